@@ -1,0 +1,21 @@
+# What every target of this project is compiled with.
+
+add_library(fovea_warnings INTERFACE)
+target_compile_options(fovea_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
+if(FOVEA_WERROR)
+  target_compile_options(fovea_warnings INTERFACE -Werror)
+endif()
+
+# The answer depends on these: they come after a parent project's own flags and take back what would change results.
+set(fovea_numeric_flags -fno-fast-math -ffp-contract=off -fno-math-errno)
+
+set(fovea_libm "")
+if(UNIX AND NOT APPLE)
+  set(fovea_libm m)
+endif()
+
+set(fovea_openmp OFF)
+if(FOVEA_OPENMP)
+  find_package(OpenMP COMPONENTS C)
+  set(fovea_openmp ${OpenMP_C_FOUND})
+endif()

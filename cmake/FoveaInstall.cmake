@@ -1,0 +1,31 @@
+# Headers, both libraries, a CMake package (fovea::fovea, fovea::fovea_static) and a pkg-config file.
+
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
+
+install(TARGETS fovea_shared fovea_static EXPORT fovea-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+)
+install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir})
+
+# An absolute CMAKE_INSTALL_LIBDIR or INCLUDEDIR stays as it is; a relative one follows the prefix.
+foreach(kind LIBDIR INCLUDEDIR)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${kind}}")
+    set(pc_${kind} "${CMAKE_INSTALL_${kind}}")
+  else()
+    set(pc_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}}")
+  endif()
+endforeach()
+set(pc_private_libraries ${fovea_libm})
+if(fovea_openmp)
+  list(APPEND pc_private_libraries ${OpenMP_C_LIB_NAMES})
+endif()
+list(TRANSFORM pc_private_libraries PREPEND "-l")
+list(JOIN pc_private_libraries " " pc_private_libraries)
+configure_file(cmake/fovea.pc.in fovea.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fovea.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

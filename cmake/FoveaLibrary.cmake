@@ -1,0 +1,58 @@
+# The library, static and shared, from one set of objects.
+#
+# Sources are found, not listed: every .c file belongs to the library on every machine. It guards itself by
+# architecture macros and switches its instruction set on by itself, so that `cc -O2 src/*.c arch/*/*.c` is the same
+# library and no file needs flags of its own.
+
+file(GLOB fovea_sources CONFIGURE_DEPENDS src/*.c arch/*/*.c)
+if(NOT fovea_sources) # until the first sources are there
+  file(WRITE ${PROJECT_BINARY_DIR}/placeholder.c "typedef int fovea_placeholder;\n")
+  set(fovea_sources ${PROJECT_BINARY_DIR}/placeholder.c)
+endif()
+
+add_library(fovea_objects OBJECT ${fovea_sources})
+target_include_directories(fovea_objects PRIVATE include .)
+target_compile_definitions(fovea_objects PRIVATE FOVEA_BUILDING)
+# Kernels need -O3 (gcc keeps accumulators in memory otherwise). Link-time optimisation could move code of one
+# instruction set into functions that run before the CPU is known.
+target_compile_options(fovea_objects PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> ${fovea_numeric_flags} -fno-lto)
+target_link_libraries(fovea_objects PRIVATE fovea_warnings)
+set_target_properties(fovea_objects PROPERTIES
+  C_VISIBILITY_PRESET hidden
+  POSITION_INDEPENDENT_CODE ON
+  INTERPROCEDURAL_OPTIMIZATION OFF
+)
+if(fovea_openmp)
+  target_compile_definitions(fovea_objects PRIVATE FOVEA_OPENMP=1)
+  separate_arguments(fovea_openmp_flags UNIX_COMMAND "${OpenMP_C_FLAGS}")
+  target_compile_options(fovea_objects PRIVATE ${fovea_openmp_flags})
+endif()
+
+add_library(fovea_static STATIC $<TARGET_OBJECTS:fovea_objects>)
+add_library(fovea_shared SHARED $<TARGET_OBJECTS:fovea_objects>)
+add_library(fovea::fovea_static ALIAS fovea_static)
+add_library(fovea::fovea ALIAS fovea_shared)
+set_target_properties(fovea_static PROPERTIES OUTPUT_NAME fovea LINKER_LANGUAGE C)
+set_target_properties(fovea_shared PROPERTIES
+  OUTPUT_NAME fovea
+  EXPORT_NAME fovea
+  LINKER_LANGUAGE C
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}
+)
+foreach(library fovea_static fovea_shared)
+  target_include_directories(${library} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  )
+  target_link_libraries(${library} PRIVATE ${fovea_libm})
+endforeach()
+
+# The OpenMP runtime is linked dynamically, always: two copies of one in a process do not work. Inside the build tree
+# it is named by path, for users of the installed static library by name (-lgomp, -lomp).
+if(fovea_openmp)
+  target_link_libraries(fovea_shared PRIVATE ${OpenMP_C_LIBRARIES})
+  target_link_libraries(fovea_static
+    PRIVATE $<BUILD_INTERFACE:${OpenMP_C_LIBRARIES}> $<INSTALL_INTERFACE:${OpenMP_C_LIB_NAMES}>
+  )
+endif()

@@ -1,0 +1,60 @@
+# fovea_add_test(NAME SOURCES <file>...
+#                [ISA all | <isa>...]   run it once more for each of these instruction sets
+#                [LABELS <label>...] [LIBRARIES <library>...] [ARGUMENTS <word>...] [TIMEOUT <seconds>])
+#
+# A cmocka program over the static library, which may use internal headers and functions. It is registered under NAME
+# and, for each instruction set that this architecture can have, as NAME.<isa> with the label `peel`, FOVEA_ISA=<isa>
+# and FOVEA_EXPECT_ISA=<isa>: the test checks that this is what ran, and exits with 77 where the CPU does not have
+# it. ctest reports that as skipped.
+#
+# Labels: `slow` is left out under qemu and sanitizers; `tsan` is what runs under ThreadSanitizer.
+
+find_path(CMOCKA_INCLUDE_DIR cmocka.h)
+find_library(CMOCKA_LIBRARY cmocka)
+if(NOT CMOCKA_INCLUDE_DIR OR NOT CMOCKA_LIBRARY)
+  message(FATAL_ERROR "The tests need cmocka (libcmocka-dev; for another architecture, `./run packages` "
+    "unpacks it). Without tests: -DFOVEA_BUILD_TESTS=OFF")
+endif()
+find_package(Threads REQUIRED)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(fovea_test_isas avx512 avx2 scalar)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(fovea_test_isas neon scalar)
+else()
+  set(fovea_test_isas scalar)
+endif()
+
+# One run of a command under ctest.
+function(fovea_register_test NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
+  add_test(NAME ${NAME} COMMAND ${arg_COMMAND})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set_tests_properties(${NAME} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}"
+  )
+endfunction()
+
+function(fovea_add_test NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;ISA;LABELS;LIBRARIES;ARGUMENTS")
+  set(target test_${NAME})
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests ${CMOCKA_INCLUDE_DIR}
+  )
+  target_compile_options(${target} PRIVATE ${fovea_numeric_flags})
+  target_link_libraries(${target} PRIVATE
+    fovea_warnings fovea_static ${arg_LIBRARIES} ${CMOCKA_LIBRARY} Threads::Threads ${fovea_libm}
+  )
+  set(common COMMAND ${target} ${arg_ARGUMENTS} TIMEOUT "${arg_TIMEOUT}")
+  fovea_register_test(${NAME} ${common} LABELS ${arg_LABELS})
+  foreach(isa ${fovea_test_isas})
+    if(isa IN_LIST arg_ISA OR "all" IN_LIST arg_ISA)
+      fovea_register_test(${NAME}.${isa} ${common} LABELS ${arg_LABELS} peel
+        ENVIRONMENT FOVEA_ISA=${isa} FOVEA_EXPECT_ISA=${isa}
+      )
+    endif()
+  endforeach()
+endfunction()
