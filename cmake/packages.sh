@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
+# as root or by sudo without a password, and elsewhere says what is missing.
+
+has_command() { command -v "$1" >/dev/null; }
+has_header() { echo "#include <$1>" | cc -E -x c - >/dev/null 2>&1; }
+has_cxx_header() { echo "#include <$1>" | c++ -E -x c++ - >/dev/null 2>&1; }
+has_clang_openmp() { echo "#include <omp.h>" | clang -fopenmp -E -x c - >/dev/null 2>&1; }
+has_python_module() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
+
+# group | Debian package | how to tell that it is there
+package_table='
+build | gcc                   | has_command cc
+build | libc6-dev             | has_header stdio.h
+build | cmake                 | has_command cmake
+build | ninja-build           | has_command ninja
+bench | g++                   | has_command c++
+bench | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
+bench | libopenblas-dev       | has_header cblas.h
+test  | g++                   | has_command c++
+test  | libcmocka-dev         | has_header cmocka.h
+test  | pkg-config            | has_command pkg-config
+test  | clang                 | has_command clang
+test  | clang-format          | has_command clang-format
+test  | llvm                  | has_command llvm-symbolizer
+test  | libomp-dev            | has_clang_openmp
+test  | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
+test  | qemu-user             | has_command qemu-aarch64
+lint  | clang-tidy            | has_command clang-tidy
+lint  | cppcheck              | has_command cppcheck
+lint  | shellcheck            | has_command shellcheck
+'
+
+missing_packages() {
+  local group package probe
+  while IFS='|' read -r group package probe; do
+    group=${group// /}
+    [[ -n $group && " $* " == *" $group "* ]] || continue
+    $probe || echo "${package// /}"
+  done <<<"$package_table" | sort -u
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n --preserve-env=DEBIAN_FRONTEND "$@"; fi
+}
+
+need_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  if [ ${#missing[@]} -gt 0 ]; then
+    if ! has_command apt-get || ! as_root true 2>/dev/null; then
+      echo "Missing, by the names of Debian's packages: ${missing[*]}" >&2
+      has_command apt-get && echo "Install them with: sudo apt-get install ${missing[*]}" >&2
+      return 1
+    fi
+    echo "Installing ${missing[*]}"
+    as_root apt-get -qq update && as_root apt-get -qq install --no-install-recommends "${missing[@]}" >/dev/null ||
+      return 1
+    mapfile -t missing < <(missing_packages "$@")
+    if [ ${#missing[@]} -gt 0 ]; then
+      echo "Installed, but still not usable: ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+  [[ " $* " != *" test "* ]] || need_aarch64_packages
+}
+
+# Libraries for the other architecture: the distribution's own packages, verified by apt and unpacked below build/.
+# The system's list of architectures and packages stays as it is.
+need_aarch64_packages() {
+  local root=build/aarch64-sysroot
+  [ -e $root/usr/include/cmocka.h ] && return 0
+  if ! has_command apt-get; then
+    echo "Missing: cmocka for aarch64, unpacked into $root" >&2
+    return 1
+  fi
+  echo "Fetching cmocka for aarch64"
+  local apt=$PWD/build/aarch64-apt mirror=http://deb.debian.org/debian keyring=debian components=main
+  # shellcheck disable=SC1091
+  . /etc/os-release
+  if [ "$ID" = ubuntu ]; then
+    mirror=http://ports.ubuntu.com/ubuntu-ports keyring=ubuntu components="main universe"
+  fi
+  mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
+  : >"$apt/status"
+  echo "deb [signed-by=/usr/share/keyrings/$keyring-archive-keyring.gpg] $mirror ${VERSION_CODENAME:-sid} $components" \
+    >"$apt/sources.list"
+  (
+    set -e
+    cd "$apt"
+    options=(-qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=
+      -o Dir::State="$apt/state" -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache"
+      -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null)
+    apt-get "${options[@]}" update
+    apt-get "${options[@]}" download libcmocka-dev libcmocka0
+    for package in *.deb; do dpkg-deb -x "$package" unpacked; done
+  ) || return 1
+  mv "$apt/unpacked" $root && rm -rf "$apt"
+}

@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# The stages of `./run test`, in order. A stage is a function; its output goes to build/log/<stage>.log, and the
+# first that fails ends the run.
+
+passed=0
+header_compilers=("gcc -std=c99" "clang -std=c99" "g++ -std=c++11 -x c++" "clang++ -std=c++11 -x c++")
+
+stage_format() {
+  local version
+  version=$(clang-format --version | grep -o 'version [0-9]*' | grep -o '[0-9]*$')
+  if [ "$version" != 14 ]; then
+    echo "note: not checked, since clang-format $version lays out differently from 14"
+    return
+  fi
+  c_files | xargs clang-format --dry-run --Werror
+}
+
+stage_header() {
+  local compiler
+  for compiler in "${header_compilers[@]}"; do
+    $compiler -Wall -Wextra -Werror -pedantic-errors -fsyntax-only -Iinclude tests/header.c
+  done
+}
+
+build_and_test() { # preset
+  cmake --preset "$1"
+  cmake --build --preset "$1"
+  without_address_randomisation ctest --preset "$1"
+}
+
+# Sanitizers of older compilers need a memory layout that newer kernels give only without randomisation.
+without_address_randomisation() {
+  if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
+stage_gcc() { build_and_test release; }
+stage_clang() { build_and_test clang; }
+stage_asan() { build_and_test asan; }
+stage_tsan() { build_and_test tsan; }
+stage_aarch64() { build_and_test aarch64; }
+
+# The sources and nothing else: no flags of ours, compilers' own defaults, the stored digests.
+stage_bare() {
+  local compiler out=build/bare emulator
+  mkdir -p $out
+  for compiler in gcc clang aarch64-linux-gnu-gcc "clang --target=aarch64-linux-gnu"; do
+    emulator=""
+    [[ $compiler == *aarch64* ]] && emulator="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+    echo "$compiler -O2"
+    $compiler -O2 -Iinclude -o $out/fovea src/*.c arch/*/*.c tools/*.c -lm
+    $emulator $out/fovea selftest
+  done
+}
+
+stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
+
+# What a stage's log says about its tests.
+summary_of() { # log
+  local total skipped
+  total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$1" | tail -n 1)
+  skipped=$(grep -c '\*\*\*Skipped' "$1")
+  if [ -n "$total" ]; then
+    echo -n "$total tests"
+    [ "$skipped" -gt 0 ] && echo -n ", $skipped skipped: this CPU cannot run them"
+  fi
+  sed -n 's/^note: //p' "$1"
+}
+
+run_stage() { # name, what it is
+  local log=build/log/$1.log start=$SECONDS status
+  (
+    set -e
+    "stage_$1"
+  ) >"$log" 2>&1
+  status=$?
+  if [ $status -ne 0 ]; then
+    printf 'FAIL  %-50s %5d s\n' "$2" $((SECONDS - start))
+    echo "---- the end of $log:"
+    tail -n 60 "$log"
+    echo "$passed passed, 1 failed"
+    exit 1
+  fi
+  passed=$((passed + 1))
+  printf 'ok    %-50s %5d s  %s\n' "$2" $((SECONDS - start)) "$(summary_of "$log")"
+}
+
+run_tests() {
+  need_packages build bench demo test || exit 1
+  mkdir -p build/log
+  run_stage format "layout of the sources"
+  run_stage header "header as C99 and C++, gcc and clang"
+  run_stage gcc "gcc, every test"
+  run_stage clang "clang, every test"
+  run_stage asan "AddressSanitizer, UndefinedBehaviorSanitizer"
+  run_stage tsan "ThreadSanitizer"
+  run_stage aarch64 "64-bit ARM under qemu"
+  run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
+  run_stage consumers "installed, found and used by other projects"
+  echo "$passed passed, 0 failed"
+}
