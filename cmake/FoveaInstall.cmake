@@ -13,7 +13,13 @@ install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake DESTINATI
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir})
 
-# An absolute CMAKE_INSTALL_LIBDIR or INCLUDEDIR stays as it is; a relative one follows the prefix.
+# The pkg-config file finds its prefix by where it lies itself; absolute directories stay as they are.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  set(pc_prefix "\${pcfiledir}/${pc_prefix}")
+endif()
 foreach(kind LIBDIR INCLUDEDIR)
   if(IS_ABSOLUTE "${CMAKE_INSTALL_${kind}}")
     set(pc_${kind} "${CMAKE_INSTALL_${kind}}")

@@ -9,12 +9,6 @@
 #
 # Labels: `slow` is left out under qemu and sanitizers; `tsan` is what runs under ThreadSanitizer.
 
-find_path(CMOCKA_INCLUDE_DIR cmocka.h)
-find_library(CMOCKA_LIBRARY cmocka)
-if(NOT CMOCKA_INCLUDE_DIR OR NOT CMOCKA_LIBRARY)
-  message(FATAL_ERROR "The tests need cmocka (libcmocka-dev; for another architecture, `./run packages` "
-    "unpacks it). Without tests: -DFOVEA_BUILD_TESTS=OFF")
-endif()
 find_package(Threads REQUIRED)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
