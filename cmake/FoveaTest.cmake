@@ -22,7 +22,7 @@ endif()
 # One run of a command under ctest.
 function(fovea_register_test NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
-  add_test(NAME ${NAME} COMMAND ${arg_COMMAND})
+  add_test(NAME ${NAME} COMMAND ${arg_COMMAND} COMMAND_EXPAND_LISTS)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
