@@ -1,0 +1,19 @@
+/* cmocka with what it wants included before it. */
+#ifndef FOVEA_TESTS_CHECK_H
+#define FOVEA_TESTS_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* How much work a test does: the whole, or what fits an emulator or a sanitizer. */
+#ifdef FOVEA_TEST_QUICK
+#define IF_QUICK(quick, whole) (quick)
+#else
+#define IF_QUICK(quick, whole) (whole)
+#endif
+
+#endif

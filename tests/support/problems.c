@@ -1,0 +1,141 @@
+#include "problems.h"
+
+#define NONE   FOVEA_UNLIMITED
+#define CORNER FOVEA_OFFSET_BOTTOM_RIGHT
+
+const struct rule rule_list[] = {
+    {"full", 0, NONE, NONE, 0, 0, 0, CORNER},
+    {"causal", 1, NONE, NONE, 0, 0, 0, CORNER},
+    {"causal top-left", 1, NONE, NONE, 0, 0, 0, 0},
+    {"causal, first rows empty", 1, NONE, NONE, 0, 0, 0, -5},
+    {"causal, offset 77", 1, NONE, NONE, 0, 0, 0, 77},
+    {"own key only", 0, 0, 0, 0, 0, 0, CORNER},
+    {"own key and one before", 1, 1, NONE, 0, 0, 0, 0},
+    {"window 16 to each side", 0, 16, 16, 0, 0, 0, CORNER},
+    {"window 100 left, causal", 1, 100, NONE, 0, 0, 0, CORNER},
+    {"window 127 left, 1 right", 0, 127, 1, 0, 0, 0, 3},
+    {"window unlimited left, 10 right", 0, NONE, 10, 0, 0, 0, CORNER},
+    {"window 10 left, unlimited right", 0, 10, NONE, 0, 0, 0, CORNER},
+    {"window beyond any length", 0, INT64_MAX, INT64_MAX, 0, 0, 0, CORNER},
+    {"window left of all keys at first", 0, 3, 3, 0, 0, 0, -20},
+    {"chunks of 1", 0, NONE, NONE, 1, 0, 0, CORNER},
+    {"chunks of 4", 0, NONE, NONE, 4, 0, 0, CORNER},
+    {"chunks of 16, 16 left", 0, NONE, NONE, 16, 16, 0, CORNER},
+    {"chunks of 64, 256 left", 0, NONE, NONE, 64, 256, 0, CORNER},
+    {"chunks of 7, 3 left, 2 right", 0, NONE, NONE, 7, 3, 2, -11},
+    {"chunks of 5, all left", 0, NONE, NONE, 5, NONE, 0, CORNER},
+    {"chunks of 130, all right", 0, NONE, NONE, 130, 0, NONE, CORNER},
+    {"chunks of 64, 5 left, causal", 1, NONE, NONE, 64, 5, 0, CORNER},
+    {"chunks of 32 with a window", 0, 20, 9, 32, 8, 40, 13},
+    {"chunk beyond any length", 0, NONE, NONE, INT64_C(1) << 40, 0, 0, 0},
+};
+const int rule_count = (int)(sizeof rule_list / sizeof rule_list[0]);
+
+void problem_apply(fovea_problem *problem, const struct rule *rule) {
+  problem->causal = rule->causal;
+  problem->window_left = rule->window_left;
+  problem->window_right = rule->window_right;
+  problem->chunk_size = rule->chunk_size;
+  problem->chunk_left = rule->chunk_left;
+  problem->chunk_right = rule->chunk_right;
+  problem->offset = rule->offset;
+}
+
+static int one_in(struct generator *generator, int64_t n) {
+  return generator_below(generator, n) == 0;
+}
+
+/* From 1 to limit, small values as likely as large ones, and often next to a power of two. */
+static int64_t random_length(struct generator *generator, int64_t limit) {
+  int64_t power = 1;
+  while (power * 2 <= limit && !one_in(generator, 5)) power *= 2;
+  if (one_in(generator, 2))
+    power += generator_below(generator, 5) - 2;
+  else
+    power = 1 + generator_below(generator, power);
+  return power < 1 ? 1 : power > limit ? limit : power;
+}
+
+static int64_t random_dim(struct generator *generator) {
+  static const int64_t dims[] = {1,  2,  3,  8,  15, 16,  17,  20,  31,  32,  33,  40,  48,  59,  63,  64,  65,
+                                 72, 80, 95, 96, 97, 111, 112, 127, 128, 129, 160, 192, 224, 255, 256, 257, 300};
+  return dims[generator_below(generator, (int64_t)(sizeof dims / sizeof dims[0]))];
+}
+
+static void random_lengths(struct generator *generator, int64_t entries, int64_t limit, int64_t *lengths) {
+  for (int64_t b = 0; b < entries; b++) lengths[b] = generator_below(generator, limit + 1);
+}
+
+/* Cumulative lengths, sometimes with rows that belong to nobody before, and always maybe after. */
+static void random_cumulative(struct generator *generator, int64_t entries, int64_t limit, int32_t *cumulative) {
+  int64_t at = one_in(generator, 3) ? generator_below(generator, limit / 4 + 1) : 0;
+  for (int64_t b = 0; b <= entries; b++) {
+    cumulative[b] = (int32_t)at;
+    at += generator_below(generator, limit - at + 1);
+  }
+}
+
+static void random_entries(struct listed_problem *listed, struct generator *generator) {
+  fovea_problem *problem = &listed->problem;
+  const int64_t entries = problem->batch;
+  if (one_in(generator, 4)) {
+    random_cumulative(generator, entries, problem->q_len, listed->cu_seqlens_q);
+    problem->cu_seqlens_q = listed->cu_seqlens_q;
+  } else if (one_in(generator, 4)) {
+    random_lengths(generator, entries, problem->q_len, listed->q_lens);
+    problem->q_lens = listed->q_lens;
+  }
+  if (one_in(generator, 4)) {
+    random_cumulative(generator, entries, problem->kv_len, listed->cu_seqlens_kv);
+    problem->cu_seqlens_kv = listed->cu_seqlens_kv;
+  } else if (one_in(generator, 4)) {
+    random_lengths(generator, entries, problem->kv_len, listed->kv_lens);
+    problem->kv_lens = listed->kv_lens;
+  }
+  if (one_in(generator, 5)) {
+    for (int64_t b = 0; b < entries; b++)
+      listed->offsets[b] = generator_below(generator, 2 * problem->kv_len + 2) - problem->kv_len;
+    problem->offsets = listed->offsets;
+  }
+}
+
+void problem_random(struct listed_problem *listed, struct generator *generator, int64_t budget) {
+  const int64_t batch = 1 + generator_below(generator, LISTED_ENTRIES);
+  const int64_t kv_heads = 1 + generator_below(generator, 3), group = 1 + generator_below(generator, 4);
+  const int64_t qk_dim = random_dim(generator);
+  const int64_t v_dim = one_in(generator, 2) ? qk_dim : random_dim(generator);
+  int64_t q_len = random_length(generator, 300), kv_len = random_length(generator, 5000);
+  while (batch * kv_heads * group * q_len * kv_len * (qk_dim + v_dim) > budget && (q_len > 1 || kv_len > 1)) {
+    if (kv_len > 2 * q_len || q_len == 1)
+      kv_len = (kv_len + 1) / 2;
+    else
+      q_len = (q_len + 1) / 2;
+  }
+  fovea_problem_init(&listed->problem, batch, kv_heads * group, kv_heads, q_len, kv_len, qk_dim, v_dim);
+  problem_apply(&listed->problem, &rule_list[generator_below(generator, rule_count)]);
+  if (one_in(generator, 8)) listed->problem.scale = 4.0 * (double)generator_uniform(generator);
+  random_entries(listed, generator);
+}
+
+static fovea_strides random_strides(struct generator *generator, int64_t batch, int64_t heads, int64_t rows,
+                                    int64_t dim) {
+  int64_t lengths[3] = {batch, heads, rows}, strides[3] = {0};
+  int64_t stride = dim + generator_below(generator, 4);
+  const int64_t first = generator_below(generator, 3), direction = 1 + generator_below(generator, 2);
+  for (int64_t step = 0; step < 3; step++) {
+    const int64_t axis = (first + step * direction) % 3;
+    strides[axis] = one_in(generator, 4) ? -stride : stride;
+    stride *= lengths[axis] > 0 ? lengths[axis] : 1;
+    stride += generator_below(generator, 3);
+  }
+  return (fovea_strides){strides[0], strides[1], strides[2]};
+}
+
+void problem_random_layout(fovea_problem *problem, struct generator *generator) {
+  const int64_t batch = problem->batch, heads = problem->heads, kv_heads = problem->kv_heads;
+  problem->q_strides = random_strides(generator, batch, heads, problem->q_len, problem->qk_dim);
+  problem->k_strides = random_strides(generator, batch, kv_heads, problem->kv_len, problem->qk_dim);
+  problem->v_strides = random_strides(generator, batch, kv_heads, problem->kv_len, problem->v_dim);
+  problem->o_strides = random_strides(generator, batch, heads, problem->q_len, problem->v_dim);
+  problem->lse_strides = random_strides(generator, batch, heads, problem->q_len, 1);
+}

@@ -1,0 +1,119 @@
+#include "reference.h"
+
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double unit = 0x1p-24;
+
+/* One row's result, and what its error is measured against. */
+struct reference {
+  double lse;
+  double amplitude;     /* largest sum of |scale * q_d * k_d| over the dimensions of a seen key */
+  double *o, *absolute; /* sums of weight * v and of weight * |v| */
+};
+
+struct row_inputs {
+  const struct trial *trial;
+  struct entry entry;
+  int64_t head, row;
+};
+
+static const float *input_row(const struct row_inputs *inputs, const struct tensor *tensor, int64_t key) {
+  const fovea_problem *problem = &inputs->trial->problem;
+  const int64_t kv_head = inputs->head / (problem->heads / problem->kv_heads);
+  return tensor_row(tensor, inputs->entry.kv_batch, kv_head, inputs->entry.kv_first + key);
+}
+
+static double reference_score(const struct row_inputs *inputs, int64_t key, double *amplitude) {
+  const fovea_problem *problem = &inputs->trial->problem;
+  const float *q =
+      tensor_row(&inputs->trial->q, inputs->entry.q_batch, inputs->head, inputs->entry.q_first + inputs->row);
+  const float *k = input_row(inputs, &inputs->trial->k, key);
+  double sum = 0.0, absolute = 0.0;
+  for (int64_t d = 0; d < problem->qk_dim; d++) {
+    sum += (double)q[d] * (double)k[d];
+    absolute += fabs((double)q[d] * (double)k[d]);
+  }
+  *amplitude = fmax(*amplitude, fabs(problem->scale) * absolute);
+  return problem->scale * sum;
+}
+
+/* Two passes: the scores and their maximum, then the weights. Returns how many keys are seen. */
+static int64_t reference_row(const struct row_inputs *inputs, double *scores, struct reference *reference) {
+  const fovea_problem *problem = &inputs->trial->problem;
+  double maximum = -INFINITY, weights = 0.0;
+  int64_t seen = 0;
+  reference->amplitude = 0.0;
+  for (int64_t j = 0; j < inputs->entry.kv_len; j++) {
+    const int sees = row_sees(problem, &inputs->entry, inputs->row, j);
+    seen += sees;
+    scores[j] = sees ? reference_score(inputs, j, &reference->amplitude) : -INFINITY;
+    maximum = fmax(maximum, scores[j]);
+  }
+  for (int64_t d = 0; d < problem->v_dim; d++) reference->o[d] = reference->absolute[d] = 0.0;
+  for (int64_t j = 0; j < inputs->entry.kv_len && seen > 0; j++) {
+    const double weight = exp(scores[j] - maximum);
+    if (weight == 0.0) continue;
+    weights += weight;
+    const float *v = input_row(inputs, &inputs->trial->v, j);
+    for (int64_t d = 0; d < problem->v_dim; d++) {
+      reference->o[d] += weight * (double)v[d];
+      reference->absolute[d] += weight * fabs((double)v[d]);
+    }
+  }
+  for (int64_t d = 0; d < problem->v_dim && seen > 0; d++) {
+    reference->o[d] /= weights;
+    reference->absolute[d] /= weights;
+  }
+  reference->lse = maximum + log(weights);
+  return seen;
+}
+
+static double assert_accurate_row(const struct row_inputs *inputs, const struct reference *reference,
+                                  double bound) {
+  const struct trial *trial = inputs->trial;
+  const int64_t row = inputs->entry.q_first + inputs->row;
+  const float *o = tensor_row(&trial->o, inputs->entry.q_batch, inputs->head, row);
+  const double lse = (double)*tensor_row(&trial->lse, inputs->entry.q_batch, inputs->head, row);
+  const double measure = unit * (2.0 + reference->amplitude);
+  char problem[512];
+  problem_describe(&trial->problem, problem, sizeof problem);
+  double worst = 0.0;
+  for (int64_t d = 0; d < trial->problem.v_dim; d++) {
+    const double error = fabs((double)o[d] - reference->o[d]);
+    /* The last term is the spacing of subnormal results. */
+    if (!(error <= bound * measure * reference->absolute[d] + 0x1p-149))
+      fail_msg("head %lld row %lld dim %lld is %.9g, not %.9g: off by %.1f u (2 + A), bound %.1f; %s",
+               (long long)inputs->head, (long long)row, (long long)d, (double)o[d], reference->o[d],
+               error / (measure * reference->absolute[d]), bound, problem);
+    if (error > 0x1p-149) worst = fmax(worst, error / (measure * reference->absolute[d]));
+  }
+  if (!(fabs(lse - reference->lse) <= bound * measure + 2.0 * unit * fabs(reference->lse)))
+    fail_msg("LSE of head %lld row %lld is %.9g, not %.9g; %s", (long long)inputs->head, (long long)row, lse,
+             reference->lse, problem);
+  return worst;
+}
+
+double assert_accuracy(const struct trial *trial, double bound, int64_t budget) {
+  const fovea_problem *problem = &trial->problem;
+  double *scores = malloc((size_t)(problem->kv_len + 2 * problem->v_dim + 1) * sizeof(double));
+  assert_non_null(scores);
+  struct reference reference = {.o = scores + problem->kv_len};
+  reference.absolute = reference.o + problem->v_dim;
+  double worst = 0.0;
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const struct entry entry = problem_entry(problem, b);
+    const int64_t rows = problem->heads * entry.q_len;
+    const int64_t cost = entry.kv_len * (problem->qk_dim + problem->v_dim) * problem->batch + 1;
+    const int64_t step = 1 + rows * cost / budget;
+    for (int64_t r = 0; r < rows; r += step) {
+      const struct row_inputs inputs = {trial, entry, r / entry.q_len, r % entry.q_len};
+      if (reference_row(&inputs, scores, &reference) == 0) continue;
+      worst = fmax(worst, assert_accurate_row(&inputs, &reference, bound));
+    }
+  }
+  free(scores);
+  return worst;
+}

@@ -1,0 +1,76 @@
+#include "rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+int64_t problem_q_batches(const fovea_problem *problem) {
+  return problem->cu_seqlens_q != NULL ? 1 : problem->batch;
+}
+
+int64_t problem_kv_batches(const fovea_problem *problem) {
+  return problem->cu_seqlens_kv != NULL ? 1 : problem->batch;
+}
+
+struct entry problem_entry(const fovea_problem *problem, int64_t batch) {
+  struct entry entry = {.q_batch = batch, .kv_batch = batch};
+  entry.rows = entry.q_len = problem->q_len;
+  entry.kv_len = problem->kv_len;
+  if (problem->q_lens != NULL) entry.q_len = problem->q_lens[batch];
+  if (problem->kv_lens != NULL) entry.kv_len = problem->kv_lens[batch];
+  if (problem->cu_seqlens_q != NULL) {
+    entry.q_batch = 0;
+    entry.q_first = problem->cu_seqlens_q[batch];
+    entry.rows = entry.q_len = problem->cu_seqlens_q[batch + 1] - entry.q_first;
+  }
+  if (problem->cu_seqlens_kv != NULL) {
+    entry.kv_batch = 0;
+    entry.kv_first = problem->cu_seqlens_kv[batch];
+    entry.kv_len = problem->cu_seqlens_kv[batch + 1] - entry.kv_first;
+  }
+  entry.offset = problem->offsets != NULL ? problem->offsets[batch] : problem->offset;
+  if (problem->offsets == NULL && problem->offset == FOVEA_OFFSET_BOTTOM_RIGHT)
+    entry.offset = entry.kv_len - entry.q_len;
+  return entry;
+}
+
+static int64_t floor_division(int64_t a, int64_t b) {
+  return a / b - (a % b < 0);
+}
+
+int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key) {
+  if (row >= entry->q_len || key >= entry->kv_len) return 0;
+  const int64_t own_key = row + entry->offset;
+  if (problem->causal && key > own_key) return 0;
+  if (problem->window_left != FOVEA_UNLIMITED && own_key - key > problem->window_left) return 0;
+  if (problem->window_right != FOVEA_UNLIMITED && key - own_key > problem->window_right) return 0;
+  if (problem->chunk_size > 0) {
+    const int64_t first = floor_division(own_key, problem->chunk_size) * problem->chunk_size;
+    const int64_t last = first + problem->chunk_size - 1;
+    if (problem->chunk_left != FOVEA_UNLIMITED && first - key > problem->chunk_left) return 0;
+    if (problem->chunk_right != FOVEA_UNLIMITED && key - last > problem->chunk_right) return 0;
+  }
+  return 1;
+}
+
+int64_t problem_pairs_seen(const fovea_problem *problem) {
+  int64_t pairs = 0;
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const struct entry entry = problem_entry(problem, b);
+    for (int64_t i = 0; i < entry.q_len; i++)
+      for (int64_t j = 0; j < entry.kv_len; j++) pairs += row_sees(problem, &entry, i, j);
+  }
+  return pairs * problem->heads;
+}
+
+void problem_describe(const fovea_problem *problem, char *text, size_t size) {
+  snprintf(text, size,
+           "batch %" PRId64 " heads %" PRId64 "/%" PRId64 " lens %" PRId64 "x%" PRId64 " dims %" PRId64 "/%" PRId64
+           " scale %g causal %d window %" PRId64 ",%" PRId64 " chunk %" PRId64 ",%" PRId64 ",%" PRId64
+           " offset %" PRId64 "%s%s%s%s%s isa %s",
+           problem->batch, problem->heads, problem->kv_heads, problem->q_len, problem->kv_len, problem->qk_dim,
+           problem->v_dim, problem->scale, problem->causal, problem->window_left, problem->window_right,
+           problem->chunk_size, problem->chunk_left, problem->chunk_right, problem->offset,
+           problem->offsets != NULL ? " offsets" : "", problem->q_lens != NULL ? " q_lens" : "",
+           problem->kv_lens != NULL ? " kv_lens" : "", problem->cu_seqlens_q != NULL ? " cu_seqlens_q" : "",
+           problem->cu_seqlens_kv != NULL ? " cu_seqlens_kv" : "", problem->isa != NULL ? problem->isa : "best");
+}

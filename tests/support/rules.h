@@ -1,0 +1,30 @@
+/* Which keys a row sees, straight from the words of the public header: one predicate, no interval arithmetic. */
+#ifndef FOVEA_TESTS_RULES_H
+#define FOVEA_TESTS_RULES_H
+
+#include <fovea/fovea.h>
+
+/* What one batch entry of a problem owns. */
+struct entry {
+  int64_t q_batch, kv_batch; /* indices along the batch axis of Q, O, LSE and of K, V */
+  int64_t q_first, kv_first; /* its first row and key within that */
+  int64_t rows;              /* rows of O that are written */
+  int64_t q_len, kv_len;     /* rows and keys that are not padding */
+  int64_t offset;
+};
+
+struct entry problem_entry(const fovea_problem *problem, int64_t batch);
+
+/* How many indices the batch axis of Q, O, LSE (of K, V) has: 1 in a packed batch. */
+int64_t problem_q_batches(const fovea_problem *problem);
+int64_t problem_kv_batches(const fovea_problem *problem);
+
+int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
+
+/* Over all batch entries and query heads. */
+int64_t problem_pairs_seen(const fovea_problem *problem);
+
+/* One line that tells a problem from others. */
+void problem_describe(const fovea_problem *problem, char *text, size_t size);
+
+#endif

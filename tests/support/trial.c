@@ -1,0 +1,162 @@
+#include "trial.h"
+
+#include "check.h"
+#include "contract.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum guarded_edge edge) {
+  struct trial trial = {.problem = *problem};
+  const int64_t q_batches = problem_q_batches(problem), kv_batches = problem_kv_batches(problem);
+  tensor_create(&trial.q, q_batches, problem->heads, problem->q_len, problem->qk_dim, problem->q_strides, edge);
+  tensor_create(&trial.k, kv_batches, problem->kv_heads, problem->kv_len, problem->qk_dim, problem->k_strides,
+                edge);
+  tensor_create(&trial.v, kv_batches, problem->kv_heads, problem->kv_len, problem->v_dim, problem->v_strides, edge);
+  tensor_create(&trial.o, q_batches, problem->heads, problem->q_len, problem->v_dim, problem->o_strides, edge);
+  tensor_create(&trial.lse, q_batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
+  tensor_fill_random(&trial.q, seed * 3 + 1, 2.0f);
+  tensor_fill_random(&trial.k, seed * 3 + 2, 2.0f);
+  tensor_fill_random(&trial.v, seed * 3 + 3, 1.0f);
+  tensor_fill_untouched(&trial.o);
+  tensor_fill_untouched(&trial.lse);
+  return trial;
+}
+
+struct trial trial_create(const fovea_problem *problem, uint64_t seed) {
+  return trial_create_at(problem, seed, GUARD_AT_END);
+}
+
+void trial_destroy(struct trial *trial) {
+  tensor_destroy(&trial->q);
+  tensor_destroy(&trial->k);
+  tensor_destroy(&trial->v);
+  tensor_destroy(&trial->o);
+  tensor_destroy(&trial->lse);
+}
+
+fovea_tensors trial_tensors(const struct trial *trial) {
+  fovea_tensors tensors;
+  fovea_tensors_init(&tensors, trial->q.data, trial->k.data, trial->v.data, trial->o.data, trial->lse.data);
+  return tensors;
+}
+
+void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
+  trial->problem.isa = isa;
+  tensor_fill_untouched(&trial->o);
+  tensor_fill_untouched(&trial->lse);
+  const fovea_tensors tensors = trial_tensors(trial);
+  fovea_error error;
+  const fovea_status status = fovea_attend(&trial->problem, &tensors, execution, &error);
+  if (status == FOVEA_OK) return;
+  char problem[512];
+  problem_describe(&trial->problem, problem, sizeof problem);
+  fail_msg("status %d (%s) for %s", (int)status, error.text, problem);
+}
+
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* Compares one row with what it should be; `what` tells which comparison this is. */
+static void assert_row(const struct trial *trial, const char *what, struct part at, const float *expected_o,
+                       const float *expected_lse) {
+  const float *o = tensor_row(&trial->o, at.batch, at.head, at.row);
+  const float *lse = tensor_row(&trial->lse, at.batch, at.head, at.row);
+  const size_t size = (size_t)trial->o.dim * sizeof(float);
+  if (memcmp(o, expected_o, size) == 0 && memcmp(lse, expected_lse, sizeof *lse) == 0) return;
+  int64_t d = 0;
+  while (d < trial->o.dim && bits_of(o[d]) == bits_of(expected_o[d])) d++;
+  const float actual = d < trial->o.dim ? o[d] : *lse, expected = d < trial->o.dim ? expected_o[d] : *expected_lse;
+  char problem[512];
+  problem_describe(&trial->problem, problem, sizeof problem);
+  fail_msg("%s: %s of batch %lld head %lld row %lld dim %lld is %08x (%.9g), not %08x (%.9g); %s", what,
+           d < trial->o.dim ? "O" : "LSE", (long long)at.batch, (long long)at.head, (long long)at.row, (long long)d,
+           (unsigned)bits_of(actual), (double)actual, (unsigned)bits_of(expected), (double)expected, problem);
+}
+
+void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
+                      struct part expected_first, int64_t batches, int64_t heads, int64_t rows) {
+  for (int64_t b = 0; b < batches; b++)
+    for (int64_t h = 0; h < heads; h++)
+      for (int64_t i = 0; i < rows; i++) {
+        const struct part at = {actual_first.batch + b, actual_first.head + h, actual_first.row + i};
+        const struct part other = {expected_first.batch + b, expected_first.head + h, expected_first.row + i};
+        assert_row(actual, "against another run", at, tensor_row(&expected->o, other.batch, other.head, other.row),
+                   tensor_row(&expected->lse, other.batch, other.head, other.row));
+      }
+}
+
+void assert_same_outputs(const struct trial *actual, const struct trial *expected) {
+  const struct part first = {0, 0, 0};
+  assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
+}
+
+struct row_rules {
+  const fovea_problem *problem;
+  struct entry entry;
+  int64_t row;
+};
+
+static int contract_sees(const void *context, int64_t position) {
+  const struct row_rules *rules = context;
+  return row_sees(rules->problem, &rules->entry, rules->row, position);
+}
+
+static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row, float *out) {
+  const fovea_problem *problem = &trial->problem;
+  const struct row_rules rules = {problem, problem_entry(problem, batch), row};
+  const struct entry *entry = &rules.entry;
+  const int64_t kv_head = head / (problem->heads / problem->kv_heads);
+  const struct part at = {entry->q_batch, head, entry->q_first + row};
+  const struct contract_row contract = {
+      .q = tensor_row(&trial->q, at.batch, at.head, at.row),
+      .k = tensor_row(&trial->k, entry->kv_batch, kv_head, entry->kv_first),
+      .v = tensor_row(&trial->v, entry->kv_batch, kv_head, entry->kv_first),
+      .k_stride = problem->k_strides.row,
+      .v_stride = problem->v_strides.row,
+      .qk_dim = problem->qk_dim,
+      .v_dim = problem->v_dim,
+      .positions = entry->kv_len,
+      .scale = problem->scale,
+      .sees = contract_sees,
+      .rules = &rules,
+  };
+  float lse;
+  contract_row(&contract, out, &lse);
+  assert_row(trial, "against the contract", at, out, &lse);
+}
+
+void assert_contract(const struct trial *trial, int64_t budget) {
+  const fovea_problem *problem = &trial->problem;
+  float *out = malloc((size_t)problem->v_dim * sizeof(float));
+  assert_non_null(out);
+  struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const struct entry entry = problem_entry(problem, b);
+    const int64_t rows = problem->heads * entry.rows;
+    const int64_t row_cost = entry.kv_len * (problem->qk_dim + problem->v_dim + 4) + 64;
+    const int64_t wanted = budget / problem->batch / row_cost + 2;
+    const int64_t skip = rows <= wanted ? 1 : rows / wanted;
+    for (int64_t r = 0; r < rows; r += skip) {
+      const int64_t pick = r == 0 || skip == 1 ? r : r + generator_below(&generator, skip);
+      if (pick < rows) assert_contract_row(trial, b, pick / entry.rows, pick % entry.rows, out);
+    }
+    if (rows > 0 && skip > 1) assert_contract_row(trial, b, problem->heads - 1, entry.rows - 1, out);
+  }
+  free(out);
+}
+
+const char *const *usable_isas(void) {
+  static const char *names[FOVEA_ISA_LIMIT + 1];
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  int count = 0;
+  for (int i = 0; i < info.isa_count; i++)
+    if (info.isas[i].usable) names[count++] = info.isas[i].name;
+  names[count] = NULL;
+  assert_true(count > 0);
+  return names;
+}

@@ -1,0 +1,43 @@
+/* One problem with tensors of its own, run and compared. Everything here fails the running cmocka test with a text
+ * that names the problem, the element and its bits; call from the test's own thread. */
+#ifndef FOVEA_TESTS_TRIAL_H
+#define FOVEA_TESTS_TRIAL_H
+
+#include "rules.h"
+#include "tensor.h"
+
+struct trial {
+  fovea_problem problem; /* arrays it points to stay the caller's */
+  struct tensor q, k, v, o, lse;
+};
+
+/* Tensors with the problem's strides: inputs random, outputs untouched. The same seed gives tensors of the same
+ * shape the same contents in any layout. */
+struct trial trial_create(const fovea_problem *problem, uint64_t seed);
+struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum guarded_edge edge);
+void trial_destroy(struct trial *trial);
+
+fovea_tensors trial_tensors(const struct trial *trial);
+
+/* Makes the outputs untouched again and runs on that instruction set (NULL: the best). */
+void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution);
+
+/* Whether O and LSE of the rows are the same bits. Rows are compared in the order of indices; the layouts may
+ * differ. */
+void assert_same_outputs(const struct trial *actual, const struct trial *expected);
+
+/* Some rows of one trial and of another: heads, rows and batches given by their first index in each. */
+struct part {
+  int64_t batch, head, row;
+};
+void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
+                      struct part expected_first, int64_t batches, int64_t heads, int64_t rows);
+
+/* Compares with tests/contract.c. At most about `budget` products are spent; when that is not enough for all rows,
+ * the first, the last and a fixed choice of others are compared. */
+void assert_contract(const struct trial *trial, int64_t budget);
+
+/* Every instruction set that this process may ask for by name, best first; a NULL ends the list. */
+const char *const *usable_isas(void);
+
+#endif

@@ -1,0 +1,106 @@
+/* Every kernel this CPU can run against tests/contract.c, by memcmp: each size for itself, each rule, and random
+ * problems in random layouts. */
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+enum { CONTRACT_BUDGET = 200000 };
+
+/* The first kernel's outputs are compared with the contract, as many rows as the budget allows; all others with the
+ * contract and, every row of them, with the first. */
+static void check_problem(const fovea_problem *problem, uint64_t seed) {
+  const char *const *isas = usable_isas();
+  struct trial first = trial_create(problem, seed), other = trial_create(problem, seed);
+  trial_run(&first, isas[0], NULL);
+  assert_contract(&first, CONTRACT_BUDGET);
+  for (int i = 1; isas[i] != NULL; i++) {
+    trial_run(&other, isas[i], NULL);
+    assert_contract(&other, CONTRACT_BUDGET / 4);
+    assert_same_outputs(&other, &first);
+  }
+  trial_destroy(&first);
+  trial_destroy(&other);
+}
+
+static void test_every_dim(void **state) {
+  (void)state;
+  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 140 ? 1 : 13) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, 5, 37, dim, 3);
+    check_problem(&problem, 1);
+    fovea_problem_init(&problem, 1, 2, 1, 35, 19, 3, dim);
+    check_problem(&problem, 2);
+  }
+}
+
+static void test_every_q_len(void **state) {
+  (void)state;
+  for (int64_t q_len = 0; q_len <= IF_QUICK(70, 270); q_len += q_len < 140 ? 1 : 11)
+    for (int64_t group = 1; group <= 4; group += 3) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, group, 1, q_len, 33, 16, 16);
+      problem.causal = (int)(q_len % 2);
+      check_problem(&problem, 3);
+    }
+}
+
+static void test_every_kv_len(void **state) {
+  (void)state;
+  for (int64_t kv_len = 0; kv_len <= IF_QUICK(300, 5000); kv_len += kv_len < 300 ? 1 : 271) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, 1 + kv_len % 7, kv_len, 8, 8);
+    check_problem(&problem, 4);
+    problem.causal = 1;
+    problem.q_len = 20;
+    check_problem(&problem, 5);
+  }
+}
+
+/* Lengths around the borders of blocks and spans, where the order of merging shows. */
+static void test_span_borders(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {2047, 2048, 2049, 4095, 4096, 4097, 6145, 8193, 12300, 16385};
+  const int count = (int)(sizeof lengths / sizeof lengths[0]);
+  for (int i = 0; i < IF_QUICK(5, count); i++)
+    for (int64_t q_len = 1; q_len <= 40; q_len += 39) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 1, 1, q_len, lengths[i], 16, 8);
+      check_problem(&problem, 6);
+      problem.window_left = 2100; /* leaves out whole spans */
+      problem.offset = lengths[i] / 2;
+      check_problem(&problem, 7);
+    }
+}
+
+static void test_every_rule(void **state) {
+  (void)state;
+  static const int64_t lengths[][2] = {{1, 1}, {1, 300}, {40, 40}, {150, 150}, {70, 400}, {200, 60}, {600, 700}};
+  const int count = (int)(sizeof lengths / sizeof lengths[0]);
+  for (int rule = 0; rule < rule_count; rule++)
+    for (int i = 0; i < IF_QUICK(5, count); i++) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 24, 17);
+      problem_apply(&problem, &rule_list[rule]);
+      check_problem(&problem, (uint64_t)rule);
+    }
+}
+
+static void test_random_problems(void **state) {
+  (void)state;
+  struct generator generator = {2026};
+  for (int i = 0; i < IF_QUICK(150, 1500); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, 3000000);
+    if (i % 2 == 1) problem_random_layout(&listed.problem, &generator);
+    check_problem(&listed.problem, (uint64_t)i);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_dim),    cmocka_unit_test(test_every_q_len),
+      cmocka_unit_test(test_every_kv_len), cmocka_unit_test(test_span_borders),
+      cmocka_unit_test(test_every_rule),   cmocka_unit_test(test_random_problems),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

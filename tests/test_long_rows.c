@@ -1,0 +1,97 @@
+/* Rows of up to twenty million keys: the sums keep their accuracy, and the bits stay the contract's. Tensors with a
+ * row stride of 0 make such rows of a few bytes. */
+#include "support/check.h"
+#include "support/reference.h"
+
+#include <math.h>
+
+/* All inputs at most this far from float64, in u (2 + A): far below what the length would do to a plain sum. */
+#define BOUND_SINK 12.0
+
+static fovea_problem one_row(int64_t keys, int64_t dim) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 1, keys, dim, dim);
+  problem.scale = 1.0;
+  return problem;
+}
+
+static void run_and_check(struct trial *trial, double bound, const char *isa) {
+  trial_run(trial, isa, NULL);
+  const double worst = assert_accuracy(trial, bound, INT64_C(1) << 40);
+  print_message("%s, %lld keys: %.2f u (2 + A)\n", isa, (long long)trial->problem.kv_len, worst);
+}
+
+/* One key of weight 1 and n - 1 keys whose weights are far below, too small to be seen by a sum that has reached
+ * the sink's 1; their scores are no integers in base 2. */
+static void sink(int64_t keys, int64_t sink_at, float tail_score, float tail_value) {
+  const fovea_problem problem = one_row(keys, 1);
+  struct trial trial = trial_create(&problem, 0);
+  tensor_fill_constant(&trial.q, 1.0f);
+  tensor_fill_constant(&trial.k, tail_score);
+  tensor_fill_constant(&trial.v, tail_value);
+  *tensor_row(&trial.k, 0, 0, sink_at) = 0.0f;
+  *tensor_row(&trial.v, 0, 0, sink_at) = 1.0f;
+  const char *const *isas = usable_isas();
+  for (int i = 0; isas[i] != NULL; i++) run_and_check(&trial, BOUND_SINK, isas[i]);
+  assert_contract(&trial, 1);
+  trial_destroy(&trial);
+}
+
+static void test_sink_first(void **state) {
+  (void)state;
+  sink(IF_QUICK(100003, 1000003), 0, -17.1f, 1.0f);
+}
+
+static void test_sink_last(void **state) {
+  (void)state;
+  sink(IF_QUICK(70001, 700001), IF_QUICK(70000, 700000), -16.7f, 3.0f);
+}
+
+static void test_sink_in_the_middle(void **state) {
+  (void)state;
+  sink(IF_QUICK(33333, 1234567), 12345, -17.9f, -1.0f);
+}
+
+/* A million keys of random scores and values. */
+static void test_random_million(void **state) {
+  (void)state;
+  const fovea_problem problem = one_row(IF_QUICK(100000, 1000001), 4);
+  struct trial trial = trial_create(&problem, 7);
+  const char *const *isas = usable_isas();
+  for (int i = 0; isas[i] != NULL; i++) run_and_check(&trial, BOUND_RANDOM, isas[i]);
+  assert_contract(&trial, 1);
+  trial_destroy(&trial);
+}
+
+/* Equal scores: a running sum in f32 stands still at 2^24. */
+static void test_twenty_million_equal_keys(void **state) {
+  (void)state;
+  fovea_problem problem = one_row(IF_QUICK(300000, 20000000), 1);
+  problem.k_strides.row = 0;
+  problem.v_strides.row = 0;
+  struct trial trial = trial_create(&problem, 0);
+  tensor_fill_constant(&trial.q, 0.3f);
+  tensor_fill_constant(&trial.k, 0.4f);
+  tensor_fill_constant(&trial.v, 0.7f);
+  const char *const *isas = usable_isas();
+  for (int i = 0; isas[i] != NULL; i++) {
+    trial_run(&trial, isas[i], NULL);
+    const double o = (double)*trial.o.data, lse = (double)*trial.lse.data;
+    const double expected = (double)0.3f * (double)0.4f + log((double)problem.kv_len);
+    assert_true(fabs(o - (double)0.7f) <= BOUND_COHERENT * 2.12 * 0x1p-24 * 0.7);
+    assert_true(fabs(lse - expected) <= BOUND_COHERENT * 2.12 * 0x1p-24 + 0x1p-23 * expected);
+    assert_contract(&trial, 1);
+  }
+  trial_destroy(&trial);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sink_first),
+      cmocka_unit_test(test_sink_last),
+      cmocka_unit_test(test_sink_in_the_middle),
+      cmocka_unit_test(test_random_million),
+      cmocka_unit_test(test_twenty_million_equal_keys),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
