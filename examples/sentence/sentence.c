@@ -1,0 +1,256 @@
+/* What does "station" attend to? Attention on the real Q, K, V of one layer of a sentence model, by Fovea.
+ *
+ *   fovea_sentence [DATA OUT]
+ *
+ * DATA is the directory that capture.py wrote, OUT is where the pictures go; without them the program expects to
+ * run in the project's top directory.
+ *
+ * Shows for each sentence what one of its words attends to, draws the weights of chosen heads as a heat map, says
+ * how far the result lies from the model's own, and names the kernel that ran and its speed. */
+#define _POSIX_C_SOURCE 200112L /* clock_gettime(), mkdir() */
+
+#include "captured.h"
+#include "heatmap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define MODEL       "all-MiniLM-L6-v2"
+#define LAYER_TEXT  "layer 5, the last of 0 to 5"
+#define CHOSEN      2            /* heads shown of each sentence */
+#define SHOWN       (CHOSEN + 1) /* and the mean over all heads */
+#define TITLE_SIZE  48
+#define PATH_SIZE   1024
+#define BAR_LENGTH  20
+#define TIMED_CALLS 2001
+
+/* capture.py says how layer and heads were chosen. */
+static const struct subject {
+  const char *name, *sentence, *word;
+  int heads[CHOSEN];
+} subjects[] = {
+    {"station", "The train left the station on time", "station", {10, 9}},
+    {"animal", "The animal didn't cross the street because it was too tired", "it", {11, 9}},
+};
+
+/* One sentence on its way through the program. */
+struct view {
+  const struct subject *subject;
+  struct captured captured;
+  int64_t row;    /* of the word asked about */
+  float *output;  /* (heads, tokens, dim) */
+  float *weights; /* (heads, tokens, tokens) */
+  float *mean;    /* (tokens, tokens): the weights, averaged over the heads */
+  const float *shown[SHOWN];
+  char titles[SHOWN][TITLE_SIZE];
+  fovea_plan *plan; /* of the sentence's attention, for its speed and the name of the kernel */
+};
+
+static bool complain(const char *what, const char *why) {
+  fprintf(stderr, "fovea_sentence: %s: %s\n", what, why);
+  return false;
+}
+
+/* ---- Computing ------------------------------------------------------------------------------------------------
+ */
+
+static void average_heads(struct view *view) {
+  int64_t count = view->captured.tokens * view->captured.tokens;
+  for (int64_t i = 0; i < count; i++) {
+    double sum = 0;
+    for (int64_t head = 0; head < view->captured.heads; head++) sum += (double)view->weights[head * count + i];
+    view->mean[i] = (float)(sum / (double)view->captured.heads);
+  }
+}
+
+static bool choose_heads(struct view *view) {
+  int64_t count = view->captured.tokens * view->captured.tokens;
+  for (int i = 0; i < CHOSEN; i++) {
+    int head = view->subject->heads[i];
+    if (head >= view->captured.heads) return complain(view->subject->name, "has fewer heads than expected");
+    view->shown[i] = view->weights + head * count;
+    snprintf(view->titles[i], TITLE_SIZE, "head %d", head);
+  }
+  view->shown[CHOSEN] = view->mean;
+  snprintf(view->titles[CHOSEN], TITLE_SIZE, "mean of %d heads", (int)view->captured.heads);
+  return true;
+}
+
+static bool attend(struct view *view) {
+  const struct captured *captured = &view->captured;
+  size_t rows = (size_t)(captured->heads * captured->tokens);
+  view->output = malloc(rows * (size_t)captured->dim * sizeof(float));
+  view->weights = malloc(rows * (size_t)captured->tokens * sizeof(float));
+  view->mean = malloc((size_t)(captured->tokens * captured->tokens) * sizeof(float));
+  if (!view->output || !view->weights || !view->mean) return complain(view->subject->name, "out of memory");
+  fovea_problem problem;
+  captured_problem(captured, &problem);
+  fovea_error error;
+  if (fovea_plan_create(&problem, &view->plan, &error) != FOVEA_OK ||
+      captured_attend(captured, NULL, view->output, &error) != FOVEA_OK ||
+      captured_weights(captured, NULL, view->weights, &error) != FOVEA_OK)
+    return complain(view->subject->name, error.text);
+  average_heads(view);
+  return choose_heads(view);
+}
+
+/* ---- Speed ----------------------------------------------------------------------------------------------------
+ */
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int compare_doubles(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+/* Median time of a call. The plan is made once, as an engine would that runs the same shape in every layer. */
+static bool time_calls(const struct view *view, double *seconds) {
+  fovea_tensors tensors;
+  fovea_tensors_init(&tensors, view->captured.q, view->captured.k, view->captured.v, view->output, NULL);
+  size_t size = fovea_plan_scratch_size(view->plan, 1);
+  size = (size / FOVEA_SCRATCH_ALIGNMENT + 1) * FOVEA_SCRATCH_ALIGNMENT; /* aligned_alloc() wants whole units */
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
+  execution.scratch_size = size;
+  if (!execution.scratch) return complain(view->subject->name, "out of memory");
+  static double times[TIMED_CALLS];
+  fovea_error error;
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < TIMED_CALLS && status == FOVEA_OK; i++) {
+    double start = seconds_now();
+    status = fovea_plan_run(view->plan, &tensors, &execution, &error);
+    times[i] = seconds_now() - start;
+  }
+  free(execution.scratch);
+  if (status != FOVEA_OK) return complain(view->subject->name, error.text);
+  qsort(times, TIMED_CALLS, sizeof times[0], compare_doubles);
+  *seconds = times[TIMED_CALLS / 2];
+  return true;
+}
+
+static bool report_speed(const struct view *view) {
+  double seconds;
+  if (!time_calls(view, &seconds)) return false;
+  const struct captured *captured = &view->captured;
+  double pairs = (double)captured->heads * (double)captured->tokens * (double)captured->tokens;
+  double flops = 4 * pairs * (double)captured->dim; /* a multiply and an add, for q.k and for p v */
+  printf("  kernel %s, 1 thread: %.2f us a call (median of %d), %.1f GFLOP/s\n", fovea_plan_isa(view->plan),
+         1e6 * seconds, TIMED_CALLS, 1e-9 * flops / seconds);
+  return true;
+}
+
+/* ---- Showing --------------------------------------------------------------------------------------------------
+ */
+
+/* A table: a line for each token, a number and a bar for each matrix shown. */
+static void print_row(const struct view *view) {
+  printf("\n\"%s\"\n  \"%s\" attends to\n\n  %-9s", view->subject->sentence, view->subject->word, "");
+  for (int i = 0; i < SHOWN; i++) printf(" %-*s", BAR_LENGTH + 6, view->titles[i]);
+  printf("\n");
+  for (int64_t column = 0; column < view->captured.tokens; column++) {
+    printf("  %9s", view->captured.token[column]);
+    for (int i = 0; i < SHOWN; i++) {
+      double weight = (double)view->shown[i][view->row * view->captured.tokens + column];
+      int filled = (int)(weight * BAR_LENGTH + 0.5);
+      printf(" %.2f ", weight);
+      for (int place = 0; place < BAR_LENGTH; place++) fputs(place < filled ? "\u2588" : " ", stdout);
+      printf(" ");
+    }
+    printf("\n");
+  }
+  printf("\n");
+}
+
+static void report_agreement(const struct view *view) {
+  int64_t count = view->captured.heads * view->captured.tokens * view->captured.dim;
+  double largest = 0, difference = 0;
+  for (int64_t i = 0; i < count; i++) {
+    double model = (double)view->captured.context[i];
+    difference = fmax(difference, fabs((double)view->output[i] - model));
+    largest = fmax(largest, fabs(model));
+  }
+  printf("  the model's own attention output: differs by %.1e at most, in values up to %.2f\n", difference,
+         largest);
+}
+
+static bool draw(const struct view *view, const char *directory) {
+  char path[PATH_SIZE], title[256], subtitle[256], note[256];
+  snprintf(path, sizeof path, "%s/%s.png", directory, view->subject->name);
+  snprintf(title, sizeof title, "\u201c%s\u201d", view->subject->sentence);
+  snprintf(subtitle, sizeof subtitle, "Attention weights of %s, %s.  Computed by Fovea %s, kernel %s.", MODEL,
+           LAYER_TEXT, fovea_version(), fovea_plan_isa(view->plan));
+  snprintf(note, sizeof note,
+           "Each row is a token that asks, each column a token it looks at; a row adds up to 1.  "
+           "Framed: what \u201c%s\u201d attends to.",
+           view->subject->word);
+  const char *tokens[CAPTURED_TOKEN_LIMIT];
+  for (int64_t i = 0; i < view->captured.tokens; i++) tokens[i] = view->captured.token[i];
+  struct heatmap_panel panels[SHOWN];
+  for (int i = 0; i < SHOWN; i++) panels[i] = (struct heatmap_panel){view->titles[i], view->shown[i]};
+  const struct heatmap map = {.title = title,
+                              .subtitle = subtitle,
+                              .note = note,
+                              .tokens = tokens,
+                              .token_count = (int)view->captured.tokens,
+                              .marked_row = (int)view->row,
+                              .panels = panels,
+                              .panel_count = SHOWN};
+  const char *why = heatmap_draw(&map, path);
+  if (why) return complain(path, why);
+  printf("  heat map: %s\n", path);
+  return true;
+}
+
+static bool show(struct view *view, const char *data, const char *out) {
+  char directory[PATH_SIZE], error[PATH_SIZE + 256];
+  snprintf(directory, sizeof directory, "%s/%s", data, view->subject->name);
+  if (!captured_load(directory, &view->captured, error, sizeof error)) return complain("cannot load", error);
+  view->row = captured_find(&view->captured, view->subject->word);
+  if (view->row < 0) return complain(directory, "the word is not among the tokens");
+  if (!attend(view)) return false;
+  print_row(view);
+  report_agreement(view);
+  return report_speed(view) && draw(view, out);
+}
+
+static void close_view(struct view *view) {
+  fovea_plan_destroy(view->plan);
+  captured_free(&view->captured);
+  free(view->output);
+  free(view->weights);
+  free(view->mean);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 1 && argc != 3) {
+    fprintf(stderr, "usage: fovea_sentence [DATA OUT]\n");
+    return 2;
+  }
+  const char *data = argc == 3 ? argv[1] : "examples/sentence/data", *out = argc == 3 ? argv[2] : "build/demo";
+  if (mkdir(out, 0777) != 0 && errno != EEXIST) {
+    complain(out, strerror(errno));
+    return 2;
+  }
+  fovea_library_info info = {.struct_size = sizeof info};
+  if (fovea_info(&info) != FOVEA_OK) return 2;
+  printf("%s, %s, by Fovea %s on %s\n", MODEL, LAYER_TEXT, info.version, info.cpu);
+  for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+    struct view view = {.subject = &subjects[i]};
+    bool shown = show(&view, data, out);
+    close_view(&view);
+    if (!shown) return 2;
+  }
+  return 0;
+}
