@@ -3,28 +3,30 @@
 # as root or by sudo without a password, and elsewhere says what is missing.
 
 has_command() { command -v "$1" >/dev/null; }
-has_header() { echo "#include <$1>" | cc -E -x c - >/dev/null 2>&1; }
+has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
 has_cxx_header() { echo "#include <$1>" | c++ -E -x c++ - >/dev/null 2>&1; }
+has_library() { pkg-config --exists "$1" 2>/dev/null; }
 has_clang_openmp() { echo "#include <omp.h>" | clang -fopenmp -E -x c - >/dev/null 2>&1; }
-has_python_module() { /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 
 # group | Debian package | how to tell that it is there
+# `build` is all that the preset `release` builds: the library, the command, tests, benchmarks and the example.
 package_table='
 build | gcc                   | has_command cc
+build | g++                   | has_command c++
 build | libc6-dev             | has_header stdio.h
 build | cmake                 | has_command cmake
 build | ninja-build           | has_command ninja
-bench | g++                   | has_command c++
-bench | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
-bench | libopenblas-dev       | has_header cblas.h
-test  | g++                   | has_command c++
-test  | libcmocka-dev         | has_header cmocka.h
-test  | pkg-config            | has_command pkg-config
+build | pkg-config            | has_command pkg-config
+build | libcmocka-dev         | has_header cmocka.h
+build | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
+build | libopenblas-dev       | has_library openblas
+build | libcairo2-dev         | has_library cairo
 test  | clang                 | has_command clang
 test  | clang-format          | has_command clang-format
 test  | llvm                  | has_command llvm-symbolizer
 test  | libomp-dev            | has_clang_openmp
 test  | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
+test  | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
 test  | qemu-user             | has_command qemu-aarch64
 lint  | clang-tidy            | has_command clang-tidy
 lint  | cppcheck              | has_command cppcheck
@@ -54,7 +56,7 @@ need_packages() {
       return 1
     fi
     echo "Installing ${missing[*]}"
-    as_root apt-get -qq update && as_root apt-get -qq install --no-install-recommends "${missing[@]}" >/dev/null ||
+    as_root apt-get -qq update && as_root apt-get -qq install "${missing[@]}" >/dev/null ||
       return 1
     mapfile -t missing < <(missing_packages "$@")
     if [ ${#missing[@]} -gt 0 ]; then
