@@ -1,0 +1,36 @@
+/* The kinds of benchmarks, and what one of them is about. */
+#ifndef FOVEA_BENCH_CASES_H
+#define FOVEA_BENCH_CASES_H
+
+#include "harness.h"
+#include "workload.h"
+
+typedef struct bench_case {
+  const bench_shape *shape;
+  const char *isa;
+  int threads;
+} bench_case;
+
+/* Argument: a bench_case. Fovea against the machine's limits and, where the instruction set is the one that Fovea
+ * chooses here, against the unfused baseline. All of a round lies within a fraction of a second:
+ *   gflops              over the pairs that are seen
+ *   peak_fraction       of the FMA peak of the same instruction set and threads, measured before and after
+ *   peak_gflops         that peak
+ *   bandwidth_fraction  for few rows: of the rate at which the same threads read the same keys and values
+ *   vs_unfused_whole, vs_unfused_blocked   how many times as long the baseline takes
+ *   block_rows          the blocks of the latter
+ *   computed_per_seen   pairs computed over pairs seen */
+void bench_prefill(bench_round *round, const void *argument);
+
+/* Argument: a bench_case, whose threads are compared with one thread:
+ *   speedup             of Fovea
+ *   peak_speedup        of the FMA peak: what the machine has to give */
+void bench_speedup(bench_round *round, const void *argument);
+
+/* No argument. One head, one row, 16 keys, 64 dims: fovea_attention(), making and running a plan with the caller's
+ * scratch, and running a plan that is there. */
+void bench_call_plain(bench_round *round, const void *argument);
+void bench_call_plan_and_run(bench_round *round, const void *argument);
+void bench_call_run(bench_round *round, const void *argument);
+
+#endif

@@ -1,0 +1,20 @@
+/* What the machine gives at most, in slices short enough to lie between two runs of what is measured. */
+#ifndef FOVEA_BENCH_MACHINE_H
+#define FOVEA_BENCH_MACHINE_H
+
+#include <stddef.h>
+
+/* Seconds since some moment. */
+double machine_now(void);
+
+/* Threads that this process can run at once, as the benchmarks see it: 1 without OpenMP. */
+int machine_threads(void);
+
+/* Floating-point operations per second of independent f32 FMAs on registers, added over `threads` threads that all
+ * run for about `seconds`. 0 where this program has no probe for the instruction set. */
+double machine_fma_peak(const char *isa, int threads, double seconds);
+
+/* Bytes per second at which `threads` threads read these floats, a part each. */
+double machine_read_rate(const float *floats, size_t count, int threads, double seconds);
+
+#endif

@@ -1,0 +1,72 @@
+#include "runner.h"
+
+#include "machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void run(bench_runner *runner, int threads) {
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = threads;
+  execution.scratch = runner->scratch;
+  execution.scratch_size = runner->scratch_size;
+  fovea_error error;
+  if (fovea_plan_run(runner->plan, &runner->tensors, &execution, &error) != FOVEA_OK)
+    snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
+}
+
+static void plan(bench_runner *runner, const bench_case *wanted) {
+  fovea_error error;
+  runner->workload.problem.isa = wanted->isa;
+  if (fovea_plan_create(&runner->workload.problem, &runner->plan, &error) != FOVEA_OK) {
+    snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
+    return;
+  }
+  fovea_counts counts = {0};
+  fovea_plan_counts(runner->plan, &counts);
+  if (strcmp(fovea_plan_isa(runner->plan), wanted->isa) != 0)
+    snprintf(runner->refusal, sizeof runner->refusal, "the plan runs on %s", fovea_plan_isa(runner->plan));
+  else if (counts.pairs_seen != runner->workload.pairs_seen)
+    snprintf(runner->refusal, sizeof runner->refusal, "the plan sees %lld pairs, the benchmark %lld",
+             (long long)counts.pairs_seen, (long long)runner->workload.pairs_seen);
+}
+
+void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
+  *runner = (bench_runner){0};
+  if (wanted->threads > machine_threads()) {
+    snprintf(runner->refusal, sizeof runner->refusal, "this process has %d CPU(s)", machine_threads());
+    return;
+  }
+  if (!bench_workload_create(&runner->workload, wanted->shape)) {
+    snprintf(runner->refusal, sizeof runner->refusal, "not enough memory");
+    return;
+  }
+  plan(runner, wanted);
+  if (runner->refusal[0]) return;
+  const bench_workload *workload = &runner->workload;
+  fovea_tensors_init(&runner->tensors, workload->q, workload->k, workload->v, workload->o, NULL);
+  runner->scratch_size = fovea_plan_scratch_size(runner->plan, wanted->threads);
+  runner->scratch = bench_allocate(runner->scratch_size);
+  if (!runner->scratch) snprintf(runner->refusal, sizeof runner->refusal, "not enough memory");
+}
+
+void bench_runner_destroy(bench_runner *runner) {
+  fovea_plan_destroy(runner->plan);
+  free(runner->scratch);
+  bench_workload_destroy(&runner->workload);
+  *runner = (bench_runner){0};
+}
+
+double bench_time_fovea(bench_runner *runner, int threads) {
+  int runs = 0;
+  const double start = machine_now();
+  double seconds = 0.0;
+  while (seconds < BENCH_SLICE && !runner->refusal[0]) {
+    run(runner, threads);
+    runs++;
+    seconds = machine_now() - start;
+  }
+  return runs ? seconds / runs : 0.0;
+}

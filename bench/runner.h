@@ -1,0 +1,28 @@
+/* A workload planned for Fovea, and how long things take. */
+#ifndef FOVEA_BENCH_RUNNER_H
+#define FOVEA_BENCH_RUNNER_H
+
+#include "cases.h"
+
+typedef struct bench_runner {
+  bench_workload workload;
+  fovea_plan *plan;
+  fovea_tensors tensors;
+  void *scratch;
+  size_t scratch_size;
+  char refusal[256]; /* why there is nothing to measure; "" if there is */
+} bench_runner;
+
+/* Makes data, plan and scratch for up to `threads` threads. Sets refusal when that is not possible. */
+void bench_runner_create(bench_runner *runner, const bench_case *wanted);
+void bench_runner_destroy(bench_runner *runner);
+
+/* Seconds of one run of Fovea on so many threads: the mean over a slice of time, at least one run. */
+double bench_time_fovea(bench_runner *runner, int threads);
+
+/* How long a slice is, in seconds: long against what the clock and the caches need, short against the moods of a
+ * shared machine. */
+#define BENCH_SLICE      0.02
+#define BENCH_PEAK_SLICE 0.01
+
+#endif

@@ -1,0 +1,90 @@
+/* Which benchmarks there are. Names are shape, rule, instruction set and threads. */
+#include "cases.h"
+#include "openblas.h"
+
+#include <stdio.h>
+
+#define SIZES(batch_, heads_, kv_heads_, q_len_, kv_len_, dim_)                                                    \
+  .batch = batch_, .heads = heads_, .kv_heads = kv_heads_, .q_len = q_len_, .kv_len = kv_len_, .dim = dim_
+
+static const bench_shape shapes[] = {
+    {.name = "prefill/h8_s2048_d128/full", SIZES(1, 8, 8, 2048, 2048, 128)},
+    {.name = "prefill/h8_s2048_d128/causal", SIZES(1, 8, 8, 2048, 2048, 128), .causal = 1},
+    {.name = "prefill/h8_s2048_d64/full", SIZES(1, 8, 8, 2048, 2048, 64)},
+    {.name = "prefill/h8_s2048_d64/causal", SIZES(1, 8, 8, 2048, 2048, 64), .causal = 1},
+    {.name = "prefill/h8_s2048_d80/full", SIZES(1, 8, 8, 2048, 2048, 80)},
+    {.name = "prefill/h8_s2048_d96/full", SIZES(1, 8, 8, 2048, 2048, 96)},
+    {.name = "prefill/h8_s2048_d256/full", SIZES(1, 8, 8, 2048, 2048, 256)},
+    {.name = "prefill/h8_s512_d64/full", SIZES(1, 8, 8, 512, 512, 64)},
+    {.name = "prefill/h8_s512_d64/causal", SIZES(1, 8, 8, 512, 512, 64), .causal = 1},
+    {.name = "prefill/h8_s8192_d128/window512", SIZES(1, 8, 8, 8192, 8192, 128), .causal = 1, .window_left = 512},
+    {.name = "prefill/h8_s8192_d64/chunk64_left256",
+     SIZES(1, 8, 8, 8192, 8192, 64),
+     .chunk_size = 64,
+     .chunk_left = 256},
+    /* Grouped heads, as in Llama 3 8B. */
+    {.name = "prefill/h32_kv8_s4096_d128/causal", SIZES(1, 32, 8, 4096, 4096, 128), .causal = 1},
+    /* ViT-B/16 at 224 pixels, and BERT-base. */
+    {.name = "prefill/b8_h12_s197_d64/full", SIZES(8, 12, 12, 197, 197, 64)},
+    {.name = "prefill/b16_h12_s384_d64/full", SIZES(16, 12, 12, 384, 384, 64)},
+    /* As projections leave it: a head's rows are 4 KB apart. */
+    {.name = "prefill/h8_s2048_d128_rows_first/full", SIZES(1, 8, 8, 2048, 2048, 128), .rows_before_heads = 1},
+    {.name = "cross/h8_q64_s2048_d64/full", SIZES(1, 8, 8, 64, 2048, 64)},
+    {.name = "packed/b32_h8_s20to500_d64/full", SIZES(32, 8, 8, 0, 0, 64), .packed = 1},
+    {.name = "decode/h32_kv8_s4096_d128/full", SIZES(1, 32, 8, 1, 4096, 128)},
+};
+
+static const bench_shape speedup_shapes[] = {
+    {.name = "speedup/h8_s2048_d128/full", SIZES(1, 8, 8, 2048, 2048, 128)},
+    {.name = "speedup/h8_s2048_d128/causal", SIZES(1, 8, 8, 2048, 2048, 128), .causal = 1},
+    {.name = "speedup/h8_s2048_d64/full", SIZES(1, 8, 8, 2048, 2048, 64)},
+    {.name = "speedup/h8_s2048_d64/causal", SIZES(1, 8, 8, 2048, 2048, 64), .causal = 1},
+};
+
+#if defined(__x86_64__)
+static const char *const isas[] = {"avx512", "avx2"};
+#elif defined(__aarch64__)
+static const char *const isas[] = {"neon"};
+#endif
+
+enum {
+  shape_count = sizeof shapes / sizeof *shapes,
+  speedup_count = sizeof speedup_shapes / sizeof *speedup_shapes,
+  isa_count = sizeof isas / sizeof *isas,
+  most_threads = 2,
+  case_count = (shape_count * most_threads + speedup_count) * isa_count
+};
+
+static void register_case(const bench_shape *shape, const char *isa, int threads, bench_function function) {
+  static bench_case cases[case_count];
+  static int used;
+  bench_case *added = &cases[used++];
+  *added = (bench_case){shape, isa, threads};
+  char name[128];
+  snprintf(name, sizeof name, "%s/%s/t%d", shape->name, isa, threads);
+  bench_register(name, function, added, BENCH_MILLISECONDS);
+}
+
+static void report_library(void) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  if (fovea_info(&info) != FOVEA_OK) return;
+  bench_context("cpu", info.cpu);
+  bench_context("fovea_version", info.version);
+  bench_context("fovea_isa", info.isa);
+  bench_context("fovea_threading", info.threading);
+  bench_context("fovea_environment", info.environment);
+}
+
+void bench_register_all(void) {
+  report_library();
+  openblas_report();
+  for (int threads = 1; threads <= most_threads; threads++)
+    for (int isa = 0; isa < isa_count; isa++)
+      for (int i = 0; i < shape_count; i++) register_case(&shapes[i], isas[isa], threads, bench_prefill);
+  for (int isa = 0; isa < isa_count; isa++)
+    for (int i = 0; i < speedup_count; i++)
+      register_case(&speedup_shapes[i], isas[isa], most_threads, bench_speedup);
+  bench_register("overhead/h1_q1_s16_d64/plain_call", bench_call_plain, NULL, BENCH_NANOSECONDS);
+  bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
+  bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);
+}

@@ -1,0 +1,56 @@
+/* One problem with its data, for Fovea and for what it is compared with. */
+#ifndef FOVEA_BENCH_WORKLOAD_H
+#define FOVEA_BENCH_WORKLOAD_H
+
+#include <fovea/fovea.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a benchmark's name says, in numbers. */
+typedef struct bench_shape {
+  const char *name; /* "prefill/h8_s2048_d128/causal" */
+  int64_t batch, heads, kv_heads, q_len, kv_len, dim;
+  int causal;
+  int64_t window_left;            /* with causal; 0: no window */
+  int64_t chunk_size, chunk_left; /* 0: no chunks */
+  int packed;                     /* batch entries of 20 to 500 rows, one after the other */
+  int rows_before_heads;          /* (batch, rows, heads, dim), as projections produce */
+} bench_shape;
+
+/* The rows and keys of one batch entry, within the tensors. */
+typedef struct bench_entry {
+  int64_t batch; /* index for the batch strides */
+  int64_t first_row, rows, first_key, keys;
+} bench_entry;
+
+typedef struct bench_workload {
+  const bench_shape *shape;
+  fovea_problem problem;
+  float *q, *k, *v, *o;
+  size_t output_count;    /* floats in o */
+  float *keys_and_values; /* k and v lie in here, one after the other */
+  size_t keys_and_values_count;
+  bench_entry *entries;
+  int64_t entry_count, longest_entry;
+  int32_t *cu_seqlens;
+  int64_t pairs_seen;
+} bench_workload;
+
+/* 0 when there is no memory for it. Values are from -1 to 1 and the same in every run. */
+int bench_workload_create(bench_workload *workload, const bench_shape *shape);
+void bench_workload_destroy(bench_workload *workload);
+
+/* The keys from `from` to `to` - 1 of its entry that a row of it sees. */
+typedef struct bench_interval {
+  int64_t from, to;
+} bench_interval;
+bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, int64_t row);
+
+/* The arithmetic that counts: two products over the pairs that are seen. */
+double bench_useful_flops(const bench_workload *workload);
+
+/* Memory aligned for any vector, in huge pages where the system grants them, and already mapped. NULL if there is
+ * none. Freed with free(). */
+void *bench_allocate(size_t bytes);
+
+#endif
