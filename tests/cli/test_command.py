@@ -1,0 +1,465 @@
+"""The command `fovea` as a user meets it: every option against the textbook formula, every mistake against the promise
+of exit status 2, one line on stderr and no output file.
+
+    test_command.py COMMAND...    the words that start the program, an emulator among them
+"""
+
+import io
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import reference
+
+COMMAND = []
+
+
+def run(*arguments, environment=None, **options):
+    return subprocess.run(
+        COMMAND + [str(argument) for argument in arguments],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def usable_isas():
+    lines = run("info").stdout.decode().splitlines()
+    return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)]
+
+
+def tensors(q_shape, k_shape, v_dim=None, seed=1):
+    random = np.random.default_rng(seed)
+    v_shape = k_shape[:-1] + (v_dim or k_shape[-1],)
+    return tuple(random.standard_normal(shape, dtype=np.float32) for shape in (q_shape, k_shape, v_shape))
+
+
+class InDirectory(unittest.TestCase):
+    """Each test has a directory of its own."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="fovea_command_")
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def files(self):
+        return sorted(os.listdir(self.directory.name))
+
+    def save(self, q, k, v):
+        for name, tensor in (("q", q), ("k", k), ("v", v)):
+            np.save(self.path(name + ".npy"), tensor)
+
+    def inputs(self):
+        return [word for name in "qkv" for word in ("--" + name, self.path(name + ".npy"))]
+
+    def attend(self, *options):
+        """Runs on the saved tensors, with O and LSE written; returns both."""
+        outputs = ["--out", self.path("o.npy"), "--lse", self.path("lse.npy")]
+        done = run("attend", *self.inputs(), *outputs, *options)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), done.stderr)
+        self.assertEqual(self.files(), ["k.npy", "lse.npy", "o.npy", "q.npy", "v.npy"])
+        return np.load(self.path("o.npy")), np.load(self.path("lse.npy"))
+
+    def check(self, q, k, v, *options, **rules):
+        self.save(q, k, v)
+        self.compare(self.attend(*options), q, k, v, **rules)
+
+    def compare(self, outputs, q, k, v, **rules):
+        o, lse = outputs
+        self.assertEqual((o.dtype, lse.dtype), (np.dtype("<f4"), np.dtype("<f4")))
+        self.assertEqual(o.shape, q.shape[:-1] + v.shape[-1:])
+        self.assertEqual(lse.shape, q.shape[:-1])
+        four = lambda tensor: tensor.reshape((1,) * (4 - tensor.ndim) + tensor.shape)
+        expected = reference.attend(four(q), four(k), four(v), **rules)
+        self.assertTrue(np.all(np.abs(four(o) - expected.o) <= expected.o_bound))
+        lse = lse.reshape(expected.lse.shape)
+        seen = np.isfinite(expected.lse)
+        self.assertTrue(np.all(lse[~seen] == -np.inf))
+        self.assertTrue(np.all(np.abs(lse[seen] - expected.lse[seen]) <= expected.lse_bound[seen]))
+
+
+class Shapes(InDirectory):
+    def test_ranks(self):
+        self.check(*tensors((40, 16), (70, 16)))
+        self.check(*tensors((3, 40, 16), (3, 70, 16)))
+        self.check(*tensors((2, 3, 40, 16), (2, 3, 70, 16)))
+
+    def test_fewer_kv_heads(self):
+        self.check(*tensors((2, 6, 9, 16), (2, 2, 30, 16)))
+        self.check(*tensors((6, 9, 16), (1, 30, 16)))
+
+    def test_dims(self):
+        self.check(*tensors((2, 20, 7), (2, 33, 7), 130))
+        self.check(*tensors((2, 20, 130), (2, 33, 130), 1))
+
+    def test_one_of_everything(self):
+        q, k, v = tensors((1, 1), (1, 1))
+        self.check(q, k, v)
+        self.assertTrue(np.array_equal(np.load(self.path("o.npy")), v))
+
+    def test_more_than_a_span_of_keys(self):
+        self.check(*tensors((3, 32), (5000, 32)))
+
+    def test_no_rows(self):
+        self.check(*tensors((2, 0, 8), (2, 5, 8)))
+
+    def test_no_keys(self):
+        self.check(*tensors((2, 5, 8), (2, 0, 8)))
+        self.assertFalse(np.load(self.path("o.npy")).any())
+
+    def test_every_npy_version(self):
+        q, k, v = tensors((5, 8), (9, 8))
+        self.save(q, k, v)
+        expected = self.attend()
+        for version in ((1, 0), (2, 0), (3, 0)):
+            with open(self.path("k.npy"), "wb") as file:
+                np.lib.format.write_array(file, k, version=version)
+            for actual, wanted in zip(self.attend(), expected):
+                self.assertEqual(actual.tobytes(), wanted.tobytes())
+
+
+class Options(InDirectory):
+    def setUp(self):
+        super().setUp()
+        self.tensors = tensors((2, 4, 50, 24), (2, 2, 90, 24), 40)
+
+    def test_causal(self):
+        self.check(*self.tensors, "--causal", causal=True)
+
+    def test_window(self):
+        for window in ((10, 5), (0, 0), (-1, 3), (12, -1), (-1, -1), (1000, 1000)):
+            self.check(*self.tensors, "--window", f"{window[0]},{window[1]}", window=window)
+
+    def test_chunk(self):
+        for chunk in ((8, 0, 0), (8, 20, 3), (7, -1, 0), (16, 5, -1), (1, 0, 0), (1000, 0, 0)):
+            self.check(*self.tensors, "--chunk", ",".join(map(str, chunk)), chunk=chunk)
+
+    def test_offset(self):
+        for offset in (0, 7, -13, 40, 1000, -1000):
+            self.check(*self.tensors, "--causal", "--offset", offset, causal=True, offset=offset)
+            self.check(*self.tensors, "--chunk", "9,4,2", "--offset", offset, chunk=(9, 4, 2), offset=offset)
+
+    def test_offset_per_entry(self):
+        self.check(*self.tensors, "--causal", "--offset", "-5,30", causal=True, offset=(-5, 30))
+
+    def test_lengths(self):
+        self.check(*self.tensors, "--q-lens", "50,17", q_lens=(50, 17))
+        self.check(*self.tensors, "--kv-lens", "3,90", kv_lens=(3, 90))
+        self.check(*self.tensors, "--q-lens", "0,50", "--kv-lens", "90,0", q_lens=(0, 50), kv_lens=(90, 0))
+        self.check(*self.tensors, "--q-lens", "9,50", "--kv-lens", "60,70", "--causal", q_lens=(9, 50),
+                   kv_lens=(60, 70), causal=True)
+
+    def test_scale(self):
+        for scale in (1.0, 0.0, -0.25, 1e-3):
+            self.check(*self.tensors, "--scale", scale, scale=scale)
+
+    def test_equals_sign(self):
+        self.check(*self.tensors, "--window=4,-1", "--offset=-3", "--scale=0.5", window=(4, -1), offset=-3, scale=0.5)
+
+    def test_threads_do_not_show(self):
+        self.save(*self.tensors)
+        expected = [tensor.tobytes() for tensor in self.attend("--causal", "--threads", "1")]
+        for threads in (0, 2, 3, 8):
+            actual = [tensor.tobytes() for tensor in self.attend("--causal", "--threads", threads)]
+            self.assertEqual(actual, expected, threads)
+
+    def test_instruction_sets_do_not_show(self):
+        self.save(*self.tensors)
+        expected = [tensor.tobytes() for tensor in self.attend("--chunk", "8,20,3")]
+        self.assertIn("scalar", usable_isas())
+        for isa in usable_isas():
+            actual = [tensor.tobytes() for tensor in self.attend("--chunk", "8,20,3", "--isa", isa)]
+            self.assertEqual(actual, expected, isa)
+
+    def test_all_together(self):
+        random = np.random.default_rng(7)
+        for _ in range(25):
+            causal, window = bool(random.integers(2)), tuple(int(n) for n in random.integers(-1, 60, 2))
+            chunk = (int(random.integers(1, 30)), int(random.integers(-1, 50)), int(random.integers(-1, 20)))
+            offset = [int(n) for n in random.integers(-20, 80, 2)]
+            q_lens, kv_lens = [int(n) for n in random.integers(0, 51, 2)], [int(n) for n in random.integers(0, 91, 2)]
+            text = lambda numbers: ",".join(map(str, numbers))
+            options = ["--window", text(window), "--chunk", text(chunk), "--offset", text(offset),
+                       "--q-lens", text(q_lens), "--kv-lens", text(kv_lens)] + ["--causal"] * causal
+            with self.subTest(options=options):
+                self.check(*self.tensors, *options, causal=causal, window=window, chunk=chunk, offset=offset,
+                           q_lens=q_lens, kv_lens=kv_lens)
+
+
+class Files(InDirectory):
+    def setUp(self):
+        super().setUp()
+        self.tensors = tensors((2, 5, 8), (2, 9, 8))
+        self.save(*self.tensors)
+
+    def test_lse_only_where_asked(self):
+        done = run("attend", *self.inputs(), "--out", self.path("o.npy"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.files(), ["k.npy", "o.npy", "q.npy", "v.npy"])
+
+    def test_outputs_are_replaced(self):
+        for name in ("o.npy", "lse.npy"):
+            with open(self.path(name), "w", encoding="ascii") as file:
+                file.write("old")
+        self.compare(self.attend(), *self.tensors)
+
+    def test_output_over_an_input(self):
+        done = run("attend", *self.inputs(), "--out", self.path("q.npy"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(np.load(self.path("q.npy")).tobytes(), self.attend_again().tobytes())
+
+    def attend_again(self):
+        self.save(*self.tensors)
+        return self.attend()[0]
+
+    def test_links_stay_links(self):
+        os.symlink(self.path("real.npy"), self.path("link.npy"))
+        np.save(self.path("real.npy"), np.zeros(1))
+        done = run("attend", *self.inputs(), "--out", self.path("link.npy"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.islink(self.path("link.npy")))
+        self.assertEqual(np.load(self.path("real.npy")).shape, (2, 5, 8))
+
+    def test_pipes(self):
+        reader, writer = os.pipe()
+        content = io.BytesIO()
+        np.save(content, self.tensors[0])
+        os.write(writer, content.getvalue())
+        os.close(writer)
+        words = ["--q", f"/dev/fd/{reader}", "--k", self.path("k.npy"), "--v", self.path("v.npy")]
+        done = run("attend", *words, "--out", "/dev/stdout", pass_fds=[reader])
+        os.close(reader)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(np.load(io.BytesIO(done.stdout)).tobytes(), self.attend()[0].tobytes())
+
+    def test_relative_names(self):
+        words = ["--q", "q.npy", "--k", "k.npy", "--v", "v.npy", "--out", "o.npy"]
+        done = run("attend", *words, cwd=self.directory.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("o.npy", self.files())
+
+
+class Mistakes(InDirectory):
+    def setUp(self):
+        super().setUp()
+        self.save(*tensors((2, 4, 5, 8), (2, 2, 9, 8)))
+
+    def assert_refused(self, done, text):
+        lines = done.stderr.decode().split("\n")
+        self.assertEqual((done.returncode, len(lines), lines[-1]), (2, 2, ""), done.stderr)
+        self.assertTrue(lines[0].startswith("fovea"), lines[0])
+        self.assertIn(text, lines[0])
+        self.assertTrue(lines[0].isprintable(), lines[0])
+
+    def refuse(self, text, *options, inputs=None, outputs=("o.npy", "lse.npy")):
+        before = self.files()
+        names = [word for name, output in zip(("--out", "--lse"), outputs) for word in (name, self.path(output))]
+        done = run("attend", *(self.inputs() if inputs is None else inputs), *names, *options)
+        with self.subTest(options=options, inputs=inputs, outputs=outputs):
+            self.assert_refused(done, text)
+            self.assertEqual(done.stdout, b"")
+            self.assertEqual(self.files(), before)
+
+    def test_commands(self):
+        self.assert_refused(run(), "a command is needed")
+        self.assert_refused(run("attendd"), "attendd")
+        self.assert_refused(run("--nothing"), "--nothing")
+        self.assert_refused(run("attend"), "--q is missing")
+        self.assert_refused(run("info", "more"), "more")
+        self.assert_refused(run("selftest", "more"), "more")
+        self.assert_refused(run("new\nline"), "new?line")
+
+    def test_options(self):
+        self.refuse("--frobnicate", "--frobnicate")
+        self.refuse("--frobnicate=1", "--frobnicate=1")
+        self.refuse("stray", "stray")
+        self.refuse("--caus", "--caus")
+        self.refuse("--causal takes no value", "--causal=1")
+        self.refuse("--causal is given twice", "--causal", "--causal")
+        self.refuse("--window is given twice", "--window", "1,1", "--window", "1,1")
+        self.refuse("--window needs", "--window")
+        self.refuse("--window needs", "--window", "--causal")
+        self.refuse("--isa needs", "--isa=")
+        self.refuse("--lse", "--lse", self.path("other.npy"))
+
+    def test_missing_paths(self):
+        for name in "qkv":
+            words = self.inputs()
+            place = words.index("--" + name)
+            self.refuse(f"--{name} is missing", inputs=words[:place] + words[place + 2:])
+        self.refuse("--out is missing", outputs=())
+
+    def test_numbers(self):
+        for option in ("--window", "--chunk", "--offset", "--q-lens", "--kv-lens", "--threads", "--scale"):
+            for text in ("x", "1,x", "1,,2", ",1", "1,", "1 2", " 1", "0x10", "1.5,2", "99999999999999999999", "--", "-"):
+                if option == "--scale" and text in ("0x10", "99999999999999999999"):
+                    continue
+                self.refuse(option, option, text)
+
+    def test_window(self):
+        self.refuse("--window takes two numbers", "--window", "5")
+        self.refuse("--window takes two numbers", "--window", "5,5,5")
+        self.refuse("-2", "--window", "-2,5")
+        self.refuse("-7", "--window", "5,-7")
+
+    def test_chunk(self):
+        self.refuse("--chunk takes three numbers", "--chunk", "5,5")
+        self.refuse("at least 1", "--chunk", "0,5,5")
+        self.refuse("at least 1", "--chunk", "-1,5,5")
+        self.refuse("-2", "--chunk", "5,-2,5")
+        self.refuse("-3", "--chunk", "5,5,-3")
+
+    def test_lists(self):
+        self.refuse("--offset has 3 numbers", "--offset", "1,2,3")
+        self.refuse("--offset is out of range", "--offset", "-9223372036854775808")
+        self.refuse("--q-lens has 1 numbers", "--q-lens", "5")
+        self.refuse("--q-lens has 3 numbers", "--q-lens", "5,5,5")
+        self.refuse("--kv-lens has 1 numbers", "--kv-lens", "9")
+        self.refuse("6", "--q-lens", "5,6")
+        self.refuse("-1", "--q-lens", "-1,5")
+        self.refuse("10", "--kv-lens", "10,9")
+        self.refuse("-1", "--kv-lens", "9,-1")
+
+    def test_scale_threads_isa(self):
+        for scale in ("nan", "inf", "-inf", "1e999"):
+            self.refuse("scale", "--scale", scale)
+        self.refuse("-1", "--threads", "-1")
+        self.refuse("99999999999", "--threads", "99999999999")
+        self.refuse("z80", "--isa", "z80")
+
+    def test_shapes(self):
+        def refuse(text, q, k, v):
+            self.save(*(np.zeros(shape, np.float32) for shape in (q, k, v)))
+            self.refuse(text)
+
+        refuse("axes", (8,), (8,), (8,))
+        refuse("axes", (), (), ())
+        refuse("axes", (1, 1, 1, 5, 8), (1, 1, 1, 5, 8), (1, 1, 1, 5, 8))
+        refuse("axes", (5, 8), (1, 5, 8), (1, 5, 8))
+        refuse("axes", (1, 5, 8), (1, 5, 8), (5, 8))
+        refuse("batch", (2, 1, 5, 8), (3, 1, 5, 8), (3, 1, 5, 8))
+        refuse("batch", (2, 1, 5, 8), (2, 1, 5, 8), (1, 1, 5, 8))
+        refuse("heads", (2, 5, 8), (2, 5, 8), (1, 5, 8))
+        refuse("heads", (5, 5, 8), (2, 5, 8), (2, 5, 8))
+        refuse("heads", (2, 5, 8), (4, 5, 8), (4, 5, 8))
+        refuse("rows", (2, 5, 8), (2, 6, 8), (2, 7, 8))
+        refuse("dimensions", (2, 5, 8), (2, 6, 9), (2, 6, 8))
+        refuse("", (0, 5, 8), (0, 6, 8), (0, 6, 8))
+        refuse("", (2, 5, 0), (2, 6, 0), (2, 6, 8))
+        refuse("", (2, 5, 8), (2, 6, 8), (2, 6, 0))
+
+    def test_huge_output(self):
+        self.save(*tensors((2, 5, 8), (2, 0, 8)))
+        with open(self.path("v.npy"), "wb") as file:
+            np.lib.format.write_array_header_1_0(
+                file, {"descr": "<f4", "fortran_order": False, "shape": (2, 0, 2**57)})
+        self.refuse("")
+
+    def test_element_types(self):
+        for kind, text in (("<f8", "astype('<f4')"), ("<f2", "'<f2'"), (">f4", "'>f4'"), ("<i4", "'<i4'"), ("?", "'|b1'")):
+            np.save(self.path("k.npy"), np.zeros((2, 2, 9, 8), kind))
+            self.refuse(text)
+
+    def test_fortran_order(self):
+        np.save(self.path("v.npy"), np.asfortranarray(np.zeros((2, 2, 9, 8), np.float32)))
+        self.refuse("Fortran order")
+
+    def test_damaged_files(self):
+        with open(self.path("q.npy"), "rb") as file:
+            whole = file.read()
+        damaged = (whole[:-1], whole[:100], whole[:9], b"", b"garbage" * 100, whole + b"x", b"\x93NUMPY\x07" + whole[7:],
+                   whole.replace(b"shape", b"shave"), whole.replace(b"(2, 4, 5, 8)", b"(2, 4, 5, 9)"))
+        for content in damaged:
+            with open(self.path("q.npy"), "wb") as file:
+                file.write(content)
+            self.refuse("q.npy: ")
+
+    def test_files_that_are_not_there(self):
+        for name in "qkv":
+            words = self.inputs()
+            words[words.index("--" + name) + 1] = self.path("nothing\n.npy")
+            self.refuse("nothing?.npy: cannot open", inputs=words)
+            words[words.index("--" + name) + 1] = self.path(".")
+            self.refuse("cannot read", inputs=words)
+
+    def test_outputs_that_cannot_be_written(self):
+        self.refuse("cannot write", outputs=("nowhere/o.npy",))
+        self.refuse("cannot write", outputs=("nowhere/o.npy", "lse.npy"))
+        self.refuse("cannot write", outputs=("o.npy", "nowhere/lse.npy"))
+        self.refuse("directory", outputs=(".",))
+        self.refuse("directory", outputs=("o.npy", "."))
+        self.refuse("same file", outputs=("o.npy", "o.npy"))
+        self.refuse("cannot write", outputs=("o.npy", "./o.npy"))
+        if os.path.exists("/dev/full"):
+            self.refuse("cannot write", outputs=("/dev/full",))
+            self.refuse("cannot write", outputs=("o.npy", "/dev/full"))
+
+    def test_old_outputs_stay(self):
+        with open(self.path("o.npy"), "w", encoding="ascii") as file:
+            file.write("old")
+        self.refuse("scale", "--scale", "nan")
+        self.refuse("cannot write", outputs=("o.npy", "nowhere/lse.npy"))
+        with open(self.path("o.npy"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "old")
+
+    def test_full_stdout(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(COMMAND + ["info"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        self.assert_refused(done, "cannot print")
+
+
+class OtherCommands(unittest.TestCase):
+    def output(self, *arguments, environment=None):
+        done = run(*arguments, environment=environment)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), done.stderr)
+        return done.stdout.decode()
+
+    def test_help(self):
+        for command in ("attend", "info", "selftest"):
+            self.assertIn(command, self.output("--help"))
+            for word in ("--help", "-h"):
+                self.assertTrue(self.output(command, word).startswith(f"Usage: fovea {command}"))
+        options = ("--q", "--k", "--v", "--out", "--lse", "--causal", "--window", "--chunk", "--offset", "--q-lens",
+                   "--kv-lens", "--scale", "--threads", "--isa")
+        for option in options:
+            self.assertIn(option, self.output("attend", "--help"))
+        self.assertTrue(self.output("attend", "--q", "nothing", "--help").startswith("Usage: fovea attend"))
+        self.assertTrue(all(len(line) <= 116 for line in self.output("attend", "--help").splitlines()))
+
+    def test_version(self):
+        self.assertRegex(self.output("--version"), r"\Afovea \d+\.\d+\.\d+\n\Z")
+
+    def test_info(self):
+        text = self.output("info")
+        for word in ("version", "cpu", "instruction set", "threads", "FOVEA_ISA", "usable", "chosen", "reason", "scalar"):
+            self.assertIn(word, text)
+        self.assertEqual(len(re.findall(r"^\S+ +yes +yes ", text, re.MULTILINE)), 1)
+
+    def test_info_under_a_cap(self):
+        self.assertRegex(self.output("info", environment={"FOVEA_ISA": "scalar"}), r"(?m)^instruction set +scalar$")
+        self.assertIn("z80", self.output("info", environment={"FOVEA_ISA": "z80"}))
+
+    def test_selftest(self):
+        lines = self.output("selftest").splitlines()
+        isas = []
+        for line in lines:
+            isa, agreed, of = re.fullmatch(r"(\w+): (\d+) of (\d+) problems agree", line).groups()
+            self.assertEqual(agreed, of)
+            isas.append(isa)
+        self.assertEqual(isas, usable_isas())
+
+
+if __name__ == "__main__":
+    COMMAND = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,32 @@
+/* That `fovea selftest` notices: the same code with a table of digests that are wrong. */
+#include "support/check.h"
+#include "tools/fovea/commands.h"
+#include "tools/fovea/selftest_problems.h"
+
+#include <stdio.h>
+
+const selftest_problem selftest_problems[] = {
+    {"first", .shape = {1, 1, 1, 1, 3, 4, 4}},
+    {"second", .shape = {1, 1, 1, 2, 3, 4, 4}},
+};
+const int selftest_problem_count = 2;
+const uint64_t selftest_digests[] = {1, 2};
+
+static void test_wrong_digests_are_noticed(void **state) {
+  (void)state;
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  int best = 0;
+  while (!info.isas[best].usable) best++;
+  char expected[128];
+  snprintf(expected, sizeof expected, "%s disagrees on problem 'first'", info.isas[best].name);
+
+  failure why = {""};
+  assert_false(selftest_command(0, NULL, &why));
+  assert_string_equal(why.text, expected);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_digests_are_noticed)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* fovea attend: Q, K and V from .npy files, O and the LSE into .npy files. */
+#include "attend_options.h"
+#include "commands.h"
+#include "npy.h"
+#include "outputs.h"
+#include <fovea/fovea.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char help[] =
+    "Usage: fovea attend --q Q.npy --k K.npy --v V.npy --out O.npy [OPTIONS]\n"
+    "\n"
+    "O = softmax(scale * Q K^T) V. The files hold float32 in C order, all three of them as (batch, heads, rows, "
+    "dim),\n"
+    "(heads, rows, dim) or (rows, dim). K and V may have fewer heads than Q, as long as they divide Q's. O gets "
+    "the\n"
+    "axes of Q with the last one of V.\n"
+    "\n"
+    "  --q, --k, --v PATH     the inputs\n"
+    "  --out PATH             where O goes\n"
+    "  --lse PATH             where the log-sum-exp of each row goes: the axes of Q without the last one\n"
+    "\n"
+    "Which keys a row sees; the rules compose. Row i's own key is i + offset.\n"
+    "  --causal               none after the own key\n"
+    "  --window L,R           at most L before and R after the own key; -1 means unlimited\n"
+    "  --chunk C,LEFT,RIGHT   keys come in chunks of C: the own key's chunk, LEFT keys before it, RIGHT after it;\n"
+    "                         -1 means unlimited\n"
+    "  --offset N | a,b,..    for all batch entries or one for each; default: keys - rows, so that the last row's\n"
+    "                         own key is the last key; 0 lines up the first ones\n"
+    "  --q-lens a,b,..        rows in use of each batch entry; the others get zeros, and -Inf as LSE\n"
+    "  --kv-lens a,b,..       keys in use of each batch entry\n"
+    "\n"
+    "  --scale X              default 1/sqrt(dim of Q)\n"
+    "  --threads N            default 0: as many as this process may use\n"
+    "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
+    "\n"
+    "On failure no output file is written, and files that stood there before are left as they were.\n";
+
+enum { BATCH, HEADS, ROWS, DIM, AXES };
+enum { OUTPUT_O, OUTPUT_LSE, OUTPUTS };
+
+/* One tensor of the file, with leading axes of 1 where the file has none. */
+typedef struct input_file {
+  npy_array array;
+  int64_t axes[AXES];
+} input_file;
+
+typedef struct attend_job {
+  attend_options options;
+  input_file q, k, v;
+  fovea_problem problem;
+  fovea_plan *plan;
+  float *o, *lse;
+  output_file outputs[OUTPUTS];
+} attend_job;
+
+static bool load_input(input_file *input, const char *path, failure *why) {
+  if (!npy_load(path, &input->array, why->text, sizeof why->text)) return false;
+  int rank = input->array.rank;
+  if (rank < 2 || rank > AXES)
+    return fail(why, "%s: has %d axes; (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim) is needed",
+                path, rank);
+  for (int axis = 0; axis < AXES; axis++)
+    input->axes[axis] = axis < AXES - rank ? 1 : input->array.shape[axis - (AXES - rank)];
+  return true;
+}
+
+/* What must be equal between two files. */
+static bool check_same(const char *what, const char *path, int64_t length, const char *other_path,
+                       int64_t other_length, failure *why) {
+  return length == other_length || fail(why, "%s: has %lld %s, but %s has %lld", path, (long long)length, what,
+                                        other_path, (long long)other_length);
+}
+
+static bool load_inputs(attend_job *job, failure *why) {
+  const attend_options *options = &job->options;
+  input_file *q = &job->q, *k = &job->k, *v = &job->v;
+  return load_input(q, options->q, why) && load_input(k, options->k, why) && load_input(v, options->v, why) &&
+         check_same("axes", options->k, k->array.rank, options->q, q->array.rank, why) &&
+         check_same("axes", options->v, v->array.rank, options->q, q->array.rank, why) &&
+         check_same("batch entries", options->k, k->axes[BATCH], options->q, q->axes[BATCH], why) &&
+         check_same("batch entries", options->v, v->axes[BATCH], options->q, q->axes[BATCH], why) &&
+         check_same("heads", options->v, v->axes[HEADS], options->k, k->axes[HEADS], why) &&
+         check_same("rows", options->v, v->axes[ROWS], options->k, k->axes[ROWS], why) &&
+         check_same("dimensions", options->k, k->axes[DIM], options->q, q->axes[DIM], why);
+}
+
+/* Puts a list of one number per batch entry into the problem. */
+static bool set_list(const int64_t **field, const number_list *list, const char *name, int64_t batch,
+                     failure *why) {
+  if (list->count == 0) return true;
+  if (list->count != batch)
+    return fail(why, "%s has %lld numbers, but there are %lld batch entries", name, (long long)list->count,
+                (long long)batch);
+  *field = list->numbers;
+  return true;
+}
+
+static bool set_offset(fovea_problem *problem, const number_list *offset, failure *why) {
+  for (int64_t i = 0; i < offset->count; i++)
+    if (offset->numbers[i] == FOVEA_OFFSET_BOTTOM_RIGHT) return fail(why, "--offset is out of range");
+  if (offset->count == 1) {
+    problem->offset = offset->numbers[0];
+    return true;
+  }
+  return set_list(&problem->offsets, offset, "--offset", problem->batch, why);
+}
+
+static bool describe_problem(attend_job *job, failure *why) {
+  const attend_options *options = &job->options;
+  const int64_t *q = job->q.axes, *k = job->k.axes, *v = job->v.axes;
+  fovea_problem *problem = &job->problem;
+  fovea_problem_init(problem, q[BATCH], q[HEADS], k[HEADS], q[ROWS], k[ROWS], q[DIM], v[DIM]);
+  problem->causal = options->causal;
+  if (options->has_scale) problem->scale = options->scale;
+  if (options->window.count > 0) {
+    problem->window_left = options->window.numbers[0];
+    problem->window_right = options->window.numbers[1];
+  }
+  if (options->chunk.count > 0) {
+    problem->chunk_size = options->chunk.numbers[0];
+    problem->chunk_left = options->chunk.numbers[1];
+    problem->chunk_right = options->chunk.numbers[2];
+    /* To the library 0 means no chunks, which nobody asks for by naming chunks. */
+    if (problem->chunk_size < 1)
+      return fail(why, "--chunk: a chunk of %lld keys; at least 1 is needed", (long long)problem->chunk_size);
+  }
+  problem->isa = options->isa;
+  return set_offset(problem, &options->offset, why) &&
+         set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
+         set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why);
+}
+
+/* The product of the lengths and the element size, at least 1 so that an empty tensor has an address. */
+static float *allocate_floats(const int64_t *lengths, int count, failure *why) {
+  size_t floats = 1, limit = PTRDIFF_MAX / sizeof(float);
+  for (int axis = 0; axis < count; axis++) {
+    size_t length = (size_t)lengths[axis];
+    if (length > 0 && floats > limit / length) {
+      fail(why, "the output is too large for this machine");
+      return NULL;
+    }
+    floats *= length;
+  }
+  float *tensor = malloc((floats > 0 ? floats : 1) * sizeof *tensor);
+  if (!tensor) fail(why, "out of memory for an output of %zu numbers", floats);
+  return tensor;
+}
+
+/* Everything that can fail comes before the work: arguments, memory, and the files to write to. */
+static bool prepare(attend_job *job, failure *why) {
+  fovea_error error;
+  if (fovea_plan_create(&job->problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+
+  const int64_t o_axes[AXES] = {job->q.axes[BATCH], job->q.axes[HEADS], job->q.axes[ROWS], job->v.axes[DIM]};
+  job->o = allocate_floats(o_axes, AXES, why);
+  if (!job->o || !output_open(&job->outputs[OUTPUT_O], job->options.out, why)) return false;
+  if (!job->options.lse) return true;
+  job->lse = allocate_floats(o_axes, AXES - 1, why);
+  return job->lse && output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why);
+}
+
+static bool run_plan(attend_job *job, failure *why) {
+  fovea_tensors tensors;
+  fovea_execution execution;
+  fovea_error error;
+  fovea_tensors_init(&tensors, job->q.array.data, job->k.array.data, job->v.array.data, job->o, job->lse);
+  fovea_execution_init(&execution);
+  if (job->options.threads.count > 0) {
+    int64_t threads = job->options.threads.numbers[0];
+    if (threads < 0 || threads > INT_MAX) return fail(why, "--threads is %lld", (long long)threads);
+    execution.threads = (int)threads;
+  }
+  return fovea_plan_run(job->plan, &tensors, &execution, &error) == FOVEA_OK || fail(why, "%s", error.text);
+}
+
+static bool write_outputs(attend_job *job, failure *why) {
+  int rank = job->q.array.rank;
+  int64_t shape[AXES];
+  for (int axis = 0; axis < rank; axis++) shape[axis] = job->q.array.shape[axis];
+  shape[rank - 1] = job->v.axes[DIM];
+  if (!output_write(&job->outputs[OUTPUT_O], NPY_F32, rank, shape, job->o, why)) return false;
+  if (job->lse && !output_write(&job->outputs[OUTPUT_LSE], NPY_F32, rank - 1, shape, job->lse, why)) return false;
+  return outputs_commit(job->outputs, OUTPUTS, why);
+}
+
+static void release(attend_job *job) {
+  for (int i = 0; i < OUTPUTS; i++) output_discard(&job->outputs[i]);
+  free(job->lse);
+  free(job->o);
+  fovea_plan_destroy(job->plan);
+  npy_free(&job->v.array);
+  npy_free(&job->k.array);
+  npy_free(&job->q.array);
+  attend_options_free(&job->options);
+}
+
+bool attend_command(int argument_count, char **arguments, failure *why) {
+  attend_job job = {.plan = NULL};
+  bool done = attend_options_parse(&job.options, argument_count, arguments, why);
+  if (done && job.options.help) {
+    fputs(help, stdout);
+  } else {
+    done = done && load_inputs(&job, why) && describe_problem(&job, why) && prepare(&job, why) &&
+           run_plan(&job, why) && write_outputs(&job, why);
+  }
+  release(&job);
+  return done;
+}

@@ -1,0 +1,33 @@
+/* The command line of `fovea attend`, read into numbers. Only what the text alone can tell is checked here: whether
+ * a number is allowed is for the library to say. */
+#ifndef FOVEA_TOOLS_ATTEND_OPTIONS_H
+#define FOVEA_TOOLS_ATTEND_OPTIONS_H
+
+#include "failure.h"
+
+#include <stdint.h>
+
+/* Numbers as given with commas between them; count 0 where the option was not given. */
+typedef struct number_list {
+  int64_t *numbers;
+  int64_t count;
+} number_list;
+
+typedef struct attend_options {
+  const char *q, *k, *v, *out; /* paths, never NULL after parsing */
+  const char *lse;             /* NULL: not wanted */
+  const char *isa;             /* NULL: the library's choice */
+  bool help, causal, has_scale;
+  double scale;
+  number_list window; /* left, right */
+  number_list chunk;  /* size, left, right */
+  number_list offset; /* one number, or one per batch entry */
+  number_list q_lens, kv_lens;
+  number_list threads; /* one number */
+} attend_options;
+
+/* Fills every field. With --help nothing else is asked for. Free the options afterwards in any case. */
+bool attend_options_parse(attend_options *options, int argument_count, char **arguments, failure *why);
+void attend_options_free(attend_options *options);
+
+#endif

@@ -1,0 +1,80 @@
+#define _XOPEN_SOURCE 700 /* realpath, stat, getpid */
+
+#include "outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Follows links, so that a link stays one when its target is replaced. */
+static char *resolve(const char *path) {
+  char *resolved = realpath(path, NULL);
+  return resolved ? resolved : strdup(path);
+}
+
+static char *temporary_name(const char *target) {
+  size_t size = strlen(target) + 32;
+  char *name = malloc(size);
+  if (name) snprintf(name, size, "%s.%ld.partial", target, (long)getpid());
+  return name;
+}
+
+bool output_open(output_file *output, const char *path, failure *why) {
+  struct stat status;
+  output->target = resolve(path);
+  if (!output->target) return fail(why, "out of memory");
+  bool exists = stat(output->target, &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) return fail(why, "%s: cannot write: it is a directory", path);
+  if (exists && !S_ISREG(status.st_mode)) {
+    output->stream = fopen(output->target, "wb");
+  } else {
+    output->temporary = temporary_name(output->target);
+    if (!output->temporary) return fail(why, "out of memory");
+    output->stream = fopen(output->temporary, "wbx");
+  }
+  if (output->stream) return true;
+
+  int reason = errno;
+  free(output->temporary); /* not ours to remove */
+  output->temporary = NULL;
+  return fail(why, "%s: cannot write: %s", path, strerror(reason));
+}
+
+bool output_write(output_file *output, npy_type type, int rank, const int64_t *shape, const void *data,
+                  failure *why) {
+  bool written = npy_write(output->stream, type, rank, shape, data);
+  int reason = errno;
+  if (fclose(output->stream) != 0 && written) {
+    written = false;
+    reason = errno;
+  }
+  output->stream = NULL;
+  return written || fail(why, "%s: cannot write: %s", output->target, strerror(reason));
+}
+
+bool outputs_commit(output_file *outputs, int count, failure *why) {
+  for (int i = 0; i < count; i++) {
+    output_file *output = &outputs[i];
+    if (!output->temporary) continue;
+    if (rename(output->temporary, output->target) != 0) {
+      fail(why, "%s: cannot write: %s", output->target, strerror(errno));
+      for (int done = 0; done < i; done++) /* all or none */
+        if (outputs[done].committed) remove(outputs[done].target);
+      return false;
+    }
+    free(output->temporary);
+    output->temporary = NULL;
+    output->committed = true;
+  }
+  return true;
+}
+
+void output_discard(output_file *output) {
+  if (output->stream) fclose(output->stream);
+  if (output->temporary) remove(output->temporary);
+  free(output->temporary);
+  free(output->target);
+  *output = (output_file){.target = NULL};
+}

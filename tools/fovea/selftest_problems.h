@@ -1,0 +1,70 @@
+/* The problems of `fovea selftest`: what they are, their tensors, and the digest of an answer. Everything here is
+ * integer arithmetic and exact in f32, so that every machine asks the same questions. */
+#ifndef FOVEA_TOOLS_SELFTEST_PROBLEMS_H
+#define FOVEA_TOOLS_SELFTEST_PROBLEMS_H
+
+#include <fovea/fovea.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct selftest_shape {
+  int64_t batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim;
+} selftest_shape;
+
+/* What the tensors hold besides numbers that are uniform in [-2, 2). */
+typedef enum selftest_kind {
+  SELFTEST_UNIFORM,
+  SELFTEST_GARBAGE,        /* special keys and their values are NaNs of all kinds and infinities */
+  SELFTEST_MINUS_INFINITY, /* special keys have a score of -Inf */
+  SELFTEST_PLUS_INFINITY,  /* special keys have a score of +Inf */
+  SELFTEST_STRANGE_VALUES, /* special keys have a NaN or an infinity in one column of their values */
+  SELFTEST_ZEROS,          /* zeros of both signs everywhere */
+  SELFTEST_SUBNORMAL,      /* values near the smallest numbers that there are */
+  SELFTEST_CONSTANT        /* all keys are alike, and all values */
+} selftest_kind;
+
+typedef struct selftest_content {
+  selftest_kind kind;
+  int64_t first_key, end_key; /* the special ones, in every batch entry and head */
+} selftest_content;
+
+typedef struct selftest_problem {
+  const char *name;
+  selftest_shape shape;
+  selftest_content content;
+  float gain;      /* what queries are multiplied by, a power of two; 0 stands for 1 */
+  double scale;    /* 0 stands for the default */
+  bool transposed; /* the tensors lie as (batch, rows, heads, dim) */
+
+  bool causal;
+  bool has_window;
+  int64_t window_left, window_right;
+  int64_t chunk_size, chunk_left, chunk_right;
+  bool has_offset;
+  int64_t offset;
+  const int64_t *offsets, *q_lens, *kv_lens; /* of `batch` numbers, or NULL */
+  const int32_t *cu_seqlens_q, *cu_seqlens_kv;
+} selftest_problem;
+
+extern const selftest_problem selftest_problems[];
+extern const int selftest_problem_count;
+
+/* What selftest_digest() must give for each of them. */
+extern const uint64_t selftest_digests[];
+
+/* A problem with its tensors, O and LSE filled with zeros. */
+typedef struct selftest_data {
+  fovea_problem problem;
+  float *q, *k, *v, *o, *lse;
+} selftest_data;
+
+/* Returns false when memory is out. */
+bool selftest_prepare(const selftest_problem *description, selftest_data *data);
+void selftest_release(selftest_data *data);
+
+/* Takes in the bits of O and then those of LSE, each in the order of the indices (batch, head, row, dim) whatever
+ * the strides, as 32-bit words: digest = (digest ^ word) * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from
+ * 0xcbf29ce484222325. Each step is a bijection, so that no single changed word goes unseen. */
+uint64_t selftest_digest(const selftest_data *data);
+
+#endif
