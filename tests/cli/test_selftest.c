@@ -1,9 +1,10 @@
 /* That `fovea selftest` notices: the same code with a table of digests that are wrong. */
-#include "support/check.h"
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_problems.h"
 
 #include <stdio.h>
+
+#include "support/check.h" /* last: cmocka has a macro fail() */
 
 const selftest_problem selftest_problems[] = {
     {"first", .shape = {1, 1, 1, 1, 3, 4, 4}},
