@@ -208,7 +208,7 @@ static bool read_header(const struct source *source, struct header *header) {
 /* The bytes of all elements. Lengths are checked together even where one of them is 0, so that whoever multiplies
  * some of them later cannot overflow. */
 static bool count_elements(const struct source *source, const struct header *header, npy_array *array) {
-  int64_t limit = (int64_t)((PTRDIFF_MAX < INT64_MAX ? PTRDIFF_MAX : INT64_MAX) / 16), product = 1;
+  int64_t limit = PTRDIFF_MAX / 16, product = 1;
   bool empty = false;
   for (int axis = 0; axis < header->rank; axis++) {
     int64_t length = header->shape[axis];

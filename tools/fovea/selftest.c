@@ -31,7 +31,7 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
 static bool test_isa(const char *isa, failure *why) {
   int agreed = 0;
   for (int i = 0; i < selftest_problem_count; i++) {
-    uint64_t digest;
+    uint64_t digest = 0;
     if (!run_problem(&selftest_problems[i], isa, &digest, why)) return false;
     if (digest == selftest_digests[i]) {
       agreed++;
@@ -67,7 +67,7 @@ static bool print_table(failure *why) {
   printf(
       "/* Printed by `fovea selftest --print`; tests/cli/test_digests.c has them from the contract itself. */\n");
   for (int i = 0; i < selftest_problem_count; i++) {
-    uint64_t digest;
+    uint64_t digest = 0;
     if (!run_problem(&selftest_problems[i], "scalar", &digest, why)) return false;
     printf("UINT64_C(0x%016" PRIx64 "), /* %s */\n", digest, selftest_problems[i].name);
   }

@@ -2,14 +2,10 @@
  * loses a tail; sizes are small, so that an emulator gets through it in seconds. */
 #include "selftest_problems.h"
 
-#define LIST(...)                                                                                                  \
-  (const int64_t[]) {                                                                                              \
-    __VA_ARGS__                                                                                                    \
-  }
-#define CUMULATIVE(...)                                                                                            \
-  (const int32_t[]) {                                                                                              \
-    __VA_ARGS__                                                                                                    \
-  }
+/* clang-format off */
+#define LIST(...)       (const int64_t[]){__VA_ARGS__}
+#define CUMULATIVE(...) (const int32_t[]){__VA_ARGS__}
+/* clang-format on */
 
 /* Shapes are batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim; contents a kind and the special keys. */
 const selftest_problem selftest_problems[] = {
@@ -47,12 +43,14 @@ const selftest_problem selftest_problems[] = {
     {"span_and_one", .shape = {1, 1, 1, 3, 2049, 16, 16}},
     {"three_spans_and_more", .shape = {1, 2, 1, 5, 6921, 16, 24}},
     {"rows_over_spans", .shape = {1, 1, 1, 37, 2500, 16, 16}},
+    {"many_rows", .shape = {1, 4, 2, 150, 260, 32, 32}},
     {"decode", .shape = {2, 4, 4, 1, 700, 64, 64}},
     {"decode_grouped", .shape = {1, 8, 2, 1, 1000, 64, 64}},
     {"decode_of_some_rows", .shape = {1, 6, 2, 4, 333, 40, 72}},
 
     /* Rules. */
     {"causal", .shape = {1, 2, 2, 100, 100, 32, 32}, .causal = true},
+    {"causal_many_rows", .shape = {1, 4, 1, 300, 300, 16, 16}, .causal = true},
     {"causal_with_past", .shape = {1, 1, 1, 61, 389, 64, 64}, .causal = true},
     {"causal_more_rows_than_keys", .shape = {1, 1, 1, 50, 20, 16, 16}, .causal = true},
     {"causal_top_left", .shape = {1, 1, 1, 40, 90, 16, 16}, .causal = true, .has_offset = true, .offset = 0},

@@ -32,17 +32,16 @@ typedef struct selftest_problem {
   const char *name;
   selftest_shape shape;
   selftest_content content;
-  float gain;      /* what queries are multiplied by, a power of two; 0 stands for 1 */
   double scale;    /* 0 stands for the default */
+  float gain;      /* what queries are multiplied by, a power of two; 0 stands for 1 */
   bool transposed; /* the tensors lie as (batch, rows, heads, dim) */
 
-  bool causal;
-  bool has_window;
+  /* Rules, as in fovea_problem. A window or an offset counts only where it is said to be there. */
+  bool causal, has_window, has_offset;
   int64_t window_left, window_right;
   int64_t chunk_size, chunk_left, chunk_right;
-  bool has_offset;
   int64_t offset;
-  const int64_t *offsets, *q_lens, *kv_lens; /* of `batch` numbers, or NULL */
+  const int64_t *offsets, *q_lens, *kv_lens;
   const int32_t *cu_seqlens_q, *cu_seqlens_kv;
 } selftest_problem;
 
