@@ -72,11 +72,12 @@ void tensor_fill_untouched(struct tensor *tensor) {
     memcpy(tensor->memory.data + i * sizeof untouched_bits, &untouched_bits, sizeof untouched_bits);
 }
 
-void tensor_copy(struct tensor *to, const struct tensor *from) {
+void tensor_copy_part(struct tensor *to, const struct tensor *from, int64_t batch, int64_t head, int64_t row) {
   for (int64_t b = 0; b < to->batch; b++)
     for (int64_t h = 0; h < to->heads; h++)
       for (int64_t i = 0; i < to->rows; i++)
-        memcpy(tensor_row(to, b, h, i), tensor_row(from, b, h, i), (size_t)to->dim * sizeof(float));
+        memcpy(tensor_row(to, b, h, i), tensor_row(from, batch + b, head + h, row + i),
+               (size_t)to->dim * sizeof(float));
 }
 
 static int is_untouched(const struct tensor *tensor, const unsigned char *is_element) {

@@ -27,7 +27,8 @@ void tensor_fill_constant(struct tensor *tensor, float value);
 /* A bit pattern that no kernel writes (a NaN with a payload), in the gaps between rows too. */
 void tensor_fill_untouched(struct tensor *tensor);
 
-void tensor_copy(struct tensor *to, const struct tensor *from);
+/* Fills `to` from the part of `from` that begins at these indices. */
+void tensor_copy_part(struct tensor *to, const struct tensor *from, int64_t batch, int64_t head, int64_t row);
 
 /* Whether every byte of the memory, gaps included, is as tensor_fill_untouched() left it. */
 int tensor_is_untouched(const struct tensor *tensor);

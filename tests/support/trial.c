@@ -27,6 +27,14 @@ struct trial trial_create(const fovea_problem *problem, uint64_t seed) {
   return trial_create_at(problem, seed, GUARD_AT_END);
 }
 
+struct trial trial_of_part(const fovea_problem *problem, const struct trial *whole, struct part q, struct part kv) {
+  struct trial trial = trial_create(problem, 0);
+  tensor_copy_part(&trial.q, &whole->q, q.batch, q.head, q.row);
+  tensor_copy_part(&trial.k, &whole->k, kv.batch, kv.head, kv.row);
+  tensor_copy_part(&trial.v, &whole->v, kv.batch, kv.head, kv.row);
+  return trial;
+}
+
 void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->q);
   tensor_destroy(&trial->k);

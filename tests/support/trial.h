@@ -15,6 +15,14 @@ struct trial {
  * shape the same contents in any layout. */
 struct trial trial_create(const fovea_problem *problem, uint64_t seed);
 struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum guarded_edge edge);
+
+/* Where a part begins: indices along the batch, head and row axes. */
+struct part {
+  int64_t batch, head, row;
+};
+
+/* The inputs of a problem taken out of those of another, beginning at these indices of Q and of K and V. */
+struct trial trial_of_part(const fovea_problem *problem, const struct trial *whole, struct part q, struct part kv);
 void trial_destroy(struct trial *trial);
 
 fovea_tensors trial_tensors(const struct trial *trial);
@@ -26,10 +34,7 @@ void trial_run(struct trial *trial, const char *isa, const fovea_execution *exec
  * differ. */
 void assert_same_outputs(const struct trial *actual, const struct trial *expected);
 
-/* Some rows of one trial and of another: heads, rows and batches given by their first index in each. */
-struct part {
-  int64_t batch, head, row;
-};
+/* Some rows of one trial and of another. */
 void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
                       struct part expected_first, int64_t batches, int64_t heads, int64_t rows);
 

@@ -1,0 +1,107 @@
+/* The same bits from any layout: order of axes, gaps, directions, axes repeated by a stride of 0; and nothing
+ * written between the rows of an output. */
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+static void test_random_layouts(void **state) {
+  (void)state;
+  struct generator generator = {77};
+  const char *const *isas = usable_isas();
+  for (int i = 0; i < IF_QUICK(60, 400); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, 1000000);
+    struct trial contiguous = trial_create(&listed.problem, (uint64_t)i);
+    trial_run(&contiguous, isas[0], NULL);
+    for (int isa = 0; isas[isa] != NULL; isa++) {
+      problem_random_layout(&listed.problem, &generator);
+      struct trial trial = trial_create(&listed.problem, (uint64_t)i);
+      trial_run(&trial, isas[isa], NULL);
+      assert_same_outputs(&trial, &contiguous);
+      assert_true(tensor_gaps_untouched(&trial.o));
+      assert_true(tensor_gaps_untouched(&trial.lse));
+      trial_destroy(&trial);
+    }
+    trial_destroy(&contiguous);
+  }
+}
+
+/* Each axis of each input repeated by a stride of 0, against a copy in which the repetitions are written out. */
+static void test_repeated_inputs(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (int axes = 1; axes < 512; axes += IF_QUICK(9, 2)) {
+      fovea_problem written;
+      fovea_problem_init(&written, 2, 4, 2, 20, 140, 16, 12);
+      written.causal = axes % 3 == 0;
+      fovea_problem repeated = written;
+      fovea_strides *strides[] = {&repeated.q_strides, &repeated.k_strides, &repeated.v_strides};
+      for (int i = 0; i < 3; i++) {
+        if (axes & (1 << i)) strides[i]->batch = 0;
+        if (axes & (8 << i)) strides[i]->head = 0;
+        if (axes & (64 << i)) strides[i]->row = 0;
+      }
+      struct trial actual = trial_create(&repeated, 9);
+      const struct part start = {0, 0, 0};
+      struct trial expected = trial_of_part(&written, &actual, start, start);
+      trial_run(&actual, isas[isa], NULL);
+      trial_run(&expected, isas[isa], NULL);
+      assert_same_outputs(&actual, &expected);
+      trial_destroy(&actual);
+      trial_destroy(&expected);
+    }
+}
+
+static void test_rows_before_heads(void **state) {
+  (void)state;
+  const fovea_strides strides = fovea_strides_rows_before_heads(50, 6, 16);
+  assert_int_equal(strides.batch, 50 * 6 * 16);
+  assert_int_equal(strides.row, 6 * 16);
+  assert_int_equal(strides.head, 16);
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 6, 6, 50, 50, 16, 16);
+  struct trial heads_first = trial_create(&problem, 10);
+  problem.q_strides = problem.k_strides = problem.v_strides = problem.o_strides = strides;
+  struct trial rows_first = trial_create(&problem, 10);
+  trial_run(&heads_first, NULL, NULL);
+  trial_run(&rows_first, NULL, NULL);
+  assert_same_outputs(&rows_first, &heads_first);
+  trial_destroy(&heads_first);
+  trial_destroy(&rows_first);
+}
+
+/* Without LSE, O is the same; so it is from the plain call. */
+static void test_plain_call_and_no_lse(void **state) {
+  (void)state;
+  for (int causal = 0; causal <= 1; causal++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 2, 4, 2, 40, 150, 24, 24);
+    problem.causal = causal;
+    struct trial expected = trial_create(&problem, 11), actual = trial_create(&problem, 11);
+    const int64_t numbers = 2 * 4 * 40 * 24;
+    trial_run(&expected, NULL, NULL);
+    fovea_tensors tensors = trial_tensors(&actual);
+    tensors.lse = NULL;
+    assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+    assert_memory_equal(actual.o.data, expected.o.data, (size_t)numbers * sizeof(float));
+    tensor_fill_untouched(&actual.o);
+    assert_int_equal(
+        fovea_attention(actual.q.data, actual.k.data, actual.v.data, actual.o.data, 2, 4, 2, 40, 150, 24, causal),
+        FOVEA_OK);
+    assert_memory_equal(actual.o.data, expected.o.data, (size_t)numbers * sizeof(float));
+    assert_true(tensor_is_untouched(&actual.lse));
+    trial_destroy(&expected);
+    trial_destroy(&actual);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_layouts),
+      cmocka_unit_test(test_repeated_inputs),
+      cmocka_unit_test(test_rows_before_heads),
+      cmocka_unit_test(test_plain_call_and_no_lse),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

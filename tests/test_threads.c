@@ -1,0 +1,245 @@
+/* The same bits for any number of threads, any order of tasks and any way of running them: the library's own
+ * threads, a caller's parallel-for, single tasks of a plan. */
+#include "support/check.h"
+#include "support/executors.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Problems that are cut in different ways: row blocks, heads, spans and blocks of keys, nothing to cut. */
+enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_TINY, CUTS };
+
+static fovea_problem problem_cut(int cut) {
+  static const int32_t cumulative[] = {0, 7, 7, 131, 200};
+  fovea_problem problem;
+  switch (cut) {
+  case CUT_ROWS:
+    fovea_problem_init(&problem, 2, 4, 2, 150, 260, 40, 24);
+    break;
+  case CUT_CAUSAL:
+    fovea_problem_init(&problem, 1, 3, 1, 333, 333, 32, 32);
+    break;
+  case CUT_SPANS:
+    fovea_problem_init(&problem, 1, 1, 1, 1, IF_QUICK(9001, 40001), 16, 16);
+    break;
+  case CUT_BLOCKS:
+    fovea_problem_init(&problem, 2, 4, 1, 1, 700, 64, 64);
+    break;
+  case CUT_PACKED:
+    fovea_problem_init(&problem, 4, 2, 2, 200, 200, 16, 16);
+    break;
+  case CUT_BANDED:
+    fovea_problem_init(&problem, 1, 2, 2, 700, 700, 24, 24);
+    break;
+  default:
+    fovea_problem_init(&problem, 1, 1, 1, 1, 16, 8, 8);
+    break;
+  }
+  problem.causal = cut == CUT_CAUSAL || cut == CUT_PACKED;
+  if (cut == CUT_PACKED) problem.cu_seqlens_q = problem.cu_seqlens_kv = cumulative;
+  if (cut == CUT_BANDED) problem.window_left = 100;
+  if (cut == CUT_BANDED) problem.window_right = 3;
+  return problem;
+}
+
+/* Two trials of each cut; the first has run on the calling thread alone, on the given instruction set. */
+struct pair {
+  struct trial expected, actual;
+};
+
+static struct pair pair_create(int cut, const char *isa) {
+  const fovea_problem problem = problem_cut(cut);
+  struct pair pair = {trial_create(&problem, (uint64_t)cut), trial_create(&problem, (uint64_t)cut)};
+  fovea_execution alone;
+  fovea_execution_init(&alone);
+  alone.threads = 1;
+  trial_run(&pair.expected, isa, &alone);
+  assert_contract(&pair.expected, 200000);
+  return pair;
+}
+
+static void pair_destroy(struct pair *pair) {
+  trial_destroy(&pair->expected);
+  trial_destroy(&pair->actual);
+}
+
+static void check_executions(fovea_parallel_for parallel_for, enum task_order *order) {
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (int cut = 0; cut < CUTS; cut++) {
+      struct pair pair = pair_create(cut, isas[isa]);
+      for (int threads = 1; threads <= 9; threads++) {
+        fovea_execution execution;
+        fovea_execution_init(&execution);
+        execution.threads = threads < 9 ? threads : 40;
+        execution.parallel_for = parallel_for;
+        execution.parallel_context = order;
+        trial_run(&pair.actual, isas[isa], &execution);
+        assert_same_outputs(&pair.actual, &pair.expected);
+      }
+      pair_destroy(&pair);
+    }
+}
+
+static void test_own_threads(void **state) {
+  (void)state;
+  check_executions(NULL, NULL);
+}
+
+static void test_serial_callback(void **state) {
+  (void)state;
+  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(serial_for, &order);
+}
+
+static void test_threads_callback(void **state) {
+  (void)state;
+  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(threads_for, &order);
+}
+
+/* A plan and its scratch, which is exactly as large as it has to be and ends where memory ends. */
+struct planned {
+  fovea_plan *plan;
+  struct guarded scratch;
+  int workers;
+};
+
+static struct planned planned_create(const fovea_problem *problem, int workers) {
+  struct planned planned = {.workers = workers};
+  fovea_error error;
+  if (fovea_plan_create(problem, &planned.plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  const size_t size = fovea_plan_scratch_size(planned.plan, workers);
+  const int whole = size % FOVEA_SCRATCH_ALIGNMENT == 0;
+  planned.scratch = guarded_create(size, whole ? GUARD_AT_END : GUARD_AT_START);
+  memset(planned.scratch.data, 0xff, size); /* NaN: scratch is not expected to be clean */
+  return planned;
+}
+
+static void planned_destroy(struct planned *planned) {
+  fovea_plan_destroy(planned->plan);
+  guarded_destroy(&planned->scratch);
+}
+
+static void run_tasks(const struct planned *planned, const fovea_tensors *tensors, enum task_order order) {
+  for (int phase = 0; phase < fovea_plan_phases(planned->plan); phase++) {
+    const int64_t tasks = fovea_plan_tasks(planned->plan, phase);
+    for (int64_t step = 0; step < tasks; step++) {
+      fovea_error error;
+      const fovea_status status = fovea_plan_run_task(planned->plan, tensors, phase, task_at(order, tasks, step),
+                                                      (int)(step % planned->workers), planned->workers,
+                                                      planned->scratch.data, planned->scratch.size, &error);
+      if (status != FOVEA_OK) fail_msg("%s", error.text);
+    }
+  }
+}
+
+static void test_single_tasks(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (int cut = 0; cut < CUTS; cut++) {
+      struct pair pair = pair_create(cut, isas[isa]);
+      for (int workers = 1; workers <= 8; workers += workers == 1 ? 2 : 5) {
+        fovea_problem problem = problem_cut(cut);
+        problem.isa = isas[isa];
+        struct planned planned = planned_create(&problem, workers);
+        assert_string_equal(fovea_plan_isa(planned.plan), isas[isa]);
+        const fovea_tensors tensors = trial_tensors(&pair.actual);
+        for (enum task_order order = 0; order < TASK_ORDERS; order++) {
+          tensor_fill_untouched(&pair.actual.o);
+          tensor_fill_untouched(&pair.actual.lse);
+          run_tasks(&planned, &tensors, order);
+          assert_same_outputs(&pair.actual, &pair.expected);
+        }
+        planned_destroy(&planned);
+      }
+      pair_destroy(&pair);
+    }
+}
+
+/* A run in scratch of the caller's. */
+static void test_own_scratch(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (int cut = 0; cut < CUTS; cut++)
+      for (int threads = 1; threads <= 3; threads++) {
+        struct pair pair = pair_create(cut, isas[isa]);
+        fovea_problem problem = problem_cut(cut);
+        problem.isa = isas[isa];
+        struct planned planned = planned_create(&problem, threads);
+        fovea_execution execution;
+        fovea_execution_init(&execution);
+        execution.threads = threads;
+        execution.scratch = planned.scratch.data;
+        execution.scratch_size = planned.scratch.size;
+        trial_run(&pair.actual, isas[isa], &execution);
+        assert_same_outputs(&pair.actual, &pair.expected);
+        assert_true(guarded_slack_intact(&planned.scratch));
+        planned_destroy(&planned);
+        pair_destroy(&pair);
+      }
+}
+
+/* One plan in many threads at once, each with tensors of its own. */
+struct sharer {
+  const fovea_plan *plan;
+  fovea_tensors tensors;
+  pthread_t thread;
+  int failures;
+};
+
+static void *share_plan(void *context) {
+  struct sharer *sharer = context;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  for (int i = 0; i < 5; i++)
+    sharer->failures += fovea_plan_run(sharer->plan, &sharer->tensors, &execution, NULL) != FOVEA_OK;
+  return NULL;
+}
+
+static void test_shared_plan(void **state) {
+  (void)state;
+  enum { SHARERS = 6 };
+  for (int cut = 0; cut < CUTS; cut++) {
+    const fovea_problem problem = problem_cut(cut);
+    fovea_plan *plan;
+    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+    struct trial expected[SHARERS], actual[SHARERS];
+    struct sharer sharers[SHARERS];
+    for (int i = 0; i < SHARERS; i++) {
+      expected[i] = trial_create(&problem, (uint64_t)i);
+      actual[i] = trial_create(&problem, (uint64_t)i);
+      sharers[i] = (struct sharer){.plan = plan, .tensors = trial_tensors(&actual[i])};
+    }
+    for (int i = 0; i < SHARERS; i++) trial_run(&expected[i], NULL, NULL);
+    for (int i = 0; i < SHARERS; i++) pthread_create(&sharers[i].thread, NULL, share_plan, &sharers[i]);
+    for (int i = 0; i < SHARERS; i++) pthread_join(sharers[i].thread, NULL);
+    for (int i = 0; i < SHARERS; i++) {
+      assert_int_equal(sharers[i].failures, 0);
+      assert_same_outputs(&actual[i], &expected[i]);
+      trial_destroy(&expected[i]);
+      trial_destroy(&actual[i]);
+    }
+    fovea_plan_destroy(plan);
+  }
+}
+
+/* Under ThreadSanitizer only what runs on POSIX threads (argument "posix"). */
+int main(int argc, char **argv) {
+  const struct CMUnitTest posix[] = {
+      cmocka_unit_test(test_serial_callback),
+      cmocka_unit_test(test_threads_callback),
+      cmocka_unit_test(test_single_tasks),
+      cmocka_unit_test(test_shared_plan),
+  };
+  const struct CMUnitTest own[] = {
+      cmocka_unit_test(test_own_threads),
+      cmocka_unit_test(test_own_scratch),
+  };
+  const int failures = cmocka_run_group_tests(posix, NULL, NULL);
+  if (argc > 1 && strcmp(argv[1], "posix") == 0) return failures;
+  return failures + cmocka_run_group_tests(own, NULL, NULL);
+}
