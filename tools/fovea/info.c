@@ -17,7 +17,7 @@ static void print_info(const fovea_library_info *info) {
   printf("%-*s  %s\n", width, "cpu", info->cpu);
   printf("%-*s  %s\n", width, "instruction set", info->isa);
   printf("%-*s  %s, %d by default\n", width, "threads", info->threading, info->threads);
-  printf("%-*s  %s\n\n", width, "FOVEA_ISA", *info->environment ? info->environment : "not set");
+  printf("%-*s  %s\n\n", width, "environment", *info->environment ? info->environment : "FOVEA_ISA is not set");
 
   printf("%-*s  usable  chosen  reason\n", width, "");
   for (int i = 0; i < info->isa_count; i++) {
