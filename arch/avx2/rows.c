@@ -1,0 +1,7 @@
+/* Rows in and out of a tile on AVX2. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/rows.h"
+#endif

@@ -1,0 +1,7 @@
+/* The tiled QK^T on AVX2. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/score.h"
+#endif

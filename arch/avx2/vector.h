@@ -1,0 +1,137 @@
+/* The vector layer of AVX2 with FMA: eight rows a vector. arch/README.md lists what each function has to do. */
+#ifndef FOVEA_ARCH_AVX2_VECTOR_H
+#define FOVEA_ARCH_AVX2_VECTOR_H
+
+#ifndef FOVEA_ISA
+#define FOVEA_ISA avx2
+#endif
+#define FOVEA_TARGET __attribute__((target("avx2,fma,f16c")))
+#include "../shared/compiler.h"
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES 8
+
+typedef __m256 vec;
+typedef __m256i veci;
+typedef __m256 vecmask;
+typedef const float *vec4;
+
+FOVEA_INLINE __m256i first_lanes(int count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+FOVEA_INLINE vec vec_load(const float *p) {
+  return _mm256_loadu_ps(p);
+}
+FOVEA_INLINE void vec_store(float *p, vec a) {
+  _mm256_storeu_ps(p, a);
+}
+FOVEA_INLINE vec vec_load_first(const float *p, int count) {
+  return _mm256_maskload_ps(p, first_lanes(count));
+}
+FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
+  _mm256_maskstore_ps(p, first_lanes(count), a);
+}
+FOVEA_INLINE vec vec_set1(float x) {
+  return _mm256_set1_ps(x);
+}
+FOVEA_INLINE vec vec_add(vec a, vec b) {
+  return _mm256_add_ps(a, b);
+}
+FOVEA_INLINE vec vec_sub(vec a, vec b) {
+  return _mm256_sub_ps(a, b);
+}
+FOVEA_INLINE vec vec_mul(vec a, vec b) {
+  return _mm256_mul_ps(a, b);
+}
+FOVEA_INLINE vec vec_div(vec a, vec b) {
+  return _mm256_div_ps(a, b);
+}
+FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+/* VMAXPS returns its second operand when either is NaN. */
+FOVEA_INLINE vec vec_max(vec a, vec b) {
+  return _mm256_max_ps(a, b);
+}
+
+FOVEA_INLINE vec4 vec4_load(const float *p) {
+  return p;
+}
+#define vec_fma_lane(a, b, lane, c) vec_fma((a), vec_set1((b)[lane]), (c))
+
+FOVEA_INLINE veci veci_load(const int32_t *p) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+FOVEA_INLINE vecmask vec_seen(int32_t key, veci from, veci to) {
+  veci k = _mm256_set1_epi32(key);
+  return _mm256_castsi256_ps(_mm256_andnot_si256(_mm256_cmpgt_epi32(from, k), _mm256_cmpgt_epi32(to, k)));
+}
+FOVEA_INLINE vecmask vec_less(vec a, vec b) {
+  return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+FOVEA_INLINE vecmask vec_equal(vec a, vec b) {
+  return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
+}
+FOVEA_INLINE vecmask vec_is_nan(vec a) {
+  return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
+}
+FOVEA_INLINE vecmask vecmask_or(vecmask a, vecmask b) {
+  return _mm256_or_ps(a, b);
+}
+FOVEA_INLINE vecmask vecmask_and(vecmask a, vecmask b) {
+  return _mm256_and_ps(a, b);
+}
+FOVEA_INLINE vecmask vecmask_not(vecmask a) {
+  return _mm256_xor_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(-1)));
+}
+FOVEA_INLINE int vecmask_any(vecmask a) {
+  return _mm256_movemask_ps(a) != 0;
+}
+FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
+  return _mm256_blendv_ps(b, a, mask);
+}
+
+FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23));
+}
+FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
+  return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLT_UQ), a);
+}
+
+FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
+  veci bits = _mm256_castps_si256(a);
+  veci exponent = _mm256_srai_epi32(_mm256_sub_epi32(bits, _mm256_set1_epi32(0x3f3504f3)), 23);
+  *mantissa = _mm256_castsi256_ps(_mm256_sub_epi32(bits, _mm256_slli_epi32(exponent, 23)));
+  return _mm256_cvtepi32_ps(exponent);
+}
+
+/* Transposes 8 rows of 8: pairs, then quads within 128-bit lanes, then the lanes themselves. */
+FOVEA_INLINE void vec_transpose(vec r[LANES]) {
+  vec t[LANES];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    t[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 2; i++) {
+    FOVEA_UNROLL
+    for (int half = 0; half < 2; half++) {
+      vec a = t[4 * i + half], b = t[4 * i + 2 + half];
+      r[4 * i + 2 * half] = _mm256_shuffle_ps(a, b, 0x44);
+      r[4 * i + 2 * half + 1] = _mm256_shuffle_ps(a, b, 0xee);
+    }
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    t[i] = _mm256_permute2f128_ps(r[i], r[4 + i], 0x20);
+    t[4 + i] = _mm256_permute2f128_ps(r[i], r[4 + i], 0x31);
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < LANES; i++) r[i] = t[i];
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* Tile sizes of AVX-512: 32 registers. */
+#ifndef FOVEA_ARCH_AVX512_TILES_H
+#define FOVEA_ARCH_AVX512_TILES_H
+
+#ifndef FOVEA_TILE_VECTORS
+#define FOVEA_TILE_VECTORS   4
+#define FOVEA_SCORE_KEYS_4   6
+#define FOVEA_SCORE_KEYS_3   8
+#define FOVEA_SCORE_KEYS_2   8
+#define FOVEA_SCORE_KEYS_1   8
+#define FOVEA_VALUE_DIMS_4   6
+#define FOVEA_VALUE_DIMS_3   8
+#define FOVEA_VALUE_DIMS_2   8
+#define FOVEA_VALUE_DIMS_1   16
+#define FOVEA_SOFTMAX_CHAINS 4
+#define FOVEA_BLOCK_TILES    2
+#endif
+
+#endif

@@ -1,0 +1,146 @@
+/* The vector layer of AVX-512 (F and DQ): sixteen rows a vector. arch/README.md lists what each function does. */
+#ifndef FOVEA_ARCH_AVX512_VECTOR_H
+#define FOVEA_ARCH_AVX512_VECTOR_H
+
+#ifndef FOVEA_ISA
+#define FOVEA_ISA avx512
+#endif
+#define FOVEA_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")))
+#include "../shared/compiler.h"
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define LANES 16
+
+typedef __m512 vec;
+typedef __m512i veci;
+typedef __mmask16 vecmask;
+typedef const float *vec4;
+
+FOVEA_INLINE __mmask16 first_lanes(int count) {
+  return (__mmask16)((1u << count) - 1u);
+}
+
+FOVEA_INLINE vec vec_load(const float *p) {
+  return _mm512_loadu_ps(p);
+}
+FOVEA_INLINE void vec_store(float *p, vec a) {
+  _mm512_storeu_ps(p, a);
+}
+FOVEA_INLINE vec vec_load_first(const float *p, int count) {
+  return _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
+  _mm512_mask_storeu_ps(p, first_lanes(count), a);
+}
+FOVEA_INLINE vec vec_set1(float x) {
+  return _mm512_set1_ps(x);
+}
+FOVEA_INLINE vec vec_add(vec a, vec b) {
+  return _mm512_add_ps(a, b);
+}
+FOVEA_INLINE vec vec_sub(vec a, vec b) {
+  return _mm512_sub_ps(a, b);
+}
+FOVEA_INLINE vec vec_mul(vec a, vec b) {
+  return _mm512_mul_ps(a, b);
+}
+FOVEA_INLINE vec vec_div(vec a, vec b) {
+  return _mm512_div_ps(a, b);
+}
+FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+/* VMAXPS returns its second operand when either is NaN. */
+FOVEA_INLINE vec vec_max(vec a, vec b) {
+  return _mm512_max_ps(a, b);
+}
+
+FOVEA_INLINE vec4 vec4_load(const float *p) {
+  return p;
+}
+#define vec_fma_lane(a, b, lane, c) vec_fma((a), vec_set1((b)[lane]), (c))
+
+FOVEA_INLINE veci veci_load(const int32_t *p) {
+  return _mm512_loadu_si512(p);
+}
+FOVEA_INLINE vecmask vec_seen(int32_t key, veci from, veci to) {
+  veci k = _mm512_set1_epi32(key);
+  return _mm512_mask_cmplt_epi32_mask(_mm512_cmple_epi32_mask(from, k), k, to);
+}
+FOVEA_INLINE vecmask vec_less(vec a, vec b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+FOVEA_INLINE vecmask vec_equal(vec a, vec b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+FOVEA_INLINE vecmask vec_is_nan(vec a) {
+  return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+}
+FOVEA_INLINE vecmask vecmask_or(vecmask a, vecmask b) {
+  return (vecmask)(a | b);
+}
+FOVEA_INLINE vecmask vecmask_and(vecmask a, vecmask b) {
+  return (vecmask)(a & b);
+}
+FOVEA_INLINE vecmask vecmask_not(vecmask a) {
+  return (vecmask)~a;
+}
+FOVEA_INLINE int vecmask_any(vecmask a) {
+  return a != 0;
+}
+FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
+  return _mm512_mask_mov_ps(b, mask, a);
+}
+
+/* VREDUCEPS and VSCALEFPS replace five instructions of the portable 2^x by two. */
+#define FOVEA_VECTOR_HAS_SCALEF
+FOVEA_INLINE vec vec_fraction(vec x) {
+  return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+FOVEA_INLINE vec vec_scalef_unless_less(vec x, vec limit, vec mantissa, vec exponent) {
+  return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLT_UQ), mantissa, exponent);
+}
+
+FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
+  veci bits = _mm512_castps_si512(a);
+  veci exponent = _mm512_srai_epi32(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f3504f3)), 23);
+  *mantissa = _mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_slli_epi32(exponent, 23)));
+  return _mm512_cvtepi32_ps(exponent);
+}
+
+/* Transposes 16 rows of 16: pairs, then quads within 128-bit lanes, then the lanes themselves. */
+FOVEA_INLINE void vec_transpose(vec r[LANES]) {
+  vec t[LANES];
+  FOVEA_UNROLL
+  for (int i = 0; i < 8; i++) {
+    t[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    FOVEA_UNROLL
+    for (int half = 0; half < 2; half++) {
+      __m512d a = _mm512_castps_pd(t[4 * i + half]), b = _mm512_castps_pd(t[4 * i + 2 + half]);
+      r[4 * i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+      r[4 * i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+    }
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
+    t[4 + i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0xdd);
+    t[8 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0x88);
+    t[12 + i] = _mm512_shuffle_f32x4(r[8 + i], r[12 + i], 0xdd);
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    r[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
+    r[4 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0x88);
+    r[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
+    r[12 + i] = _mm512_shuffle_f32x4(t[4 + i], t[12 + i], 0xdd);
+  }
+}
+
+#endif

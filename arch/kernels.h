@@ -1,0 +1,146 @@
+/* What an instruction set supplies: one constant table of operations on a tile, with its tile sizes and the CPU
+ * features it needs. src/ decides which keys a tile meets; the table's functions compute.
+ *
+ * A row tile is `row_tile` query rows, the rows in the lanes of vectors of `lanes` rows each. Everything about a
+ * tile is kept row-innermost, x[item][row]: queries [dim][row], scores and weights [key][row], outputs [dim][row],
+ * maxima [row]. Keys and values are read where the caller has them. All arrays of a tile are aligned to 64 bytes.
+ *
+ * The arithmetic of every operation is fixed to the bit by docs/numerics.md; tile sizes cannot be seen in results.
+ */
+#ifndef FOVEA_ARCH_KERNELS_H
+#define FOVEA_ARCH_KERNELS_H
+
+#include <stdint.h>
+
+/* Keys of one block: the unit of the online softmax, aligned to position 0. */
+#define FOVEA_BLOCK_KEYS 128
+/* Blocks of one span, within which states merge in ascending order. */
+#define FOVEA_SPAN_BLOCKS 16
+/* The qk dim is summed in pieces of this many, each in one chain. */
+#define FOVEA_DOT_PIECE 128
+
+/* Vectors that a segment of a tile covers. */
+typedef struct fovea_vector_range {
+  int first, count;
+} fovea_vector_range;
+
+/* Copies rows into a tile: queries[d][row] = rows[row][d]; rows from row_count up to row_tile become zeros. */
+typedef struct fovea_load_args {
+  const float *const *rows; /* row_count pointers, each to dim elements */
+  int row_count;
+  int64_t dim;
+  float *queries;
+} fovea_load_args;
+
+/* scores[key][row] = fl(q.k * c) and maxima[row] = max(maxima[row], score) for key_count keys of one block. With
+ * seen_from, a score outside seen_from[row] <= key < seen_to[row] becomes -Inf and is left out of the maximum. */
+typedef struct fovea_score_args {
+  const float *queries;
+  const float *keys; /* the first key's row */
+  int64_t key_stride;
+  int64_t dim;
+  int key_count;
+  float c; /* scale * log2(e) */
+  float *scores;
+  float *maxima;
+  fovea_vector_range vectors;
+  const int32_t *seen_from; /* counted from the first key; NULL: every row sees every key */
+  const int32_t *seen_to;
+} fovea_score_args;
+
+/* Turns the scores of one block into weights 2^(score - maximum) in place, sums them, and merges the sums into the
+ * running maximum and sum of the rows. A vector's keys are key_begin[vector] to key_end[vector] - 1 of the block.
+ */
+typedef struct fovea_softmax_args {
+  float *scores;    /* the block's first key */
+  float *maxima;    /* of the block; returned with -0 as +0 */
+  float *row_max;   /* running maximum m */
+  float *row_sum;   /* running sum l */
+  float *block_sum; /* returned: l of this block alone */
+  float *old_part;  /* returned: what the accumulated output is multiplied by */
+  float *new_part;  /* returned: what the block's output is multiplied by */
+  int first;        /* 1: no state yet; row_max and row_sum are set, old_part and new_part not */
+  fovea_vector_range vectors;
+  const int *key_begin;
+  const int *key_end;
+} fovea_softmax_args;
+
+/* Where a value chain starts and ends when a block is worked through in segments. */
+enum {
+  FOVEA_VALUE_START = 1,  /* the chain starts from zero; else from partial */
+  FOVEA_VALUE_ASSIGN = 2, /* the chain's end is the output */
+  FOVEA_VALUE_MERGE = 4   /* the chain's end is merged into the output; neither flag: it is kept in partial */
+};
+
+/* Chains weights[key][row] * values[key][d] over key_count keys, ascending. */
+typedef struct fovea_value_args {
+  const float *weights; /* the first key's row of the tile */
+  const float *values;  /* the first key's row */
+  int64_t value_stride;
+  int64_t dim;
+  int key_count;
+  int flags;
+  float *partial;
+  float *output;
+  const float *old_part;
+  const float *new_part;
+  fovea_vector_range vectors;
+  /* For the careful variant only, as in fovea_score_args: a key that a row does not see is left out of its chain
+   * instead of being given weight 0, and so is every key of a row whose block has no state. */
+  const int32_t *seen_from;
+  const int32_t *seen_to;
+  const float *maxima; /* of the block */
+  const float *block_sum;
+} fovea_value_args;
+
+/* The state of a tile's rows over some keys: maximum, sum and unnormalised output. */
+typedef struct fovea_tile_state {
+  float *row_max;
+  float *row_sum;
+  float *output; /* [dim][row] */
+} fovea_tile_state;
+
+/* left = merge(left, right). */
+typedef struct fovea_merge_args {
+  fovea_tile_state left, right;
+  int64_t dim;
+  int vectors;
+} fovea_merge_args;
+
+/* Normalises a tile and writes its rows out. */
+typedef struct fovea_store_args {
+  fovea_tile_state state;
+  int64_t dim;
+  int row_count;
+  float *const *rows; /* row_count pointers, each to dim elements */
+  float *const *lse;  /* row_count pointers to one element each, or NULL */
+} fovea_store_args;
+
+typedef struct fovea_kernels {
+  const char *name;
+  uint64_t features; /* FOVEA_CPU_* bits, src/cpu.h */
+  int lanes;         /* rows of one vector */
+  int row_tile;      /* rows of one tile, a multiple of lanes */
+  int block_tiles;   /* row tiles that share one pass over the keys */
+
+  void (*load_queries)(const fovea_load_args *args);
+  void (*score)(const fovea_score_args *args);
+  /* Returns 1 when some row of the vectors has no state in this block (it saw nothing, or only -Inf). */
+  int (*softmax)(const fovea_softmax_args *args);
+  void (*value)(const fovea_value_args *args);
+  void (*value_careful)(const fovea_value_args *args);
+  int (*all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);
+  void (*merge)(const fovea_merge_args *args);
+  void (*store)(const fovea_store_args *args);
+} fovea_kernels;
+
+extern const fovea_kernels fovea_kernels_scalar;
+extern const fovea_kernels fovea_kernels_avx2;
+extern const fovea_kernels fovea_kernels_avx512;
+extern const fovea_kernels fovea_kernels_neon;
+
+/* Largest row_tile of any table: lets src/ keep per-row arrays of a tile in fixed size. */
+#define FOVEA_ROW_TILE_LIMIT 64
+#define FOVEA_VECTORS_LIMIT  64
+
+#endif

@@ -1,0 +1,120 @@
+/* The vector layer of AArch64's NEON: four rows a vector. arch/README.md lists what each function has to do. */
+#ifndef FOVEA_ARCH_NEON_VECTOR_H
+#define FOVEA_ARCH_NEON_VECTOR_H
+
+#ifndef FOVEA_ISA
+#define FOVEA_ISA neon
+#endif
+#define FOVEA_TARGET
+#include "../shared/compiler.h"
+
+#include <arm_neon.h>
+#include <stdint.h>
+
+#define LANES 4
+
+typedef float32x4_t vec;
+typedef int32x4_t veci;
+typedef uint32x4_t vecmask;
+/* FMLA by element multiplies with one lane of a register, so four scalars cost one load. */
+typedef float32x4_t vec4;
+
+FOVEA_INLINE vec vec_load(const float *p) {
+  return vld1q_f32(p);
+}
+FOVEA_INLINE void vec_store(float *p, vec a) {
+  vst1q_f32(p, a);
+}
+FOVEA_INLINE vec vec_load_first(const float *p, int count) {
+  float lanes[LANES] = {0};
+  for (int i = 0; i < count; i++) lanes[i] = p[i];
+  return vld1q_f32(lanes);
+}
+FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
+  float lanes[LANES];
+  vst1q_f32(lanes, a);
+  for (int i = 0; i < count; i++) p[i] = lanes[i];
+}
+FOVEA_INLINE vec vec_set1(float x) {
+  return vdupq_n_f32(x);
+}
+FOVEA_INLINE vec vec_add(vec a, vec b) {
+  return vaddq_f32(a, b);
+}
+FOVEA_INLINE vec vec_sub(vec a, vec b) {
+  return vsubq_f32(a, b);
+}
+FOVEA_INLINE vec vec_mul(vec a, vec b) {
+  return vmulq_f32(a, b);
+}
+FOVEA_INLINE vec vec_div(vec a, vec b) {
+  return vdivq_f32(a, b);
+}
+FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
+  return vfmaq_f32(c, a, b);
+}
+/* FMAXNM returns the number when one operand is a quiet NaN; FMAX would return the NaN. */
+FOVEA_INLINE vec vec_max(vec a, vec b) {
+  return vmaxnmq_f32(a, b);
+}
+
+FOVEA_INLINE vec4 vec4_load(const float *p) {
+  return vld1q_f32(p);
+}
+#define vec_fma_lane(a, b, lane, c) vfmaq_laneq_f32((c), (a), (b), (lane))
+
+FOVEA_INLINE veci veci_load(const int32_t *p) {
+  return vld1q_s32(p);
+}
+FOVEA_INLINE vecmask vec_seen(int32_t key, veci from, veci to) {
+  veci k = vdupq_n_s32(key);
+  return vandq_u32(vcleq_s32(from, k), vcltq_s32(k, to));
+}
+FOVEA_INLINE vecmask vec_less(vec a, vec b) {
+  return vcltq_f32(a, b);
+}
+FOVEA_INLINE vecmask vec_equal(vec a, vec b) {
+  return vceqq_f32(a, b);
+}
+FOVEA_INLINE vecmask vec_is_nan(vec a) {
+  return vmvnq_u32(vceqq_f32(a, a));
+}
+FOVEA_INLINE vecmask vecmask_or(vecmask a, vecmask b) {
+  return vorrq_u32(a, b);
+}
+FOVEA_INLINE vecmask vecmask_and(vecmask a, vecmask b) {
+  return vandq_u32(a, b);
+}
+FOVEA_INLINE vecmask vecmask_not(vecmask a) {
+  return vmvnq_u32(a);
+}
+FOVEA_INLINE int vecmask_any(vecmask a) {
+  return vmaxvq_u32(a) != 0;
+}
+FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
+  return vbslq_f32(mask, a, b);
+}
+
+FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
+  return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23));
+}
+FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
+  return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), vcltq_f32(x, limit)));
+}
+
+FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
+  veci bits = vreinterpretq_s32_f32(a);
+  veci exponent = vshrq_n_s32(vsubq_s32(bits, vdupq_n_s32(0x3f3504f3)), 23);
+  *mantissa = vreinterpretq_f32_s32(vsubq_s32(bits, vshlq_n_s32(exponent, 23)));
+  return vcvtq_f32_s32(exponent);
+}
+
+FOVEA_INLINE void vec_transpose(vec r[LANES]) {
+  float32x4x2_t low = vtrnq_f32(r[0], r[1]), high = vtrnq_f32(r[2], r[3]);
+  r[0] = vcombine_f32(vget_low_f32(low.val[0]), vget_low_f32(high.val[0]));
+  r[1] = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
+  r[2] = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
+  r[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+}
+
+#endif

@@ -1,0 +1,9 @@
+/* What portable C offers to the dispatcher. */
+
+#include "tiles.h"
+#include "vector.h"
+
+#include "../../src/cpu.h"
+
+#define FOVEA_FEATURES (0)
+#include "../shared/table.h"

@@ -1,0 +1,6 @@
+/* The value tile on portable C. */
+
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/value.h"

@@ -1,0 +1,145 @@
+/* The vector layer of portable C: one row a vector. arch/README.md lists what each function has to do. */
+#ifndef FOVEA_ARCH_SCALAR_VECTOR_H
+#define FOVEA_ARCH_SCALAR_VECTOR_H
+
+#ifndef FOVEA_ISA
+#define FOVEA_ISA scalar
+#endif
+#define FOVEA_TARGET
+#include "../shared/compiler.h"
+
+#include <float.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "Fovea needs float arithmetic in float precision (on 32-bit x86: -msse2 -mfpmath=sse)"
+#endif
+
+#define LANES 1
+
+typedef float vec;
+typedef int32_t veci;
+typedef int vecmask;
+typedef const float *vec4;
+
+FOVEA_INLINE vec vec_load(const float *p) {
+  return *p;
+}
+FOVEA_INLINE void vec_store(float *p, vec a) {
+  *p = a;
+}
+FOVEA_INLINE vec vec_load_first(const float *p, int count) {
+  return count > 0 ? *p : 0.0f;
+}
+FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
+  if (count > 0) *p = a;
+}
+FOVEA_INLINE vec vec_set1(float x) {
+  return x;
+}
+FOVEA_INLINE vec vec_add(vec a, vec b) {
+  return a + b;
+}
+FOVEA_INLINE vec vec_sub(vec a, vec b) {
+  return a - b;
+}
+FOVEA_INLINE vec vec_mul(vec a, vec b) {
+  return a * b;
+}
+FOVEA_INLINE vec vec_div(vec a, vec b) {
+  return a / b;
+}
+FOVEA_INLINE vec vec_max(vec a, vec b) {
+  return a > b ? a : b;
+}
+
+#ifdef __FP_FAST_FMAF
+FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
+  return __builtin_fmaf(a, b, c);
+}
+#else
+/* fma without the instruction, and without a call into libm, whose fmaf is not exact everywhere. The product of two
+ * floats is exact in double; the sum is rounded to odd (Boldo & Melquiond, 2008), which makes the second rounding,
+ * to float, right for every result, subnormals included. */
+FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
+  double product = (double)a * (double)b, addend = (double)c;
+  double sum = product + addend;
+  double part = sum - product;
+  double rest = (product - (sum - part)) + (addend - part);
+  if (rest != 0.0 && rest == rest) {
+    uint64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if ((bits & 1) == 0) bits += (rest > 0.0) == (sum > 0.0) ? 1 : (uint64_t)-1;
+    memcpy(&sum, &bits, sizeof bits);
+  }
+  return (float)sum;
+}
+#endif
+
+FOVEA_INLINE vec4 vec4_load(const float *p) {
+  return p;
+}
+#define vec_fma_lane(a, b, lane, c) vec_fma((a), (b)[lane], (c))
+
+FOVEA_INLINE uint32_t vec_bits(vec a) {
+  uint32_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  return bits;
+}
+FOVEA_INLINE vec vec_from_bits(uint32_t bits) {
+  vec a;
+  memcpy(&a, &bits, sizeof a);
+  return a;
+}
+
+FOVEA_INLINE veci veci_load(const int32_t *p) {
+  return *p;
+}
+FOVEA_INLINE vecmask vec_seen(int32_t key, veci from, veci to) {
+  return from <= key && key < to;
+}
+FOVEA_INLINE vecmask vec_less(vec a, vec b) {
+  return a < b;
+}
+FOVEA_INLINE vecmask vec_equal(vec a, vec b) {
+  return a == b;
+}
+FOVEA_INLINE vecmask vec_is_nan(vec a) {
+  return a != a;
+}
+FOVEA_INLINE vecmask vecmask_or(vecmask a, vecmask b) {
+  return a | b;
+}
+FOVEA_INLINE vecmask vecmask_and(vecmask a, vecmask b) {
+  return a & b;
+}
+FOVEA_INLINE vecmask vecmask_not(vecmask a) {
+  return !a;
+}
+FOVEA_INLINE int vecmask_any(vecmask a) {
+  return a;
+}
+FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
+  return mask ? a : b;
+}
+
+FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
+  return vec_from_bits(vec_bits(a) << 23);
+}
+FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
+  return x < limit ? 0.0f : a;
+}
+
+FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
+  uint32_t above = vec_bits(a) - 0x3f3504f3u;
+  uint32_t exponent = above >> 23 | ((above >> 31) ? 0xfffffe00u : 0u); /* an arithmetic shift */
+  *mantissa = vec_from_bits(vec_bits(a) - (exponent << 23));
+  return (float)(int32_t)exponent;
+}
+
+FOVEA_INLINE void vec_transpose(vec rows[LANES]) {
+  (void)rows;
+}
+
+#endif

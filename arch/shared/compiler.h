@@ -1,0 +1,37 @@
+/* What every file of an instruction set needs of the compiler. Included by arch/<isa>/vector.h, which defines
+ * before
+ *
+ *   FOVEA_ISA     the name that ends this instruction set's symbols, e.g. avx2
+ *   FOVEA_TARGET  the attribute that lets a function use its instructions, e.g.
+ * __attribute__((target("avx2,fma"))), or nothing. An attribute and not a compiler flag, so that the sources build
+ * right without any flags and no inline function of a system header is ever compiled for a newer CPU by accident.
+ */
+#ifndef FOVEA_ARCH_SHARED_COMPILER_H
+#define FOVEA_ARCH_SHARED_COMPILER_H
+
+/* A product and a sum must never become one fused operation that the contract does not name. gcc contracts by
+ * default outside ISO mode and ignores the standard pragma; clang honours it. The build also says
+ * -ffp-contract=off; these keep the bits in a build without flags. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+#include <math.h>
+
+#define FOVEA_JOIN_(op, isa) fovea_##op##_##isa
+#define FOVEA_JOIN(op, isa)  FOVEA_JOIN_(op, isa)
+/* The symbol of an operation: FOVEA_NAME(score) is fovea_score_avx2 in arch/avx2. */
+#define FOVEA_NAME(op) FOVEA_JOIN(op, FOVEA_ISA)
+
+#define FOVEA_INLINE FOVEA_TARGET static inline __attribute__((always_inline))
+#define FOVEA_KERNEL FOVEA_TARGET
+
+/* Unrolls the loop that follows completely; its trip count is a constant of at most 32. Without it gcc keeps arrays
+ * of accumulators in memory. */
+#define FOVEA_UNROLL _Pragma("GCC unroll 32")
+/* Leaves the loop that follows alone. */
+#define FOVEA_NO_UNROLL _Pragma("GCC unroll 1")
+
+#endif

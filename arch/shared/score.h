@@ -1,0 +1,156 @@
+/* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
+ * are in registers. Included once by arch/<isa>/score.c, after the vector layer and tiles.h, which gives
+ *
+ *   FOVEA_TILE_VECTORS      vectors of rows in a tile, 1 to 4
+ *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1 .. FOVEA_TILE_VECTORS */
+
+#include "../kernels.h"
+
+#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
+
+typedef struct score_tile {
+  vec sum[16][4]; /* [key][vector]; what a register tile does not use is never touched */
+} score_tile;
+
+/* One product per key and vector: sum += K[key][d] * Q^T[d]. `lane` counts from where the scalars were loaded. */
+#define SCORE_STEP(lane)                                                                                           \
+  do {                                                                                                             \
+    vec q[4];                                                                                                      \
+    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load(queries + (lane)*ROW_TILE + v * LANES);         \
+    FOVEA_UNROLL for (int n = 0; n < keys; n++) {                                                                  \
+      FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[n][v] =                                             \
+          vec_fma_lane(q[v], scalars[n], lane, tile->sum[n][v]);                                                   \
+    }                                                                                                              \
+  } while (0)
+
+/* The chain of one piece of the qk dim, from zero, in the order 1, 0, 3, 2, ... that a dot product of pairs has. */
+FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const float *key_rows,
+                              int64_t key_stride, int64_t dim, score_tile *tile) {
+  FOVEA_UNROLL
+  for (int n = 0; n < keys; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) tile->sum[n][v] = vec_set1(0.0f);
+  }
+  FOVEA_NO_UNROLL
+  for (; dim >= 4; dim -= 4, queries += 4 * ROW_TILE, key_rows += 4) {
+    vec4 scalars[16];
+    FOVEA_UNROLL
+    for (int n = 0; n < keys; n++) scalars[n] = vec4_load(key_rows + n * key_stride);
+    SCORE_STEP(1);
+    SCORE_STEP(0);
+    SCORE_STEP(3);
+    SCORE_STEP(2);
+  }
+  for (int rest = (int)dim; rest > 0; rest -= 2, queries += 2 * ROW_TILE, key_rows += 2) {
+    FOVEA_NO_UNROLL
+    for (int d = rest > 1; d >= 0; d--) {
+      FOVEA_UNROLL
+      for (int n = 0; n < keys; n++) {
+        vec k = vec_set1(key_rows[n * key_stride + d]);
+        FOVEA_UNROLL
+        for (int v = 0; v < vectors; v++) {
+          tile->sum[n][v] = vec_fma(vec_load(queries + d * ROW_TILE + v * LANES), k, tile->sum[n][v]);
+        }
+      }
+    }
+  }
+}
+
+/* Scales, hides what is not seen, stores, and takes the maxima. */
+FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, int key,
+                               const score_tile *tile) {
+  const vec c = vec_set1(args->c);
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    int row = (args->vectors.first + v) * LANES;
+    float *scores = args->scores + (int64_t)key * ROW_TILE + row;
+    vec maximum = vec_load(args->maxima + row);
+    if (args->seen_from) {
+      veci from = veci_load(args->seen_from + row), to = veci_load(args->seen_to + row);
+      FOVEA_UNROLL
+      for (int n = 0; n < keys; n++) {
+        vec s = vec_select(vec_seen(key + n, from, to), vec_mul(tile->sum[n][v], c), vec_set1(-INFINITY));
+        vec_store(scores + n * ROW_TILE, s);
+        maximum = vec_max(s, maximum);
+      }
+    } else {
+      FOVEA_UNROLL
+      for (int n = 0; n < keys; n++) {
+        vec s = vec_mul(tile->sum[n][v], c);
+        vec_store(scores + n * ROW_TILE, s);
+        maximum = vec_max(s, maximum);
+      }
+    }
+    vec_store(args->maxima + row, maximum);
+  }
+}
+
+/* Pieces before the last keep their running sum in the score tile. */
+FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const fovea_score_args *args, int key,
+                                  int first_piece, int last_piece, score_tile *tile) {
+  FOVEA_UNROLL
+  for (int n = 0; n < keys; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      float *scores = args->scores + (int64_t)(key + n) * ROW_TILE + (args->vectors.first + v) * LANES;
+      if (!first_piece) tile->sum[n][v] = vec_add(vec_load(scores), tile->sum[n][v]);
+      if (!last_piece) vec_store(scores, tile->sum[n][v]);
+    }
+  }
+}
+
+FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
+  const float *queries = args->queries + args->vectors.first * LANES;
+  const float *key_rows = args->keys + key * args->key_stride;
+  score_tile tile;
+  int64_t d = 0;
+  do {
+    int64_t rest = args->dim - d;
+    int64_t piece = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
+    score_chain(vectors, keys, queries + d * ROW_TILE, key_rows + d, args->key_stride, piece, &tile);
+    if (args->dim > FOVEA_DOT_PIECE) score_add_piece(vectors, keys, args, key, d == 0, piece == rest, &tile);
+    d += piece;
+  } while (d < args->dim);
+  score_finish(vectors, keys, args, key, &tile);
+}
+
+FOVEA_INLINE void score_segment(const int vectors, const int keys, const fovea_score_args *args) {
+  int key = 0;
+  for (; key + keys <= args->key_count; key += keys) score_register_tile(vectors, keys, args, key);
+  if (keys > 8 && key + 8 <= args->key_count) {
+    score_register_tile(vectors, 8, args, key);
+    key += 8;
+  }
+  if (keys > 4 && key + 4 <= args->key_count) {
+    score_register_tile(vectors, 4, args, key);
+    key += 4;
+  }
+  if (keys > 2 && key + 2 <= args->key_count) {
+    score_register_tile(vectors, 2, args, key);
+    key += 2;
+  }
+  if (key < args->key_count) score_register_tile(vectors, 1, args, key);
+}
+
+FOVEA_KERNEL void FOVEA_NAME(score)(const fovea_score_args *args) {
+  switch (args->vectors.count) {
+#if FOVEA_TILE_VECTORS >= 4
+  case 4:
+    score_segment(4, FOVEA_SCORE_KEYS_4, args);
+    break;
+#endif
+#if FOVEA_TILE_VECTORS >= 3
+  case 3:
+    score_segment(3, FOVEA_SCORE_KEYS_3, args);
+    break;
+#endif
+#if FOVEA_TILE_VECTORS >= 2
+  case 2:
+    score_segment(2, FOVEA_SCORE_KEYS_2, args);
+    break;
+#endif
+  default:
+    score_segment(1, FOVEA_SCORE_KEYS_1, args);
+    break;
+  }
+}

@@ -1,0 +1,97 @@
+/* The softmax tile: one block's scores become weights 2^(score - maximum), are summed, and the sum is merged into
+ * the running state of the rows (the online softmax). Included once by arch/<isa>/softmax.c.
+ *
+ *   FOVEA_SOFTMAX_CHAINS   sums that are carried at once: 1, 2 or 4, as many as registers allow beside 2^x */
+
+#include "../kernels.h"
+#include "exp2.h"
+
+#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
+#define SUMS     16 /* one for each position mod 16 */
+
+/* What scores are measured from: the maximum, or 0 where there is none, since -Inf - -Inf is not a number. */
+FOVEA_INLINE vec softmax_reference(vec maximum) {
+  return vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
+}
+
+FOVEA_INLINE vec softmax_weight(float *score, vec reference) {
+  vec weight = vec_exp2(vec_sub(vec_load(score), reference));
+  vec_store(score, weight);
+  return weight;
+}
+
+/* Whole rounds of sixteen keys: several sums at a time, so that several exponentials are in flight. */
+FOVEA_INLINE void softmax_rounds(float *scores, vec reference, int rounds, vec *sums) {
+  FOVEA_NO_UNROLL
+  for (int first = 0; first < SUMS; first += FOVEA_SOFTMAX_CHAINS) {
+    vec chain[FOVEA_SOFTMAX_CHAINS];
+    FOVEA_UNROLL
+    for (int i = 0; i < FOVEA_SOFTMAX_CHAINS; i++) chain[i] = sums[first + i];
+    FOVEA_NO_UNROLL
+    for (int round = 0; round < rounds; round++) {
+      float *row = scores + (round * SUMS + first) * ROW_TILE;
+      FOVEA_UNROLL
+      for (int i = 0; i < FOVEA_SOFTMAX_CHAINS; i++) {
+        chain[i] = vec_add(chain[i], softmax_weight(row + i * ROW_TILE, reference));
+      }
+    }
+    FOVEA_UNROLL
+    for (int i = 0; i < FOVEA_SOFTMAX_CHAINS; i++) sums[first + i] = chain[i];
+  }
+}
+
+/* The weights of one vector of rows over keys begin to end - 1 of the block, and their sum. */
+FOVEA_INLINE vec softmax_vector(float *scores, vec reference, int begin, int end) {
+  vec sums[SUMS];
+  for (int i = 0; i < SUMS; i++) sums[i] = vec_set1(0.0f);
+  int key = begin;
+  for (; key < end && key % SUMS != 0; key++) {
+    sums[key % SUMS] = vec_add(sums[key % SUMS], softmax_weight(scores + key * ROW_TILE, reference));
+  }
+  int rounds = (end - key) / SUMS;
+  if (rounds > 0) {
+    softmax_rounds(scores + key * ROW_TILE, reference, rounds, sums);
+    key += rounds * SUMS;
+  }
+  for (; key < end; key++) {
+    sums[key % SUMS] = vec_add(sums[key % SUMS], softmax_weight(scores + key * ROW_TILE, reference));
+  }
+  for (int half = SUMS / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; i++) sums[i] = vec_add(sums[i], sums[i + half]);
+  }
+  return sums[0];
+}
+
+/* The state (block_max, block_sum) joins the running one; the factors for the outputs are left for the value tile.
+ */
+FOVEA_INLINE void softmax_join(const fovea_softmax_args *args, int row, vec block_max, vec block_sum) {
+  if (args->first) {
+    vec_store(args->row_max + row, block_max);
+    vec_store(args->row_sum + row, block_sum);
+    return;
+  }
+  vec old_max = vec_load(args->row_max + row);
+  vec maximum = vec_max(block_max, old_max);
+  vec reference = softmax_reference(maximum);
+  vec old_part = vec_exp2(vec_sub(old_max, reference));
+  vec new_part = vec_exp2(vec_sub(block_max, reference));
+  vec_store(args->row_max + row, maximum);
+  vec_store(args->row_sum + row, vec_fma(block_sum, new_part, vec_mul(vec_load(args->row_sum + row), old_part)));
+  vec_store(args->old_part + row, old_part);
+  vec_store(args->new_part + row, new_part);
+}
+
+FOVEA_KERNEL int FOVEA_NAME(softmax)(const fovea_softmax_args *args) {
+  vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
+  for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
+    int row = vector * LANES;
+    vec block_max = vec_add(vec_load(args->maxima + row), vec_set1(0.0f)); /* -0 becomes +0 */
+    vec block_sum = softmax_vector(args->scores + row, softmax_reference(block_max), args->key_begin[vector],
+                                   args->key_end[vector]);
+    vec_store(args->maxima + row, block_max);
+    vec_store(args->block_sum + row, block_sum);
+    softmax_join(args, row, block_max, block_sum);
+    none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
+  }
+  return vecmask_any(none);
+}

@@ -1,0 +1,276 @@
+/* Fovea: attention kernels for CPUs, with one answer.
+ *
+ * O = softmax(scale * Q K^T) V over the keys that a row may see, computed tile by tile with the online softmax of
+ * Milakov & Gimelshein (2018) and Dao et al. (FlashAttention, 2022). The same inputs give the same bits on every
+ * instruction set, for any number of threads, any batch and any layout; docs/numerics.md states the arithmetic.
+ *
+ * Three ways in, all ending in the same code:
+ *   fovea_attention()                       contiguous tensors, one call;
+ *   fovea_attend()                          any problem that fovea_problem describes, one call;
+ *   fovea_plan_create(), fovea_plan_run()   the plan is made once and run many times (one per layer, per step);
+ *   fovea_plan_run_task()                   single tasks of a plan, for engines whose own threads do the work.
+ *
+ * Every size and stride counts elements, not bytes. The library never prints, never ends the process, changes
+ * neither the rounding mode nor the flush-to-zero flags (it assumes round to nearest, no flushing), reads no byte
+ * outside the elements that a problem names, and writes nothing but O and LSE. Functions are safe to call from many
+ * threads at once as long as no two calls write the same output or scratch.
+ */
+#ifndef FOVEA_FOVEA_H
+#define FOVEA_FOVEA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FOVEA_VERSION_MAJOR 0
+#define FOVEA_VERSION_MINOR 1
+#define FOVEA_VERSION_PATCH 0
+
+#if defined(_WIN32) && defined(FOVEA_SHARED)
+#if defined(FOVEA_BUILDING)
+#define FOVEA_API __declspec(dllexport)
+#else
+#define FOVEA_API __declspec(dllimport)
+#endif
+#elif defined(__GNUC__)
+#define FOVEA_API __attribute__((visibility("default")))
+#else
+#define FOVEA_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Status ------------------------------------------------------------------------------------------------- */
+
+/* What a call returns. The values never change; new ones may be added. When a call does not return FOVEA_OK it has
+ * written nothing to the outputs. */
+typedef enum fovea_status {
+  FOVEA_OK = 0,
+  FOVEA_ERROR_NULL = 10,         /* a pointer that is needed is NULL */
+  FOVEA_ERROR_STRUCT_SIZE = 11,  /* a struct was not prepared by its initialiser */
+  FOVEA_ERROR_SIZE = 12,         /* a length, head count or dimension is out of range */
+  FOVEA_ERROR_HEADS = 13,        /* kv_heads does not divide heads */
+  FOVEA_ERROR_STRIDE = 14,       /* a stride overflows, or makes elements of an output share memory */
+  FOVEA_ERROR_SCALE = 15,        /* the scale is not finite */
+  FOVEA_ERROR_RULE = 16,         /* a window, chunk or offset is out of range */
+  FOVEA_ERROR_LENGTHS = 17,      /* lengths of batch entries that go beyond the tensors or decrease */
+  FOVEA_ERROR_OVERLAP = 18,      /* an output shares memory with an input or with the other output */
+  FOVEA_ERROR_ALIGNMENT = 19,    /* a tensor is not aligned to its element */
+  FOVEA_ERROR_SCRATCH = 20,      /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
+  FOVEA_ERROR_MEMORY = 21,       /* an allocation failed */
+  FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
+  FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
+  FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
+} fovea_status;
+
+/* A short constant text for a status, never NULL. */
+FOVEA_API const char *fovea_status_text(fovea_status status);
+
+/* The caller's buffer for what went wrong: names the argument, its value and the limit, in one line. Any function
+ * that takes one accepts NULL. It is written only when the call fails. */
+typedef struct fovea_error {
+  fovea_status status;
+  char text[252];
+} fovea_error;
+
+/* ---- Describing a problem ----------------------------------------------------------------------------------- */
+
+/* Distance in elements between neighbours along each axis. The last axis (the dimension) is always contiguous.
+ * Any order of axes; 0 repeats an input along that axis; negative strides are allowed, the tensor's pointer then
+ * names the element with all indices 0. An output's strides must keep its elements apart. */
+typedef struct fovea_strides {
+  int64_t batch, head, row;
+} fovea_strides;
+
+/* Passed as `offset`: each batch entry takes kv_len - q_len, so that the last row's own key is the last key. */
+#define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
+/* Passed as one side of a window or chunk rule: no limit on that side. */
+#define FOVEA_UNLIMITED ((int64_t)-1)
+
+/* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
+ * fovea_problem_init(), then change what differs from the defaults. Fields are only ever added at the end.
+ *
+ * Shapes: Q (batch, heads, q_len, qk_dim), K (batch, kv_heads, kv_len, qk_dim), V (batch, kv_heads, kv_len, v_dim),
+ * O (batch, heads, q_len, v_dim), LSE (batch, heads, q_len). Query head h reads kv head h / (heads / kv_heads).
+ *
+ * Which keys row i of a batch entry sees. Its own key is i + offset. Every rule below takes keys away; all compose:
+ *   lengths        keys from 0 to the entry's kv length;
+ *   causal         no key after the own key;
+ *   window         at most window_left keys before the own key and window_right after it;
+ *   chunks         keys lie in chunks of chunk_size (chunk number floor(position / chunk_size)); the row sees the
+ *                  whole chunk of its own key, chunk_left keys before that chunk and chunk_right keys after it
+ *                  (truncated attention for streaming).
+ * A row that sees no key gets zeros, and -Inf as its LSE. What a row does not see cannot reach its output, whatever
+ * the bytes there are. */
+typedef struct fovea_problem {
+  size_t struct_size; /* set by fovea_problem_init() */
+
+  int64_t batch, heads, kv_heads; /* at least 1 */
+  int64_t q_len, kv_len;          /* at least 0; with packed batches all rows, all keys */
+  int64_t qk_dim, v_dim;          /* at least 1 */
+
+  fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous in the order of the shapes */
+  fovea_strides lse_strides;                                /* default: contiguous */
+
+  double scale; /* any finite number; default 1/sqrt(qk_dim) */
+
+  int causal;                        /* 0 (default) or 1 */
+  int64_t window_left, window_right; /* 0 or more; FOVEA_UNLIMITED (default) */
+  int64_t chunk_size;                /* 0 (default): no chunks */
+  int64_t chunk_left, chunk_right;   /* 0 (default) or more, or FOVEA_UNLIMITED */
+  int64_t offset;                    /* default FOVEA_OFFSET_BOTTOM_RIGHT; 0 is top-left; may be negative */
+
+  /* Per batch entry; NULL (default) where not used. Read by fovea_plan_create() only, which copies them. */
+  const int64_t *offsets; /* batch numbers; replaces `offset` */
+  const int64_t *q_lens;  /* batch numbers, 0..q_len; rows beyond get zeros, and -Inf as LSE */
+  const int64_t *kv_lens; /* batch numbers, 0..kv_len; keys beyond are not seen */
+
+  /* Packed batches of different lengths: entry b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
+   * LSE and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each has batch + 1 numbers that never decrease, the
+   * first at least 0, the last at most q_len (kv_len). Batch strides are then not used. Rows outside every entry
+   * are not written. Either may be given without the other; neither goes with the matching q_lens or kv_lens. */
+  const int32_t *cu_seqlens_q;
+  const int32_t *cu_seqlens_kv;
+
+  const char *isa; /* NULL (default): the best this CPU has; else a name that fovea_info() lists as usable */
+} fovea_problem;
+
+/* Fills every field: the sizes given, contiguous strides, the default scale, no rules. No check is made here, and
+ * no error is possible. */
+FOVEA_API void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
+                                  int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim);
+
+/* Strides for (batch, rows, heads, dim) tensors, the layout that projections produce. */
+FOVEA_API fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim);
+
+/* ---- Running it --------------------------------------------------------------------------------------------- */
+
+/* The tensors of one run. Each pointer names the element with all indices 0. O and LSE may not share memory with an
+ * input or with each other, judged by the range from the first to the last element of each. Inputs may overlap each
+ * other. q, k and v may be NULL where they have no elements. */
+typedef struct fovea_tensors {
+  size_t struct_size; /* set by fovea_tensors_init() */
+  const void *q;
+  const void *k;
+  const void *v;
+  void *o;
+  float *lse; /* NULL: not wanted. Natural logarithm of the sum of exp(scale * q.k) over the keys seen */
+} fovea_tensors;
+
+FOVEA_API void fovea_tensors_init(fovea_tensors *tensors, const void *q, const void *k, const void *v, void *o,
+                                  float *lse);
+
+/* One task of a job. Tasks of one job may run in any order and at the same time. */
+typedef void (*fovea_task_function)(void *job, int64_t task, int worker);
+
+/* A caller's own parallel-for: calls run(job, task, worker) exactly once for every task from 0 to tasks - 1 and
+ * returns when all are done. `worker` is from 0 to workers - 1, and no two calls that overlap in time share it. */
+typedef void (*fovea_parallel_for)(void *context, int64_t tasks, int workers, fovea_task_function run, void *job);
+
+/* How to run. NULL in its place means: all defaults. */
+typedef struct fovea_execution {
+  size_t struct_size; /* set by fovea_execution_init() */
+  int threads;        /* workers to use; 0 (default): fovea_default_threads(); 1: the calling thread alone */
+  fovea_parallel_for parallel_for; /* NULL (default): OpenMP where the library has it, else the calling thread */
+  void *parallel_context;          /* handed to parallel_for */
+  void *scratch;                   /* NULL (default): allocated and freed within the call */
+  size_t scratch_size;             /* bytes at scratch, see fovea_plan_scratch_size() */
+} fovea_execution;
+
+FOVEA_API void fovea_execution_init(fovea_execution *execution);
+
+/* What the default thread count is: the CPUs this process may use (affinity, cgroup quota, OMP_NUM_THREADS), 1 in
+ * the child of a fork() and where the library was built without OpenMP. */
+FOVEA_API int fovea_default_threads(void);
+
+/* Contiguous f32 tensors in the order of the shapes above, v_dim = qk_dim = dim, default scale; causal is 0 or 1,
+ * aligned bottom-right. Allocates once, runs with default threads. */
+FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const float *v, float *o, int64_t batch,
+                                       int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t dim,
+                                       int causal);
+
+/* Plans and runs one problem. `execution` and `error` may be NULL. */
+FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_tensors *tensors,
+                                    const fovea_execution *execution, fovea_error *error);
+
+/* ---- Plans -------------------------------------------------------------------------------------------------- */
+
+/* An immutable plan: the kernel, the tiles, the tasks. It may be shared by threads and run any number of times at
+ * the same time, with different tensors and scratch. */
+typedef struct fovea_plan fovea_plan;
+
+/* Checks the problem and allocates a plan for it. On failure *plan is NULL. */
+FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
+FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* NULL is allowed */
+
+#define FOVEA_SCRATCH_ALIGNMENT 64
+
+/* Bytes of scratch for that many workers: they depend on the dimensions and on the logarithm of the length, so
+ * scratch for a problem's largest lengths covers every smaller one. 0 when workers is below 1. */
+FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
+
+/* Runs the whole plan. */
+FOVEA_API fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors,
+                                      const fovea_execution *execution, fovea_error *error);
+
+/* For engines that own their threads. A plan has phases, run one after the other (a barrier between them is the
+ * engine's to make); a phase has tasks, run in any order by any worker. All workers of a run share one scratch of
+ * fovea_plan_scratch_size(plan, workers) bytes, and no two calls that overlap in time share a worker number.
+ *
+ *   for phase in 0 .. fovea_plan_phases(plan) - 1
+ *     for task in 0 .. fovea_plan_tasks(plan, phase) - 1, on any of the workers
+ *       fovea_plan_run_task(plan, &tensors, phase, task, worker, workers, scratch, scratch_size, &error);
+ */
+FOVEA_API int fovea_plan_phases(const fovea_plan *plan);
+FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase); /* 0 for a phase that does not exist */
+FOVEA_API fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase,
+                                           int64_t task, int worker, int workers, void *scratch,
+                                           size_t scratch_size, fovea_error *error);
+
+/* How much of the score matrix is looked at, over all batch entries and query heads. */
+typedef struct fovea_counts {
+  int64_t pairs_seen;     /* (row, key) pairs that the rules allow */
+  int64_t pairs_computed; /* pairs whose score is computed, lanes of padding included */
+} fovea_counts;
+
+FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
+
+/* The name of the instruction set that a plan runs on. */
+FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
+
+/* ---- What this machine gets --------------------------------------------------------------------------------- */
+
+#define FOVEA_ISA_LIMIT 16
+
+typedef struct fovea_isa_report {
+  const char *name;   /* "avx512", "avx2", "neon", "scalar", ... */
+  int usable;         /* a problem may ask for it by name */
+  int chosen;         /* what problems without a name get */
+  const char *reason; /* why it is chosen, or why not */
+} fovea_isa_report;
+
+typedef struct fovea_library_info {
+  size_t struct_size;      /* set by the caller to sizeof(fovea_library_info) before the call */
+  const char *version;     /* "0.1.0" */
+  const char *cpu;         /* the CPU's own name, or its architecture */
+  const char *isa;         /* the chosen instruction set */
+  const char *threading;   /* "OpenMP" or "none" */
+  int threads;             /* fovea_default_threads() */
+  const char *environment; /* what FOVEA_ISA did, or that it was ignored and why; "" when it is not set */
+  int isa_count;           /* reports that follow, best first */
+  fovea_isa_report isas[FOVEA_ISA_LIMIT];
+} fovea_library_info;
+
+/* Tells what was chosen, what was not, and why. The texts live as long as the process. The environment variable
+ * FOVEA_ISA=<name> caps the choice; it is read once, by the first call into the library that needs it. */
+FOVEA_API fovea_status fovea_info(fovea_library_info *info);
+
+/* "major.minor.patch" of the library that runs. */
+FOVEA_API const char *fovea_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

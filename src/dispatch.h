@@ -1,0 +1,17 @@
+/* Which kernel table a problem runs on. */
+#ifndef FOVEA_SRC_DISPATCH_H
+#define FOVEA_SRC_DISPATCH_H
+
+#include "../arch/kernels.h"
+#include <fovea/fovea.h>
+
+/* The table that problems get which name none: the best that this CPU can run, capped by FOVEA_ISA. */
+const fovea_kernels *fovea_dispatch_default(void);
+
+/* The table of that name. NULL with the status when there is none or this CPU cannot run it. */
+const fovea_kernels *fovea_dispatch_named(const char *name, fovea_status *status);
+
+/* Fills the ISA part of the report. */
+void fovea_dispatch_report(fovea_library_info *info);
+
+#endif

@@ -1,0 +1,119 @@
+#include "error.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+const char *fovea_status_text(fovea_status status) {
+  switch (status) {
+  case FOVEA_OK:
+    return "ok";
+  case FOVEA_ERROR_NULL:
+    return "a pointer that is needed is NULL";
+  case FOVEA_ERROR_STRUCT_SIZE:
+    return "a struct was not prepared by its initialiser";
+  case FOVEA_ERROR_SIZE:
+    return "a length, head count or dimension is out of range";
+  case FOVEA_ERROR_HEADS:
+    return "kv_heads does not divide heads";
+  case FOVEA_ERROR_STRIDE:
+    return "a stride overflows, or makes elements of an output share memory";
+  case FOVEA_ERROR_SCALE:
+    return "the scale is not finite";
+  case FOVEA_ERROR_RULE:
+    return "a window, chunk or offset is out of range";
+  case FOVEA_ERROR_LENGTHS:
+    return "lengths of batch entries go beyond the tensors or decrease";
+  case FOVEA_ERROR_OVERLAP:
+    return "an output shares memory with an input or with the other output";
+  case FOVEA_ERROR_ALIGNMENT:
+    return "a tensor is not aligned to its element";
+  case FOVEA_ERROR_SCRATCH:
+    return "scratch is too small or not aligned";
+  case FOVEA_ERROR_MEMORY:
+    return "an allocation failed";
+  case FOVEA_ERROR_ISA_UNKNOWN:
+    return "no instruction set has that name";
+  case FOVEA_ERROR_ISA_UNUSABLE:
+    return "this build or this CPU does not have that instruction set";
+  case FOVEA_ERROR_TASK:
+    return "a task, phase, worker or thread count is out of range";
+  }
+  return "unknown status";
+}
+
+typedef struct text_buffer {
+  char *next, *end; /* end: where the terminating zero fits at the latest */
+} text_buffer;
+
+static void put_char(text_buffer *text, char c) {
+  if (text->next < text->end) *text->next++ = c;
+}
+
+static void put_string(text_buffer *text, const char *string) {
+  for (; *string; string++) put_char(text, *string);
+}
+
+static void put_integer(text_buffer *text, int64_t value) {
+  char digits[20];
+  int count = 0;
+  uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  do {
+    digits[count++] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest);
+  if (value < 0) put_char(text, '-');
+  while (count) put_char(text, digits[--count]);
+}
+
+/* Six significant digits, as d.ddddde+x outside 1e-4 .. 1e15; enough to recognise a number by. */
+static void put_double(text_buffer *text, double value) {
+  if (value != value || value - value != 0) {
+    put_string(text, value != value ? "nan" : value > 0 ? "inf" : "-inf");
+    return;
+  }
+  if (value < 0) put_char(text, '-');
+  if (value < 0) value = -value;
+  int exponent = 0;
+  if (value != 0 && (value < 1e-4 || value >= 1e15)) {
+    for (; value >= 10; exponent++) value /= 10;
+    for (; value < 1; exponent--) value *= 10;
+  }
+  int64_t whole = (int64_t)value;
+  int64_t millionths = (int64_t)((value - (double)whole) * 1e6 + 0.5);
+  put_integer(text, whole + millionths / 1000000);
+  put_char(text, '.');
+  for (int64_t digit = 100000; digit; digit /= 10) put_char(text, (char)('0' + millionths / digit % 10));
+  if (exponent) {
+    put_char(text, 'e');
+    put_integer(text, exponent);
+  }
+}
+
+fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...) {
+  if (!error) return status;
+  text_buffer text = {error->text, error->text + sizeof error->text - 1};
+  va_list arguments;
+  va_start(arguments, format);
+  for (; *format; format++) {
+    if (*format != '%') {
+      put_char(&text, *format);
+      continue;
+    }
+    switch (*++format) {
+    case 'd':
+      put_integer(&text, va_arg(arguments, int64_t));
+      break;
+    case 'g':
+      put_double(&text, va_arg(arguments, double));
+      break;
+    default:
+      put_string(&text, va_arg(arguments, const char *));
+      break;
+    }
+  }
+  va_end(arguments);
+  *text.next = '\0';
+  error->status = status;
+  return status;
+}

@@ -1,0 +1,216 @@
+#include "plan.h"
+
+#include "dispatch.h"
+#include "error.h"
+#include "memory.h"
+#include "scratch.h"
+#include "segments.h"
+#include "validate.h"
+#include "visibility.h"
+
+/* A task should be large beside the cost of handing it out, and there should be enough of them for many threads. */
+enum { TASKS_WANTED = 64 };
+
+static int64_t divide_up(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
+static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
+  fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};
+  if (p->cu_seqlens_q) {
+    entry.q_first = p->cu_seqlens_q[b];
+    entry.q_len = p->cu_seqlens_q[b + 1] - entry.q_first;
+  }
+  if (p->cu_seqlens_kv) {
+    entry.kv_first = p->cu_seqlens_kv[b];
+    entry.kv_len = p->cu_seqlens_kv[b + 1] - entry.kv_first;
+  }
+  if (p->kv_lens) entry.kv_len = p->kv_lens[b];
+  entry.q_seen = p->q_lens ? p->q_lens[b] : entry.q_len;
+  entry.offset = p->offsets                               ? p->offsets[b]
+                 : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
+                                                          : entry.kv_len - entry.q_seen;
+  return entry;
+}
+
+/* Keys that rows of the entry see, from three of its rows: an estimate for scheduling. */
+static double estimate_pairs(const fovea_problem *p, const fovea_entry *entry) {
+  if (entry->q_seen == 0) return 0;
+  double keys = 0;
+  for (int third = 0; third <= 2; third++) {
+    fovea_interval seen = fovea_visible_keys(p, entry, (entry->q_seen - 1) / 2 * third);
+    keys += (double)(seen.end - seen.begin);
+  }
+  return keys / 3 * (double)entry->q_seen;
+}
+
+/* Longest entries first, so that the last tasks are short ones. Heap sort: no memory, no bad cases. */
+static void sift_down(fovea_entry *entries, int64_t root, int64_t count) {
+  for (;;) {
+    int64_t child = 2 * root + 1;
+    if (child >= count) return;
+    if (child + 1 < count && entries[child + 1].kv_len < entries[child].kv_len) child++;
+    if (entries[root].kv_len <= entries[child].kv_len) return;
+    fovea_entry swap = entries[root];
+    entries[root] = entries[child];
+    entries[child] = swap;
+    root = child;
+  }
+}
+
+static void sort_longest_first(fovea_entry *entries, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    if (entries[i].kv_len != entries[0].kv_len) break;
+    if (i == count - 1) return; /* all alike */
+  }
+  for (int64_t root = count / 2; root-- > 0;) sift_down(entries, root, count);
+  for (int64_t last = count - 1; last > 0; last--) {
+    fovea_entry swap = entries[0];
+    entries[0] = entries[last];
+    entries[last] = swap;
+    sift_down(entries, 0, last);
+  }
+}
+
+static int tree_levels(int64_t kv_len) {
+  int64_t spans = divide_up(kv_len, FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
+  int levels = 1;
+  for (; spans > 1; spans = divide_up(spans, 2)) levels++;
+  return levels;
+}
+
+static void make_tasks(fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  int64_t tiles = 0;
+  for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
+  plan->block_tiles = plan->kernels->block_tiles;
+  while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < TASKS_WANTED) plan->block_tiles /= 2;
+  plan->tasks = 0;
+  for (int64_t b = 0; b < p->batch; b++) {
+    fovea_entry *entry = &plan->entries[b];
+    entry->first_task = plan->tasks;
+    plan->tasks += divide_up(fovea_plan_tiles(plan, entry), plan->block_tiles) * p->kv_heads;
+  }
+}
+
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
+                              fovea_error *error) {
+  size_t entries_size, size;
+  if (__builtin_mul_overflow((size_t)problem->batch, sizeof(fovea_entry), &entries_size) ||
+      __builtin_add_overflow(sizeof(fovea_plan), entries_size, &size)) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch is %d; a plan for it does not fit in memory", problem->batch);
+  }
+  fovea_plan *made = fovea_allocate(size);
+  if (!made) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d bytes", (int64_t)size);
+  made->kernels = kernels;
+  made->problem = *problem;
+  made->c = (float)(problem->scale * 0x1.71547652b82fep+0);
+  made->group = problem->heads / problem->kv_heads;
+  made->levels = tree_levels(problem->kv_len);
+  double pairs = 0;
+  for (int64_t b = 0; b < problem->batch; b++) {
+    made->entries[b] = resolve_entry(problem, b);
+    pairs += estimate_pairs(problem, &made->entries[b]);
+  }
+  made->work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim);
+  sort_longest_first(made->entries, problem->batch);
+  make_tasks(made);
+  made->worker_scratch = fovea_scratch_size(made);
+  made->problem.offsets = made->problem.q_lens = made->problem.kv_lens = NULL;
+  made->problem.isa = NULL;
+  *plan = made;
+  return FOVEA_OK;
+}
+
+int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry) {
+  int64_t vectors = divide_up(entry->q_len * plan->group, plan->kernels->lanes);
+  return divide_up(vectors, plan->kernels->row_tile / plan->kernels->lanes);
+}
+
+/* The vector that tile `tile` of `tiles` starts with. */
+static int64_t first_vector(int64_t vectors, int64_t tiles, int64_t tile) {
+  int64_t each = vectors / tiles, more = vectors % tiles;
+  return tile * each + (tile < more ? tile : more);
+}
+
+fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t tile) {
+  int64_t rows = entry->q_len * plan->group, lanes = plan->kernels->lanes;
+  int64_t vectors = divide_up(rows, lanes), tiles = fovea_plan_tiles(plan, entry);
+  int64_t first = first_vector(vectors, tiles, tile) * lanes;
+  int64_t end = first_vector(vectors, tiles, tile + 1) * lanes;
+  return (fovea_tile_rows){first, (int)((end < rows ? end : rows) - first)};
+}
+
+fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
+  int64_t low = 0, high = plan->problem.batch; /* the entry is in low .. high - 1 */
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    *(plan->entries[middle].first_task <= number ? &low : &high) = middle;
+  }
+  /* Entries without rows have no tasks: the last entry that starts at or before the number is the one. */
+  fovea_task task = {.entry = &plan->entries[low]};
+  int64_t tiles = fovea_plan_tiles(plan, task.entry);
+  int64_t blocks = divide_up(tiles, plan->block_tiles);
+  int64_t rest = number - task.entry->first_task;
+  task.kv_head = rest / blocks;
+  /* The last rows first: under a causal rule they see the most keys. */
+  int64_t block = blocks - 1 - rest % blocks;
+  task.first_tile = block * tiles / blocks;
+  task.tiles = (block + 1) * tiles / blocks - task.first_tile;
+  return task;
+}
+
+fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error) {
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  *plan = NULL;
+  fovea_status status = fovea_validate_problem(problem, error);
+  if (status) return status;
+  const fovea_kernels *kernels = fovea_dispatch_default();
+  if (problem->isa) {
+    kernels = fovea_dispatch_named(problem->isa, &status);
+    if (status == FOVEA_ERROR_ISA_UNKNOWN) {
+      return fovea_fail(error, status, "isa is \"%s\"; fovea_info() lists the names there are", problem->isa);
+    }
+    if (status)
+      return fovea_fail(error, status, "isa is \"%s\", which this CPU or build does not have", problem->isa);
+  }
+  return fovea_plan_build(problem, kernels, plan, error);
+}
+
+void fovea_plan_destroy(fovea_plan *plan) {
+  fovea_release(plan);
+}
+
+size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {
+  return plan && workers > 0 ? plan->worker_scratch * (size_t)workers : 0;
+}
+
+int fovea_plan_phases(const fovea_plan *plan) {
+  return plan ? 1 : 0;
+}
+
+int64_t fovea_plan_tasks(const fovea_plan *plan, int phase) {
+  return plan && phase == 0 ? plan->tasks : 0;
+}
+
+const char *fovea_plan_isa(const fovea_plan *plan) {
+  return plan ? plan->kernels->name : "";
+}
+
+fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
+  if (!plan || !counts) return FOVEA_ERROR_NULL;
+  counts->pairs_seen = counts->pairs_computed = 0;
+  for (int64_t b = 0; b < plan->problem.batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    for (int64_t row = 0; row < entry->q_seen; row++) {
+      fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
+      counts->pairs_seen += keys.end - keys.begin;
+    }
+    for (int64_t tile = 0, tiles = fovea_plan_tiles(plan, entry); tile < tiles; tile++) {
+      counts->pairs_computed += fovea_tile_pairs(plan, entry, fovea_plan_tile_rows(plan, entry, tile));
+    }
+  }
+  counts->pairs_seen *= plan->problem.heads;
+  counts->pairs_computed *= plan->problem.kv_heads;
+  return FOVEA_OK;
+}

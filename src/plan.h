@@ -1,0 +1,57 @@
+/* The plan: a checked problem with its kernel, its tiles and its tasks. Made once, never changed. */
+#ifndef FOVEA_SRC_PLAN_H
+#define FOVEA_SRC_PLAN_H
+
+#include "../arch/kernels.h"
+
+#include <fovea/fovea.h>
+
+/* One entry of the batch, with everything per entry resolved. */
+typedef struct fovea_entry {
+  int64_t q_first;  /* row of the tensors where the entry begins (packed batches), else 0 */
+  int64_t q_len;    /* rows to write; those from q_seen on see nothing */
+  int64_t q_seen;   /* rows that are part of the entry */
+  int64_t kv_first; /* likewise for keys */
+  int64_t kv_len;
+  int64_t offset;     /* the own key of row i is i + offset */
+  int64_t batch;      /* index along the batch axis */
+  int64_t first_task; /* of the plan */
+} fovea_entry;
+
+struct fovea_plan {
+  const fovea_kernels *kernels;
+  fovea_problem problem; /* its per-entry arrays are resolved into entries and NULL here */
+  float c;               /* scale * log2(e) */
+  int64_t group;         /* query heads that share a kv head */
+  int block_tiles;       /* row tiles of a task */
+  int levels;            /* of the tree of spans */
+  int64_t tasks;
+  double work;           /* about how many multiplications and additions */
+  size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
+  fovea_entry entries[]; /* one per batch entry, the longest first */
+};
+
+/* What one task does: some row tiles of one entry and one kv head. The rows of a kv head are all rows of its group
+ * of query heads, numbered row * group + head within the group, so that rows next to each other see nearly the same
+ * keys. Vectors of rows are dealt evenly to the tiles. */
+typedef struct fovea_task {
+  const fovea_entry *entry;
+  int64_t kv_head;
+  int64_t first_tile, tiles;
+} fovea_task;
+
+/* Rows of a tile, counted as row * group + head. */
+typedef struct fovea_tile_rows {
+  int64_t first;
+  int count;
+} fovea_tile_rows;
+
+/* The body of fovea_plan_create() for a kernel table of the caller's choice. */
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
+                              fovea_error *error);
+
+fovea_task fovea_plan_task(const fovea_plan *plan, int64_t task);
+int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry);
+fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t tile);
+
+#endif

@@ -1,0 +1,81 @@
+/* The only file that knows OpenMP. */
+#include "schedule.h"
+
+#include "platform.h"
+#include "process.h"
+#include "tile.h"
+
+#ifdef FOVEA_OPENMP
+#include <omp.h>
+
+/* libgomp's threads do not survive fork(), and its next team in the child waits for them for ever. */
+static int is_forked_child(void) {
+  return fovea_process_record()->id != fovea_platform_process();
+}
+#endif
+
+/* Multiplications and additions that one thread does in about 15 microseconds: three times what it costs to wake a
+ * team. */
+static const double work_worth_a_team = 1.5e6;
+
+const char *fovea_schedule_threading(void) {
+#ifdef FOVEA_OPENMP
+  return "OpenMP";
+#else
+  return "none";
+#endif
+}
+
+int fovea_default_threads(void) {
+#ifdef FOVEA_OPENMP
+  int threads = omp_get_max_threads(), cpus = fovea_platform_cpus(), quota = fovea_process_record()->cpu_quota;
+  if (is_forked_child()) return 1;
+  if (threads > cpus) threads = cpus;
+  if (quota > 0 && threads > quota) threads = quota;
+  return threads > 0 ? threads : 1;
+#else
+  return 1;
+#endif
+}
+
+int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execution) {
+  int wanted = execution ? execution->threads : 0, own = execution && execution->parallel_for;
+  if (plan->tasks <= 1 || plan->work < work_worth_a_team || wanted == 1) return 1;
+  if (!own) {
+#ifdef FOVEA_OPENMP
+    if (omp_in_parallel() || is_forked_child()) return 1;
+#else
+    return 1;
+#endif
+  }
+  if (wanted == 0) wanted = own ? fovea_platform_cpus() : fovea_default_threads();
+  return wanted < plan->tasks ? wanted : (int)plan->tasks;
+}
+
+typedef struct job {
+  const fovea_plan *plan;
+  const fovea_tensors *tensors;
+  char *scratch;
+} job;
+
+static void run_one(void *argument, int64_t task, int worker) {
+  const job *j = argument;
+  fovea_run_task(j->plan, j->tensors, task, j->scratch + (size_t)worker * j->plan->worker_scratch);
+}
+
+void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
+                        int workers, void *scratch) {
+  job j = {plan, tensors, scratch};
+  if (workers > 1 && execution && execution->parallel_for) {
+    execution->parallel_for(execution->parallel_context, plan->tasks, workers, run_one, &j);
+    return;
+  }
+#ifdef FOVEA_OPENMP
+  if (workers > 1) {
+#pragma omp parallel for num_threads(workers) schedule(dynamic, 1)
+    for (int64_t task = 0; task < plan->tasks; task++) run_one(&j, task, omp_get_thread_num());
+    return;
+  }
+#endif
+  for (int64_t task = 0; task < plan->tasks; task++) run_one(&j, task, 0);
+}

@@ -1,0 +1,56 @@
+#include "scratch.h"
+
+/* Floats of every array; row tiles are multiples of 4 rows at least, and each array starts at 64 bytes. */
+static size_t aligned(size_t floats) {
+  return (floats + 15) / 16 * 16;
+}
+
+static size_t row_array(const fovea_plan *plan) {
+  return aligned((size_t)plan->kernels->row_tile);
+}
+
+static size_t dim_array(const fovea_plan *plan, int64_t items) {
+  return aligned((size_t)plan->kernels->row_tile * (size_t)items);
+}
+
+static size_t state_floats(const fovea_plan *plan) {
+  return 2 * row_array(plan) + dim_array(plan, plan->problem.v_dim);
+}
+
+static size_t block_floats(const fovea_plan *plan) {
+  return dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 4 * row_array(plan);
+}
+
+static size_t tile_floats(const fovea_plan *plan) {
+  return dim_array(plan, plan->problem.qk_dim) + (size_t)(plan->levels + 1) * state_floats(plan);
+}
+
+size_t fovea_scratch_size(const fovea_plan *plan) {
+  return sizeof(float) * (block_floats(plan) + (size_t)plan->kernels->block_tiles * tile_floats(plan));
+}
+
+fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch) {
+  fovea_block_memory memory;
+  memory.scores = worker_scratch;
+  memory.partial = memory.scores + dim_array(plan, FOVEA_BLOCK_KEYS);
+  memory.maxima = memory.partial + dim_array(plan, plan->problem.v_dim);
+  memory.block_sum = memory.maxima + row_array(plan);
+  memory.old_part = memory.block_sum + row_array(plan);
+  memory.new_part = memory.old_part + row_array(plan);
+  return memory;
+}
+
+fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile) {
+  fovea_tile_memory memory;
+  float *next = (float *)worker_scratch + block_floats(plan) + (size_t)tile * tile_floats(plan);
+  memory.queries = next;
+  next += dim_array(plan, plan->problem.qk_dim);
+  for (int level = 0; level <= plan->levels; level++, next += state_floats(plan)) {
+    fovea_tile_state *state = &memory.tree.states[level];
+    state->row_max = next;
+    state->row_sum = next + row_array(plan);
+    state->output = next + 2 * row_array(plan);
+  }
+  fovea_span_tree_reset(&memory.tree);
+  return memory;
+}

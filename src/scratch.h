@@ -1,0 +1,30 @@
+/* How a worker's scratch is laid out: the arrays of the tiles that it works on. */
+#ifndef FOVEA_SRC_SCRATCH_H
+#define FOVEA_SRC_SCRATCH_H
+
+#include "plan.h"
+#include "spans.h"
+
+/* The long-lived arrays of one row tile. */
+typedef struct fovea_tile_memory {
+  float *queries; /* [qk_dim][row] */
+  fovea_span_tree tree;
+} fovea_tile_memory;
+
+/* The arrays that the tiles of a task use one after the other. */
+typedef struct fovea_block_memory {
+  float *scores;  /* [FOVEA_BLOCK_KEYS][row] */
+  float *partial; /* [v_dim][row] */
+  float *maxima;  /* [row], like those below */
+  float *block_sum;
+  float *old_part;
+  float *new_part;
+} fovea_block_memory;
+
+/* Bytes that one worker needs. */
+size_t fovea_scratch_size(const fovea_plan *plan);
+fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);
+/* The arrays of tile 0 .. block_tiles - 1 of a task. */
+fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile);
+
+#endif

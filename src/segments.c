@@ -1,0 +1,104 @@
+#include "segments.h"
+
+static int64_t min_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t max_of(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static int sees_nothing(fovea_interval keys) {
+  return keys.end <= keys.begin;
+}
+
+static fovea_interval join(fovea_interval a, fovea_interval b) {
+  if (sees_nothing(a)) return b;
+  if (sees_nothing(b)) return a;
+  return (fovea_interval){min_of(a.begin, b.begin), max_of(a.end, b.end)};
+}
+
+void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows,
+                     fovea_tile_view *view) {
+  int lanes = plan->kernels->lanes;
+  view->vectors = (rows.count + lanes - 1) / lanes;
+  view->any = (fovea_interval){0, 0};
+  view->all = (fovea_interval){0, INT64_MAX};
+  int64_t row = -1;
+  fovea_interval keys = {0, 0};
+  for (int i = 0; i < view->vectors * lanes; i++) {
+    if (i < rows.count && (rows.first + i) / plan->group != row) {
+      row = (rows.first + i) / plan->group;
+      keys = fovea_visible_keys(&plan->problem, entry, row);
+    }
+    view->rows[i] = keys;
+    fovea_interval *some = &view->some[i / lanes];
+    *some = i % lanes == 0 ? keys : join(*some, keys);
+    view->any = join(view->any, keys);
+    view->all.begin = max_of(view->all.begin, keys.begin);
+    view->all.end = min_of(view->all.end, keys.end);
+  }
+}
+
+static int clip(int64_t position, int64_t base) {
+  return (int)max_of(0, min_of(FOVEA_BLOCK_KEYS, position - base));
+}
+
+/* Adds a cut unless it stands there already; the list stays sorted. */
+static void add_cut(int *cuts, int *count, int at) {
+  int i = *count;
+  for (int j = 0; j < *count; j++) {
+    if (cuts[j] == at) return;
+  }
+  for (; i > 0 && cuts[i - 1] > at; i--) cuts[i] = cuts[i - 1];
+  cuts[i] = at;
+  ++*count;
+}
+
+static int sees_all(const fovea_tile_view *tile, int64_t base, int begin, int end) {
+  return tile->all.begin <= base + begin && base + end <= tile->all.end;
+}
+
+/* The segments between two cuts: runs of neighbouring vectors that look at these keys. */
+static void add_segments(const fovea_tile_view *tile, int64_t base, int begin, int end, fovea_block_view *block) {
+  for (int v = 0; v < tile->vectors; v++) {
+    if (block->begin[v] > begin || block->end[v] < end) continue;
+    fovea_segment *last = block->count > 0 ? &block->segments[block->count - 1] : 0;
+    if (last && last->begin == begin && last->vectors.first + last->vectors.count == v) {
+      last->vectors.count++;
+      continue;
+    }
+    block->segments[block->count++] = (fovea_segment){begin, end, {v, 1}, !sees_all(tile, base, begin, end)};
+  }
+}
+
+void fovea_view_block(const fovea_tile_view *tile, int64_t base, fovea_block_view *block) {
+  int cuts[2 * FOVEA_VECTORS_LIMIT + 2], count = 0;
+  block->count = 0;
+  for (int v = 0; v < tile->vectors; v++) {
+    block->begin[v] = clip(tile->some[v].begin, base);
+    block->end[v] = max_of(block->begin[v], clip(tile->some[v].end, base)) > block->begin[v]
+                        ? clip(tile->some[v].end, base)
+                        : block->begin[v];
+    if (block->begin[v] == block->end[v]) continue;
+    add_cut(cuts, &count, block->begin[v]);
+    add_cut(cuts, &count, block->end[v]);
+  }
+  if (count == 0) return;
+  /* Masking is kept from the keys that all rows see, in steps of eight so that no segment of a key or two comes. */
+  int all_begin = (clip(tile->all.begin, base) + 7) / 8 * 8, all_end = clip(tile->all.end, base) / 8 * 8;
+  if (clip(tile->all.begin, base) == cuts[0]) all_begin = cuts[0];
+  if (clip(tile->all.end, base) == cuts[count - 1]) all_end = cuts[count - 1];
+  if (all_begin < all_end) {
+    add_cut(cuts, &count, all_begin);
+    add_cut(cuts, &count, all_end);
+  }
+  for (int i = 0; i + 1 < count; i++) add_segments(tile, base, cuts[i], cuts[i + 1], block);
+}
+
+int64_t fovea_tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows) {
+  fovea_tile_view tile;
+  int64_t pairs = 0;
+  fovea_view_tile(plan, entry, rows, &tile);
+  for (int v = 0; v < tile.vectors; v++) pairs += (tile.some[v].end - tile.some[v].begin) * plan->kernels->lanes;
+  return pairs;
+}

@@ -1,0 +1,43 @@
+/* How a row tile and a block of keys meet: which vectors of rows look at which keys, and where masking is needed.
+ */
+#ifndef FOVEA_SRC_SEGMENTS_H
+#define FOVEA_SRC_SEGMENTS_H
+
+#include "visibility.h"
+
+/* What the rows of a tile see, row by row and summed up for each vector of rows. */
+typedef struct fovea_tile_view {
+  fovea_interval rows[FOVEA_ROW_TILE_LIMIT]; /* lanes of padding see what the last row sees */
+  fovea_interval some[FOVEA_VECTORS_LIMIT];  /* keys that some row of the vector sees */
+  fovea_interval all;                        /* keys that every row of the tile sees; may be empty */
+  fovea_interval any;                        /* keys that some row of the tile sees; end 0: none does */
+  int vectors;
+} fovea_tile_view;
+
+/* Keys begin to end - 1 of a block, counted from the block's first, for some neighbouring vectors. */
+typedef struct fovea_segment {
+  int begin, end;
+  fovea_vector_range vectors;
+  int masked; /* some of the rows does not see some of the keys */
+} fovea_segment;
+
+enum { FOVEA_SEGMENTS_LIMIT = 2 * FOVEA_VECTORS_LIMIT + 4 };
+
+/* A block cut into segments, keys ascending. */
+typedef struct fovea_block_view {
+  int count;
+  fovea_segment segments[FOVEA_SEGMENTS_LIMIT];
+  /* The keys that each vector looks at; begin == end: none. */
+  int begin[FOVEA_VECTORS_LIMIT];
+  int end[FOVEA_VECTORS_LIMIT];
+} fovea_block_view;
+
+void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows, fovea_tile_view *view);
+
+/* The block that begins at position `base`. */
+void fovea_view_block(const fovea_tile_view *tile, int64_t base, fovea_block_view *block);
+
+/* Scores that the tile computes for one kv head: lanes times keys. */
+int64_t fovea_tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows);
+
+#endif

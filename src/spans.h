@@ -1,0 +1,37 @@
+/* The binary tree in which the states of spans merge (docs/numerics.md, step 4), as the stack of its open nodes. */
+#ifndef FOVEA_SRC_SPANS_H
+#define FOVEA_SRC_SPANS_H
+
+#include "../arch/kernels.h"
+
+/* Levels that the longest sequence needs: 2^48 keys are 2^37 spans. */
+#define FOVEA_TREE_LEVELS 40
+
+/* node(k, i) = merge(node(k - 1, 2 i), node(k - 1, 2 i + 1)); node(0, i) is span i. A node without state is passed
+ * over. Spans arrive in ascending order, so at most one node of a level waits for its right sibling. states[] is
+ * one more than the levels in use; the current span's state is states[current]. */
+typedef struct fovea_span_tree {
+  fovea_tile_state states[FOVEA_TREE_LEVELS + 1];
+  int64_t waiting_index[FOVEA_TREE_LEVELS]; /* which node of its level waits; -1: none */
+  int waiting_state[FOVEA_TREE_LEVELS];     /* its place in states */
+  int free_states[FOVEA_TREE_LEVELS + 1];
+  int free_count, next_state;
+  int current;
+  int top; /* levels below this one may hold a waiting node */
+} fovea_span_tree;
+
+/* Empties the tree; states must be set. */
+void fovea_span_tree_reset(fovea_span_tree *tree);
+
+/* The state that the current span is gathered in. */
+static inline fovea_tile_state *fovea_span_current(fovea_span_tree *tree) {
+  return &tree->states[tree->current];
+}
+
+/* The current span, number `index`, is complete: it joins the tree, and a fresh state becomes current. */
+void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors);
+
+/* Merges what waits into the root. Returns NULL when no span was pushed. */
+fovea_tile_state *fovea_span_root(fovea_span_tree *tree, const fovea_kernels *kernels, int64_t dim, int vectors);
+
+#endif

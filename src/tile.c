@@ -1,0 +1,255 @@
+#include "tile.h"
+
+#include "scratch.h"
+#include "segments.h"
+#include "spans.h"
+
+/* Row tiles of a task at most: block_tiles of any kernel table. */
+enum { TILES_LIMIT = 16 };
+
+typedef struct tile {
+  fovea_tile_rows rows;
+  fovea_tile_view view;
+  fovea_tile_memory memory;
+  int64_t span; /* the span that the current state gathers; -1: none yet */
+} tile;
+
+/* What the steps of one task share. */
+typedef struct task_context {
+  const fovea_plan *plan;
+  const fovea_kernels *kernels;
+  const fovea_entry *entry;
+  const float *keys, *values; /* the entry's position 0 of the kv head */
+  fovea_block_memory block;
+} task_context;
+
+static int64_t offset_of(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head, int64_t row) {
+  return (packed ? 0 : entry->batch * strides.batch) + head * strides.head + row * strides.row;
+}
+
+/* Where row `index` of a tile lies: rows of a kv head are numbered row * group + head within the group. */
+static int64_t row_offset(const fovea_plan *plan, fovea_strides strides, const fovea_task *task, int64_t index) {
+  int64_t head = task->kv_head * plan->group + index % plan->group;
+  return offset_of(strides, task->entry, plan->problem.cu_seqlens_q != NULL, head,
+                   task->entry->q_first + index / plan->group);
+}
+
+static void begin_tile(const task_context *context, const fovea_tensors *tensors, const fovea_task *task, tile *t) {
+  const fovea_plan *plan = context->plan;
+  const float *rows[FOVEA_ROW_TILE_LIMIT];
+  fovea_view_tile(plan, task->entry, t->rows, &t->view);
+  t->span = -1;
+  if (t->view.any.end == 0) return;
+  for (int i = 0; i < t->rows.count; i++) {
+    rows[i] = (const float *)tensors->q + row_offset(plan, plan->problem.q_strides, task, t->rows.first + i);
+  }
+  fovea_load_args args = {rows, t->rows.count, plan->problem.qk_dim, t->memory.queries};
+  context->kernels->load_queries(&args);
+}
+
+/* Row intervals as a kernel wants them, counted from the segment's first key. */
+static void seen_from_key(const tile *t, int64_t key, int32_t *from, int32_t *to, int rows) {
+  for (int i = 0; i < rows; i++) {
+    int64_t begin = t->view.rows[i].begin - key, end = t->view.rows[i].end - key;
+    from[i] = (int32_t)(begin < 0 ? 0 : begin > FOVEA_BLOCK_KEYS ? FOVEA_BLOCK_KEYS : begin);
+    to[i] = (int32_t)(end < 0 ? 0 : end > FOVEA_BLOCK_KEYS ? FOVEA_BLOCK_KEYS : end);
+  }
+}
+
+static void score_block(const task_context *context, const tile *t, int64_t base, const fovea_block_view *view) {
+  const fovea_plan *plan = context->plan;
+  int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
+  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < rows; i++) context->block.maxima[i] = -__builtin_inff();
+  for (int i = 0; i < view->count; i++) {
+    const fovea_segment *segment = &view->segments[i];
+    fovea_score_args args = {
+        .queries = t->memory.queries,
+        .keys = context->keys + (base + segment->begin) * plan->problem.k_strides.row,
+        .key_stride = plan->problem.k_strides.row,
+        .dim = plan->problem.qk_dim,
+        .key_count = segment->end - segment->begin,
+        .c = plan->c,
+        .scores = context->block.scores + segment->begin * row_tile,
+        .maxima = context->block.maxima,
+        .vectors = segment->vectors,
+    };
+    if (segment->masked) {
+      seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
+      args.seen_from = seen_from;
+      args.seen_to = seen_to;
+    }
+    context->kernels->score(&args);
+  }
+}
+
+/* Softmax of every vector that looks at keys of this block. Returns 1 when some row got no state from it. */
+static int softmax_block(const task_context *context, const fovea_tile_state *state, const fovea_block_view *view,
+                         int vectors, int first) {
+  int stateless = 0;
+  for (int v = 0; v < vectors; v++) {
+    if (view->begin[v] == view->end[v]) continue;
+    int run = 1;
+    while (v + run < vectors && view->begin[v + run] != view->end[v + run]) run++;
+    fovea_softmax_args args = {
+        .scores = context->block.scores,
+        .maxima = context->block.maxima,
+        .row_max = state->row_max,
+        .row_sum = state->row_sum,
+        .block_sum = context->block.block_sum,
+        .old_part = context->block.old_part,
+        .new_part = context->block.new_part,
+        .first = first,
+        .vectors = {v, run},
+        .key_begin = view->begin,
+        .key_end = view->end,
+    };
+    stateless |= context->kernels->softmax(&args);
+    v += run;
+  }
+  return stateless;
+}
+
+/* Whether V holds NaN or Inf where weight 0 is to hide it: at keys that some row does not see, or everywhere when
+ * some row has no state. */
+static int needs_care(const task_context *context, int64_t base, const fovea_block_view *view, int stateless) {
+  const fovea_problem *problem = &context->plan->problem;
+  for (int i = 0; i < view->count; i++) {
+    const fovea_segment *segment = &view->segments[i];
+    if (!segment->masked && !stateless) continue;
+    const float *values = context->values + (base + segment->begin) * problem->v_strides.row;
+    if (!context->kernels->all_finite(values, problem->v_strides.row, segment->end - segment->begin,
+                                      problem->v_dim)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static void value_block(const task_context *context, const tile *t, const fovea_tile_state *state, int64_t base,
+                        const fovea_block_view *view, int first, int careful) {
+  const fovea_problem *problem = &context->plan->problem;
+  int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
+  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < view->count; i++) {
+    const fovea_segment *segment = &view->segments[i];
+    /* A segment may start the chains of some of its vectors and end those of others: one run for each case. */
+    for (int v = segment->vectors.first, end = v + segment->vectors.count; v < end;) {
+      int starts = view->begin[v] == segment->begin, ends = view->end[v] == segment->end, run = 1;
+      while (v + run < end && (view->begin[v + run] == segment->begin) == starts &&
+             (view->end[v + run] == segment->end) == ends) {
+        run++;
+      }
+      fovea_value_args args = {
+          .weights = context->block.scores + segment->begin * row_tile,
+          .values = context->values + (base + segment->begin) * problem->v_strides.row,
+          .value_stride = problem->v_strides.row,
+          .dim = problem->v_dim,
+          .key_count = segment->end - segment->begin,
+          .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
+                                                       : first ? FOVEA_VALUE_ASSIGN
+                                                               : FOVEA_VALUE_MERGE),
+          .partial = context->block.partial,
+          .output = state->output,
+          .old_part = context->block.old_part,
+          .new_part = context->block.new_part,
+          .vectors = {v, run},
+          .maxima = context->block.maxima,
+          .block_sum = context->block.block_sum,
+      };
+      if (careful && segment->masked) {
+        seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
+        args.seen_from = seen_from;
+        args.seen_to = seen_to;
+      }
+      (careful ? context->kernels->value_careful : context->kernels->value)(&args);
+      v += run;
+    }
+  }
+}
+
+static void clear_state(const task_context *context, const fovea_tile_state *state) {
+  int64_t row_tile = context->kernels->row_tile;
+  for (int64_t i = 0; i < row_tile; i++) {
+    state->row_max[i] = -__builtin_inff();
+    state->row_sum[i] = 0;
+  }
+  for (int64_t i = 0; i < row_tile * context->plan->problem.v_dim; i++) state->output[i] = 0;
+}
+
+static void run_block(const task_context *context, tile *t, int64_t base) {
+  const fovea_plan *plan = context->plan;
+  const int64_t span_keys = FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS;
+  fovea_block_view view;
+  int first = t->span != base / span_keys;
+  if (first && t->span >= 0) {
+    fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
+  }
+  t->span = base / span_keys;
+  fovea_view_block(&t->view, base, &view);
+  fovea_tile_state *state = fovea_span_current(&t->memory.tree);
+  for (int v = 0; first && v < t->view.vectors; v++) {
+    if (view.begin[v] != view.end[v]) continue;
+    clear_state(context, state); /* not every row begins here: all merge with a state that is none */
+    first = 0;
+  }
+  score_block(context, t, base, &view);
+  int stateless = softmax_block(context, state, &view, t->view.vectors, first);
+  value_block(context, t, state, base, &view, first, needs_care(context, base, &view, stateless));
+}
+
+static void end_tile(const task_context *context, const fovea_tensors *tensors, const fovea_task *task, tile *t) {
+  const fovea_plan *plan = context->plan;
+  float *rows[FOVEA_ROW_TILE_LIMIT], *lse[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < t->rows.count; i++) {
+    int64_t index = t->rows.first + i;
+    rows[i] = (float *)tensors->o + row_offset(plan, plan->problem.o_strides, task, index);
+    if (tensors->lse) lse[i] = tensors->lse + row_offset(plan, plan->problem.lse_strides, task, index);
+  }
+  fovea_tile_state *state = fovea_span_current(&t->memory.tree);
+  if (t->span >= 0) {
+    fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
+    state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->view.vectors);
+  } else {
+    clear_state(context, state);
+  }
+  fovea_store_args args = {*state, plan->problem.v_dim, t->rows.count, rows, tensors->lse ? lse : NULL};
+  context->kernels->store(&args);
+}
+
+void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_t number, void *worker_scratch) {
+  const fovea_problem *problem = &plan->problem;
+  fovea_task task = fovea_plan_task(plan, number);
+  const fovea_entry *entry = task.entry;
+  int packed = problem->cu_seqlens_kv != NULL;
+  task_context context = {
+      .plan = plan,
+      .kernels = plan->kernels,
+      .entry = entry,
+      .block = fovea_scratch_block(plan, worker_scratch),
+  };
+  tile tiles[TILES_LIMIT];
+  fovea_interval keys = {INT64_MAX, 0};
+  for (int i = 0; i < task.tiles; i++) {
+    tiles[i].rows = fovea_plan_tile_rows(plan, entry, task.first_tile + i);
+    tiles[i].memory = fovea_scratch_tile(plan, worker_scratch, i);
+    begin_tile(&context, tensors, &task, &tiles[i]);
+    if (tiles[i].view.any.end == 0) continue;
+    if (tiles[i].view.any.begin < keys.begin) keys.begin = tiles[i].view.any.begin;
+    if (tiles[i].view.any.end > keys.end) keys.end = tiles[i].view.any.end;
+  }
+  if (keys.end > 0) { /* else K and V may be NULL */
+    context.keys =
+        (const float *)tensors->k + offset_of(problem->k_strides, entry, packed, task.kv_head, entry->kv_first);
+    context.values =
+        (const float *)tensors->v + offset_of(problem->v_strides, entry, packed, task.kv_head, entry->kv_first);
+  }
+  for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
+    for (int i = 0; i < task.tiles; i++) {
+      if (tiles[i].view.any.begin < base + FOVEA_BLOCK_KEYS && base < tiles[i].view.any.end) {
+        run_block(&context, &tiles[i], base);
+      }
+    }
+  }
+  for (int i = 0; i < task.tiles; i++) end_tile(&context, tensors, &task, &tiles[i]);
+}

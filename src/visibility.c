@@ -1,0 +1,34 @@
+#include "visibility.h"
+
+static int64_t floor_divide(int64_t a, int64_t b) {
+  int64_t quotient = a / b;
+  return a % b < 0 ? quotient - 1 : quotient;
+}
+
+/* Moves an end inwards; a distance that is unlimited or beyond every length moves nothing. */
+static void begin_at(fovea_interval *keys, int64_t from, int64_t distance) {
+  if (distance == FOVEA_UNLIMITED || distance > from) return;
+  if (from - distance > keys->begin) keys->begin = from - distance;
+}
+
+static void end_after(fovea_interval *keys, int64_t last, int64_t distance) {
+  if (distance == FOVEA_UNLIMITED || (last >= 0 && distance >= keys->end - last)) return;
+  if (last + distance + 1 < keys->end) keys->end = last + distance + 1;
+}
+
+fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entry *entry, int64_t row) {
+  fovea_interval keys = {0, entry->kv_len};
+  int64_t own = row + entry->offset;
+  if (row >= entry->q_seen) return (fovea_interval){0, 0};
+  if (problem->causal) end_after(&keys, own, 0);
+  begin_at(&keys, own, problem->window_left);
+  end_after(&keys, own, problem->window_right);
+  if (problem->chunk_size > 0) {
+    int64_t size = problem->chunk_size < (INT64_C(1) << 50) ? problem->chunk_size : INT64_C(1) << 50;
+    int64_t chunk = floor_divide(own, size) * size;
+    begin_at(&keys, chunk, problem->chunk_left);
+    end_after(&keys, chunk + size - 1, problem->chunk_right);
+  }
+  if (keys.end <= keys.begin) keys.begin = keys.end = 0;
+  return keys;
+}
