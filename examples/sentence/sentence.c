@@ -48,7 +48,7 @@ struct view {
   float *mean;    /* (tokens, tokens): the weights, averaged over the heads */
   const float *shown[SHOWN];
   char titles[SHOWN][TITLE_SIZE];
-  fovea_plan *plan; /* of the sentence's attention, for its speed and the name of the kernel */
+  fovea_plan *plan; /* of the sentence's attention; it knows which kernel ran */
 };
 
 static bool complain(const char *what, const char *why) {
@@ -113,42 +113,74 @@ static int compare_doubles(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Median time of a call. The plan is made once, as an engine would that runs the same shape in every layer. */
-static bool time_calls(const struct view *view, double *seconds) {
-  fovea_tensors tensors;
-  fovea_tensors_init(&tensors, view->captured.q, view->captured.k, view->captured.v, view->output, NULL);
-  size_t size = fovea_plan_scratch_size(view->plan, 1);
+/* Median time of a call, in seconds; 0 after a complaint. The plan is made once, as an engine would that runs the
+ * same shape in every layer. */
+static double time_calls(const struct view *view, const fovea_plan *plan, float *output) {
+  size_t size = fovea_plan_scratch_size(plan, 1);
   size = (size / FOVEA_SCRATCH_ALIGNMENT + 1) * FOVEA_SCRATCH_ALIGNMENT; /* aligned_alloc() wants whole units */
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 1;
   execution.scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
   execution.scratch_size = size;
-  if (!execution.scratch) return complain(view->subject->name, "out of memory");
+  if (!execution.scratch) {
+    complain(view->subject->name, "out of memory");
+    return 0;
+  }
+  fovea_tensors tensors;
+  fovea_tensors_init(&tensors, view->captured.q, view->captured.k, view->captured.v, output, NULL);
   static double times[TIMED_CALLS];
   fovea_error error;
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < TIMED_CALLS && status == FOVEA_OK; i++) {
     double start = seconds_now();
-    status = fovea_plan_run(view->plan, &tensors, &execution, &error);
+    status = fovea_plan_run(plan, &tensors, &execution, &error);
     times[i] = seconds_now() - start;
   }
   free(execution.scratch);
-  if (status != FOVEA_OK) return complain(view->subject->name, error.text);
+  if (status != FOVEA_OK) {
+    complain(view->subject->name, error.text);
+    return 0;
+  }
   qsort(times, TIMED_CALLS, sizeof times[0], compare_doubles);
-  *seconds = times[TIMED_CALLS / 2];
-  return true;
+  return times[TIMED_CALLS / 2];
 }
 
-static bool report_speed(const struct view *view) {
-  double seconds;
-  if (!time_calls(view, &seconds)) return false;
+/* Times one kernel, and compares what it computes with what is shown, bit for bit. */
+static bool report_kernel(const struct view *view, const char *isa, float *output) {
   const struct captured *captured = &view->captured;
-  double pairs = (double)captured->heads * (double)captured->tokens * (double)captured->tokens;
-  double flops = 4 * pairs * (double)captured->dim; /* a multiply and an add, for q.k and for p v */
-  printf("  kernel %s, 1 thread: %.2f us a call (median of %d), %.1f GFLOP/s\n", fovea_plan_isa(view->plan),
-         1e6 * seconds, TIMED_CALLS, 1e-9 * flops / seconds);
-  return true;
+  fovea_problem problem;
+  captured_problem(captured, &problem);
+  problem.isa = isa;
+  fovea_plan *plan;
+  fovea_error error;
+  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) return complain(isa, error.text);
+  double seconds = time_calls(view, plan, output);
+  fovea_plan_destroy(plan);
+  if (seconds <= 0) return false;
+  size_t count = (size_t)(captured->heads * captured->tokens * captured->dim);
+  bool same = memcmp(output, view->output, count * sizeof *output) == 0;
+  bool chosen = strcmp(isa, fovea_plan_isa(view->plan)) == 0;
+  double flops = 4 * (double)count * (double)captured->tokens; /* a multiply and an add, for q.k and for p v */
+  printf("  kernel %-7s %8.2f us a call %8.1f GFLOP/s   %s\n", isa, 1e6 * seconds, 1e-9 * flops / seconds,
+         !same    ? "gives OTHER BITS"
+         : chosen ? "this one ran"
+                  : "gives the same bits");
+  return same || complain(isa, "breaks the promise of one answer");
+}
+
+static bool report_kernels(const struct view *view) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  if (fovea_info(&info) != FOVEA_OK) return complain("fovea_info", "failed");
+  size_t count = (size_t)(view->captured.heads * view->captured.tokens * view->captured.dim);
+  float *output = malloc(count * sizeof *output);
+  if (!output) return complain(view->subject->name, "out of memory");
+  printf("  on one thread, median of %d calls:\n", TIMED_CALLS);
+  bool all = true;
+  for (int i = 0; i < info.isa_count && all; i++)
+    if (info.isas[i].usable) all = report_kernel(view, info.isas[i].name, output);
+  free(output);
+  return all;
 }
 
 /* ---- Showing --------------------------------------------------------------------------------------------------
@@ -222,7 +254,7 @@ static bool show(struct view *view, const char *data, const char *out) {
   if (!attend(view)) return false;
   print_row(view);
   report_agreement(view);
-  return report_speed(view) && draw(view, out);
+  return report_kernels(view) && draw(view, out);
 }
 
 static void close_view(struct view *view) {
