@@ -1,6 +1,5 @@
 #!/bin/bash
-# Each object of the library uses the instructions of its own directory and no newer ones (x86-64), and has no code
-# that runs before main.
+# Each object of the library uses the instructions of its own directory and no newer ones (x86-64).
 #   isa.sh <objdump> <object>...
 set -e -u -o pipefail
 objdump=$1
@@ -19,8 +18,6 @@ avx512='%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
 avx='%ymm|^ *[0-9a-f]+:[[:space:]]+v'
 
 for object in "$@"; do
-  sections=$($objdump -h "$object" | grep -E '\.(init_array|ctors|preinit_array|fini_array)' || true)
-  [ -z "$sections" ] || fail "$object" "runs code before or after main" "$sections"
   case $object in
     */arch/avx512/*) continue ;;
     */arch/avx2/*) forbidden=$avx512 ;;

@@ -1,0 +1,26 @@
+#!/bin/bash
+# No code runs before or after main, and only the files named here have data that a run can change: the CPU and the
+# environment as they were found, and the choice among the kernels.
+#   sections.sh <objdump> <object>...
+set -e -u -o pipefail
+objdump=$1
+shift
+status=0
+
+for object in "$@"; do
+  while read -r _ section size _; do
+    case $section in
+      .init_array* | .preinit_array* | .fini_array* | .ctors* | .dtors*)
+        echo "$object runs code before or after main ($section)"
+        status=1
+        ;;
+      .data.rel.ro* | .data.rel.local.ro*) ;;
+      .data* | .bss* | .tdata* | .tbss*)
+        [[ $object == */src/process.c.o || $object == */src/dispatch.c.o || $size =~ ^0*$ ]] && continue
+        echo "$object has data that changes ($section, $((16#$size)) bytes)"
+        status=1
+        ;;
+    esac
+  done < <($objdump -h "$object" | grep -E '^ +[0-9]+ +\.')
+done
+exit $status
