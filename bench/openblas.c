@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Says in a restarted process what it is for: "probe" to measure and print; else it is the program itself, and this
  * is what the probes gave. */
 #define ROLE_VARIABLE "FOVEA_BENCH_OPENBLAS"
@@ -128,8 +126,9 @@ static int fastest(const double rates[candidates_count]) {
 static void describe(char *text, size_t size, const double rates[candidates_count]) {
   size_t length = 0;
   for (int i = 0; i < candidates_count && length < size; i++) {
+    if (rates[i] == 0.0) continue;
     const char *name = *candidates[i].core_type ? candidates[i].core_type : "own choice";
-    const int added = snprintf(text + length, size - length, "%s%s %.0f", i ? ", " : "", name, rates[i] * 1e-9);
+    const int added = snprintf(text + length, size - length, "%s%s %.0f", length ? ", " : "", name, rates[i] * 1e-9);
     length += added > 0 ? (size_t)added : 0;
   }
 }

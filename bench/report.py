@@ -104,7 +104,10 @@ def markdown(run):
 
 def plot(run, path):
     """Fractions of the FMA peak: Fovea on one thread and, on the same data, the two unfused ways."""
-    import matplotlib
+    try:
+        import matplotlib
+    except ImportError:
+        sys.exit("report.py: the plot needs matplotlib (python3-matplotlib)")
     matplotlib.use("Agg")
     matplotlib.rcParams.update({"svg.hashsalt": "fovea", "font.size": 9})
     from matplotlib import pyplot

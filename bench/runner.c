@@ -36,7 +36,7 @@ static void plan(bench_runner *runner, const bench_case *wanted) {
 void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
   *runner = (bench_runner){0};
   if (wanted->threads > machine_threads()) {
-    snprintf(runner->refusal, sizeof runner->refusal, "this process has %d CPU(s)", machine_threads());
+    snprintf(runner->refusal, sizeof runner->refusal, "no more than %d thread(s) here", machine_threads());
     return;
   }
   if (!bench_workload_create(&runner->workload, wanted->shape)) {

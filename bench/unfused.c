@@ -13,7 +13,7 @@
 
 /* Rows of one head whose scores are held at once. */
 typedef struct unfused_task {
-  const bench_entry *entry;
+  bench_entry entry;
   int64_t head, first_row, rows;
   bench_interval keys; /* that some of the rows see */
 } unfused_task;
@@ -60,7 +60,7 @@ static void fill_tasks(unfused *self) {
         /* Both ends of the intervals grow with the row. */
         const int64_t from = bench_seen(workload->shape, entry, first_row).from;
         const int64_t to = bench_seen(workload->shape, entry, first_row + rows - 1).to;
-        *task++ = (unfused_task){entry, head, first_row, rows, {from, to}};
+        *task++ = (unfused_task){*entry, head, first_row, rows, {from, to}};
       }
 }
 
@@ -72,7 +72,7 @@ unfused *unfused_create(const bench_workload *workload, int threads, int64_t blo
   self->threads = threads;
   self->block_rows = min_int64(block_rows, workload->longest_entry);
   self->task_count = count_tasks(workload, self->block_rows);
-  self->tasks = calloc((size_t)self->task_count, sizeof *self->tasks);
+  if (self->task_count > 0) self->tasks = calloc((size_t)self->task_count, sizeof *self->tasks);
   if (self->tasks && self->kernels) {
     fill_tasks(self);
     for (int64_t i = 0; i < self->task_count; i++) {
@@ -101,7 +101,7 @@ int64_t unfused_block_rows(const unfused *self) {
 
 /* Turns the scores of one row into weights, 0 for keys that it does not see; returns what they add up to. */
 static float weigh_row(const unfused *self, const unfused_task *task, int64_t row, float *scores) {
-  const bench_interval seen = bench_seen(self->workload->shape, task->entry, task->first_row + row);
+  const bench_interval seen = bench_seen(self->workload->shape, &task->entry, task->first_row + row);
   const size_t before = (size_t)(seen.from - task->keys.from), after = (size_t)(task->keys.to - seen.to);
   const size_t count = (size_t)(seen.to - seen.from);
   memset(scores, 0, before * sizeof *scores);
@@ -118,8 +118,8 @@ typedef struct unfused_operands {
 
 static unfused_operands operands_of(const bench_workload *workload, const unfused_task *task) {
   const fovea_problem *problem = &workload->problem;
-  const int64_t kv_head = task->head / (problem->heads / problem->kv_heads), batch = task->entry->batch;
-  const int64_t row = task->entry->first_row + task->first_row, key = task->entry->first_key + task->keys.from;
+  const int64_t kv_head = task->head / (problem->heads / problem->kv_heads), batch = task->entry.batch;
+  const int64_t row = task->entry.first_row + task->first_row, key = task->entry.first_key + task->keys.from;
   const fovea_strides *qs = &problem->q_strides, *ks = &problem->k_strides, *vs = &problem->v_strides;
   const fovea_strides *os = &problem->o_strides;
   return (unfused_operands){

@@ -82,9 +82,5 @@ const vector_kernels *vector_kernels_named(const char *isa) {
 
 const vector_kernels *vector_kernels_best(void) {
   fovea_library_info info = {.struct_size = sizeof info};
-  if (fovea_info(&info) != FOVEA_OK) return NULL;
-  for (int i = 0; i < kernels_count; i++)
-    for (int j = 0; j < info.isa_count; j++)
-      if (info.isas[j].usable && strcmp(all_kernels[i]->isa, info.isas[j].name) == 0) return all_kernels[i];
-  return NULL;
+  return fovea_info(&info) == FOVEA_OK ? vector_kernels_named(info.isa) : NULL;
 }

@@ -20,7 +20,7 @@ typedef struct vector_kernels {
 
 /* NULL where there are none for that name. */
 const vector_kernels *vector_kernels_named(const char *isa);
-/* The widest that this CPU has, of those that FOVEA_ISA allows. */
+/* Those of the instruction set that Fovea chooses here; NULL where there are none. */
 const vector_kernels *vector_kernels_best(void);
 
 #endif
