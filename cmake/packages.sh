@@ -6,6 +6,7 @@ has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
 has_cxx_header() { echo "#include <$1>" | c++ -E -x c++ - >/dev/null 2>&1; }
 has_library() { pkg-config --exists "$1" 2>/dev/null; }
+has_python_module() { python3 -c "import $1" >/dev/null 2>&1 || /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 has_clang_openmp() { echo "#include <omp.h>" | clang -fopenmp -E -x c - >/dev/null 2>&1; }
 
 # group | Debian package | how to tell that it is there
@@ -21,6 +22,7 @@ build | libcmocka-dev         | has_header cmocka.h
 build | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
 build | libopenblas-dev       | has_library openblas
 build | libcairo2-dev         | has_library cairo
+test  | python3-numpy         | has_python_module numpy
 test  | clang                 | has_command clang
 test  | clang-format          | has_command clang-format
 test  | llvm                  | has_command llvm-symbolizer
