@@ -128,7 +128,8 @@ static void describe(char *text, size_t size, const double rates[candidates_coun
   for (int i = 0; i < candidates_count && length < size; i++) {
     if (rates[i] == 0.0) continue;
     const char *name = *candidates[i].core_type ? candidates[i].core_type : "own choice";
-    const int added = snprintf(text + length, size - length, "%s%s %.0f", length ? ", " : "", name, rates[i] * 1e-9);
+    const int added =
+        snprintf(text + length, size - length, "%s%s %.0f", length ? ", " : "", name, rates[i] * 1e-9);
     length += added > 0 ? (size_t)added : 0;
   }
 }
