@@ -4,10 +4,14 @@
 
 #include <stddef.h>
 
+/* With FOVEA_BENCH_CPU_TIME in the environment all times are of the calling thread alone, which other programs on
+ * the machine disturb less; more threads than one are then not measured. */
+int machine_counts_cpu_time(void);
+
 /* Seconds since some moment. */
 double machine_now(void);
 
-/* Threads that this process can run at once, as the benchmarks see it: 1 without OpenMP. */
+/* Threads that can be measured: those that this process can run at once, 1 without OpenMP. */
 int machine_threads(void);
 
 /* Floating-point operations per second of independent f32 FMAs on registers, added over `threads` threads that all

@@ -1,5 +1,6 @@
 /* Which benchmarks there are. Names are shape, rule, instruction set and threads. */
 #include "cases.h"
+#include "machine.h"
 #include "openblas.h"
 
 #include <stdio.h>
@@ -65,7 +66,8 @@ static void register_case(const bench_shape *shape, const char *isa, int threads
   bench_register(name, function, added, BENCH_MILLISECONDS);
 }
 
-static void report_library(void) {
+static void report_context(void) {
+  bench_context("clock", machine_counts_cpu_time() ? "CPU time of one thread" : "wall");
   fovea_library_info info = {.struct_size = sizeof info};
   if (fovea_info(&info) != FOVEA_OK) return;
   bench_context("cpu", info.cpu);
@@ -76,7 +78,7 @@ static void report_library(void) {
 }
 
 void bench_register_all(void) {
-  report_library();
+  report_context();
   openblas_report();
   for (int threads = 1; threads <= most_threads; threads++)
     for (int isa = 0; isa < isa_count; isa++)
