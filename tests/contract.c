@@ -25,9 +25,20 @@ float contract_exp2(float x) {
   return ldexpf(fmaf(p, f, 1.0f), (int)r);
 }
 
-/* PLACEHOLDER: correctly rounded in practice; to be replaced by the library's own polynomial. */
 float contract_log2(float x) {
-  return (float)log2((double)x);
+  static const float coefficients[10] = {-0x1.47b5d6p-4f, 0x1.4f02eep-3f, -0x1.8bda8ap-3f, 0x1.abb508p-3f,
+                                         -0x1.eb16eap-3f, 0x1.2739aep-2f, -0x1.7156c8p-2f, 0x1.ec7208p-2f,
+                                         -0x1.715476p-1f, 0x1.715476p+0f};
+  int exponent;
+  float z = frexpf(x, &exponent); /* in [1/2, 1); wanted: in [sqrt(1/2), sqrt(2)) */
+  if (z < 0x1.6a09e6p-1f) {
+    z *= 2.0f;
+    exponent--;
+  }
+  const float t = z - 1.0f;
+  float p = coefficients[0];
+  for (int i = 1; i < 10; i++) p = fmaf(p, t, coefficients[i]);
+  return fmaf(t, p, (float)exponent);
 }
 
 /* Rules 1 and 2. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ..., an odd last one alone. */

@@ -10,8 +10,9 @@
 #include <string.h>
 
 /* Products: of one grid on one kernel, of the largest problem that portable C runs, and of the contract. */
-static const int64_t grid_budget = IF_QUICK(INT64_C(40000000), INT64_C(8000000000));
-static const int64_t scalar_limit = IF_QUICK(4000000, 30000000);
+static const int64_t grid_budget = IF_QUICK(INT64_C(40000000), INT64_C(16000000000));
+static const int64_t scalar_limit = IF_QUICK(2000000, 8000000);
+static const int64_t memory_limit = INT64_C(1) << 25; /* numbers of K and V */
 static const int64_t contract_budget = IF_QUICK(200000, 1000000);
 
 /* One grid's way through its rows: each problem once, in a fixed shuffled order, until the budget is spent. */
@@ -36,12 +37,16 @@ static int met_before(struct walk *walk, const fovea_problem *problem) {
 }
 
 static int64_t work_of(const fovea_problem *problem) {
-  return problem->batch * problem->heads * problem->q_len * problem->kv_len * (problem->qk_dim + problem->v_dim);
+  int64_t pairs = problem->q_len * problem->kv_len * problem->batch;
+  if (problem->cu_seqlens_q != NULL)
+    pairs /= problem->batch * problem->batch; /* lengths are those of all entries */
+  return pairs * problem->heads * (problem->qk_dim + problem->v_dim);
 }
 
 static void check_problem(struct walk *walk, const fovea_problem *problem) {
   const int64_t work = work_of(problem);
-  if (met_before(walk, problem) || walk->spent + work > grid_budget) return;
+  const int64_t numbers = problem->batch * problem->kv_heads * problem->kv_len * (problem->qk_dim + problem->v_dim);
+  if (met_before(walk, problem) || walk->spent + work > grid_budget || numbers > memory_limit) return;
   walk->spent += work;
   walk->run++;
   const char *const *isas = usable_isas();
@@ -54,8 +59,8 @@ static void check_problem(struct walk *walk, const fovea_problem *problem) {
     trial_run(&other, isas[i], NULL);
     assert_same_outputs(&other, &first);
   }
-  trial_destroy(&first);
   trial_destroy(&other);
+  trial_destroy(&first);
 }
 
 /* The row that comes at this step of a walk: steps by a prime, so that every row comes once. */

@@ -49,13 +49,17 @@ struct pair {
   struct trial expected, actual;
 };
 
-static struct pair pair_create(int cut, const char *isa) {
-  const fovea_problem problem = problem_cut(cut);
-  struct pair pair = {trial_create(&problem, (uint64_t)cut), trial_create(&problem, (uint64_t)cut)};
+static void run_alone(struct trial *trial, const char *isa) {
   fovea_execution alone;
   fovea_execution_init(&alone);
   alone.threads = 1;
-  trial_run(&pair.expected, isa, &alone);
+  trial_run(trial, isa, &alone);
+}
+
+static struct pair pair_create(int cut, const char *isa) {
+  const fovea_problem problem = problem_cut(cut);
+  struct pair pair = {trial_create(&problem, (uint64_t)cut), trial_create(&problem, (uint64_t)cut)};
+  run_alone(&pair.expected, isa);
   assert_contract(&pair.expected, 200000);
   return pair;
 }
@@ -214,7 +218,7 @@ static void test_shared_plan(void **state) {
       actual[i] = trial_create(&problem, (uint64_t)i);
       sharers[i] = (struct sharer){.plan = plan, .tensors = trial_tensors(&actual[i])};
     }
-    for (int i = 0; i < SHARERS; i++) trial_run(&expected[i], NULL, NULL);
+    for (int i = 0; i < SHARERS; i++) run_alone(&expected[i], NULL);
     for (int i = 0; i < SHARERS; i++) pthread_create(&sharers[i].thread, NULL, share_plan, &sharers[i]);
     for (int i = 0; i < SHARERS; i++) pthread_join(sharers[i].thread, NULL);
     for (int i = 0; i < SHARERS; i++) {

@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void create_outputs(struct trial *trial, enum guarded_edge edge) {
+  const fovea_problem *problem = &trial->problem;
+  const int64_t batches = problem_q_batches(problem);
+  tensor_create(&trial->o, batches, problem->heads, problem->q_len, problem->v_dim, problem->o_strides, edge);
+  tensor_create(&trial->lse, batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
+  tensor_fill_untouched(&trial->o);
+  tensor_fill_untouched(&trial->lse);
+}
+
 struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum guarded_edge edge) {
   struct trial trial = {.problem = *problem};
   const int64_t q_batches = problem_q_batches(problem), kv_batches = problem_kv_batches(problem);
@@ -13,13 +22,10 @@ struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum g
   tensor_create(&trial.k, kv_batches, problem->kv_heads, problem->kv_len, problem->qk_dim, problem->k_strides,
                 edge);
   tensor_create(&trial.v, kv_batches, problem->kv_heads, problem->kv_len, problem->v_dim, problem->v_strides, edge);
-  tensor_create(&trial.o, q_batches, problem->heads, problem->q_len, problem->v_dim, problem->o_strides, edge);
-  tensor_create(&trial.lse, q_batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
   tensor_fill_random(&trial.q, seed * 3 + 1, 2.0f);
   tensor_fill_random(&trial.k, seed * 3 + 2, 2.0f);
   tensor_fill_random(&trial.v, seed * 3 + 3, 1.0f);
-  tensor_fill_untouched(&trial.o);
-  tensor_fill_untouched(&trial.lse);
+  create_outputs(&trial, edge);
   return trial;
 }
 
@@ -32,6 +38,13 @@ struct trial trial_of_part(const fovea_problem *problem, const struct trial *who
   tensor_copy_part(&trial.q, &whole->q, q.batch, q.head, q.row);
   tensor_copy_part(&trial.k, &whole->k, kv.batch, kv.head, kv.row);
   tensor_copy_part(&trial.v, &whole->v, kv.batch, kv.head, kv.row);
+  return trial;
+}
+
+struct trial trial_sharing_inputs(const struct trial *other) {
+  struct trial trial = *other;
+  trial.q.memory.mapping = trial.k.memory.mapping = trial.v.memory.mapping = NULL; /* stays the other's */
+  create_outputs(&trial, GUARD_AT_END);
   return trial;
 }
 

@@ -23,6 +23,8 @@ struct part {
 
 /* The inputs of a problem taken out of those of another, beginning at these indices of Q and of K and V. */
 struct trial trial_of_part(const fovea_problem *problem, const struct trial *whole, struct part q, struct part kv);
+/* The same inputs with outputs of its own; to be destroyed before the other. */
+struct trial trial_sharing_inputs(const struct trial *other);
 void trial_destroy(struct trial *trial);
 
 fovea_tensors trial_tensors(const struct trial *trial);

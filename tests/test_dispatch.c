@@ -1,0 +1,168 @@
+/* Which kernel runs: the choice, what caps it, and what the library says about it. */
+#define _GNU_SOURCE
+#include "support/check.h"
+#include "support/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_SKIP = 77, EXIT_CANNOT_RUN = 126 };
+
+static fovea_library_info library_info(void) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  return info;
+}
+
+static void test_info(void **state) {
+  (void)state;
+  const fovea_library_info info = library_info();
+  char version[32];
+  snprintf(version, sizeof version, "%d.%d.%d", FOVEA_VERSION_MAJOR, FOVEA_VERSION_MINOR, FOVEA_VERSION_PATCH);
+  assert_string_equal(info.version, version);
+  assert_string_equal(fovea_version(), version);
+  assert_true(strlen(info.cpu) > 0);
+  assert_true(strcmp(info.threading, "OpenMP") == 0 || strcmp(info.threading, "none") == 0);
+  assert_int_equal(info.threads, fovea_default_threads());
+  assert_true(info.isa_count >= 1 && info.isa_count <= FOVEA_ISA_LIMIT);
+  int chosen = 0, has_scalar = 0;
+  for (int i = 0; i < info.isa_count; i++) {
+    const fovea_isa_report *report = &info.isas[i];
+    assert_true(strlen(report->name) > 0);
+    assert_true(strlen(report->reason) > 0);
+    if (report->chosen) {
+      assert_true(report->usable);
+      assert_string_equal(report->name, info.isa);
+    }
+    chosen += report->chosen;
+    has_scalar |= strcmp(report->name, "scalar") == 0 && report->usable;
+  }
+  assert_int_equal(chosen, 1);
+  assert_true(has_scalar);
+}
+
+static const char *default_isa(void) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  fovea_plan *plan;
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  const char *name = fovea_plan_isa(plan);
+  fovea_plan_destroy(plan);
+  return name;
+}
+
+/* The best usable one, unless the environment says otherwise. */
+static void test_choice(void **state) {
+  (void)state;
+  const fovea_library_info info = library_info();
+  assert_string_equal(default_isa(), info.isa);
+  const char *cap = getenv("FOVEA_ISA");
+  assert_int_equal(strlen(info.environment) > 0, cap != NULL && cap[0] != '\0');
+  if (cap == NULL) assert_string_equal(info.isa, usable_isas()[0]);
+}
+
+/* What ctest asks for by FOVEA_ISA and FOVEA_EXPECT_ISA is what runs, and runs right. */
+static void test_expected_isa(void **state) {
+  (void)state;
+  const char *expected = getenv("FOVEA_EXPECT_ISA");
+  if (expected == NULL) skip();
+  assert_string_equal(library_info().isa, expected);
+  assert_string_equal(default_isa(), expected);
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 4, 2, 100, 300, 64, 64);
+  problem.causal = 1;
+  struct trial trial = trial_create(&problem, 1);
+  trial_run(&trial, NULL, NULL);
+  assert_contract(&trial, 1000000);
+  trial_destroy(&trial);
+}
+
+/* Every name that is usable, asked for by a problem, is what its plan runs on. */
+static void test_named_isas(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int i = 0; isas[i] != NULL; i++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+    problem.isa = isas[i];
+    fovea_plan *plan;
+    assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+    assert_string_equal(fovea_plan_isa(plan), isas[i]);
+    fovea_plan_destroy(plan);
+  }
+}
+
+/* In a process of its own: argument 1 is the instruction set that has to be chosen, 2 what the environment's report
+ * has to contain. */
+static int check_capped(const char *chosen, const char *report) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  if (fovea_info(&info) != FOVEA_OK) return 1;
+  if (strcmp(info.isa, chosen) != 0 || strstr(info.environment, report) == NULL) {
+    fprintf(stderr, "chosen %s, not %s; environment: %s\n", info.isa, chosen, info.environment);
+    return 1;
+  }
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  fovea_plan *plan;
+  if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK) return 1;
+  const int same = strcmp(fovea_plan_isa(plan), chosen) == 0;
+  fovea_plan_destroy(plan);
+  return !same;
+}
+
+/* Starts this program again with FOVEA_ISA set. */
+static void assert_cap(const char *cap, const char *chosen, const char *report) {
+  fflush(NULL);
+  const pid_t process = fork();
+  assert_true(process >= 0);
+  if (process == 0) {
+    setenv("FOVEA_ISA", cap, 1);
+    execl("/proc/self/exe", "test_dispatch", "capped", chosen, report, (char *)NULL);
+    _exit(EXIT_CANNOT_RUN); /* an emulator, and no way to start another */
+  }
+  int status = 0;
+  assert_int_equal(waitpid(process, &status, 0), process);
+  assert_true(WIFEXITED(status));
+  if (WEXITSTATUS(status) == EXIT_CANNOT_RUN) skip();
+  if (WEXITSTATUS(status) != 0) fail_msg("FOVEA_ISA=%s: %s is not chosen", cap, chosen);
+}
+
+static void test_environment_caps(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int i = 0; isas[i] != NULL; i++) assert_cap(isas[i], isas[i], "FOVEA_ISA");
+}
+
+/* A name that is not known, or not of this machine, changes nothing and is told. */
+static void test_environment_ignored(void **state) {
+  (void)state;
+  const char *best = usable_isas()[0];
+  assert_cap("avx9000", best, "ignored");
+  assert_cap("", best, "");
+  const fovea_library_info info = library_info();
+  for (int i = 0; i < info.isa_count; i++)
+    if (strstr(info.isas[i].reason, "not in this build") != NULL) assert_cap(info.isas[i].name, best, "ignored");
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_info),
+      cmocka_unit_test(test_choice),
+      cmocka_unit_test(test_expected_isa),
+      cmocka_unit_test(test_named_isas),
+      cmocka_unit_test(test_environment_caps),
+      cmocka_unit_test(test_environment_ignored),
+  };
+  if (argc == 4 && strcmp(argv[1], "capped") == 0) return check_capped(argv[2], argv[3]);
+  const char *expected = getenv("FOVEA_EXPECT_ISA");
+  int usable = expected == NULL;
+  for (int i = 0; !usable && usable_isas()[i] != NULL; i++) usable = strcmp(usable_isas()[i], expected) == 0;
+  if (!usable) {
+    print_message("skipped: this CPU does not have %s\n", expected);
+    return EXIT_SKIP;
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

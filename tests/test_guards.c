@@ -1,0 +1,99 @@
+/* No byte outside the tensors is read or written: every buffer of every test lies before a guard page; here each
+ * also lies behind one, inputs are read-only, and sizes are as odd as they come. */
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+/* The problem at one end of its pages, on one instruction set. */
+static void check_edge(const fovea_problem *problem, uint64_t seed, const char *isa, enum guarded_edge edge,
+                       const struct trial *expected) {
+  struct trial trial = trial_create_at(problem, seed, edge);
+  guarded_make_read_only(&trial.q.memory);
+  guarded_make_read_only(&trial.k.memory);
+  guarded_make_read_only(&trial.v.memory);
+  trial_run(&trial, isa, NULL);
+  assert_same_outputs(&trial, expected);
+  assert_true(tensor_gaps_untouched(&trial.o));
+  assert_true(tensor_gaps_untouched(&trial.lse));
+  trial_destroy(&trial);
+}
+
+static void check_guards(const fovea_problem *problem, uint64_t seed) {
+  const char *const *isas = usable_isas();
+  struct trial expected = trial_create(problem, seed);
+  trial_run(&expected, isas[0], NULL);
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    check_edge(problem, seed, isas[isa], GUARD_AT_END, &expected);
+    check_edge(problem, seed, isas[isa], GUARD_AT_START, &expected);
+  }
+  trial_destroy(&expected);
+}
+
+static void test_small_shapes(void **state) {
+  (void)state;
+  for (int64_t dim = 1; dim <= IF_QUICK(20, 40); dim++)
+    for (int64_t rows = 1; rows <= 9; rows += 4)
+      for (int64_t keys = 1; keys <= 36; keys += 5) {
+        fovea_problem problem;
+        fovea_problem_init(&problem, 1, 1, 1, rows, keys, dim, 41 - dim);
+        check_guards(&problem, (uint64_t)dim);
+      }
+}
+
+static void test_random_shapes(void **state) {
+  (void)state;
+  struct generator generator = {404};
+  for (int i = 0; i < IF_QUICK(80, 700); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, 600000);
+    problem_random_layout(&listed.problem, &generator);
+    check_guards(&listed.problem, (uint64_t)i);
+  }
+}
+
+/* Keys that no row sees may lie in memory that is not there: here the pages before and after the tensor. */
+static void check_unseen_keys(const char *isa, int64_t window) {
+  enum { ROWS = 17, KEYS = 60, DIM = 20, OWN_KEY = KEYS - ROWS, PRETENDED = 40 };
+  static const int64_t kv_lens[] = {KEYS};
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  problem.window_left = window;
+  problem.offset = OWN_KEY;
+  struct trial expected = trial_create(&problem, 5), trial = trial_create(&problem, 5);
+  trial_run(&expected, isa, NULL);
+
+  const int64_t first = OWN_KEY - window;
+  struct tensor k, v;
+  tensor_create(&k, 1, 1, KEYS - first, DIM, (fovea_strides){0, 0, DIM}, GUARD_AT_START);
+  tensor_create(&v, 1, 1, KEYS - first, DIM, (fovea_strides){0, 0, DIM}, GUARD_AT_END);
+  tensor_copy_part(&k, &expected.k, 0, 0, first);
+  tensor_copy_part(&v, &expected.v, 0, 0, first);
+  fovea_tensors tensors = trial_tensors(&trial);
+  tensors.k = k.data - first * DIM;
+  tensors.v = v.data - first * DIM;
+  trial.problem.isa = isa;
+  trial.problem.kv_len = KEYS + PRETENDED;
+  trial.problem.kv_lens = kv_lens;
+  assert_int_equal(fovea_attend(&trial.problem, &tensors, NULL, NULL), FOVEA_OK);
+  assert_same_outputs(&trial, &expected);
+  tensor_destroy(&k);
+  tensor_destroy(&v);
+  trial_destroy(&trial);
+  trial_destroy(&expected);
+}
+
+static void test_unseen_keys_are_not_read(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (int64_t window = 0; window <= 40; window += 5) check_unseen_keys(isas[isa], window);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_small_shapes),
+      cmocka_unit_test(test_random_shapes),
+      cmocka_unit_test(test_unseen_keys_are_not_read),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

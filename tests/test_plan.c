@@ -1,0 +1,175 @@
+/* What a plan says about itself: pairs of rows and keys, scratch, tasks; and that it owns what it needs. */
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <string.h>
+
+static fovea_plan *plan_of(const fovea_problem *problem, const char *isa) {
+  fovea_problem named = *problem;
+  named.isa = isa;
+  fovea_plan *plan;
+  fovea_error error;
+  if (fovea_plan_create(&named, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  return plan;
+}
+
+static fovea_counts counts_of(const fovea_problem *problem, const char *isa) {
+  fovea_plan *plan = plan_of(problem, isa);
+  fovea_counts counts;
+  assert_int_equal(fovea_plan_counts(plan, &counts), FOVEA_OK);
+  fovea_plan_destroy(plan);
+  return counts;
+}
+
+static void test_counts(void **state) {
+  (void)state;
+  struct generator generator = {55};
+  const char *const *isas = usable_isas();
+  for (int i = 0; i < IF_QUICK(100, 600); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, 20000000);
+    const int64_t seen = problem_pairs_seen(&listed.problem);
+    for (int isa = 0; isas[isa] != NULL; isa++) {
+      const fovea_counts counts = counts_of(&listed.problem, isas[isa]);
+      assert_int_equal(counts.pairs_seen, seen);
+      assert_true(counts.pairs_computed >= seen);
+    }
+  }
+}
+
+/* What is not seen is skipped: from 1,024 keys up at most 15 % more pairs are computed than seen. */
+static void test_little_is_wasted(void **state) {
+  (void)state;
+  static const struct rule rules[] = {
+      {"full", 0, -1, -1, 0, 0, 0, FOVEA_OFFSET_BOTTOM_RIGHT},
+      {"causal", 1, -1, -1, 0, 0, 0, FOVEA_OFFSET_BOTTOM_RIGHT},
+      {"window 512 left, causal", 1, 512, -1, 0, 0, 0, FOVEA_OFFSET_BOTTOM_RIGHT},
+      {"window 256 to each side", 0, 256, 256, 0, 0, 0, FOVEA_OFFSET_BOTTOM_RIGHT},
+      {"chunks of 64, 256 left", 0, -1, -1, 64, 256, 0, FOVEA_OFFSET_BOTTOM_RIGHT},
+      {"chunks of 64, 256 left, 32 right", 0, -1, -1, 64, 256, 32, FOVEA_OFFSET_BOTTOM_RIGHT},
+  };
+  static const int64_t lengths[][2] = {{1024, 1024}, {1500, 1500}, {2048, 2048}, {700, 4100}};
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; rule++)
+      for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        for (int64_t group = 1; group <= 4; group += 3) {
+          fovea_problem problem;
+          fovea_problem_init(&problem, 1, group, 1, lengths[i][0], lengths[i][1], 64, 64);
+          problem_apply(&problem, &rules[rule]);
+          const fovea_counts counts = counts_of(&problem, isas[isa]);
+          const double ratio = (double)counts.pairs_computed / (double)counts.pairs_seen;
+          if (!(ratio <= 1.15))
+            fail_msg("%s, %s, %lld rows, %lld keys, %lld heads a kv head: %.3f", isas[isa], rules[rule].name,
+                     (long long)lengths[i][0], (long long)lengths[i][1], (long long)group, ratio);
+        }
+}
+
+static size_t scratch_of(int64_t batch, int64_t heads, int64_t q_len, int64_t kv_len, const char *isa) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, batch, heads, 1, q_len, kv_len, 64, 48);
+  fovea_plan *plan = plan_of(&problem, isa);
+  const size_t size = fovea_plan_scratch_size(plan, 1);
+  for (int workers = 2; workers <= 8; workers++) {
+    const size_t more = fovea_plan_scratch_size(plan, workers);
+    assert_true(more >= size);
+    assert_true(more <= size * (size_t)workers);
+  }
+  fovea_plan_destroy(plan);
+  return size;
+}
+
+/* Every doubling of the keys adds at most the same: scratch grows with the logarithm. What a long problem needs is
+ * enough for every shorter one. */
+static void test_scratch(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    const size_t thousand = scratch_of(1, 1, 300, 1000, isas[isa]);
+    const size_t state_size = (48 + 16) * 64 * 8 * sizeof(float); /* maxima, sums and outputs of some row tiles */
+    size_t previous = thousand;
+    for (int64_t kv_len = 2000; kv_len <= INT64_C(1) << 40; kv_len *= 2) {
+      const size_t size = scratch_of(1, 1, 300, kv_len, isas[isa]);
+      assert_true(size >= previous);
+      assert_true(size - previous <= state_size);
+      previous = size;
+    }
+    const size_t million = scratch_of(1, 1, 300, 1000000, isas[isa]);
+    assert_true(million <= thousand + 10 * state_size);
+    print_message("%s: %zu bytes a worker for a thousand keys, %zu for a million\n", isas[isa], thousand, million);
+    for (int64_t q_len = 1; q_len <= 300; q_len += 23)
+      for (int64_t kv_len = 1; kv_len <= 1000; kv_len += 111)
+        assert_true(scratch_of(1, 1, q_len, kv_len, isas[isa]) <= thousand);
+    assert_true(scratch_of(7, 1, 300, 1000, isas[isa]) <= thousand);
+    assert_true(scratch_of(1, 8, 300, 1000, isas[isa]) <= scratch_of(1, 8, 3000, 1000, isas[isa]));
+  }
+}
+
+/* The arrays of a problem are the caller's again once the plan is there. */
+static void test_plan_owns_its_lengths(void **state) {
+  (void)state;
+  struct generator generator = {66};
+  for (int i = 0; i < 200; i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, 200000);
+    struct trial expected = trial_create(&listed.problem, 1), actual = trial_create(&listed.problem, 1);
+    trial_run(&expected, NULL, NULL);
+    char name[16] = "scalar";
+    fovea_plan *plan = plan_of(&listed.problem, name);
+    memset(listed.offsets, 0x3c, sizeof listed.offsets);
+    memset(listed.q_lens, 0x3c, sizeof listed.q_lens);
+    memset(listed.kv_lens, 0x3c, sizeof listed.kv_lens);
+    memset(listed.cu_seqlens_q, 0x3c, sizeof listed.cu_seqlens_q);
+    memset(listed.cu_seqlens_kv, 0x3c, sizeof listed.cu_seqlens_kv);
+    memset(name, 'x', sizeof name);
+    const fovea_tensors tensors = trial_tensors(&actual);
+    for (int run = 0; run < 2; run++) {
+      tensor_fill_untouched(&actual.o);
+      assert_int_equal(fovea_plan_run(plan, &tensors, NULL, NULL), FOVEA_OK);
+      assert_same_outputs(&actual, &expected);
+    }
+    assert_string_equal(fovea_plan_isa(plan), "scalar");
+    fovea_plan_destroy(plan);
+    trial_destroy(&expected);
+    trial_destroy(&actual);
+  }
+}
+
+/* There is work for several workers where there is much work, also in one long row. */
+static void test_tasks(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 2048, 2048, 64, 64);
+  fovea_plan *plan = plan_of(&problem, NULL);
+  assert_true(fovea_plan_phases(plan) >= 1);
+  assert_true(fovea_plan_tasks(plan, 0) >= 16);
+  fovea_plan_destroy(plan);
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1 << 20, 64, 64);
+  plan = plan_of(&problem, NULL);
+  assert_true(fovea_plan_tasks(plan, 0) >= 16);
+  fovea_plan_destroy(plan);
+}
+
+/* No rows: nothing is written, whatever the plan is. */
+static void test_no_rows(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 3, 2, 1, 0, 50, 8, 8);
+  struct trial trial = trial_create(&problem, 1);
+  trial_run(&trial, NULL, NULL);
+  assert_true(tensor_is_untouched(&trial.o));
+  const fovea_counts counts = counts_of(&problem, NULL);
+  assert_int_equal(counts.pairs_seen, 0);
+  assert_int_equal(counts.pairs_computed, 0);
+  trial_destroy(&trial);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_counts),  cmocka_unit_test(test_little_is_wasted),
+      cmocka_unit_test(test_scratch), cmocka_unit_test(test_plan_owns_its_lengths),
+      cmocka_unit_test(test_tasks),   cmocka_unit_test(test_no_rows),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
