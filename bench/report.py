@@ -91,14 +91,16 @@ def markdown(run):
     context = run.context
     lines = [
         f"{run.cpu}, {run.date}. f32; medians of interleaved rounds, flops over the pairs that are seen. "
+        f"Clock: {context.get('clock', 'wall')}. "
         f"Unfused: OpenBLAS ({context.get('openblas_core', '?')}) product, vectorised softmax, product.",
         "",
     ]
     for isa, threads in configurations(run):
         lines += table_of(run, isa, threads) + [""]
     lines += other_lines(run)
-    if run.skipped:
-        lines += ["", "Skipped:", ""] + [f"- `{name}`: {reason}" for name, reason in run.skipped.items()]
+    for reason in dict.fromkeys(run.skipped.values()):
+        names = [f"`{name}`" for name, why in run.skipped.items() if why == reason]
+        lines += ["", f"Not run ({reason}): " + ", ".join(names) + "."]
     return "\n".join(lines).rstrip() + "\n"
 
 
