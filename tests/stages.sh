@@ -3,6 +3,7 @@
 # first that fails ends the run.
 
 passed=0
+wanted_stages=""
 header_compilers=("gcc -std=c99" "clang -std=c99" "g++ -std=c++11 -x c++" "clang++ -std=c++11 -x c++")
 
 stage_format() {
@@ -63,6 +64,7 @@ summary_of() { # log
 }
 
 run_stage() { # name, what it is
+  [[ -z $wanted_stages || " $wanted_stages " == *" $1 "* ]] || return 0
   local log=build/log/$1.log start=$SECONDS status
   (
     set -e
@@ -80,7 +82,8 @@ run_stage() { # name, what it is
   printf 'ok    %-50s %5d s  %s\n' "$2" $((SECONDS - start)) "$(summary_of "$log")"
 }
 
-run_tests() {
+run_tests() { # the stages' names; none: all of them
+  wanted_stages="$*"
   need_packages build test || exit 1
   mkdir -p build/log
   run_stage format "layout of the sources"
