@@ -46,6 +46,12 @@ typedef struct fovea_score_args {
   fovea_vector_range vectors;
   const int32_t *seen_from; /* counted from the first key; NULL: every row sees every key */
   const int32_t *seen_to;
+  /* Bytes that are going to be needed, fetched while the products are busy: each key's row of `ahead_keys` is asked
+   * for into the L1 cache, of `ahead_values` into L2. NULL: nothing to fetch. */
+  const float *ahead_keys;
+  const float *ahead_values;
+  int64_t value_stride;
+  int64_t value_dim;
 } fovea_score_args;
 
 /* Turns the scores of one block into weights 2^(score - maximum) in place, sums them, and merges the sums into the

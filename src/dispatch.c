@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include "../arch/targets.h"
 #include "process.h"
 
 #include <stdatomic.h>
@@ -11,12 +12,12 @@ typedef struct candidate {
   const fovea_kernels *kernels; /* NULL: not in this build */
 } candidate;
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef FOVEA_ARCH_X86_64
 #define FOVEA_BUILT_X86(table) (&(table))
 #else
 #define FOVEA_BUILT_X86(table) NULL
 #endif
-#if defined(__aarch64__)
+#ifdef FOVEA_ARCH_AARCH64
 #define FOVEA_BUILT_NEON(table) (&(table))
 #else
 #define FOVEA_BUILT_NEON(table) NULL

@@ -3,13 +3,15 @@
 #include "dispatch.h"
 #include "error.h"
 #include "memory.h"
+#include "platform.h"
 #include "scratch.h"
 #include "segments.h"
 #include "validate.h"
 #include "visibility.h"
 
-/* A task should be large beside the cost of handing it out, and there should be enough of them for many threads. */
-enum { TASKS_WANTED = 64 };
+/* The tiles of a task share each block of keys while it is in the cache, so tasks are large as long as every CPU
+ * gets this many of them, enough to even out what they take. */
+enum { TASKS_PER_CPU = 8 };
 
 static int64_t divide_up(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
@@ -84,7 +86,9 @@ static void make_tasks(fovea_plan *plan) {
   int64_t tiles = 0;
   for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
   plan->block_tiles = plan->kernels->block_tiles;
-  while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < TASKS_WANTED) plan->block_tiles /= 2;
+  if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
+  int64_t wanted = plan->block_tiles > 1 ? (int64_t)TASKS_PER_CPU * fovea_platform_cpus() : 0;
+  while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < wanted) plan->block_tiles /= 2;
   plan->tasks = 0;
   for (int64_t b = 0; b < p->batch; b++) {
     fovea_entry *entry = &plan->entries[b];

@@ -21,6 +21,7 @@ typedef struct task_context {
   const fovea_entry *entry;
   const float *keys, *values; /* the entry's position 0 of the kv head */
   fovea_block_memory block;
+  int fetch; /* the tile at work is the first to meet this block of keys */
 } task_context;
 
 static int64_t offset_of(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head, int64_t row) {
@@ -56,6 +57,9 @@ static void seen_from_key(const tile *t, int64_t key, int32_t *from, int32_t *to
   }
 }
 
+/* Keys by which K is fetched ahead: what the products of a few register tiles take covers the latency of L3. */
+enum { FETCH_AHEAD = 24 };
+
 static void score_block(const task_context *context, const tile *t, int64_t base, const fovea_block_view *view) {
   const fovea_plan *plan = context->plan;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
@@ -74,6 +78,12 @@ static void score_block(const task_context *context, const tile *t, int64_t base
         .maxima = context->block.maxima,
         .vectors = segment->vectors,
     };
+    if (context->fetch) {
+      args.ahead_keys = args.keys + FETCH_AHEAD * args.key_stride;
+      args.ahead_values = context->values + (base + segment->begin) * plan->problem.v_strides.row;
+      args.value_stride = plan->problem.v_strides.row;
+      args.value_dim = plan->problem.v_dim;
+    }
     if (segment->masked) {
       seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
       args.seen_from = seen_from;
@@ -245,9 +255,11 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
         (const float *)tensors->v + offset_of(problem->v_strides, entry, packed, task.kv_head, entry->kv_first);
   }
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
+    context.fetch = 1;
     for (int i = 0; i < task.tiles; i++) {
       if (tiles[i].view.any.begin < base + FOVEA_BLOCK_KEYS && base < tiles[i].view.any.end) {
         run_block(&context, &tiles[i], base);
+        context.fetch = 0;
       }
     }
   }

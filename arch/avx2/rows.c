@@ -1,5 +1,6 @@
 /* Rows in and out of a tile on AVX2. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "../targets.h"
+#ifdef FOVEA_ARCH_X86_64
 #include "tiles.h"
 #include "vector.h"
 

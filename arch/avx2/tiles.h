@@ -5,11 +5,11 @@
 #ifndef FOVEA_TILE_VECTORS
 #define FOVEA_TILE_VECTORS   2
 #define FOVEA_SCORE_KEYS_2   6
-#define FOVEA_SCORE_KEYS_1   8
+#define FOVEA_SCORE_KEYS_1   6
 #define FOVEA_VALUE_DIMS_2   6
-#define FOVEA_VALUE_DIMS_1   8
+#define FOVEA_VALUE_DIMS_1   6
 #define FOVEA_SOFTMAX_CHAINS 2
-#define FOVEA_BLOCK_TILES    8
+#define FOVEA_BLOCK_TILES    16
 #endif
 
 #endif

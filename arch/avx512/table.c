@@ -1,5 +1,6 @@
 /* What AVX-512 offers to the dispatcher. */
-#if defined(__x86_64__) && defined(__GNUC__)
+#include "../targets.h"
+#ifdef FOVEA_ARCH_X86_64
 #include "tiles.h"
 #include "vector.h"
 

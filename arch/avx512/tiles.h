@@ -7,13 +7,13 @@
 #define FOVEA_SCORE_KEYS_4   6
 #define FOVEA_SCORE_KEYS_3   8
 #define FOVEA_SCORE_KEYS_2   8
-#define FOVEA_SCORE_KEYS_1   8
+#define FOVEA_SCORE_KEYS_1   12
 #define FOVEA_VALUE_DIMS_4   6
 #define FOVEA_VALUE_DIMS_3   8
 #define FOVEA_VALUE_DIMS_2   8
-#define FOVEA_VALUE_DIMS_1   16
+#define FOVEA_VALUE_DIMS_1   12
 #define FOVEA_SOFTMAX_CHAINS 4
-#define FOVEA_BLOCK_TILES    2
+#define FOVEA_BLOCK_TILES    8
 #endif
 
 #endif

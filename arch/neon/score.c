@@ -1,5 +1,6 @@
 /* The tiled QK^T on NEON. */
-#if defined(__aarch64__)
+#include "../targets.h"
+#ifdef FOVEA_ARCH_AARCH64
 #include "tiles.h"
 #include "vector.h"
 

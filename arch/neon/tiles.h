@@ -13,7 +13,7 @@
 #define FOVEA_VALUE_DIMS_2   8
 #define FOVEA_VALUE_DIMS_1   8
 #define FOVEA_SOFTMAX_CHAINS 4
-#define FOVEA_BLOCK_TILES    4
+#define FOVEA_BLOCK_TILES    16
 #endif
 
 #endif

@@ -13,7 +13,7 @@
 #define FOVEA_VALUE_DIMS_2   4
 #define FOVEA_VALUE_DIMS_1   4
 #define FOVEA_SOFTMAX_CHAINS 1
-#define FOVEA_BLOCK_TILES    8
+#define FOVEA_BLOCK_TILES    16
 #endif
 
 #endif

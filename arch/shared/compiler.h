@@ -25,13 +25,19 @@
 /* The symbol of an operation: FOVEA_NAME(score) is fovea_score_avx2 in arch/avx2. */
 #define FOVEA_NAME(op) FOVEA_JOIN(op, FOVEA_ISA)
 
-#define FOVEA_INLINE FOVEA_TARGET static inline __attribute__((always_inline))
-#define FOVEA_KERNEL FOVEA_TARGET
+#define FOVEA_INLINE   FOVEA_TARGET static inline __attribute__((always_inline))
+#define FOVEA_KERNEL   FOVEA_TARGET
+#define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline))
 
 /* Unrolls the loop that follows completely; its trip count is a constant of at most 32. Without it gcc keeps arrays
- * of accumulators in memory. */
-#define FOVEA_UNROLL _Pragma("GCC unroll 32")
+ * of accumulators in memory; so does clang when it is told a count, which it unrolls too late for registers. */
+#ifdef __clang__
+#define FOVEA_UNROLL    _Pragma("clang loop unroll(full)")
+#define FOVEA_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define FOVEA_UNROLL    _Pragma("GCC unroll 32")
 /* Leaves the loop that follows alone. */
 #define FOVEA_NO_UNROLL _Pragma("GCC unroll 1")
+#endif
 
 #endif

@@ -60,28 +60,29 @@ FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *qu
 FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, int key,
                                const score_tile *tile) {
   const vec c = vec_set1(args->c);
+  const int row = args->vectors.first * LANES;
+  const int32_t *seen_from = args->seen_from, *seen_to = args->seen_to;
+  float *scores = args->scores + (int64_t)key * ROW_TILE + row, *maxima = args->maxima + row;
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
-    int row = (args->vectors.first + v) * LANES;
-    float *scores = args->scores + (int64_t)key * ROW_TILE + row;
-    vec maximum = vec_load(args->maxima + row);
-    if (args->seen_from) {
-      veci from = veci_load(args->seen_from + row), to = veci_load(args->seen_to + row);
+    vec maximum = vec_load(maxima + v * LANES);
+    if (seen_from) {
+      veci from = veci_load(seen_from + row + v * LANES), to = veci_load(seen_to + row + v * LANES);
       FOVEA_UNROLL
       for (int n = 0; n < keys; n++) {
         vec s = vec_select(vec_seen(key + n, from, to), vec_mul(tile->sum[n][v], c), vec_set1(-INFINITY));
-        vec_store(scores + n * ROW_TILE, s);
+        vec_store(scores + n * ROW_TILE + v * LANES, s);
         maximum = vec_max(s, maximum);
       }
     } else {
       FOVEA_UNROLL
       for (int n = 0; n < keys; n++) {
         vec s = vec_mul(tile->sum[n][v], c);
-        vec_store(scores + n * ROW_TILE, s);
+        vec_store(scores + n * ROW_TILE + v * LANES, s);
         maximum = vec_max(s, maximum);
       }
     }
-    vec_store(args->maxima + row, maximum);
+    vec_store(maxima + v * LANES, maximum);
   }
 }
 
@@ -99,10 +100,22 @@ FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const fovea
   }
 }
 
+/* Asks for rows of the caller's memory, a cache line at a time. */
+FOVEA_INLINE void score_fetch_rows(const float *rows, int64_t stride, int64_t dim, int count) {
+  const int64_t line = 64 / sizeof(float);
+  for (int n = 0; n < count; n++, rows += stride) {
+    for (int64_t d = 0; d < dim; d += line) __builtin_prefetch(rows + d, 0, 2);
+  }
+}
+
 FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
   const float *queries = args->queries + args->vectors.first * LANES;
   const float *key_rows = args->keys + key * args->key_stride;
   score_tile tile;
+  if (args->ahead_values) {
+    score_fetch_rows(args->ahead_keys + key * args->key_stride, args->key_stride, args->dim, keys);
+    score_fetch_rows(args->ahead_values + key * args->value_stride, args->value_stride, args->value_dim, keys);
+  }
   int64_t d = 0;
   do {
     int64_t rest = args->dim - d;
@@ -114,43 +127,56 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
   score_finish(vectors, keys, args, key, &tile);
 }
 
-FOVEA_INLINE void score_segment(const int vectors, const int keys, const fovea_score_args *args) {
-  int key = 0;
-  for (; key + keys <= args->key_count; key += keys) score_register_tile(vectors, keys, args, key);
-  if (keys > 8 && key + 8 <= args->key_count) {
-    score_register_tile(vectors, 8, args, key);
-    key += 8;
+/* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
+#define SCORE_TILE(name, vectors, keys)                                                                            \
+  FOVEA_NOINLINE void name(const fovea_score_args *args, int key) {                                                \
+    score_register_tile(vectors, keys, args, key);                                                                 \
   }
-  if (keys > 4 && key + 4 <= args->key_count) {
-    score_register_tile(vectors, 4, args, key);
-    key += 4;
+
+/* score_segment_<vectors>: all keys, with register tiles of `keys` as far as they go, then with smaller ones. */
+#define SCORE_SEGMENT(vectors, keys)                                                                               \
+  SCORE_TILE(score_main_##vectors, vectors, keys)                                                                  \
+  SCORE_TILE(score_rest_4_##vectors, vectors, 4)                                                                   \
+  SCORE_TILE(score_rest_2_##vectors, vectors, 2)                                                                   \
+  SCORE_TILE(score_rest_1_##vectors, vectors, 1)                                                                   \
+  FOVEA_KERNEL static void score_segment_##vectors(const fovea_score_args *args) {                                 \
+    int key = 0;                                                                                                   \
+    for (; key + (keys) <= args->key_count; key += (keys)) score_main_##vectors(args, key);                        \
+    for (; key + 4 <= args->key_count; key += 4) score_rest_4_##vectors(args, key);                                \
+    for (; key + 2 <= args->key_count; key += 2) score_rest_2_##vectors(args, key);                                \
+    for (; key < args->key_count; key++) score_rest_1_##vectors(args, key);                                        \
   }
-  if (keys > 2 && key + 2 <= args->key_count) {
-    score_register_tile(vectors, 2, args, key);
-    key += 2;
-  }
-  if (key < args->key_count) score_register_tile(vectors, 1, args, key);
-}
+
+SCORE_SEGMENT(1, FOVEA_SCORE_KEYS_1)
+#if FOVEA_TILE_VECTORS >= 2
+SCORE_SEGMENT(2, FOVEA_SCORE_KEYS_2)
+#endif
+#if FOVEA_TILE_VECTORS >= 3
+SCORE_SEGMENT(3, FOVEA_SCORE_KEYS_3)
+#endif
+#if FOVEA_TILE_VECTORS >= 4
+SCORE_SEGMENT(4, FOVEA_SCORE_KEYS_4)
+#endif
 
 FOVEA_KERNEL void FOVEA_NAME(score)(const fovea_score_args *args) {
   switch (args->vectors.count) {
 #if FOVEA_TILE_VECTORS >= 4
   case 4:
-    score_segment(4, FOVEA_SCORE_KEYS_4, args);
+    score_segment_4(args);
     break;
 #endif
 #if FOVEA_TILE_VECTORS >= 3
   case 3:
-    score_segment(3, FOVEA_SCORE_KEYS_3, args);
+    score_segment_3(args);
     break;
 #endif
 #if FOVEA_TILE_VECTORS >= 2
   case 2:
-    score_segment(2, FOVEA_SCORE_KEYS_2, args);
+    score_segment_2(args);
     break;
 #endif
   default:
-    score_segment(1, FOVEA_SCORE_KEYS_1, args);
+    score_segment_1(args);
     break;
   }
 }

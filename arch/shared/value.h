@@ -14,23 +14,25 @@ typedef struct value_tile {
   vec sum[16][4]; /* [dim][vector]; what a register tile does not use is never touched */
 } value_tile;
 
+/* sum[dim][vector] += V[dim] * P[vector], dim by dim: one scalar at a time is all that AVX2 has registers for. */
+#define VALUE_STEP(dim, lane)                                                                                      \
+  FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[dim][v] =                                               \
+      vec_fma_lane(p[v], scalars, lane, tile->sum[dim][v])
+
 FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *weights, const float *values,
                               int64_t value_stride, int key_count, value_tile *tile) {
   FOVEA_NO_UNROLL
-  for (int key = 0; key < key_count; key++, weights += ROW_TILE, values += value_stride) {
+  for (; key_count > 0; key_count--, weights += ROW_TILE, values += value_stride) {
     vec p[4];
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) p[v] = vec_load(weights + v * LANES);
     FOVEA_UNROLL
     for (int four = 0; four + 4 <= dims; four += 4) {
       vec4 scalars = vec4_load(values + four);
-      FOVEA_UNROLL
-      for (int v = 0; v < vectors; v++) {
-        tile->sum[four][v] = vec_fma_lane(p[v], scalars, 0, tile->sum[four][v]);
-        tile->sum[four + 1][v] = vec_fma_lane(p[v], scalars, 1, tile->sum[four + 1][v]);
-        tile->sum[four + 2][v] = vec_fma_lane(p[v], scalars, 2, tile->sum[four + 2][v]);
-        tile->sum[four + 3][v] = vec_fma_lane(p[v], scalars, 3, tile->sum[four + 3][v]);
-      }
+      VALUE_STEP(four, 0);
+      VALUE_STEP(four + 1, 1);
+      VALUE_STEP(four + 2, 2);
+      VALUE_STEP(four + 3, 3);
     }
     FOVEA_UNROLL
     for (int d = dims / 4 * 4; d < dims; d++) {
@@ -41,89 +43,109 @@ FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *we
   }
 }
 
-FOVEA_INLINE void value_start(const int vectors, const int dims, const fovea_value_args *args, int64_t dim,
+FOVEA_INLINE void value_start(const int vectors, const int dims, const fovea_value_args *args, int64_t first,
                               value_tile *tile) {
-  const float *partial = args->partial + dim * ROW_TILE + args->vectors.first * LANES;
-  FOVEA_UNROLL
-  for (int d = 0; d < dims; d++) {
+  const float *partial = args->partial + first;
+  if (args->flags & FOVEA_VALUE_START) {
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) {
-      tile->sum[d][v] =
-          args->flags & FOVEA_VALUE_START ? vec_set1(0.0f) : vec_load(partial + d * ROW_TILE + v * LANES);
+    for (int d = 0; d < dims; d++) {
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) tile->sum[d][v] = vec_set1(0.0f);
+    }
+  } else {
+    FOVEA_UNROLL
+    for (int d = 0; d < dims; d++) {
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) tile->sum[d][v] = vec_load(partial + d * ROW_TILE + v * LANES);
     }
   }
 }
 
-FOVEA_INLINE void value_finish(const int vectors, const int dims, const fovea_value_args *args, int64_t dim,
+FOVEA_INLINE void value_finish(const int vectors, const int dims, const fovea_value_args *args, int64_t first,
                                const value_tile *tile) {
   int row = args->vectors.first * LANES;
+  float *output = args->output + first, *partial = args->partial + first;
   if (args->flags & FOVEA_VALUE_MERGE) {
+    const float *old_parts = args->old_part + row, *new_parts = args->new_part + row;
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
-      vec old_part = vec_load(args->old_part + row + v * LANES);
-      vec new_part = vec_load(args->new_part + row + v * LANES);
+      vec old_part = vec_load(old_parts + v * LANES), new_part = vec_load(new_parts + v * LANES);
       FOVEA_UNROLL
       for (int d = 0; d < dims; d++) {
-        float *output = args->output + (dim + d) * ROW_TILE + row + v * LANES;
-        vec_store(output, vec_fma(tile->sum[d][v], new_part, vec_mul(vec_load(output), old_part)));
+        vec old = vec_mul(vec_load(output + d * ROW_TILE + v * LANES), old_part);
+        vec_store(output + d * ROW_TILE + v * LANES, vec_fma(tile->sum[d][v], new_part, old));
       }
     }
     return;
   }
-  float *to = args->flags & FOVEA_VALUE_ASSIGN ? args->output : args->partial;
+  float *to = args->flags & FOVEA_VALUE_ASSIGN ? output : partial;
   FOVEA_UNROLL
-  for (int v = 0; v < vectors; v++) {
+  for (int d = 0; d < dims; d++) {
     FOVEA_UNROLL
-    for (int d = 0; d < dims; d++) vec_store(to + (dim + d) * ROW_TILE + row + v * LANES, tile->sum[d][v]);
+    for (int v = 0; v < vectors; v++) vec_store(to + d * ROW_TILE + v * LANES, tile->sum[d][v]);
   }
 }
 
 FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const fovea_value_args *args,
                                       int64_t dim) {
+  int64_t first = dim * ROW_TILE + args->vectors.first * LANES;
   value_tile tile;
-  value_start(vectors, dims, args, dim, &tile);
+  value_start(vectors, dims, args, first, &tile);
   value_chain(vectors, dims, args->weights + args->vectors.first * LANES, args->values + dim, args->value_stride,
               args->key_count, &tile);
-  value_finish(vectors, dims, args, dim, &tile);
+  value_finish(vectors, dims, args, first, &tile);
 }
 
-FOVEA_INLINE void value_segment(const int vectors, const int dims, const fovea_value_args *args) {
-  int64_t dim = 0;
-  for (; dim + dims <= args->dim; dim += dims) value_register_tile(vectors, dims, args, dim);
-  if (dims > 8 && dim + 8 <= args->dim) {
-    value_register_tile(vectors, 8, args, dim);
-    dim += 8;
+/* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
+#define VALUE_TILE(name, vectors, dims)                                                                            \
+  FOVEA_NOINLINE void name(const fovea_value_args *args, int64_t dim) {                                            \
+    value_register_tile(vectors, dims, args, dim);                                                                 \
   }
-  if (dims > 4 && dim + 4 <= args->dim) {
-    value_register_tile(vectors, 4, args, dim);
-    dim += 4;
+
+/* value_segment_<vectors>: all dims, with register tiles of `dims` as far as they go, then with smaller ones. */
+#define VALUE_SEGMENT(vectors, dims)                                                                               \
+  VALUE_TILE(value_main_##vectors, vectors, dims)                                                                  \
+  VALUE_TILE(value_rest_4_##vectors, vectors, 4)                                                                   \
+  VALUE_TILE(value_rest_2_##vectors, vectors, 2)                                                                   \
+  VALUE_TILE(value_rest_1_##vectors, vectors, 1)                                                                   \
+  FOVEA_KERNEL static void value_segment_##vectors(const fovea_value_args *args) {                                 \
+    int64_t dim = 0;                                                                                               \
+    for (; dim + (dims) <= args->dim; dim += (dims)) value_main_##vectors(args, dim);                              \
+    for (; dim + 4 <= args->dim; dim += 4) value_rest_4_##vectors(args, dim);                                      \
+    for (; dim + 2 <= args->dim; dim += 2) value_rest_2_##vectors(args, dim);                                      \
+    for (; dim < args->dim; dim++) value_rest_1_##vectors(args, dim);                                              \
   }
-  if (dims > 2 && dim + 2 <= args->dim) {
-    value_register_tile(vectors, 2, args, dim);
-    dim += 2;
-  }
-  if (dim < args->dim) value_register_tile(vectors, 1, args, dim);
-}
+
+VALUE_SEGMENT(1, FOVEA_VALUE_DIMS_1)
+#if FOVEA_TILE_VECTORS >= 2
+VALUE_SEGMENT(2, FOVEA_VALUE_DIMS_2)
+#endif
+#if FOVEA_TILE_VECTORS >= 3
+VALUE_SEGMENT(3, FOVEA_VALUE_DIMS_3)
+#endif
+#if FOVEA_TILE_VECTORS >= 4
+VALUE_SEGMENT(4, FOVEA_VALUE_DIMS_4)
+#endif
 
 FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
   switch (args->vectors.count) {
 #if FOVEA_TILE_VECTORS >= 4
   case 4:
-    value_segment(4, FOVEA_VALUE_DIMS_4, args);
+    value_segment_4(args);
     break;
 #endif
 #if FOVEA_TILE_VECTORS >= 3
   case 3:
-    value_segment(3, FOVEA_VALUE_DIMS_3, args);
+    value_segment_3(args);
     break;
 #endif
 #if FOVEA_TILE_VECTORS >= 2
   case 2:
-    value_segment(2, FOVEA_VALUE_DIMS_2, args);
+    value_segment_2(args);
     break;
 #endif
   default:
-    value_segment(1, FOVEA_VALUE_DIMS_1, args);
+    value_segment_1(args);
     break;
   }
 }

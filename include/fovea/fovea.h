@@ -180,8 +180,10 @@ typedef struct fovea_execution {
 
 FOVEA_API void fovea_execution_init(fovea_execution *execution);
 
-/* What the default thread count is: the CPUs this process may use (affinity, cgroup quota, OMP_NUM_THREADS), 1 in
- * the child of a fork() and where the library was built without OpenMP. */
+/* What the default thread count is: the CPUs this process may use (affinity, cgroup quota, OMP_NUM_THREADS), 1
+ * where the library was built without OpenMP, and 1 in the child of a fork(), where GNU's OpenMP would wait for
+ * ever for threads that the child does not have. The child is known by its process id, so the parent must have
+ * called any function of Fovea that runs or plans something before the fork. */
 FOVEA_API int fovea_default_threads(void);
 
 /* Contiguous f32 tensors in the order of the shapes above, v_dim = qk_dim = dim, default scale; causal is 0 or 1,
