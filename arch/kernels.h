@@ -24,7 +24,7 @@ typedef struct fovea_vector_range {
   int first, count;
 } fovea_vector_range;
 
-/* Copies rows into a tile: queries[d][row] = rows[row][d]; rows from row_count up to row_tile become zeros. */
+/* Copies rows into a tile: queries[d][row] = rows[row][d]; the last vector is filled up with zeros. */
 typedef struct fovea_load_args {
   const float *const *rows; /* row_count pointers, each to dim elements */
   int row_count;

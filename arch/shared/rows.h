@@ -7,7 +7,7 @@
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
-  for (int row = 0; row < ROW_TILE; row += LANES) {
+  for (int row = 0; row < args->row_count; row += LANES) {
     for (int64_t dim = 0; dim < args->dim; dim += LANES) {
       int64_t rest = args->dim - dim;
       int dims = rest < LANES ? (int)rest : LANES;
