@@ -46,10 +46,11 @@ typedef struct fovea_score_args {
   fovea_vector_range vectors;
   const int32_t *seen_from; /* counted from the first key; NULL: every row sees every key */
   const int32_t *seen_to;
-  /* Bytes that are going to be needed, fetched while the products are busy: each key's row of `ahead_keys` is asked
-   * for into the L1 cache, of `ahead_values` into L2. NULL: nothing to fetch. */
+  /* Rows that are going to be needed: they are asked for into the L2 cache, evenly over the keys of this call,
+   * while the products keep the CPU busy. ahead_count 0: none. */
   const float *ahead_keys;
   const float *ahead_values;
+  int ahead_count;
   int64_t value_stride;
   int64_t value_dim;
 } fovea_score_args;

@@ -21,7 +21,10 @@ typedef struct task_context {
   const fovea_entry *entry;
   const float *keys, *values; /* the entry's position 0 of the kv head */
   fovea_block_memory block;
-  int fetch; /* the tile at work is the first to meet this block of keys */
+  int64_t keys_end;   /* of the keys that the task meets */
+  int64_t next_block; /* position of the block after this one */
+  int first_block;    /* this is the first tile in the first block of the task */
+  int tile, tiles;    /* the tile at work, of how many that meet this block */
 } task_context;
 
 static int64_t offset_of(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head, int64_t row) {
@@ -57,8 +60,32 @@ static void seen_from_key(const tile *t, int64_t key, int32_t *from, int32_t *to
   }
 }
 
-/* Keys by which K is fetched ahead: what the products of a few register tiles take covers the latency of L3. */
+/* Keys by which K is fetched ahead within the first block of a task: what the products of a few register tiles take
+ * covers the latency of L3. */
 enum { FETCH_AHEAD = 24 };
+
+/* Keys and values come from far away once and are then met by every tile of the task. Each tile asks for its share
+ * of the next block, so that the fetches are spread over the whole time that this block takes: a core has too few
+ * of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
+ * itself. */
+static void plan_fetch(const task_context *context, int64_t key, fovea_score_args *args) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t first = context->next_block + (int64_t)context->tile * FOVEA_BLOCK_KEYS / context->tiles;
+  int64_t end = context->next_block + (int64_t)(context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
+  int64_t first_value = first;
+  if (context->first_block) {
+    first = key + FETCH_AHEAD;
+    end = first + args->key_count;
+    first_value = key;
+  }
+  if (end > context->keys_end) end = context->keys_end;
+  if (end <= first) return;
+  args->ahead_keys = context->keys + first * problem->k_strides.row;
+  args->ahead_values = context->values + first_value * problem->v_strides.row;
+  args->ahead_count = (int)(end - first);
+  args->value_stride = problem->v_strides.row;
+  args->value_dim = problem->v_dim;
+}
 
 static void score_block(const task_context *context, const tile *t, int64_t base, const fovea_block_view *view) {
   const fovea_plan *plan = context->plan;
@@ -78,12 +105,7 @@ static void score_block(const task_context *context, const tile *t, int64_t base
         .maxima = context->block.maxima,
         .vectors = segment->vectors,
     };
-    if (context->fetch) {
-      args.ahead_keys = args.keys + FETCH_AHEAD * args.key_stride;
-      args.ahead_values = context->values + (base + segment->begin) * plan->problem.v_strides.row;
-      args.value_stride = plan->problem.v_strides.row;
-      args.value_dim = plan->problem.v_dim;
-    }
+    if (i == 0) plan_fetch(context, base + segment->begin, &args);
     if (segment->masked) {
       seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
       args.seen_from = seen_from;
@@ -237,6 +259,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
       .kernels = plan->kernels,
       .entry = entry,
       .block = fovea_scratch_block(plan, worker_scratch),
+      .first_block = 1,
   };
   tile tiles[TILES_LIMIT];
   fovea_interval keys = {INT64_MAX, 0};
@@ -248,6 +271,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
     if (tiles[i].view.any.begin < keys.begin) keys.begin = tiles[i].view.any.begin;
     if (tiles[i].view.any.end > keys.end) keys.end = tiles[i].view.any.end;
   }
+  context.keys_end = keys.end;
   if (keys.end > 0) { /* else K and V may be NULL */
     context.keys =
         (const float *)tensors->k + offset_of(problem->k_strides, entry, packed, task.kv_head, entry->kv_first);
@@ -255,12 +279,17 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
         (const float *)tensors->v + offset_of(problem->v_strides, entry, packed, task.kv_head, entry->kv_first);
   }
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
-    context.fetch = 1;
+    tile *meeting[TILES_LIMIT];
+    context.next_block = base + FOVEA_BLOCK_KEYS;
+    context.tiles = 0;
     for (int i = 0; i < task.tiles; i++) {
       if (tiles[i].view.any.begin < base + FOVEA_BLOCK_KEYS && base < tiles[i].view.any.end) {
-        run_block(&context, &tiles[i], base);
-        context.fetch = 0;
+        meeting[context.tiles++] = &tiles[i];
       }
+    }
+    for (context.tile = 0; context.tile < context.tiles; context.tile++) {
+      run_block(&context, meeting[context.tile], base);
+      context.first_block = 0;
     }
   }
   for (int i = 0; i < task.tiles; i++) end_tile(&context, tensors, &task, &tiles[i]);

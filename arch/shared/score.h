@@ -101,21 +101,25 @@ FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const fovea
 }
 
 /* Asks for rows of the caller's memory, a cache line at a time. */
-FOVEA_INLINE void score_fetch_rows(const float *rows, int64_t stride, int64_t dim, int count) {
+FOVEA_INLINE void score_fetch_rows(const float *rows, int64_t stride, int64_t dim, int first, int end) {
   const int64_t line = 64 / sizeof(float);
-  for (int n = 0; n < count; n++, rows += stride) {
-    for (int64_t d = 0; d < dim; d += line) __builtin_prefetch(rows + d, 0, 2);
+  for (int n = first; n < end; n++) {
+    for (int64_t d = 0; d < dim; d += line) __builtin_prefetch(rows + n * stride + d, 0, 2);
   }
+}
+
+/* This register tile's share of the rows that are fetched ahead. */
+FOVEA_INLINE void score_fetch_ahead(const fovea_score_args *args, int key, int keys) {
+  int first = key * args->ahead_count / args->key_count, end = (key + keys) * args->ahead_count / args->key_count;
+  score_fetch_rows(args->ahead_keys, args->key_stride, args->dim, first, end);
+  score_fetch_rows(args->ahead_values, args->value_stride, args->value_dim, first, end);
 }
 
 FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
   const float *queries = args->queries + args->vectors.first * LANES;
   const float *key_rows = args->keys + key * args->key_stride;
   score_tile tile;
-  if (args->ahead_values) {
-    score_fetch_rows(args->ahead_keys + key * args->key_stride, args->key_stride, args->dim, keys);
-    score_fetch_rows(args->ahead_values + key * args->value_stride, args->value_stride, args->value_dim, keys);
-  }
+  if (args->ahead_count) score_fetch_ahead(args, key, keys);
   int64_t d = 0;
   do {
     int64_t rest = args->dim - d;
