@@ -51,16 +51,19 @@ stage_bare() {
 
 stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
 
-# What a stage's log says about its tests.
+# What a stage's log says about its tests: how many, which were skipped, and notes.
 summary_of() { # log
-  local total skipped
-  total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$1" | tail -n 1)
-  skipped=$(grep -c '\*\*\*Skipped' "$1")
-  if [ -n "$total" ]; then
-    echo -n "$total tests"
-    [ "$skipped" -gt 0 ] && echo -n ", $skipped skipped: this CPU cannot run them"
-  fi
-  sed -n 's/^note: //p' "$1"
+  awk '
+    /tests failed out of/ { tests += $NF }
+    /problems agree$/ { digests += $(NF - 4) }
+    /\(Skipped\)$/ { skipped = skipped " " $3 }
+    /^note: / { notes = notes " " $0 }
+    END {
+      if (tests) printf "%d tests", tests
+      if (skipped) printf ", skipped:%s", skipped
+      if (digests) printf "%d digests", digests
+      print notes
+    }' "$1"
 }
 
 run_stage() { # name, what it is
