@@ -1,16 +1,20 @@
 # shellcheck shell=bash
 # What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
-# as root or by sudo without a password, and elsewhere says what is missing.
+# as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
+# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench` and `lint` come on top.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
 has_cxx_header() { echo "#include <$1>" | c++ -E -x c++ - >/dev/null 2>&1; }
 has_library() { pkg-config --exists "$1" 2>/dev/null; }
 has_python_module() { python3 -c "import $1" >/dev/null 2>&1 || /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
-has_clang_openmp() { echo "#include <omp.h>" | clang -fopenmp -E -x c - >/dev/null 2>&1; }
+# What may be asked of clang only once it is there.
+clang_builds() { ! has_command clang || echo 'int main(void) { return 0; }' | clang "$@" -x c -o /dev/null - >/dev/null 2>&1; }
+clang_version() { clang -dumpversion 2>/dev/null | cut -d. -f1; }
+# Not every release has it; what needs it says so and is left out.
+has_or_cannot_have() { has_command "$1" || ! apt-cache show "$2" >/dev/null 2>&1; }
 
 # group | Debian package | how to tell that it is there
-# `build` is all that the preset `release` builds: the library, the command, tests, benchmarks and the example.
 package_table='
 build | gcc                   | has_command cc
 build | g++                   | has_command c++
@@ -26,10 +30,13 @@ test  | python3-numpy         | has_python_module numpy
 test  | clang                 | has_command clang
 test  | clang-format          | has_command clang-format
 test  | llvm                  | has_command llvm-symbolizer
-test  | libomp-dev            | has_clang_openmp
+test  | libomp-dev            | clang_builds -fopenmp
+test  | libclang-rt-%-dev     | clang_builds -fsanitize=thread
 test  | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
 test  | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
 test  | qemu-user             | has_command qemu-aarch64
+test  | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
+bench | python3-matplotlib    | has_python_module matplotlib
 lint  | clang-tidy            | has_command clang-tidy
 lint  | cppcheck              | has_command cppcheck
 lint  | shellcheck            | has_command shellcheck
@@ -38,9 +45,9 @@ lint  | shellcheck            | has_command shellcheck
 missing_packages() {
   local group package probe
   while IFS='|' read -r group package probe; do
-    group=${group// /}
-    [[ -n $group && " $* " == *" $group "* ]] || continue
-    $probe || echo "${package// /}"
+    package=${package// /}
+    [[ -n $package && " $* " == *" ${group// /} "* ]] || continue
+    $probe || echo "${package/\%/$(clang_version)}"
   done <<<"$package_table" | sort -u
 }
 
@@ -49,22 +56,26 @@ as_root() {
 }
 
 need_packages() {
-  local missing
-  mapfile -t missing < <(missing_packages "$@")
-  if [ ${#missing[@]} -gt 0 ]; then
+  local missing round
+  for round in 1 2 3; do # what is missing may show only when a compiler is there
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -gt 0 ] || break
     if ! has_command apt-get || ! as_root true 2>/dev/null; then
       echo "Missing, by the names of Debian's packages: ${missing[*]}" >&2
-      has_command apt-get && echo "Install them with: sudo apt-get install ${missing[*]}" >&2
+      if has_command apt-get; then echo "Install them with: sudo apt-get install ${missing[*]}" >&2; fi
       return 1
+    fi
+    if [ $round = 1 ]; then
+      as_root apt-get -qq update || return 1
+      mapfile -t missing < <(missing_packages "$@")
     fi
     echo "Installing ${missing[*]}"
-    as_root apt-get -qq update && as_root apt-get -qq install "${missing[@]}" >/dev/null ||
-      return 1
-    mapfile -t missing < <(missing_packages "$@")
-    if [ ${#missing[@]} -gt 0 ]; then
-      echo "Installed, but still not usable: ${missing[*]}" >&2
-      return 1
-    fi
+    as_root apt-get -qq install --no-install-recommends "${missing[@]}" >/dev/null || return 1
+  done
+  mapfile -t missing < <(missing_packages "$@")
+  if [ ${#missing[@]} -gt 0 ]; then
+    echo "Installed, but still not usable: ${missing[*]}" >&2
+    return 1
   fi
   [[ " $* " != *" test "* ]] || need_aarch64_packages
 }

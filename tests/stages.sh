@@ -49,6 +49,15 @@ stage_bare() {
   printf '%s\n' "${compilers[@]}" | xargs -d '\n' -P "$jobs" -I {} tests/install/bare.sh {} build/bare
 }
 
+# The inner loops of arch/neon on models of cores that are not at hand.
+stage_mca() {
+  if ! has_command llvm-mca-19; then
+    echo "note: not run, since this system has no llvm-19"
+    return
+  fi
+  bench/mca.py
+}
+
 stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
 
 # What a stage's log says about its tests: how many, which were skipped, and notes.
@@ -97,6 +106,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage tsan "ThreadSanitizer"
   run_stage aarch64 "64-bit ARM under qemu"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
+  run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
   run_stage consumers "installed, found and used by other projects"
   echo "$passed passed, 0 failed"
 }
