@@ -38,7 +38,6 @@ test  | qemu-user             | has_command qemu-aarch64
 test  | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
 bench | python3-matplotlib    | has_python_module matplotlib
 lint  | clang-tidy            | has_command clang-tidy
-lint  | cppcheck              | has_command cppcheck
 lint  | shellcheck            | has_command shellcheck
 '
 
