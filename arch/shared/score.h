@@ -100,26 +100,33 @@ FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const fovea
   }
 }
 
-/* Asks for rows of the caller's memory, a cache line at a time. */
-FOVEA_INLINE void score_fetch_rows(const float *rows, int64_t stride, int64_t dim, int first, int end) {
-  const int64_t line = 64 / sizeof(float);
-  for (int n = first; n < end; n++) {
-    for (int64_t d = 0; d < dim; d += line) __builtin_prefetch(rows + n * stride + d, 0, 2);
-  }
+/* Rows that are still to be asked for, and how many of them each register tile asks for: the same number every
+ * time, so that the branches are foreseen. */
+typedef struct score_fetch {
+  const float *keys, *values;
+  int rows, share;
+} score_fetch;
+
+FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys) {
+  int tiles = args->key_count / keys;
+  int share = tiles > 0 ? (args->ahead_count + tiles - 1) / tiles : 0;
+  return (score_fetch){args->ahead_keys, args->ahead_values, args->ahead_count, share};
 }
 
-/* This register tile's share of the rows that are fetched ahead. */
-FOVEA_INLINE void score_fetch_ahead(const fovea_score_args *args, int key, int keys) {
-  int first = key * args->ahead_count / args->key_count, end = (key + keys) * args->ahead_count / args->key_count;
-  score_fetch_rows(args->ahead_keys, args->key_stride, args->dim, first, end);
-  score_fetch_rows(args->ahead_values, args->value_stride, args->value_dim, first, end);
+FOVEA_INLINE void score_fetch_share(const fovea_score_args *args, score_fetch *fetch) {
+  const int64_t line = 64 / sizeof(float);
+  for (int n = 0; n < fetch->share && fetch->rows > 0; n++, fetch->rows--) {
+    for (int64_t d = 0; d < args->dim; d += line) __builtin_prefetch(fetch->keys + d, 0, 2);
+    for (int64_t d = 0; d < args->value_dim; d += line) __builtin_prefetch(fetch->values + d, 0, 2);
+    fetch->keys += args->key_stride;
+    fetch->values += args->value_stride;
+  }
 }
 
 FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
   const float *queries = args->queries + args->vectors.first * LANES;
   const float *key_rows = args->keys + key * args->key_stride;
   score_tile tile;
-  if (args->ahead_count) score_fetch_ahead(args, key, keys);
   int64_t d = 0;
   do {
     int64_t rest = args->dim - d;
@@ -137,15 +144,20 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
     score_register_tile(vectors, keys, args, key);                                                                 \
   }
 
-/* score_segment_<vectors>: all keys, with register tiles of `keys` as far as they go, then with smaller ones. */
-#define SCORE_SEGMENT(vectors, keys)                                                                               \
-  SCORE_TILE(score_main_##vectors, vectors, keys)                                                                  \
+/* score_segment_<vectors>: all keys, with register tiles of `tile_keys` as far as they go, then with smaller ones.
+ */
+#define SCORE_SEGMENT(vectors, tile_keys)                                                                          \
+  SCORE_TILE(score_main_##vectors, vectors, tile_keys)                                                             \
   SCORE_TILE(score_rest_4_##vectors, vectors, 4)                                                                   \
   SCORE_TILE(score_rest_2_##vectors, vectors, 2)                                                                   \
   SCORE_TILE(score_rest_1_##vectors, vectors, 1)                                                                   \
   FOVEA_KERNEL static void score_segment_##vectors(const fovea_score_args *args) {                                 \
     int key = 0;                                                                                                   \
-    for (; key + (keys) <= args->key_count; key += (keys)) score_main_##vectors(args, key);                        \
+    score_fetch fetch = score_plan_fetch(args, tile_keys);                                                         \
+    for (; key + (tile_keys) <= args->key_count; key += (tile_keys)) {                                             \
+      score_fetch_share(args, &fetch);                                                                             \
+      score_main_##vectors(args, key);                                                                             \
+    }                                                                                                              \
     for (; key + 4 <= args->key_count; key += 4) score_rest_4_##vectors(args, key);                                \
     for (; key + 2 <= args->key_count; key += 2) score_rest_2_##vectors(args, key);                                \
     for (; key < args->key_count; key++) score_rest_1_##vectors(args, key);                                        \
