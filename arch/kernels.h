@@ -32,6 +32,11 @@ typedef struct fovea_load_args {
   float *queries;
 } fovea_load_args;
 
+typedef struct fovea_fetch_row {
+  const float *row;
+  int64_t dim;
+} fovea_fetch_row;
+
 /* scores[key][row] = fl(q.k * c) and maxima[row] = max(maxima[row], score) for key_count keys of one block. With
  * seen_from, a score outside seen_from[row] <= key < seen_to[row] becomes -Inf and is left out of the maximum. */
 typedef struct fovea_score_args {
@@ -46,13 +51,10 @@ typedef struct fovea_score_args {
   fovea_vector_range vectors;
   const int32_t *seen_from; /* counted from the first key; NULL: every row sees every key */
   const int32_t *seen_to;
-  /* Rows that are going to be needed: they are asked for into the L2 cache, evenly over the keys of this call,
-   * while the products keep the CPU busy. ahead_count 0: none. */
-  const float *ahead_keys;
-  const float *ahead_values;
+  /* Rows of the caller's memory that are going to be needed: they are asked for into the L2 cache, evenly over the
+   * keys of this call, while the products keep the CPU busy. */
+  const fovea_fetch_row *ahead;
   int ahead_count;
-  int64_t value_stride;
-  int64_t value_dim;
 } fovea_score_args;
 
 /* Turns the scores of one block into weights 2^(score - maximum) in place, sums them, and merges the sums into the

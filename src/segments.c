@@ -17,14 +17,26 @@ static fovea_interval join(fovea_interval a, fovea_interval b) {
   return (fovea_interval){min_of(a.begin, b.begin), max_of(a.end, b.end)};
 }
 
+/* Every row of the tile sees the same keys. */
+static void view_uniform_tile(fovea_tile_view *view, fovea_interval keys, int rows) {
+  for (int i = 0; i < rows; i++) view->rows[i] = keys;
+  for (int v = 0; v < view->vectors; v++) view->some[v] = keys;
+  view->any = view->all = keys;
+}
+
 void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows,
                      fovea_tile_view *view) {
   int lanes = plan->kernels->lanes;
+  int64_t row = rows.first / plan->group, last_row = (rows.first + rows.count - 1) / plan->group;
+  fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
+  fovea_interval last = fovea_visible_keys(&plan->problem, entry, last_row);
   view->vectors = (rows.count + lanes - 1) / lanes;
+  if (keys.begin == last.begin && keys.end == last.end && !sees_nothing(keys)) { /* neither end ever decreases */
+    view_uniform_tile(view, keys, view->vectors * lanes);
+    return;
+  }
   view->any = (fovea_interval){0, 0};
   view->all = (fovea_interval){0, INT64_MAX};
-  int64_t row = -1;
-  fovea_interval keys = {0, 0};
   for (int i = 0; i < view->vectors * lanes; i++) {
     if (i < rows.count && (rows.first + i) / plan->group != row) {
       row = (rows.first + i) / plan->group;

@@ -18,13 +18,15 @@ typedef struct tile {
 typedef struct task_context {
   const fovea_plan *plan;
   const fovea_kernels *kernels;
-  const fovea_entry *entry;
+  const fovea_task *task;
+  const fovea_tensors *tensors;
   const float *keys, *values; /* the entry's position 0 of the kv head */
   fovea_block_memory block;
-  int64_t keys_end;   /* of the keys that the task meets */
-  int64_t next_block; /* position of the block after this one */
-  int first_block;    /* this is the first tile in the first block of the task */
-  int tile, tiles;    /* the tile at work, of how many that meet this block */
+  int64_t keys_end;    /* of the keys that the task meets */
+  int64_t next_block;  /* position of the block after this one */
+  int first_block;     /* this is the first tile in the first block of the task */
+  const tile *unbegun; /* the tile whose queries are loaded next; NULL: none */
+  int tile, tiles;     /* the tile at work, of how many that meet this block */
 } task_context;
 
 static int64_t offset_of(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head, int64_t row) {
@@ -38,14 +40,12 @@ static int64_t row_offset(const fovea_plan *plan, fovea_strides strides, const f
                    task->entry->q_first + index / plan->group);
 }
 
-static void begin_tile(const task_context *context, const fovea_tensors *tensors, const fovea_task *task, tile *t) {
+static void load_queries(const task_context *context, const tile *t) {
   const fovea_plan *plan = context->plan;
   const float *rows[FOVEA_ROW_TILE_LIMIT];
-  fovea_view_tile(plan, task->entry, t->rows, &t->view);
-  t->span = -1;
-  if (t->view.any.end == 0) return;
   for (int i = 0; i < t->rows.count; i++) {
-    rows[i] = (const float *)tensors->q + row_offset(plan, plan->problem.q_strides, task, t->rows.first + i);
+    rows[i] = (const float *)context->tensors->q +
+              row_offset(plan, plan->problem.q_strides, context->task, t->rows.first + i);
   }
   fovea_load_args args = {rows, t->rows.count, plan->problem.qk_dim, t->memory.queries};
   context->kernels->load_queries(&args);
@@ -63,34 +63,66 @@ static void seen_from_key(const tile *t, int64_t key, int32_t *from, int32_t *to
 /* Keys by which K is fetched ahead within the first block of a task: what the products of a few register tiles take
  * covers the latency of L3. */
 enum { FETCH_AHEAD = 24 };
+enum { FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 2 * FOVEA_ROW_TILE_LIMIT };
 
-/* Keys and values come from far away once and are then met by every tile of the task. Each tile asks for its share
- * of the next block, so that the fetches are spread over the whole time that this block takes: a core has too few
- * of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
- * itself. */
-static void plan_fetch(const task_context *context, int64_t key, fovea_score_args *args) {
+typedef struct fetch_list {
+  int count;
+  fovea_fetch_row rows[FETCH_LIMIT];
+} fetch_list;
+
+static void fetch_keys(const task_context *context, int64_t key, int64_t value, int64_t count, fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
-  int64_t first = context->next_block + (int64_t)context->tile * FOVEA_BLOCK_KEYS / context->tiles;
-  int64_t end = context->next_block + (int64_t)(context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
-  int64_t first_value = first;
-  if (context->first_block) {
-    first = key + FETCH_AHEAD;
-    end = first + args->key_count;
-    first_value = key;
+  for (int64_t i = 0; i < count; i++) {
+    if (key + i < context->keys_end) {
+      list->rows[list->count++] =
+          (fovea_fetch_row){context->keys + (key + i) * problem->k_strides.row, problem->qk_dim};
+    }
+    if (value + i < context->keys_end) {
+      list->rows[list->count++] =
+          (fovea_fetch_row){context->values + (value + i) * problem->v_strides.row, problem->v_dim};
+    }
   }
-  if (end > context->keys_end) end = context->keys_end;
-  if (end <= first) return;
-  args->ahead_keys = context->keys + first * problem->k_strides.row;
-  args->ahead_values = context->values + first_value * problem->v_strides.row;
-  args->ahead_count = (int)(end - first);
-  args->value_stride = problem->v_strides.row;
-  args->value_dim = problem->v_dim;
+}
+
+/* What a tile asks for while it computes its scores. Keys and values come from far away once and are then met by
+ * every tile of the task: each asks for its share of the next block, so that the fetches are spread over the whole
+ * time that this block takes, since a core has too few of them in flight to fetch a block within one tile. In the
+ * first block of a task the first tile fetches for itself. A tile that begins asks for the next tile's queries, and
+ * one that ends for its own output rows. */
+static void plan_fetch(const task_context *context, const tile *t, int64_t base, int64_t key, int key_count,
+                       fetch_list *list) {
+  const fovea_plan *plan = context->plan;
+  list->count = 0;
+  if (context->first_block) {
+    fetch_keys(context, key + FETCH_AHEAD, key, key_count, list);
+  } else {
+    int64_t first = context->next_block + (int64_t)context->tile * FOVEA_BLOCK_KEYS / context->tiles;
+    int64_t end = context->next_block + (int64_t)(context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
+    fetch_keys(context, first, first, end - first, list);
+  }
+  if (context->unbegun) {
+    for (int i = 0; i < context->unbegun->rows.count; i++) {
+      list->rows[list->count++] = (fovea_fetch_row){
+          (const float *)context->tensors->q +
+              row_offset(plan, plan->problem.q_strides, context->task, context->unbegun->rows.first + i),
+          plan->problem.qk_dim};
+    }
+  }
+  if (t->view.any.end <= base + FOVEA_BLOCK_KEYS) {
+    for (int i = 0; i < t->rows.count; i++) {
+      list->rows[list->count++] =
+          (fovea_fetch_row){(float *)context->tensors->o +
+                                row_offset(plan, plan->problem.o_strides, context->task, t->rows.first + i),
+                            plan->problem.v_dim};
+    }
+  }
 }
 
 static void score_block(const task_context *context, const tile *t, int64_t base, const fovea_block_view *view) {
   const fovea_plan *plan = context->plan;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  fetch_list list;
   for (int i = 0; i < rows; i++) context->block.maxima[i] = -__builtin_inff();
   for (int i = 0; i < view->count; i++) {
     const fovea_segment *segment = &view->segments[i];
@@ -105,7 +137,11 @@ static void score_block(const task_context *context, const tile *t, int64_t base
         .maxima = context->block.maxima,
         .vectors = segment->vectors,
     };
-    if (i == 0) plan_fetch(context, base + segment->begin, &args);
+    if (i == 0) {
+      plan_fetch(context, t, base, base + segment->begin, args.key_count, &list);
+      args.ahead = list.rows;
+      args.ahead_count = list.count;
+    }
     if (segment->masked) {
       seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
       args.seen_from = seen_from;
@@ -230,8 +266,10 @@ static void run_block(const task_context *context, tile *t, int64_t base) {
   value_block(context, t, state, base, &view, first, needs_care(context, base, &view, stateless));
 }
 
-static void end_tile(const task_context *context, const fovea_tensors *tensors, const fovea_task *task, tile *t) {
+static void end_tile(const task_context *context, tile *t) {
   const fovea_plan *plan = context->plan;
+  const fovea_tensors *tensors = context->tensors;
+  const fovea_task *task = context->task;
   float *rows[FOVEA_ROW_TILE_LIMIT], *lse[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < t->rows.count; i++) {
     int64_t index = t->rows.first + i;
@@ -249,6 +287,38 @@ static void end_tile(const task_context *context, const fovea_tensors *tensors, 
   context->kernels->store(&args);
 }
 
+/* The first keys that a task meets are asked for while its queries are loaded. */
+static void fetch_first_keys(const task_context *context, int64_t first) {
+  const fovea_problem *problem = &context->plan->problem;
+  const int64_t line = 64 / sizeof(float);
+  int64_t end = first + FETCH_AHEAD < context->keys_end ? first + FETCH_AHEAD : context->keys_end;
+  for (int64_t key = first; key < end; key++) {
+    const float *row = context->keys + key * problem->k_strides.row;
+    for (int64_t d = 0; d < problem->qk_dim; d += line) __builtin_prefetch(row + d, 0, 2);
+  }
+}
+
+/* Every tile that meets the block of keys at `base`, one after the other. */
+static void run_tiles(task_context *context, tile *tiles, int count, int64_t base) {
+  tile *meeting[TILES_LIMIT];
+  context->next_block = base + FOVEA_BLOCK_KEYS;
+  context->tiles = 0;
+  for (int i = 0; i < count; i++) {
+    if (tiles[i].view.any.begin < base + FOVEA_BLOCK_KEYS && base < tiles[i].view.any.end) {
+      meeting[context->tiles++] = &tiles[i];
+    }
+  }
+  for (context->tile = 0; context->tile < context->tiles; context->tile++) {
+    tile *t = meeting[context->tile];
+    int begins = t->span < 0, last = context->tile + 1 == context->tiles;
+    context->unbegun = begins && !last && meeting[context->tile + 1]->span < 0 ? meeting[context->tile + 1] : NULL;
+    if (begins) load_queries(context, t);
+    run_block(context, t, base);
+    context->first_block = 0;
+    if (t->view.any.end <= context->next_block) end_tile(context, t);
+  }
+}
+
 void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_t number, void *worker_scratch) {
   const fovea_problem *problem = &plan->problem;
   fovea_task task = fovea_plan_task(plan, number);
@@ -257,7 +327,8 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
   task_context context = {
       .plan = plan,
       .kernels = plan->kernels,
-      .entry = entry,
+      .task = &task,
+      .tensors = tensors,
       .block = fovea_scratch_block(plan, worker_scratch),
       .first_block = 1,
   };
@@ -266,31 +337,24 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
   for (int i = 0; i < task.tiles; i++) {
     tiles[i].rows = fovea_plan_tile_rows(plan, entry, task.first_tile + i);
     tiles[i].memory = fovea_scratch_tile(plan, worker_scratch, i);
-    begin_tile(&context, tensors, &task, &tiles[i]);
+    tiles[i].span = -1;
+    fovea_view_tile(plan, entry, tiles[i].rows, &tiles[i].view);
     if (tiles[i].view.any.end == 0) continue;
     if (tiles[i].view.any.begin < keys.begin) keys.begin = tiles[i].view.any.begin;
     if (tiles[i].view.any.end > keys.end) keys.end = tiles[i].view.any.end;
   }
-  context.keys_end = keys.end;
   if (keys.end > 0) { /* else K and V may be NULL */
+    context.keys_end = keys.end;
     context.keys =
         (const float *)tensors->k + offset_of(problem->k_strides, entry, packed, task.kv_head, entry->kv_first);
     context.values =
         (const float *)tensors->v + offset_of(problem->v_strides, entry, packed, task.kv_head, entry->kv_first);
+    fetch_first_keys(&context, keys.begin);
   }
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
-    tile *meeting[TILES_LIMIT];
-    context.next_block = base + FOVEA_BLOCK_KEYS;
-    context.tiles = 0;
-    for (int i = 0; i < task.tiles; i++) {
-      if (tiles[i].view.any.begin < base + FOVEA_BLOCK_KEYS && base < tiles[i].view.any.end) {
-        meeting[context.tiles++] = &tiles[i];
-      }
-    }
-    for (context.tile = 0; context.tile < context.tiles; context.tile++) {
-      run_block(&context, meeting[context.tile], base);
-      context.first_block = 0;
-    }
+    run_tiles(&context, tiles, (int)task.tiles, base);
   }
-  for (int i = 0; i < task.tiles; i++) end_tile(&context, tensors, &task, &tiles[i]);
+  for (int i = 0; i < task.tiles; i++) {
+    if (tiles[i].view.any.end == 0) end_tile(&context, &tiles[i]); /* rows that see nothing */
+  }
 }

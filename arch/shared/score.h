@@ -103,23 +103,20 @@ FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const fovea
 /* Rows that are still to be asked for, and how many of them each register tile asks for: the same number every
  * time, so that the branches are foreseen. */
 typedef struct score_fetch {
-  const float *keys, *values;
-  int rows, share;
+  const fovea_fetch_row *next, *end;
+  int share;
 } score_fetch;
 
 FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys) {
   int tiles = args->key_count / keys;
-  int share = tiles > 0 ? (args->ahead_count + tiles - 1) / tiles : 0;
-  return (score_fetch){args->ahead_keys, args->ahead_values, args->ahead_count, share};
+  return (score_fetch){args->ahead, args->ahead + args->ahead_count,
+                       tiles > 0 ? (args->ahead_count + tiles - 1) / tiles : 0};
 }
 
-FOVEA_INLINE void score_fetch_share(const fovea_score_args *args, score_fetch *fetch) {
+FOVEA_INLINE void score_fetch_share(score_fetch *fetch) {
   const int64_t line = 64 / sizeof(float);
-  for (int n = 0; n < fetch->share && fetch->rows > 0; n++, fetch->rows--) {
-    for (int64_t d = 0; d < args->dim; d += line) __builtin_prefetch(fetch->keys + d, 0, 2);
-    for (int64_t d = 0; d < args->value_dim; d += line) __builtin_prefetch(fetch->values + d, 0, 2);
-    fetch->keys += args->key_stride;
-    fetch->values += args->value_stride;
+  for (int n = 0; n < fetch->share && fetch->next < fetch->end; n++, fetch->next++) {
+    for (int64_t d = 0; d < fetch->next->dim; d += line) __builtin_prefetch(fetch->next->row + d, 0, 2);
   }
 }
 
@@ -155,7 +152,7 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
     int key = 0;                                                                                                   \
     score_fetch fetch = score_plan_fetch(args, tile_keys);                                                         \
     for (; key + (tile_keys) <= args->key_count; key += (tile_keys)) {                                             \
-      score_fetch_share(args, &fetch);                                                                             \
+      score_fetch_share(&fetch);                                                                                   \
       score_main_##vectors(args, key);                                                                             \
     }                                                                                                              \
     for (; key + 4 <= args->key_count; key += 4) score_rest_4_##vectors(args, key);                                \
