@@ -59,7 +59,7 @@ static void test_every_kv_len(void **state) {
 /* Lengths around the borders of blocks and spans, where the order of merging shows. */
 static void test_span_borders(void **state) {
   (void)state;
-  static const int64_t lengths[] = {2047, 2048, 2049, 4095, 4096, 4097, 6145, 8193, 12300, 16385};
+  static const int64_t lengths[] = {2047, 2048, 2049, 4095, 4096, 4097, 6145, 8193, 12300, 16385, 70001};
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
   for (int i = 0; i < IF_QUICK(5, count); i++)
     for (int64_t q_len = 1; q_len <= 40; q_len += 39) {

@@ -1,8 +1,11 @@
 /* The same bits from any layout: order of axes, gaps, directions, axes repeated by a stride of 0; and nothing
  * written between the rows of an output. */
+#define _DEFAULT_SOURCE
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
+
+#include <sys/mman.h>
 
 static void test_random_layouts(void **state) {
   (void)state;
@@ -53,6 +56,43 @@ static void test_repeated_inputs(void **state) {
     }
 }
 
+/* A tensor whose strides do not fit in 32 bits, in memory that is there only where it is touched. */
+static int create_sparse(struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows, int64_t dim) {
+  const fovea_strides strides = {INT64_C(1) << 34, INT64_C(1) << 33, (INT64_C(1) << 30) + 3};
+  const size_t size = (size_t)(strides.batch * batch) * sizeof(float);
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return 0;
+  *tensor = (struct tensor){batch, heads, rows, dim, strides, memory, {memory, 0, memory, size}};
+  return 1;
+}
+
+static void test_strides_beyond_32_bits(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 2, 1, 3, 5, 20, 20);
+  struct trial expected = trial_create(&problem, 12);
+  struct trial sparse = {.problem = problem};
+  const int there = create_sparse(&sparse.q, 2, 2, 3, 20) && create_sparse(&sparse.k, 2, 1, 5, 20) &&
+                    create_sparse(&sparse.v, 2, 1, 5, 20) && create_sparse(&sparse.o, 2, 2, 3, 20) &&
+                    create_sparse(&sparse.lse, 2, 2, 3, 1);
+  if (there) {
+    sparse.problem.q_strides = sparse.problem.k_strides = sparse.problem.v_strides = sparse.q.strides;
+    sparse.problem.o_strides = sparse.problem.lse_strides = sparse.q.strides;
+    tensor_copy_part(&sparse.q, &expected.q, 0, 0, 0);
+    tensor_copy_part(&sparse.k, &expected.k, 0, 0, 0);
+    tensor_copy_part(&sparse.v, &expected.v, 0, 0, 0);
+    const char *const *isas = usable_isas();
+    for (int isa = 0; isas[isa] != NULL; isa++) {
+      trial_run(&expected, isas[isa], NULL);
+      trial_run(&sparse, isas[isa], NULL);
+      assert_same_outputs(&sparse, &expected);
+    }
+  }
+  trial_destroy(&expected);
+  trial_destroy(&sparse);
+  if (!there) skip(); /* the address space is too small */
+}
+
 static void test_rows_before_heads(void **state) {
   (void)state;
   const fovea_strides strides = fovea_strides_rows_before_heads(50, 6, 16);
@@ -98,9 +138,8 @@ static void test_plain_call_and_no_lse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_layouts),
-      cmocka_unit_test(test_repeated_inputs),
-      cmocka_unit_test(test_rows_before_heads),
+      cmocka_unit_test(test_random_layouts),         cmocka_unit_test(test_repeated_inputs),
+      cmocka_unit_test(test_strides_beyond_32_bits), cmocka_unit_test(test_rows_before_heads),
       cmocka_unit_test(test_plain_call_and_no_lse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

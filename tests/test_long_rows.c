@@ -85,6 +85,31 @@ static void test_twenty_million_equal_keys(void **state) {
   trial_destroy(&trial);
 }
 
+/* Keys that are not seen cost nothing, however many there are. Far out the same bits come as near 0, at the same
+ * place within a span: two spans meet in one merge. */
+static void test_far_positions(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  const int64_t far = INT64_C(1) << 40;
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (int64_t place = 0; place < 2048; place += 500) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 2, 1, 40, 1, 8, 8);
+      problem.k_strides.row = problem.v_strides.row = 0;
+      problem.window_left = 300;
+      problem.window_right = 10;
+      struct trial there = trial_create(&problem, 3), here = trial_create(&problem, 3);
+      there.problem.kv_len = here.problem.kv_len = far + 2 * 2048;
+      there.problem.offset = far + place;
+      here.problem.offset = 2048 + place;
+      trial_run(&there, isas[isa], NULL);
+      trial_run(&here, isas[isa], NULL);
+      assert_same_outputs(&there, &here);
+      trial_destroy(&there);
+      trial_destroy(&here);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sink_first),
@@ -92,6 +117,7 @@ int main(void) {
       cmocka_unit_test(test_sink_in_the_middle),
       cmocka_unit_test(test_random_million),
       cmocka_unit_test(test_twenty_million_equal_keys),
+      cmocka_unit_test(test_far_positions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

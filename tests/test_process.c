@@ -137,12 +137,12 @@ static void test_forked_child(void **state) {
 /* Threads that the child makes itself are as good as the parent's. */
 static int child_calls_with_threads(struct trial *trial, const struct trial *expected) {
   const fovea_tensors tensors = trial_tensors(trial);
-  enum task_order order = TASKS_FORWARDS;
+  struct executor executor = {.order = TASKS_FORWARDS};
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 3;
   execution.parallel_for = threads_for;
-  execution.parallel_context = &order;
+  execution.parallel_context = &executor;
   if (fovea_attend(&trial->problem, &tensors, &execution, NULL) != FOVEA_OK) return 3;
   return same_memory(trial, expected) ? 0 : 4;
 }

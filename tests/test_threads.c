@@ -12,7 +12,7 @@
 enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_TINY, CUTS };
 
 static fovea_problem problem_cut(int cut) {
-  static const int32_t cumulative[] = {0, 7, 7, 131, 200};
+  static const int32_t cumulative[] = {0, 7, 7, 331, 600};
   fovea_problem problem;
   switch (cut) {
   case CUT_ROWS:
@@ -22,13 +22,13 @@ static fovea_problem problem_cut(int cut) {
     fovea_problem_init(&problem, 1, 3, 1, 333, 333, 32, 32);
     break;
   case CUT_SPANS:
-    fovea_problem_init(&problem, 1, 1, 1, 1, IF_QUICK(9001, 40001), 16, 16);
+    fovea_problem_init(&problem, 1, 1, 1, 1, IF_QUICK(30001, 70001), 32, 32);
     break;
   case CUT_BLOCKS:
-    fovea_problem_init(&problem, 2, 4, 1, 1, 700, 64, 64);
+    fovea_problem_init(&problem, 2, 8, 2, 1, 1700, 64, 64);
     break;
   case CUT_PACKED:
-    fovea_problem_init(&problem, 4, 2, 2, 200, 200, 16, 16);
+    fovea_problem_init(&problem, 4, 2, 2, 600, 600, 16, 16);
     break;
   case CUT_BANDED:
     fovea_problem_init(&problem, 1, 2, 2, 700, 700, 24, 24);
@@ -69,19 +69,34 @@ static void pair_destroy(struct pair *pair) {
   trial_destroy(&pair->actual);
 }
 
-static void check_executions(fovea_parallel_for parallel_for, enum task_order *order) {
+static int64_t tasks_of(const fovea_problem *problem) {
+  fovea_plan *plan;
+  assert_int_equal(fovea_plan_create(problem, &plan, NULL), FOVEA_OK);
+  const int64_t tasks = fovea_plan_tasks(plan, 0);
+  fovea_plan_destroy(plan);
+  return tasks;
+}
+
+static void check_executions(fovea_parallel_for parallel_for, enum task_order order) {
   const char *const *isas = usable_isas();
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int cut = 0; cut < CUTS; cut++) {
       struct pair pair = pair_create(cut, isas[isa]);
       for (int threads = 1; threads <= 9; threads++) {
+        struct executor executor = {.order = order};
         fovea_execution execution;
         fovea_execution_init(&execution);
         execution.threads = threads < 9 ? threads : 40;
         execution.parallel_for = parallel_for;
-        execution.parallel_context = order;
+        execution.parallel_context = &executor;
         trial_run(&pair.actual, isas[isa], &execution);
         assert_same_outputs(&pair.actual, &pair.expected);
+        /* Tiny calls stay on the calling thread, and so does what has one task only. */
+        if (parallel_for == NULL) continue;
+        if (cut == CUT_TINY)
+          assert_int_equal(executor.calls, 0);
+        else if (threads > 1 && tasks_of(&pair.actual.problem) > 1)
+          assert_true(executor.calls > 0);
       }
       pair_destroy(&pair);
     }
@@ -89,17 +104,17 @@ static void check_executions(fovea_parallel_for parallel_for, enum task_order *o
 
 static void test_own_threads(void **state) {
   (void)state;
-  check_executions(NULL, NULL);
+  check_executions(NULL, TASKS_FORWARDS);
 }
 
 static void test_serial_callback(void **state) {
   (void)state;
-  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(serial_for, &order);
+  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(serial_for, order);
 }
 
 static void test_threads_callback(void **state) {
   (void)state;
-  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(threads_for, &order);
+  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(threads_for, order);
 }
 
 /* A plan and its scratch, which is exactly as large as it has to be and ends where memory ends. */

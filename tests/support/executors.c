@@ -18,8 +18,10 @@ int64_t task_at(enum task_order order, int64_t tasks, int64_t step) {
 }
 
 void serial_for(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
-  const enum task_order order = *(const enum task_order *)context;
-  for (int64_t step = 0; step < tasks; step++) run(job, task_at(order, tasks, step), (int)(step % workers));
+  struct executor *executor = context;
+  executor->calls++;
+  for (int64_t step = 0; step < tasks; step++)
+    run(job, task_at(executor->order, tasks, step), (int)(step % workers));
 }
 
 struct team {
@@ -47,7 +49,9 @@ static void *work(void *context) {
 }
 
 void threads_for(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
-  struct team team = {.order = *(const enum task_order *)context, .tasks = tasks, .run = run, .job = job};
+  struct executor *executor = context;
+  executor->calls++;
+  struct team team = {.order = executor->order, .tasks = tasks, .run = run, .job = job};
   atomic_init(&team.next, 0);
   struct member *members = malloc((size_t)workers * sizeof *members);
   if (members == NULL) abort();

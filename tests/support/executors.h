@@ -4,8 +4,13 @@
 
 #include <fovea/fovea.h>
 
-/* How tasks are ordered by the loops below, which are all fovea_parallel_for functions; context points to one. */
 enum task_order { TASKS_FORWARDS, TASKS_BACKWARDS, TASKS_SHUFFLED, TASK_ORDERS };
+
+/* The context of the loops below, which are fovea_parallel_for functions. */
+struct executor {
+  enum task_order order;
+  int calls; /* how often it was called so far */
+};
 
 /* The calling thread alone, taking each worker number in turn. */
 void serial_for(void *context, int64_t tasks, int workers, fovea_task_function run, void *job);

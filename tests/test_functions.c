@@ -1,6 +1,8 @@
-/* The contract's own functions against libm in float64: what docs/numerics.md says of their errors. */
+/* 2^x and log2: the contract's own against libm in float64, and every kernel's against the contract's, by millions
+ * of rows of a few keys. */
 #include "contract.h"
 #include "support/check.h"
+#include "support/trial.h"
 
 #include <math.h>
 #include <string.h>
@@ -61,11 +63,41 @@ static void test_log2(void **state) {
     assert_int_equal(bits_of(contract_log2(ldexpf(1.0f, power))), bits_of((float)power));
 }
 
+/* Scores are q * k exactly: c is 1. All keys but the last score 0, the last scores what its row says, from -limit
+ * up; it alone has a value, so that O is its weight over the sum, and the logarithm of the sum is LSE. */
+static void sweep(int64_t keys, float limit, int64_t rows) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, rows, keys, 1, 1);
+  problem.scale = 0x1.62e42fefa39efp-1;
+  struct trial trial = trial_create(&problem, 1);
+  tensor_fill_constant(&trial.k, 0.0f);
+  tensor_fill_constant(&trial.v, 0.0f);
+  trial.k.data[keys - 1] = -1.0f;
+  trial.v.data[keys - 1] = 0x1p40f;
+  for (int64_t i = 0; i < rows; i++) trial.q.data[i] = limit * ((float)i / (float)rows);
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    trial_run(&trial, isas[isa], NULL);
+    assert_contract(&trial, INT64_C(1) << 40);
+  }
+  trial_destroy(&trial);
+}
+
+static void test_kernels(void **state) {
+  (void)state;
+  const int64_t rows = IF_QUICK(20000, 1000000);
+  sweep(2, 1.0f, rows);   /* sums from 1.5 to 2 */
+  sweep(2, 127.0f, rows); /* sums from 1 to 2, weights down to nothing */
+  sweep(6, 9.0f, rows);   /* sums from 5 to 6 */
+  sweep(45, 3.0f, rows / 8);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exp2),
       cmocka_unit_test(test_exp2_borders),
       cmocka_unit_test(test_log2),
+      cmocka_unit_test(test_kernels),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,19 @@
+/* AVX2 with tiles of odd sizes, more than registers hold. */
+#include "arch/targets.h"
+#ifdef FOVEA_ARCH_X86_64
+#define FOVEA_ISA            avx2_odd
+#define FOVEA_TILE_VECTORS   3
+#define FOVEA_SCORE_KEYS_3   5
+#define FOVEA_SCORE_KEYS_2   3
+#define FOVEA_SCORE_KEYS_1   16
+#define FOVEA_VALUE_DIMS_3   5
+#define FOVEA_VALUE_DIMS_2   12
+#define FOVEA_VALUE_DIMS_1   16
+#define FOVEA_SOFTMAX_CHAINS 2
+#define FOVEA_BLOCK_TILES    5
+#include "arch/avx2/vector.h"
+
+#include "src/cpu.h"
+#define FOVEA_FEATURES (FOVEA_CPU_AVX2 | FOVEA_CPU_FMA | FOVEA_CPU_F16C)
+#include "bodies.h"
+#endif

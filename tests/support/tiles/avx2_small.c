@@ -1,0 +1,15 @@
+/* AVX2 with the smallest tiles. */
+#include "arch/targets.h"
+#ifdef FOVEA_ARCH_X86_64
+#define FOVEA_ISA            avx2_small
+#define FOVEA_TILE_VECTORS   1
+#define FOVEA_SCORE_KEYS_1   1
+#define FOVEA_VALUE_DIMS_1   1
+#define FOVEA_SOFTMAX_CHAINS 1
+#define FOVEA_BLOCK_TILES    1
+#include "arch/avx2/vector.h"
+
+#include "src/cpu.h"
+#define FOVEA_FEATURES (FOVEA_CPU_AVX2 | FOVEA_CPU_FMA | FOVEA_CPU_F16C)
+#include "bodies.h"
+#endif

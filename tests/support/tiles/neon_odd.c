@@ -1,0 +1,19 @@
+/* NEON with tiles of odd sizes. */
+#include "arch/targets.h"
+#ifdef FOVEA_ARCH_AARCH64
+#define FOVEA_ISA            neon_odd
+#define FOVEA_TILE_VECTORS   3
+#define FOVEA_SCORE_KEYS_3   5
+#define FOVEA_SCORE_KEYS_2   3
+#define FOVEA_SCORE_KEYS_1   16
+#define FOVEA_VALUE_DIMS_3   4
+#define FOVEA_VALUE_DIMS_2   12
+#define FOVEA_VALUE_DIMS_1   16
+#define FOVEA_SOFTMAX_CHAINS 2
+#define FOVEA_BLOCK_TILES    5
+#include "arch/neon/vector.h"
+
+#include "src/cpu.h"
+#define FOVEA_FEATURES FOVEA_CPU_NEON
+#include "bodies.h"
+#endif

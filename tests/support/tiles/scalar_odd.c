@@ -1,0 +1,16 @@
+/* Portable C with tiles of odd sizes. */
+#define FOVEA_ISA            scalar_odd
+#define FOVEA_TILE_VECTORS   3
+#define FOVEA_SCORE_KEYS_3   5
+#define FOVEA_SCORE_KEYS_2   3
+#define FOVEA_SCORE_KEYS_1   16
+#define FOVEA_VALUE_DIMS_3   5
+#define FOVEA_VALUE_DIMS_2   12
+#define FOVEA_VALUE_DIMS_1   16
+#define FOVEA_SOFTMAX_CHAINS 2
+#define FOVEA_BLOCK_TILES    5
+#include "arch/scalar/vector.h"
+
+#include "src/cpu.h"
+#define FOVEA_FEATURES 0
+#include "bodies.h"

@@ -1,0 +1,124 @@
+/* What is allocated, and what happens when there is no memory. Linked with --wrap, so that every allocation of the
+ * library comes through here. */
+#include "support/check.h"
+#include "support/trial.h"
+
+#include <stdlib.h>
+
+static int allocations, limit = INT32_MAX;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+
+static int may_allocate(void) {
+  return ++allocations <= limit;
+}
+void *__wrap_malloc(size_t size) {
+  return may_allocate() ? __real_malloc(size) : NULL;
+}
+void *__wrap_calloc(size_t count, size_t size) {
+  return may_allocate() ? __real_calloc(count, size) : NULL;
+}
+void *__wrap_realloc(void *memory, size_t size) {
+  return may_allocate() ? __real_realloc(memory, size) : NULL;
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+  return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
+}
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size) {
+  return may_allocate() ? __real_posix_memalign(memory, alignment, size) : 12;
+}
+
+static struct trial trial;
+
+static int set_up(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 4, 2, 60, 300, 32, 32);
+  trial = trial_create(&problem, 1);
+  fovea_default_threads(); /* what a process finds out once is found out */
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  limit = INT32_MAX;
+  trial_destroy(&trial);
+  return 0;
+}
+
+static fovea_execution alone(void) {
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  return execution;
+}
+
+/* With a plan and scratch in hand, nothing is allocated. */
+static void test_no_allocation_with_scratch(void **state) {
+  (void)state;
+  fovea_plan *plan;
+  fovea_counts counts;
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  struct guarded scratch = guarded_create(fovea_plan_scratch_size(plan, 1), GUARD_AT_START);
+  const fovea_tensors tensors = trial_tensors(&trial);
+  fovea_execution execution = alone();
+  execution.scratch = scratch.data;
+  execution.scratch_size = scratch.size;
+  allocations = 0;
+  fovea_status status = fovea_plan_run(plan, &tensors, &execution, NULL);
+  for (int phase = 0; phase < fovea_plan_phases(plan); phase++)
+    for (int64_t task = 0; task < fovea_plan_tasks(plan, phase) && status == FOVEA_OK; task++)
+      status = fovea_plan_run_task(plan, &tensors, phase, task, 0, 1, scratch.data, scratch.size, NULL);
+  fovea_plan_counts(plan, &counts);
+  fovea_info(&info);
+  const int met = allocations;
+  assert_int_equal(status, FOVEA_OK);
+  assert_int_equal(met, 0);
+  assert_contract(&trial, 200000);
+  guarded_destroy(&scratch);
+  fovea_plan_destroy(plan);
+}
+
+/* Whichever allocation fails, the call says so, writes nothing and leaks nothing (the sanitizer looks). */
+static void test_no_memory(void **state) {
+  (void)state;
+  const fovea_tensors tensors = trial_tensors(&trial);
+  const fovea_execution execution = alone();
+  fovea_status status = FOVEA_ERROR_MEMORY;
+  int allowed = 0;
+  for (; status != FOVEA_OK && allowed < 20; allowed++) {
+    fovea_error error;
+    tensor_fill_untouched(&trial.o);
+    tensor_fill_untouched(&trial.lse);
+    allocations = 0;
+    limit = allowed;
+    status = fovea_attend(&trial.problem, &tensors, &execution, &error);
+    limit = INT32_MAX;
+    if (status == FOVEA_OK) break;
+    assert_int_equal(status, FOVEA_ERROR_MEMORY);
+    assert_int_equal(error.status, FOVEA_ERROR_MEMORY);
+    assert_true(tensor_is_untouched(&trial.o));
+    assert_true(tensor_is_untouched(&trial.lse));
+  }
+  assert_int_equal(status, FOVEA_OK);
+  assert_true(allowed >= 1 && allowed <= 2); /* one for the plan, one for the scratch */
+  assert_contract(&trial, 200000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_no_allocation_with_scratch),
+      cmocka_unit_test(test_no_memory),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,103 @@
+/* Tile sizes cannot be seen in results: tables built from the same bodies with other sizes than the tuned ones give
+ * the same bits. */
+#include "arch/kernels.h"
+#include "src/plan.h"
+#include "src/validate.h"
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <string.h>
+
+extern const fovea_kernels fovea_kernels_scalar_small, fovea_kernels_scalar_odd;
+extern const fovea_kernels fovea_kernels_avx2_small, fovea_kernels_avx2_odd;
+extern const fovea_kernels fovea_kernels_avx512_small, fovea_kernels_avx512_odd;
+extern const fovea_kernels fovea_kernels_neon_small, fovea_kernels_neon_odd;
+
+static const struct variant {
+  const char *isa; /* runs where this one does */
+  const fovea_kernels *kernels;
+} variants[] = {
+    {"scalar", &fovea_kernels_scalar_small}, {"scalar", &fovea_kernels_scalar_odd},
+#if defined(__x86_64__)
+    {"avx2", &fovea_kernels_avx2_small},     {"avx2", &fovea_kernels_avx2_odd},
+    {"avx512", &fovea_kernels_avx512_small}, {"avx512", &fovea_kernels_avx512_odd},
+#elif defined(__aarch64__)
+    {"neon", &fovea_kernels_neon_small},     {"neon", &fovea_kernels_neon_odd},
+#endif
+};
+
+static void run_on(struct trial *trial, const fovea_kernels *kernels) {
+  fovea_plan *plan;
+  fovea_error error;
+  const fovea_tensors tensors = trial_tensors(trial);
+  tensor_fill_untouched(&trial->o);
+  tensor_fill_untouched(&trial->lse);
+  assert_int_equal(fovea_validate_problem(&trial->problem, &error), FOVEA_OK);
+  assert_int_equal(fovea_plan_build(&trial->problem, kernels, &plan, &error), FOVEA_OK);
+  assert_string_equal(fovea_plan_isa(plan), kernels->name);
+  assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_OK);
+  trial->problem.isa = kernels->name;
+  fovea_plan_destroy(plan);
+}
+
+static void check_problem(const fovea_problem *problem, uint64_t seed) {
+  const char *const *isas = usable_isas();
+  struct trial expected = trial_create(problem, seed), actual = trial_sharing_inputs(&expected);
+  trial_run(&expected, isas[0], NULL);
+  for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+    for (int isa = 0; isas[isa] != NULL; isa++) {
+      if (strcmp(isas[isa], variants[i].isa) != 0) continue;
+      run_on(&actual, variants[i].kernels);
+      assert_same_outputs(&actual, &expected);
+    }
+  trial_destroy(&actual);
+  trial_destroy(&expected);
+}
+
+static void test_rules(void **state) {
+  (void)state;
+  for (int rule = 0; rule < rule_count; rule++)
+    for (int64_t group = 1; group <= 3; group++) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, group, 1, IF_QUICK(70, 250), IF_QUICK(200, 600), 24, 20);
+      problem_apply(&problem, &rule_list[rule]);
+      check_problem(&problem, (uint64_t)rule);
+    }
+}
+
+static void test_lengths(void **state) {
+  (void)state;
+  for (int64_t length = 1; length <= IF_QUICK(60, 200); length += 1 + length / 50) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, length, 40, 9, 11);
+    check_problem(&problem, 1);
+    fovea_problem_init(&problem, 1, 1, 1, 37, length, 130, 5);
+    check_problem(&problem, 2);
+    fovea_problem_init(&problem, 1, 1, 1, 20, 140, length, length);
+    check_problem(&problem, 3);
+  }
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 50, 9001, 16, 16);
+  check_problem(&problem, 4);
+}
+
+static void test_random_problems(void **state) {
+  (void)state;
+  struct generator generator = {99};
+  for (int i = 0; i < IF_QUICK(80, 600); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, 1500000);
+    problem_random_layout(&listed.problem, &generator);
+    check_problem(&listed.problem, (uint64_t)i);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rules),
+      cmocka_unit_test(test_lengths),
+      cmocka_unit_test(test_random_problems),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
