@@ -257,7 +257,7 @@ static void test_every_truncation(void **state) {
 static void test_every_changed_byte(void **state) {
   (void)state;
   const struct bytes file = make_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n", 24);
-  static const char changes[] = {0, '0', '9', '\'', '(', ')', ',', '\\', '{', '}', 'L', ' ', '\n', 127, -1};
+  static const char changes[] = {0, '0', '9', '\'', '(', ')', ',', '\\', '{', '}', 'L', ' ', '\n', 127, '\377'};
   for (size_t place = 0; place < file.size - 24; place++)
     for (size_t change = 0; change < sizeof changes; change++) {
       struct bytes changed = file;
