@@ -113,11 +113,20 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *te
 
 fovea_status fovea_attend(const fovea_problem *problem, const fovea_tensors *tensors,
                           const fovea_execution *execution, fovea_error *error) {
-  fovea_plan *plan;
-  fovea_status status = fovea_plan_create(problem, &plan, error);
+  enum { ENTRIES_ON_STACK = 32 };
+  const fovea_kernels *kernels;
+  fovea_plan *allocated, plan;
+  fovea_entry entries[ENTRIES_ON_STACK];
+  fovea_status status = fovea_plan_check(problem, &kernels, error);
   if (status) return status;
-  status = fovea_plan_run(plan, tensors, execution, error);
-  fovea_plan_destroy(plan);
+  if (problem->batch <= ENTRIES_ON_STACK) {
+    fovea_plan_fill(&plan, entries, problem, kernels);
+    return fovea_plan_run(&plan, tensors, execution, error);
+  }
+  status = fovea_plan_build(problem, kernels, &allocated, error);
+  if (status) return status;
+  status = fovea_plan_run(allocated, tensors, execution, error);
+  fovea_plan_destroy(allocated);
   return status;
 }
 

@@ -97,32 +97,55 @@ static void make_tasks(fovea_plan *plan) {
   }
 }
 
-fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
-                              fovea_error *error) {
-  size_t entries_size, size;
-  if (__builtin_mul_overflow((size_t)problem->batch, sizeof(fovea_entry), &entries_size) ||
-      __builtin_add_overflow(sizeof(fovea_plan), entries_size, &size)) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch is %d; a plan for it does not fit in memory", problem->batch);
-  }
-  fovea_plan *made = fovea_allocate(size);
-  if (!made) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d bytes", (int64_t)size);
-  made->kernels = kernels;
-  made->problem = *problem;
-  made->c = (float)(problem->scale * 0x1.71547652b82fep+0);
-  made->group = problem->heads / problem->kv_heads;
-  made->levels = tree_levels(problem->kv_len);
+void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
+                     const fovea_kernels *kernels) {
   double pairs = 0;
   for (int64_t b = 0; b < problem->batch; b++) {
-    made->entries[b] = resolve_entry(problem, b);
-    pairs += estimate_pairs(problem, &made->entries[b]);
+    entries[b] = resolve_entry(problem, b);
+    pairs += estimate_pairs(problem, &entries[b]);
   }
-  made->work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim);
-  sort_longest_first(made->entries, problem->batch);
-  make_tasks(made);
-  made->worker_scratch = fovea_scratch_size(made);
-  made->problem.offsets = made->problem.q_lens = made->problem.kv_lens = NULL;
-  made->problem.isa = NULL;
+  sort_longest_first(entries, problem->batch);
+  *plan = (fovea_plan){
+      .kernels = kernels,
+      .problem = *problem,
+      .c = (float)(problem->scale * 0x1.71547652b82fep+0),
+      .group = problem->heads / problem->kv_heads,
+      .levels = tree_levels(problem->kv_len),
+      .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
+      .entries = entries,
+  };
+  make_tasks(plan);
+  plan->worker_scratch = fovea_scratch_size(plan);
+  /* What the caller may free after planning is resolved into the entries. */
+  plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = NULL;
+  plan->problem.isa = NULL;
+}
+
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
+                              fovea_error *error) {
+  size_t entries, size;
+  fovea_plan *made = NULL;
+  if (!__builtin_mul_overflow((size_t)problem->batch, sizeof(fovea_entry), &entries) &&
+      !__builtin_add_overflow(sizeof(fovea_plan), entries, &size)) {
+    made = fovea_allocate(size);
+  }
+  if (!made) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d batch entries", problem->batch);
+  }
+  fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, kernels);
   *plan = made;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_kernels **kernels, fovea_error *error) {
+  fovea_status status = fovea_validate_problem(problem, error);
+  if (status) return status;
+  *kernels = problem->isa ? fovea_dispatch_named(problem->isa, &status) : fovea_dispatch_default();
+  if (status == FOVEA_ERROR_ISA_UNKNOWN) {
+    return fovea_fail(error, status, "isa is \"%s\"; fovea_info() lists the names there are", problem->isa);
+  }
+  if (status)
+    return fovea_fail(error, status, "isa is \"%s\", which this CPU or build does not have", problem->isa);
   return FOVEA_OK;
 }
 
@@ -167,18 +190,9 @@ fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
 fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error) {
   if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
   *plan = NULL;
-  fovea_status status = fovea_validate_problem(problem, error);
-  if (status) return status;
-  const fovea_kernels *kernels = fovea_dispatch_default();
-  if (problem->isa) {
-    kernels = fovea_dispatch_named(problem->isa, &status);
-    if (status == FOVEA_ERROR_ISA_UNKNOWN) {
-      return fovea_fail(error, status, "isa is \"%s\"; fovea_info() lists the names there are", problem->isa);
-    }
-    if (status)
-      return fovea_fail(error, status, "isa is \"%s\", which this CPU or build does not have", problem->isa);
-  }
-  return fovea_plan_build(problem, kernels, plan, error);
+  const fovea_kernels *kernels;
+  fovea_status status = fovea_plan_check(problem, &kernels, error);
+  return status ? status : fovea_plan_build(problem, kernels, plan, error);
 }
 
 void fovea_plan_destroy(fovea_plan *plan) {

@@ -28,7 +28,7 @@ struct fovea_plan {
   int64_t tasks;
   double work;           /* about how many multiplications and additions */
   size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  fovea_entry entries[]; /* one per batch entry, the longest first */
+  fovea_entry *entries;  /* one per batch entry, the longest first */
 };
 
 /* What one task does: some row tiles of one entry and one kv head. The rows of a kv head are all rows of its group
@@ -46,7 +46,14 @@ typedef struct fovea_tile_rows {
   int count;
 } fovea_tile_rows;
 
-/* The body of fovea_plan_create() for a kernel table of the caller's choice. */
+/* Checks a problem and finds its kernel table. */
+fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_kernels **kernels, fovea_error *error);
+
+/* Fills a plan of a problem that was checked. `entries` has room for every batch entry and lives as long as it. */
+void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
+                     const fovea_kernels *kernels);
+
+/* Allocates and fills a plan of a problem that was checked, for a kernel table of the caller's choice. */
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
                               fovea_error *error);
 

@@ -29,14 +29,14 @@
 #define FOVEA_KERNEL   FOVEA_TARGET
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline))
 
-/* Unrolls the loop that follows completely; its trip count is a constant of at most 32. Without it gcc keeps arrays
- * of accumulators in memory; so does clang when it is told a count, which it unrolls too late for registers. */
+/* FOVEA_NO_UNROLL leaves the loop that follows alone. FOVEA_UNROLL unrolls it completely; its trip count is a
+ * constant of at most 32. Without it gcc keeps arrays of accumulators in memory; so does clang when it is told a
+ * count, which it unrolls too late for registers. */
 #ifdef __clang__
 #define FOVEA_UNROLL    _Pragma("clang loop unroll(full)")
 #define FOVEA_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
 #define FOVEA_UNROLL    _Pragma("GCC unroll 32")
-/* Leaves the loop that follows alone. */
 #define FOVEA_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 

@@ -187,7 +187,8 @@ FOVEA_API void fovea_execution_init(fovea_execution *execution);
 FOVEA_API int fovea_default_threads(void);
 
 /* Contiguous f32 tensors in the order of the shapes above, v_dim = qk_dim = dim, default scale; causal is 0 or 1,
- * aligned bottom-right. Allocates once, runs with default threads. */
+ * aligned bottom-right. Runs with default threads. Allocates its scratch, once, and for more than 32 batch entries
+ * the plan. */
 FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const float *v, float *o, int64_t batch,
                                        int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t dim,
                                        int causal);
