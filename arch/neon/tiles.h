@@ -4,7 +4,7 @@
 
 #ifndef FOVEA_TILE_VECTORS
 #define FOVEA_TILE_VECTORS   4
-#define FOVEA_SCORE_KEYS_4   5
+#define FOVEA_SCORE_KEYS_4   4
 #define FOVEA_SCORE_KEYS_3   6
 #define FOVEA_SCORE_KEYS_2   8
 #define FOVEA_SCORE_KEYS_1   8
