@@ -7,6 +7,8 @@
 # and FOVEA_EXPECT_ISA=<isa>: the test checks that this is what ran, and exits with 77 where the CPU does not have
 # it. ctest reports that as skipped.
 #
+# FOVEA_TEST_EMULATED is set where tests of another architecture run through an emulator.
+#
 # Labels: `slow` is left out under qemu and sanitizers; `tsan` is what runs under ThreadSanitizer.
 
 find_package(Threads REQUIRED)
@@ -25,6 +27,9 @@ function(fovea_register_test NAME)
   add_test(NAME ${NAME} COMMAND ${arg_COMMAND} COMMAND_EXPAND_LISTS)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
+  endif()
+  if(CMAKE_CROSSCOMPILING)
+    list(APPEND arg_ENVIRONMENT FOVEA_TEST_EMULATED=1)
   endif()
   set_tests_properties(${NAME} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}"
