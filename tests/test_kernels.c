@@ -4,7 +4,7 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
-enum { CONTRACT_BUDGET = IF_QUICK(100000, 400000) };
+enum { CONTRACT_BUDGET = IF_QUICK(30000, 400000) };
 
 /* The first kernel's outputs are compared with the contract, as many rows as the budget allows; all others with the
  * contract and, every row of them, with the first. */
