@@ -1,5 +1,6 @@
 /* The same bits for any number of threads, any order of tasks and any way of running them: the library's own
  * threads, a caller's parallel-for, single tasks of a plan. */
+#define _DEFAULT_SOURCE
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/problems.h"
@@ -7,6 +8,36 @@
 
 #include <pthread.h>
 #include <string.h>
+
+/* The first calls of a process, in many threads at once. Has to be the first test. */
+static pthread_barrier_t all_there;
+
+static void *call_first(void *context) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
+  pthread_barrier_wait(&all_there);
+  if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK || fovea_info(&info) != FOVEA_OK) return NULL;
+  *(const char **)context = fovea_plan_isa(plan);
+  fovea_plan_destroy(plan);
+  return NULL;
+}
+
+static void test_first_calls(void **state) {
+  (void)state;
+  enum { CALLERS = 8 };
+  pthread_t threads[CALLERS];
+  const char *chosen[CALLERS] = {NULL};
+  assert_int_equal(pthread_barrier_init(&all_there, NULL, CALLERS), 0);
+  for (int i = 0; i < CALLERS; i++) pthread_create(&threads[i], NULL, call_first, &chosen[i]);
+  for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+  pthread_barrier_destroy(&all_there);
+  for (int i = 0; i < CALLERS; i++) {
+    assert_non_null(chosen[i]);
+    assert_ptr_equal(chosen[i], chosen[0]);
+  }
+}
 
 /* Problems that are cut in different ways: row blocks, heads, spans and blocks of keys, nothing to cut. */
 enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_TINY, CUTS };
@@ -250,9 +281,8 @@ static void test_shared_plan(void **state) {
 /* Under ThreadSanitizer only what runs on POSIX threads (argument "posix"). */
 int main(int argc, char **argv) {
   const struct CMUnitTest posix[] = {
-      cmocka_unit_test(test_serial_callback),
-      cmocka_unit_test(test_threads_callback),
-      cmocka_unit_test(test_single_tasks),
+      cmocka_unit_test(test_first_calls),      cmocka_unit_test(test_serial_callback),
+      cmocka_unit_test(test_threads_callback), cmocka_unit_test(test_single_tasks),
       cmocka_unit_test(test_shared_plan),
   };
   const struct CMUnitTest own[] = {
