@@ -86,6 +86,7 @@ typedef struct fovea_value_args {
   const float *weights; /* the first key's row of the tile */
   const float *values;  /* the first key's row */
   int64_t value_stride;
+  const float *panel; /* the first key in what pack_values() made of the block; NULL: there is none */
   int64_t dim;
   int key_count;
   int flags;
@@ -101,6 +102,16 @@ typedef struct fovea_value_args {
   const float *maxima; /* of the block */
   const float *block_sum;
 } fovea_value_args;
+
+/* Copies the values of one block's keys to where the value tile reads them one after the other:
+ * panel[dim / panel_dims][key][dim % panel_dims], with room for FOVEA_BLOCK_KEYS keys. */
+typedef struct fovea_pack_args {
+  const float *values; /* the first key's row */
+  int64_t value_stride;
+  int64_t dim;
+  int key_count;
+  float *panel; /* the first key */
+} fovea_pack_args;
 
 /* The state of a tile's rows over some keys: maximum, sum and unnormalised output. */
 typedef struct fovea_tile_state {
@@ -131,11 +142,14 @@ typedef struct fovea_kernels {
   int lanes;         /* rows of one vector */
   int row_tile;      /* rows of one tile, a multiple of lanes */
   int block_tiles;   /* row tiles that share one pass over the keys */
+  int panel_dims;    /* dims that lie together in a panel of values */
+  int panel_always;  /* 1: a panel pays wherever enough tiles share it; 0: only where rows crowd the cache's sets */
 
   void (*load_queries)(const fovea_load_args *args);
   void (*score)(const fovea_score_args *args);
   /* Returns 1 when some row of the vectors has no state in this block (it saw nothing, or only -Inf). */
   int (*softmax)(const fovea_softmax_args *args);
+  void (*pack_values)(const fovea_pack_args *args);
   void (*value)(const fovea_value_args *args);
   void (*value_careful)(const fovea_value_args *args);
   int (*all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);

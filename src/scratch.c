@@ -17,8 +17,18 @@ static size_t state_floats(const fovea_plan *plan) {
   return 2 * row_array(plan) + dim_array(plan, plan->problem.v_dim);
 }
 
+static size_t panel_floats(const fovea_plan *plan) {
+  size_t width = (size_t)plan->kernels->panel_dims;
+  return aligned(((size_t)plan->problem.v_dim + width - 1) / width * width * FOVEA_BLOCK_KEYS);
+}
+
+static size_t key_floats(const fovea_plan *plan) {
+  return aligned((size_t)plan->problem.qk_dim * FOVEA_BLOCK_KEYS);
+}
+
 static size_t block_floats(const fovea_plan *plan) {
-  return dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 4 * row_array(plan);
+  return panel_floats(plan) + key_floats(plan) + dim_array(plan, FOVEA_BLOCK_KEYS) +
+         dim_array(plan, plan->problem.v_dim) + 4 * row_array(plan);
 }
 
 static size_t tile_floats(const fovea_plan *plan) {
@@ -33,7 +43,9 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   fovea_block_memory memory;
   memory.scores = worker_scratch;
   memory.partial = memory.scores + dim_array(plan, FOVEA_BLOCK_KEYS);
-  memory.maxima = memory.partial + dim_array(plan, plan->problem.v_dim);
+  memory.panel = memory.partial + dim_array(plan, plan->problem.v_dim);
+  memory.keys = memory.panel + panel_floats(plan);
+  memory.maxima = memory.keys + key_floats(plan);
   memory.block_sum = memory.maxima + row_array(plan);
   memory.old_part = memory.block_sum + row_array(plan);
   memory.new_part = memory.old_part + row_array(plan);

@@ -15,6 +15,8 @@ typedef struct fovea_tile_memory {
 typedef struct fovea_block_memory {
   float *scores;  /* [FOVEA_BLOCK_KEYS][row] */
   float *partial; /* [v_dim][row] */
+  float *panel;   /* values of one block, as pack_values() makes it */
+  float *keys;    /* keys of one block, row by row */
   float *maxima;  /* [row], like those below */
   float *block_sum;
   float *old_part;

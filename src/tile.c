@@ -4,6 +4,8 @@
 #include "segments.h"
 #include "spans.h"
 
+#include <string.h>
+
 /* Row tiles of a task at most: block_tiles of any kernel table. */
 enum { TILES_LIMIT = 16 };
 
@@ -22,11 +24,13 @@ typedef struct task_context {
   const fovea_tensors *tensors;
   const float *keys, *values; /* the entry's position 0 of the kv head */
   fovea_block_memory block;
-  int64_t keys_end;    /* of the keys that the task meets */
-  int64_t next_block;  /* position of the block after this one */
-  int first_block;     /* this is the first tile in the first block of the task */
-  const tile *unbegun; /* the tile whose queries are loaded next; NULL: none */
-  int tile, tiles;     /* the tile at work, of how many that meet this block */
+  int64_t keys_begin, keys_end; /* of the keys that the task meets */
+  int64_t next_block;           /* position of the block after this one */
+  int keys_copied;              /* the keys of this block lie in scratch too, row by row */
+  int packed;                   /* the values of this block lie in the panel too */
+  int first_block;              /* this is the first tile in the first block of the task */
+  const tile *unbegun;          /* the tile whose queries are loaded next; NULL: none */
+  int tile, tiles;              /* the tile at work, of how many that meet this block */
 } task_context;
 
 static int64_t offset_of(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head, int64_t row) {
@@ -128,8 +132,9 @@ static void score_block(const task_context *context, const tile *t, int64_t base
     const fovea_segment *segment = &view->segments[i];
     fovea_score_args args = {
         .queries = t->memory.queries,
-        .keys = context->keys + (base + segment->begin) * plan->problem.k_strides.row,
-        .key_stride = plan->problem.k_strides.row,
+        .keys = context->keys_copied ? context->block.keys + segment->begin * plan->problem.qk_dim
+                                     : context->keys + (base + segment->begin) * plan->problem.k_strides.row,
+        .key_stride = context->keys_copied ? plan->problem.qk_dim : plan->problem.k_strides.row,
         .dim = plan->problem.qk_dim,
         .key_count = segment->end - segment->begin,
         .c = plan->c,
@@ -212,6 +217,7 @@ static void value_block(const task_context *context, const tile *t, const fovea_
           .weights = context->block.scores + segment->begin * row_tile,
           .values = context->values + (base + segment->begin) * problem->v_strides.row,
           .value_stride = problem->v_strides.row,
+          .panel = context->packed ? context->block.panel + segment->begin * context->kernels->panel_dims : NULL,
           .dim = problem->v_dim,
           .key_count = segment->end - segment->begin,
           .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
@@ -298,6 +304,38 @@ static void fetch_first_keys(const task_context *context, int64_t first) {
   }
 }
 
+/* Tiles that must share a copy of a block for it to pay. */
+enum { TILES_WORTH_COPYING = 4 };
+
+/* Rows at multiples of a kilobyte fall on at most four of the 64 sets of a 4 KB-indexed first cache, far fewer ways
+ * than a block has rows. */
+static int crowds_sets(int64_t row_stride) {
+  return row_stride * (int64_t)sizeof(float) % 1024 == 0;
+}
+
+/* Copies the keys and values of a block to where they lie close together, if that pays. */
+static void copy_block(task_context *context, int64_t base) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t begin = base > context->keys_begin ? base : context->keys_begin, end = base + FOVEA_BLOCK_KEYS;
+  int64_t key_stride = problem->k_strides.row, value_stride = problem->v_strides.row, dim = problem->qk_dim;
+  if (end > context->keys_end) end = context->keys_end;
+  context->keys_copied = context->tiles >= TILES_WORTH_COPYING && key_stride != dim && crowds_sets(key_stride);
+  for (int64_t key = begin; context->keys_copied && key < end; key++) {
+    memcpy(context->block.keys + (key - base) * dim, context->keys + key * key_stride, (size_t)dim * sizeof(float));
+  }
+  context->packed =
+      context->tiles >= TILES_WORTH_COPYING && (context->kernels->panel_always || crowds_sets(value_stride));
+  if (!context->packed) return;
+  fovea_pack_args args = {
+      .values = context->values + begin * value_stride,
+      .value_stride = value_stride,
+      .dim = problem->v_dim,
+      .key_count = (int)(end - begin),
+      .panel = context->block.panel + (begin - base) * context->kernels->panel_dims,
+  };
+  context->kernels->pack_values(&args);
+}
+
 /* Every tile that meets the block of keys at `base`, one after the other. */
 static void run_tiles(task_context *context, tile *tiles, int count, int64_t base) {
   tile *meeting[TILES_LIMIT];
@@ -308,6 +346,7 @@ static void run_tiles(task_context *context, tile *tiles, int count, int64_t bas
       meeting[context->tiles++] = &tiles[i];
     }
   }
+  copy_block(context, base);
   for (context->tile = 0; context->tile < context->tiles; context->tile++) {
     tile *t = meeting[context->tile];
     int begins = t->span < 0, last = context->tile + 1 == context->tiles;
@@ -344,6 +383,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
     if (tiles[i].view.any.end > keys.end) keys.end = tiles[i].view.any.end;
   }
   if (keys.end > 0) { /* else K and V may be NULL */
+    context.keys_begin = keys.begin;
     context.keys_end = keys.end;
     context.keys =
         (const float *)tensors->k + offset_of(problem->k_strides, entry, packed, task.kv_head, entry->kv_first);

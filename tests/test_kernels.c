@@ -85,6 +85,19 @@ static void test_every_rule(void **state) {
     }
 }
 
+/* Tasks of several row tiles, with rows of K and V at multiples of a kilobyte: blocks are copied close together. */
+static void test_copied_blocks(void **state) {
+  (void)state;
+  for (int causal = 0; causal <= 1; causal++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 8, 8, IF_QUICK(270, 520), 300, 32, 32);
+    problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(problem.q_len, 8, 32);
+    problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(problem.kv_len, 8, 32);
+    problem.causal = causal;
+    check_problem(&problem, 8);
+  }
+}
+
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {2026};
@@ -98,9 +111,10 @@ static void test_random_problems(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_dim),    cmocka_unit_test(test_every_q_len),
-      cmocka_unit_test(test_every_kv_len), cmocka_unit_test(test_span_borders),
-      cmocka_unit_test(test_every_rule),   cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_every_dim),     cmocka_unit_test(test_every_q_len),
+      cmocka_unit_test(test_every_kv_len),  cmocka_unit_test(test_span_borders),
+      cmocka_unit_test(test_every_rule),    cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_copied_blocks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

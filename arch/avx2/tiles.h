@@ -10,6 +10,7 @@
 #define FOVEA_VALUE_DIMS_1   6
 #define FOVEA_SOFTMAX_CHAINS 2
 #define FOVEA_BLOCK_TILES    16
+#define FOVEA_PANEL_ALWAYS   1
 #endif
 
 #endif

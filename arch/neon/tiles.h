@@ -14,6 +14,7 @@
 #define FOVEA_VALUE_DIMS_1   8
 #define FOVEA_SOFTMAX_CHAINS 4
 #define FOVEA_BLOCK_TILES    16
+#define FOVEA_PANEL_ALWAYS   1
 #endif
 
 #endif

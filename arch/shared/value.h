@@ -7,6 +7,7 @@
  *                           where scalars are loaded in fours (NEON), a multiple of 4 */
 
 #include "../kernels.h"
+#include "panel.h"
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
@@ -88,11 +89,15 @@ FOVEA_INLINE void value_finish(const int vectors, const int dims, const fovea_va
 
 FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const fovea_value_args *args,
                                       int64_t dim) {
-  int64_t first = dim * ROW_TILE + args->vectors.first * LANES;
+  int64_t first = dim * ROW_TILE + args->vectors.first * LANES, stride = args->value_stride;
+  const float *values = args->values + dim;
   value_tile tile;
+  if (vectors == FOVEA_TILE_VECTORS && args->panel) {
+    stride = FOVEA_PANEL_DIMS;
+    values = args->panel + dim / FOVEA_PANEL_DIMS * (FOVEA_PANEL_DIMS * FOVEA_BLOCK_KEYS) + dim % FOVEA_PANEL_DIMS;
+  }
   value_start(vectors, dims, args, first, &tile);
-  value_chain(vectors, dims, args->weights + args->vectors.first * LANES, args->values + dim, args->value_stride,
-              args->key_count, &tile);
+  value_chain(vectors, dims, args->weights + args->vectors.first * LANES, values, stride, args->key_count, &tile);
   value_finish(vectors, dims, args, first, &tile);
 }
 
@@ -147,5 +152,22 @@ FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
   default:
     value_segment_1(args);
     break;
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(pack_values)(const fovea_pack_args *args) {
+  float *panel = args->panel;
+  for (int64_t dim = 0; dim < args->dim; dim += FOVEA_PANEL_DIMS, panel += FOVEA_PANEL_DIMS * FOVEA_BLOCK_KEYS) {
+    int64_t rest = args->dim - dim;
+    const float *values = args->values + dim;
+    float *to = panel;
+    for (int key = 0; key < args->key_count; key++, values += args->value_stride, to += FOVEA_PANEL_DIMS) {
+      if (rest >= FOVEA_PANEL_DIMS) {
+        FOVEA_UNROLL
+        for (int d = 0; d < FOVEA_PANEL_DIMS; d++) to[d] = values[d];
+      } else {
+        for (int d = 0; d < rest; d++) to[d] = values[d];
+      }
+    }
   }
 }

@@ -7,6 +7,7 @@
 #define FOVEA_VALUE_DIMS_1   1
 #define FOVEA_SOFTMAX_CHAINS 1
 #define FOVEA_BLOCK_TILES    1
+#define FOVEA_PANEL_ALWAYS   0
 #include "arch/avx512/vector.h"
 
 #include "src/cpu.h"

@@ -9,6 +9,7 @@
 #define FOVEA_VALUE_DIMS_1   16
 #define FOVEA_SOFTMAX_CHAINS 2
 #define FOVEA_BLOCK_TILES    5
+#define FOVEA_PANEL_ALWAYS   1
 #include "arch/scalar/vector.h"
 
 #include "src/cpu.h"
