@@ -1,0 +1,164 @@
+#include "block.h"
+
+#include "nearby.h"
+
+/* Row intervals as a kernel wants them, counted from the segment's first key. */
+static void seen_from_key(const fovea_tile *t, int64_t key, int32_t *from, int32_t *to, int rows) {
+  for (int i = 0; i < rows; i++) {
+    int64_t begin = t->view.rows[i].begin - key, end = t->view.rows[i].end - key;
+    from[i] = (int32_t)(begin < 0 ? 0 : begin > FOVEA_BLOCK_KEYS ? FOVEA_BLOCK_KEYS : begin);
+    to[i] = (int32_t)(end < 0 ? 0 : end > FOVEA_BLOCK_KEYS ? FOVEA_BLOCK_KEYS : end);
+  }
+}
+
+void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
+  int64_t row_tile = context->kernels->row_tile;
+  for (int64_t i = 0; i < row_tile; i++) {
+    state->row_max[i] = -__builtin_inff();
+    state->row_sum[i] = 0;
+  }
+  for (int64_t i = 0; i < row_tile * context->plan->problem.v_dim; i++) state->output[i] = 0;
+}
+
+static void score_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
+                        const fovea_block_view *view) {
+  const fovea_plan *plan = context->plan;
+  int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
+  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  fovea_fetch_list list;
+  for (int i = 0; i < rows; i++) context->block.maxima[i] = -__builtin_inff();
+  for (int i = 0; i < view->count; i++) {
+    const fovea_segment *segment = &view->segments[i];
+    fovea_score_args args = {
+        .queries = t->memory.queries,
+        .keys = context->keys_copied ? context->block.keys + segment->begin * plan->problem.qk_dim
+                                     : context->keys + (base + segment->begin) * plan->problem.k_strides.row,
+        .key_stride = context->keys_copied ? plan->problem.qk_dim : plan->problem.k_strides.row,
+        .dim = plan->problem.qk_dim,
+        .key_count = segment->end - segment->begin,
+        .c = plan->c,
+        .scores = context->block.scores + segment->begin * row_tile,
+        .maxima = context->block.maxima,
+        .vectors = segment->vectors,
+    };
+    if (i == 0) {
+      fovea_plan_fetch(context, t, base, base + segment->begin, args.key_count, &list);
+      args.ahead = list.rows;
+      args.ahead_count = list.count;
+    }
+    if (segment->masked) {
+      seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
+      args.seen_from = seen_from;
+      args.seen_to = seen_to;
+    }
+    context->kernels->score(&args);
+  }
+}
+
+/* Softmax of every vector that looks at keys of this block. Returns 1 when some row got no state from it. */
+static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
+                         const fovea_block_view *view, int vectors, int first) {
+  int stateless = 0;
+  for (int v = 0; v < vectors; v++) {
+    if (view->begin[v] == view->end[v]) continue;
+    int run = 1;
+    while (v + run < vectors && view->begin[v + run] != view->end[v + run]) run++;
+    fovea_softmax_args args = {
+        .scores = context->block.scores,
+        .maxima = context->block.maxima,
+        .row_max = state->row_max,
+        .row_sum = state->row_sum,
+        .block_sum = context->block.block_sum,
+        .old_part = context->block.old_part,
+        .new_part = context->block.new_part,
+        .first = first,
+        .vectors = {v, run},
+        .key_begin = view->begin,
+        .key_end = view->end,
+    };
+    stateless |= context->kernels->softmax(&args);
+    v += run;
+  }
+  return stateless;
+}
+
+/* Whether V holds NaN or Inf where weight 0 is to hide it: at keys that some row does not see, or everywhere when
+ * some row has no state. */
+static int needs_care(const fovea_task_context *context, int64_t base, const fovea_block_view *view,
+                      int stateless) {
+  const fovea_problem *problem = &context->plan->problem;
+  for (int i = 0; i < view->count; i++) {
+    const fovea_segment *segment = &view->segments[i];
+    if (!segment->masked && !stateless) continue;
+    const float *values = context->values + (base + segment->begin) * problem->v_strides.row;
+    if (!context->kernels->all_finite(values, problem->v_strides.row, segment->end - segment->begin,
+                                      problem->v_dim)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                        int64_t base, const fovea_block_view *view, int first, int careful) {
+  const fovea_problem *problem = &context->plan->problem;
+  int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
+  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < view->count; i++) {
+    const fovea_segment *segment = &view->segments[i];
+    /* A segment may start the chains of some of its vectors and end those of others: one run for each case. */
+    for (int v = segment->vectors.first, end = v + segment->vectors.count; v < end;) {
+      int starts = view->begin[v] == segment->begin, ends = view->end[v] == segment->end, run = 1;
+      while (v + run < end && (view->begin[v + run] == segment->begin) == starts &&
+             (view->end[v + run] == segment->end) == ends) {
+        run++;
+      }
+      fovea_value_args args = {
+          .weights = context->block.scores + segment->begin * row_tile,
+          .values = context->values + (base + segment->begin) * problem->v_strides.row,
+          .value_stride = problem->v_strides.row,
+          .panel = context->packed ? context->block.panel + segment->begin * context->kernels->panel_dims : NULL,
+          .dim = problem->v_dim,
+          .key_count = segment->end - segment->begin,
+          .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
+                                                       : first ? FOVEA_VALUE_ASSIGN
+                                                               : FOVEA_VALUE_MERGE),
+          .partial = context->block.partial,
+          .output = state->output,
+          .old_part = context->block.old_part,
+          .new_part = context->block.new_part,
+          .vectors = {v, run},
+          .maxima = context->block.maxima,
+          .block_sum = context->block.block_sum,
+      };
+      if (careful && segment->masked) {
+        seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
+        args.seen_from = seen_from;
+        args.seen_to = seen_to;
+      }
+      (careful ? context->kernels->value_careful : context->kernels->value)(&args);
+      v += run;
+    }
+  }
+}
+
+void fovea_run_block(const fovea_task_context *context, fovea_tile *t, int64_t base) {
+  const fovea_plan *plan = context->plan;
+  const int64_t span_keys = FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS;
+  fovea_block_view view;
+  int first = t->span != base / span_keys;
+  if (first && t->span >= 0) {
+    fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
+  }
+  t->span = base / span_keys;
+  fovea_view_block(&t->view, base, &view);
+  fovea_tile_state *state = fovea_span_current(&t->memory.tree);
+  for (int v = 0; first && v < t->view.vectors; v++) {
+    if (view.begin[v] != view.end[v]) continue;
+    fovea_clear_state(context, state); /* not every row begins here: all merge with a state that is none */
+    first = 0;
+  }
+  score_block(context, t, base, &view);
+  int stateless = softmax_block(context, state, &view, t->view.vectors, first);
+  value_block(context, t, state, base, &view, first, needs_care(context, base, &view, stateless));
+}

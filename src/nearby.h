@@ -1,0 +1,25 @@
+/* Brings near what a task is going to read and write: fetches ahead, and copies of blocks whose rows lie badly.
+ * Nothing here can be seen in results. */
+#ifndef FOVEA_SRC_NEARBY_H
+#define FOVEA_SRC_NEARBY_H
+
+#include "task.h"
+
+enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 2 * FOVEA_ROW_TILE_LIMIT };
+
+typedef struct fovea_fetch_list {
+  int count;
+  fovea_fetch_row rows[FOVEA_FETCH_LIMIT];
+} fovea_fetch_list;
+
+/* What the tile at work asks for while it computes its scores of key_count keys from position `key` on. */
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
+                      int key_count, fovea_fetch_list *list);
+
+/* Asks at once for the first keys that a task meets. */
+void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first);
+
+/* Copies the keys and values of the block at `base` to where they lie close together, if that pays. */
+void fovea_copy_block(fovea_task_context *context, int64_t base);
+
+#endif
