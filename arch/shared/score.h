@@ -58,11 +58,11 @@ FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *qu
 
 /* Scales, hides what is not seen, stores, and takes the maxima. */
 FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, int key,
-                               const score_tile *tile) {
+                               float *scores, const score_tile *tile) {
   const vec c = vec_set1(args->c);
   const int row = args->vectors.first * LANES;
   const int32_t *seen_from = args->seen_from, *seen_to = args->seen_to;
-  float *scores = args->scores + (int64_t)key * ROW_TILE + row, *maxima = args->maxima + row;
+  float *maxima = args->maxima + row;
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
     vec maximum = vec_load(maxima + v * LANES);
@@ -86,16 +86,16 @@ FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_sc
   }
 }
 
-/* Pieces before the last keep their running sum in the score tile. */
-FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const fovea_score_args *args, int key,
-                                  int first_piece, int last_piece, score_tile *tile) {
+/* Pieces before the last keep their running sum where the scores are going to be. */
+FOVEA_INLINE void score_add_piece(const int vectors, const int keys, float *scores, int first_piece, int last_piece,
+                                  score_tile *tile) {
   FOVEA_UNROLL
   for (int n = 0; n < keys; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
-      float *scores = args->scores + (int64_t)(key + n) * ROW_TILE + (args->vectors.first + v) * LANES;
-      if (!first_piece) tile->sum[n][v] = vec_add(vec_load(scores), tile->sum[n][v]);
-      if (!last_piece) vec_store(scores, tile->sum[n][v]);
+      float *sum = scores + n * ROW_TILE + v * LANES;
+      if (!first_piece) tile->sum[n][v] = vec_add(vec_load(sum), tile->sum[n][v]);
+      if (!last_piece) vec_store(sum, tile->sum[n][v]);
     }
   }
 }
@@ -123,16 +123,17 @@ FOVEA_INLINE void score_fetch_share(score_fetch *fetch) {
 FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
   const float *queries = args->queries + args->vectors.first * LANES;
   const float *key_rows = args->keys + key * args->key_stride;
+  float *scores = args->scores + (int64_t)key * ROW_TILE + args->vectors.first * LANES;
   score_tile tile;
   int64_t d = 0;
   do {
     int64_t rest = args->dim - d;
     int64_t piece = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
     score_chain(vectors, keys, queries + d * ROW_TILE, key_rows + d, args->key_stride, piece, &tile);
-    if (args->dim > FOVEA_DOT_PIECE) score_add_piece(vectors, keys, args, key, d == 0, piece == rest, &tile);
+    if (args->dim > FOVEA_DOT_PIECE) score_add_piece(vectors, keys, scores, d == 0, piece == rest, &tile);
     d += piece;
   } while (d < args->dim);
-  score_finish(vectors, keys, args, key, &tile);
+  score_finish(vectors, keys, args, key, scores, &tile);
 }
 
 /* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
