@@ -162,6 +162,8 @@ static void test_sizes(void **state) {
   REFUSED(call.problem.q_len = INT64_MAX, FOVEA_ERROR_SIZE, "q_len", "9223372036854775807");
   REFUSED(call.problem.kv_len = INT64_MAX, FOVEA_ERROR_SIZE, "kv_len", "9223372036854775807");
   REFUSED(call.problem.qk_dim = INT64_MAX, FOVEA_ERROR_SIZE, "qk_dim", "9223372036854775807");
+  REFUSED((call.problem.batch = INT64_C(1) << 40, call.problem.heads = 3 << 20), FOVEA_ERROR_SIZE, "batch", "heads",
+          "q_len", "1099511627776", "3145728");
   REFUSED(call.problem.heads = INT64_MIN, FOVEA_ERROR_SIZE, "heads", "-9223372036854775808");
 }
 

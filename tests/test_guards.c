@@ -1,6 +1,7 @@
 /* No byte outside the tensors is read or written: every buffer of every test lies before a guard page; here each
  * also lies behind one, inputs are read-only, and sizes are as odd as they come. */
 #include "support/check.h"
+#include "support/cpus.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -47,8 +48,13 @@ static void test_random_shapes(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 600000);
     problem_random_layout(&listed.problem, &generator);
+    if (i % 4 < 2)
+      cpus_use_one();
+    else
+      cpus_use_all();
     check_guards(&listed.problem, (uint64_t)i);
   }
+  cpus_use_all();
 }
 
 /* Keys that no row sees may lie in memory that is not there: here the pages before and after the tensor. */

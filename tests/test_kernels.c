@@ -1,6 +1,7 @@
 /* Every kernel this CPU can run against tests/contract.c, by memcmp: each size for itself, each rule, and random
  * problems in random layouts. */
 #include "support/check.h"
+#include "support/cpus.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -105,8 +106,13 @@ static void test_random_problems(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 3000000);
     if (i % 2 == 1) problem_random_layout(&listed.problem, &generator);
+    if (i % 4 < 2)
+      cpus_use_one();
+    else
+      cpus_use_all();
     check_problem(&listed.problem, (uint64_t)i);
   }
+  cpus_use_all();
 }
 
 int main(void) {

@@ -51,7 +51,7 @@ static struct trial trial;
 static int set_up(void **state) {
   (void)state;
   fovea_problem problem;
-  fovea_problem_init(&problem, 2, 4, 2, 60, 300, 32, 32);
+  fovea_problem_init(&problem, 40, 4, 2, 30, 130, 16, 16);
   trial = trial_create(&problem, 1);
   fovea_default_threads(); /* what a process finds out once is found out */
   return 0;
@@ -98,38 +98,56 @@ static void test_no_allocation_with_scratch(void **state) {
   fovea_plan_destroy(plan);
 }
 
-/* Whichever allocation fails, the call says so, writes nothing and keeps nothing. */
-static void test_no_memory(void **state) {
-  (void)state;
+/* Whichever allocation fails, the call says so, writes nothing and keeps nothing. Returns how many it needs. */
+static int allocations_needed(const fovea_problem *problem) {
   const fovea_tensors tensors = trial_tensors(&trial);
   const fovea_execution execution = alone();
-  fovea_status status = FOVEA_ERROR_MEMORY;
-  int allowed = 0;
-  for (; status != FOVEA_OK && allowed < 20; allowed++) {
+  for (int allowed = 0; allowed < 20; allowed++) {
     fovea_error error;
     tensor_fill_untouched(&trial.o);
     tensor_fill_untouched(&trial.lse);
     allocations = held = 0;
     limit = allowed;
-    status = fovea_attend(&trial.problem, &tensors, &execution, &error);
+    const fovea_status status = fovea_attend(problem, &tensors, &execution, &error);
     limit = INT32_MAX;
     const int kept = held;
     assert_int_equal(kept, 0);
-    if (status == FOVEA_OK) break;
+    if (status == FOVEA_OK) return allowed;
     assert_int_equal(status, FOVEA_ERROR_MEMORY);
     assert_int_equal(error.status, FOVEA_ERROR_MEMORY);
     assert_true(tensor_is_untouched(&trial.o));
     assert_true(tensor_is_untouched(&trial.lse));
   }
-  assert_int_equal(status, FOVEA_OK);
-  assert_true(allowed >= 1 && allowed <= 2); /* one for the plan, one for the scratch */
+  return -1;
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  fovea_problem few = trial.problem;
+  few.batch = 2;
+  assert_int_equal(allocations_needed(&few), 1);           /* scratch */
+  assert_int_equal(allocations_needed(&trial.problem), 2); /* and a plan of many entries */
   assert_contract(&trial, 200000);
+}
+
+/* A plan that cannot be made leaves a NULL. */
+static void test_no_memory_for_a_plan(void **state) {
+  (void)state;
+  fovea_plan *plan = (fovea_plan *)(void *)&trial;
+  fovea_error error;
+  limit = allocations = 0;
+  const fovea_status status = fovea_plan_create(&trial.problem, &plan, &error);
+  limit = INT32_MAX;
+  assert_int_equal(status, FOVEA_ERROR_MEMORY);
+  assert_int_equal(error.status, FOVEA_ERROR_MEMORY);
+  assert_null(plan);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_allocation_with_scratch),
       cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_no_memory_for_a_plan),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,6 @@
 /* NaN, infinities, zeros and subnormals: what docs/numerics.md says of them, on every kernel. */
 #include "support/check.h"
+#include "support/cpus.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -298,12 +299,17 @@ static void test_random_specials(void **state) {
         if (generator_below(&generator, rarity) == 0)
           inputs[t]->data[at] = specials[generator_below(&generator, 14)];
     }
+    if (i % 4 < 2)
+      cpus_use_one();
+    else
+      cpus_use_all();
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&trial, isas[isa], NULL);
       assert_contract(&trial, IF_QUICK(100000, INT64_C(1) << 30));
     }
     trial_destroy(&trial);
   }
+  cpus_use_all();
 }
 
 /* The rounding mode and, on x86, flushing and exception masks stay as the caller had them. */

@@ -47,6 +47,33 @@ static void test_batch(void **state) {
   on_every_isa(check_batch);
 }
 
+/* More entries than a plan has room for within a call, of growing lengths, each run alone. */
+static void check_many_entries(const char *isa) {
+  enum { ENTRIES_OF_MANY = 70 };
+  int64_t kv_lens[ENTRIES_OF_MANY];
+  for (int b = 0; b < ENTRIES_OF_MANY; b++) kv_lens[b] = b * 37 % 71;
+  fovea_problem problem;
+  fovea_problem_init(&problem, ENTRIES_OF_MANY, 2, 1, 3, 70, 8, 8);
+  problem.kv_lens = kv_lens;
+  struct trial whole = trial_create(&problem, 8);
+  trial_run(&whole, isa, NULL);
+  for (int64_t b = 0; b < ENTRIES_OF_MANY; b++) {
+    fovea_problem single;
+    fovea_problem_init(&single, 1, 2, 1, 3, kv_lens[b], 8, 8);
+    const struct part entry = {b, 0, 0}, start = {0, 0, 0};
+    struct trial alone = trial_of_part(&single, &whole, entry, entry);
+    trial_run(&alone, isa, NULL);
+    assert_same_part(&alone, start, &whole, entry, 1, 2, 3);
+    trial_destroy(&alone);
+  }
+  trial_destroy(&whole);
+}
+
+static void test_many_entries(void **state) {
+  (void)state;
+  on_every_isa(check_many_entries);
+}
+
 /* Every query head with its kv head, run alone. */
 static void check_heads(const char *isa) {
   fovea_problem problem, single;
@@ -197,8 +224,8 @@ static void test_nobodys_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_batch),  cmocka_unit_test(test_heads),        cmocka_unit_test(test_query_pieces),
-      cmocka_unit_test(test_packed), cmocka_unit_test(test_nobodys_rows),
+      cmocka_unit_test(test_batch),        cmocka_unit_test(test_many_entries), cmocka_unit_test(test_heads),
+      cmocka_unit_test(test_query_pieces), cmocka_unit_test(test_packed),       cmocka_unit_test(test_nobodys_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

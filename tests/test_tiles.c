@@ -4,6 +4,7 @@
 #include "src/plan.h"
 #include "src/validate.h"
 #include "support/check.h"
+#include "support/cpus.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -89,8 +90,13 @@ static void test_random_problems(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1500000);
     problem_random_layout(&listed.problem, &generator);
+    if (i % 4 < 2)
+      cpus_use_one();
+    else
+      cpus_use_all();
     check_problem(&listed.problem, (uint64_t)i);
   }
+  cpus_use_all();
 }
 
 int main(void) {

@@ -121,6 +121,7 @@ static fovea_strides random_strides(struct generator *generator, int64_t batch, 
                                     int64_t dim) {
   int64_t lengths[3] = {batch, heads, rows}, strides[3] = {0};
   int64_t stride = dim + generator_below(generator, 4);
+  if (one_in(generator, 3)) stride = (stride + 255) / 256 * 256; /* rows a kilobyte apart share cache sets */
   const int64_t first = generator_below(generator, 3), direction = 1 + generator_below(generator, 2);
   for (int64_t step = 0; step < 3; step++) {
     const int64_t axis = (first + step * direction) % 3;
