@@ -29,6 +29,14 @@ double spread(const std::vector<double> &rounds) {
   return median != 0.0 ? (quantile(0.75) - quantile(0.25)) / median : 0.0;
 }
 
+/* Why a run was skipped; empty when it was not. Google Benchmark 1.8 has another name for it. */
+template <typename AnyRun> auto skip_reason(const AnyRun &run, int) -> decltype(run.skip_message) {
+  return run.skip_message;
+}
+template <typename AnyRun> auto skip_reason(const AnyRun &run, long) -> decltype(run.error_message) {
+  return run.error_message;
+}
+
 /* One line a benchmark: the medians, and in brackets the spread of the time. */
 class MedianReporter : public benchmark::BenchmarkReporter {
 public:
@@ -42,7 +50,7 @@ public:
     const Run *shown = nullptr;
     double time_spread = 0.0;
     for (const Run &run : runs) {
-      const bool alone = run.run_type == Run::RT_Iteration && (run.repetitions == 1 || run.error_occurred);
+      const bool alone = run.run_type == Run::RT_Iteration && (run.repetitions == 1 || !skip_reason(run, 0).empty());
       if (run.aggregate_name == "median" || (alone && !shown)) shown = &run;
       if (run.aggregate_name == "spread") time_spread = run.real_accumulated_time;
     }
@@ -52,8 +60,9 @@ public:
 private:
   static void Print(const Run &run, double time_spread) {
     const std::string name = run.run_name.function_name;
-    if (run.error_occurred) {
-      std::printf("%-50s skipped: %s\n", name.c_str(), run.error_message.c_str());
+    const std::string skipped = skip_reason(run, 0);
+    if (!skipped.empty()) {
+      std::printf("%-50s skipped: %s\n", name.c_str(), skipped.c_str());
     } else {
       std::printf("%-50s %11.4g %s (%.1f%%)", name.c_str(), run.GetAdjustedRealTime(),
                   benchmark::GetTimeUnitString(run.time_unit), 100.0 * time_spread);
