@@ -50,7 +50,8 @@ public:
     const Run *shown = nullptr;
     double time_spread = 0.0;
     for (const Run &run : runs) {
-      const bool alone = run.run_type == Run::RT_Iteration && (run.repetitions == 1 || !skip_reason(run, 0).empty());
+      const bool alone =
+          run.run_type == Run::RT_Iteration && (run.repetitions == 1 || !skip_reason(run, 0).empty());
       if (run.aggregate_name == "median" || (alone && !shown)) shown = &run;
       if (run.aggregate_name == "spread") time_spread = run.real_accumulated_time;
     }
