@@ -79,35 +79,47 @@ need_packages() {
   [[ " $* " != *" test "* ]] || need_aarch64_packages
 }
 
-# Libraries for the other architecture: the distribution's own packages, verified by apt and unpacked below build/.
-# The system's list of architectures and packages stays as it is.
+# cmocka for the other architecture: the distribution's source, verified by apt, cross-compiled below build/. The
+# system's lists of sources, architectures and packages stay as they are.
 need_aarch64_packages() {
-  local root=build/aarch64-sysroot
-  [ -e $root/usr/include/cmocka.h ] && return 0
+  local root=$PWD/build/aarch64-sysroot apt=$PWD/build/aarch64-apt
+  [ -e "$root/usr/include/cmocka.h" ] && return 0
   if ! has_command apt-get; then
-    echo "Missing: cmocka for aarch64, unpacked into $root" >&2
+    echo "Missing: cmocka for aarch64, installed into $root/usr" >&2
     return 1
   fi
-  echo "Fetching cmocka for aarch64"
-  local apt=$PWD/build/aarch64-apt mirror=http://deb.debian.org/debian keyring=debian components=main
-  # shellcheck disable=SC1091
-  . /etc/os-release
-  if [ "$ID" = ubuntu ]; then
-    mirror=http://ports.ubuntu.com/ubuntu-ports keyring=ubuntu components="main universe"
-  fi
+  echo "Building cmocka for aarch64"
+  rm -rf "$apt"
   mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
   : >"$apt/status"
-  echo "deb [signed-by=/usr/share/keyrings/$keyring-archive-keyring.gpg] $mirror ${VERSION_CODENAME:-sid} $components" \
-    >"$apt/sources.list"
-  (
-    set -e
-    cd "$apt"
-    options=(-qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User=
-      -o Dir::State="$apt/state" -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache"
-      -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null)
-    apt-get "${options[@]}" update
-    apt-get "${options[@]}" download libcmocka-dev libcmocka0
-    for package in *.deb; do dpkg-deb -x "$package" unpacked; done
-  ) || return 1
-  mv "$apt/unpacked" $root && rm -rf "$apt"
+  cmocka_source >"$apt/sources.list"
+  if ! build_cmocka "$apt" "$root" >"$apt/log" 2>&1; then
+    tail -n 20 "$apt/log" >&2
+    return 1
+  fi
+  rm -rf "$apt"
+}
+
+build_cmocka() { # apt's folder, root
+  local options=(-qq -o APT::Sandbox::User= -o Dir::State="$1/state" -o Dir::State::status="$1/status"
+    -o Dir::Cache="$1/cache" -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=/dev/null)
+  apt-get "${options[@]}" update &&
+    (cd "$1" && apt-get "${options[@]}" source --download-only cmocka && cmake -E tar xf cmocka_*.orig.tar.?z) &&
+    cmake -G Ninja -S "$1"/cmocka-* -B "$1/build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchain-aarch64.cmake" \
+      -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_INSTALL_PREFIX="$2/usr" -DWITH_EXAMPLES=OFF &&
+    cmake --build "$1/build" --target install
+}
+
+# A line for apt's list of sources: where this system has cmocka from, or else the distribution's own server.
+cmocka_source() {
+  local where server suite=main keyring
+  # shellcheck disable=SC1091
+  . /etc/os-release
+  where=$(apt-cache policy libcmocka-dev | awk '/ Packages$/ { sub("/", " ", $3); print $2, $3; exit }')
+  case $ID in
+    ubuntu) server=http://archive.ubuntu.com/ubuntu suite=universe keyring=ubuntu ;;
+    *) server=http://deb.debian.org/debian keyring=debian ;;
+  esac
+  echo "deb-src [signed-by=/usr/share/keyrings/$keyring-archive-keyring.gpg]" \
+    "${where:-$server ${VERSION_CODENAME:-sid} $suite}"
 }

@@ -1,7 +1,7 @@
 # Debian's and Ubuntu's cross compiler for 64-bit ARM; programs run through qemu.
 #
-# Libraries that are not part of the compiler are taken from build/aarch64-sysroot, where `./run packages` unpacks
-# the distribution's own arm64 packages without touching the system.
+# Libraries that are not part of the compiler are taken from build/aarch64-sysroot, where `./run packages` installs
+# them without touching the system.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
