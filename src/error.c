@@ -32,6 +32,12 @@ const char *fovea_status_text(fovea_status status) {
     return "scratch is too small or not aligned";
   case FOVEA_ERROR_MEMORY:
     return "an allocation failed";
+  case FOVEA_ERROR_TYPE:
+    return "a type is none of its enumeration";
+  case FOVEA_ERROR_MASK:
+    return "a mask's strides or its number of keys are out of range";
+  case FOVEA_ERROR_SOFTCAP:
+    return "the softcap is negative or not finite, or scale / softcap is not";
   case FOVEA_ERROR_ISA_UNKNOWN:
     return "no instruction set has that name";
   case FOVEA_ERROR_ISA_UNUSABLE:

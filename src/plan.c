@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "caller.h"
 #include "dispatch.h"
 #include "error.h"
 #include "memory.h"
@@ -112,6 +113,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .group = problem->heads / problem->kv_heads,
       .levels = tree_levels(problem->kv_len),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
+      .longest = fovea_longest_entry(problem),
       .entries = entries,
   };
   make_tasks(plan);
@@ -187,12 +189,14 @@ fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
   return task;
 }
 
-fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error) {
+fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fovea_error *error) {
   if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
   *plan = NULL;
   const fovea_kernels *kernels;
-  fovea_status status = fovea_plan_check(problem, &kernels, error);
-  return status ? status : fovea_plan_build(problem, kernels, plan, error);
+  fovea_problem problem;
+  fovea_status status = fovea_read_problem(given, &problem, error);
+  if (!status) status = fovea_plan_check(&problem, &kernels, error);
+  return status ? status : fovea_plan_build(&problem, kernels, plan, error);
 }
 
 void fovea_plan_destroy(fovea_plan *plan) {

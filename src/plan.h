@@ -4,6 +4,8 @@
 
 #include "../arch/kernels.h"
 
+#include "shapes.h"
+
 #include <fovea/fovea.h>
 
 /* One entry of the batch, with everything per entry resolved. */
@@ -25,6 +27,7 @@ struct fovea_plan {
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
   int levels;            /* of the tree of spans */
+  fovea_longest longest; /* batch entry */
   int64_t tasks;
   double work;           /* about how many multiplications and additions */
   size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */

@@ -39,7 +39,7 @@ int fovea_default_threads(void) {
 }
 
 int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execution) {
-  int wanted = execution ? execution->threads : 0, own = execution && execution->parallel_for;
+  int wanted = execution->threads, own = execution->parallel_for != NULL;
   if (plan->tasks <= 1 || plan->work < work_worth_a_team || wanted == 1) return 1;
   if (!own) {
 #ifdef FOVEA_OPENMP
@@ -66,7 +66,7 @@ static void run_one(void *argument, int64_t task, int worker) {
 void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
                         int workers, void *scratch) {
   job j = {plan, tensors, scratch};
-  if (workers > 1 && execution && execution->parallel_for) {
+  if (workers > 1 && execution->parallel_for) {
     execution->parallel_for(execution->parallel_context, plan->tasks, workers, run_one, &j);
     return;
   }

@@ -117,165 +117,140 @@ static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
   return status;
 }
 
-/* A tensor as its axes: extents and strides, batch, head, row, and the contiguous dimension. */
-typedef struct tensor_shape {
-  const char *name;
-  int64_t extent[3], stride[3], dim;
-} tensor_shape;
-
-enum { SHAPES = 5, SHAPE_O = 3, SHAPE_LSE = 4 };
-
-/* The stride of an axis that is one long is never used, whatever it says. */
-static tensor_shape make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
-                               fovea_strides strides) {
-  tensor_shape shape = {name, {batch, heads, rows}, {strides.batch, strides.head, strides.row}, dim};
-  for (int axis = 0; axis < 3; axis++) {
-    if (shape.extent[axis] <= 1) shape.stride[axis] = 0;
+static fovea_status check_mask(const fovea_problem *p, fovea_error *error) {
+  if (p->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
+  const struct {
+    const char *name;
+    int64_t value;
+  } strides[] = {{"batch", p->mask_strides.batch}, {"head", p->mask_strides.head}, {"row", p->mask_strides.row}};
+  if (p->mask_keys < 0 || p->mask_keys > p->kv_len) {
+    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_keys is %d; it must be from 0 to kv_len, which is %d",
+                      p->mask_keys, p->kv_len);
   }
-  return shape;
-}
-
-static void make_shapes(const fovea_problem *p, tensor_shape shapes[SHAPES]) {
-  int64_t q_batch = p->cu_seqlens_q ? 1 : p->batch, kv_batch = p->cu_seqlens_kv ? 1 : p->batch;
-  shapes[0] = make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides);
-  shapes[1] = make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides);
-  shapes[2] = make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides);
-  shapes[SHAPE_O] = make_shape("o", q_batch, p->heads, p->q_len, p->v_dim, p->o_strides);
-  shapes[SHAPE_LSE] = make_shape("lse", q_batch, p->heads, p->q_len, 1, p->lse_strides);
-}
-
-static int is_empty(const tensor_shape *shape) {
-  return shape->extent[0] == 0 || shape->extent[1] == 0 || shape->extent[2] == 0;
-}
-
-/* The lowest and highest element that a tensor touches, from its pointer. 0 when they do not fit in 61 bits, so
- * that byte offsets of any type do fit. */
-static int element_range(const tensor_shape *shape, int64_t *low, int64_t *high) {
-  const int64_t limit = INT64_C(1) << 61;
-  *low = 0;
-  *high = shape->dim - 1;
-  for (int axis = 0; axis < 3; axis++) {
-    int64_t reach;
-    if (shape->extent[axis] == 0) continue;
-    if (__builtin_mul_overflow(shape->extent[axis] - 1, shape->stride[axis], &reach)) return 0;
-    if (reach > limit || reach < -limit) return 0;
-    *(reach < 0 ? low : high) += reach;
+  if (p->mask_strides.key != 0 && p->mask_strides.key != 1) {
+    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %d; it must be 1, or 0 to repeat one key",
+                      p->mask_strides.key);
   }
-  return *high<limit && * low> - limit;
-}
-
-/* An output's elements are apart when its axes nest: each stride steps over all that smaller strides reach. */
-static fovea_status check_apart(const tensor_shape *shape, fovea_error *error) {
-  static const char *const axes[] = {"batch", "head", "row"};
-  int order[3] = {0, 1, 2};
-  for (int i = 0; i < 3; i++) {
-    for (int j = i + 1; j < 3; j++) {
-      int64_t a = shape->stride[order[i]], b = shape->stride[order[j]];
-      if ((b < 0 ? -b : b) < (a < 0 ? -a : a)) {
-        int swap = order[i];
-        order[i] = order[j];
-        order[j] = swap;
-      }
+  for (size_t i = 0; p->mask_type == FOVEA_MASK_BITS && i < sizeof strides / sizeof strides[0]; i++) {
+    if (strides[i].value % 8 != 0) {
+      return fovea_fail(error, FOVEA_ERROR_MASK,
+                        "mask_strides.%s is %d; of a mask of bits it must be a multiple of 8", strides[i].name,
+                        strides[i].value);
     }
   }
-  int64_t reach = shape->dim;
-  for (int i = 0; i < 3; i++) {
-    int axis = order[i];
-    int64_t stride = shape->stride[axis], step = stride < 0 ? -stride : stride;
-    if (shape->extent[axis] <= 1) continue;
-    if (step < reach) {
-      return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                        "%s_strides.%s is %d; elements would share memory, its size must be at least %d",
-                        shape->name, axes[axis], stride, reach);
+  return FOVEA_OK;
+}
+
+static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
+  const struct {
+    const char *name;
+    int value, most;
+  } types[] = {{"q_type", (int)p->q_type, FOVEA_BF16},
+               {"k_type", (int)p->k_type, FOVEA_BF16},
+               {"v_type", (int)p->v_type, FOVEA_BF16},
+               {"o_type", (int)p->o_type, FOVEA_BF16},
+               {"mask_type", (int)p->mask_type, FOVEA_MASK_BF16},
+               {"sink", (int)p->sink, FOVEA_SINK_ZERO}};
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    if (types[i].value < 0 || types[i].value > types[i].most) {
+      return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %d; it must be from 0 to %d", types[i].name,
+                        (int64_t)types[i].value, (int64_t)types[i].most);
     }
-    reach += step * (shape->extent[axis] - 1);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
+  const double largest = 0x1.fffffep+127;
+  if (!(p->softcap >= 0) || p->softcap * 0x1.71547652b82fep+0 > largest) {
+    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; it must be positive and finite, or 0 for none",
+                      p->softcap);
+  }
+  double ratio = p->softcap > 0 ? p->scale / p->softcap : 0;
+  if (ratio > largest || ratio < -largest) {
+    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; scale / softcap must not be beyond 3.4e38",
+                      p->softcap);
   }
   return FOVEA_OK;
 }
 
 static fovea_status check_strides(const fovea_problem *p, fovea_error *error) {
-  tensor_shape shapes[SHAPES];
-  make_shapes(p, shapes);
-  for (int i = 0; i < SHAPES; i++) {
-    int64_t low, high;
-    if (is_empty(&shapes[i])) continue;
-    if (!element_range(&shapes[i], &low, &high)) {
+  static const char *const axes[] = {"batch", "head", "row"};
+  fovea_shape shapes[FOVEA_SHAPES];
+  fovea_make_shapes(p, fovea_longest_entry(p), shapes);
+  for (int i = 0; i < FOVEA_SHAPES; i++) {
+    const fovea_shape *shape = &shapes[i];
+    int64_t low, high, least;
+    int axis;
+    if (fovea_shape_is_empty(shape)) continue;
+    if (!fovea_shape_range(shape, &low, &high)) {
       return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                        "%s_strides %d, %d, %d: the elements reach further than 2^61 from the first",
-                        shapes[i].name, shapes[i].stride[0], shapes[i].stride[1], shapes[i].stride[2]);
+                        "%s_strides %d, %d, %d: the elements reach further than 2^57 from the first", shape->name,
+                        shape->stride[0], shape->stride[1], shape->stride[2]);
     }
-    if (i >= SHAPE_O) {
-      fovea_status status = check_apart(&shapes[i], error);
-      if (status) return status;
+    if (i >= FOVEA_SHAPE_O && !fovea_shape_is_apart(shape, &axis, &least)) {
+      return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                        "%s_strides.%s is %d; elements would share memory, its size must be at least %d",
+                        shape->name, axes[axis], shape->stride[axis], least);
     }
   }
   return FOVEA_OK;
 }
 
 fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_error *error) {
-  if (!problem) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
-  if (problem->struct_size != sizeof *problem) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "problem.struct_size is %d, not %d; call fovea_problem_init()", (int64_t)problem->struct_size,
-                      (int64_t)sizeof *problem);
-  }
   fovea_status status = check_sizes(problem, error);
+  if (!status) status = check_types(problem, error);
   if (!status) status = check_rules(problem, error);
+  if (!status) status = check_softcap(problem, error);
   if (!status) status = check_lengths(problem, error);
+  if (!status) status = check_mask(problem, error);
   if (!status) status = check_strides(problem, error);
   return status;
 }
 
-/* The bytes from the first to the last element; every type so far has 4-byte elements. */
+/* The bytes from the first to the last element. */
 typedef struct byte_range {
   const char *name;
   uintptr_t begin, end;
 } byte_range;
 
-static fovea_status check_pointer(const tensor_shape *shape, const void *pointer, byte_range *range,
+static fovea_status check_pointer(const fovea_shape *shape, const void *pointer, byte_range *range,
                                   fovea_error *error) {
-  const int64_t element = 4;
+  const int64_t element = shape->bits < 8 ? 1 : shape->bits / 8;
   int64_t low, high;
-  range->name = shape->name;
-  range->begin = range->end = 0;
-  if (is_empty(shape)) return FOVEA_OK;
+  *range = (byte_range){shape->name, 0, 0};
+  if (fovea_shape_is_empty(shape)) return FOVEA_OK;
   if (!pointer) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", shape->name);
   if ((uintptr_t)pointer % (uintptr_t)element != 0) {
     return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
                       "%s is at an address that ends in %d; it must be a multiple of %d", shape->name,
                       (int64_t)((uintptr_t)pointer % 64), element);
   }
-  element_range(shape, &low, &high); /* fits: the problem was checked */
-  range->begin = (uintptr_t)pointer + (uintptr_t)(low * element);
-  range->end = (uintptr_t)pointer + (uintptr_t)((high + 1) * element);
+  fovea_shape_range(shape, &low, &high); /* fits: the problem was checked. Rows of bits begin at whole bytes. */
+  range->begin = (uintptr_t)pointer + (uintptr_t)(low * shape->bits / 8);
+  range->end = (uintptr_t)pointer + (uintptr_t)(high * shape->bits / 8 + element);
   return FOVEA_OK;
 }
 
-fovea_status fovea_validate_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
-                                    fovea_error *error) {
-  if (!tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
-  if (tensors->struct_size != sizeof *tensors) {
-    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
-                      "tensors.struct_size is %d, not %d; call fovea_tensors_init()", (int64_t)tensors->struct_size,
-                      (int64_t)sizeof *tensors);
-  }
-  tensor_shape shapes[SHAPES];
-  byte_range ranges[SHAPES];
-  const void *const pointers[SHAPES] = {tensors->q, tensors->k, tensors->v, tensors->o, tensors->lse};
-  int outputs = tensors->lse ? SHAPES : SHAPES - 1;
-  make_shapes(problem, shapes);
-  for (int i = 0; i < outputs; i++) {
+fovea_status fovea_validate_tensors(const fovea_problem *problem, fovea_longest longest,
+                                    const fovea_tensors *tensors, fovea_error *error) {
+  fovea_shape shapes[FOVEA_SHAPES];
+  byte_range ranges[FOVEA_SHAPES];
+  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
+                                              tensors->sinks, tensors->o, tensors->lse};
+  int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
+  fovea_make_shapes(problem, longest, shapes);
+  for (int i = 0; i < count; i++) {
     fovea_status status = check_pointer(&shapes[i], pointers[i], &ranges[i], error);
     if (status) return status;
   }
-  for (int out = SHAPE_O; out < outputs; out++) {
+  for (int out = FOVEA_SHAPE_O; out < count; out++) {
     for (int other = 0; other < out; other++) {
-      if (ranges[out].begin < ranges[other].end && ranges[other].begin < ranges[out].end) {
-        return fovea_fail(
-            error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes", ranges[out].name,
-            ranges[other].name,
-            (int64_t)((ranges[out].end < ranges[other].end ? ranges[out].end : ranges[other].end) -
-                      (ranges[out].begin > ranges[other].begin ? ranges[out].begin : ranges[other].begin)));
+      const byte_range *a = &ranges[out], *b = &ranges[other];
+      if (a->begin < b->end && b->begin < a->end) {
+        uintptr_t shared = (a->end < b->end ? a->end : b->end) - (a->begin > b->begin ? a->begin : b->begin);
+        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes", a->name,
+                          b->name, (int64_t)shared);
       }
     }
   }

@@ -2,13 +2,16 @@
 #ifndef FOVEA_SRC_VALIDATE_H
 #define FOVEA_SRC_VALIDATE_H
 
+#include "shapes.h"
+
 #include <fovea/fovea.h>
 
 /* Largest size of a length, window or offset: sums of a few never overflow. */
 #define FOVEA_LENGTH_LIMIT (INT64_C(1) << 48)
 
 fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_error *error);
-fovea_status fovea_validate_tensors(const fovea_problem *problem, const fovea_tensors *tensors, fovea_error *error);
+fovea_status fovea_validate_tensors(const fovea_problem *problem, fovea_longest longest,
+                                    const fovea_tensors *tensors, fovea_error *error);
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error);
 
 #endif

@@ -59,6 +59,9 @@ typedef enum fovea_status {
   FOVEA_ERROR_ALIGNMENT = 19,    /* a tensor is not aligned to its element */
   FOVEA_ERROR_SCRATCH = 20,      /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
   FOVEA_ERROR_MEMORY = 21,       /* an allocation failed */
+  FOVEA_ERROR_TYPE = 22,         /* a type is none of its enumeration */
+  FOVEA_ERROR_MASK = 23,         /* a mask's strides or its number of keys are out of range */
+  FOVEA_ERROR_SOFTCAP = 24,      /* the softcap is negative or not finite, or scale / softcap is not */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
@@ -83,13 +86,47 @@ typedef struct fovea_strides {
   int64_t batch, head, row;
 } fovea_strides;
 
+/* How the numbers of a tensor are stored. Everything is computed in f32: f16 (IEEE binary16) and bf16 are widened
+ * exactly and give the bits that the same numbers give as f32; results are rounded once, to nearest even, and keep
+ * their subnormals. */
+typedef enum fovea_type { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2 } fovea_type;
+
+/* A mask tensor says for every (batch entry, query head, row, key) whether the key is seen, or what is added to its
+ * score. It takes keys away as the other rules do: a key is seen when all of them allow it.
+ *   BOOL            one byte each; 0: not seen, anything else: seen;
+ *   BITS            one bit each, key j in bit j % 8 (the lowest is 0) of byte j / 8; 0: not seen;
+ *   F32, F16, BF16  added to scale * q.k (after the softcap); -Inf: not seen. */
+typedef enum fovea_mask_type {
+  FOVEA_MASK_NONE = 0,
+  FOVEA_MASK_BOOL = 1,
+  FOVEA_MASK_BITS = 2,
+  FOVEA_MASK_F32 = 3,
+  FOVEA_MASK_F16 = 4,
+  FOVEA_MASK_BF16 = 5
+} fovea_mask_type;
+
+/* Distance between neighbours of a mask along each axis, in its elements (bits for BITS, where batch, head and row
+ * are multiples of 8). 0 repeats the mask along that axis; along the keys it is 1 or 0. */
+typedef struct fovea_mask_strides {
+  int64_t batch, head, row, key;
+} fovea_mask_strides;
+
+/* An attention sink takes part in the softmax as one more key whose value is zero: the sum of weights gains
+ * exp(sink), as does LSE. Rows that see no key still get zeros. */
+typedef enum fovea_sink {
+  FOVEA_SINK_NONE = 0,
+  FOVEA_SINK_PER_HEAD = 1, /* fovea_tensors.sinks has one number per query head, in natural units, as LSE */
+  FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head: "softmax-1", weights sum to less than one */
+} fovea_sink;
+
 /* Passed as `offset`: each batch entry takes kv_len - q_len, so that the last row's own key is the last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
 /* Passed as one side of a window or chunk rule: no limit on that side. */
 #define FOVEA_UNLIMITED ((int64_t)-1)
 
 /* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
- * fovea_problem_init(), then change what differs from the defaults. Fields are only ever added at the end.
+ * fovea_problem_init(), then change what differs from the defaults. Fields are only ever added at the end, and a
+ * program compiled with fewer of them goes on working with a newer library.
  *
  * Shapes: Q (batch, heads, q_len, qk_dim), K (batch, kv_heads, kv_len, qk_dim), V (batch, kv_heads, kv_len, v_dim),
  * O (batch, heads, q_len, v_dim), LSE (batch, heads, q_len). Query head h reads kv head h / (heads / kv_heads).
@@ -111,7 +148,7 @@ typedef struct fovea_problem {
   int64_t qk_dim, v_dim;          /* at least 1 */
 
   fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous in the order of the shapes */
-  fovea_strides lse_strides;                                /* default: contiguous */
+  fovea_strides lse_strides;                                /* default: contiguous; LSE is f32 */
 
   double scale; /* any finite number; default 1/sqrt(qk_dim) */
 
@@ -134,15 +171,40 @@ typedef struct fovea_problem {
   const int32_t *cu_seqlens_kv;
 
   const char *isa; /* NULL (default): the best this CPU has; else a name that fovea_info() lists as usable */
+
+  fovea_type q_type, k_type, v_type, o_type; /* default FOVEA_F32; any mix */
+
+  /* The mask of row i and key j of batch entry b and query head h is element
+   * b * batch + h * head + i * row + j * key; with packed batches i and j count from the entry's first row and key.
+   */
+  fovea_mask_type mask_type;       /* default FOVEA_MASK_NONE */
+  fovea_mask_strides mask_strides; /* default: contiguous (batch, heads, q_len, kv_len), see fovea_mask_layout() */
+  int64_t mask_keys;               /* keys that the mask has, 0..kv_len; keys beyond are not seen. Default kv_len */
+
+  double softcap;  /* 0 (default): none; else scores become softcap * tanh(scale * q.k / softcap) */
+  fovea_sink sink; /* default FOVEA_SINK_NONE */
 } fovea_problem;
 
-/* Fills every field: the sizes given, contiguous strides, the default scale, no rules. No check is made here, and
- * no error is possible. */
-FOVEA_API void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
-                                  int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim);
+/* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
+ * use fovea_problem_init(), which passes the size of the struct that they were compiled with, so that a library
+ * with more fields neither writes nor reads beyond it and takes the defaults for the rest. No check is made here,
+ * and no error is possible. */
+FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
+                                        int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim,
+                                        int64_t v_dim);
+
+static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
+                                      int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
+  fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+}
 
 /* Strides for (batch, rows, heads, dim) tensors, the layout that projections produce. */
 FOVEA_API fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim);
+
+/* Strides of a contiguous mask of that shape. An extent of 1 is repeated along its axis, as numpy does; rows of
+ * bits begin at whole bytes. */
+FOVEA_API fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_t heads, int64_t rows,
+                                               int64_t keys);
 
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
@@ -155,11 +217,20 @@ typedef struct fovea_tensors {
   const void *k;
   const void *v;
   void *o;
-  float *lse; /* NULL: not wanted. Natural logarithm of the sum of exp(scale * q.k) over the keys seen */
+  float *lse; /* NULL: not wanted. Natural logarithm of the sum of exp(score) over the keys seen and the sink */
+
+  const void *mask;   /* needed with a mask_type */
+  const float *sinks; /* needed with FOVEA_SINK_PER_HEAD: `heads` numbers */
 } fovea_tensors;
 
-FOVEA_API void fovea_tensors_init(fovea_tensors *tensors, const void *q, const void *k, const void *v, void *o,
-                                  float *lse);
+/* Sets these five; the rest is NULL. Callers in C use fovea_tensors_init(). */
+FOVEA_API void fovea_tensors_init_sized(fovea_tensors *tensors, size_t struct_size, const void *q, const void *k,
+                                        const void *v, void *o, float *lse);
+
+static inline void fovea_tensors_init(fovea_tensors *tensors, const void *q, const void *k, const void *v, void *o,
+                                      float *lse) {
+  fovea_tensors_init_sized(tensors, sizeof *tensors, q, k, v, o, lse);
+}
 
 /* One task of a job. Tasks of one job may run in any order and at the same time. */
 typedef void (*fovea_task_function)(void *job, int64_t task, int worker);
@@ -178,7 +249,12 @@ typedef struct fovea_execution {
   size_t scratch_size;             /* bytes at scratch, see fovea_plan_scratch_size() */
 } fovea_execution;
 
-FOVEA_API void fovea_execution_init(fovea_execution *execution);
+/* All defaults. Callers in C use fovea_execution_init(). */
+FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
+
+static inline void fovea_execution_init(fovea_execution *execution) {
+  fovea_execution_init_sized(execution, sizeof *execution);
+}
 
 /* What the default thread count is: the CPUs this process may use (affinity, cgroup quota, OMP_NUM_THREADS), 1
  * where the library was built without OpenMP, and 1 in the child of a fork(), where GNU's OpenMP would wait for
@@ -231,7 +307,8 @@ FOVEA_API fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_t
                                            int64_t task, int worker, int workers, void *scratch,
                                            size_t scratch_size, fovea_error *error);
 
-/* How much of the score matrix is looked at, over all batch entries and query heads. */
+/* How much of the score matrix is looked at, over all batch entries and query heads, as the parameters say it; a
+ * mask tensor takes away more when the plan runs. */
 typedef struct fovea_counts {
   int64_t pairs_seen;     /* (row, key) pairs that the rules allow */
   int64_t pairs_computed; /* pairs whose score is computed, lanes of padding included */

@@ -1,0 +1,119 @@
+#include "caller.h"
+
+#include "error.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The sizes that the structs had in the first version: what a caller has at least. */
+#define FIRST_PROBLEM   offsetof(fovea_problem, q_type)
+#define FIRST_TENSORS   offsetof(fovea_tensors, mask)
+#define FIRST_EXECUTION sizeof(fovea_execution)
+
+static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
+  /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
+  uint64_t head = (uint64_t)rows * (uint64_t)dim;
+  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
+}
+
+void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
+                              int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
+  fovea_strides mask = contiguous(heads, q_len, kv_len);
+  const fovea_problem defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .kv_heads = kv_heads,
+      .q_len = q_len,
+      .kv_len = kv_len,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .q_strides = contiguous(heads, q_len, qk_dim),
+      .k_strides = contiguous(kv_heads, kv_len, qk_dim),
+      .v_strides = contiguous(kv_heads, kv_len, v_dim),
+      .o_strides = contiguous(heads, q_len, v_dim),
+      .lse_strides = contiguous(heads, q_len, 1),
+      .scale = qk_dim > 0 ? 1.0 / sqrt((double)qk_dim) : 1.0,
+      .window_left = FOVEA_UNLIMITED,
+      .window_right = FOVEA_UNLIMITED,
+      .offset = FOVEA_OFFSET_BOTTOM_RIGHT,
+      .mask_strides = {mask.batch, mask.head, mask.row, 1},
+      .mask_keys = kv_len,
+  };
+  memcpy(problem, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim) {
+  uint64_t row = (uint64_t)heads * (uint64_t)dim;
+  return (fovea_strides){(int64_t)((uint64_t)rows * row), dim, (int64_t)row};
+}
+
+fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_t heads, int64_t rows,
+                                     int64_t keys) {
+  int64_t row = type == FOVEA_MASK_BITS && keys < INT64_MAX - 7 ? (keys + 7) / 8 * 8 : keys;
+  fovea_strides strides = contiguous(heads, rows, row);
+  return (fovea_mask_strides){batch == 1 ? 0 : strides.batch, heads == 1 ? 0 : strides.head,
+                              rows == 1 ? 0 : strides.row, keys != 1};
+}
+
+void fovea_tensors_init_sized(fovea_tensors *tensors, size_t struct_size, const void *q, const void *k,
+                              const void *v, void *o, float *lse) {
+  const fovea_tensors defaults = {.struct_size = struct_size, .q = q, .k = k, .v = v, .o = o, .lse = lse};
+  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) {
+  const fovea_execution defaults = {.struct_size = struct_size};
+  memcpy(execution, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
+  if (size > now) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                      "%s.struct_size is %d, more than this library's %d; the program was compiled for a newer one",
+                      name, (int64_t)size, (int64_t)now);
+  }
+  if (size < first) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "%s.struct_size is %d, less than %d; call fovea_%s_init()",
+                      name, (int64_t)size, (int64_t)first, name);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
+  fovea_status status = check_size("problem", given->struct_size, FIRST_PROBLEM, sizeof *problem, error);
+  if (status) return status;
+  if (given->struct_size < sizeof *problem) {
+    fovea_problem_init_sized(problem, sizeof *problem, given->batch, given->heads, given->kv_heads, given->q_len,
+                             given->kv_len, given->qk_dim, given->v_dim);
+  }
+  memcpy(problem, given, given->struct_size);
+  problem->struct_size = sizeof *problem;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
+  fovea_status status = check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  if (status) return status;
+  fovea_tensors_init_sized(tensors, sizeof *tensors, NULL, NULL, NULL, NULL, NULL);
+  memcpy(tensors, given, given->struct_size);
+  tensors->struct_size = sizeof *tensors;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error) {
+  fovea_execution_init_sized(execution, sizeof *execution);
+  if (!given) return FOVEA_OK;
+  fovea_status status = check_size("execution", given->struct_size, FIRST_EXECUTION, sizeof *execution, error);
+  if (status) return status;
+  memcpy(execution, given, given->struct_size);
+  execution->struct_size = sizeof *execution;
+  if (given->threads < 0) {
+    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %d; it must be 1 or more, or 0 for the default",
+                      (int64_t)given->threads);
+  }
+  return FOVEA_OK;
+}

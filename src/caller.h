@@ -1,0 +1,13 @@
+/* What a caller hands in, as this library knows it: structs of an earlier size are completed with the defaults. */
+#ifndef FOVEA_SRC_CALLER_H
+#define FOVEA_SRC_CALLER_H
+
+#include <fovea/fovea.h>
+
+fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error);
+fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error);
+
+/* `given` may be NULL: all defaults. */
+fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
+
+#endif

@@ -1,0 +1,98 @@
+#include "shapes.h"
+
+#include "types.h"
+
+static fovea_shape make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                              fovea_strides strides, int bits) {
+  fovea_shape shape = {name, {batch, heads, rows}, {strides.batch, strides.head, strides.row}, dim, bits};
+  for (int axis = 0; axis < 3; axis++) {
+    if (shape.extent[axis] <= 1) shape.stride[axis] = 0;
+  }
+  return shape;
+}
+
+static fovea_shape no_shape(const char *name) {
+  return (fovea_shape){.name = name, .dim = 1, .bits = 8};
+}
+
+static int64_t longest(const int32_t *cu_seqlens, int64_t batch) {
+  int64_t most = 0;
+  for (int64_t b = 0; b < batch; b++) {
+    int64_t length = (int64_t)cu_seqlens[b + 1] - cu_seqlens[b];
+    if (length > most) most = length;
+  }
+  return most;
+}
+
+fovea_longest fovea_longest_entry(const fovea_problem *p) {
+  return (fovea_longest){p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len,
+                         p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len};
+}
+
+static fovea_shape mask_shape(const fovea_problem *p, fovea_longest longest_entry) {
+  if (p->mask_type == FOVEA_MASK_NONE) return no_shape("mask");
+  int64_t keys = longest_entry.keys;
+  if (p->mask_keys < keys) keys = p->mask_keys;
+  if (keys > 1 && p->mask_strides.key == 0) keys = 1;
+  fovea_strides strides = {p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row};
+  fovea_shape shape =
+      make_shape("mask", p->batch, p->heads, longest_entry.rows, keys, strides, fovea_mask_type_bits(p->mask_type));
+  if (keys == 0) shape.extent[0] = 0;
+  return shape;
+}
+
+void fovea_make_shapes(const fovea_problem *p, fovea_longest longest_entry, fovea_shape shapes[FOVEA_SHAPES]) {
+  int64_t q_batch = p->cu_seqlens_q ? 1 : p->batch, kv_batch = p->cu_seqlens_kv ? 1 : p->batch;
+  int q_bits = fovea_type_bits(p->q_type), k_bits = fovea_type_bits(p->k_type);
+  int v_bits = fovea_type_bits(p->v_type), o_bits = fovea_type_bits(p->o_type);
+  shapes[FOVEA_SHAPE_Q] = make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
+  shapes[FOVEA_SHAPE_K] = make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
+  shapes[FOVEA_SHAPE_V] = make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
+  shapes[FOVEA_SHAPE_MASK] = mask_shape(p, longest_entry);
+  shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
+                                  ? make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
+                                  : no_shape("sinks");
+  shapes[FOVEA_SHAPE_O] = make_shape("o", q_batch, p->heads, p->q_len, p->v_dim, p->o_strides, o_bits);
+  shapes[FOVEA_SHAPE_LSE] = make_shape("lse", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
+}
+
+int fovea_shape_is_empty(const fovea_shape *shape) {
+  return shape->extent[0] == 0 || shape->extent[1] == 0 || shape->extent[2] == 0;
+}
+
+int fovea_shape_range(const fovea_shape *shape, int64_t *low, int64_t *high) {
+  const int64_t limit = INT64_C(1) << 57;
+  *low = 0;
+  *high = shape->dim - 1;
+  for (int axis = 0; axis < 3; axis++) {
+    int64_t reach;
+    if (shape->extent[axis] == 0) continue;
+    if (__builtin_mul_overflow(shape->extent[axis] - 1, shape->stride[axis], &reach)) return 0;
+    if (reach > limit || reach < -limit) return 0;
+    *(reach < 0 ? low : high) += reach;
+  }
+  return *high <= limit && *low >= -limit;
+}
+
+int fovea_shape_is_apart(const fovea_shape *shape, int *axis, int64_t *least) {
+  int order[3] = {0, 1, 2};
+  for (int i = 0; i < 3; i++) {
+    for (int j = i + 1; j < 3; j++) {
+      int64_t a = shape->stride[order[i]], b = shape->stride[order[j]];
+      if ((b < 0 ? -b : b) < (a < 0 ? -a : a)) {
+        int swap = order[i];
+        order[i] = order[j];
+        order[j] = swap;
+      }
+    }
+  }
+  *least = shape->dim;
+  for (int i = 0; i < 3; i++) {
+    *axis = order[i];
+    int64_t stride = shape->stride[*axis], step = stride < 0 ? -stride : stride;
+    if (shape->extent[*axis] <= 1) continue;
+    if (step < *least) return 0;
+    *least += step * (shape->extent[*axis] - 1);
+  }
+  return 1;
+}

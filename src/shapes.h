@@ -1,0 +1,46 @@
+/* The tensors of a problem as axes with extents and strides: what checks of strides, pointers and overlap need. */
+#ifndef FOVEA_SRC_SHAPES_H
+#define FOVEA_SRC_SHAPES_H
+
+#include <fovea/fovea.h>
+
+/* The batch, head and row axes, and the contiguous dimension (of a mask: its keys). The stride of an axis that is
+ * one long is 0 here, whatever the caller says: it is never used. */
+typedef struct fovea_shape {
+  const char *name;
+  int64_t extent[3], stride[3], dim;
+  int bits; /* of one element */
+} fovea_shape;
+
+enum {
+  FOVEA_SHAPE_Q,
+  FOVEA_SHAPE_K,
+  FOVEA_SHAPE_V,
+  FOVEA_SHAPE_MASK,
+  FOVEA_SHAPE_SINKS,
+  FOVEA_SHAPE_O, /* the outputs come last */
+  FOVEA_SHAPE_LSE,
+  FOVEA_SHAPES
+};
+
+/* Rows and keys of the longest batch entry: the extents of a mask. */
+typedef struct fovea_longest {
+  int64_t rows, keys;
+} fovea_longest;
+
+fovea_longest fovea_longest_entry(const fovea_problem *problem);
+
+/* A tensor that the problem does not have is empty. Cumulative lengths are not read, they may be gone by now. */
+void fovea_make_shapes(const fovea_problem *problem, fovea_longest longest, fovea_shape shapes[FOVEA_SHAPES]);
+
+int fovea_shape_is_empty(const fovea_shape *shape);
+
+/* The lowest and highest element that a tensor touches, counted from its pointer. 0 when they do not fit in 57
+ * bits, so that bits and bytes of any type do fit. */
+int fovea_shape_range(const fovea_shape *shape, int64_t *low, int64_t *high);
+
+/* Whether no two elements share memory, judged by axes that nest: each stride steps over all that smaller strides
+ * reach. Where not, the axis that does not, and the least size of its stride. */
+int fovea_shape_is_apart(const fovea_shape *shape, int *axis, int64_t *least);
+
+#endif
