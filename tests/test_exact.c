@@ -19,12 +19,6 @@ static void on_every_isa(void (*check)(void)) {
   }
 }
 
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 /* A row that sees one key gets its value, bit for bit, -0 as +0. */
 static void check_one_seen_key(void) {
   for (int64_t keys = 1; keys <= 400; keys += 57)

@@ -7,18 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static float from_bits(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 /* Relative error in units of 2^-24. */
 static double error_of(float actual, double expected) {
   return fabs((double)actual - expected) / fabs(expected) * 0x1p24;

@@ -25,7 +25,7 @@ struct walk {
 };
 
 static int met_before(struct walk *walk, const fovea_problem *problem) {
-  char text[512];
+  char text[DESCRIPTION_SIZE];
   problem_describe(problem, text, sizeof text);
   uint64_t hash = UINT64_C(1469598103934665603) + (uint64_t)problem->q_strides.row;
   for (const char *c = text; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);

@@ -14,18 +14,6 @@
 
 static const uint32_t quiet_nan = 0x7fc00000;
 
-static float from_bits(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 /* A problem of one head that all tests here change in one place. */
 enum { ROWS = 40, KEYS = 300, DIM = 20 };
 

@@ -32,12 +32,12 @@ static void run_on(struct trial *trial, const fovea_kernels *kernels) {
   fovea_plan *plan;
   fovea_error error;
   const fovea_tensors tensors = trial_tensors(trial);
-  tensor_fill_untouched(&trial->o);
-  tensor_fill_untouched(&trial->lse);
+  trial_clear(trial);
   assert_int_equal(fovea_validate_problem(&trial->problem, &error), FOVEA_OK);
   assert_int_equal(fovea_plan_build(&trial->problem, kernels, &plan, &error), FOVEA_OK);
   assert_string_equal(fovea_plan_isa(plan), kernels->name);
   assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_OK);
+  trial_load(trial);
   trial->problem.isa = kernels->name;
   fovea_plan_destroy(plan);
 }

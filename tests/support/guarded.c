@@ -31,7 +31,7 @@ void guarded_destroy(struct guarded *memory) {
   memset(memory, 0, sizeof *memory);
 }
 
-void guarded_make_read_only(struct guarded *memory) {
+void guarded_make_read_only(const struct guarded *memory) {
   const size_t page = page_size();
   if (mprotect(memory->mapping + page, memory->mapping_size - 2 * page, PROT_READ) != 0) abort();
 }

@@ -20,7 +20,7 @@ struct guarded guarded_create(size_t size, enum guarded_edge edge);
 void guarded_destroy(struct guarded *memory);
 
 /* From now on writing anywhere ends the test. */
-void guarded_make_read_only(struct guarded *memory);
+void guarded_make_read_only(const struct guarded *memory);
 
 /* Whether the slack between the buffer and the page border still holds its filling. */
 int guarded_slack_intact(const struct guarded *memory);

@@ -1,5 +1,7 @@
 #include "problems.h"
 
+#include "rules.h"
+
 #define NONE   FOVEA_UNLIMITED
 #define CORNER FOVEA_OFFSET_BOTTOM_RIGHT
 
@@ -117,6 +119,35 @@ void problem_random(struct listed_problem *listed, struct generator *generator, 
   random_entries(listed, generator);
 }
 
+/* One of them half of the time, else the first. */
+static int random_kind(struct generator *generator, int kinds) {
+  return one_in(generator, 2) ? 0 : (int)generator_below(generator, kinds);
+}
+
+static void random_mask(fovea_problem *problem, struct generator *generator) {
+  problem->mask_type = (fovea_mask_type)random_kind(generator, 6);
+  if (problem->mask_type == FOVEA_MASK_NONE) return;
+  problem->mask_keys = one_in(generator, 3) ? generator_below(generator, problem->kv_len + 1) : problem->kv_len;
+  const int64_t padding = one_in(generator, 3) ? generator_below(generator, 50) : 0;
+  fovea_mask_strides *strides = &problem->mask_strides;
+  *strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads, problem_mask_rows(problem),
+                               problem_mask_keys(problem) + padding);
+  if (one_in(generator, 3)) strides->batch = 0;
+  if (one_in(generator, 3)) strides->head = 0;
+  if (one_in(generator, 4)) strides->row = 0;
+  strides->key = !one_in(generator, 6);
+}
+
+void problem_random_features(fovea_problem *problem, struct generator *generator) {
+  static const double caps[] = {30.0, 50.0, 1.0, 0.01, 5000.0};
+  fovea_type *const types[] = {&problem->q_type, &problem->k_type, &problem->v_type, &problem->o_type};
+  const int mixed = one_in(generator, 2);
+  for (int i = 0; i < 4; i++) *types[i] = (fovea_type)(mixed ? random_kind(generator, 3) : 0);
+  random_mask(problem, generator);
+  if (one_in(generator, 4)) problem->softcap = caps[generator_below(generator, 5)];
+  problem->sink = (fovea_sink)random_kind(generator, 3);
+}
+
 static fovea_strides random_strides(struct generator *generator, int64_t batch, int64_t heads, int64_t rows,
                                     int64_t dim) {
   int64_t lengths[3] = {batch, heads, rows}, strides[3] = {0};
@@ -132,6 +163,19 @@ static fovea_strides random_strides(struct generator *generator, int64_t batch, 
   return (fovea_strides){strides[0], strides[1], strides[2]};
 }
 
+/* Axes along which the mask is repeated count as one long. */
+static void random_mask_strides(fovea_problem *problem, struct generator *generator) {
+  fovea_mask_strides *strides = &problem->mask_strides;
+  const int64_t keys = strides->key == 0 ? 1 : problem_mask_keys(problem);
+  const int64_t unit = problem->mask_type == FOVEA_MASK_BITS ? 8 : 1; /* rows of bits begin at whole bytes */
+  const fovea_strides random =
+      random_strides(generator, strides->batch == 0 ? 1 : problem->batch, strides->head == 0 ? 1 : problem->heads,
+                     strides->row == 0 ? 1 : problem_mask_rows(problem), (keys + unit - 1) / unit);
+  if (strides->batch != 0) strides->batch = random.batch * unit;
+  if (strides->head != 0) strides->head = random.head * unit;
+  if (strides->row != 0) strides->row = random.row * unit;
+}
+
 void problem_random_layout(fovea_problem *problem, struct generator *generator) {
   const int64_t batch = problem->batch, heads = problem->heads, kv_heads = problem->kv_heads;
   problem->q_strides = random_strides(generator, batch, heads, problem->q_len, problem->qk_dim);
@@ -139,4 +183,5 @@ void problem_random_layout(fovea_problem *problem, struct generator *generator) 
   problem->v_strides = random_strides(generator, batch, kv_heads, problem->kv_len, problem->v_dim);
   problem->o_strides = random_strides(generator, batch, heads, problem->q_len, problem->v_dim);
   problem->lse_strides = random_strides(generator, batch, heads, problem->q_len, 1);
+  if (problem->mask_type != FOVEA_MASK_NONE) random_mask_strides(problem, generator);
 }

@@ -32,7 +32,12 @@ struct listed_problem {
 /* Any sizes, rules, lengths and packing, at most about `budget` products of work. */
 void problem_random(struct listed_problem *listed, struct generator *generator, int64_t budget);
 
-/* Any order of axes, gaps between them, and directions, for each tensor on its own. */
+/* Makes it, sometimes, a problem of mixed types, with a mask (of any kind, repeated along any axes, sometimes
+ * shorter than the keys), with softcap, with sinks. */
+void problem_random_features(fovea_problem *problem, struct generator *generator);
+
+/* Any order of axes, gaps between them, and directions, for each tensor on its own; a mask stays repeated along the
+ * axes along which it is. */
 void problem_random_layout(fovea_problem *problem, struct generator *generator);
 
 #endif

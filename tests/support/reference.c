@@ -78,7 +78,7 @@ static double assert_accurate_row(const struct row_inputs *inputs, const struct 
   const float *o = tensor_row(&trial->o, inputs->entry.q_batch, inputs->head, row);
   const double lse = (double)*tensor_row(&trial->lse, inputs->entry.q_batch, inputs->head, row);
   const double measure = unit * (2.0 + reference->amplitude);
-  char problem[512];
+  char problem[DESCRIPTION_SIZE];
   problem_describe(&trial->problem, problem, sizeof problem);
   double worst = 0.0;
   for (int64_t d = 0; d < trial->problem.v_dim; d++) {

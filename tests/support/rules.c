@@ -1,14 +1,28 @@
 #include "rules.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 int64_t problem_q_batches(const fovea_problem *problem) {
   return problem->cu_seqlens_q != NULL ? 1 : problem->batch;
 }
 
 int64_t problem_kv_batches(const fovea_problem *problem) {
   return problem->cu_seqlens_kv != NULL ? 1 : problem->batch;
+}
+
+static int64_t longest(const int32_t *cumulative, int64_t batch, int64_t otherwise) {
+  if (cumulative == NULL) return otherwise;
+  int64_t most = 0;
+  for (int64_t b = 0; b < batch; b++)
+    if (cumulative[b + 1] - cumulative[b] > most) most = cumulative[b + 1] - cumulative[b];
+  return most;
+}
+
+int64_t problem_mask_rows(const fovea_problem *problem) {
+  return longest(problem->cu_seqlens_q, problem->batch, problem->q_len);
+}
+
+int64_t problem_mask_keys(const fovea_problem *problem) {
+  const int64_t keys = longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len);
+  return keys < problem->mask_keys ? keys : problem->mask_keys;
 }
 
 struct entry problem_entry(const fovea_problem *problem, int64_t batch) {
@@ -60,17 +74,4 @@ int64_t problem_pairs_seen(const fovea_problem *problem) {
       for (int64_t j = 0; j < entry.kv_len; j++) pairs += row_sees(problem, &entry, i, j);
   }
   return pairs * problem->heads;
-}
-
-void problem_describe(const fovea_problem *problem, char *text, size_t size) {
-  snprintf(text, size,
-           "batch %" PRId64 " heads %" PRId64 "/%" PRId64 " lens %" PRId64 "x%" PRId64 " dims %" PRId64 "/%" PRId64
-           " scale %g causal %d window %" PRId64 ",%" PRId64 " chunk %" PRId64 ",%" PRId64 ",%" PRId64
-           " offset %" PRId64 "%s%s%s%s%s isa %s",
-           problem->batch, problem->heads, problem->kv_heads, problem->q_len, problem->kv_len, problem->qk_dim,
-           problem->v_dim, problem->scale, problem->causal, problem->window_left, problem->window_right,
-           problem->chunk_size, problem->chunk_left, problem->chunk_right, problem->offset,
-           problem->offsets != NULL ? " offsets" : "", problem->q_lens != NULL ? " q_lens" : "",
-           problem->kv_lens != NULL ? " kv_lens" : "", problem->cu_seqlens_q != NULL ? " cu_seqlens_q" : "",
-           problem->cu_seqlens_kv != NULL ? " cu_seqlens_kv" : "", problem->isa != NULL ? problem->isa : "best");
 }

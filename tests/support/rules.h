@@ -19,12 +19,13 @@ struct entry problem_entry(const fovea_problem *problem, int64_t batch);
 int64_t problem_q_batches(const fovea_problem *problem);
 int64_t problem_kv_batches(const fovea_problem *problem);
 
+/* Rows and keys of a mask that may be read: those of the longest entry, keys up to mask_keys. */
+int64_t problem_mask_rows(const fovea_problem *problem);
+int64_t problem_mask_keys(const fovea_problem *problem);
+
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
 
 /* Over all batch entries and query heads. */
 int64_t problem_pairs_seen(const fovea_problem *problem);
-
-/* One line that tells a problem from others. */
-void problem_describe(const fovea_problem *problem, char *text, size_t size);
 
 #endif

@@ -1,9 +1,9 @@
 #include "tensor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static const uint32_t untouched_bits = 0xffd5aa55;
+/* Twice in an f32 number. NaN with a payload in every type. */
+static const uint16_t untouched_bits = 0xffd5;
 
 static void extend(int64_t length, int64_t stride, int64_t *lowest, int64_t *highest) {
   const int64_t last = length > 0 ? (length - 1) * stride : 0;
@@ -11,33 +11,82 @@ static void extend(int64_t length, int64_t stride, int64_t *lowest, int64_t *hig
   if (last > 0) *highest += last;
 }
 
-void tensor_create(struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
-                   fovea_strides strides, enum guarded_edge edge) {
+void tensor_create_of(fovea_type type, struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows,
+                      int64_t dim, fovea_strides strides, enum guarded_edge edge) {
   int64_t lowest = 0, highest = dim;
   extend(batch, strides.batch, &lowest, &highest);
   extend(heads, strides.head, &lowest, &highest);
   extend(rows, strides.row, &lowest, &highest);
   const int empty = batch == 0 || heads == 0 || rows == 0;
   const size_t count = empty ? 0 : (size_t)(highest - lowest);
-  *tensor = (struct tensor){batch, heads, rows, dim, strides, NULL, guarded_create(count * sizeof(float), edge)};
-  tensor->data = (float *)(void *)tensor->memory.data - (empty ? 0 : lowest);
+  if (empty) lowest = 0;
+  *tensor =
+      (struct tensor){.batch = batch, .heads = heads, .rows = rows, .dim = dim, .strides = strides, .type = type};
+  tensor->memory = guarded_create(count * sizeof(float), edge);
+  tensor->data = (float *)(void *)tensor->memory.data - lowest;
+  if (type == FOVEA_F32) return;
+  tensor->storage = guarded_create(count * sizeof(uint16_t), edge);
+  memset(tensor->storage.data, 0xff, tensor->storage.size); /* NaN in the gaps */
+  tensor->stored = (uint16_t *)(void *)tensor->storage.data - lowest;
+}
+
+void tensor_create(struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                   fovea_strides strides, enum guarded_edge edge) {
+  tensor_create_of(FOVEA_F32, tensor, batch, heads, rows, dim, strides, edge);
 }
 
 void tensor_destroy(struct tensor *tensor) {
   guarded_destroy(&tensor->memory);
+  guarded_destroy(&tensor->storage);
+}
+
+static int64_t offset_of(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row) {
+  return batch * tensor->strides.batch + head * tensor->strides.head + row * tensor->strides.row;
 }
 
 float *tensor_row(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row) {
-  return tensor->data + batch * tensor->strides.batch + head * tensor->strides.head + row * tensor->strides.row;
+  return tensor->data + offset_of(tensor, batch, head, row);
 }
 
-/* Calls for every row, in the order of the indices. */
-typedef void (*row_function)(void *context, float *row, int64_t dim);
+/* Calls for every row, in the order of the indices, with its offset. */
+typedef void (*row_function)(const struct tensor *tensor, int64_t offset, void *context);
 
 static void for_each_row(const struct tensor *tensor, row_function visit, void *context) {
   for (int64_t b = 0; b < tensor->batch; b++)
     for (int64_t h = 0; h < tensor->heads; h++)
-      for (int64_t i = 0; i < tensor->rows; i++) visit(context, tensor_row(tensor, b, h, i), tensor->dim);
+      for (int64_t i = 0; i < tensor->rows; i++) visit(tensor, offset_of(tensor, b, h, i), context);
+}
+
+void *tensor_pointer(const struct tensor *tensor) {
+  return tensor->type == FOVEA_F32 ? (void *)tensor->data : tensor->stored;
+}
+
+static void store_row(const struct tensor *tensor, int64_t offset, void *context) {
+  (void)context;
+  numbers_store(tensor->type, tensor->stored + offset, tensor->data + offset, tensor->dim);
+}
+
+void tensor_store(const struct tensor *tensor) {
+  if (tensor->type != FOVEA_F32) for_each_row(tensor, store_row, NULL);
+}
+
+static void load_row(const struct tensor *tensor, int64_t offset, void *context) {
+  (void)context;
+  numbers_load(tensor->type, tensor->stored + offset, tensor->data + offset, tensor->dim);
+}
+
+void tensor_load(const struct tensor *tensor) {
+  if (tensor->type != FOVEA_F32) for_each_row(tensor, load_row, NULL);
+}
+
+/* What the library sees. */
+static const struct guarded *storage_of(const struct tensor *tensor) {
+  return tensor->type == FOVEA_F32 ? &tensor->memory : &tensor->storage;
+}
+
+void tensor_make_read_only(struct tensor *tensor) {
+  tensor_store(tensor);
+  guarded_make_read_only(storage_of(tensor));
 }
 
 struct filling {
@@ -45,9 +94,12 @@ struct filling {
   float gain;
 };
 
-static void fill_row_random(void *context, float *row, int64_t dim) {
+static void fill_row_random(const struct tensor *tensor, int64_t offset, void *context) {
   struct filling *filling = context;
-  for (int64_t d = 0; d < dim; d++) row[d] = filling->gain * generator_uniform(&filling->generator);
+  for (int64_t d = 0; d < tensor->dim; d++) {
+    const float number = filling->gain * generator_uniform(&filling->generator);
+    tensor->data[offset + d] = tensor->type == FOVEA_F32 ? number : rounded_number(tensor->type, number);
+  }
 }
 
 void tensor_fill_random(struct tensor *tensor, uint64_t seed, float gain) {
@@ -55,59 +107,62 @@ void tensor_fill_random(struct tensor *tensor, uint64_t seed, float gain) {
   for_each_row(tensor, fill_row_random, &filling);
 }
 
-static void fill_row_constant(void *context, float *row, int64_t dim) {
-  for (int64_t d = 0; d < dim; d++) row[d] = *(const float *)context;
+static void fill_row_constant(const struct tensor *tensor, int64_t offset, void *context) {
+  for (int64_t d = 0; d < tensor->dim; d++) tensor->data[offset + d] = *(const float *)context;
 }
 
 void tensor_fill_constant(struct tensor *tensor, float value) {
   for_each_row(tensor, fill_row_constant, &value);
 }
 
-static size_t words(const struct tensor *tensor) {
-  return tensor->memory.size / sizeof untouched_bits;
+static size_t units(const struct guarded *storage) {
+  return storage->size / sizeof untouched_bits;
 }
 
 void tensor_fill_untouched(struct tensor *tensor) {
-  for (size_t i = 0; i < words(tensor); i++)
-    memcpy(tensor->memory.data + i * sizeof untouched_bits, &untouched_bits, sizeof untouched_bits);
+  const struct guarded *storage = storage_of(tensor);
+  for (size_t i = 0; i < units(storage); i++)
+    memcpy(storage->data + i * sizeof untouched_bits, &untouched_bits, sizeof untouched_bits);
 }
 
 void tensor_copy_part(struct tensor *to, const struct tensor *from, int64_t batch, int64_t head, int64_t row) {
   for (int64_t b = 0; b < to->batch; b++)
     for (int64_t h = 0; h < to->heads; h++)
-      for (int64_t i = 0; i < to->rows; i++)
-        memcpy(tensor_row(to, b, h, i), tensor_row(from, batch + b, head + h, row + i),
-               (size_t)to->dim * sizeof(float));
+      for (int64_t i = 0; i < to->rows; i++) {
+        float *numbers = tensor_row(to, b, h, i);
+        memcpy(numbers, tensor_row(from, batch + b, head + h, row + i), (size_t)to->dim * sizeof(float));
+        for (int64_t d = 0; d < to->dim && to->type != FOVEA_F32 && to->type != from->type; d++)
+          numbers[d] = rounded_number(to->type, numbers[d]);
+      }
 }
 
 static int is_untouched(const struct tensor *tensor, const unsigned char *is_element) {
-  for (size_t i = 0; i < words(tensor); i++) {
+  const struct guarded *storage = storage_of(tensor);
+  for (size_t i = 0; i < units(storage); i++) {
     if (is_element != NULL && is_element[i]) continue;
-    if (memcmp(tensor->memory.data + i * sizeof untouched_bits, &untouched_bits, sizeof untouched_bits) != 0)
-      return 0;
+    if (memcmp(storage->data + i * sizeof untouched_bits, &untouched_bits, sizeof untouched_bits) != 0) return 0;
   }
-  return guarded_slack_intact(&tensor->memory);
+  return guarded_slack_intact(storage);
 }
 
 int tensor_is_untouched(const struct tensor *tensor) {
   return is_untouched(tensor, NULL);
 }
 
-struct marking {
-  const float *start;
-  unsigned char *is_element;
-};
-
-static void mark_row(void *context, float *row, int64_t dim) {
-  const struct marking *marking = context;
-  memset(marking->is_element + (row - marking->start), 1, (size_t)dim);
+/* The units of the row, counted from the storage's first. */
+static void mark_row(const struct tensor *tensor, int64_t offset, void *context) {
+  unsigned char *is_element = context;
+  const size_t size = type_size(tensor->type);
+  const unsigned char *row = (const unsigned char *)tensor_pointer(tensor) + offset * (int64_t)size;
+  const size_t first = (size_t)(row - storage_of(tensor)->data) / sizeof untouched_bits;
+  memset(is_element + first, 1, (size_t)tensor->dim * size / sizeof untouched_bits);
 }
 
 int tensor_gaps_untouched(const struct tensor *tensor) {
-  struct marking marking = {(const float *)(const void *)tensor->memory.data, calloc(words(tensor) + 1, 1)};
-  if (marking.is_element == NULL) abort();
-  for_each_row(tensor, mark_row, &marking);
-  const int untouched = is_untouched(tensor, marking.is_element);
-  free(marking.is_element);
+  unsigned char *is_element = calloc(units(storage_of(tensor)) + 1, 1);
+  if (is_element == NULL) abort();
+  for_each_row(tensor, mark_row, is_element);
+  const int untouched = is_untouched(tensor, is_element);
+  free(is_element);
   return untouched;
 }

@@ -3,28 +3,36 @@
 #include "check.h"
 #include "contract.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   const fovea_problem *problem = &trial->problem;
   const int64_t batches = problem_q_batches(problem);
-  tensor_create(&trial->o, batches, problem->heads, problem->q_len, problem->v_dim, problem->o_strides, edge);
+  tensor_create_of(problem->o_type, &trial->o, batches, problem->heads, problem->q_len, problem->v_dim,
+                   problem->o_strides, edge);
   tensor_create(&trial->lse, batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
-  tensor_fill_untouched(&trial->o);
-  tensor_fill_untouched(&trial->lse);
+  trial_clear(trial);
 }
 
 struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum guarded_edge edge) {
   struct trial trial = {.problem = *problem};
   const int64_t q_batches = problem_q_batches(problem), kv_batches = problem_kv_batches(problem);
-  tensor_create(&trial.q, q_batches, problem->heads, problem->q_len, problem->qk_dim, problem->q_strides, edge);
-  tensor_create(&trial.k, kv_batches, problem->kv_heads, problem->kv_len, problem->qk_dim, problem->k_strides,
-                edge);
-  tensor_create(&trial.v, kv_batches, problem->kv_heads, problem->kv_len, problem->v_dim, problem->v_strides, edge);
+  const fovea_strides no_strides = {0, 0, 0};
+  tensor_create_of(problem->q_type, &trial.q, q_batches, problem->heads, problem->q_len, problem->qk_dim,
+                   problem->q_strides, edge);
+  tensor_create_of(problem->k_type, &trial.k, kv_batches, problem->kv_heads, problem->kv_len, problem->qk_dim,
+                   problem->k_strides, edge);
+  tensor_create_of(problem->v_type, &trial.v, kv_batches, problem->kv_heads, problem->kv_len, problem->v_dim,
+                   problem->v_strides, edge);
+  trial.mask = mask_create(problem, edge);
+  tensor_create(&trial.sinks, 1, 1, 1, problem->heads, no_strides, edge);
   tensor_fill_random(&trial.q, seed * 3 + 1, 2.0f);
   tensor_fill_random(&trial.k, seed * 3 + 2, 2.0f);
   tensor_fill_random(&trial.v, seed * 3 + 3, 1.0f);
+  mask_fill_random(&trial.mask, seed, (enum mask_pattern)(seed % MASK_PATTERNS));
+  tensor_fill_random(&trial.sinks, seed + 5, 4.0f);
   create_outputs(&trial, edge);
   return trial;
 }
@@ -38,12 +46,16 @@ struct trial trial_of_part(const fovea_problem *problem, const struct trial *who
   tensor_copy_part(&trial.q, &whole->q, q.batch, q.head, q.row);
   tensor_copy_part(&trial.k, &whole->k, kv.batch, kv.head, kv.row);
   tensor_copy_part(&trial.v, &whole->v, kv.batch, kv.head, kv.row);
+  mask_copy_part(&trial.mask, &whole->mask, q.batch, q.head, q.row);
+  memcpy(trial.sinks.data, whole->sinks.data + q.head, (size_t)problem->heads * sizeof(float));
   return trial;
 }
 
 struct trial trial_sharing_inputs(const struct trial *other) {
   struct trial trial = *other;
-  trial.q.memory.mapping = trial.k.memory.mapping = trial.v.memory.mapping = NULL; /* stays the other's */
+  struct guarded *const others[] = {&trial.q.memory, &trial.q.storage, &trial.k.memory,    &trial.k.storage,
+                                    &trial.v.memory, &trial.v.storage, &trial.mask.memory, &trial.sinks.memory};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) others[i]->mapping = NULL;
   create_outputs(&trial, GUARD_AT_END);
   return trial;
 }
@@ -54,31 +66,46 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->v);
   tensor_destroy(&trial->o);
   tensor_destroy(&trial->lse);
+  mask_destroy(&trial->mask);
+  tensor_destroy(&trial->sinks);
 }
 
 fovea_tensors trial_tensors(const struct trial *trial) {
   fovea_tensors tensors;
-  fovea_tensors_init(&tensors, trial->q.data, trial->k.data, trial->v.data, trial->o.data, trial->lse.data);
+  tensor_store(&trial->q);
+  tensor_store(&trial->k);
+  tensor_store(&trial->v);
+  fovea_tensors_init(&tensors, tensor_pointer(&trial->q), tensor_pointer(&trial->k), tensor_pointer(&trial->v),
+                     tensor_pointer(&trial->o), trial->lse.data);
+  tensors.mask = trial->mask.data;
+  tensors.sinks = trial->sinks.data;
   return tensors;
+}
+
+void trial_clear(struct trial *trial) {
+  tensor_fill_untouched(&trial->o);
+  tensor_fill_untouched(&trial->lse);
+}
+
+void trial_load(const struct trial *trial) {
+  tensor_load(&trial->o);
+}
+
+int trial_gaps_untouched(const struct trial *trial) {
+  return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
   trial->problem.isa = isa;
-  tensor_fill_untouched(&trial->o);
-  tensor_fill_untouched(&trial->lse);
+  trial_clear(trial);
   const fovea_tensors tensors = trial_tensors(trial);
   fovea_error error;
   const fovea_status status = fovea_attend(&trial->problem, &tensors, execution, &error);
+  trial_load(trial);
   if (status == FOVEA_OK) return;
-  char problem[512];
+  char problem[DESCRIPTION_SIZE];
   problem_describe(&trial->problem, problem, sizeof problem);
   fail_msg("status %d (%s) for %s", (int)status, error.text, problem);
-}
-
-static uint32_t bits_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
 }
 
 /* Compares one row with what it should be; `what` tells which comparison this is. */
@@ -91,7 +118,7 @@ static void assert_row(const struct trial *trial, const char *what, struct part 
   int64_t d = 0;
   while (d < trial->o.dim && bits_of(o[d]) == bits_of(expected_o[d])) d++;
   const float actual = d < trial->o.dim ? o[d] : *lse, expected = d < trial->o.dim ? expected_o[d] : *expected_lse;
-  char problem[512];
+  char problem[DESCRIPTION_SIZE];
   problem_describe(&trial->problem, problem, sizeof problem);
   fail_msg("%s: %s of batch %lld head %lld row %lld dim %lld is %08x (%.9g), not %08x (%.9g); %s", what,
            d < trial->o.dim ? "O" : "LSE", (long long)at.batch, (long long)at.head, (long long)at.row, (long long)d,
@@ -100,14 +127,21 @@ static void assert_row(const struct trial *trial, const char *what, struct part 
 
 void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
                       struct part expected_first, int64_t batches, int64_t heads, int64_t rows) {
+  const int64_t dim = actual->o.dim;
+  float *numbers = malloc((size_t)dim * sizeof(float));
+  assert_non_null(numbers);
   for (int64_t b = 0; b < batches; b++)
     for (int64_t h = 0; h < heads; h++)
       for (int64_t i = 0; i < rows; i++) {
         const struct part at = {actual_first.batch + b, actual_first.head + h, actual_first.row + i};
         const struct part other = {expected_first.batch + b, expected_first.head + h, expected_first.row + i};
-        assert_row(actual, "against another run", at, tensor_row(&expected->o, other.batch, other.head, other.row),
+        memcpy(numbers, tensor_row(&expected->o, other.batch, other.head, other.row), (size_t)dim * sizeof(float));
+        for (int64_t d = 0; d < dim && actual->o.type != expected->o.type; d++)
+          numbers[d] = rounded_number(actual->o.type, numbers[d]);
+        assert_row(actual, "against another run", at, numbers,
                    tensor_row(&expected->lse, other.batch, other.head, other.row));
       }
+  free(numbers);
 }
 
 void assert_same_outputs(const struct trial *actual, const struct trial *expected) {
@@ -115,23 +149,44 @@ void assert_same_outputs(const struct trial *actual, const struct trial *expecte
   assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
 }
 
+/* By the mask alone. */
+static float bias_of(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
+  if (trial->mask.type == FOVEA_MASK_NONE) return 0.0f;
+  return key < trial->problem.mask_keys ? mask_get(&trial->mask, batch, head, row, key) : -INFINITY;
+}
+
 struct row_rules {
-  const fovea_problem *problem;
+  const struct trial *trial;
   struct entry entry;
-  int64_t row;
+  int64_t batch, head, row;
 };
 
 static int contract_sees(const void *context, int64_t position) {
   const struct row_rules *rules = context;
-  return row_sees(rules->problem, &rules->entry, rules->row, position);
+  return row_sees(&rules->trial->problem, &rules->entry, rules->row, position) &&
+         bias_of(rules->trial, rules->batch, rules->head, rules->row, position) != -INFINITY;
 }
 
-static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row, float *out) {
+int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
+  const struct row_rules rules = {trial, problem_entry(&trial->problem, batch), batch, head, row};
+  return contract_sees(&rules, key);
+}
+
+/* What the contract needs room for: the biases of one row, and its output. */
+struct workspace {
+  float *bias, *out;
+};
+
+static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row,
+                                const struct workspace *workspace) {
+  static const float zero = 0.0f;
   const fovea_problem *problem = &trial->problem;
-  const struct row_rules rules = {problem, problem_entry(problem, batch), row};
+  const struct row_rules rules = {trial, problem_entry(problem, batch), batch, head, row};
   const struct entry *entry = &rules.entry;
   const int64_t kv_head = head / (problem->heads / problem->kv_heads);
   const struct part at = {entry->q_batch, head, entry->q_first + row};
+  const int additive = mask_is_additive(problem->mask_type);
+  for (int64_t j = 0; additive && j < entry->kv_len; j++) workspace->bias[j] = bias_of(trial, batch, head, row, j);
   const struct contract_row contract = {
       .q = tensor_row(&trial->q, at.batch, at.head, at.row),
       .k = tensor_row(&trial->k, entry->kv_batch, kv_head, entry->kv_first),
@@ -142,18 +197,26 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .v_dim = problem->v_dim,
       .positions = entry->kv_len,
       .scale = problem->scale,
+      .softcap = problem->softcap,
+      .bias = additive ? workspace->bias : NULL,
+      .sink = problem->sink == FOVEA_SINK_NONE   ? NULL
+              : problem->sink == FOVEA_SINK_ZERO ? &zero
+                                                 : trial->sinks.data + head,
       .sees = contract_sees,
       .rules = &rules,
   };
   float lse;
-  contract_row(&contract, out, &lse);
-  assert_row(trial, "against the contract", at, out, &lse);
+  contract_row(&contract, workspace->out, &lse);
+  for (int64_t d = 0; d < problem->v_dim; d++)
+    workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
+  assert_row(trial, "against the contract", at, workspace->out, &lse);
 }
 
 void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
-  float *out = malloc((size_t)problem->v_dim * sizeof(float));
-  assert_non_null(out);
+  float *numbers = malloc((size_t)(problem->v_dim + problem->kv_len) * sizeof(float));
+  assert_non_null(numbers);
+  const struct workspace workspace = {numbers + problem->v_dim, numbers};
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);
@@ -163,11 +226,11 @@ void assert_contract(const struct trial *trial, int64_t budget) {
     const int64_t skip = rows <= wanted ? 1 : rows / wanted;
     for (int64_t r = 0; r < rows; r += skip) {
       const int64_t pick = r == 0 || skip == 1 ? r : r + generator_below(&generator, skip);
-      if (pick < rows) assert_contract_row(trial, b, pick / entry.rows, pick % entry.rows, out);
+      if (pick < rows) assert_contract_row(trial, b, pick / entry.rows, pick % entry.rows, &workspace);
     }
-    if (rows > 0 && skip > 1) assert_contract_row(trial, b, problem->heads - 1, entry.rows - 1, out);
+    if (rows > 0 && skip > 1) assert_contract_row(trial, b, problem->heads - 1, entry.rows - 1, &workspace);
   }
-  free(out);
+  free(numbers);
 }
 
 const char *const *usable_isas(void) {

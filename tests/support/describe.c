@@ -1,0 +1,37 @@
+#include "describe.h"
+
+#include "masks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void describe_features(const fovea_problem *problem, char *text, size_t size) {
+  static const char *const sinks[] = {"", " sinks", " sink 0"};
+  const fovea_mask_strides *strides = &problem->mask_strides;
+  int length = snprintf(text, size, " types %s %s %s %s", type_name(problem->q_type), type_name(problem->k_type),
+                        type_name(problem->v_type), type_name(problem->o_type));
+  if (problem->mask_type != FOVEA_MASK_NONE)
+    length += snprintf(text + length, size - (size_t)length,
+                       " mask %s of %" PRId64 " keys, strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64,
+                       mask_type_name(problem->mask_type), problem->mask_keys, strides->batch, strides->head,
+                       strides->row, strides->key);
+  if (problem->softcap != 0.0)
+    length += snprintf(text + length, size - (size_t)length, " softcap %g", problem->softcap);
+  snprintf(text + length, size - (size_t)length, "%s", sinks[problem->sink]);
+}
+
+void problem_describe(const fovea_problem *problem, char *text, size_t size) {
+  char features[400];
+  describe_features(problem, features, sizeof features);
+  snprintf(text, size,
+           "batch %" PRId64 " heads %" PRId64 "/%" PRId64 " lens %" PRId64 "x%" PRId64 " dims %" PRId64 "/%" PRId64
+           " scale %g causal %d window %" PRId64 ",%" PRId64 " chunk %" PRId64 ",%" PRId64 ",%" PRId64
+           " offset %" PRId64 "%s%s%s%s%s%s isa %s",
+           problem->batch, problem->heads, problem->kv_heads, problem->q_len, problem->kv_len, problem->qk_dim,
+           problem->v_dim, problem->scale, problem->causal, problem->window_left, problem->window_right,
+           problem->chunk_size, problem->chunk_left, problem->chunk_right, problem->offset,
+           problem->offsets != NULL ? " offsets" : "", problem->q_lens != NULL ? " q_lens" : "",
+           problem->kv_lens != NULL ? " kv_lens" : "", problem->cu_seqlens_q != NULL ? " cu_seqlens_q" : "",
+           problem->cu_seqlens_kv != NULL ? " cu_seqlens_kv" : "", features,
+           problem->isa != NULL ? problem->isa : "best");
+}

@@ -1,0 +1,42 @@
+/* f16 and bf16 by their bits, sharing no code with the library. What the library widens, the tests widen here
+ * before the contract sees it; what the contract gives in f32 is rounded here, once. */
+#ifndef FOVEA_TESTS_TYPES_H
+#define FOVEA_TESTS_TYPES_H
+
+#include <fovea/fovea.h>
+
+#include <string.h>
+
+static inline float from_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+size_t type_size(fovea_type type);
+const char *type_name(fovea_type type);
+
+/* The f32 bits of a 16-bit number: exact, payloads of NaNs too. */
+uint32_t widened(fovea_type type, uint16_t half);
+
+/* The 16 bits that widen to these f32 bits. Aborts where there are none. */
+uint16_t narrowed(fovea_type type, uint32_t bits);
+
+/* As outputs are written: to nearest even, subnormals kept, zero as +0, every NaN as the one quiet NaN. */
+uint16_t rounded(fovea_type type, float x);
+
+/* The number of that type next to x, as f32; of f32 x itself, but outputs' zeros and NaNs. */
+float rounded_number(fovea_type type, float x);
+
+/* Copies between f32 and f16 or bf16, `count` numbers. Storing writes only what changes, so that memory which is
+ * not to be written any more may be stored again. */
+void numbers_store(fovea_type type, uint16_t *stored, const float *numbers, int64_t count);
+void numbers_load(fovea_type type, const uint16_t *stored, float *numbers, int64_t count);
+
+#endif
