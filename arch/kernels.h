@@ -10,6 +10,8 @@
 #ifndef FOVEA_ARCH_KERNELS_H
 #define FOVEA_ARCH_KERNELS_H
 
+#include "../include/fovea/fovea.h"
+
 #include <stdint.h>
 
 /* Keys of one block: the unit of the online softmax, aligned to position 0. */
@@ -26,15 +28,28 @@ typedef struct fovea_vector_range {
 
 /* Copies rows into a tile: queries[d][row] = rows[row][d]; the last vector is filled up with zeros. */
 typedef struct fovea_load_args {
-  const float *const *rows; /* row_count pointers, each to dim elements */
+  const void *const *rows; /* row_count pointers, each to dim elements */
+  fovea_type type;
   int row_count;
   int64_t dim;
   float *queries;
 } fovea_load_args;
 
-typedef struct fovea_fetch_row {
-  const float *row;
+/* Copies rows as f32, one after the other: to[row * to_stride + d] = rows[row * row_stride + d]. The rest of a
+ * row's last vector is written, too: to_stride is at least dim rounded up to 16. */
+typedef struct fovea_widen_args {
+  const void *rows;
+  fovea_type type;
+  int64_t row_stride;
+  int64_t row_count;
   int64_t dim;
+  float *to;
+  int64_t to_stride;
+} fovea_widen_args;
+
+typedef struct fovea_fetch_row {
+  const char *row;
+  int64_t bytes;
 } fovea_fetch_row;
 
 /* scores[key][row] = fl(q.k * c) and maxima[row] = max(maxima[row], score) for key_count keys of one block. With
@@ -56,6 +71,40 @@ typedef struct fovea_score_args {
   const fovea_fetch_row *ahead;
   int ahead_count;
 } fovea_score_args;
+
+/* A mask tensor as the tile's rows see one block: bias[key][row] is what is added, 0 where a boolean mask lets a
+ * key be seen and -Inf where it does not. */
+typedef struct fovea_mask_args {
+  const void *const *rows; /* one pointer for every lane of the vectors, to the element of the block's first key */
+  fovea_mask_type type;
+  int repeats; /* 1: the first element of a row stands for all its keys */
+  int key_count;
+  int vectors;
+  float *bias;
+  struct fovea_mask_pieces *pieces; /* returned, for each vector */
+} fovea_mask_args;
+
+/* Keys that a mask is summed up over: 16 or a multiple of LANES that divides a block. */
+#define FOVEA_MASK_PIECE 16
+
+/* Bit p stands for the keys from p * FOVEA_MASK_PIECE on. */
+typedef struct fovea_mask_pieces {
+  uint8_t seen;  /* some row of the vector sees some of the keys */
+  uint8_t plain; /* every row sees all of the keys, and nothing is added */
+} fovea_mask_pieces;
+
+/* What is done to scores after the products: the softcap, the mask tensor, and hiding what is not seen. */
+typedef struct fovea_adjust_args {
+  float *scores;     /* the first key's row of the tile, as score() leaves it without seen_from */
+  const float *bias; /* likewise; NULL: nothing is added */
+  int capped;        /* 1: scores become cap * tanh(score) first */
+  float cap;         /* softcap * log2(e) */
+  int key_count;
+  fovea_vector_range vectors;
+  const int32_t *seen_from; /* as in fovea_score_args */
+  const int32_t *seen_to;
+  float *maxima; /* as in fovea_score_args */
+} fovea_adjust_args;
 
 /* Turns the scores of one block into weights 2^(score - maximum) in place, sums them, and merges the sums into the
  * running maximum and sum of the rows. A vector's keys are key_begin[vector] to key_end[vector] - 1 of the block.
@@ -99,6 +148,7 @@ typedef struct fovea_value_args {
    * instead of being given weight 0, and so is every key of a row whose block has no state. */
   const int32_t *seen_from;
   const int32_t *seen_to;
+  const float *bias;   /* likewise: -Inf is not seen; the first key's row of the tile, or NULL */
   const float *maxima; /* of the block */
   const float *block_sum;
 } fovea_value_args;
@@ -127,13 +177,15 @@ typedef struct fovea_merge_args {
   int vectors;
 } fovea_merge_args;
 
-/* Normalises a tile and writes its rows out. */
+/* Merges the rows' sinks into a tile's state, normalises it and writes its rows out. */
 typedef struct fovea_store_args {
   fovea_tile_state state;
   int64_t dim;
   int row_count;
-  float *const *rows; /* row_count pointers, each to dim elements */
+  void *const *rows; /* row_count pointers, each to dim elements */
+  fovea_type type;
   float *const *lse;  /* row_count pointers to one element each, or NULL */
+  const float *sinks; /* [row], in units of log2; NULL: none */
 } fovea_store_args;
 
 typedef struct fovea_kernels {
@@ -146,7 +198,10 @@ typedef struct fovea_kernels {
   int panel_always;  /* 1: a panel pays wherever enough tiles share it; 0: only where rows crowd the cache's sets */
 
   void (*load_queries)(const fovea_load_args *args);
+  void (*widen)(const fovea_widen_args *args);
   void (*score)(const fovea_score_args *args);
+  void (*load_mask)(const fovea_mask_args *args);
+  void (*adjust)(const fovea_adjust_args *args);
   /* Returns 1 when some row of the vectors has no state in this block (it saw nothing, or only -Inf). */
   int (*softmax)(const fovea_softmax_args *args);
   void (*pack_values)(const fovea_pack_args *args);
@@ -164,6 +219,7 @@ extern const fovea_kernels fovea_kernels_neon;
 
 /* Largest row_tile of any table: lets src/ keep per-row arrays of a tile in fixed size. */
 #define FOVEA_ROW_TILE_LIMIT 64
-#define FOVEA_VECTORS_LIMIT  64
+/* Most vectors of a tile, FOVEA_TILE_VECTORS of any table. */
+#define FOVEA_VECTORS_LIMIT 4
 
 #endif

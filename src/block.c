@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include "mask.h"
 #include "nearby.h"
 
 /* Row intervals as a kernel wants them, counted from the segment's first key. */
@@ -20,25 +21,47 @@ void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state
   for (int64_t i = 0; i < row_tile * context->plan->problem.v_dim; i++) state->output[i] = 0;
 }
 
+static void clear_maxima(float *maxima, int rows) {
+  for (int i = 0; i < rows; i++) maxima[i] = -__builtin_inff();
+}
+
+/* What is done to a segment's scores after the products. */
+static void adjust_segment(const fovea_task_context *context, const fovea_score_args *scored,
+                           const fovea_segment *segment) {
+  int capped = context->plan->problem.softcap > 0;
+  fovea_adjust_args args = {
+      .scores = scored->scores,
+      .bias = segment->biased ? context->memory.bias + segment->begin * context->kernels->row_tile : NULL,
+      .capped = capped,
+      .cap = context->plan->cap,
+      .key_count = scored->key_count,
+      .vectors = segment->vectors,
+      .seen_from = scored->seen_from,
+      .seen_to = scored->seen_to,
+      .maxima = context->memory.maxima,
+  };
+  context->kernels->adjust(&args);
+}
+
 static void score_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
                         const fovea_block_view *view) {
   const fovea_plan *plan = context->plan;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   fovea_fetch_list list;
-  for (int i = 0; i < rows; i++) context->block.maxima[i] = -__builtin_inff();
+  clear_maxima(context->memory.maxima, rows);
   for (int i = 0; i < view->count; i++) {
     const fovea_segment *segment = &view->segments[i];
+    int adjusted = segment->biased || plan->problem.softcap > 0;
     fovea_score_args args = {
         .queries = t->memory.queries,
-        .keys = context->keys_copied ? context->block.keys + segment->begin * plan->problem.qk_dim
-                                     : context->keys + (base + segment->begin) * plan->problem.k_strides.row,
-        .key_stride = context->keys_copied ? plan->problem.qk_dim : plan->problem.k_strides.row,
+        .keys = context->block.keys + segment->begin * context->block.key_stride,
+        .key_stride = context->block.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = segment->end - segment->begin,
         .c = plan->c,
-        .scores = context->block.scores + segment->begin * row_tile,
-        .maxima = context->block.maxima,
+        .scores = context->memory.scores + segment->begin * row_tile,
+        .maxima = context->memory.maxima,
         .vectors = segment->vectors,
     };
     if (i == 0) {
@@ -46,12 +69,21 @@ static void score_block(const fovea_task_context *context, const fovea_tile *t, 
       args.ahead = list.rows;
       args.ahead_count = list.count;
     }
+    if (adjusted) { /* nothing is hidden yet, and no maximum taken: both follow the adjustment */
+      clear_maxima(context->memory.unused, rows);
+      args.maxima = context->memory.unused;
+      context->kernels->score(&args);
+    }
     if (segment->masked) {
       seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
       args.seen_from = seen_from;
       args.seen_to = seen_to;
     }
-    context->kernels->score(&args);
+    if (adjusted) {
+      adjust_segment(context, &args, segment);
+    } else {
+      context->kernels->score(&args);
+    }
   }
 }
 
@@ -64,13 +96,13 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
     int run = 1;
     while (v + run < vectors && view->begin[v + run] != view->end[v + run]) run++;
     fovea_softmax_args args = {
-        .scores = context->block.scores,
-        .maxima = context->block.maxima,
+        .scores = context->memory.scores,
+        .maxima = context->memory.maxima,
         .row_max = state->row_max,
         .row_sum = state->row_sum,
-        .block_sum = context->block.block_sum,
-        .old_part = context->block.old_part,
-        .new_part = context->block.new_part,
+        .block_sum = context->memory.block_sum,
+        .old_part = context->memory.old_part,
+        .new_part = context->memory.new_part,
         .first = first,
         .vectors = {v, run},
         .key_begin = view->begin,
@@ -82,19 +114,12 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
   return stateless;
 }
 
-/* Whether V holds NaN or Inf where weight 0 is to hide it: at keys that some row does not see, or everywhere when
- * some row has no state. */
-static int needs_care(const fovea_task_context *context, int64_t base, const fovea_block_view *view,
-                      int stateless) {
-  const fovea_problem *problem = &context->plan->problem;
+/* Whether V may hold NaN or Inf where weight 0 is to hide it: at keys that some row does not see, or everywhere
+ * when some row has no state. */
+static int needs_care(fovea_task_context *context, int64_t base, const fovea_block_view *view, int stateless) {
   for (int i = 0; i < view->count; i++) {
     const fovea_segment *segment = &view->segments[i];
-    if (!segment->masked && !stateless) continue;
-    const float *values = context->values + (base + segment->begin) * problem->v_strides.row;
-    if (!context->kernels->all_finite(values, problem->v_strides.row, segment->end - segment->begin,
-                                      problem->v_dim)) {
-      return 1;
-    }
+    if (segment->masked || segment->biased || stateless) return !fovea_block_is_finite(context, base);
   }
   return 0;
 }
@@ -114,22 +139,24 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
         run++;
       }
       fovea_value_args args = {
-          .weights = context->block.scores + segment->begin * row_tile,
-          .values = context->values + (base + segment->begin) * problem->v_strides.row,
-          .value_stride = problem->v_strides.row,
-          .panel = context->packed ? context->block.panel + segment->begin * context->kernels->panel_dims : NULL,
+          .weights = context->memory.scores + segment->begin * row_tile,
+          .values = context->block.values + segment->begin * context->block.value_stride,
+          .value_stride = context->block.value_stride,
+          .panel =
+              context->block.packed ? context->memory.panel + segment->begin * context->kernels->panel_dims : NULL,
           .dim = problem->v_dim,
           .key_count = segment->end - segment->begin,
           .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
                                                        : first ? FOVEA_VALUE_ASSIGN
                                                                : FOVEA_VALUE_MERGE),
-          .partial = context->block.partial,
+          .partial = context->memory.partial,
           .output = state->output,
-          .old_part = context->block.old_part,
-          .new_part = context->block.new_part,
+          .old_part = context->memory.old_part,
+          .new_part = context->memory.new_part,
           .vectors = {v, run},
-          .maxima = context->block.maxima,
-          .block_sum = context->block.block_sum,
+          .maxima = context->memory.maxima,
+          .block_sum = context->memory.block_sum,
+          .bias = segment->biased ? context->memory.bias + segment->begin * row_tile : NULL,
       };
       if (careful && segment->masked) {
         seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
@@ -142,16 +169,19 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   }
 }
 
-void fovea_run_block(const fovea_task_context *context, fovea_tile *t, int64_t base) {
+void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
   const fovea_plan *plan = context->plan;
   const int64_t span_keys = FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS;
+  fovea_mask_pieces pieces[FOVEA_VECTORS_LIMIT];
   fovea_block_view view;
+  int with_mask = fovea_mask_block(context, t, base, pieces);
+  fovea_view_block(&t->view, base, with_mask ? pieces : NULL, &view);
+  if (view.count == 0) return; /* the mask hides all of it */
   int first = t->span != base / span_keys;
   if (first && t->span >= 0) {
     fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
   }
   t->span = base / span_keys;
-  fovea_view_block(&t->view, base, &view);
   fovea_tile_state *state = fovea_span_current(&t->memory.tree);
   for (int v = 0; first && v < t->view.vectors; v++) {
     if (view.begin[v] != view.end[v]) continue;
@@ -159,6 +189,7 @@ void fovea_run_block(const fovea_task_context *context, fovea_tile *t, int64_t b
     first = 0;
   }
   score_block(context, t, base, &view);
+  if (with_mask) fovea_mask_holes(context, t, pieces, &view);
   int stateless = softmax_block(context, state, &view, t->view.vectors, first);
   value_block(context, t, state, base, &view, first, needs_care(context, base, &view, stateless));
 }

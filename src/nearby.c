@@ -1,33 +1,44 @@
 #include "nearby.h"
 
-#include <string.h>
-
 /* Keys by which K is fetched ahead within the first block of a task: what the products of a few register tiles take
  * covers the latency of L3. */
 enum { FETCH_AHEAD = 24 };
+
+static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, int64_t dim) {
+  list->rows[list->count++] = (fovea_fetch_row){row, dim * (fovea_type_bits(type) / 8)};
+}
+
 static void fetch_keys(const fovea_task_context *context, int64_t key, int64_t value, int64_t count,
                        fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   for (int64_t i = 0; i < count; i++) {
     if (key + i < context->keys_end) {
-      list->rows[list->count++] =
-          (fovea_fetch_row){context->keys + (key + i) * problem->k_strides.row, problem->qk_dim};
+      add_row(list, fovea_task_key(context, key + i), problem->k_type, problem->qk_dim);
     }
     if (value + i < context->keys_end) {
-      list->rows[list->count++] =
-          (fovea_fetch_row){context->values + (value + i) * problem->v_strides.row, problem->v_dim};
+      add_row(list, fovea_task_value(context, value + i), problem->v_type, problem->v_dim);
     }
   }
 }
 
-/* Keys and values come from far away once and are then met by
- * every tile of the task: each asks for its share of the next block, so that the fetches are spread over the whole
- * time that this block takes, since a core has too few of them in flight to fetch a block within one tile. In the
- * first block of a task the first tile fetches for itself. A tile that begins asks for the next tile's queries, and
- * one that ends for its own output rows. */
+/* Rows of Q or O. */
+static void fetch_rows(const fovea_task_context *context, const void *tensor, fovea_type type,
+                       fovea_strides strides, int64_t dim, fovea_tile_rows rows, fovea_fetch_list *list) {
+  const fovea_plan *plan = context->plan;
+  fovea_row_place place = fovea_first_place(plan, rows);
+  for (int i = 0; i < rows.count; i++, place = fovea_next_place(plan, place)) {
+    int64_t offset = fovea_place_offset(plan, strides, context->task, place);
+    add_row(list, fovea_element(tensor, type, offset), type, dim);
+  }
+}
+
+/* Keys and values come from far away once and are then met by every tile of the task: each asks for its share of
+ * the next block, so that the fetches are spread over the whole time that this block takes, since a core has too
+ * few of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
+ * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. */
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
                       int key_count, fovea_fetch_list *list) {
-  const fovea_plan *plan = context->plan;
+  const fovea_problem *problem = &context->plan->problem;
   list->count = 0;
   if (context->first_block) {
     fetch_keys(context, key + FETCH_AHEAD, key, key_count, list);
@@ -37,30 +48,21 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
     fetch_keys(context, first, first, end - first, list);
   }
   if (context->unbegun) {
-    for (int i = 0; i < context->unbegun->rows.count; i++) {
-      list->rows[list->count++] = (fovea_fetch_row){
-          (const float *)context->tensors->q +
-              fovea_row_offset(plan, plan->problem.q_strides, context->task, context->unbegun->rows.first + i),
-          plan->problem.qk_dim};
-    }
+    fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
+               context->unbegun->rows, list);
   }
   if (t->view.any.end <= base + FOVEA_BLOCK_KEYS) {
-    for (int i = 0; i < t->rows.count; i++) {
-      list->rows[list->count++] =
-          (fovea_fetch_row){(float *)context->tensors->o +
-                                fovea_row_offset(plan, plan->problem.o_strides, context->task, t->rows.first + i),
-                            plan->problem.v_dim};
-    }
+    fetch_rows(context, context->tensors->o, problem->o_type, problem->o_strides, problem->v_dim, t->rows, list);
   }
 }
 
 void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first) {
   const fovea_problem *problem = &context->plan->problem;
-  const int64_t line = 64 / sizeof(float);
   int64_t end = first + FETCH_AHEAD < context->keys_end ? first + FETCH_AHEAD : context->keys_end;
+  int64_t bytes = problem->qk_dim * (fovea_type_bits(problem->k_type) / 8);
   for (int64_t key = first; key < end; key++) {
-    const float *row = context->keys + key * problem->k_strides.row;
-    for (int64_t d = 0; d < problem->qk_dim; d += line) __builtin_prefetch(row + d, 0, 2);
+    const char *row = fovea_task_key(context, key);
+    for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(row + byte, 0, 2);
   }
 }
 
@@ -73,24 +75,67 @@ static int crowds_sets(int64_t row_stride) {
   return row_stride * (int64_t)sizeof(float) % 1024 == 0;
 }
 
-void fovea_copy_block(fovea_task_context *context, int64_t base) {
+/* Keys `begin` to `end` - 1 of the block, as f32 in scratch. Returns the row of the block's first key there. */
+static const float *widen(const fovea_task_context *context, const void *rows, fovea_type type, int64_t row_stride,
+                          int64_t dim, int64_t begin, int64_t end, float *to) {
+  int64_t stride = fovea_copied_stride(dim);
+  fovea_widen_args args = {rows, type, row_stride, end - begin, dim, to + begin * stride, stride};
+  context->kernels->widen(&args);
+  return to;
+}
+
+static void place_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   const fovea_problem *problem = &context->plan->problem;
-  int64_t begin = base > context->keys_begin ? base : context->keys_begin, end = base + FOVEA_BLOCK_KEYS;
-  int64_t key_stride = problem->k_strides.row, value_stride = problem->v_strides.row, dim = problem->qk_dim;
-  if (end > context->keys_end) end = context->keys_end;
-  context->keys_copied = context->tiles >= TILES_WORTH_COPYING && key_stride != dim && crowds_sets(key_stride);
-  for (int64_t key = begin; context->keys_copied && key < end; key++) {
-    memcpy(context->block.keys + (key - base) * dim, context->keys + key * key_stride, (size_t)dim * sizeof(float));
+  int64_t stride = problem->k_strides.row, dim = problem->qk_dim;
+  int crowded = context->tiles >= TILES_WORTH_COPYING && stride != dim && crowds_sets(stride);
+  if (problem->k_type == FOVEA_F32 && !crowded) {
+    context->block.keys = (const float *)context->keys + base * stride;
+    context->block.key_stride = stride;
+    return;
   }
-  context->packed =
-      context->tiles >= TILES_WORTH_COPYING && (context->kernels->panel_always || crowds_sets(value_stride));
-  if (!context->packed) return;
+  context->block.keys = widen(context, fovea_task_key(context, base + begin), problem->k_type, stride, dim, begin,
+                              end, context->memory.keys);
+  context->block.key_stride = fovea_copied_stride(dim);
+}
+
+static void place_values(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t stride = problem->v_strides.row, dim = problem->v_dim;
+  context->block.values = (const float *)context->values + base * stride;
+  context->block.value_stride = stride;
+  if (problem->v_type != FOVEA_F32) {
+    context->block.values = widen(context, fovea_task_value(context, base + begin), problem->v_type, stride, dim,
+                                  begin, end, context->memory.values);
+    context->block.value_stride = fovea_copied_stride(dim);
+  }
+  context->block.finite = -1;
+  context->block.packed = context->tiles >= TILES_WORTH_COPYING &&
+                          (context->kernels->panel_always || crowds_sets(context->block.value_stride));
+  if (!context->block.packed) return;
   fovea_pack_args args = {
-      .values = context->values + begin * value_stride,
-      .value_stride = value_stride,
-      .dim = problem->v_dim,
+      .values = context->block.values + begin * context->block.value_stride,
+      .value_stride = context->block.value_stride,
+      .dim = dim,
       .key_count = (int)(end - begin),
-      .panel = context->block.panel + (begin - base) * context->kernels->panel_dims,
+      .panel = context->memory.panel + begin * context->kernels->panel_dims,
   };
   context->kernels->pack_values(&args);
+}
+
+void fovea_place_block(fovea_task_context *context, int64_t base) {
+  int64_t begin = base > context->keys_begin ? 0 : context->keys_begin - base;
+  int64_t end = context->keys_end - base < FOVEA_BLOCK_KEYS ? context->keys_end - base : FOVEA_BLOCK_KEYS;
+  place_keys(context, base, begin, end);
+  place_values(context, base, begin, end);
+}
+
+int fovea_block_is_finite(fovea_task_context *context, int64_t base) {
+  int64_t begin = base > context->keys_begin ? 0 : context->keys_begin - base;
+  int64_t end = context->keys_end - base < FOVEA_BLOCK_KEYS ? context->keys_end - base : FOVEA_BLOCK_KEYS;
+  fovea_block_rows *block = &context->block;
+  if (block->finite < 0) {
+    block->finite = context->kernels->all_finite(block->values + begin * block->value_stride, block->value_stride,
+                                                 end - begin, context->plan->problem.v_dim);
+  }
+  return block->finite;
 }

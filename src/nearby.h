@@ -1,5 +1,5 @@
-/* Brings near what a task is going to read and write: fetches ahead, and copies of blocks whose rows lie badly.
- * Nothing here can be seen in results. */
+/* Brings near what a task is going to read and write: fetches ahead, and copies of blocks that are not f32 or
+ * whose rows lie badly. Nothing here can be seen in results. */
 #ifndef FOVEA_SRC_NEARBY_H
 #define FOVEA_SRC_NEARBY_H
 
@@ -19,7 +19,11 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
 /* Asks at once for the first keys that a task meets. */
 void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first);
 
-/* Copies the keys and values of the block at `base` to where they lie close together, if that pays. */
-void fovea_copy_block(fovea_task_context *context, int64_t base);
+/* Sets where the keys and values of the block at `base` are read: where they lie, or in scratch if they are not f32
+ * or lie badly and enough tiles share the copy. */
+void fovea_place_block(fovea_task_context *context, int64_t base);
+
+/* Whether the values of the block's keys that the task meets hold neither NaN nor Inf. Looked at once a block. */
+int fovea_block_is_finite(fovea_task_context *context, int64_t base);
 
 #endif

@@ -33,6 +33,7 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
   entry.offset = p->offsets                               ? p->offsets[b]
                  : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
                                                           : entry.kv_len - entry.q_seen;
+  if (p->mask_type != FOVEA_MASK_NONE && p->mask_keys < entry.kv_len) entry.kv_len = p->mask_keys;
   return entry;
 }
 
@@ -109,7 +110,9 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   *plan = (fovea_plan){
       .kernels = kernels,
       .problem = *problem,
-      .c = (float)(problem->scale * 0x1.71547652b82fep+0),
+      .c =
+          (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * 0x1.71547652b82fep+0),
+      .cap = (float)(problem->softcap * 0x1.71547652b82fep+0),
       .group = problem->heads / problem->kv_heads,
       .levels = tree_levels(problem->kv_len),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),

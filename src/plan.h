@@ -10,11 +10,11 @@
 
 /* One entry of the batch, with everything per entry resolved. */
 typedef struct fovea_entry {
-  int64_t q_first;  /* row of the tensors where the entry begins (packed batches), else 0 */
-  int64_t q_len;    /* rows to write; those from q_seen on see nothing */
-  int64_t q_seen;   /* rows that are part of the entry */
-  int64_t kv_first; /* likewise for keys */
-  int64_t kv_len;
+  int64_t q_first;    /* row of the tensors where the entry begins (packed batches), else 0 */
+  int64_t q_len;      /* rows to write; those from q_seen on see nothing */
+  int64_t q_seen;     /* rows that are part of the entry */
+  int64_t kv_first;   /* likewise for keys */
+  int64_t kv_len;     /* those that a mask is too short for left out */
   int64_t offset;     /* the own key of row i is i + offset */
   int64_t batch;      /* index along the batch axis */
   int64_t first_task; /* of the plan */
@@ -23,7 +23,8 @@ typedef struct fovea_entry {
 struct fovea_plan {
   const fovea_kernels *kernels;
   fovea_problem problem; /* its per-entry arrays are resolved into entries and NULL here */
-  float c;               /* scale * log2(e) */
+  float c;               /* scale * log2(e); with a softcap scale / softcap */
+  float cap;             /* softcap * log2(e) */
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
   int levels;            /* of the tree of spans */

@@ -22,13 +22,25 @@ static size_t panel_floats(const fovea_plan *plan) {
   return aligned(((size_t)plan->problem.v_dim + width - 1) / width * width * FOVEA_BLOCK_KEYS);
 }
 
-static size_t key_floats(const fovea_plan *plan) {
-  return aligned((size_t)plan->problem.qk_dim * FOVEA_BLOCK_KEYS);
+int64_t fovea_copied_stride(int64_t dim) {
+  return ((dim + 15) / 16 | 1) * 16;
+}
+
+static size_t copied_floats(int64_t dim) {
+  return (size_t)fovea_copied_stride(dim) * FOVEA_BLOCK_KEYS;
+}
+
+static size_t value_floats(const fovea_plan *plan) {
+  return plan->problem.v_type == FOVEA_F32 ? 0 : copied_floats(plan->problem.v_dim);
+}
+
+static size_t bias_floats(const fovea_plan *plan) {
+  return plan->problem.mask_type == FOVEA_MASK_NONE ? 0 : dim_array(plan, FOVEA_BLOCK_KEYS);
 }
 
 static size_t block_floats(const fovea_plan *plan) {
-  return panel_floats(plan) + key_floats(plan) + dim_array(plan, FOVEA_BLOCK_KEYS) +
-         dim_array(plan, plan->problem.v_dim) + 4 * row_array(plan);
+  return panel_floats(plan) + copied_floats(plan->problem.qk_dim) + value_floats(plan) + bias_floats(plan) +
+         dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 5 * row_array(plan);
 }
 
 static size_t tile_floats(const fovea_plan *plan) {
@@ -45,8 +57,11 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.partial = memory.scores + dim_array(plan, FOVEA_BLOCK_KEYS);
   memory.panel = memory.partial + dim_array(plan, plan->problem.v_dim);
   memory.keys = memory.panel + panel_floats(plan);
-  memory.maxima = memory.keys + key_floats(plan);
-  memory.block_sum = memory.maxima + row_array(plan);
+  memory.values = memory.keys + copied_floats(plan->problem.qk_dim);
+  memory.bias = memory.values + value_floats(plan);
+  memory.maxima = memory.bias + bias_floats(plan);
+  memory.unused = memory.maxima + row_array(plan);
+  memory.block_sum = memory.unused + row_array(plan);
   memory.old_part = memory.block_sum + row_array(plan);
   memory.new_part = memory.old_part + row_array(plan);
   return memory;

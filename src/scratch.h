@@ -16,12 +16,19 @@ typedef struct fovea_block_memory {
   float *scores;  /* [FOVEA_BLOCK_KEYS][row] */
   float *partial; /* [v_dim][row] */
   float *panel;   /* values of one block, as pack_values() makes it */
-  float *keys;    /* keys of one block, row by row */
+  float *keys;    /* keys of one block, row by row, fovea_copied_stride() apart */
+  float *values;  /* likewise, of values that are not f32 */
+  float *bias;    /* [FOVEA_BLOCK_KEYS][row], where there is a mask */
   float *maxima;  /* [row], like those below */
+  float *unused;  /* maxima that score() takes before the scores are adjusted */
   float *block_sum;
   float *old_part;
   float *new_part;
 } fovea_block_memory;
+
+/* Elements between rows that are copied to scratch: an odd number of cache lines, so that the rows of a block do
+ * not crowd a few of a cache's sets. */
+int64_t fovea_copied_stride(int64_t dim);
 
 /* Bytes that one worker needs. */
 size_t fovea_scratch_size(const fovea_plan *plan);

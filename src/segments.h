@@ -18,10 +18,13 @@ typedef struct fovea_tile_view {
 typedef struct fovea_segment {
   int begin, end;
   fovea_vector_range vectors;
-  int masked; /* some of the rows does not see some of the keys */
+  int masked; /* the rules hide some of the keys from some of the rows */
+  int biased; /* a mask tensor hides some, or adds to scores */
 } fovea_segment;
 
-enum { FOVEA_SEGMENTS_LIMIT = 2 * FOVEA_VECTORS_LIMIT + 4 };
+/* Cuts of a block: two a vector, two of the keys that all rows see, and those between pieces of a mask. */
+enum { FOVEA_CUTS_LIMIT = 2 * FOVEA_VECTORS_LIMIT + 2 + FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE };
+enum { FOVEA_SEGMENTS_LIMIT = FOVEA_CUTS_LIMIT * FOVEA_VECTORS_LIMIT };
 
 /* A block cut into segments, keys ascending. */
 typedef struct fovea_block_view {
@@ -34,8 +37,9 @@ typedef struct fovea_block_view {
 
 void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows, fovea_tile_view *view);
 
-/* The block that begins at position `base`. */
-void fovea_view_block(const fovea_tile_view *tile, int64_t base, fovea_block_view *block);
+/* The block that begins at position `base`; `pieces` of every vector, or NULL where there is no mask tensor. */
+void fovea_view_block(const fovea_tile_view *tile, int64_t base, const fovea_mask_pieces *pieces,
+                      fovea_block_view *block);
 
 /* Scores that the tile computes for one kv head: lanes times keys. */
 int64_t fovea_tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows);

@@ -5,6 +5,7 @@
 #include "scratch.h"
 #include "segments.h"
 #include "spans.h"
+#include "types.h"
 
 /* Row tiles of a task at most: block_tiles of any kernel table. */
 enum { FOVEA_TASK_TILES_LIMIT = 16 };
@@ -14,23 +15,56 @@ typedef struct fovea_tile {
   fovea_tile_view view;
   fovea_tile_memory memory;
   int64_t span; /* the span that the current state gathers; -1: none yet */
+  int begun;    /* its queries are loaded */
 } fovea_tile;
+
+/* Where the rows of one block are read as f32: in the caller's tensors, or in scratch. The pointers name the key at
+ * the block's first position. */
+typedef struct fovea_block_rows {
+  const float *keys, *values;
+  int64_t key_stride, value_stride;
+  int packed; /* the values lie in the panel too */
+  int finite; /* of the values: 1 yes, 0 no, -1 not looked yet */
+} fovea_block_rows;
 
 typedef struct fovea_task_context {
   const fovea_plan *plan;
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
-  const float *keys, *values; /* the entry's position 0 of the kv head */
-  fovea_block_memory block;
+  const void *keys, *values; /* the entry's position 0 of the kv head */
+  fovea_block_memory memory;
+  fovea_block_rows block;       /* the block at work */
   int64_t keys_begin, keys_end; /* of the keys that the task meets */
   int64_t next_block;           /* position of the block after this one */
-  int keys_copied;              /* the keys of this block lie in scratch too, row by row */
-  int packed;                   /* the values of this block lie in the panel too */
   int first_block;              /* this is the first tile in the first block of the task */
   const fovea_tile *unbegun;    /* the tile whose queries are loaded next; NULL: none */
   int tile, tiles;              /* the tile at work, of how many that meet this block */
 } fovea_task_context;
+
+/* The keys at `position` and after it, and their values, as the caller stores them. */
+static inline const char *fovea_task_key(const fovea_task_context *context, int64_t position) {
+  const fovea_problem *problem = &context->plan->problem;
+  return fovea_element(context->keys, problem->k_type, position * problem->k_strides.row);
+}
+static inline const char *fovea_task_value(const fovea_task_context *context, int64_t position) {
+  const fovea_problem *problem = &context->plan->problem;
+  return fovea_element(context->values, problem->v_type, position * problem->v_strides.row);
+}
+
+/* A row of a tile as a query head within its group and a row of the entry: rows of a kv head are numbered
+ * row * group + head. */
+typedef struct fovea_row_place {
+  int64_t head, row;
+} fovea_row_place;
+
+static inline fovea_row_place fovea_first_place(const fovea_plan *plan, fovea_tile_rows rows) {
+  return (fovea_row_place){rows.first % plan->group, rows.first / plan->group};
+}
+static inline fovea_row_place fovea_next_place(const fovea_plan *plan, fovea_row_place place) {
+  place.head++;
+  return place.head < plan->group ? place : (fovea_row_place){0, place.row + 1};
+}
 
 /* The first element of a row; packed tensors have no batch axis. */
 static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head,
@@ -38,12 +72,11 @@ static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_ent
   return (packed ? 0 : entry->batch * strides.batch) + head * strides.head + row * strides.row;
 }
 
-/* Where row `index` of a tile lies: rows of a kv head are numbered row * group + head within the group. */
-static inline int64_t fovea_row_offset(const fovea_plan *plan, fovea_strides strides, const fovea_task *task,
-                                       int64_t index) {
-  int64_t head = task->kv_head * plan->group + index % plan->group;
-  return fovea_tensor_offset(strides, task->entry, plan->problem.cu_seqlens_q != NULL, head,
-                             task->entry->q_first + index / plan->group);
+/* The first element of a row of Q, O or LSE. */
+static inline int64_t fovea_place_offset(const fovea_plan *plan, fovea_strides strides, const fovea_task *task,
+                                         fovea_row_place place) {
+  return fovea_tensor_offset(strides, task->entry, plan->problem.cu_seqlens_q != NULL,
+                             task->kv_head * plan->group + place.head, task->entry->q_first + place.row);
 }
 
 #endif

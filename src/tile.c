@@ -5,25 +5,48 @@
 
 static void load_queries(const fovea_task_context *context, const fovea_tile *t) {
   const fovea_plan *plan = context->plan;
-  const float *rows[FOVEA_ROW_TILE_LIMIT];
-  for (int i = 0; i < t->rows.count; i++) {
-    rows[i] = (const float *)context->tensors->q +
-              fovea_row_offset(plan, plan->problem.q_strides, context->task, t->rows.first + i);
+  const fovea_problem *problem = &plan->problem;
+  const void *rows[FOVEA_ROW_TILE_LIMIT];
+  fovea_row_place place = fovea_first_place(plan, t->rows);
+  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(plan, place)) {
+    rows[i] = fovea_element(context->tensors->q, problem->q_type,
+                            fovea_place_offset(plan, problem->q_strides, context->task, place));
   }
-  fovea_load_args args = {rows, t->rows.count, plan->problem.qk_dim, t->memory.queries};
+  fovea_load_args args = {rows, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
   context->kernels->load_queries(&args);
+}
+
+static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+  const fovea_plan *plan = context->plan;
+  const fovea_problem *problem = &plan->problem;
+  const fovea_tensors *tensors = context->tensors;
+  void *rows[FOVEA_ROW_TILE_LIMIT];
+  float *lse[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  fovea_row_place place = fovea_first_place(plan, t->rows);
+  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(plan, place)) {
+    rows[i] = fovea_output_element(tensors->o, problem->o_type,
+                                   fovea_place_offset(plan, problem->o_strides, context->task, place));
+    if (tensors->lse) {
+      lse[i] = tensors->lse + fovea_place_offset(plan, problem->lse_strides, context->task, place);
+    }
+    if (problem->sink == FOVEA_SINK_PER_HEAD) {
+      sinks[i] = tensors->sinks[context->task->kv_head * plan->group + place.head] * 0x1.715476p+0f;
+    }
+  }
+  fovea_store_args args = {
+      .state = *state,
+      .dim = problem->v_dim,
+      .row_count = t->rows.count,
+      .rows = rows,
+      .type = problem->o_type,
+      .lse = tensors->lse ? lse : NULL,
+      .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
+  };
+  context->kernels->store(&args);
 }
 
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
-  const fovea_tensors *tensors = context->tensors;
-  const fovea_task *task = context->task;
-  float *rows[FOVEA_ROW_TILE_LIMIT], *lse[FOVEA_ROW_TILE_LIMIT];
-  for (int i = 0; i < t->rows.count; i++) {
-    int64_t index = t->rows.first + i;
-    rows[i] = (float *)tensors->o + fovea_row_offset(plan, plan->problem.o_strides, task, index);
-    if (tensors->lse) lse[i] = tensors->lse + fovea_row_offset(plan, plan->problem.lse_strides, task, index);
-  }
   fovea_tile_state *state = fovea_span_current(&t->memory.tree);
   if (t->span >= 0) {
     fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
@@ -31,8 +54,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   } else {
     fovea_clear_state(context, state);
   }
-  fovea_store_args args = {*state, plan->problem.v_dim, t->rows.count, rows, tensors->lse ? lse : NULL};
-  context->kernels->store(&args);
+  store_tile(context, t, state);
 }
 
 /* Every tile that meets the block of keys at `base`, one after the other. */
@@ -45,12 +67,13 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
       meeting[context->tiles++] = &tiles[i];
     }
   }
-  fovea_copy_block(context, base);
+  fovea_place_block(context, base);
   for (context->tile = 0; context->tile < context->tiles; context->tile++) {
     fovea_tile *t = meeting[context->tile];
-    int begins = t->span < 0, last = context->tile + 1 == context->tiles;
-    context->unbegun = begins && !last && meeting[context->tile + 1]->span < 0 ? meeting[context->tile + 1] : NULL;
+    int begins = !t->begun, last = context->tile + 1 == context->tiles;
+    context->unbegun = begins && !last && !meeting[context->tile + 1]->begun ? meeting[context->tile + 1] : NULL;
     if (begins) load_queries(context, t);
+    t->begun = 1;
     fovea_run_block(context, t, base);
     context->first_block = 0;
     if (t->view.any.end <= context->next_block) end_tile(context, t);
@@ -67,7 +90,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
       .kernels = plan->kernels,
       .task = &task,
       .tensors = tensors,
-      .block = fovea_scratch_block(plan, worker_scratch),
+      .memory = fovea_scratch_block(plan, worker_scratch),
       .first_block = 1,
   };
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
@@ -76,6 +99,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
     tiles[i].rows = fovea_plan_tile_rows(plan, entry, task.first_tile + i);
     tiles[i].memory = fovea_scratch_tile(plan, worker_scratch, i);
     tiles[i].span = -1;
+    tiles[i].begun = 0;
     fovea_view_tile(plan, entry, tiles[i].rows, &tiles[i].view);
     if (tiles[i].view.any.end == 0) continue;
     if (tiles[i].view.any.begin < keys.begin) keys.begin = tiles[i].view.any.begin;
@@ -84,10 +108,12 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
   if (keys.end > 0) { /* else K and V may be NULL */
     context.keys_begin = keys.begin;
     context.keys_end = keys.end;
-    context.keys = (const float *)tensors->k +
-                   fovea_tensor_offset(problem->k_strides, entry, packed, task.kv_head, entry->kv_first);
-    context.values = (const float *)tensors->v +
-                     fovea_tensor_offset(problem->v_strides, entry, packed, task.kv_head, entry->kv_first);
+    context.keys =
+        fovea_element(tensors->k, problem->k_type,
+                      fovea_tensor_offset(problem->k_strides, entry, packed, task.kv_head, entry->kv_first));
+    context.values =
+        fovea_element(tensors->v, problem->v_type,
+                      fovea_tensor_offset(problem->v_strides, entry, packed, task.kv_head, entry->kv_first));
     fovea_fetch_first_keys(&context, keys.begin);
   }
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {

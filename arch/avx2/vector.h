@@ -34,6 +34,35 @@ FOVEA_INLINE vec vec_load_first(const float *p, int count) {
 FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
   _mm256_maskstore_ps(p, first_lanes(count), a);
 }
+FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
+  _mm_storeu_si128((__m128i *)(void *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
+  __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+/* Half an ulp, less one where the kept part is even. */
+FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
+  __m256i bits = _mm256_castps_si256(a);
+  __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  bits = _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
+  bits = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
+  _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(bits));
+}
+FOVEA_INLINE vec hidden_where_zero(__m256i a) {
+  __m256i zero = _mm256_cmpeq_epi32(a, _mm256_setzero_si256());
+  return _mm256_and_ps(_mm256_castsi256_ps(zero), _mm256_set1_ps(-INFINITY));
+}
+FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
+  return hidden_where_zero(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
+  (void)shift; /* 0: eight lanes are a byte */
+  return hidden_where_zero(_mm256_and_si256(_mm256_set1_epi32(*p), _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128)));
+}
 FOVEA_INLINE vec vec_set1(float x) {
   return _mm256_set1_ps(x);
 }

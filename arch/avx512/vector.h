@@ -34,6 +34,32 @@ FOVEA_INLINE vec vec_load_first(const float *p, int count) {
 FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
   _mm512_mask_storeu_ps(p, first_lanes(count), a);
 }
+FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
+  _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
+  __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+/* Integer arithmetic, because VCVTNEPS2BF16 flushes subnormals: half an ulp, less one where the kept part is even.
+ */
+FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
+  __m512i bits = _mm512_castps_si512(a);
+  __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  bits = _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
+  _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(bits));
+}
+FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
+  __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+  return _mm512_maskz_mov_ps(_mm512_testn_epi32_mask(wide, wide), _mm512_set1_ps(-INFINITY));
+}
+FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
+  (void)shift; /* 0: sixteen lanes are two bytes */
+  return _mm512_maskz_mov_ps((__mmask16) ~(p[0] | p[1] << 8), _mm512_set1_ps(-INFINITY));
+}
 FOVEA_INLINE vec vec_set1(float x) {
   return _mm512_set1_ps(x);
 }

@@ -41,6 +41,32 @@ FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
   vst1q_f32(lanes, a);
   for (int i = 0; i < count; i++) p[i] = lanes[i];
 }
+FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
+  return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
+FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
+  vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a)));
+}
+FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
+  return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+}
+/* Half an ulp, less one where the kept part is even. */
+FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
+  uint32x4_t bits = vreinterpretq_u32_f32(a);
+  uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+  vst1_u16(p, vshrn_n_u32(vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff))), 16));
+}
+FOVEA_INLINE vec hidden_where_zero(uint32x4_t a) {
+  return vreinterpretq_f32_u32(vandq_u32(vceqq_u32(a, vdupq_n_u32(0)), vdupq_n_u32(0xff800000u)));
+}
+FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
+  const uint32_t keys[LANES] = {p[0], p[1], p[2], p[3]};
+  return hidden_where_zero(vld1q_u32(keys));
+}
+FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
+  static const uint32_t bit[LANES] = {1, 2, 4, 8};
+  return hidden_where_zero(vandq_u32(vdupq_n_u32((uint32_t)(*p >> shift)), vld1q_u32(bit)));
+}
 FOVEA_INLINE vec vec_set1(float x) {
   return vdupq_n_f32(x);
 }

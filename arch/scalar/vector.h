@@ -35,6 +35,51 @@ FOVEA_INLINE vec vec_load_first(const float *p, int count) {
 FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
   if (count > 0) *p = a;
 }
+FOVEA_INLINE uint32_t vec_bits(vec a) {
+  uint32_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  return bits;
+}
+FOVEA_INLINE vec vec_from_bits(uint32_t bits) {
+  vec a;
+  memcpy(&a, &bits, sizeof a);
+  return a;
+}
+
+/* Subnormals of f16 are exact as f32, and normal there: the significand as an integer times 2^-24. */
+FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
+  uint32_t sign = (uint32_t)(*p & 0x8000u) << 16, exponent = *p >> 10 & 31, significand = *p & 0x3ffu;
+  if (exponent == 0) return vec_from_bits(vec_bits((float)significand * 0x1p-24f) | sign);
+  if (exponent == 31) return vec_from_bits(sign | 0x7f800000u | significand << 13);
+  return vec_from_bits(sign | (exponent + 112) << 23 | significand << 13);
+}
+/* Half an ulp, less one where the kept part is even; a carry goes into the exponent, and from the largest number to
+ * infinity. Adding 1/2 puts what is to be an f16 subnormal into the low bits, rounded. */
+FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
+  uint32_t sign = vec_bits(a) >> 16 & 0x8000u, size = vec_bits(a) & 0x7fffffffu;
+  if (size > 0x7f800000u) {
+    size = 0x7e00;
+  } else if (size >= 0x47800000u) {
+    size = 0x7c00;
+  } else if (size < 0x38800000u) {
+    size = vec_bits(vec_from_bits(size) + 0.5f) - 0x3f000000u;
+  } else {
+    size = (size + 0xfffu + (size >> 13 & 1) - (112u << 23)) >> 13;
+  }
+  *p = (uint16_t)(sign | size);
+}
+FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
+  return vec_from_bits((uint32_t)*p << 16);
+}
+FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
+  *p = (uint16_t)((vec_bits(a) + 0x7fffu + (vec_bits(a) >> 16 & 1)) >> 16);
+}
+FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
+  return *p ? 0.0f : -INFINITY;
+}
+FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
+  return *p >> shift & 1 ? 0.0f : -INFINITY;
+}
 FOVEA_INLINE vec vec_set1(float x) {
   return x;
 }
@@ -81,17 +126,6 @@ FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;
 }
 #define vec_fma_lane(a, b, lane, c) vec_fma((a), (b)[lane], (c))
-
-FOVEA_INLINE uint32_t vec_bits(vec a) {
-  uint32_t bits;
-  memcpy(&bits, &a, sizeof bits);
-  return bits;
-}
-FOVEA_INLINE vec vec_from_bits(uint32_t bits) {
-  vec a;
-  memcpy(&a, &bits, sizeof a);
-  return a;
-}
 
 FOVEA_INLINE veci veci_load(const int32_t *p) {
   return *p;

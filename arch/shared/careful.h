@@ -17,6 +17,10 @@ FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t di
     if (args->seen_from) {
       seen = vecmask_and(seen, vec_seen(key, veci_load(args->seen_from + row), veci_load(args->seen_to + row)));
     }
+    if (args->bias) {
+      vecmask hidden = vec_equal(vec_load(args->bias + key * ROW_TILE + row), vec_set1(-INFINITY));
+      seen = vecmask_and(seen, vecmask_not(hidden));
+    }
     sum = vec_select(seen, next, sum);
   }
   return sum;

@@ -1,34 +1,75 @@
-/* Rows in and out of a tile: Q to Q^T, O^T to O, and the merge of two states. Included once by arch/<isa>/rows.c.
- */
+/* Rows in and out of a tile: Q to Q^T, O^T to O, rows widened to f32, and the merge of two states. Included once by
+ * arch/<isa>/rows.c. */
 
 #include "../kernels.h"
 #include "exp2.h"
+#include "types.h"
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
-FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
+/* One square of LANES rows and LANES dims. */
+FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim, const fovea_type type) {
+  int64_t rest = args->dim - dim;
+  float *queries = args->queries + dim * ROW_TILE + row;
+  vec square[LANES];
+  if (rest >= LANES && row + LANES <= args->row_count) {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) square[i] = typed_load(args->rows[row + i], dim, type);
+    vec_transpose(square);
+    FOVEA_UNROLL
+    for (int d = 0; d < LANES; d++) vec_store(queries + d * ROW_TILE, square[d]);
+    return;
+  }
+  int dims = rest < LANES ? (int)rest : LANES;
+  for (int i = 0; i < LANES; i++) {
+    square[i] = row + i < args->row_count ? typed_load_first(args->rows[row + i], dim, dims, type) : vec_set1(0.0f);
+  }
+  vec_transpose(square);
+  for (int d = 0; d < dims; d++) vec_store(queries + d * ROW_TILE, square[d]);
+}
+
+FOVEA_INLINE void load_rows(const fovea_load_args *args, const fovea_type type) {
   for (int row = 0; row < args->row_count; row += LANES) {
-    for (int64_t dim = 0; dim < args->dim; dim += LANES) {
-      int64_t rest = args->dim - dim;
-      int dims = rest < LANES ? (int)rest : LANES;
-      vec square[LANES];
-      FOVEA_UNROLL
-      for (int i = 0; i < LANES; i++) {
-        if (row + i >= args->row_count) {
-          square[i] = vec_set1(0.0f);
-        } else if (dims == LANES) {
-          square[i] = vec_load(args->rows[row + i] + dim);
-        } else {
-          square[i] = vec_load_first(args->rows[row + i] + dim, dims);
-        }
-      }
-      vec_transpose(square);
-      float *queries = args->queries + dim * ROW_TILE + row;
-      FOVEA_UNROLL
-      for (int d = 0; d < LANES; d++) {
-        if (d < dims) vec_store(queries + d * ROW_TILE, square[d]);
-      }
-    }
+    for (int64_t dim = 0; dim < args->dim; dim += LANES) load_square(args, row, dim, type);
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
+  switch (args->type) {
+  case FOVEA_F16:
+    load_rows(args, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    load_rows(args, FOVEA_BF16);
+    break;
+  default:
+    load_rows(args, FOVEA_F32);
+    break;
+  }
+}
+
+FOVEA_INLINE void widen_rows(const fovea_widen_args *args, const fovea_type type) {
+  const char *from = args->rows;
+  const int64_t step = args->row_stride * (type == FOVEA_F32 ? 4 : 2);
+  float *to = args->to;
+  for (int64_t row = 0; row < args->row_count; row++, from += step, to += args->to_stride) {
+    int64_t d = 0;
+    for (; d + LANES <= args->dim; d += LANES) vec_store(to + d, typed_load(from, d, type));
+    if (d < args->dim) vec_store(to + d, typed_load_first(from, d, (int)(args->dim - d), type));
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args) {
+  switch (args->type) {
+  case FOVEA_F16:
+    widen_rows(args, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    widen_rows(args, FOVEA_BF16);
+    break;
+  default:
+    widen_rows(args, FOVEA_F32);
+    break;
   }
 }
 
@@ -48,51 +89,5 @@ FOVEA_KERNEL void FOVEA_NAME(merge)(const fovea_merge_args *args) {
       vec right_output = vec_load(right->output + dim * ROW_TILE + row);
       vec_store(output, vec_fma(right_output, right_part, vec_mul(vec_load(output), left_part)));
     }
-  }
-}
-
-/* The one NaN and the one zero that results have: the default NaNs of x86 and ARM differ in their sign. */
-FOVEA_INLINE vec canonical(vec x) {
-  return vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), vec_add(x, vec_set1(0.0f)));
-}
-
-/* lse = ln 2 * (m + log2(l)); -Inf without state (l is 0), NaN where l is NaN. */
-FOVEA_INLINE void store_lse(const fovea_store_args *args, int row, vec sum) {
-  vec log2_sum = vec_log2(sum);
-  vec lse = vec_mul(vec_set1(0x1.62e43p-1f), vec_add(vec_load(args->state.row_max + row), log2_sum));
-  lse = vec_select(vec_is_nan(sum), sum, lse);
-  lse = vec_select(vec_equal(sum, vec_set1(0.0f)), vec_set1(-INFINITY), lse);
-  float lanes[LANES];
-  vec_store(lanes, canonical(lse));
-  for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->lse[row + i] = lanes[i];
-}
-
-FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
-  for (int row = 0; row < args->row_count; row += LANES) {
-    vec sum = vec_load(args->state.row_sum + row);
-    vec inverse = vec_div(vec_set1(1.0f), sum);
-    inverse = vec_select(vec_equal(sum, vec_set1(0.0f)), vec_set1(0.0f), inverse); /* no state: zeros */
-    for (int64_t dim = 0; dim < args->dim; dim += LANES) {
-      int64_t rest = args->dim - dim;
-      int dims = rest < LANES ? (int)rest : LANES;
-      const float *output = args->state.output + dim * ROW_TILE + row;
-      vec square[LANES];
-      FOVEA_UNROLL
-      for (int d = 0; d < LANES; d++) {
-        square[d] = d < dims ? canonical(vec_mul(vec_load(output + d * ROW_TILE), inverse)) : vec_set1(0.0f);
-      }
-      vec_transpose(square);
-      FOVEA_UNROLL
-      for (int i = 0; i < LANES; i++) {
-        if (row + i >= args->row_count) {
-          continue;
-        } else if (dims == LANES) {
-          vec_store(args->rows[row + i] + dim, square[i]);
-        } else {
-          vec_store_first(args->rows[row + i] + dim, square[i], dims);
-        }
-      }
-    }
-    if (args->lse) store_lse(args, row, sum);
   }
 }

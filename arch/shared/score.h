@@ -114,9 +114,10 @@ FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys
 }
 
 FOVEA_INLINE void score_fetch_share(score_fetch *fetch) {
-  const int64_t line = 64 / sizeof(float);
   for (int n = 0; n < fetch->share && fetch->next < fetch->end; n++, fetch->next++) {
-    for (int64_t d = 0; d < fetch->next->dim; d += line) __builtin_prefetch(fetch->next->row + d, 0, 2);
+    for (int64_t byte = 0; byte < fetch->next->bytes; byte += 64) {
+      __builtin_prefetch(fetch->next->row + byte, 0, 2);
+    }
   }
 }
 

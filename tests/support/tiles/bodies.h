@@ -1,9 +1,12 @@
 /* A whole kernel table in one file: the shared bodies with whatever FOVEA_ISA and tile sizes stand before. The
  * names of the operations end in FOVEA_ISA, so that tables live side by side. */
+#include "arch/shared/adjust.h"
 #include "arch/shared/careful.h"
+#include "arch/shared/mask.h"
 #include "arch/shared/rows.h"
 #include "arch/shared/score.h"
 #include "arch/shared/softmax.h"
+#include "arch/shared/store.h"
 #include "arch/shared/value.h"
 
 #include "arch/shared/table.h"

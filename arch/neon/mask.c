@@ -1,0 +1,8 @@
+/* Mask tensors on NEON. */
+#include "../targets.h"
+#ifdef FOVEA_ARCH_AARCH64
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/mask.h"
+#endif

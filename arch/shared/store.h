@@ -1,0 +1,94 @@
+/* The end of a tile: the sinks join the rows' states, O^T is normalised and written out as rows of O, and the
+ * logarithms of the sums as LSE. Included once by arch/<isa>/store.c. */
+
+#include "../kernels.h"
+#include "exp2.h"
+#include "types.h"
+
+#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
+
+/* The state of one vector of rows. The output still wants two factors, one rounding each: `part`, which is 1
+ * without a sink, and `inverse`. */
+typedef struct store_state {
+  vec maximum, sum, part, inverse;
+} store_state;
+
+/* A sink is one more state (sink, 1, 0) to the right of all others. Its output is zero, and so is what it adds to
+ * the row's, unless the sink's part is not a number: then neither is the sum, nor any result. */
+FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
+  store_state state = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row), vec_set1(1.0f),
+                       vec_set1(0.0f)};
+  if (args->sinks) {
+    vec sink = vec_load(args->sinks + row);
+    vec maximum = vec_max(sink, state.maximum);
+    vec reference = vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
+    state.part = vec_exp2(vec_sub(state.maximum, reference));
+    state.sum = vec_fma(vec_set1(1.0f), vec_exp2(vec_sub(sink, reference)), vec_mul(state.sum, state.part));
+    state.maximum = maximum;
+  }
+  /* No state: zeros. */
+  state.inverse =
+      vec_select(vec_equal(state.sum, vec_set1(0.0f)), vec_set1(0.0f), vec_div(vec_set1(1.0f), state.sum));
+  return state;
+}
+
+/* The one NaN and the one zero that results have: the default NaNs of x86 and ARM differ in their sign. */
+FOVEA_INLINE vec canonical(vec x) {
+  return vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), vec_add(x, vec_set1(0.0f)));
+}
+
+/* lse = ln 2 * (m + log2(l)); -Inf without state (l is 0), NaN where l is NaN. */
+FOVEA_INLINE void store_lse(const fovea_store_args *args, int row, const store_state *state) {
+  vec log2_sum = vec_log2(state->sum);
+  vec lse = vec_mul(vec_set1(0x1.62e43p-1f), vec_add(state->maximum, log2_sum));
+  lse = vec_select(vec_is_nan(state->sum), state->sum, lse);
+  lse = vec_select(vec_equal(state->sum, vec_set1(0.0f)), vec_set1(-INFINITY), lse);
+  float lanes[LANES];
+  vec_store(lanes, canonical(lse));
+  for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->lse[row + i] = lanes[i];
+}
+
+/* One square of LANES rows and LANES dims. */
+FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t dim, const store_state *state,
+                               const fovea_type type) {
+  int64_t rest = args->dim - dim;
+  int dims = rest < LANES ? (int)rest : LANES;
+  const float *output = args->state.output + dim * ROW_TILE + row;
+  vec square[LANES];
+  FOVEA_UNROLL
+  for (int d = 0; d < LANES; d++) {
+    vec x = d < dims ? vec_load(output + d * ROW_TILE) : vec_set1(0.0f);
+    square[d] = canonical(vec_mul(vec_mul(x, state->part), state->inverse));
+  }
+  vec_transpose(square);
+  if (dims == LANES && row + LANES <= args->row_count) {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) typed_store(args->rows[row + i], dim, square[i], type);
+    return;
+  }
+  for (int i = 0; i < LANES && row + i < args->row_count; i++) {
+    typed_store_first(args->rows[row + i], dim, square[i], dims, type);
+  }
+}
+
+FOVEA_INLINE void store_rows(const fovea_store_args *args, const fovea_type type) {
+  for (int row = 0; row < args->row_count; row += LANES) {
+    store_state state = store_begin(args, row);
+    for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state, type);
+    if (args->lse) store_lse(args, row, &state);
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
+  switch (args->type) {
+  case FOVEA_F16:
+    store_rows(args, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    store_rows(args, FOVEA_BF16);
+    break;
+  default:
+    store_rows(args, FOVEA_F32);
+    break;
+  }
+}
