@@ -1,4 +1,5 @@
-"""Attention by the textbook formula in float64, with the rules as intervals of keys, and how far f32 may be off."""
+"""Attention by the textbook formula in float64, with the rules as intervals of keys and masks as NumPy broadcasts them,
+and how far f32 may be off; numbers rounded to the types that files do not have."""
 
 import numpy as np
 
@@ -24,6 +25,19 @@ def interval(row, kv_len, offset, causal=False, window=(-1, -1), chunk=None):
     return first, max(first, end)
 
 
+def spread(mask, shape):
+    """A mask over (batch, heads, rows, keys), by NumPy's rules; keys that it does not reach are not seen. Returns which
+    keys are seen and what is added to their scores."""
+    missing = shape[-1] - mask.shape[-1] if mask.ndim > 0 and mask.shape[-1] > 1 else 0
+    if missing:
+        unseen = False if mask.dtype == bool else -np.inf
+        mask = np.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, missing)], constant_values=unseen)
+    mask = np.broadcast_to(mask, shape)
+    if mask.dtype == bool:
+        return mask, np.zeros(shape)
+    return mask > -np.inf, np.where(mask > -np.inf, mask, 0).astype(np.float64)
+
+
 class Answer:
     """O and LSE, and what each may be off by."""
 
@@ -34,29 +48,42 @@ class Answer:
         self.lse_bound = np.zeros((batch, heads, rows))
 
 
-def attend(q, k, v, offset=None, q_lens=None, kv_lens=None, scale=None, **rules):
-    """q, k and v with four axes; offset None, a number, or one per batch entry."""
+def attend(q, k, v, offset=None, q_lens=None, kv_lens=None, scale=None, mask=None, softcap=None, sinks=None, **rules):
+    """q, k and v with four axes; offset None, a number, or one per batch entry; sinks one per head."""
     batch, heads, rows, dim = q.shape
     group = heads // k.shape[1]
     scale = 1 / np.sqrt(dim) if scale is None else scale
+    shape = (batch, heads, rows, k.shape[2])
+    seen, added = spread(np.True_ if mask is None else mask, shape)
     answer = Answer(batch, heads, rows, v.shape[3])
     for b in range(batch):
         q_len = rows if q_lens is None else q_lens[b]
         kv_len = k.shape[2] if kv_lens is None else kv_lens[b]
         shift = kv_len - q_len if offset is None else offset if np.isscalar(offset) else offset[b]
         for h in range(heads):
+            sink = None if sinks is None else float(sinks[h])
             for row in range(q_len):
                 first, end = interval(row, kv_len, shift, **rules)
-                if first < end:
-                    keys, values = k[b, h // group, first:end], v[b, h // group, first:end]
-                    attend_row(answer, (b, h, row), q[b, h, row], keys, values, scale)
+                keys = first + np.flatnonzero(seen[b, h, row, first:end])
+                if len(keys) > 0 or sink is not None:
+                    attend_row(answer, (b, h, row), q[b, h, row], k[b, h // group, keys], v[b, h // group, keys],
+                               added[b, h, row, keys], scale, softcap, sink)
     return answer
 
 
-def attend_row(answer, at, q, k, v, scale):
+def attend_row(answer, at, q, k, v, added, scale, softcap, sink):
     q, k, v = q.astype(np.float64), k.astype(np.float64), v.astype(np.float64)
     scores = scale * (k @ q)
-    size = 2 + np.max(np.abs(scale) * (np.abs(k) @ np.abs(q)))
+    sizes = np.abs(scale) * (np.abs(k) @ np.abs(q)) + np.abs(added)
+    if softcap:
+        scores = softcap * np.tanh(scores / softcap)
+    scores = scores + added
+    if sink is not None: # one more key, whose value is zero
+        scores, sizes = np.append(scores, sink), np.append(sizes, abs(sink))
+        v = np.vstack([v, np.zeros((1, v.shape[1]))])
+    if scores.max() == -np.inf: # a sink that is none
+        return
+    size = 2 + sizes.max()
     largest = scores.max()
     weights = np.exp(scores - largest)
     total = weights.sum()
@@ -64,3 +91,20 @@ def attend_row(answer, at, q, k, v, scale):
     answer.o_bound[at] = 16 * UNIT * size * (weights @ np.abs(v)) / total
     answer.lse[at] = largest + np.log(total)
     answer.lse_bound[at] = 16 * UNIT * size + 4 * UNIT * abs(answer.lse[at])
+
+
+def to_bf16(tensor):
+    """The bits of the nearest bf16 of finite float32 numbers, ties to even."""
+    bits = tensor.astype("<f4").view("<u4").astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype("<u2")
+
+
+def from_bf16(bits):
+    return (bits.astype("<u4") << 16).view("<f4")
+
+
+def cast(tensor, kind):
+    """What a tensor holds after --cast, as float32."""
+    if kind == "bf16":
+        return from_bf16(to_bf16(tensor))
+    return tensor.astype({"f16": "<f2", "f32": "<f4"}[kind]).astype("<f4")

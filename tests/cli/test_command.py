@@ -63,11 +63,16 @@ class InDirectory(unittest.TestCase):
 
     def attend(self, *options):
         """Runs on the saved tensors, with O and LSE written; returns both."""
+        before = self.files()
         outputs = ["--out", self.path("o.npy"), "--lse", self.path("lse.npy")]
         done = run("attend", *self.inputs(), *outputs, *options)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), done.stderr)
-        self.assertEqual(self.files(), ["k.npy", "lse.npy", "o.npy", "q.npy", "v.npy"])
+        self.assertEqual(self.files(), sorted({*before, "lse.npy", "o.npy"}))
         return np.load(self.path("o.npy")), np.load(self.path("lse.npy"))
+
+    def bits(self, *options):
+        """Those of O, then those of LSE."""
+        return b"".join(tensor.tobytes() for tensor in self.attend(*options))
 
     def check(self, q, k, v, *options, **rules):
         self.save(q, k, v)
@@ -167,18 +172,16 @@ class Options(InDirectory):
 
     def test_threads_do_not_show(self):
         self.save(*self.tensors)
-        expected = [tensor.tobytes() for tensor in self.attend("--causal", "--threads", "1")]
+        expected = self.bits("--causal", "--threads", "1")
         for threads in (0, 2, 3, 8):
-            actual = [tensor.tobytes() for tensor in self.attend("--causal", "--threads", threads)]
-            self.assertEqual(actual, expected, threads)
+            self.assertEqual(self.bits("--causal", "--threads", threads), expected, threads)
 
     def test_instruction_sets_do_not_show(self):
         self.save(*self.tensors)
-        expected = [tensor.tobytes() for tensor in self.attend("--chunk", "8,20,3")]
+        expected = self.bits("--chunk", "8,20,3")
         self.assertIn("scalar", usable_isas())
         for isa in usable_isas():
-            actual = [tensor.tobytes() for tensor in self.attend("--chunk", "8,20,3", "--isa", isa)]
-            self.assertEqual(actual, expected, isa)
+            self.assertEqual(self.bits("--chunk", "8,20,3", "--isa", isa), expected, isa)
 
     def test_all_together(self):
         random = np.random.default_rng(7)
@@ -193,6 +196,156 @@ class Options(InDirectory):
             with self.subTest(options=options):
                 self.check(*self.tensors, *options, causal=causal, window=window, chunk=chunk, offset=offset,
                            q_lens=q_lens, kv_lens=kv_lens)
+
+
+class MasksAndSinks(InDirectory):
+    def setUp(self):
+        super().setUp()
+        self.tensors = tensors((2, 4, 50, 24), (2, 2, 90, 24), 40)
+        self.random = np.random.default_rng(5)
+
+    def mask(self, kind, shape):
+        """Some keys are not seen, and some rows see none."""
+        mask = self.random.random(shape) < 0.6
+        if kind == "?":
+            return mask
+        return np.where(mask, 3 * self.random.standard_normal(shape), -np.inf).astype(kind)
+
+    def check_mask(self, mask, *options, **rules):
+        np.save(self.path("mask.npy"), mask)
+        with self.subTest(shape=mask.shape, kind=mask.dtype, options=options):
+            self.check(*self.tensors, "--mask", self.path("mask.npy"), *options, mask=mask, **rules)
+
+    def test_every_shape_that_broadcasts(self):
+        shapes = [(), (90,), (1,), (50, 90), (1, 90), (50, 1), (4, 50, 90), (4, 1, 90), (1, 50, 1), (2, 4, 50, 90),
+                  (2, 1, 50, 90), (2, 4, 1, 1), (1, 1, 1, 90), (2, 1, 1, 90), (1, 4, 50, 1), (1, 1, 1, 1)]
+        for kind in ("?", "<f4", "<f2"):
+            for shape in shapes:
+                self.check_mask(self.mask(kind, shape))
+
+    def test_fewer_keys(self):
+        for kind in ("?", "<f4", "<f2"):
+            for shape in ((2,), (89,), (50, 33), (4, 1, 64), (2, 4, 50, 70), (2, 1, 1, 17)):
+                self.check_mask(self.mask(kind, shape))
+
+    def test_rows_that_see_nothing(self):
+        self.check_mask(np.zeros((50, 90), bool))
+        self.check_mask(np.full((50, 90), -np.inf, np.float32))
+        self.check_mask(np.False_)
+        self.assertFalse(np.load(self.path("o.npy")).any())
+
+    def test_with_rules(self):
+        mask = self.mask("?", (4, 50, 90))
+        self.check_mask(mask, "--causal", causal=True)
+        self.check_mask(mask, "--window", "30,2", "--kv-lens", "90,41", window=(30, 2), kv_lens=(90, 41))
+        self.check_mask(self.mask("<f4", (2, 1, 50, 80)), "--chunk", "8,20,3", "--q-lens", "50,7", chunk=(8, 20, 3),
+                        q_lens=(50, 7))
+
+    def test_rules_as_masks(self):
+        """The same bits, from a bool mask and from an additive one."""
+        row, key = np.arange(50)[:, None], np.arange(90)
+        own = row + 40
+        for options, mask in ((["--causal"], key <= own), (["--window", "9,4"], (key >= own - 9) & (key <= own + 4)),
+                              (["--kv-lens", "61,61", "--offset", "0"], (key < 61) & (row >= 0))):
+            self.save(*self.tensors)
+            expected = self.bits(*options)
+            for tensor in (mask, np.where(mask, 0, -np.inf).astype(np.float32)):
+                np.save(self.path("mask.npy"), tensor)
+                self.assertEqual(self.bits("--mask", self.path("mask.npy")), expected, (options, tensor.dtype))
+
+    def test_one_row_one_head(self):
+        self.tensors = tensors((7, 16), (30, 16))
+        for shape in ((30,), (7, 30), (1, 7, 30), (1, 1, 7, 30)):
+            self.check_mask(self.mask("?", shape))
+
+    def test_no_keys(self):
+        self.tensors = tensors((5, 8), (0, 8))
+        self.check_mask(np.zeros((5, 0), bool))
+        self.check_mask(np.ones((5, 1), bool))
+
+    def test_sinks(self):
+        sinks = np.array([0.5, -np.inf, -3, 12], np.float32)
+        np.save(self.path("s.npy"), sinks)
+        self.check(*self.tensors, "--sinks", self.path("s.npy"), sinks=sinks)
+        self.check(*self.tensors, "--sinks", self.path("s.npy"), "--causal", "--offset", "-7", sinks=sinks, causal=True,
+                   offset=-7)
+        self.check_mask(self.mask("?", (50, 90)), "--sinks", self.path("s.npy"), sinks=sinks)
+
+    def test_softmax_1(self):
+        self.check(*self.tensors, "--sinks", "zero", sinks=np.zeros(4))
+        zero = self.bits("--sinks", "zero")
+        np.save(self.path("s.npy"), np.zeros(4, np.float32))
+        self.assertEqual(self.bits("--sinks", self.path("s.npy")), zero)
+
+    def test_instruction_sets_do_not_show(self):
+        np.save(self.path("s.npy"), np.arange(4, dtype=np.float32))
+        np.save(self.path("mask.npy"), self.mask("<f2", (4, 50, 90)))
+        options = ["--mask", self.path("mask.npy"), "--sinks", self.path("s.npy"), "--softcap", "2", "--cast", "bf16"]
+        self.save(*self.tensors)
+        expected = self.bits(*options)
+        for isa in usable_isas():
+            self.assertEqual(self.bits(*options, "--isa", isa), expected, isa)
+
+
+class Types(InDirectory):
+    def setUp(self):
+        super().setUp()
+        self.tensors = tensors((2, 4, 50, 24), (2, 2, 90, 24), 40)
+        self.save(*self.tensors)
+
+    def test_f16_files(self):
+        q, k, v = (tensor.astype("<f2") for tensor in self.tensors)
+        self.check(q, k, v)
+        self.check(q, *self.tensors[1:])
+        self.check(self.tensors[0], k, v)
+
+    def test_cast(self):
+        """The bits of the same numbers in files of float32."""
+        q, k, v = self.tensors
+        q[0, 0, 0, :5], q[0, 0, 1, :4] = (1e-6, -3e-8, 1e-40, -0.0, 6.1e-5), (2049, 2051, 1 + 2**-11, 1 + 3 * 2**-11)
+        self.save(q, k, v)
+        for kind in ("f32", "f16", "bf16"):
+            self.save(*self.tensors)
+            actual = self.bits("--cast", kind)
+            self.save(*(reference.cast(tensor, kind) for tensor in self.tensors))
+            self.assertEqual(actual, self.bits(), kind)
+
+    def test_cast_of_f16(self):
+        halves = [tensor.astype("<f2") for tensor in self.tensors]
+        for kind in ("f32", "f16", "bf16"):
+            self.save(*halves)
+            actual = self.bits("--cast", kind)
+            self.save(*(reference.cast(tensor, kind) for tensor in halves))
+            self.assertEqual(actual, self.bits(), kind)
+
+    def test_cast_overflows(self):
+        q, k, v = self.tensors
+        v[0, 0, 3, 2], v[1, 1, 4, 5] = 65519, 65520
+        self.save(q, k, v)
+        o = self.attend("--cast", "f16")[0]
+        self.assertTrue(np.isposinf(o[1, 2:, :, 5]).all())
+        o[1, 2:, :, 5] = 0
+        self.assertTrue(np.isfinite(o).all())
+
+    def test_out_type(self):
+        o, lse = self.attend("--causal")
+        o16, lse16 = self.attend("--causal", "--out-type", "f16")
+        self.assertEqual((o16.dtype, o16.tobytes()), (np.dtype("<f2"), o.astype("<f2").tobytes()))
+        bits, lse_bf16 = self.attend("--causal", "--out-type", "bf16")
+        self.assertEqual((bits.dtype, bits.tobytes()), (np.dtype("<u2"), reference.to_bf16(o).tobytes()))
+        self.assertEqual(self.attend("--causal", "--out-type", "f32")[0].tobytes(), o.tobytes())
+        self.assertEqual([lse16.tobytes(), lse_bf16.tobytes()], [lse.tobytes()] * 2)
+
+    def test_out_type_of_extreme_numbers(self):
+        """Overflow, subnormals and zeros: with one key a row's output is its value."""
+        values = np.float32([65519.9, 65520, -1e30, 6e-8, -6e-8, 2.9e-8, -2.9e-8, 1e-41, 3.4e38, -3.39e38, 0, -0.0])
+        self.save(np.ones((1, 1), np.float32), np.ones((1, 1), np.float32), values[None])
+        plain = np.where(values == 0, np.float32(0), values)
+        with np.errstate(over="ignore"):
+            halves = plain.astype("<f2")
+        halves[halves == 0] = 0 # zeros are written as +0
+        self.assertEqual(self.attend("--out-type", "f16")[0].tobytes(), halves.tobytes())
+        self.assertEqual(self.attend("--out-type", "bf16")[0].tobytes(), reference.to_bf16(plain).tobytes())
 
 
 class Files(InDirectory):
@@ -289,6 +442,9 @@ class Mistakes(InDirectory):
         self.refuse("--window needs", "--window")
         self.refuse("--window needs", "--window", "--causal")
         self.refuse("--isa needs", "--isa=")
+        for option in ("--mask", "--sinks", "--softcap", "--cast", "--out-type"):
+            self.refuse(f"{option} needs", option)
+            self.refuse(f"{option} is given twice", option, "1" if option == "--softcap" else "f16", f"{option}=f32")
         self.refuse("--lse", "--lse", self.path("other.npy"))
 
     def test_missing_paths(self):
@@ -299,9 +455,9 @@ class Mistakes(InDirectory):
         self.refuse("--out is missing", outputs=())
 
     def test_numbers(self):
-        for option in ("--window", "--chunk", "--offset", "--q-lens", "--kv-lens", "--threads", "--scale"):
+        for option in ("--window", "--chunk", "--offset", "--q-lens", "--kv-lens", "--threads", "--scale", "--softcap"):
             for text in ("x", "1,x", "1,,2", ",1", "1,", "1 2", " 1", "0x10", "1.5,2", "99999999999999999999", "--", "-"):
-                if option == "--scale" and text in ("0x10", "99999999999999999999"):
+                if option in ("--scale", "--softcap") and text in ("0x10", "99999999999999999999"):
                     continue
                 self.refuse(option, option, text)
 
@@ -336,6 +492,39 @@ class Mistakes(InDirectory):
         self.refuse("99999999999", "--threads", "99999999999")
         self.refuse("z80", "--isa", "z80")
 
+    def test_softcap(self):
+        for softcap in ("-1", "nan", "inf", "-inf", "1e999", "1e-60"):
+            self.refuse("softcap", "--softcap", softcap)
+
+    def test_types(self):
+        for option in ("--cast", "--out-type"):
+            for text in ("f64", "F16", "half", "float32", "f16,f16", "bf16 "):
+                self.refuse(f"{option} takes f32, f16 or bf16, not '{text}'", option, text)
+
+    def refuse_array(self, text, option, array):
+        np.save(self.path("array.npy"), array)
+        self.refuse(text, option, self.path("array.npy"))
+
+    def test_mask(self):
+        for shape, text in (((10,), "has 10 keys; 1 to 9 are needed"), ((5, 0), "0 keys"),
+                            ((4, 9), "has 4 rows; 5, or 1"), ((0, 9), "0 rows"), ((2, 5, 9), "has 2 heads; 4, or 1"),
+                            ((3, 1, 1, 9), "has 3 batch entries; 2, or 1"), ((1, 1, 1, 5, 9), "has 5 axes")):
+            for kind in ("?", "<f4", "<f2"):
+                self.refuse_array(text, "--mask", np.zeros(shape, kind))
+        for kind in ("<f8", "<i4", "|u1", "<u2", ">f4"):
+            self.refuse_array("float32 ('<f4'), float16 ('<f2') or bool ('|b1') is needed", "--mask",
+                              np.zeros((5, 9), kind))
+        self.refuse_array("Fortran order", "--mask", np.asfortranarray(np.zeros((5, 9), bool)))
+        self.refuse("nothing.npy: cannot open", "--mask", self.path("nothing.npy"))
+
+    def test_sinks(self):
+        self.refuse_array("has 3 numbers; one for each query head is needed, 4", "--sinks", np.zeros(3, np.float32))
+        self.refuse_array("has 2 axes", "--sinks", np.zeros((2, 4), np.float32))
+        self.refuse_array("has 0 axes", "--sinks", np.float32(0))
+        for kind in ("<f8", "<f2", "?"):
+            self.refuse_array("float32 ('<f4') is needed", "--sinks", np.zeros(4, kind))
+        self.refuse("Zero: cannot open", "--sinks", "Zero")
+
     def test_shapes(self):
         def refuse(text, q, k, v):
             self.save(*(np.zeros(shape, np.float32) for shape in (q, k, v)))
@@ -365,9 +554,10 @@ class Mistakes(InDirectory):
         self.refuse("")
 
     def test_element_types(self):
-        for kind, text in (("<f8", "astype('<f4')"), ("<f2", "'<f2'"), (">f4", "'>f4'"), ("<i4", "'<i4'"), ("?", "'|b1'")):
+        for kind, text in (("<f8", "astype('<f4')"), ("<u2", "'<u2'"), (">f4", "'>f4'"), ("<i4", "'<i4'"), ("?", "'|b1'")):
             np.save(self.path("k.npy"), np.zeros((2, 2, 9, 8), kind))
             self.refuse(text)
+            self.refuse("float32 ('<f4') or float16 ('<f2') is needed", "--cast", "f32")
 
     def test_fortran_order(self):
         np.save(self.path("v.npy"), np.asfortranarray(np.zeros((2, 2, 9, 8), np.float32)))
@@ -431,7 +621,7 @@ class OtherCommands(unittest.TestCase):
             for word in ("--help", "-h"):
                 self.assertTrue(self.output(command, word).startswith(f"Usage: fovea {command}"))
         options = ("--q", "--k", "--v", "--out", "--lse", "--causal", "--window", "--chunk", "--offset", "--q-lens",
-                   "--kv-lens", "--scale", "--threads", "--isa")
+                   "--kv-lens", "--mask", "--scale", "--softcap", "--sinks", "--cast", "--out-type", "--threads", "--isa")
         for option in options:
             self.assertIn(option, self.output("attend", "--help"))
         self.assertTrue(self.output("attend", "--q", "nothing", "--help").startswith("Usage: fovea attend"))

@@ -117,6 +117,37 @@ static void test_round_trip(void **state) {
   assert_round_trip(8, (int64_t[]){1, 2, 1, 2, 1, 2, 1, 3});
 }
 
+static void test_every_type(void **state) {
+  (void)state;
+  static const char *const names[] = {[NPY_F32] = "float32 ('<f4')",
+                                      [NPY_F16] = "float16 ('<f2')",
+                                      [NPY_BOOL] = "bool ('|b1')",
+                                      [NPY_U16] = "uint16 ('<u2')"};
+  const unsigned char bytes[3 * 4] = {0, 1, 1, 0, 1, 0x3c, 0xff, 0x7f, 1, 0, 0, 0x80};
+  for (int i = NPY_F32; i <= NPY_U16; i++) {
+    const npy_type type = (npy_type)i;
+    npy_array array;
+    char error[256];
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_true(npy_write(file, type, 1, (int64_t[]){3}, bytes));
+    assert_int_equal(fclose(file), 0);
+
+    assert_true(npy_load_any(path, NPY_SET(type), &array, error, sizeof error));
+    assert_int_equal(array.type, type);
+    assert_true(array.count == 3);
+    assert_memory_equal(array.data, bytes, 3 * npy_type_size(type));
+    npy_free(&array);
+
+    const unsigned others = 15u & ~NPY_SET(type);
+    assert_false(npy_load_any(path, others, &array, error, sizeof error));
+    assert_null(array.data);
+    for (int other = NPY_F32; other <= NPY_U16; other++)
+      assert_true((strstr(error, names[other]) != NULL) == (other != i));
+    assert_non_null(strstr(error, " or "));
+  }
+}
+
 static void test_round_trip_in_pieces(void **state) {
   (void)state;
   assert_round_trip(2, (int64_t[]){5, 1000003}); /* 20 MB: more than is allocated at once */
@@ -302,17 +333,12 @@ static void test_full_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_round_trip_in_pieces),
-      cmocka_unit_test(test_headers_that_numpy_may_write),
-      cmocka_unit_test(test_empty_axes),
-      cmocka_unit_test(test_refused_headers),
-      cmocka_unit_test(test_refused_starts),
-      cmocka_unit_test(test_every_truncation),
-      cmocka_unit_test(test_every_changed_byte),
-      cmocka_unit_test(test_files_that_cannot_be_read),
-      cmocka_unit_test(test_short_error_buffers),
-      cmocka_unit_test(test_full_device),
+      cmocka_unit_test(test_round_trip),           cmocka_unit_test(test_every_type),
+      cmocka_unit_test(test_round_trip_in_pieces), cmocka_unit_test(test_headers_that_numpy_may_write),
+      cmocka_unit_test(test_empty_axes),           cmocka_unit_test(test_refused_headers),
+      cmocka_unit_test(test_refused_starts),       cmocka_unit_test(test_every_truncation),
+      cmocka_unit_test(test_every_changed_byte),   cmocka_unit_test(test_files_that_cannot_be_read),
+      cmocka_unit_test(test_short_error_buffers),  cmocka_unit_test(test_full_device),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,6 +1,8 @@
 /* fovea attend: Q, K and V from .npy files, O and the LSE into .npy files. */
+#include "attend_mask.h"
 #include "attend_options.h"
 #include "commands.h"
+#include "convert.h"
 #include "npy.h"
 #include "outputs.h"
 #include <fovea/fovea.h>
@@ -12,15 +14,19 @@
 static const char help[] =
     "Usage: fovea attend --q Q.npy --k K.npy --v V.npy --out O.npy [OPTIONS]\n"
     "\n"
-    "O = softmax(scale * Q K^T) V. The files hold float32 in C order, all three of them as (batch, heads, rows, "
-    "dim),\n"
-    "(heads, rows, dim) or (rows, dim). K and V may have fewer heads than Q, as long as they divide Q's. O gets "
-    "the\n"
-    "axes of Q with the last one of V.\n"
+    "O = softmax(scale * Q K^T) V. The files hold float32 or float16 in C order, all three of them as (batch, "
+    "heads,\n"
+    "rows, dim), (heads, rows, dim) or (rows, dim). K and V may have fewer heads than Q, as long as they divide "
+    "Q's.\n"
+    "O gets the axes of Q with the last one of V.\n"
     "\n"
     "  --q, --k, --v PATH     the inputs\n"
+    "  --cast TYPE            converts the inputs to f32, f16 or bf16 first, to nearest even\n"
     "  --out PATH             where O goes\n"
-    "  --lse PATH             where the log-sum-exp of each row goes: the axes of Q without the last one\n"
+    "  --out-type TYPE        O as f32 (default), f16 or bf16; NumPy has no bf16: the file holds its bits as "
+    "uint16,\n"
+    "                         which (a.astype('<u4') << 16).view('<f4') widens\n"
+    "  --lse PATH             where the log-sum-exp of each row goes, as f32: the axes of Q without the last one\n"
     "\n"
     "Which keys a row sees; the rules compose. Row i's own key is i + offset.\n"
     "  --causal               none after the own key\n"
@@ -31,8 +37,17 @@ static const char help[] =
     "                         own key is the last key; 0 lines up the first ones\n"
     "  --q-lens a,b,..        rows in use of each batch entry; the others get zeros, and -Inf as LSE\n"
     "  --kv-lens a,b,..       keys in use of each batch entry\n"
+    "  --mask PATH            bool: the keys where it is False are not seen; float32 or float16: added to the "
+    "scores,\n"
+    "                         keys of -Inf are not seen. Broadcast against (batch, heads, rows, keys) as NumPy "
+    "does;\n"
+    "                         where it has fewer keys, but more than one, those beyond are not seen\n"
     "\n"
     "  --scale X              default 1/sqrt(dim of Q)\n"
+    "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
+    "  --sinks PATH | zero    one float32 for each head of Q: the score of one more key whose value is zero; "
+    "`zero`\n"
+    "                         is 0 for every head (softmax-1)\n"
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
     "\n"
@@ -44,27 +59,44 @@ enum { OUTPUT_O, OUTPUT_LSE, OUTPUTS };
 /* One tensor of the file, with leading axes of 1 where the file has none. */
 typedef struct input_file {
   npy_array array;
+  fovea_type type; /* of the elements, after --cast */
   int64_t axes[AXES];
 } input_file;
 
 typedef struct attend_job {
   attend_options options;
   input_file q, k, v;
+  npy_array mask, sinks;
   fovea_problem problem;
   fovea_plan *plan;
-  float *o, *lse;
+  void *o;
+  float *lse;
   output_file outputs[OUTPUTS];
 } attend_job;
 
-static bool load_input(input_file *input, const char *path, failure *why) {
-  if (!npy_load(path, &input->array, why->text, sizeof why->text)) return false;
+static bool cast_input(input_file *input, fovea_type type, failure *why) {
+  if (type == input->type) return true;
+  size_t count = (size_t)input->array.count;
+  void *numbers = malloc((count > 0 ? count : 1) * type_size(type));
+  if (!numbers) return fail(why, "out of memory for %zu converted numbers", count);
+  convert_numbers(numbers, type, input->array.data, input->type, input->array.count);
+  free(input->array.data);
+  input->array.data = numbers;
+  input->type = type;
+  return true;
+}
+
+static bool load_input(input_file *input, const char *path, const type_name *cast, failure *why) {
+  const unsigned types = NPY_SET(NPY_F32) | NPY_SET(NPY_F16);
+  if (!npy_load_any(path, types, &input->array, why->text, sizeof why->text)) return false;
+  input->type = input->array.type == NPY_F16 ? FOVEA_F16 : FOVEA_F32;
   int rank = input->array.rank;
   if (rank < 2 || rank > AXES)
     return fail(why, "%s: has %d axes; (batch, heads, rows, dim), (heads, rows, dim) or (rows, dim) is needed",
                 path, rank);
   for (int axis = 0; axis < AXES; axis++)
     input->axes[axis] = axis < AXES - rank ? 1 : input->array.shape[axis - (AXES - rank)];
-  return true;
+  return !cast->given || cast_input(input, cast->type, why);
 }
 
 /* What must be equal between two files. */
@@ -77,7 +109,9 @@ static bool check_same(const char *what, const char *path, int64_t length, const
 static bool load_inputs(attend_job *job, failure *why) {
   const attend_options *options = &job->options;
   input_file *q = &job->q, *k = &job->k, *v = &job->v;
-  return load_input(q, options->q, why) && load_input(k, options->k, why) && load_input(v, options->v, why) &&
+  const type_name *cast = &options->cast;
+  return load_input(q, options->q, cast, why) && load_input(k, options->k, cast, why) &&
+         load_input(v, options->v, cast, why) &&
          check_same("axes", options->k, k->array.rank, options->q, q->array.rank, why) &&
          check_same("axes", options->v, v->array.rank, options->q, q->array.rank, why) &&
          check_same("batch entries", options->k, k->axes[BATCH], options->q, q->axes[BATCH], why) &&
@@ -114,7 +148,12 @@ static bool describe_problem(attend_job *job, failure *why) {
   fovea_problem *problem = &job->problem;
   fovea_problem_init(problem, q[BATCH], q[HEADS], k[HEADS], q[ROWS], k[ROWS], q[DIM], v[DIM]);
   problem->causal = options->causal;
-  if (options->has_scale) problem->scale = options->scale;
+  problem->q_type = job->q.type;
+  problem->k_type = job->k.type;
+  problem->v_type = job->v.type;
+  problem->o_type = options->out_type.type; /* FOVEA_F32 where none is given */
+  if (options->scale.given) problem->scale = options->scale.value;
+  problem->softcap = options->softcap.value; /* 0 where none is given */
   if (options->window.count > 0) {
     problem->window_left = options->window.numbers[0];
     problem->window_right = options->window.numbers[1];
@@ -130,22 +169,24 @@ static bool describe_problem(attend_job *job, failure *why) {
   problem->isa = options->isa;
   return set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
-         set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why);
+         set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
+         (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&
+         (!options->sinks || load_sinks(options->sinks, &job->sinks, problem, why));
 }
 
-/* The product of the lengths and the element size, at least 1 so that an empty tensor has an address. */
-static float *allocate_floats(const int64_t *lengths, int count, failure *why) {
-  size_t floats = 1, limit = PTRDIFF_MAX / sizeof(float);
+/* Room for one element at least, so that an empty tensor has an address. */
+static void *allocate_output(const int64_t *lengths, int count, fovea_type type, failure *why) {
+  size_t numbers = 1, limit = PTRDIFF_MAX / sizeof(float);
   for (int axis = 0; axis < count; axis++) {
     size_t length = (size_t)lengths[axis];
-    if (length > 0 && floats > limit / length) {
+    if (length > 0 && numbers > limit / length) {
       fail(why, "the output is too large for this machine");
       return NULL;
     }
-    floats *= length;
+    numbers *= length;
   }
-  float *tensor = malloc((floats > 0 ? floats : 1) * sizeof *tensor);
-  if (!tensor) fail(why, "out of memory for an output of %zu numbers", floats);
+  void *tensor = malloc((numbers > 0 ? numbers : 1) * type_size(type));
+  if (!tensor) fail(why, "out of memory for an output of %zu numbers", numbers);
   return tensor;
 }
 
@@ -155,10 +196,10 @@ static bool prepare(attend_job *job, failure *why) {
   if (fovea_plan_create(&job->problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
 
   const int64_t o_axes[AXES] = {job->q.axes[BATCH], job->q.axes[HEADS], job->q.axes[ROWS], job->v.axes[DIM]};
-  job->o = allocate_floats(o_axes, AXES, why);
+  job->o = allocate_output(o_axes, AXES, job->problem.o_type, why);
   if (!job->o || !output_open(&job->outputs[OUTPUT_O], job->options.out, why)) return false;
   if (!job->options.lse) return true;
-  job->lse = allocate_floats(o_axes, AXES - 1, why);
+  job->lse = allocate_output(o_axes, AXES - 1, FOVEA_F32, why);
   return job->lse && output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why);
 }
 
@@ -167,6 +208,8 @@ static bool run_plan(attend_job *job, failure *why) {
   fovea_execution execution;
   fovea_error error;
   fovea_tensors_init(&tensors, job->q.array.data, job->k.array.data, job->v.array.data, job->o, job->lse);
+  tensors.mask = job->mask.data;
+  tensors.sinks = job->sinks.data;
   fovea_execution_init(&execution);
   if (job->options.threads.count > 0) {
     int64_t threads = job->options.threads.numbers[0];
@@ -177,11 +220,13 @@ static bool run_plan(attend_job *job, failure *why) {
 }
 
 static bool write_outputs(attend_job *job, failure *why) {
+  static const npy_type o_types[] = {[FOVEA_F32] = NPY_F32, [FOVEA_F16] = NPY_F16, [FOVEA_BF16] = NPY_U16};
+  npy_type o_type = o_types[job->problem.o_type];
   int rank = job->q.array.rank;
   int64_t shape[AXES];
   for (int axis = 0; axis < rank; axis++) shape[axis] = job->q.array.shape[axis];
   shape[rank - 1] = job->v.axes[DIM];
-  if (!output_write(&job->outputs[OUTPUT_O], NPY_F32, rank, shape, job->o, why)) return false;
+  if (!output_write(&job->outputs[OUTPUT_O], o_type, rank, shape, job->o, why)) return false;
   if (job->lse && !output_write(&job->outputs[OUTPUT_LSE], NPY_F32, rank - 1, shape, job->lse, why)) return false;
   return outputs_commit(job->outputs, OUTPUTS, why);
 }
@@ -191,6 +236,8 @@ static void release(attend_job *job) {
   free(job->lse);
   free(job->o);
   fovea_plan_destroy(job->plan);
+  npy_free(&job->sinks);
+  npy_free(&job->mask);
   npy_free(&job->v.array);
   npy_free(&job->k.array);
   npy_free(&job->q.array);

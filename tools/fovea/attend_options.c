@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST } option_kind;
+typedef enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_TYPE, OPTION_LIST } option_kind;
 
 /* Every option: its name, the field it fills, and for lists how many numbers it takes (0: any). */
 static const struct option {
@@ -21,6 +21,8 @@ static const struct option {
     {"--v", OPTION_TEXT, offsetof(attend_options, v), 0, "a path"},
     {"--out", OPTION_TEXT, offsetof(attend_options, out), 0, "a path"},
     {"--lse", OPTION_TEXT, offsetof(attend_options, lse), 0, "a path"},
+    {"--mask", OPTION_TEXT, offsetof(attend_options, mask), 0, "a path"},
+    {"--sinks", OPTION_TEXT, offsetof(attend_options, sinks), 0, "a path, or zero"},
     {"--causal", OPTION_FLAG, offsetof(attend_options, causal), 0, ""},
     {"--window", OPTION_LIST, offsetof(attend_options, window), 2, "two numbers LEFT,RIGHT"},
     {"--chunk", OPTION_LIST, offsetof(attend_options, chunk), 3, "three numbers SIZE,LEFT,RIGHT"},
@@ -28,6 +30,9 @@ static const struct option {
     {"--q-lens", OPTION_LIST, offsetof(attend_options, q_lens), 0, "a number per batch entry"},
     {"--kv-lens", OPTION_LIST, offsetof(attend_options, kv_lens), 0, "a number per batch entry"},
     {"--scale", OPTION_NUMBER, offsetof(attend_options, scale), 0, "a number"},
+    {"--softcap", OPTION_NUMBER, offsetof(attend_options, softcap), 0, "a number"},
+    {"--cast", OPTION_TYPE, offsetof(attend_options, cast), 0, "f32, f16 or bf16"},
+    {"--out-type", OPTION_TYPE, offsetof(attend_options, out_type), 0, "f32, f16 or bf16"},
     {"--threads", OPTION_LIST, offsetof(attend_options, threads), 1, "a number"},
     {"--isa", OPTION_TEXT, offsetof(attend_options, isa), 0, "a name"},
 };
@@ -59,10 +64,20 @@ static bool parse_list(number_list *list, const char *text) {
   }
 }
 
-static bool parse_real(double *number, const char *text) {
+static bool parse_real(real_number *number, const char *text) {
   char *end;
-  *number = strtod(text, &end);
+  *number = (real_number){true, strtod(text, &end)};
   return end != text && *end == '\0' && !isspace((unsigned char)*text);
+}
+
+static bool parse_type(type_name *type, const char *text) {
+  static const char *const names[] = {[FOVEA_F32] = "f32", [FOVEA_F16] = "f16", [FOVEA_BF16] = "bf16"};
+  for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
+    if (strcmp(text, names[i]) != 0) continue;
+    *type = (type_name){true, (fovea_type)i};
+    return true;
+  }
+  return false;
 }
 
 static bool set_option(attend_options *options, const struct option *option, const char *value, failure *why) {
@@ -77,7 +92,9 @@ static bool set_option(attend_options *options, const struct option *option, con
     break;
   case OPTION_NUMBER:
     understood = parse_real(field, value);
-    options->has_scale = true;
+    break;
+  case OPTION_TYPE:
+    understood = parse_type(field, value);
     break;
   case OPTION_LIST: {
     number_list *list = field;

@@ -4,6 +4,7 @@
 #define FOVEA_TOOLS_ATTEND_OPTIONS_H
 
 #include "failure.h"
+#include <fovea/fovea.h>
 
 #include <stdint.h>
 
@@ -13,12 +14,26 @@ typedef struct number_list {
   int64_t count;
 } number_list;
 
+typedef struct real_number {
+  bool given;
+  double value;
+} real_number;
+
+typedef struct type_name {
+  bool given;
+  fovea_type type;
+} type_name;
+
 typedef struct attend_options {
   const char *q, *k, *v, *out; /* paths, never NULL after parsing */
   const char *lse;             /* NULL: not wanted */
+  const char *mask;            /* NULL: none */
+  const char *sinks;           /* a path, or "zero"; NULL: none */
   const char *isa;             /* NULL: the library's choice */
-  bool help, causal, has_scale;
-  double scale;
+  bool help, causal;
+  real_number scale, softcap;
+  type_name cast;     /* what Q, K and V are converted to */
+  type_name out_type; /* of O */
   number_list window; /* left, right */
   number_list chunk;  /* size, left, right */
   number_list offset; /* one number, or one per batch entry */

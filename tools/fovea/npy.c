@@ -22,20 +22,24 @@
 static const char magic[MAGIC_SIZE] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
 static const struct type_entry {
-  const char *descr;
+  const char *descr, *name;
   size_t size;
-} types[] = {[NPY_F32] = {"<f4", 4}};
+} known_types[] = {[NPY_F32] = {"<f4", "float32 ('<f4')", 4},
+                   [NPY_F16] = {"<f2", "float16 ('<f2')", 2},
+                   [NPY_BOOL] = {"|b1", "bool ('|b1')", 1},
+                   [NPY_U16] = {"<u2", "uint16 ('<u2')", 2}};
 
-#define TYPE_COUNT (int)(sizeof types / sizeof types[0])
+#define TYPE_COUNT (int)(sizeof known_types / sizeof known_types[0])
 
 size_t npy_type_size(npy_type type) {
-  return types[type].size;
+  return known_types[type].size;
 }
 
 /* One file being read. */
 struct source {
   const char *path;
   FILE *stream;
+  unsigned types; /* that will do */
   char *error;
   size_t error_size;
 };
@@ -61,6 +65,19 @@ static bool read_bytes(const struct source *source, void *bytes, size_t size, co
   if (got == size) return true;
   if (ferror(source->stream)) return refuse(source, "cannot read: %s", strerror(errno));
   return refuse(source, "ends after %zu of %zu bytes of its %s", got, size, part);
+}
+
+/* Refuses an element type: "float32 ('<f4') or float16 ('<f2') is needed". */
+static bool refuse_type(const struct source *source, const char *what) {
+  char needed[128] = "";
+  for (int i = 0; i < TYPE_COUNT; i++) {
+    if (!(source->types & NPY_SET(i))) continue;
+    const bool last = source->types < 2 * NPY_SET(i);
+    const char *join = *needed == '\0' ? "" : last ? " or " : ", ";
+    size_t used = strlen(needed);
+    snprintf(needed + used, sizeof needed - used, "%s%s", join, known_types[i].name);
+  }
+  return refuse(source, "%s; %s is needed, in NumPy: a.astype('<f4')", what, needed);
 }
 
 /* ---- The header ---------------------------------------------------------------------------------------------- */
@@ -151,7 +168,7 @@ static bool take_entry(const struct source *source, struct cursor *cursor, struc
   unsigned entry;
   if (strcmp(key, "descr") == 0) {
     entry = 1;
-    if (take(cursor, '[')) return refuse(source, "has a structured element type; float32 ('<f4') is needed");
+    if (take(cursor, '[')) return refuse_type(source, "has a structured element type");
     if (!take_string(cursor, header->descr, sizeof header->descr)) return garbled(source);
   } else if (strcmp(key, "fortran_order") == 0) {
     entry = 2;
@@ -227,11 +244,13 @@ static bool count_elements(const struct source *source, const struct header *hea
 
 static bool find_type(const struct source *source, const char *descr, npy_type *type) {
   for (int i = 0; i < TYPE_COUNT; i++) {
-    if (strcmp(descr, types[i].descr) != 0) continue;
+    if (!(source->types & NPY_SET(i)) || strcmp(descr, known_types[i].descr) != 0) continue;
     *type = (npy_type)i;
     return true;
   }
-  return refuse(source, "holds elements of type '%s'; float32 ('<f4') is needed, in NumPy: a.astype('<f4')", descr);
+  char what[DESCR_LIMIT + 32];
+  snprintf(what, sizeof what, "holds elements of type '%s'", descr);
+  return refuse_type(source, what);
 }
 
 /* Reads in growing pieces, since the file may be a pipe of unknown length and the header may lie. */
@@ -259,7 +278,11 @@ static bool read_elements(const struct source *source, npy_array *array) {
 }
 
 bool npy_load(const char *path, npy_array *array, char *error, size_t error_size) {
-  struct source source = {path, fopen(path, "rb"), error, error_size};
+  return npy_load_any(path, NPY_SET(NPY_F32), array, error, error_size);
+}
+
+bool npy_load_any(const char *path, unsigned types, npy_array *array, char *error, size_t error_size) {
+  struct source source = {path, fopen(path, "rb"), types, error, error_size};
   *array = (npy_array){.rank = 0};
   if (!source.stream) return refuse(&source, "cannot open: %s", strerror(errno));
 
@@ -283,8 +306,8 @@ void npy_free(npy_array *array) {
 bool npy_write(FILE *stream, npy_type type, int rank, const int64_t *shape, const void *data) {
   char header[HEADER_BUFFER];
   size_t prefix = MAGIC_SIZE + 4, count = 1;
-  int used =
-      snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", types[type].descr);
+  int used = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                      known_types[type].descr);
   for (int axis = 0; axis < rank; axis++) {
     /* NumPy's own form: (), (3,), (3, 4). */
     const char *comma = axis + 1 < rank ? ", " : rank == 1 ? "," : "";

@@ -10,9 +10,11 @@
 
 #define NPY_MAX_RANK 8
 
-/* The element types that are understood. Files with any other are refused, with a text that tells how to convert.
- */
-typedef enum npy_type { NPY_F32 } npy_type;
+/* The element types that are understood; NPY_U16 holds raw 16-bit patterns, since NumPy has no bfloat16. */
+typedef enum npy_type { NPY_F32, NPY_F16, NPY_BOOL, NPY_U16 } npy_type;
+
+/* A set of types is a sum of these. */
+#define NPY_SET(type) (1u << (type))
 
 size_t npy_type_size(npy_type type);
 
@@ -24,9 +26,13 @@ typedef struct npy_array {
   void *data;    /* never NULL after a load, not even when count is 0 */
 } npy_array;
 
-/* Reads a whole file. On failure returns false, leaves nothing to free, and writes one line to `error` that begins
- * with the path. A header that promises more than the file holds never allocates much more than the file's size. */
+/* Reads a whole file of float32. On failure returns false, leaves nothing to free, and writes one line to `error`
+ * that begins with the path and tells how to convert. A header that promises more than the file holds never
+ * allocates much more than the file's size. */
 bool npy_load(const char *path, npy_array *array, char *error, size_t error_size);
+
+/* The same for a file of any type of the set. */
+bool npy_load_any(const char *path, unsigned types, npy_array *array, char *error, size_t error_size);
 
 /* Frees what npy_load() allocated; an array of all zero bytes is allowed. */
 void npy_free(npy_array *array);
