@@ -72,36 +72,33 @@ typedef struct fovea_score_args {
   int ahead_count;
 } fovea_score_args;
 
-/* A mask tensor as the tile's rows see one block: bias[key][row] is what is added, 0 where a boolean mask lets a
- * key be seen and -Inf where it does not. */
-typedef struct fovea_mask_args {
+/* A mask tensor where a tile's rows meet one block. */
+typedef struct fovea_mask_tile {
   const void *const *rows; /* one pointer for every lane of the vectors, to the element of the block's first key */
   fovea_mask_type type;
-  int repeats; /* 1: the first element of a row stands for all its keys */
-  int key_count;
-  int vectors;
-  float *bias;
-  struct fovea_mask_pieces *pieces; /* returned, for each vector */
-} fovea_mask_args;
+  int repeats;   /* 1: the first element of a row stands for all its keys */
+  int key_count; /* elements that may be read of every row */
+} fovea_mask_tile;
 
-/* Keys that a mask is summed up over: 16 or a multiple of LANES that divides a block. */
+/* Keys that a mask is summed up over, a multiple of LANES. */
 #define FOVEA_MASK_PIECE 16
 
-/* Bit p stands for the keys from p * FOVEA_MASK_PIECE on. */
+/* What a mask says to the rows of one vector. Bit p stands for the keys from p * FOVEA_MASK_PIECE on. */
 typedef struct fovea_mask_pieces {
-  uint8_t seen;  /* some row of the vector sees some of the keys */
+  uint8_t seen;  /* some row may see some of the keys */
   uint8_t plain; /* every row sees all of the keys, and nothing is added */
 } fovea_mask_pieces;
 
 /* What is done to scores after the products: the softcap, the mask tensor, and hiding what is not seen. */
 typedef struct fovea_adjust_args {
-  float *scores;     /* the first key's row of the tile, as score() leaves it without seen_from */
-  const float *bias; /* likewise; NULL: nothing is added */
-  int capped;        /* 1: scores become cap * tanh(score) first */
-  float cap;         /* softcap * log2(e) */
+  float *scores; /* the first key's row of the tile, as score() leaves it without seen_from */
+  int capped;    /* 1: scores become cap * tanh(score) first */
+  float cap;     /* softcap * log2(e) */
+  int key;       /* the first key's place in the block */
   int key_count;
   fovea_vector_range vectors;
-  const int32_t *seen_from; /* as in fovea_score_args */
+  const fovea_mask_tile *mask; /* NULL: there is none, or it changes nothing here */
+  const int32_t *seen_from;    /* as in fovea_score_args */
   const int32_t *seen_to;
   float *maxima; /* as in fovea_score_args */
 } fovea_adjust_args;
@@ -148,7 +145,8 @@ typedef struct fovea_value_args {
    * instead of being given weight 0, and so is every key of a row whose block has no state. */
   const int32_t *seen_from;
   const int32_t *seen_to;
-  const float *bias;   /* likewise: -Inf is not seen; the first key's row of the tile, or NULL */
+  const fovea_mask_tile *mask; /* likewise; NULL: there is none, or it hides nothing here */
+  int key;                     /* the first key's place in the block */
   const float *maxima; /* of the block */
   const float *block_sum;
 } fovea_value_args;
@@ -200,7 +198,8 @@ typedef struct fovea_kernels {
   void (*load_queries)(const fovea_load_args *args);
   void (*widen)(const fovea_widen_args *args);
   void (*score)(const fovea_score_args *args);
-  void (*load_mask)(const fovea_mask_args *args);
+  /* Sums a mask up for the first `vectors` vectors of a tile. */
+  void (*scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
   void (*adjust)(const fovea_adjust_args *args);
   /* Returns 1 when some row of the vectors has no state in this block (it saw nothing, or only -Inf). */
   int (*softmax)(const fovea_softmax_args *args);

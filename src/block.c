@@ -27,15 +27,15 @@ static void clear_maxima(float *maxima, int rows) {
 
 /* What is done to a segment's scores after the products. */
 static void adjust_segment(const fovea_task_context *context, const fovea_score_args *scored,
-                           const fovea_segment *segment) {
-  int capped = context->plan->problem.softcap > 0;
+                           const fovea_segment *segment, const fovea_mask_block *mask) {
   fovea_adjust_args args = {
       .scores = scored->scores,
-      .bias = segment->biased ? context->memory.bias + segment->begin * context->kernels->row_tile : NULL,
-      .capped = capped,
+      .capped = context->plan->problem.softcap > 0,
       .cap = context->plan->cap,
+      .key = segment->begin,
       .key_count = scored->key_count,
       .vectors = segment->vectors,
+      .mask = segment->biased ? &mask->tile : NULL,
       .seen_from = scored->seen_from,
       .seen_to = scored->seen_to,
       .maxima = context->memory.maxima,
@@ -44,7 +44,7 @@ static void adjust_segment(const fovea_task_context *context, const fovea_score_
 }
 
 static void score_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
-                        const fovea_block_view *view) {
+                        const fovea_mask_block *mask, const fovea_block_view *view) {
   const fovea_plan *plan = context->plan;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
@@ -80,7 +80,7 @@ static void score_block(const fovea_task_context *context, const fovea_tile *t, 
       args.seen_to = seen_to;
     }
     if (adjusted) {
-      adjust_segment(context, &args, segment);
+      adjust_segment(context, &args, segment, mask);
     } else {
       context->kernels->score(&args);
     }
@@ -125,7 +125,8 @@ static int needs_care(fovea_task_context *context, int64_t base, const fovea_blo
 }
 
 static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                        int64_t base, const fovea_block_view *view, int first, int careful) {
+                        int64_t base, const fovea_mask_block *mask, const fovea_block_view *view, int first,
+                        int careful) {
   const fovea_problem *problem = &context->plan->problem;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
@@ -156,7 +157,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .vectors = {v, run},
           .maxima = context->memory.maxima,
           .block_sum = context->memory.block_sum,
-          .bias = segment->biased ? context->memory.bias + segment->begin * row_tile : NULL,
+          .mask = segment->biased ? &mask->tile : NULL,
+          .key = segment->begin,
       };
       if (careful && segment->masked) {
         seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
@@ -172,10 +174,10 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
 void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
   const fovea_plan *plan = context->plan;
   const int64_t span_keys = FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS;
-  fovea_mask_pieces pieces[FOVEA_VECTORS_LIMIT];
+  fovea_mask_block mask;
   fovea_block_view view;
-  int with_mask = fovea_mask_block(context, t, base, pieces);
-  fovea_view_block(&t->view, base, with_mask ? pieces : NULL, &view);
+  fovea_read_mask(context, t, base, &mask);
+  fovea_view_block(&t->view, base, mask.present ? mask.pieces : NULL, &view);
   if (view.count == 0) return; /* the mask hides all of it */
   int first = t->span != base / span_keys;
   if (first && t->span >= 0) {
@@ -188,8 +190,8 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
     fovea_clear_state(context, state); /* not every row begins here: all merge with a state that is none */
     first = 0;
   }
-  score_block(context, t, base, &view);
-  if (with_mask) fovea_mask_holes(context, t, pieces, &view);
+  score_block(context, t, base, &mask, &view);
+  if (mask.present) fovea_mask_holes(context, t, &mask, &view);
   int stateless = softmax_block(context, state, &view, t->view.vectors, first);
-  value_block(context, t, state, base, &view, first, needs_care(context, base, &view, stateless));
+  value_block(context, t, state, base, &mask, &view, first, needs_care(context, base, &view, stateless));
 }

@@ -1,48 +1,52 @@
 #include "mask.h"
 
-/* The bytes from a mask's first element to where a row's mask for the block begins. */
-static int64_t mask_offset(const fovea_task_context *context, fovea_row_place place, int64_t base) {
+const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t base) {
   const fovea_problem *problem = &context->plan->problem;
   fovea_mask_strides strides = problem->mask_strides;
   int64_t head = context->task->kv_head * context->plan->group + place.head;
   int64_t element = context->task->entry->batch * strides.batch + head * strides.head + place.row * strides.row +
                     base * strides.key;
-  return element * fovea_mask_type_bits(problem->mask_type) / 8; /* rows and blocks of bits begin at whole bytes */
+  /* Rows and blocks of bits begin at whole bytes. */
+  return (const char *)context->tensors->mask + element * fovea_mask_type_bits(problem->mask_type) / 8;
 }
 
-int fovea_mask_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
-                     fovea_mask_pieces pieces[FOVEA_VECTORS_LIMIT]) {
+void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_mask_block *mask) {
   const fovea_plan *plan = context->plan;
-  const void *rows[FOVEA_ROW_TILE_LIMIT];
-  if (plan->problem.mask_type == FOVEA_MASK_NONE) return 0;
+  mask->present = plan->problem.mask_type != FOVEA_MASK_NONE;
+  if (!mask->present) return;
   fovea_row_place place = fovea_first_place(plan, t->rows);
   int count = 0, lanes = t->view.vectors * context->kernels->lanes;
   for (; count < t->rows.count; count++, place = fovea_next_place(plan, place)) {
-    rows[count] = (const char *)context->tensors->mask + mask_offset(context, place, base);
+    mask->rows[count] = fovea_mask_row(context, place, base);
   }
-  for (; count < lanes; count++) rows[count] = rows[t->rows.count - 1]; /* padding sees what the last row sees */
+  for (; count < lanes; count++)
+    mask->rows[count] = mask->rows[t->rows.count - 1]; /* padding sees what that sees */
   int64_t keys = t->view.any.end - base;
-  fovea_mask_args args = {
-      .rows = rows,
+  mask->tile = (fovea_mask_tile){
+      .rows = mask->rows,
       .type = plan->problem.mask_type,
       .repeats = plan->problem.mask_strides.key == 0,
       .key_count = keys < FOVEA_BLOCK_KEYS ? (int)keys : FOVEA_BLOCK_KEYS,
-      .vectors = t->view.vectors,
-      .bias = context->memory.bias,
-      .pieces = pieces,
   };
-  context->kernels->load_mask(&args);
-  return 1;
+  context->kernels->scan_mask(&mask->tile, t->view.vectors, mask->pieces);
 }
 
-void fovea_mask_holes(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_pieces *pieces,
-                      const fovea_block_view *view) {
+/* Scores of one vector for the keys of one piece. */
+static void hide_piece(const fovea_task_context *context, int vector, int begin, int end) {
   int lanes = context->kernels->lanes, row_tile = context->kernels->row_tile;
+  for (int key = begin; key < end; key++) {
+    float *scores = context->memory.scores + key * row_tile + vector * lanes;
+    for (int i = 0; i < lanes; i++) scores[i] = -__builtin_inff();
+  }
+}
+
+void fovea_mask_holes(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
+                      const fovea_block_view *view) {
   for (int v = 0; v < t->view.vectors; v++) {
-    for (int key = view->begin[v]; key < view->end[v]; key++) {
-      if (pieces[v].seen >> key / FOVEA_MASK_PIECE & 1) continue;
-      float *scores = context->memory.scores + key * row_tile + v * lanes;
-      for (int i = 0; i < lanes; i++) scores[i] = -__builtin_inff();
+    for (int key = view->begin[v], next; key < view->end[v]; key = next) {
+      next = (key / FOVEA_MASK_PIECE + 1) * FOVEA_MASK_PIECE;
+      if (next > view->end[v]) next = view->end[v];
+      if (!(mask->pieces[v].seen >> key / FOVEA_MASK_PIECE & 1)) hide_piece(context, v, key, next);
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "nearby.h"
 
+#include "mask.h"
+
 /* Keys by which K is fetched ahead within the first block of a task: what the products of a few register tiles take
  * covers the latency of L3. */
 enum { FETCH_AHEAD = 24 };
@@ -32,10 +34,24 @@ static void fetch_rows(const fovea_task_context *context, const void *tensor, fo
   }
 }
 
+/* The mask of a tile for the block at `base`: rows far apart, of which a block needs a few cache lines each. */
+static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base,
+                       fovea_fetch_list *list) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t keys = t->view.any.end - base < FOVEA_BLOCK_KEYS ? t->view.any.end - base : FOVEA_BLOCK_KEYS;
+  if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || keys <= 0) return;
+  fovea_row_place place = fovea_first_place(context->plan, t->rows);
+  int64_t bytes = (keys * fovea_mask_type_bits(problem->mask_type) + 7) / 8;
+  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
+    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, place, base), bytes};
+  }
+}
+
 /* Keys and values come from far away once and are then met by every tile of the task: each asks for its share of
  * the next block, so that the fetches are spread over the whole time that this block takes, since a core has too
  * few of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
- * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. */
+ * itself. A tile that begins asks for the next tile's queries, one that ends for its own output rows, and one that
+ * has a mask for that of its next block. */
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
                       int key_count, fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
@@ -47,7 +63,9 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
     int64_t end = context->next_block + (int64_t)(context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
     fetch_keys(context, first, first, end - first, list);
   }
+  fetch_mask(context, t, context->next_block, list);
   if (context->unbegun) {
+    fetch_mask(context, context->unbegun, base, list);
     fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
                context->unbegun->rows, list);
   }

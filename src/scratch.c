@@ -34,12 +34,8 @@ static size_t value_floats(const fovea_plan *plan) {
   return plan->problem.v_type == FOVEA_F32 ? 0 : copied_floats(plan->problem.v_dim);
 }
 
-static size_t bias_floats(const fovea_plan *plan) {
-  return plan->problem.mask_type == FOVEA_MASK_NONE ? 0 : dim_array(plan, FOVEA_BLOCK_KEYS);
-}
-
 static size_t block_floats(const fovea_plan *plan) {
-  return panel_floats(plan) + copied_floats(plan->problem.qk_dim) + value_floats(plan) + bias_floats(plan) +
+  return panel_floats(plan) + copied_floats(plan->problem.qk_dim) + value_floats(plan) +
          dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 5 * row_array(plan);
 }
 
@@ -58,8 +54,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.panel = memory.partial + dim_array(plan, plan->problem.v_dim);
   memory.keys = memory.panel + panel_floats(plan);
   memory.values = memory.keys + copied_floats(plan->problem.qk_dim);
-  memory.bias = memory.values + value_floats(plan);
-  memory.maxima = memory.bias + bias_floats(plan);
+  memory.maxima = memory.values + value_floats(plan);
   memory.unused = memory.maxima + row_array(plan);
   memory.block_sum = memory.unused + row_array(plan);
   memory.old_part = memory.block_sum + row_array(plan);

@@ -18,7 +18,6 @@ typedef struct fovea_block_memory {
   float *panel;   /* values of one block, as pack_values() makes it */
   float *keys;    /* keys of one block, row by row, fovea_copied_stride() apart */
   float *values;  /* likewise, of values that are not f32 */
-  float *bias;    /* [FOVEA_BLOCK_KEYS][row], where there is a mask */
   float *maxima;  /* [row], like those below */
   float *unused;  /* maxima that score() takes before the scores are adjusted */
   float *block_sum;

@@ -86,6 +86,20 @@ FOVEA_INLINE vec vec_max(vec a, vec b) {
   return _mm256_max_ps(a, b);
 }
 
+/* NaN in b stays: VMINPS returns its second operand, too. */
+FOVEA_INLINE vec vec_min(vec a, vec b) {
+  return _mm256_min_ps(a, b);
+}
+FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
+  return _mm256_fnmadd_ps(a, b, c);
+}
+FOVEA_INLINE vec vec_abs(vec a) {
+  return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
+}
+FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
+  return _mm256_or_ps(size, _mm256_and_ps(_mm256_set1_ps(-0.0f), sign));
+}
+
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;
 }

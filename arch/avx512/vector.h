@@ -83,6 +83,22 @@ FOVEA_INLINE vec vec_max(vec a, vec b) {
   return _mm512_max_ps(a, b);
 }
 
+/* NaN in b stays: VMINPS returns its second operand, too. */
+FOVEA_INLINE vec vec_min(vec a, vec b) {
+  return _mm512_min_ps(a, b);
+}
+FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
+FOVEA_INLINE vec vec_abs(vec a) {
+  return _mm512_abs_ps(a);
+}
+FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
+  __m512i bits = _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7fffffff), _mm512_castps_si512(size),
+                                           _mm512_castps_si512(sign), 0xca); /* size where the first has ones */
+  return _mm512_castsi512_ps(bits);
+}
+
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;
 }
@@ -120,6 +136,9 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
   return _mm512_mask_mov_ps(b, mask, a);
 }
 
+FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 23));
+}
 /* VREDUCEPS and VSCALEFPS replace five instructions of the portable 2^x by two. */
 #define FOVEA_VECTOR_HAS_SCALEF
 FOVEA_INLINE vec vec_fraction(vec x) {

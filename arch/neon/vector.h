@@ -90,6 +90,20 @@ FOVEA_INLINE vec vec_max(vec a, vec b) {
   return vmaxnmq_f32(a, b);
 }
 
+/* FMIN returns NaN when either operand is. */
+FOVEA_INLINE vec vec_min(vec a, vec b) {
+  return vminq_f32(a, b);
+}
+FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
+  return vfmsq_f32(c, a, b);
+}
+FOVEA_INLINE vec vec_abs(vec a) {
+  return vabsq_f32(a);
+}
+FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
+  return vbslq_f32(vdupq_n_u32(0x80000000u), sign, size);
+}
+
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return vld1q_f32(p);
 }

@@ -122,6 +122,19 @@ FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
 }
 #endif
 
+FOVEA_INLINE vec vec_min(vec a, vec b) {
+  return b > a ? a : b;
+}
+FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
+  return vec_fma(-a, b, c);
+}
+FOVEA_INLINE vec vec_abs(vec a) {
+  return vec_from_bits(vec_bits(a) & 0x7fffffffu);
+}
+FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
+  return vec_from_bits(vec_bits(size) | (vec_bits(sign) & 0x80000000u));
+}
+
 FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;
 }

@@ -2,11 +2,11 @@
  * key. Rare, and written for that: one vector of rows and one dim at a time. Included once by arch/<isa>/careful.c.
  */
 
-#include "../kernels.h"
+#include "turn.h"
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
-FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t dim, vec sum) {
+FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t dim, const float *bias, vec sum) {
   /* A row without state in this block, neither a maximum nor a NaN, reads no value at all. */
   vecmask without_max = vec_equal(vec_load(args->maxima + row), vec_set1(-INFINITY));
   vecmask alive = vecmask_or(vecmask_not(without_max), vec_is_nan(vec_load(args->block_sum + row)));
@@ -17,8 +17,8 @@ FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t di
     if (args->seen_from) {
       seen = vecmask_and(seen, vec_seen(key, veci_load(args->seen_from + row), veci_load(args->seen_to + row)));
     }
-    if (args->bias) {
-      vecmask hidden = vec_equal(vec_load(args->bias + key * ROW_TILE + row), vec_set1(-INFINITY));
+    if (bias) {
+      vecmask hidden = vec_equal(vec_load(bias + (args->key + key) * LANES), vec_set1(-INFINITY));
       seen = vecmask_and(seen, vecmask_not(hidden));
     }
     sum = vec_select(seen, next, sum);
@@ -26,14 +26,26 @@ FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t di
   return sum;
 }
 
+/* The mask of one vector: bias[key of the block][row]. */
+FOVEA_INLINE const float *careful_mask(const fovea_value_args *args, int row, float *bias) {
+  if (!args->mask) return NULL;
+  int end = args->key + args->key_count;
+  for (int key = args->key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE; key < end; key += FOVEA_MASK_PIECE) {
+    mask_turn_piece(args->mask, row, key, bias + key * LANES);
+  }
+  return bias;
+}
+
 FOVEA_KERNEL void FOVEA_NAME(value_careful)(const fovea_value_args *args) {
+  float turned[FOVEA_BLOCK_KEYS * LANES];
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     int row = vector * LANES;
+    const float *bias = careful_mask(args, row, turned);
     for (int64_t dim = 0; dim < args->dim; dim++) {
       float *partial = args->partial + dim * ROW_TILE + row;
       float *output = args->output + dim * ROW_TILE + row;
       vec sum = args->flags & FOVEA_VALUE_START ? vec_set1(0.0f) : vec_load(partial);
-      sum = careful_chain(args, row, dim, sum);
+      sum = careful_chain(args, row, dim, bias, sum);
       if (args->flags & FOVEA_VALUE_MERGE) {
         vec old_part = vec_load(args->old_part + row), new_part = vec_load(args->new_part + row);
         vec_store(output, vec_fma(sum, new_part, vec_mul(vec_load(output), old_part)));

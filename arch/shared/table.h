@@ -10,7 +10,7 @@
 void FOVEA_NAME(load_queries)(const fovea_load_args *args);
 void FOVEA_NAME(widen)(const fovea_widen_args *args);
 void FOVEA_NAME(score)(const fovea_score_args *args);
-void FOVEA_NAME(load_mask)(const fovea_mask_args *args);
+void FOVEA_NAME(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
 void FOVEA_NAME(adjust)(const fovea_adjust_args *args);
 int FOVEA_NAME(softmax)(const fovea_softmax_args *args);
 void FOVEA_NAME(pack_values)(const fovea_pack_args *args);
@@ -34,7 +34,7 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .load_queries = FOVEA_NAME(load_queries),
     .widen = FOVEA_NAME(widen),
     .score = FOVEA_NAME(score),
-    .load_mask = FOVEA_NAME(load_mask),
+    .scan_mask = FOVEA_NAME(scan_mask),
     .adjust = FOVEA_NAME(adjust),
     .softmax = FOVEA_NAME(softmax),
     .pack_values = FOVEA_NAME(pack_values),

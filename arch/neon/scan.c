@@ -1,8 +1,8 @@
-/* Mask tensors on NEON. */
+/* Mask tensors, summed up, on NEON. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_AARCH64
 #include "tiles.h"
 #include "vector.h"
 
-#include "../shared/mask.h"
+#include "../shared/scan.h"
 #endif

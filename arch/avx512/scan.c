@@ -1,8 +1,8 @@
-/* Mask tensors on AVX-512. */
+/* Mask tensors, summed up, on AVX-512. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64
 #include "tiles.h"
 #include "vector.h"
 
-#include "../shared/mask.h"
+#include "../shared/scan.h"
 #endif
