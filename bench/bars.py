@@ -2,7 +2,8 @@
 """Says which of the speeds that Fovea aims at a run of fovea_bench reached: bars.py run.json [--threads N]
 
 Ends with status 1 when one was not reached or not measured, 0 otherwise. Bars of instruction sets that the run does
-not have at all are left out. The NEON inner loops have a bar of their own, see bench/mca.py.
+not have at all are left out, and so are those of bf16 where the CPU does not multiply pairs of bf16 faster than f32.
+The NEON inner loops have a bar of their own, see bench/mca.py.
 """
 
 import argparse
@@ -36,6 +37,24 @@ PEAK_FRACTIONS = (
     ("cross/h8_q64_s2048_d64/full", EVERY, 0.85),
     ("packed/b32_h8_s20to500_d64/full", EVERY, 0.80),
 )
+# (paired shape, counter, most)
+RATIOS = (
+    ("h8_s2048_d128/full_f16", "time_over_f32", 1.05),
+    ("h8_s2048_d128/causal_f16", "time_over_f32", 1.05),
+    ("h8_s2048_d64/full_f16", "time_over_f32", 1.05),
+    ("h8_s2048_d64/causal_f16", "time_over_f32", 1.05),
+    ("h8_s2048_d128/causal_softcap", "time_over_plain", 1.10),
+    ("h8_s2048_d128/mask_f32", "time_over_plain", 1.20),
+    ("h8_s2048_d128/mask_bool", "time_over_plain", 1.10),
+    ("h8_s2048_d128/mask_half_empty", "time_over_full_mask", 0.60),
+)
+# (paired shape, least fraction of the f32 peak), where products of bf16 pairs are this much faster than f32 FMAs
+BF16_FRACTIONS = (
+    ("h8_s2048_d128/full_bf16", 1.20),
+    ("h8_s2048_d128/causal_bf16", 1.15),
+    ("b16_h12_s384_d64/full_bf16", 1.10),
+)
+BF16_FAST = 1.5
 SPEEDUP = 1.9
 UNFUSED_EVERY, UNFUSED_WHOLE_LONG, UNFUSED_BLOCKED_LONG = 1.0, 1.25, 1.15
 LONG = 1024
@@ -48,8 +67,12 @@ def longest(name):
     return int(sizes[0])
 
 
+def instruction_sets(run):
+    return dict.fromkeys(name.split("/")[3] for name in run.benchmarks if name.count("/") == 4)
+
+
 def peak_bars(run, threads):
-    present = {name.split("/")[3] for name in run.benchmarks if name.count("/") == 4}
+    present = instruction_sets(run)
     for shape, isas, least in PEAK_FRACTIONS:
         for isa in isas:
             if isa in present:
@@ -57,10 +80,27 @@ def peak_bars(run, threads):
                 yield name, "of the FMA peak", run.value(name, "peak_fraction"), f">= {least:.2f}"
 
 
+def bf16_is_fast(run):
+    return float(run.context.get("bf16_dot_over_fma", 0)) >= BF16_FAST
+
+
+def paired_bars(run):
+    present = instruction_sets(run)
+    for shape, counter, most in RATIOS:
+        for isa in present:
+            name = f"paired/{shape}/{isa}/t1"
+            yield name, counter.replace("_", " "), run.value(name, counter), f"<= {most:.2f}"
+    if bf16_is_fast(run) and WIDE[0] in present:
+        for shape, least in BF16_FRACTIONS:
+            name = f"paired/{shape}/{WIDE[0]}/t1"
+            yield name, "of the FMA peak", run.value(name, "peak_fraction"), f">= {least:.2f}"
+
+
 def unfused_bars(run, threads):
     """Only the instruction set that Fovea chooses by itself is compared with OpenBLAS at its best."""
     for name in run.benchmarks:
-        if not name.endswith(f"/{run.context.get('fovea_isa')}/t{threads}") or name.startswith("speedup/"):
+        of_chosen = name.endswith(f"/{run.context.get('fovea_isa')}/t{threads}")
+        if not of_chosen or name.startswith(("speedup/", "paired/")):
             continue
         is_long = longest(name) >= LONG
         for counter, least_long in (("whole", UNFUSED_WHOLE_LONG), ("blocked", UNFUSED_BLOCKED_LONG)):
@@ -92,13 +132,17 @@ def main():
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
-    bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *other_bars(run)]
+    bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
+            *other_bars(run)]
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1
         measured = f"{value.median:8.3f}" if value else " " * 8
         spread = f"spread {100 * value.spread:.1f} %" if value else run.skipped.get(name, "not in this run")
-        print(f"{outcome:6} {name:48} {measured} {unit:18} {bar:8} {spread}")
+        print(f"{outcome:6} {name:50} {measured} {unit:26} {bar:8} {spread}")
+    if not bf16_is_fast(run):
+        rate = run.context.get("bf16_dot_over_fma", 0)
+        print(f"bf16 is left out: products of its pairs come at {rate} times the rate of f32")
     print("\n" + ", ".join(f"{count} {outcome.lower()}" for outcome, count in counts.items()))
     sys.exit(0 if counts["met"] == len(bars) else 1)
 

@@ -27,6 +27,25 @@ void bench_prefill(bench_round *round, const void *argument);
  *   peak_speedup        of the FMA peak: what the machine has to give */
 void bench_speedup(bench_round *round, const void *argument);
 
+/* The same shape in two ways, and the counter for what the one takes of the time of the other. */
+typedef struct bench_pair {
+  bench_shape shape, plain;
+  const char *ratio;
+} bench_pair;
+
+typedef struct bench_pair_case {
+  const bench_pair *pair;
+  const char *isa;
+  int threads;
+} bench_pair_case;
+
+/* Argument: a bench_pair_case. Both within each round:
+ *   gflops          over the pairs that are seen
+ *   peak_fraction   of the f32 FMA peak, whatever the types; it may be more than 1
+ *   peak_gflops     that peak
+ *   <ratio>         the time of the shape over that of the plain one */
+void bench_paired(bench_round *round, const void *argument);
+
 /* No argument. One head, one row, 16 keys, 64 dims: fovea_attention(), making and running a plan with the caller's
  * scratch, and running a plan that is there. */
 void bench_call_plain(bench_round *round, const void *argument);

@@ -18,6 +18,10 @@ int machine_threads(void);
  * run for about `seconds`. 0 where this program has no probe for the instruction set. */
 double machine_fma_peak(const char *isa, int threads, double seconds);
 
+/* The rate of products of bf16 pairs, whose sums are f32, over that of f32 FMAs, on one thread; 0 where this CPU
+ * has no such instruction. */
+double machine_bf16_over_fma(void);
+
 /* Bytes per second at which `threads` threads read these floats, a part each. */
 double machine_read_rate(const float *floats, size_t count, int threads, double seconds);
 

@@ -14,7 +14,7 @@ _FIELDS = {
 _NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _KEPT_CONTEXT = (
     "cpu", "fovea_version", "fovea_isa", "fovea_threading", "fovea_environment", "openblas_core", "openblas_config",
-    "openblas_gflops_by_core", "num_cpus", "caches", "clock",
+    "openblas_gflops_by_core", "num_cpus", "caches", "clock", "bf16_dot_over_fma",
 )
 
 

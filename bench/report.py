@@ -18,7 +18,9 @@ import measurements
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- bench: begin, written by bench/report.py --readme -->", "<!-- bench: end -->")
-RULES = {"window512": "window of 512", "chunk64_left256": "chunks of 64, 256 left"}
+RULES = {"window512": "window of 512", "chunk64_left256": "chunks of 64, 256 left",
+         "mask_f32": "f32 mask", "mask_bool": "boolean mask, all seen",
+         "mask_half_empty": "half of the mask's tiles empty"}
 KINDS = ("prefill", "cross", "packed", "decode")
 
 
@@ -37,7 +39,7 @@ def label(name):
         words.append({"b": f"batch {number}", "h": f"{number} heads", "kv": f"over {number}", "s": f"S {number}",
                       "q": f"{number} rows", "d": f"D {number}", "rows": "rows", "first": "first"}[letters])
     text = ", ".join(words).replace(", over", " over").replace("rows, first", "rows before heads")
-    return f"{kind}: {text}, {RULES.get(rule, rule)}"
+    return f"{kind}: {text}, {RULES.get(rule, rule.replace('_', ', '))}"
 
 
 def compared(run, isa, threads):
@@ -74,6 +76,26 @@ def table_of(run, isa, threads):
     return lines
 
 
+def paired_lines(run):
+    """What types, softcap and masks take of the time without them."""
+    lines = []
+    for name, counters in run.benchmarks.items():
+        if not name.startswith("paired/"):
+            continue
+        ratio = next(counter for counter in counters if counter.startswith("time_over_"))
+        lines.append("| " + " | ".join((
+            label(name).split(": ")[1],
+            split(name)[3],
+            cell(run.value(name, ratio), ".3f"),
+            ratio[len("time_over_"):].replace("_", " "),
+            cell(run.value(name, "peak_fraction"), ".3f"),
+        )) + " |")
+    if not lines:
+        return []
+    return ["| types, softcap, masks (1 thread) | | time over | | of the f32 FMA peak |",
+            "|---|---|--:|---|--:|", *lines, ""]
+
+
 def other_lines(run):
     lines = []
     for name in run.benchmarks:
@@ -90,13 +112,14 @@ def other_lines(run):
 def markdown(run):
     context = run.context
     lines = [
-        f"{run.cpu}, {run.date}. f32; medians of interleaved rounds, flops over the pairs that are seen. "
-        f"Clock: {context.get('clock', 'wall')}. "
+        f"{run.cpu}, {run.date}. f32 unless another type is named; medians of interleaved rounds, flops over the pairs "
+        f"that are seen. Clock: {context.get('clock', 'wall')}. "
         f"Unfused: OpenBLAS ({context.get('openblas_core', '?')}) product, vectorised softmax, product.",
         "",
     ]
     for isa, threads in configurations(run):
         lines += table_of(run, isa, threads) + [""]
+    lines += paired_lines(run)
     lines += other_lines(run)
     for reason in dict.fromkeys(run.skipped.values()):
         names = [f"`{name}`" for name, why in run.skipped.items() if why == reason]

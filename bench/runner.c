@@ -13,7 +13,7 @@ static void run(bench_runner *runner, int threads) {
   execution.scratch = runner->scratch;
   execution.scratch_size = runner->scratch_size;
   fovea_error error;
-  if (fovea_plan_run(runner->plan, &runner->tensors, &execution, &error) != FOVEA_OK)
+  if (fovea_plan_run(runner->plan, &runner->workload.tensors, &execution, &error) != FOVEA_OK)
     snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
 }
 
@@ -28,9 +28,9 @@ static void plan(bench_runner *runner, const bench_case *wanted) {
   fovea_plan_counts(runner->plan, &counts);
   if (strcmp(fovea_plan_isa(runner->plan), wanted->isa) != 0)
     snprintf(runner->refusal, sizeof runner->refusal, "the plan runs on %s", fovea_plan_isa(runner->plan));
-  else if (counts.pairs_seen != runner->workload.pairs_seen)
+  else if (counts.pairs_seen != runner->workload.pairs_of_rules)
     snprintf(runner->refusal, sizeof runner->refusal, "the plan sees %lld pairs, the benchmark %lld",
-             (long long)counts.pairs_seen, (long long)runner->workload.pairs_seen);
+             (long long)counts.pairs_seen, (long long)runner->workload.pairs_of_rules);
 }
 
 void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
@@ -45,8 +45,6 @@ void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
   }
   plan(runner, wanted);
   if (runner->refusal[0]) return;
-  const bench_workload *workload = &runner->workload;
-  fovea_tensors_init(&runner->tensors, workload->q, workload->k, workload->v, workload->o, NULL);
   runner->scratch_size = fovea_plan_scratch_size(runner->plan, wanted->threads);
   runner->scratch = bench_allocate(runner->scratch_size);
   if (!runner->scratch) snprintf(runner->refusal, sizeof runner->refusal, "not enough memory");

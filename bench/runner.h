@@ -7,7 +7,6 @@
 typedef struct bench_runner {
   bench_workload workload;
   fovea_plan *plan;
-  fovea_tensors tensors;
   void *scratch;
   size_t scratch_size;
   char refusal[256]; /* why there is nothing to measure; "" if there is */

@@ -42,6 +42,38 @@ static const bench_shape speedup_shapes[] = {
     {.name = "speedup/h8_s2048_d64/causal", SIZES(1, 8, 8, 2048, 2048, 64), .causal = 1},
 };
 
+#define S2048(dim_) SIZES(1, 8, 8, 2048, 2048, dim_)
+
+/* Half precision: everything in that type, over the same in f32. */
+#define HALF(name_, type_, ...)                                                                                    \
+  {                                                                                                                \
+    .shape = {.name = "paired/" name_, __VA_ARGS__, .type = type_}, .plain = {.name = "f32", __VA_ARGS__},         \
+    .ratio = "time_over_f32"                                                                                       \
+  }
+#define HALVES(type_name_, type_)                                                                                  \
+  HALF("h8_s2048_d128/full_" type_name_, type_, S2048(128)),                                                       \
+      HALF("h8_s2048_d128/causal_" type_name_, type_, S2048(128), .causal = 1),                                    \
+      HALF("h8_s2048_d64/full_" type_name_, type_, S2048(64)),                                                     \
+      HALF("h8_s2048_d64/causal_" type_name_, type_, S2048(64), .causal = 1)
+
+static const bench_pair pairs[] = {
+    HALVES("f16", FOVEA_F16),
+    HALVES("bf16", FOVEA_BF16),
+    HALF("b16_h12_s384_d64/full_bf16", FOVEA_BF16, SIZES(16, 12, 12, 384, 384, 64)),
+    {.shape = {.name = "paired/h8_s2048_d128/causal_softcap", S2048(128), .causal = 1, .softcap = 50.0},
+     .plain = {.name = "causal", S2048(128), .causal = 1},
+     .ratio = "time_over_plain"},
+    {.shape = {.name = "paired/h8_s2048_d128/mask_f32", S2048(128), .mask = BENCH_MASK_ADDED},
+     .plain = {.name = "full", S2048(128)},
+     .ratio = "time_over_plain"},
+    {.shape = {.name = "paired/h8_s2048_d128/mask_bool", S2048(128), .mask = BENCH_MASK_ALL},
+     .plain = {.name = "full", S2048(128)},
+     .ratio = "time_over_plain"},
+    {.shape = {.name = "paired/h8_s2048_d128/mask_half_empty", S2048(128), .mask = BENCH_MASK_HALF_TILES},
+     .plain = {.name = "mask_bool", S2048(128), .mask = BENCH_MASK_ALL},
+     .ratio = "time_over_full_mask"},
+};
+
 #if defined(__x86_64__)
 static const char *const isas[] = {"avx512", "avx2"};
 #elif defined(__aarch64__)
@@ -51,6 +83,7 @@ static const char *const isas[] = {"neon"};
 enum {
   shape_count = sizeof shapes / sizeof *shapes,
   speedup_count = sizeof speedup_shapes / sizeof *speedup_shapes,
+  pair_count = sizeof pairs / sizeof *pairs,
   isa_count = sizeof isas / sizeof *isas,
   most_threads = 2,
   case_count = (shape_count * most_threads + speedup_count) * isa_count
@@ -66,8 +99,21 @@ static void register_case(const bench_shape *shape, const char *isa, int threads
   bench_register(name, function, added, BENCH_MILLISECONDS);
 }
 
+static void register_pair(const bench_pair *pair, const char *isa) {
+  static bench_pair_case cases[pair_count * isa_count];
+  static int used;
+  bench_pair_case *added = &cases[used++];
+  *added = (bench_pair_case){pair, isa, 1};
+  char name[128];
+  snprintf(name, sizeof name, "%s/%s/t1", pair->shape.name, isa);
+  bench_register(name, bench_paired, added, BENCH_MILLISECONDS);
+}
+
 static void report_context(void) {
   bench_context("clock", machine_counts_cpu_time() ? "CPU time of one thread" : "wall");
+  char ratio[16];
+  snprintf(ratio, sizeof ratio, "%.2f", machine_bf16_over_fma());
+  bench_context("bf16_dot_over_fma", ratio);
   fovea_library_info info = {.struct_size = sizeof info};
   if (fovea_info(&info) != FOVEA_OK) return;
   bench_context("cpu", info.cpu);
@@ -83,6 +129,8 @@ void bench_register_all(void) {
   for (int threads = 1; threads <= most_threads; threads++)
     for (int isa = 0; isa < isa_count; isa++)
       for (int i = 0; i < shape_count; i++) register_case(&shapes[i], isas[isa], threads, bench_prefill);
+  for (int isa = 0; isa < isa_count; isa++)
+    for (int i = 0; i < pair_count; i++) register_pair(&pairs[i], isas[isa]);
   for (int isa = 0; isa < isa_count; isa++)
     for (int i = 0; i < speedup_count; i++)
       register_case(&speedup_shapes[i], isas[isa], most_threads, bench_speedup);

@@ -64,6 +64,7 @@ static void describe(bench_workload *workload) {
   if (shape->window_left) problem->window_left = shape->window_left;
   problem->chunk_size = shape->chunk_size;
   problem->chunk_left = shape->chunk_left;
+  problem->softcap = shape->softcap;
   if (shape->packed) problem->cu_seqlens_q = problem->cu_seqlens_kv = workload->cu_seqlens;
   if (shape->rows_before_heads) {
     problem->q_strides = fovea_strides_rows_before_heads(q_len, shape->heads, shape->dim);
@@ -94,15 +95,18 @@ int bench_workload_create(bench_workload *workload, const bench_shape *shape) {
   for (int64_t i = 0; i < workload->entry_count; i++)
     for (int64_t row = 0; row < workload->entries[i].rows; row++) {
       const bench_interval seen = bench_seen(shape, &workload->entries[i], row);
-      workload->pairs_seen += shape->heads * (seen.to - seen.from);
+      workload->pairs_of_rules += shape->heads * (seen.to - seen.from);
     }
-  return 1;
+  workload->pairs_seen = workload->pairs_of_rules;
+  return bench_inputs_create(workload);
 }
 
 void bench_workload_destroy(bench_workload *workload) {
   free(workload->q);
   free(workload->o);
   free(workload->keys_and_values);
+  free(workload->halves);
+  free(workload->mask);
   free(workload->entries);
   free(workload->cu_seqlens);
   *workload = (bench_workload){0};

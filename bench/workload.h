@@ -6,15 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Masks of rows and keys, the same for all batch entries and heads. */
+typedef enum bench_mask {
+  BENCH_NO_MASK,
+  BENCH_MASK_ADDED,     /* f32, small numbers: every key is seen */
+  BENCH_MASK_ALL,       /* boolean, every key is seen */
+  BENCH_MASK_HALF_TILES /* boolean, half of the tiles of 64 rows and 64 keys, at random places */
+} bench_mask;
+
 /* What a benchmark's name says, in numbers. */
 typedef struct bench_shape {
   const char *name; /* "prefill/h8_s2048_d128/causal" */
   int64_t batch, heads, kv_heads, q_len, kv_len, dim;
+  double softcap; /* 0: none */
   int causal;
   int64_t window_left;            /* with causal; 0: no window */
   int64_t chunk_size, chunk_left; /* 0: no chunks */
   int packed;                     /* batch entries of 20 to 500 rows, one after the other */
   int rows_before_heads;          /* (batch, rows, heads, dim), as projections produce */
+  fovea_type type;                /* of Q, K, V and O */
+  bench_mask mask;                /* without causal, window and chunks */
 } bench_shape;
 
 /* The rows and keys of one batch entry, within the tensors. */
@@ -26,14 +37,17 @@ typedef struct bench_entry {
 typedef struct bench_workload {
   const bench_shape *shape;
   fovea_problem problem;
-  float *q, *k, *v, *o;
+  float *q, *k, *v, *o;   /* f32, whatever the type */
+  fovea_tensors tensors;  /* for Fovea: q, k, v, o or their half-precision copies, and the mask */
+  uint16_t *halves;       /* the copies; NULL for f32 */
+  void *mask;             /* NULL without one */
   size_t output_count;    /* floats in o */
   float *keys_and_values; /* k and v lie in here, one after the other */
   size_t keys_and_values_count;
   bench_entry *entries;
   int64_t entry_count, longest_entry;
   int32_t *cu_seqlens;
-  int64_t pairs_seen;
+  int64_t pairs_seen, pairs_of_rules; /* with the mask, and without */
 } bench_workload;
 
 /* 0 when there is no memory for it. Values are from -1 to 1 and the same in every run. */
@@ -48,6 +62,10 @@ bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, in
 
 /* The arithmetic that counts: two products over the pairs that are seen. */
 double bench_useful_flops(const bench_workload *workload);
+
+/* What inputs.c adds to a workload that has its f32 tensors: half-precision copies, and the mask with the pairs
+ * that it lets see. 0 when there is no memory for it. */
+int bench_inputs_create(bench_workload *workload);
 
 /* Memory aligned for any vector, in huge pages where the system grants them, and already mapped. NULL if there is
  * none. Freed with free(). */

@@ -1,0 +1,85 @@
+/* Half-precision copies of a workload's tensors, and masks. */
+#include "workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { tile = 64 };
+
+/* For numbers from 2^-14 to 2, and zero: rounded towards zero, so that nothing here needs an instruction set. */
+static uint16_t half_of(float number, fovea_type type) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  if (type == FOVEA_BF16) return (uint16_t)(bits >> 16);
+  const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, least = (uint32_t)(127 - 14) << 23;
+  return (uint16_t)(magnitude < least ? sign : sign | (magnitude - ((uint32_t)(127 - 15) << 23)) >> 13);
+}
+
+static uint16_t *store_halves(uint16_t *to, const float *from, size_t count, fovea_type type) {
+  for (size_t i = 0; i < count; i++) to[i] = half_of(from[i], type);
+  return to + count;
+}
+
+static int create_halves(bench_workload *workload) {
+  const fovea_type type = workload->shape->type;
+  fovea_problem *problem = &workload->problem;
+  problem->q_type = problem->k_type = problem->v_type = problem->o_type = type;
+  if (type == FOVEA_F32) return 1;
+  const size_t queries = workload->output_count, keys = workload->keys_and_values_count / 2;
+  workload->halves = bench_allocate(2 * (queries + keys) * sizeof *workload->halves);
+  if (!workload->halves) return 0;
+  uint16_t *q = workload->halves, *k = store_halves(q, workload->q, queries, type);
+  uint16_t *v = store_halves(k, workload->k, keys, type), *o = store_halves(v, workload->v, keys, type);
+  fovea_tensors_init(&workload->tensors, q, k, v, o, NULL);
+  return 1;
+}
+
+static uint32_t next_random(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+static void fill_added(float *mask, size_t count) {
+  uint32_t state = 3;
+  for (size_t i = 0; i < count; i++) mask[i] = (float)next_random(&state) * 0x1p-22f - 2.0f;
+}
+
+/* Leaves exactly half of the tiles: of those that are left to decide, as many as are still wanted, by lot. */
+static int64_t empty_half_of_tiles(unsigned char *mask, int64_t rows, int64_t keys) {
+  uint32_t state = 4;
+  int64_t left = (rows / tile) * (keys / tile), wanted = left / 2, emptied = 0;
+  for (int64_t row = 0; row + tile <= rows; row += tile)
+    for (int64_t key = 0; key + tile <= keys; key += tile, left--) {
+      if ((int64_t)next_random(&state) % left >= wanted) continue;
+      for (int64_t i = row; i < row + tile; i++) memset(mask + i * keys + key, 0, tile);
+      wanted--;
+      emptied++;
+    }
+  return emptied * tile * tile;
+}
+
+static int create_mask(bench_workload *workload) {
+  const bench_shape *shape = workload->shape;
+  fovea_problem *problem = &workload->problem;
+  if (shape->mask == BENCH_NO_MASK) return 1;
+  const int added = shape->mask == BENCH_MASK_ADDED;
+  const size_t count = (size_t)(shape->q_len * shape->kv_len);
+  problem->mask_type = added ? FOVEA_MASK_F32 : FOVEA_MASK_BOOL;
+  problem->mask_strides = fovea_mask_layout(problem->mask_type, 1, 1, shape->q_len, shape->kv_len);
+  workload->mask = bench_allocate(added ? count * sizeof(float) : count);
+  if (!workload->mask) return 0;
+  if (added)
+    fill_added(workload->mask, count);
+  else
+    memset(workload->mask, 1, count);
+  if (shape->mask == BENCH_MASK_HALF_TILES)
+    workload->pairs_seen -=
+        shape->batch * shape->heads * empty_half_of_tiles(workload->mask, shape->q_len, shape->kv_len);
+  workload->tensors.mask = workload->mask;
+  return 1;
+}
+
+int bench_inputs_create(bench_workload *workload) {
+  fovea_tensors_init(&workload->tensors, workload->q, workload->k, workload->v, workload->o, NULL);
+  return create_halves(workload) && create_mask(workload);
+}

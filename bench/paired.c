@@ -1,0 +1,50 @@
+#include "machine.h"
+#include "runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is kept from round to round of one benchmark. */
+static struct {
+  const bench_pair_case *of;
+  bench_runner wanted, plain;
+} current;
+
+static void prepare(const bench_pair_case *wanted) {
+  if (current.of == wanted) return;
+  bench_runner_destroy(&current.wanted);
+  bench_runner_destroy(&current.plain);
+  current.of = wanted;
+  const bench_case shape = {&wanted->pair->shape, wanted->isa, wanted->threads};
+  const bench_case plain = {&wanted->pair->plain, wanted->isa, wanted->threads};
+  bench_runner_create(&current.wanted, &shape);
+  if (!current.wanted.refusal[0]) bench_runner_create(&current.plain, &plain);
+  if (current.plain.refusal[0])
+    memcpy(current.wanted.refusal, current.plain.refusal, sizeof current.wanted.refusal);
+  if (current.wanted.refusal[0]) return;
+  bench_time_fovea(&current.wanted, wanted->threads);
+  bench_time_fovea(&current.plain, wanted->threads);
+}
+
+void bench_paired(bench_round *round, const void *argument) {
+  const bench_pair_case *wanted = argument;
+  prepare(wanted);
+  if (current.wanted.refusal[0]) {
+    bench_skip(round, current.wanted.refusal);
+    return;
+  }
+  const double peak_before = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
+  const double plain_before = bench_time_fovea(&current.plain, wanted->threads);
+  const double seconds = bench_time_fovea(&current.wanted, wanted->threads);
+  const double plain_after = bench_time_fovea(&current.plain, wanted->threads);
+  const double peak_after = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
+  const double peak = 0.5 * (peak_before + peak_after);
+  const double rate = bench_useful_flops(&current.wanted.workload) / seconds;
+  bench_seconds(round, seconds);
+  bench_counter(round, "gflops", rate * 1e-9);
+  if (peak > 0.0) {
+    bench_counter(round, "peak_gflops", peak * 1e-9);
+    bench_counter(round, "peak_fraction", rate / peak);
+  }
+  bench_counter(round, wanted->pair->ratio, seconds / (0.5 * (plain_before + plain_after)));
+}
