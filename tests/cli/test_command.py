@@ -263,6 +263,15 @@ class MasksAndSinks(InDirectory):
         self.check_mask(np.zeros((5, 0), bool))
         self.check_mask(np.ones((5, 1), bool))
 
+    def test_softcap(self):
+        for softcap in (0.5, 3.0, 50.0):
+            self.check(*self.tensors, "--softcap", softcap, softcap=softcap)
+            self.check(*self.tensors, "--softcap", softcap, "--scale", "-4", softcap=softcap, scale=-4)
+        self.check(*self.tensors, "--softcap", "0")
+        np.save(self.path("s.npy"), np.arange(4, dtype=np.float32))
+        self.check_mask(self.mask("<f4", (50, 90)), "--softcap", "2", "--causal", "--sinks", self.path("s.npy"),
+                        softcap=2, causal=True, sinks=np.arange(4))
+
     def test_sinks(self):
         sinks = np.array([0.5, -np.inf, -3, 12], np.float32)
         np.save(self.path("s.npy"), sinks)

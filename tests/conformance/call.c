@@ -1,0 +1,121 @@
+#include "call.h"
+
+#include "tools/fovea/convert.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool library_type(enum element element, fovea_type *type) {
+  *type = element == ELEMENT_F16 ? FOVEA_F16 : element == ELEMENT_BF16 ? FOVEA_BF16 : FOVEA_F32;
+  return element == ELEMENT_F32 || element == ELEMENT_F16 || element == ELEMENT_BF16;
+}
+
+void call_note(struct call *call, const char *format, ...) {
+  const size_t used = strlen(call->note);
+  const int joined = snprintf(call->note + used, sizeof call->note - used, "%s", used > 0 ? "; " : "");
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(call->note + used + joined, sizeof call->note - used - (size_t)joined, format, arguments);
+  va_end(arguments);
+}
+
+void *call_memory(struct call *call, int64_t count, size_t size) {
+  const int limit = (int)(sizeof call->memory / sizeof call->memory[0]);
+  void *memory = call->memory_count < limit ? calloc((size_t)count + 1, size) : NULL;
+  if (!memory) {
+    fputs("out of memory\n", stderr);
+    exit(EXIT_FAILURE);
+  }
+  return call->memory[call->memory_count++] = memory;
+}
+
+void call_free(struct call *call) {
+  while (call->memory_count > 0) free(call->memory[--call->memory_count]);
+}
+
+static double number_at(const struct array *array, int64_t i) {
+  switch (array->element) {
+  case ELEMENT_F16:
+    return (double)f32_from_f16(((const uint16_t *)array->data)[i]);
+  case ELEMENT_BF16:
+    return (double)f32_from_bf16(((const uint16_t *)array->data)[i]);
+  case ELEMENT_F32:
+    return (double)((const float *)array->data)[i];
+  default:
+    return ((const double *)array->data)[i];
+  }
+}
+
+static double tolerance_of(fovea_type type) {
+  return type == FOVEA_F32 ? 2e-6 : type == FOVEA_F16 ? 1e-3 : 1e-2;
+}
+
+/* Element i of O, or of its projection, whose rows are all heads of one row of Q. */
+static double result_at(const struct call *call, const float *o, int64_t i) {
+  if (!call->out_weight) return (double)o[i];
+  const int64_t width = call->out_weight->shape[0], inner = call->out_weight->shape[1];
+  const float *row = o + i / width * inner;
+  double sum = call->out_bias ? number_at(call->out_bias, i % width) : 0.0;
+  for (int64_t j = 0; j < inner; j++) sum += (double)row[j] * number_at(call->out_weight, i % width * inner + j);
+  return sum;
+}
+
+/* An infinity or a NaN must be the same. */
+static double error_of(double actual, double expected, double tolerance) {
+  if (isnan(actual) || isnan(expected) || isinf(actual) || isinf(expected))
+    return actual == expected || (isnan(actual) && isnan(expected)) ? 0.0 : INFINITY;
+  return fabs(actual - expected) / (tolerance + tolerance * fabs(expected));
+}
+
+static void compare(const struct call *call, const char *isa, const float *o, struct comparison *comparison) {
+  for (int64_t i = 0; i < call->expected->count; i++) {
+    const double actual = result_at(call, o, i), expected = number_at(call->expected, i);
+    const double error = error_of(actual, expected, tolerance_of(call->problem.o_type));
+    if (error > comparison->worst) comparison->worst = error;
+    if (error <= 1.0 || !comparison->agrees) continue;
+    comparison->agrees = false;
+    snprintf(comparison->text, sizeof comparison->text,
+             "%s: element %lld is %.9g, not %.9g: %.3g times the tolerance", isa, (long long)i, actual, expected,
+             error);
+  }
+}
+
+static void disagree(struct comparison *comparison, const char *isa, const char *text) {
+  if (!comparison->agrees) return;
+  comparison->agrees = false;
+  snprintf(comparison->text, sizeof comparison->text, "%s: %s", isa, text);
+}
+
+struct comparison call_run(struct call *call) {
+  struct comparison comparison = {.agrees = true};
+  fovea_library_info info = {.struct_size = sizeof info};
+  if (fovea_info(&info) != FOVEA_OK) disagree(&comparison, "fovea_info()", "fails");
+  const fovea_problem *problem = &call->problem;
+  const int64_t count = problem->batch * problem->heads * problem->q_len * problem->v_dim;
+  const size_t size = (size_t)count * type_size(problem->o_type);
+  void *first = call_memory(call, count, sizeof(float)), *o = call_memory(call, count, sizeof(float));
+  float *widened = call_memory(call, count, sizeof(float));
+  if (!call->out_weight && count != call->expected->count) disagree(&comparison, "the case", "another size of Y");
+
+  int run = 0;
+  for (int i = 0; i < info.isa_count && comparison.agrees; i++) {
+    const char *isa = info.isas[i].name;
+    fovea_error error;
+    if (!info.isas[i].usable) continue;
+    call->problem.isa = isa;
+    call->tensors.o = run == 0 ? first : o;
+    if (fovea_attend(&call->problem, &call->tensors, NULL, &error) != FOVEA_OK) {
+      disagree(&comparison, isa, error.text);
+    } else if (run++ == 0) {
+      convert_numbers(widened, FOVEA_F32, first, problem->o_type, count);
+      compare(call, isa, widened, &comparison);
+    } else if (memcmp(o, first, size) != 0) {
+      disagree(&comparison, isa, "other bits than the best instruction set's");
+    }
+  }
+  if (run == 0) disagree(&comparison, "the library", "no instruction set is usable");
+  return comparison;
+}

@@ -1,0 +1,51 @@
+/* The call into the library that a case becomes, and the comparison of what comes out. */
+#ifndef FOVEA_TESTS_CONFORMANCE_CALL_H
+#define FOVEA_TESTS_CONFORMANCE_CALL_H
+
+#include "case.h"
+
+#include <fovea/fovea.h>
+
+struct call {
+  fovea_problem problem;
+  fovea_tensors tensors;                     /* O is call_run()'s */
+  const struct array *expected;              /* O, or its projection; O lies in the order of this array */
+  const struct array *out_weight, *out_bias; /* a projection of O's rows, either NULL for none */
+  char note[256];                            /* what else there is to know, or why there is no call */
+  void *memory[12];
+  int memory_count;
+};
+
+/* How a case becomes a call; false where it cannot, and the note says why. */
+typedef bool prepare_call(const struct test_case *test, struct call *call);
+
+prepare_call prepare_onnx_attention, prepare_flex_attention;                               /* onnx.c */
+prepare_call prepare_multi_head, prepare_linformer, prepare_longformer, prepare_performer; /* oracles.c */
+
+/* The library's type for numbers of an array; false where it has none. */
+bool library_type(enum element element, fovea_type *type);
+
+/* Adds something to the note. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void call_note(struct call *call, const char *format, ...);
+
+/* Adds why there is no call, and is false. */
+#define CALL_REFUSED(...) (call_note(__VA_ARGS__), false)
+
+/* Zeros, freed by call_free(). */
+void *call_memory(struct call *call, int64_t count, size_t size);
+void call_free(struct call *call);
+
+struct comparison {
+  bool agrees;
+  double worst;   /* the largest error, where 1 is the tolerance */
+  char text[256]; /* what does not agree */
+};
+
+/* Runs the call on every instruction set that this CPU can run. Results must be within the tolerance, 2e-6 (1e-3
+ * for f16, 1e-2 for bf16) both absolute and relative, and have the same bits everywhere. */
+struct comparison call_run(struct call *call);
+
+#endif

@@ -1,0 +1,188 @@
+/* ONNX's operators Attention (versions 23 to 25) and FlexAttention as calls into the library. */
+#include "call.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Q, K or V: (batch, heads, rows, dim), or (batch, rows, heads * dim) with the number of heads as an attribute. */
+struct operand {
+  const struct array *array;
+  int64_t batch, heads, rows, dim;
+  fovea_strides strides;
+};
+
+static struct operand operand_of(const struct array *array, int64_t heads) {
+  const int64_t *shape = array->shape;
+  struct operand operand = {array,    shape[0], shape[1],
+                            shape[2], shape[3], {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3]}};
+  if (array->rank == 3) {
+    operand.heads = heads;
+    operand.rows = shape[1];
+    operand.dim = shape[2] / heads;
+    operand.strides = fovea_strides_rows_before_heads(operand.rows, heads, operand.dim);
+  }
+  return operand;
+}
+
+static bool refuse_element(const struct array *array, struct call *call) {
+  return CALL_REFUSED(call, "%s is no type of the library", element_name(array->element));
+}
+
+static bool take_operand(const struct test_case *test, const char *name, const char *heads_attribute,
+                         struct operand *operand, fovea_type *type, struct call *call) {
+  const struct array *array = case_input(test, name);
+  const int64_t heads = (int64_t)case_number(test, heads_attribute, 0);
+  if (!array || (array->rank != 4 && (array->rank != 3 || heads < 1)))
+    return CALL_REFUSED(call, "%s is missing", name);
+  if (!library_type(array->element, type)) return refuse_element(array, call);
+  *operand = operand_of(array, heads);
+  return true;
+}
+
+/* A cache of one tensor is the caller's to join: all keys of a head, the past ones first. */
+static void join(struct call *call, const struct array *past, struct operand *now) {
+  const int64_t before = past->shape[2], rows = before + now->rows;
+  const size_t row_size = (size_t)now->dim * element_size(past->element);
+  struct array *joined = call_memory(call, 1, sizeof *joined);
+  *joined = (struct array){.element = past->element,
+                           .rank = 4,
+                           .shape = {now->batch, now->heads, rows, now->dim},
+                           .count = now->batch * now->heads * rows * now->dim};
+  joined->data = call_memory(call, joined->count, element_size(past->element));
+  char *to = joined->data;
+  for (int64_t batch = 0; batch < now->batch; batch++)
+    for (int64_t head = 0; head < now->heads; head++)
+      for (int64_t row = 0; row < rows; row++, to += row_size) {
+        const int64_t past_index = ((batch * now->heads + head) * before + row) * now->dim;
+        const int64_t now_index =
+            batch * now->strides.batch + head * now->strides.head + (row - before) * now->strides.row;
+        const struct array *from = row < before ? past : now->array;
+        memcpy(to,
+               (const char *)from->data +
+                   (row < before ? past_index : now_index) * (int64_t)element_size(from->element),
+               row_size);
+      }
+  *now = operand_of(joined, 0);
+}
+
+/* A mask of any rank, broadcast to (batch, heads, rows, keys). With fewer keys, those beyond are not seen. */
+static bool take_mask(const struct array *mask, struct call *call) {
+  fovea_problem *problem = &call->problem;
+  int64_t lengths[4];
+  for (int axis = 0; axis < 4; axis++)
+    lengths[axis] = axis < 4 - mask->rank ? 1 : mask->shape[axis - (4 - mask->rank)];
+  switch (mask->element) {
+  case ELEMENT_BOOL:
+    problem->mask_type = FOVEA_MASK_BOOL;
+    break;
+  case ELEMENT_F32:
+    problem->mask_type = FOVEA_MASK_F32;
+    break;
+  case ELEMENT_F16:
+    problem->mask_type = FOVEA_MASK_F16;
+    break;
+  case ELEMENT_BF16:
+    problem->mask_type = FOVEA_MASK_BF16;
+    break;
+  default:
+    return refuse_element(mask, call);
+  }
+  problem->mask_strides = fovea_mask_layout(problem->mask_type, lengths[0], lengths[1], lengths[2], lengths[3]);
+  problem->mask_keys = lengths[3] == 1 ? problem->kv_len : lengths[3];
+  call->tensors.mask = mask->data;
+  return true;
+}
+
+/* Row i's own key is i, behind the past if there is one. Where the keys in use are given (nonpad_kv_seqlen), the
+ * last row's own key is the last of these, which is what the library does by itself. */
+static void take_lengths(const struct test_case *test, const struct array *past, struct call *call) {
+  const struct array *nonpad = case_input(test, "nonpad_kv_seqlen");
+  if (nonpad)
+    call->problem.kv_lens = nonpad->data;
+  else
+    call->problem.offset = past ? past->shape[2] : 0;
+}
+
+/* A version of the operator that this runner does not know may come with other attributes. */
+static bool know_attributes(const struct test_case *test, struct call *call) {
+  static const char *const known[] = {
+      "is_causal",         "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
+      "right_window_size", "scale",        "score_mod",        "softcap",     "softmax_precision"};
+  for (int i = 0; i < test->attribute_count; i++) {
+    size_t j = 0;
+    while (j < sizeof known / sizeof known[0] && strcmp(known[j], test->attributes[i].name) != 0) j++;
+    if (j == sizeof known / sizeof known[0])
+      return CALL_REFUSED(call, "the attribute %s is not known", test->attributes[i].name);
+  }
+  return true;
+}
+
+static void note_what_is_left_out(const struct test_case *test, struct call *call) {
+  if (case_output(test, "qk_matmul_output")) call_note(call, "qk_matmul_output not compared");
+  if (case_has_attribute(test, "softmax_precision")) call_note(call, "softmax_precision not looked at");
+}
+
+bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
+  struct operand q, k, v;
+  fovea_type q_type, k_type, v_type;
+  if (!know_attributes(test, call) || !take_operand(test, "Q", "q_num_heads", &q, &q_type, call) ||
+      !take_operand(test, "K", "kv_num_heads", &k, &k_type, call) ||
+      !take_operand(test, "V", "kv_num_heads", &v, &v_type, call))
+    return false;
+  const struct array *past_key = case_input(test, "past_key"), *past_value = case_input(test, "past_value");
+  if (past_key && past_value) {
+    join(call, past_key, &k);
+    join(call, past_value, &v);
+    call_note(call, "the past joined with K and V before the call");
+  }
+
+  fovea_problem *problem = &call->problem;
+  fovea_problem_init(problem, q.batch, q.heads, k.heads, q.rows, k.rows, q.dim, v.dim);
+  fovea_tensors_init(&call->tensors, q.array->data, k.array->data, v.array->data, NULL, NULL);
+  problem->q_strides = q.strides;
+  problem->k_strides = k.strides;
+  problem->v_strides = v.strides;
+  problem->q_type = q_type;
+  problem->k_type = k_type;
+  problem->v_type = v_type;
+  call->expected = case_output(test, "Y");
+  if (!call->expected) return CALL_REFUSED(call, "Y is missing");
+  if (!library_type(call->expected->element, &problem->o_type)) return refuse_element(call->expected, call);
+  if (call->expected->rank == 3) problem->o_strides = fovea_strides_rows_before_heads(q.rows, q.heads, v.dim);
+
+  problem->scale = case_number(test, "scale", problem->scale);
+  problem->softcap = case_number(test, "softcap", 0);
+  problem->causal = case_number(test, "is_causal", 0) != 0;
+  problem->window_left = (int64_t)case_number(test, "left_window_size", -1);
+  problem->window_right = (int64_t)case_number(test, "right_window_size", -1);
+  take_lengths(test, past_key, call);
+  note_what_is_left_out(test, call);
+  const struct array *mask = case_input(test, "attn_mask");
+  return !mask || take_mask(mask, call);
+}
+
+/* FlexAttention changes scores by a graph, which case.txt leaves out but for the number of its nodes. Those of the
+ * three cases that have one are written out here, as rules and additive masks. */
+bool prepare_flex_attention(const struct test_case *test, struct call *call) {
+  if (!prepare_onnx_attention(test, call)) return false;
+  if (!case_has_attribute(test, "score_mod")) return true;
+  const int nodes = (int)case_number(test, "score_mod", 0);
+  fovea_problem *problem = &call->problem;
+  if (strcmp(test->name, "flexattention_causal_mask") == 0 && nodes == 9) {
+    problem->causal = 1;
+    call_note(call, "its graph as a rule: causal");
+    return true;
+  }
+  const bool distance = strcmp(test->name, "flexattention_relative_positional") == 0 && nodes == 10;
+  if (!distance && !(strcmp(test->name, "flexattention_score_mod") == 0 && nodes == 1))
+    return CALL_REFUSED(call, "its graph is not known");
+  float *bias = call_memory(call, problem->q_len * problem->kv_len, sizeof *bias);
+  for (int64_t row = 0; row < problem->q_len; row++)
+    for (int64_t key = 0; key < problem->kv_len; key++)
+      bias[row * problem->kv_len + key] = distance ? (float)(row - key) : 0.5f;
+  call->tensors.mask = bias;
+  problem->mask_type = FOVEA_MASK_F32;
+  problem->mask_strides = fovea_mask_layout(FOVEA_MASK_F32, 1, 1, problem->q_len, problem->kv_len);
+  call_note(call, "its graph as an additive mask: %s", distance ? "row - key" : "0.5 everywhere");
+  return true;
+}

@@ -1,0 +1,109 @@
+#include "report.h"
+
+#include <fovea/fovea.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const words[OUTCOMES] = {"passed", "FAILED", "not run", "other"};
+
+int report_count(const struct report *report, enum outcome outcome) {
+  int count = 0;
+  for (int i = 0; i < report->count; i++) count += report->results[i].outcome == outcome;
+  return count;
+}
+
+void report_line(const struct result *result) {
+  printf("%-8s %s/%s", words[result->outcome], result->set, result->name);
+  if (result->outcome == OUTCOME_PASSED) printf(": %.2f of the tolerance", result->worst);
+  if (result->outcome == OUTCOME_OTHER_OPERATOR) printf(": %s", result->op);
+  printf("%s%s\n", *result->note ? "; " : "", result->note);
+}
+
+void report_summary(const struct report *report) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  printf("%d cases: %d passed, %d failed, %d not run, %d of other operators; on", report->count,
+         report_count(report, OUTCOME_PASSED), report_count(report, OUTCOME_FAILED),
+         report_count(report, OUTCOME_NOT_RUN), report_count(report, OUTCOME_OTHER_OPERATOR));
+  if (fovea_info(&info) != FOVEA_OK) info.isa_count = 0;
+  for (int i = 0; i < info.isa_count; i++)
+    if (info.isas[i].usable) printf(" %s", info.isas[i].name);
+  putchar('\n');
+}
+
+static const char introduction[] =
+    "# Conformance\n"
+    "\n"
+    "Fovea against answers that other people's code and formulas gave: the operator tests of ONNX, and outputs of\n"
+    "torch 1.13 and of the attention modules of some papers. The data is not part of this repository; the runner "
+    "in\n"
+    "`tests/conformance` finds it by `FOVEA_CONFORMANCE_DIR` and is skipped without. This page is what it prints:\n"
+    "\n"
+    "    FOVEA_CONFORMANCE_DIR=<data> build/release/tests/conformance/test_conformance --markdown\n"
+    "\n"
+    "A case has passed when every element is within 2e-6 of the expected one, absolute plus relative (1e-3 where "
+    "the\n"
+    "output is f16), on every instruction set of the CPU, and all of them give the same bits. The expected "
+    "numbers\n"
+    "are f32 or f16, or f64 for those that are not from ONNX.\n";
+
+static const char onnx_semantics[] =
+    "ONNX's words in Fovea's:\n"
+    "\n"
+    "- `is_causal` counts rows and keys from the first ones (`offset` 0), behind the past where there is one\n"
+    "  (`offset` its length). With `nonpad_kv_seqlen` (`kv_lens`) the last row meets the last key in use, which "
+    "is\n"
+    "  the default of `offset`.\n"
+    "- `left_window_size` and `right_window_size` are `window_left` and `window_right`.\n"
+    "- `attn_mask` may have fewer keys (`mask_keys`); it is added after the softcap. Rows that see nothing give "
+    "zeros.\n"
+    "- Tensors of rank 3 are read and written where they lie, by `fovea_strides_rows_before_heads()`.\n"
+    "- `past_key` and `past_value` are joined with K and V by the runner; `present_key` and `present_value` would "
+    "be\n"
+    "  its own doing and are not compared.\n"
+    "- `qk_matmul_output` is not compared: the library never stores the scores. `softmax_precision` is not looked "
+    "at:\n"
+    "  the arithmetic is the one of docs/numerics.md.\n";
+
+static const char others_semantics[] = "The projections around the attention are computed by the runner, in double "
+                                       "precision. Weights and features are not\n"
+                                       "compared, since the library never stores the scores.\n";
+
+static bool is_of(const struct result *result, const char *set) {
+  return strcmp(result->set, set) == 0 && result->outcome != OUTCOME_OTHER_OPERATOR;
+}
+
+static void print_table(const struct report *report, const char *set, const char *title, const char *text) {
+  printf("\n## %s\n\n%s\n| case | operator | result | |\n|---|---|---|---|\n", title, text);
+  for (int i = 0; i < report->count; i++) {
+    const struct result *result = &report->results[i];
+    if (is_of(result, set))
+      printf("| `%s` | %s | %s | %s |\n", result->name, result->op, words[result->outcome], result->note);
+  }
+}
+
+static bool is_first_of_op(const struct report *report, int index) {
+  const struct result *result = &report->results[index];
+  for (int i = 0; i < index; i++)
+    if (strcmp(report->results[i].op, result->op) == 0) return false;
+  return result->outcome == OUTCOME_OTHER_OPERATOR;
+}
+
+static void print_other_operators(const struct report *report) {
+  printf("\n## Other operators\n\nThe data has cases of operators that are none of this library's.\n\n"
+         "| operator | cases |\n|---|---|\n");
+  for (int i = 0; i < report->count; i++) {
+    if (!is_first_of_op(report, i)) continue;
+    printf("| %s |", report->results[i].op);
+    for (int j = i; j < report->count; j++)
+      if (strcmp(report->results[j].op, report->results[i].op) == 0) printf(" `%s`", report->results[j].name);
+    printf(" |\n");
+  }
+}
+
+void report_markdown(const struct report *report) {
+  printf("%s\n%d cases passed, %d failed, %d not run.\n", introduction, report_count(report, OUTCOME_PASSED),
+         report_count(report, OUTCOME_FAILED), report_count(report, OUTCOME_NOT_RUN));
+  print_table(report, "onnx", "ONNX", onnx_semantics);
+  print_table(report, "oracles", "Others", others_semantics);
+  print_other_operators(report);
+}
