@@ -40,23 +40,30 @@ float contract_log2(float x) {
                                        -0x1.eb16eap-3f, 0x1.2739aep-2f, -0x1.7156c8p-2f, 0x1.ec7208p-2f,
                                        -0x1.715476p-1f, 0x1.715476p+0f};
   int exponent;
-  float z = frexpf(x, &exponent); /* in [1/2, 1); wanted: in [sqrt(1/2), sqrt(2)) */
-  if (z < 0x1.6a09e6p-1f) {
-    z *= 2.0f;
-    exponent--;
-  }
-  return fmaf(z - 1.0f, horner(coefficients, 10, z - 1.0f), (float)exponent);
+  const float z = frexpf(x, &exponent); /* in [1/2, 1); wanted: in [sqrt(1/2), sqrt(2)) */
+  const int low = z < 0x1.6a09e6p-1f;
+  const float t = (low ? 2.0f * z : z) - 1.0f;
+  return fmaf(t, horner(coefficients, 10, t), (float)(exponent - low));
 }
 
-/* To be replaced by the polynomial that docs/numerics.md is to state. */
+/* With e = exp(-2 |x|), which is s * exp(-2 f): (1 - e) / (1 + e), by a reciprocal and what is missing then. */
 float contract_tanh(float x) {
-  return tanhf(x);
+  static const float coefficients[] = {-0x1.6731cep-4f, 0x1.123d16p-2f,  -0x1.555dc4p-1f,
+                                       0x1.55548cp+0f,  -0x1.fffff4p+0f, 2.0f};
+  if (isnan(x)) return x;
+  const float a = fminf(fabsf(x), 10.0f), n = fmaf(a, 0x1.715476p+1f, 0x1.8p23f) - 0x1.8p23f;
+  const float f = fmaf(n, -0x1.62e43p-2f, a), s = ldexpf(1.0f, -(int)n), q = horner(coefficients, 6, f);
+  const float y = fmaf(s * f, q, 1.0f - s), e = fmaf(-(s * f), q, s);
+  float r = fmaf(fmaf(0x1.4afd64p-2f, y, 0x1.4afd78p-3f), y, 0x1.0295fap-1f);
+  r *= fmaf(-(1.0f + e), r, 0x1.0001acp+1f);
+  const float t = y * r;
+  return copysignf(fmaf(fmaf(-t, e, y - t), r, t), x);
 }
 
-/* Rules 1 and 2. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ..., an odd last one alone. */
+/* Steps 1 and 2. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ..., an odd last one alone. */
 static float score(const struct contract_row *row, int64_t position) {
   const float *k = row->k + position * row->k_stride;
-  float sum = 0.0f, s;
+  float sum = 0.0f;
   for (int64_t start = 0; start < row->qk_dim; start += PIECE) {
     const int64_t end = start + PIECE < row->qk_dim ? start + PIECE : row->qk_dim;
     float r = 0.0f;
@@ -66,14 +73,13 @@ static float score(const struct contract_row *row, int64_t position) {
     }
     sum = start == 0 ? r : sum + r;
   }
-  if (row->softcap == 0.0)
-    s = sum * (float)(row->scale * LOG2E);
-  else
-    s = (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
+  const float s = row->softcap == 0.0
+                      ? sum * (float)(row->scale * LOG2E)
+                      : (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
   return row->bias == NULL ? s : fmaf(row->bias[position], (float)LOG2E, s);
 }
 
-/* Rule 3: the block that begins at `first`, of the keys before `limit`. */
+/* Step 3: the block that begins at `first`, of the keys before `limit`. */
 static struct state block(const struct contract_row *row, int64_t first, int64_t limit) {
   const int64_t end = first + BLOCK < limit ? first + BLOCK : limit;
   float s[BLOCK], l[16] = {0.0f};
@@ -103,7 +109,7 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
   return state;
 }
 
-/* Rule 4. A state that is not there is passed over, never merged. */
+/* Step 4. A state that is not there is passed over, never merged. */
 static struct state merge(struct state left, struct state right, int64_t v_dim) {
   if (left.o == NULL) return right;
   if (right.o == NULL) return left;
@@ -129,7 +135,7 @@ static float canonical(float x) {
   return isnan(x) ? NAN : x == 0.0f ? 0.0f : x;
 }
 
-/* Rule 5, with the merge of the sink before it: there, what has no state is a state of zeros. */
+/* Steps 5 and 6. For the sink's merge, what has no state is a state of zeros. */
 void contract_row(const struct contract_row *row, float *out, float *lse) {
   int64_t length = SPAN;
   while (length < row->positions) length *= 2;

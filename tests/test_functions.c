@@ -1,5 +1,5 @@
-/* 2^x and log2: the contract's own against libm in float64, and every kernel's against the contract's, by millions
- * of rows of a few keys. */
+/* 2^x, log2 and tanh: the contract's own against libm in float64, and every kernel's against the contract's, by
+ * millions of rows of a few keys. */
 #include "contract.h"
 #include "support/check.h"
 #include "support/trial.h"
@@ -51,6 +51,38 @@ static void test_log2(void **state) {
     assert_int_equal(bits_of(contract_log2(ldexpf(1.0f, power))), bits_of((float)power));
 }
 
+/* In units in the last place of the result. */
+static double ulps_of(float actual, double expected) {
+  const float size = fabsf((float)expected);
+  return fabs((double)actual - expected) / (double)(nextafterf(size, 2.0f) - size);
+}
+
+static void test_tanh(void **state) {
+  (void)state;
+  double worst = 0.0;
+  for (uint32_t bits = 1; bits < bits_of(12.0f); bits += IF_QUICK(80021, 809)) {
+    const float x = from_bits(bits), y = contract_tanh(x);
+    worst = fmax(worst, ulps_of(y, tanh((double)x)));
+    assert_true(y <= 1.0f);
+    assert_int_equal(bits_of(contract_tanh(-x)), bits_of(-y));
+  }
+  print_message("tanh: at most %.3f ulp\n", worst);
+  assert_true(worst <= 1.957);
+}
+
+static void test_tanh_borders(void **state) {
+  (void)state;
+  static const float ones[] = {0x1.16be72p+3f, 9.0f, 10.0f, 11.0f, 1e10f, 3e38f, INFINITY};
+  for (int i = 0; i < 7; i++) {
+    assert_int_equal(bits_of(contract_tanh(ones[i])), bits_of(1.0f));
+    assert_int_equal(bits_of(contract_tanh(-ones[i])), bits_of(-1.0f));
+  }
+  assert_int_equal(bits_of(contract_tanh(0.0f)), 0);
+  assert_int_equal(bits_of(contract_tanh(-0.0f)), bits_of(-0.0f));
+  assert_int_equal(bits_of(contract_tanh(0x1p-149f)), 1);
+  assert_true(contract_tanh(NAN) != contract_tanh(NAN));
+}
+
 /* Scores are q * k exactly: c is 1. All keys but the last score 0, the last scores what its row says, from -limit
  * up; it alone has a value, so that O is its weight over the sum, and the logarithm of the sum is LSE. */
 static void sweep(int64_t keys, float limit, int64_t rows) {
@@ -80,12 +112,40 @@ static void test_kernels(void **state) {
   sweep(45, 3.0f, rows / 8);
 }
 
+/* A row of one key has its score for LSE. Without scale, x is q itself: over all of f32, by exponent and sign. Caps
+ * that differ round tanh's last bits in different ways. */
+static void sweep_tanh(double cap, uint32_t first, uint32_t last) {
+  const int64_t rows = IF_QUICK(20000, 400000);
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, rows, 1, 1, 1);
+  problem.softcap = problem.scale = cap;
+  struct trial trial = trial_create(&problem, 1);
+  tensor_fill_constant(&trial.k, 1.0f);
+  for (int64_t i = 0; i < rows; i++) {
+    const uint32_t size = first + (uint32_t)((double)(last - first) * (double)i / (double)rows);
+    trial.q.data[i] = from_bits(size | (i % 2 == 0 ? 0 : 0x80000000u));
+  }
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    trial_run(&trial, isas[isa], NULL);
+    assert_contract(&trial, INT64_C(1) << 40);
+  }
+  trial_destroy(&trial);
+}
+
+static void test_kernels_tanh(void **state) {
+  (void)state;
+  static const double caps[] = {1.0, 0.7, 0.6931, 1.3};
+  for (int i = 0; i < IF_QUICK(1, 4); i++) sweep_tanh(caps[i], bits_of(0x1p-16f), bits_of(11.0f));
+  sweep_tanh(1e30, 0, bits_of(0x1p-13f)); /* scaled up, so that the least show */
+  sweep_tanh(30.0, bits_of(8.0f), 0x7fffffffu);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exp2),
-      cmocka_unit_test(test_exp2_borders),
-      cmocka_unit_test(test_log2),
-      cmocka_unit_test(test_kernels),
+      cmocka_unit_test(test_exp2),         cmocka_unit_test(test_exp2_borders), cmocka_unit_test(test_log2),
+      cmocka_unit_test(test_tanh),         cmocka_unit_test(test_tanh_borders), cmocka_unit_test(test_kernels),
+      cmocka_unit_test(test_kernels_tanh),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
