@@ -96,12 +96,31 @@ static void test_rules(void **state) {
   }
 }
 
+/* Softcap, masks, sinks and types, which have no other witness than the contract. */
+static void test_features(void **state) {
+  (void)state;
+  static const double softcaps[] = {0.0, 0.5, 5.0, 50.0};
+  for (int i = 0; i < 48; i++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 2, 2, 1, 40, 300 + i, 64, 32);
+    problem.scale *= i % 5 == 0 ? 8.0 : 1.0;
+    problem.causal = i % 2;
+    problem.softcap = softcaps[i % 4];
+    problem.sink = (fovea_sink)(i / 2 % 3);
+    problem.mask_type = (fovea_mask_type)(i % 6);
+    problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 2, 40, problem.kv_len);
+    problem.q_type = problem.k_type = problem.v_type = (fovea_type)(i / 3 % 3);
+    problem.o_type = (fovea_type)(i / 4 % 3);
+    struct trial trial = trial_create(&problem, (uint64_t)(300 + i));
+    check_accuracy(&trial, BOUND_RANDOM, "features");
+    trial_destroy(&trial);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_sign),
-      cmocka_unit_test(test_coherent),
-      cmocka_unit_test(test_constant),
-      cmocka_unit_test(test_rules),
+      cmocka_unit_test(test_random_sign), cmocka_unit_test(test_coherent), cmocka_unit_test(test_constant),
+      cmocka_unit_test(test_rules),       cmocka_unit_test(test_features),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

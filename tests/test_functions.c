@@ -1,6 +1,7 @@
 /* 2^x, log2 and tanh: the contract's own against libm in float64, and every kernel's against the contract's, by
  * millions of rows of a few keys. */
 #include "contract.h"
+#include "src/dispatch.h"
 #include "support/check.h"
 #include "support/trial.h"
 
@@ -57,13 +58,15 @@ static double ulps_of(float actual, double expected) {
   return fabs((double)actual - expected) / (double)(nextafterf(size, 2.0f) - size);
 }
 
+/* The worst of all floats, and where y is not monotone it is two units in the last place off, at most. */
 static void test_tanh(void **state) {
   (void)state;
-  double worst = 0.0;
+  double worst = ulps_of(contract_tanh(0x1.e150dep-4f), tanh(0x1.e150dep-4));
   for (uint32_t bits = 1; bits < bits_of(12.0f); bits += IF_QUICK(80021, 809)) {
     const float x = from_bits(bits), y = contract_tanh(x);
     worst = fmax(worst, ulps_of(y, tanh((double)x)));
     assert_true(y <= 1.0f);
+    assert_true(bits_of(contract_tanh(from_bits(bits + 1))) + 2 >= bits_of(y));
     assert_int_equal(bits_of(contract_tanh(-x)), bits_of(-y));
   }
   print_message("tanh: at most %.3f ulp\n", worst);
@@ -141,11 +144,63 @@ static void test_kernels_tanh(void **state) {
   sweep_tanh(30.0, bits_of(8.0f), 0x7fffffffu);
 }
 
+/* A block of scores through the softcap of one kernel. With a factor of 1 nothing is rounded after tanh. */
+static void assert_tanh(const fovea_kernels *kernels, const float *x, int count) {
+  _Alignas(64) float scores[FOVEA_BLOCK_KEYS * FOVEA_ROW_TILE_LIMIT] = {0.0f}, maxima[FOVEA_ROW_TILE_LIMIT];
+  for (int row = 0; row < kernels->row_tile; row++) maxima[row] = -INFINITY;
+  memcpy(scores, x, (size_t)count * sizeof *x);
+  kernels->adjust(&(fovea_adjust_args){.scores = scores,
+                                       .capped = 1,
+                                       .cap = 1.0f,
+                                       .key_count = (count + kernels->row_tile - 1) / kernels->row_tile,
+                                       .vectors = {0, kernels->row_tile / kernels->lanes},
+                                       .maxima = maxima});
+  for (int i = 0; i < count; i++) {
+    const float expected = contract_tanh(x[i]);
+    if (isnan(expected) ? isnan(scores[i]) : bits_of(scores[i]) == bits_of(expected)) continue;
+    fail_msg("%s: tanh(%a) is %a, not %a", kernels->name, (double)x[i], (double)scores[i], (double)expected);
+  }
+}
+
+/* Every so many floats of both signs. */
+static void sweep_tanh_bits(const fovea_kernels *kernels, uint32_t first, uint32_t last, uint32_t step) {
+  enum { COUNT = FOVEA_BLOCK_KEYS }; /* as many as have room where a tile is one row */
+  float x[COUNT];
+  int count = 0;
+  for (uint32_t bits = first; bits < last; bits += step) {
+    x[count++] = from_bits(bits);
+    x[count++] = from_bits(bits | 0x80000000u);
+    if (count < COUNT && last - bits > step) continue;
+    assert_tanh(kernels, x, count);
+    count = 0;
+  }
+}
+
+static void test_tanh_bits(void **state) {
+  (void)state;
+  /* Each with the nine above it: zero, subnormals, shifts that would overflow, infinity, NaNs of either kind. */
+  static const uint32_t special[] = {0,          0x7ffff8,   0x41200000, 0x4a000000,
+                                     0x4b000000, 0x4f000000, 0x7f7ffffc, 0x7fc00000};
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    fovea_status status;
+    const fovea_kernels *kernels = fovea_dispatch_named(isas[isa], &status);
+    assert_non_null(kernels);
+    sweep_tanh_bits(kernels, 0, bits_of(INFINITY), IF_QUICK(200003, 1999));
+    sweep_tanh_bits(kernels, bits_of(0x1p-7f), bits_of(10.5f), IF_QUICK(4001, 41));
+    for (int i = 0; i < 8; i++) sweep_tanh_bits(kernels, special[i], special[i] + 10, 1);
+    for (int n = 1; n < 29; n++) { /* where the nearest integer changes */
+      const uint32_t border = bits_of(((float)n - 0.5f) * 0x1.62e43p-2f);
+      sweep_tanh_bits(kernels, border - 500, border + 500, 1);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exp2),         cmocka_unit_test(test_exp2_borders), cmocka_unit_test(test_log2),
       cmocka_unit_test(test_tanh),         cmocka_unit_test(test_tanh_borders), cmocka_unit_test(test_kernels),
-      cmocka_unit_test(test_kernels_tanh),
+      cmocka_unit_test(test_kernels_tanh), cmocka_unit_test(test_tanh_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

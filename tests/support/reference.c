@@ -10,14 +10,14 @@ static const double unit = 0x1p-24;
 /* One row's result, and what its error is measured against. */
 struct reference {
   double lse;
-  double amplitude;     /* largest sum of |scale * q_d * k_d| over the dimensions of a seen key */
+  double amplitude;     /* largest sum of |scale * q_d * k_d| and |mask| of a seen key; |sink| at least */
   double *o, *absolute; /* sums of weight * v and of weight * |v| */
 };
 
 struct row_inputs {
   const struct trial *trial;
   struct entry entry;
-  int64_t head, row;
+  int64_t batch, head, row;
 };
 
 static const float *input_row(const struct row_inputs *inputs, const struct tensor *tensor, int64_t key) {
@@ -36,18 +36,34 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
     sum += (double)q[d] * (double)k[d];
     absolute += fabs((double)q[d] * (double)k[d]);
   }
-  *amplitude = fmax(*amplitude, fabs(problem->scale) * absolute);
-  return problem->scale * sum;
+  sum *= problem->scale;
+  absolute *= fabs(problem->scale);
+  if (problem->softcap > 0.0) sum = problem->softcap * tanh(sum / problem->softcap);
+  if (mask_is_additive(problem->mask_type)) {
+    const double bias = (double)mask_get(&inputs->trial->mask, inputs->batch, inputs->head, inputs->row, key);
+    sum += bias;
+    absolute += fabs(bias);
+  }
+  *amplitude = fmax(*amplitude, absolute);
+  return sum;
+}
+
+/* -Inf where there is no sink. */
+static double reference_sink(const struct row_inputs *inputs) {
+  const struct trial *trial = inputs->trial;
+  if (trial->problem.sink == FOVEA_SINK_NONE) return -INFINITY;
+  return trial->problem.sink == FOVEA_SINK_ZERO ? 0.0 : (double)trial->sinks.data[inputs->head];
 }
 
 /* Two passes: the scores and their maximum, then the weights. Returns how many keys are seen. */
 static int64_t reference_row(const struct row_inputs *inputs, double *scores, struct reference *reference) {
   const fovea_problem *problem = &inputs->trial->problem;
-  double maximum = -INFINITY, weights = 0.0;
+  const double sink = reference_sink(inputs);
+  double maximum = sink, weights = 0.0;
   int64_t seen = 0;
-  reference->amplitude = 0.0;
+  reference->amplitude = sink > -INFINITY ? fabs(sink) : 0.0;
   for (int64_t j = 0; j < inputs->entry.kv_len; j++) {
-    const int sees = row_sees(problem, &inputs->entry, inputs->row, j);
+    const int sees = trial_sees(inputs->trial, inputs->batch, inputs->head, inputs->row, j);
     seen += sees;
     scores[j] = sees ? reference_score(inputs, j, &reference->amplitude) : -INFINITY;
     maximum = fmax(maximum, scores[j]);
@@ -63,12 +79,20 @@ static int64_t reference_row(const struct row_inputs *inputs, double *scores, st
       reference->absolute[d] += weight * fabs((double)v[d]);
     }
   }
+  weights += exp(sink - maximum);
   for (int64_t d = 0; d < problem->v_dim && seen > 0; d++) {
     reference->o[d] /= weights;
     reference->absolute[d] /= weights;
   }
   reference->lse = maximum + log(weights);
   return seen;
+}
+
+/* Half a unit in the last place of O's type, at most: of normal numbers or of subnormal ones. */
+static double rounding(fovea_type type, double x) {
+  return type == FOVEA_F16    ? fmax(fabs(x) * 0x1p-11, 0x1p-25)
+         : type == FOVEA_BF16 ? fmax(fabs(x) * 0x1p-8, 0x1p-134)
+                              : 0.0;
 }
 
 static double assert_accurate_row(const struct row_inputs *inputs, const struct reference *reference,
@@ -82,7 +106,7 @@ static double assert_accurate_row(const struct row_inputs *inputs, const struct 
   problem_describe(&trial->problem, problem, sizeof problem);
   double worst = 0.0;
   for (int64_t d = 0; d < trial->problem.v_dim; d++) {
-    const double error = fabs((double)o[d] - reference->o[d]);
+    const double error = fabs((double)o[d] - reference->o[d]) - rounding(trial->problem.o_type, (double)o[d]);
     /* The last term is the spacing of subnormal results. */
     if (!(error <= bound * measure * reference->absolute[d] + 0x1p-149))
       fail_msg("head %lld row %lld dim %lld is %.9g, not %.9g: off by %.1f u (2 + A), bound %.1f; %s",
@@ -109,7 +133,7 @@ double assert_accuracy(const struct trial *trial, double bound, int64_t budget) 
     const int64_t cost = entry.kv_len * (problem->qk_dim + problem->v_dim) * problem->batch + 1;
     const int64_t step = 1 + rows * cost / budget;
     for (int64_t r = 0; r < rows; r += step) {
-      const struct row_inputs inputs = {trial, entry, r / entry.q_len, r % entry.q_len};
+      const struct row_inputs inputs = {trial, entry, b, r / entry.q_len, r % entry.q_len};
       if (reference_row(&inputs, scores, &reference) == 0) continue;
       worst = fmax(worst, assert_accurate_row(&inputs, &reference, bound));
     }
