@@ -1,26 +1,10 @@
 /* Every bad argument gets its status and a text that names the argument, its value and the limit; the outputs stay
  * untouched. */
-#include "support/check.h"
-#include "support/trial.h"
+#include "support/refusals.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* A call that would succeed. Each case spoils one thing. */
-struct call {
-  fovea_problem problem;
-  fovea_tensors tensors;
-  fovea_execution execution;
-};
-
-static struct trial trial;
-
-static struct call good_call(void) {
-  struct call call = {.problem = trial.problem, .tensors = trial_tensors(&trial)};
-  fovea_execution_init(&call.execution);
-  return call;
-}
 
 static int set_up(void **state) {
   (void)state;
@@ -34,55 +18,6 @@ static int tear_down(void **state) {
   (void)state;
   trial_destroy(&trial);
   return 0;
-}
-
-static void assert_says(const fovea_error *error, fovea_status status, const char *const *words) {
-  assert_int_equal(error->status, status);
-  assert_non_null(memchr(error->text, '\0', sizeof error->text));
-  assert_null(strchr(error->text, '\n'));
-  for (; *words != NULL; words++)
-    if (strstr(error->text, *words) == NULL) fail_msg("\"%s\" does not say \"%s\"", error->text, *words);
-}
-
-static void assert_refused(const struct call *call, fovea_status expected, const char *const *words) {
-  fovea_error error;
-  memset(&error, 'x', sizeof error);
-  const fovea_status status = fovea_attend(&call->problem, &call->tensors, &call->execution, &error);
-  if (status != expected) fail_msg("status %d, not %d: %.250s", (int)status, (int)expected, error.text);
-  assert_says(&error, expected, words);
-  assert_int_equal(fovea_attend(&call->problem, &call->tensors, &call->execution, NULL), expected);
-
-  /* The same refusal from a plan, at the latest when it is run. */
-  fovea_plan *plan = (fovea_plan *)(void *)&trial;
-  if (fovea_plan_create(&call->problem, &plan, &error) == FOVEA_OK) {
-    memset(&error, 'x', sizeof error);
-    assert_int_equal(fovea_plan_run(plan, &call->tensors, &call->execution, &error), expected);
-    fovea_plan_destroy(plan);
-  } else {
-    assert_null(plan);
-  }
-  assert_says(&error, expected, words);
-  assert_true(tensor_is_untouched(&trial.o));
-  assert_true(tensor_is_untouched(&trial.lse));
-}
-
-/* REFUSED(change of `call`, status, words that the text has to have...). */
-#define REFUSED(change, status, ...)                                                                               \
-  do {                                                                                                             \
-    struct call call = good_call();                                                                                \
-    change;                                                                                                        \
-    const char *const words[] = {__VA_ARGS__, NULL};                                                               \
-    assert_refused(&call, status, words);                                                                          \
-  } while (0)
-
-static void assert_accepted(const struct call *call) {
-  fovea_error error;
-  memset(&error, 'x', sizeof error);
-  const fovea_status status = fovea_attend(&call->problem, &call->tensors, &call->execution, &error);
-  if (status != FOVEA_OK) fail_msg("status %d: %.250s", (int)status, error.text);
-  for (size_t i = 0; i < sizeof error.text; i++) assert_int_equal(error.text[i], 'x'); /* not written */
-  tensor_fill_untouched(&trial.o);
-  tensor_fill_untouched(&trial.lse);
 }
 
 static void test_good_call(void **state) {
@@ -391,7 +326,7 @@ static void test_plain_call(void **state) {
 
 static void test_status_texts(void **state) {
   (void)state;
-  static const int statuses[] = {0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 30, 31, 40};
+  static const int statuses[] = {0, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 30, 31, 40};
   const int count = (int)(sizeof statuses / sizeof statuses[0]);
   for (int i = 0; i < count; i++) {
     assert_non_null(fovea_status_text((fovea_status)statuses[i]));

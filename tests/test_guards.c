@@ -42,12 +42,43 @@ static void test_small_shapes(void **state) {
       }
 }
 
+/* 16-bit tensors: one element before a page's end is two bytes. */
+static void test_half_types(void **state) {
+  (void)state;
+  for (int type = FOVEA_F16; type <= FOVEA_BF16; type++)
+    for (int64_t dim = 1; dim <= IF_QUICK(20, 70); dim++) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 1, 1, dim % 5 + 1, 1 + dim * 7 % 40, dim, 71 - dim);
+      problem.q_type = problem.k_type = problem.v_type = problem.o_type = (fovea_type)type;
+      check_guards(&problem, (uint64_t)dim);
+    }
+}
+
+/* Masks of any number of keys: the last bit of the last row is the last that is read. */
+static void test_masks(void **state) {
+  (void)state;
+  for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
+    for (int64_t keys = 1; keys <= IF_QUICK(40, 150); keys++)
+      for (int64_t missing = 0; missing <= keys % 3; missing++) {
+        fovea_problem problem;
+        fovea_problem_init(&problem, 1, 2, 1, 1 + keys % 9, keys, 6, 5);
+        problem.causal = (int)(keys % 2);
+        problem.mask_type = (fovea_mask_type)type;
+        problem.mask_keys = keys - missing;
+        problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, problem.q_len, problem.mask_keys);
+        if (keys % 4 == 0) problem.mask_strides.row += 8; /* gaps of bits that are set */
+        if (keys % 5 == 0) problem.mask_strides.head = 0;
+        check_guards(&problem, (uint64_t)(keys + missing));
+      }
+}
+
 static void test_random_shapes(void **state) {
   (void)state;
   struct generator generator = {404};
   for (int i = 0; i < IF_QUICK(80, 700); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 600000);
+    if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
     if (i % 4 < 2)
       cpus_use_one();
@@ -99,6 +130,8 @@ static void test_unseen_keys_are_not_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small_shapes),
+      cmocka_unit_test(test_half_types),
+      cmocka_unit_test(test_masks),
       cmocka_unit_test(test_random_shapes),
       cmocka_unit_test(test_unseen_keys_are_not_read),
   };

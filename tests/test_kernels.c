@@ -105,6 +105,7 @@ static void test_random_problems(void **state) {
   for (int i = 0; i < IF_QUICK(150, 1500); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 3000000);
+    if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     if (i % 2 == 1) problem_random_layout(&listed.problem, &generator);
     if (i % 4 < 2)
       cpus_use_one();

@@ -14,6 +14,7 @@ static void test_random_layouts(void **state) {
   for (int i = 0; i < IF_QUICK(60, 400); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1000000);
+    if (i % 2 == 1) problem_random_features(&listed.problem, &generator);
     struct trial contiguous = trial_create(&listed.problem, (uint64_t)i);
     trial_run(&contiguous, isas[0], NULL);
     for (int isa = 0; isas[isa] != NULL; isa++) {

@@ -52,6 +52,11 @@ static int set_up(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 40, 4, 2, 30, 130, 16, 16);
+  problem.k_type = FOVEA_BF16;
+  problem.o_type = FOVEA_F16;
+  problem.mask_type = FOVEA_MASK_F16;
+  problem.softcap = 5.0;
+  problem.sink = FOVEA_SINK_PER_HEAD;
   trial = trial_create(&problem, 1);
   fovea_default_threads(); /* what a process finds out once is found out */
   return 0;
@@ -93,6 +98,7 @@ static void test_no_allocation_with_scratch(void **state) {
   const int met = allocations;
   assert_int_equal(status, FOVEA_OK);
   assert_int_equal(met, 0);
+  trial_load(&trial);
   assert_contract(&trial, 200000);
   guarded_destroy(&scratch);
   fovea_plan_destroy(plan);
@@ -104,8 +110,7 @@ static int allocations_needed(const fovea_problem *problem) {
   const fovea_execution execution = alone();
   for (int allowed = 0; allowed < 20; allowed++) {
     fovea_error error;
-    tensor_fill_untouched(&trial.o);
-    tensor_fill_untouched(&trial.lse);
+    trial_clear(&trial);
     allocations = held = 0;
     limit = allowed;
     const fovea_status status = fovea_attend(problem, &tensors, &execution, &error);
@@ -127,6 +132,7 @@ static void test_no_memory(void **state) {
   few.batch = 2;
   assert_int_equal(allocations_needed(&few), 1);           /* scratch */
   assert_int_equal(allocations_needed(&trial.problem), 2); /* and a plan of many entries */
+  trial_load(&trial);
   assert_contract(&trial, 200000);
 }
 

@@ -113,6 +113,7 @@ static void test_plan_owns_its_lengths(void **state) {
   for (int i = 0; i < 200; i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 200000);
+    if (i % 2 == 1) problem_random_features(&listed.problem, &generator);
     struct trial expected = trial_create(&listed.problem, 1), actual = trial_create(&listed.problem, 1);
     trial_run(&expected, NULL, NULL);
     char name[16] = "scalar";

@@ -268,25 +268,48 @@ static void test_scales(void **state) {
   }
 }
 
+static float random_special(struct generator *generator, fovea_type type) {
+  static const float specials[] = {NAN,       INFINITY, -INFINITY, 0.0f,   -0.0f,   FLT_MIN, -FLT_MIN,
+                                   0x1p-149f, FLT_MAX,  -FLT_MAX,  1e-30f, -1e-42f, 1e19f,   -1e19f};
+  const float special = specials[generator_below(generator, 14)];
+  return type == FOVEA_F32 ? special : rounded_number(type, special);
+}
+
+/* Some numbers of Q, K, V, one in so many. */
+static void make_special(struct trial *trial, struct generator *generator) {
+  struct tensor *inputs[] = {&trial->q, &trial->k, &trial->v};
+  for (int t = 0; t < 3; t++) {
+    const int64_t count = (int64_t)(inputs[t]->memory.size / sizeof(float));
+    const int64_t rarity = INT64_C(3) << (2 * generator_below(generator, 6));
+    for (int64_t at = 0; at < count; at++)
+      if (generator_below(generator, rarity) == 0) inputs[t]->data[at] = random_special(generator, inputs[t]->type);
+  }
+}
+
+/* Some sinks, and some numbers of an additive mask. */
+static void make_added_special(struct trial *trial, struct generator *generator) {
+  struct mask *mask = &trial->mask;
+  for (int64_t h = 0; h < trial->sinks.dim; h++)
+    if (generator_below(generator, 10) == 0) trial->sinks.data[h] = random_special(generator, FOVEA_F32);
+  if (mask->rows == 0 || mask->keys == 0) return;
+  for (int64_t i = generator_below(generator, 40); i > 0; i--)
+    mask_set(mask, generator_below(generator, mask->batch), generator_below(generator, mask->heads),
+             generator_below(generator, mask->rows), generator_below(generator, mask->keys),
+             random_special(generator, FOVEA_F32));
+}
+
 /* Random problems in which one number of so many is special. */
 static void test_random_specials(void **state) {
   (void)state;
-  static const float specials[] = {NAN,       INFINITY, -INFINITY, 0.0f,   -0.0f,   FLT_MIN, -FLT_MIN,
-                                   0x1p-149f, FLT_MAX,  -FLT_MAX,  1e-30f, -1e-42f, 1e19f,   -1e19f};
   struct generator generator = {31};
   const char *const *isas = usable_isas();
   for (int i = 0; i < IF_QUICK(60, 800); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 300000);
+    if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     struct trial trial = trial_create(&listed.problem, (uint64_t)i);
-    struct tensor *inputs[] = {&trial.q, &trial.k, &trial.v};
-    for (int t = 0; t < 3; t++) {
-      const int64_t count = (int64_t)(inputs[t]->memory.size / sizeof(float));
-      const int64_t rarity = INT64_C(3) << (2 * generator_below(&generator, 6));
-      for (int64_t at = 0; at < count; at++)
-        if (generator_below(&generator, rarity) == 0)
-          inputs[t]->data[at] = specials[generator_below(&generator, 14)];
-    }
+    make_special(&trial, &generator);
+    if (i % 2 == 1) make_added_special(&trial, &generator);
     if (i % 4 < 2)
       cpus_use_one();
     else

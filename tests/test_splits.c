@@ -74,6 +74,37 @@ static void test_many_entries(void **state) {
   on_every_isa(check_many_entries);
 }
 
+/* What entries and heads have of their own: masks, sinks. Each head of each entry, run alone, in pieces of rows. */
+static void check_features(const char *isa, uint64_t seed) {
+  enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };
+  struct generator generator = {seed};
+  fovea_problem problem, single;
+  fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 20, 12);
+  problem_random_features(&problem, &generator);
+  struct trial whole = trial_create(&problem, seed);
+  trial_run(&whole, isa, NULL);
+  for (int64_t b = 0; b < BATCH; b++)
+    for (int64_t h = 0; h < HEADS; h++)
+      for (int64_t first = 0; first < ROWS; first += PIECE) {
+        single = problem;
+        single.batch = single.heads = single.kv_heads = 1;
+        single.q_len = first + PIECE < ROWS ? PIECE : ROWS - first;
+        const struct part q = {b, h, first}, kv = {b, h / 2, 0}, start = {0, 0, 0};
+        struct trial alone = trial_of_part(&single, &whole, q, kv);
+        trial_run(&alone, isa, NULL);
+        assert_same_part(&alone, start, &whole, q, 1, 1, single.q_len);
+        trial_destroy(&alone);
+      }
+  trial_destroy(&whole);
+}
+
+static void test_features(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++)
+    for (uint64_t seed = 0; seed < IF_QUICK(10, 40); seed++) check_features(isas[isa], seed);
+}
+
 /* Every query head with its kv head, run alone. */
 static void check_heads(const char *isa) {
   fovea_problem problem, single;
@@ -225,7 +256,8 @@ static void test_nobodys_rows(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_batch),        cmocka_unit_test(test_many_entries), cmocka_unit_test(test_heads),
-      cmocka_unit_test(test_query_pieces), cmocka_unit_test(test_packed),       cmocka_unit_test(test_nobodys_rows),
+      cmocka_unit_test(test_features),     cmocka_unit_test(test_query_pieces), cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_nobodys_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void test_first_calls(void **state) {
 }
 
 /* Problems that are cut in different ways: row blocks, heads, spans and blocks of keys, nothing to cut. */
-enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_TINY, CUTS };
+enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_MASKED, CUT_TINY, CUTS };
 
 static fovea_problem problem_cut(int cut) {
   static const int32_t cumulative[] = {0, 7, 7, IF_QUICK(131, 331), IF_QUICK(200, 600)};
@@ -61,6 +61,15 @@ static fovea_problem problem_cut(int cut) {
     break;
   case CUT_PACKED:
     fovea_problem_init(&problem, 4, 2, 2, cumulative[4], cumulative[4], 64, 64);
+    break;
+  case CUT_MASKED:
+    fovea_problem_init(&problem, 2, 4, 2, IF_QUICK(70, 150), 700, 24, 20);
+    problem.k_type = problem.v_type = FOVEA_BF16;
+    problem.o_type = FOVEA_F16;
+    problem.mask_type = FOVEA_MASK_BITS;
+    problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 4, problem.q_len, problem.kv_len);
+    problem.softcap = 3.0;
+    problem.sink = FOVEA_SINK_PER_HEAD;
     break;
   case CUT_BANDED:
     fovea_problem_init(&problem, 1, 2, 2, many, many, 24, 24);

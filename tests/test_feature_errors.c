@@ -1,0 +1,159 @@
+/* As test_errors.c, for types, masks, softcap and sinks: each bad argument, its status and text. */
+#include "support/refusals.h"
+
+#include <math.h>
+
+/* One of everything. */
+static int set_up(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 6, 3, 10, 20, 8, 16);
+  problem.q_type = problem.v_type = FOVEA_F16;
+  problem.k_type = problem.o_type = FOVEA_BF16;
+  problem.mask_type = FOVEA_MASK_F16;
+  problem.softcap = 5.0;
+  problem.sink = FOVEA_SINK_PER_HEAD;
+  trial = trial_create(&problem, 1);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  trial_destroy(&trial);
+  return 0;
+}
+
+static void test_types(void **state) {
+  (void)state;
+  ACCEPTED((void)0);
+  REFUSED(call.problem.q_type = (fovea_type)3, FOVEA_ERROR_TYPE, "q_type", "3", "2");
+  REFUSED(call.problem.k_type = (fovea_type)-1, FOVEA_ERROR_TYPE, "k_type", "-1", "0");
+  REFUSED(call.problem.v_type = (fovea_type)99, FOVEA_ERROR_TYPE, "v_type", "99", "2");
+  REFUSED(call.problem.o_type = (fovea_type)INT32_MAX, FOVEA_ERROR_TYPE, "o_type", "2147483647", "2");
+  REFUSED(call.problem.mask_type = (fovea_mask_type)6, FOVEA_ERROR_TYPE, "mask_type", "6", "5");
+  REFUSED(call.problem.mask_type = (fovea_mask_type)INT32_MIN, FOVEA_ERROR_TYPE, "mask_type", "-2147483648");
+  REFUSED(call.problem.sink = (fovea_sink)3, FOVEA_ERROR_TYPE, "sink", "3", "2");
+  REFUSED(call.problem.sink = (fovea_sink)-7, FOVEA_ERROR_TYPE, "sink", "-7", "0");
+}
+
+static void test_masks(void **state) {
+  (void)state;
+  REFUSED(call.problem.mask_keys = -1, FOVEA_ERROR_MASK, "mask_keys", "-1", "0", "20");
+  REFUSED(call.problem.mask_keys = 21, FOVEA_ERROR_MASK, "mask_keys", "21", "20");
+  REFUSED(call.problem.mask_keys = INT64_MAX, FOVEA_ERROR_MASK, "mask_keys", "9223372036854775807");
+  REFUSED(call.problem.mask_strides.key = 2, FOVEA_ERROR_MASK, "mask_strides.key", "2", "1");
+  REFUSED(call.problem.mask_strides.key = -1, FOVEA_ERROR_MASK, "mask_strides.key", "-1");
+#define BITS                                                                                                       \
+  (call.problem.mask_type = FOVEA_MASK_BITS,                                                                       \
+   call.problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 6, 10, 20))
+  ACCEPTED(BITS);
+  REFUSED((BITS, call.problem.mask_strides.row = 20), FOVEA_ERROR_MASK, "mask_strides.row", "20", "8");
+  REFUSED((BITS, call.problem.mask_strides.head = 241), FOVEA_ERROR_MASK, "mask_strides.head", "241", "8");
+  REFUSED((BITS, call.problem.mask_strides.batch = -4), FOVEA_ERROR_MASK, "mask_strides.batch", "-4", "8");
+  ACCEPTED((BITS, call.problem.mask_strides.batch = 0, call.problem.mask_strides.row = 0));
+  /* Without a mask nothing of it is looked at. */
+  ACCEPTED((call.problem.mask_type = FOVEA_MASK_NONE, call.problem.mask_keys = -5,
+            call.problem.mask_strides.key = 9, call.tensors.mask = NULL));
+}
+
+static void test_mask_strides(void **state) {
+  (void)state;
+  REFUSED(call.problem.mask_strides.batch = INT64_MAX, FOVEA_ERROR_STRIDE, "mask_strides", "9223372036854775807");
+  REFUSED(call.problem.mask_strides.head = INT64_MIN, FOVEA_ERROR_STRIDE, "mask_strides", "-9223372036854775808");
+  REFUSED(call.problem.mask_strides.row = INT64_MAX / 9, FOVEA_ERROR_STRIDE, "mask_strides");
+}
+
+static void test_softcap(void **state) {
+  (void)state;
+  REFUSED(call.problem.softcap = -1.0, FOVEA_ERROR_SOFTCAP, "softcap", "-1");
+  REFUSED(call.problem.softcap = NAN, FOVEA_ERROR_SOFTCAP, "softcap", "nan");
+  REFUSED(call.problem.softcap = INFINITY, FOVEA_ERROR_SOFTCAP, "softcap", "inf");
+  REFUSED(call.problem.softcap = 3e38, FOVEA_ERROR_SOFTCAP, "softcap", "e38"); /* in base 2 beyond f32 */
+  REFUSED((call.problem.softcap = 1e-30, call.problem.scale = 1e10), FOVEA_ERROR_SOFTCAP, "softcap", "scale");
+  REFUSED((call.problem.softcap = 1e-30, call.problem.scale = -1e10), FOVEA_ERROR_SOFTCAP, "softcap", "scale");
+  REFUSED(call.problem.softcap = 5e-324, FOVEA_ERROR_SOFTCAP, "softcap");
+  REFUSED(call.problem.scale = 3e38, FOVEA_ERROR_SCALE, "scale", "e38");
+  ACCEPTED(call.problem.softcap = 0.0);
+  ACCEPTED(call.problem.softcap = -0.0);
+  ACCEPTED((call.problem.softcap = 5e-324, call.problem.scale = 0.0));
+}
+
+static void test_null(void **state) {
+  (void)state;
+  REFUSED(call.tensors.mask = NULL, FOVEA_ERROR_NULL, "mask ");
+  REFUSED(call.tensors.sinks = NULL, FOVEA_ERROR_NULL, "sinks ");
+  ACCEPTED((call.tensors.sinks = NULL, call.problem.sink = FOVEA_SINK_ZERO));
+  ACCEPTED((call.tensors.sinks = NULL, call.problem.sink = FOVEA_SINK_NONE));
+  ACCEPTED((call.tensors.mask = NULL, call.problem.mask_keys = 0)); /* it has no elements */
+  ACCEPTED((call.tensors.mask = call.tensors.k = call.tensors.v = NULL,
+            call.problem.kv_len = call.problem.mask_keys = 0));
+}
+
+static const char *behind(const void *pointer, int64_t bytes) {
+  return (const char *)pointer + bytes;
+}
+
+static void test_alignment(void **state) {
+  (void)state;
+  REFUSED(call.tensors.q = behind(call.tensors.q, -1), FOVEA_ERROR_ALIGNMENT, "q ", "2");
+  REFUSED(call.tensors.k = behind(call.tensors.k, 1), FOVEA_ERROR_ALIGNMENT, "k ", "2");
+  REFUSED(call.tensors.v = behind(call.tensors.v, -3), FOVEA_ERROR_ALIGNMENT, "v ", "2");
+  REFUSED(call.tensors.o = (char *)call.tensors.o - 1, FOVEA_ERROR_ALIGNMENT, "o ", "2");
+  REFUSED(call.tensors.mask = behind(call.tensors.mask, -1), FOVEA_ERROR_ALIGNMENT, "mask ", "2");
+  REFUSED((call.tensors.mask = behind(call.tensors.mask, -2), call.problem.mask_type = FOVEA_MASK_F32),
+          FOVEA_ERROR_ALIGNMENT, "mask ", "4");
+  REFUSED(call.tensors.sinks = (const float *)(const void *)behind(call.tensors.sinks, -2), FOVEA_ERROR_ALIGNMENT,
+          "sinks ", "4");
+  REFUSED((call.tensors.q = behind(call.tensors.q, -2), call.problem.q_type = FOVEA_F32), FOVEA_ERROR_ALIGNMENT,
+          "q ", "4");
+  ACCEPTED((call.tensors.mask = behind(call.tensors.mask, 1), call.problem.mask_type = FOVEA_MASK_BOOL));
+}
+
+static void test_overlap(void **state) {
+  (void)state;
+  REFUSED(call.tensors.o = trial.q.stored, FOVEA_ERROR_OVERLAP, "o ", "q");
+  REFUSED(call.tensors.mask = trial.o.stored + 3, FOVEA_ERROR_OVERLAP, "o ", "mask");
+  REFUSED(call.tensors.mask = trial.o.stored - (trial.mask.memory.size / 2 - 1), FOVEA_ERROR_OVERLAP, "o ", "mask");
+  REFUSED(call.tensors.sinks = (const float *)(const void *)(trial.o.stored + 64), FOVEA_ERROR_OVERLAP, "o ",
+          "sinks");
+  REFUSED(call.tensors.sinks = trial.lse.data + 1, FOVEA_ERROR_OVERLAP, "lse", "sinks");
+  REFUSED(call.tensors.lse = (float *)(void *)trial.mask.data, FOVEA_ERROR_OVERLAP, "lse", "mask");
+  const fovea_mask_strides one_row = {0, 0, 0, 1};
+  ACCEPTED((call.tensors.mask = trial.k.stored, call.problem.mask_strides = one_row)); /* inputs may overlap */
+}
+
+/* What is not used may point anywhere. */
+static void test_unused(void **state) {
+  (void)state;
+  ACCEPTED((call.problem.sink = FOVEA_SINK_ZERO, call.tensors.sinks = trial.lse.data));
+  ACCEPTED((call.problem.mask_type = FOVEA_MASK_NONE, call.tensors.mask = behind(trial.o.stored, 1)));
+}
+
+static void test_mask_layout(void **state) {
+  (void)state;
+  static const struct {
+    fovea_mask_type type;
+    int64_t shape[4];
+    fovea_mask_strides strides;
+  } layouts[] = {
+      {FOVEA_MASK_BOOL, {2, 3, 4, 5}, {60, 20, 5, 1}}, {FOVEA_MASK_F32, {2, 3, 4, 5}, {60, 20, 5, 1}},
+      {FOVEA_MASK_BITS, {2, 3, 4, 5}, {96, 32, 8, 1}}, {FOVEA_MASK_BITS, {2, 3, 4, 16}, {192, 64, 16, 1}},
+      {FOVEA_MASK_BF16, {1, 1, 4, 5}, {0, 0, 5, 1}},   {FOVEA_MASK_F16, {2, 1, 1, 5}, {5, 0, 0, 1}},
+      {FOVEA_MASK_BITS, {2, 3, 4, 1}, {96, 32, 8, 0}}, {FOVEA_MASK_BOOL, {1, 3, 1, 1}, {0, 1, 0, 0}},
+      {FOVEA_MASK_BITS, {1, 1, 7, 17}, {0, 0, 24, 1}},
+  };
+  for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+    const int64_t *shape = layouts[i].shape;
+    const fovea_mask_strides strides = fovea_mask_layout(layouts[i].type, shape[0], shape[1], shape[2], shape[3]);
+    assert_memory_equal(&strides, &layouts[i].strides, sizeof strides);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_types),   cmocka_unit_test(test_masks),  cmocka_unit_test(test_mask_strides),
+      cmocka_unit_test(test_softcap), cmocka_unit_test(test_null),   cmocka_unit_test(test_alignment),
+      cmocka_unit_test(test_overlap), cmocka_unit_test(test_unused), cmocka_unit_test(test_mask_layout),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
