@@ -56,7 +56,7 @@ typedef struct fovea_fetch_row {
  * seen_from, a score outside seen_from[row] <= key < seen_to[row] becomes -Inf and is left out of the maximum. */
 typedef struct fovea_score_args {
   const float *queries;
-  const float *keys; /* the first key's row */
+  const void *keys; /* the first key's row: f32, for score_pairs() the table's pair_type */
   int64_t key_stride;
   int64_t dim;
   int key_count;
@@ -147,7 +147,7 @@ typedef struct fovea_value_args {
   const int32_t *seen_to;
   const fovea_mask_tile *mask; /* likewise; NULL: there is none, or it hides nothing here */
   int key;                     /* the first key's place in the block */
-  const float *maxima; /* of the block */
+  const float *maxima;         /* of the block */
   const float *block_sum;
 } fovea_value_args;
 
@@ -195,6 +195,17 @@ typedef struct fovea_kernels {
   int panel_dims;    /* dims that lie together in a panel of values */
   int panel_always;  /* 1: a panel pays wherever enough tiles share it; 0: only where rows crowd the cache's sets */
 
+  /* Products of half types without widening, with the bits that f32 gives. FOVEA_F32: the table has none, and what
+   * stands below is NULL. The instructions are used only where pairs_hold() finds them to give those bits. */
+  fovea_type pair_type;
+  int (*pairs_hold)(void);
+  /* load_queries() as pairs of dims, queries[d / 2][row], each half of an element's size, an odd last dim beside a
+   * zero. Returns 0 when some element is not for score_pairs(); the tile then takes the other path. */
+  int (*load_pairs)(const fovea_load_args *args);
+  /* Whether the elements of rows are for score_pairs(): `to` is not used. */
+  int (*pairs_safe)(const fovea_widen_args *args);
+  void (*score_pairs)(const fovea_score_args *args);
+
   void (*load_queries)(const fovea_load_args *args);
   void (*widen)(const fovea_widen_args *args);
   void (*score)(const fovea_score_args *args);
@@ -214,7 +225,10 @@ typedef struct fovea_kernels {
 extern const fovea_kernels fovea_kernels_scalar;
 extern const fovea_kernels fovea_kernels_avx2;
 extern const fovea_kernels fovea_kernels_avx512;
+extern const fovea_kernels fovea_kernels_avx512_bf16;
 extern const fovea_kernels fovea_kernels_neon;
+extern const fovea_kernels fovea_kernels_neon_bf16;
+extern const fovea_kernels fovea_kernels_neon_fhm;
 
 /* Largest row_tile of any table: lets src/ keep per-row arrays of a tile in fixed size. */
 #define FOVEA_ROW_TILE_LIMIT 64

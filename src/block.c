@@ -2,6 +2,7 @@
 
 #include "mask.h"
 #include "nearby.h"
+#include "queries.h"
 
 /* Row intervals as a kernel wants them, counted from the segment's first key. */
 static void seen_from_key(const fovea_tile *t, int64_t key, int32_t *from, int32_t *to, int rows) {
@@ -43,9 +44,30 @@ static void adjust_segment(const fovea_task_context *context, const fovea_score_
   context->kernels->adjust(&args);
 }
 
-static void score_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
-                        const fovea_mask_block *mask, const fovea_block_view *view) {
+/* What the products are made of: pairs of half types, or f32. */
+typedef struct score_source {
+  void (*score)(const fovea_score_args *args);
+  const float *queries;
+  const char *keys; /* the block's first */
+  int64_t key_stride, key_bytes;
+} score_source;
+
+static score_source find_source(fovea_task_context *context, fovea_tile *t, int64_t base) {
+  const fovea_kernels *kernels = context->kernels;
+  if (t->paired && context->block.paired) {
+    int64_t stride = context->plan->problem.k_strides.row;
+    return (score_source){kernels->score_pairs, t->memory.pairs, fovea_task_key(context, base), stride, 2 * stride};
+  }
+  fovea_widen_block(context, base);
+  fovea_widen_queries(context, t);
+  int64_t stride = context->block.key_stride;
+  return (score_source){kernels->score, t->memory.queries, (const char *)context->block.keys, stride, 4 * stride};
+}
+
+static void score_block(fovea_task_context *context, fovea_tile *t, int64_t base, const fovea_mask_block *mask,
+                        const fovea_block_view *view) {
   const fovea_plan *plan = context->plan;
+  score_source source = find_source(context, t, base);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   fovea_fetch_list list;
@@ -54,9 +76,9 @@ static void score_block(const fovea_task_context *context, const fovea_tile *t, 
     const fovea_segment *segment = &view->segments[i];
     int adjusted = segment->biased || plan->problem.softcap > 0;
     fovea_score_args args = {
-        .queries = t->memory.queries,
-        .keys = context->block.keys + segment->begin * context->block.key_stride,
-        .key_stride = context->block.key_stride,
+        .queries = source.queries,
+        .keys = source.keys + segment->begin * source.key_bytes,
+        .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = segment->end - segment->begin,
         .c = plan->c,
@@ -72,7 +94,7 @@ static void score_block(const fovea_task_context *context, const fovea_tile *t, 
     if (adjusted) { /* nothing is hidden yet, and no maximum taken: both follow the adjustment */
       clear_maxima(context->memory.unused, rows);
       args.maxima = context->memory.unused;
-      context->kernels->score(&args);
+      source.score(&args);
     }
     if (segment->masked) {
       seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
@@ -82,7 +104,7 @@ static void score_block(const fovea_task_context *context, const fovea_tile *t, 
     if (adjusted) {
       adjust_segment(context, &args, segment, mask);
     } else {
-      context->kernels->score(&args);
+      source.score(&args);
     }
   }
 }

@@ -1,6 +1,8 @@
 /* CPU detection. This file must be compiled for the oldest CPU that the library runs on. */
 #include "cpu.h"
 
+#include "platform.h"
+
 #include <string.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -14,6 +16,13 @@ static uint64_t saved_registers(void) {
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (uint64_t)high << 32 | low;
 }
+
+#ifndef __APPLE__
+static int is_amd(void) {
+  uint32_t eax, name[3];
+  return __get_cpuid(0, &eax, &name[0], &name[2], &name[1]) && memcmp(name, "AuthenticAMD", sizeof name) == 0;
+}
+#endif
 
 uint64_t fovea_cpu_features(void) {
   enum { OSXSAVE = 1 << 27, LEAF1_FMA = 1 << 12, LEAF1_F16C = 1 << 29 };
@@ -30,6 +39,9 @@ uint64_t fovea_cpu_features(void) {
 #ifndef __APPLE__ /* macOS turns the ZMM state on lazily and up to 12.1 corrupted mask registers */
   if ((saved & zmm_state) == zmm_state && (ebx & avx512_f_dq_bw_vl) == avx512_f_dq_bw_vl) {
     features |= FOVEA_CPU_AVX512;
+    uint32_t avx512_bf16 = 1u << 5;
+    if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & avx512_bf16)) features |= FOVEA_CPU_AVX512_BF16;
+    if (is_amd()) features |= FOVEA_CPU_FAST_BF16;
   }
 #endif
   return features;
@@ -52,7 +64,7 @@ void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]) {
 
 uint64_t fovea_cpu_features(void) {
 #if defined(__aarch64__)
-  return FOVEA_CPU_NEON; /* part of the base architecture */
+  return FOVEA_CPU_NEON | fovea_platform_arm_features(); /* NEON is part of the base architecture */
 #else
   return 0;
 #endif

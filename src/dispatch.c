@@ -10,6 +10,7 @@
 typedef struct candidate {
   const char *name;
   const fovea_kernels *kernels; /* NULL: not in this build */
+  uint64_t wanted;              /* FOVEA_CPU_* bits without which it is not chosen unless by name */
 } candidate;
 
 #ifdef FOVEA_ARCH_X86_64
@@ -22,12 +23,20 @@ typedef struct candidate {
 #else
 #define FOVEA_BUILT_NEON(table) NULL
 #endif
+#ifdef FOVEA_ARCH_NEON_PAIRS
+#define FOVEA_BUILT_NEON_PAIRS(table) (&(table))
+#else
+#define FOVEA_BUILT_NEON_PAIRS(table) NULL
+#endif
 
 static const candidate candidates[] = {
-    {"avx512", FOVEA_BUILT_X86(fovea_kernels_avx512)},
-    {"avx2", FOVEA_BUILT_X86(fovea_kernels_avx2)},
-    {"neon", FOVEA_BUILT_NEON(fovea_kernels_neon)},
-    {"scalar", &fovea_kernels_scalar},
+    {"avx512_bf16", FOVEA_BUILT_X86(fovea_kernels_avx512_bf16), FOVEA_CPU_FAST_BF16},
+    {"avx512", FOVEA_BUILT_X86(fovea_kernels_avx512), 0},
+    {"avx2", FOVEA_BUILT_X86(fovea_kernels_avx2), 0},
+    {"neon_bf16", FOVEA_BUILT_NEON_PAIRS(fovea_kernels_neon_bf16), 0},
+    {"neon_fhm", FOVEA_BUILT_NEON_PAIRS(fovea_kernels_neon_fhm), 0},
+    {"neon", FOVEA_BUILT_NEON(fovea_kernels_neon), 0},
+    {"scalar", &fovea_kernels_scalar, 0},
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 _Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "fovea_library_info has room for every instruction set");
@@ -39,8 +48,25 @@ static int find(const char *name) {
   return -1;
 }
 
-static int runs_here(const fovea_kernels *kernels) {
-  return kernels && (kernels->features & ~fovea_process_record()->features) == 0;
+static int has(uint64_t features) {
+  return (features & ~fovea_process_record()->features) == 0;
+}
+
+/* Whether products of pairs give the bits of f32 here. Found out once. */
+static int pairs_hold(int i) {
+  enum { UNKNOWN, HOLD, FAIL };
+  static atomic_int found[CANDIDATES];
+  if (candidates[i].kernels->pair_type == FOVEA_F32) return 1;
+  int state = atomic_load_explicit(&found[i], memory_order_relaxed);
+  if (state == UNKNOWN) {
+    state = candidates[i].kernels->pairs_hold() ? HOLD : FAIL;
+    atomic_store_explicit(&found[i], state, memory_order_relaxed);
+  }
+  return state == HOLD;
+}
+
+static int runs_here(int i) {
+  return candidates[i].kernels && has(candidates[i].kernels->features) && pairs_hold(i);
 }
 
 /* Where the choice starts: at the candidate that FOVEA_ISA names, if this build has it. */
@@ -50,26 +76,48 @@ static int cap(void) {
   return i >= 0 && (i == 0 || candidates[i].kernels) ? i : 0;
 }
 
-const fovea_kernels *fovea_dispatch_default(void) {
-  static _Atomic(const fovea_kernels *) chosen;
-  const fovea_kernels *kernels = atomic_load_explicit(&chosen, memory_order_acquire);
+/* A table that only adds products of pairs is for problems of its type. */
+static int is_for(int i, fovea_type pair_type) {
+  const fovea_kernels *kernels = candidates[i].kernels;
+  return kernels &&
+         (kernels->pair_type == FOVEA_F32 || (kernels->pair_type == pair_type && has(candidates[i].wanted)));
+}
+
+const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
+  static _Atomic(const fovea_kernels *) chosen[FOVEA_BF16 + 1];
+  const fovea_kernels *kernels = atomic_load_explicit(&chosen[pair_type], memory_order_acquire);
   for (int i = cap(); !kernels; i++) { /* portable C, the last, runs everywhere */
-    if (runs_here(candidates[i].kernels)) kernels = candidates[i].kernels;
+    if (is_for(i, pair_type) && runs_here(i)) kernels = candidates[i].kernels;
   }
-  atomic_store_explicit(&chosen, kernels, memory_order_release);
+  atomic_store_explicit(&chosen[pair_type], kernels, memory_order_release);
   return kernels;
 }
 
 const fovea_kernels *fovea_dispatch_named(const char *name, fovea_status *status) {
   int i = find(name);
-  if (i >= 0 && runs_here(candidates[i].kernels)) return candidates[i].kernels;
+  if (i >= 0 && runs_here(i)) return candidates[i].kernels;
   *status = i < 0 ? FOVEA_ERROR_ISA_UNKNOWN : FOVEA_ERROR_ISA_UNUSABLE;
   return NULL;
+}
+
+/* Of a table that only adds products of pairs. */
+static const char *reason_of_pairs(int i) {
+  const fovea_kernels *kernels = candidates[i].kernels;
+  int bf16 = kernels->pair_type == FOVEA_BF16;
+  if (!has(kernels->features)) {
+    return bf16 ? "the CPU or the operating system lacks dot products of bf16"
+                : "the CPU or the operating system lacks long products of f16 (FHM)";
+  }
+  if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";
+  if (!has(candidates[i].wanted)) return "usable by name; products of pairs are slower than f32 on this CPU";
+  if (i < cap()) return "usable by name; FOVEA_ISA caps the choice below it";
+  return bf16 ? "taken where Q and K are bf16" : "taken where Q and K are f16";
 }
 
 static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
   if (!kernels) return "not in this build: it is for another architecture";
+  if (kernels->pair_type != FOVEA_F32) return reason_of_pairs(i);
   uint64_t missing = kernels->features & ~fovea_process_record()->features;
   if (missing & FOVEA_CPU_AVX512) return "the CPU or the operating system lacks AVX-512 (F, BW, DQ, VL)";
   if (missing) return "the CPU or the operating system lacks AVX2, FMA or F16C";
@@ -88,14 +136,15 @@ static const char *environment(void) {
 }
 
 void fovea_dispatch_report(fovea_library_info *info) {
-  const fovea_kernels *chosen = fovea_dispatch_default();
+  const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32);
   info->isa = chosen->name;
   info->environment = environment();
   info->isa_count = CANDIDATES;
   for (int i = 0; i < CANDIDATES; i++) {
     info->isas[i].name = candidates[i].name;
-    info->isas[i].usable = runs_here(candidates[i].kernels);
+    info->isas[i].usable = runs_here(i);
     info->isas[i].chosen = candidates[i].kernels == chosen;
     info->isas[i].reason = reason(i, chosen);
+    info->isas[i].type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32;
   }
 }

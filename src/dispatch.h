@@ -5,8 +5,9 @@
 #include "../arch/kernels.h"
 #include <fovea/fovea.h>
 
-/* The table that problems get which name none: the best that this CPU can run, capped by FOVEA_ISA. */
-const fovea_kernels *fovea_dispatch_default(void);
+/* The table that problems get which name none: the best that this CPU can run, capped by FOVEA_ISA. `pair_type` is
+ * the type of Q and K where they have the same, else FOVEA_F32. */
+const fovea_kernels *fovea_dispatch_default(fovea_type pair_type);
 
 /* The table of that name. NULL with the status when there is none or this CPU cannot run it. */
 const fovea_kernels *fovea_dispatch_named(const char *name, fovea_status *status);

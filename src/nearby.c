@@ -102,18 +102,38 @@ static const float *widen(const fovea_task_context *context, const void *rows, f
   return to;
 }
 
+/* Keys for products of pairs are read where they lie, those of a block that has others are widened. */
+static int keys_are_paired(const fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
+  const fovea_problem *problem = &context->plan->problem;
+  if (!context->plan->paired) return 0;
+  fovea_widen_args args = {.rows = fovea_task_key(context, base + begin),
+                           .type = problem->k_type,
+                           .row_stride = problem->k_strides.row,
+                           .row_count = end - begin,
+                           .dim = problem->qk_dim};
+  return context->kernels->pairs_safe(&args);
+}
+
+static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
+  const fovea_problem *problem = &context->plan->problem;
+  context->block.keys = widen(context, fovea_task_key(context, base + begin), problem->k_type,
+                              problem->k_strides.row, problem->qk_dim, begin, end, context->memory.keys);
+  context->block.key_stride = fovea_copied_stride(problem->qk_dim);
+}
+
 static void place_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   const fovea_problem *problem = &context->plan->problem;
   int64_t stride = problem->k_strides.row, dim = problem->qk_dim;
+  context->block.keys = NULL;
+  context->block.paired = keys_are_paired(context, base, begin, end);
+  if (context->block.paired) return;
   int crowded = context->tiles >= TILES_WORTH_COPYING && stride != dim && crowds_sets(stride);
   if (problem->k_type == FOVEA_F32 && !crowded) {
     context->block.keys = (const float *)context->keys + base * stride;
     context->block.key_stride = stride;
     return;
   }
-  context->block.keys = widen(context, fovea_task_key(context, base + begin), problem->k_type, stride, dim, begin,
-                              end, context->memory.keys);
-  context->block.key_stride = fovea_copied_stride(dim);
+  widen_keys(context, base, begin, end);
 }
 
 static void place_values(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
@@ -140,20 +160,30 @@ static void place_values(fovea_task_context *context, int64_t base, int64_t begi
   context->kernels->pack_values(&args);
 }
 
+/* The keys of a block that the task meets, counted from the block's first. */
+static fovea_interval met_keys(const fovea_task_context *context, int64_t base) {
+  int64_t begin = context->keys_begin - base, end = context->keys_end - base;
+  return (fovea_interval){begin > 0 ? begin : 0, end < FOVEA_BLOCK_KEYS ? end : FOVEA_BLOCK_KEYS};
+}
+
 void fovea_place_block(fovea_task_context *context, int64_t base) {
-  int64_t begin = base > context->keys_begin ? 0 : context->keys_begin - base;
-  int64_t end = context->keys_end - base < FOVEA_BLOCK_KEYS ? context->keys_end - base : FOVEA_BLOCK_KEYS;
-  place_keys(context, base, begin, end);
-  place_values(context, base, begin, end);
+  fovea_interval keys = met_keys(context, base);
+  place_keys(context, base, keys.begin, keys.end);
+  place_values(context, base, keys.begin, keys.end);
+}
+
+void fovea_widen_block(fovea_task_context *context, int64_t base) {
+  fovea_interval keys = met_keys(context, base);
+  if (!context->block.keys) widen_keys(context, base, keys.begin, keys.end);
 }
 
 int fovea_block_is_finite(fovea_task_context *context, int64_t base) {
-  int64_t begin = base > context->keys_begin ? 0 : context->keys_begin - base;
-  int64_t end = context->keys_end - base < FOVEA_BLOCK_KEYS ? context->keys_end - base : FOVEA_BLOCK_KEYS;
+  fovea_interval keys = met_keys(context, base);
   fovea_block_rows *block = &context->block;
   if (block->finite < 0) {
-    block->finite = context->kernels->all_finite(block->values + begin * block->value_stride, block->value_stride,
-                                                 end - begin, context->plan->problem.v_dim);
+    block->finite =
+        context->kernels->all_finite(block->values + keys.begin * block->value_stride, block->value_stride,
+                                     keys.end - keys.begin, context->plan->problem.v_dim);
   }
   return block->finite;
 }

@@ -23,6 +23,9 @@ void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first);
  * or lie badly and enough tiles share the copy. */
 void fovea_place_block(fovea_task_context *context, int64_t base);
 
+/* Sets where the keys are read as f32 for a tile that cannot take them as pairs. */
+void fovea_widen_block(fovea_task_context *context, int64_t base);
+
 /* Whether the values of the block's keys that the task meets hold neither NaN nor Inf. Looked at once a block. */
 int fovea_block_is_finite(fovea_task_context *context, int64_t base);
 

@@ -113,6 +113,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .c =
           (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * 0x1.71547652b82fep+0),
       .cap = (float)(problem->softcap * 0x1.71547652b82fep+0),
+      .paired = kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
+                problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
       .levels = tree_levels(problem->kv_len),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
@@ -145,7 +147,8 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels 
 fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_kernels **kernels, fovea_error *error) {
   fovea_status status = fovea_validate_problem(problem, error);
   if (status) return status;
-  *kernels = problem->isa ? fovea_dispatch_named(problem->isa, &status) : fovea_dispatch_default();
+  fovea_type pair_type = problem->q_type == problem->k_type ? problem->q_type : FOVEA_F32;
+  *kernels = problem->isa ? fovea_dispatch_named(problem->isa, &status) : fovea_dispatch_default(pair_type);
   if (status == FOVEA_ERROR_ISA_UNKNOWN) {
     return fovea_fail(error, status, "isa is \"%s\"; fovea_info() lists the names there are", problem->isa);
   }
@@ -207,7 +210,9 @@ void fovea_plan_destroy(fovea_plan *plan) {
 }
 
 size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {
-  return plan && workers > 0 ? plan->worker_scratch * (size_t)workers : 0;
+  size_t size;
+  if (!plan || workers < 1) return 0;
+  return __builtin_mul_overflow(plan->worker_scratch, (size_t)workers, &size) ? SIZE_MAX : size;
 }
 
 int fovea_plan_phases(const fovea_plan *plan) {
@@ -222,6 +227,13 @@ const char *fovea_plan_isa(const fovea_plan *plan) {
   return plan ? plan->kernels->name : "";
 }
 
+/* A sum of pairs, or the largest number where it is beyond that. */
+static int64_t more_pairs(int64_t pairs, int64_t more, int64_t times) {
+  int64_t sum;
+  if (__builtin_mul_overflow(more, times, &more) || __builtin_add_overflow(pairs, more, &sum)) return INT64_MAX;
+  return sum;
+}
+
 fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
   if (!plan || !counts) return FOVEA_ERROR_NULL;
   counts->pairs_seen = counts->pairs_computed = 0;
@@ -229,13 +241,12 @@ fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
     const fovea_entry *entry = &plan->entries[b];
     for (int64_t row = 0; row < entry->q_seen; row++) {
       fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
-      counts->pairs_seen += keys.end - keys.begin;
+      counts->pairs_seen = more_pairs(counts->pairs_seen, keys.end - keys.begin, plan->problem.heads);
     }
     for (int64_t tile = 0, tiles = fovea_plan_tiles(plan, entry); tile < tiles; tile++) {
-      counts->pairs_computed += fovea_tile_pairs(plan, entry, fovea_plan_tile_rows(plan, entry, tile));
+      int64_t pairs = fovea_tile_pairs(plan, entry, fovea_plan_tile_rows(plan, entry, tile));
+      counts->pairs_computed = more_pairs(counts->pairs_computed, pairs, plan->problem.kv_heads);
     }
   }
-  counts->pairs_seen *= plan->problem.heads;
-  counts->pairs_computed *= plan->problem.kv_heads;
   return FOVEA_OK;
 }

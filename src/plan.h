@@ -25,6 +25,7 @@ struct fovea_plan {
   fovea_problem problem; /* its per-entry arrays are resolved into entries and NULL here */
   float c;               /* scale * log2(e); with a softcap scale / softcap */
   float cap;             /* softcap * log2(e) */
+  int paired;            /* scores are products of pairs, where all elements are for them */
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
   int levels;            /* of the tree of spans */

@@ -89,3 +89,25 @@ int fovea_platform_cpu_quota(void) {
 
 #endif
 #endif
+
+#if defined(__aarch64__) && defined(__linux__)
+
+#include "cpu.h"
+
+#include <sys/auxv.h>
+
+uint64_t fovea_platform_arm_features(void) {
+  const unsigned long fhm = 1ul << 23, bf16 = 1ul << 14; /* HWCAP_ASIMDFHM, HWCAP2_BF16 */
+  uint64_t features = 0;
+  if (getauxval(AT_HWCAP) & fhm) features |= FOVEA_CPU_NEON_FHM;
+  if (getauxval(AT_HWCAP2) & bf16) features |= FOVEA_CPU_NEON_BF16;
+  return features;
+}
+
+#else
+
+uint64_t fovea_platform_arm_features(void) {
+  return 0;
+}
+
+#endif

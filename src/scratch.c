@@ -39,8 +39,13 @@ static size_t block_floats(const fovea_plan *plan) {
          dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 5 * row_array(plan);
 }
 
+static size_t pair_floats(const fovea_plan *plan) {
+  return plan->paired ? dim_array(plan, (plan->problem.qk_dim + 1) / 2) : 0;
+}
+
 static size_t tile_floats(const fovea_plan *plan) {
-  return dim_array(plan, plan->problem.qk_dim) + (size_t)(plan->levels + 1) * state_floats(plan);
+  return dim_array(plan, plan->problem.qk_dim) + pair_floats(plan) +
+         (size_t)(plan->levels + 1) * state_floats(plan);
 }
 
 size_t fovea_scratch_size(const fovea_plan *plan) {
@@ -66,7 +71,8 @@ fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratc
   fovea_tile_memory memory;
   float *next = (float *)worker_scratch + block_floats(plan) + (size_t)tile * tile_floats(plan);
   memory.queries = next;
-  next += dim_array(plan, plan->problem.qk_dim);
+  memory.pairs = next + dim_array(plan, plan->problem.qk_dim);
+  next = memory.pairs + pair_floats(plan);
   for (int level = 0; level <= plan->levels; level++, next += state_floats(plan)) {
     fovea_tile_state *state = &memory.tree.states[level];
     state->row_max = next;

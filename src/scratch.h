@@ -8,6 +8,7 @@
 /* The long-lived arrays of one row tile. */
 typedef struct fovea_tile_memory {
   float *queries; /* [qk_dim][row] */
+  float *pairs;   /* [(qk_dim + 1) / 2][row], of a plan that is paired */
   fovea_span_tree tree;
 } fovea_tile_memory;
 

@@ -15,7 +15,9 @@ typedef struct fovea_tile {
   fovea_tile_view view;
   fovea_tile_memory memory;
   int64_t span; /* the span that the current state gathers; -1: none yet */
-  int begun;    /* its queries are loaded */
+  int begun;    /* its queries are loaded, as pairs or widened */
+  int paired;   /* as pairs, and all of them are for products of pairs */
+  int widened;  /* as f32 */
 } fovea_tile;
 
 /* Where the rows of one block are read as f32: in the caller's tensors, or in scratch. The pointers name the key at
@@ -25,6 +27,7 @@ typedef struct fovea_block_rows {
   int64_t key_stride, value_stride;
   int packed; /* the values lie in the panel too */
   int finite; /* of the values: 1 yes, 0 no, -1 not looked yet */
+  int paired; /* the keys are all for products of pairs, and `keys` is not set */
 } fovea_block_rows;
 
 typedef struct fovea_task_context {

@@ -2,19 +2,7 @@
 
 #include "block.h"
 #include "nearby.h"
-
-static void load_queries(const fovea_task_context *context, const fovea_tile *t) {
-  const fovea_plan *plan = context->plan;
-  const fovea_problem *problem = &plan->problem;
-  const void *rows[FOVEA_ROW_TILE_LIMIT];
-  fovea_row_place place = fovea_first_place(plan, t->rows);
-  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(plan, place)) {
-    rows[i] = fovea_element(context->tensors->q, problem->q_type,
-                            fovea_place_offset(plan, problem->q_strides, context->task, place));
-  }
-  fovea_load_args args = {rows, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
-  context->kernels->load_queries(&args);
-}
+#include "queries.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const fovea_plan *plan = context->plan;
@@ -72,8 +60,7 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
     fovea_tile *t = meeting[context->tile];
     int begins = !t->begun, last = context->tile + 1 == context->tiles;
     context->unbegun = begins && !last && !meeting[context->tile + 1]->begun ? meeting[context->tile + 1] : NULL;
-    if (begins) load_queries(context, t);
-    t->begun = 1;
+    if (begins) fovea_load_queries(context, t);
     fovea_run_block(context, t, base);
     context->first_block = 0;
     if (t->view.any.end <= context->next_block) end_tile(context, t);
@@ -99,7 +86,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
     tiles[i].rows = fovea_plan_tile_rows(plan, entry, task.first_tile + i);
     tiles[i].memory = fovea_scratch_tile(plan, worker_scratch, i);
     tiles[i].span = -1;
-    tiles[i].begun = 0;
+    tiles[i].begun = tiles[i].paired = tiles[i].widened = 0;
     fovea_view_tile(plan, entry, tiles[i].rows, &tiles[i].view);
     if (tiles[i].view.any.end == 0) continue;
     if (tiles[i].view.any.begin < keys.begin) keys.begin = tiles[i].view.any.begin;

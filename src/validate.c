@@ -7,14 +7,15 @@
 static fovea_status check_sizes(const fovea_problem *p, fovea_error *error) {
   const struct {
     const char *name;
-    int64_t value, least;
-  } sizes[] = {{"batch", p->batch, 1}, {"heads", p->heads, 1},   {"kv_heads", p->kv_heads, 1},
-               {"q_len", p->q_len, 0}, {"kv_len", p->kv_len, 0}, {"qk_dim", p->qk_dim, 1},
-               {"v_dim", p->v_dim, 1}};
+    int64_t value, least, most;
+  } sizes[] = {{"batch", p->batch, 1, FOVEA_LENGTH_LIMIT},       {"heads", p->heads, 1, FOVEA_LENGTH_LIMIT},
+               {"kv_heads", p->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", p->q_len, 0, FOVEA_LENGTH_LIMIT},
+               {"kv_len", p->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"qk_dim", p->qk_dim, 1, FOVEA_DIM_LIMIT},
+               {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > FOVEA_LENGTH_LIMIT) {
+    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
       return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from %d to %d", sizes[i].name,
-                        sizes[i].value, sizes[i].least, FOVEA_LENGTH_LIMIT);
+                        sizes[i].value, sizes[i].least, sizes[i].most);
     }
   }
   /* Counters and task numbers of the whole problem stay in 64 bits. */

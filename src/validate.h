@@ -8,6 +8,8 @@
 
 /* Largest size of a length, window or offset: sums of a few never overflow. */
 #define FOVEA_LENGTH_LIMIT (INT64_C(1) << 48)
+/* Largest dimension: the scratch of a worker, less than 2^18 bytes for each, fits in 64 bits. */
+#define FOVEA_DIM_LIMIT (INT64_C(1) << 40)
 
 fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_error *error);
 fovea_status fovea_validate_tensors(const fovea_problem *problem, fovea_longest longest,

@@ -5,7 +5,9 @@
 #ifndef FOVEA_ISA
 #define FOVEA_ISA avx512
 #endif
+#ifndef FOVEA_TARGET
 #define FOVEA_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c")))
+#endif
 #include "../shared/compiler.h"
 
 #include <immintrin.h>
@@ -58,7 +60,7 @@ FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
 }
 FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
   (void)shift; /* 0: sixteen lanes are two bytes */
-  return _mm512_maskz_mov_ps((__mmask16) ~(p[0] | p[1] << 8), _mm512_set1_ps(-INFINITY));
+  return _mm512_maskz_mov_ps((__mmask16)(0xffffu ^ (unsigned)(p[0] | p[1] << 8)), _mm512_set1_ps(-INFINITY));
 }
 FOVEA_INLINE vec vec_set1(float x) {
   return _mm512_set1_ps(x);

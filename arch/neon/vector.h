@@ -5,7 +5,9 @@
 #ifndef FOVEA_ISA
 #define FOVEA_ISA neon
 #endif
+#ifndef FOVEA_TARGET
 #define FOVEA_TARGET
+#endif
 #include "../shared/compiler.h"
 
 /* gcc's first scheduling pass moves the loads of all four steps of a score to the front, runs out of registers, and

@@ -6,6 +6,8 @@
 #include "../kernels.h"
 #include "types.h"
 
+#include <string.h>
+
 /* What is added to the scores of `count` keys, up to LANES, of one row; 0 in the rest of the vector. */
 FOVEA_INLINE vec mask_load(const void *row, int key, int count, const fovea_mask_type type) {
   const uint8_t *bits = (const uint8_t *)row + key / 8;
@@ -20,11 +22,11 @@ FOVEA_INLINE vec mask_load(const void *row, int key, int count, const fovea_mask
     return count == LANES ? typed_load(row, key, FOVEA_F32) : typed_load_first(row, key, count, FOVEA_F32);
   case FOVEA_MASK_BITS:
     if (count == LANES) return vec_load_bits(bits, key % 8);
-    memcpy(bytes, bits, (size_t)(key % 8 + count + 7) / 8);
+    for (int i = 0; i < (key % 8 + count + 7) / 8; i++) bytes[i] = bits[i];
     return vec_load_bits(bytes, key % 8);
   default:
     if (count == LANES) return vec_load_bool((const uint8_t *)row + key);
-    memcpy(bytes, (const uint8_t *)row + key, (size_t)count);
+    for (int i = 0; i < count; i++) bytes[i] = ((const uint8_t *)row)[key + i];
     return vec_load_bool(bytes);
   }
 }

@@ -1,6 +1,7 @@
 /* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
  * are in registers. Included once by arch/<isa>/score.c, after the vector layer and tiles.h, which gives
  *
+ *   FOVEA_SCORE_PAIRS       defined: products of pairs of half types (score_pairs.h), else of f32 (score_single.h)
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile, 1 to 4
  *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1 .. FOVEA_TILE_VECTORS */
 
@@ -12,49 +13,19 @@ typedef struct score_tile {
   vec sum[16][4]; /* [key][vector]; what a register tile does not use is never touched */
 } score_tile;
 
-/* One product per key and vector: sum += K[key][d] * Q^T[d]. `lane` counts from where the scalars were loaded. */
-#define SCORE_STEP(lane)                                                                                           \
-  do {                                                                                                             \
-    vec q[4];                                                                                                      \
-    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load(queries + (lane)*ROW_TILE + v * LANES);         \
-    FOVEA_UNROLL for (int n = 0; n < keys; n++) {                                                                  \
-      FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[n][v] =                                             \
-          vec_fma_lane(q[v], scalars[n], lane, tile->sum[n][v]);                                                   \
-    }                                                                                                              \
-  } while (0)
-
-/* The chain of one piece of the qk dim, from zero, in the order 1, 0, 3, 2, ... that a dot product of pairs has. */
-FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const float *key_rows,
-                              int64_t key_stride, int64_t dim, score_tile *tile) {
+FOVEA_INLINE void score_clear(const int vectors, const int keys, score_tile *tile) {
   FOVEA_UNROLL
   for (int n = 0; n < keys; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) tile->sum[n][v] = vec_set1(0.0f);
   }
-  FOVEA_NO_UNROLL
-  for (; dim >= 4; dim -= 4, queries += 4 * ROW_TILE, key_rows += 4) {
-    vec4 scalars[16];
-    FOVEA_UNROLL
-    for (int n = 0; n < keys; n++) scalars[n] = vec4_load(key_rows + n * key_stride);
-    SCORE_STEP(1);
-    SCORE_STEP(0);
-    SCORE_STEP(3);
-    SCORE_STEP(2);
-  }
-  for (int rest = (int)dim; rest > 0; rest -= 2, queries += 2 * ROW_TILE, key_rows += 2) {
-    FOVEA_NO_UNROLL
-    for (int d = rest > 1; d >= 0; d--) {
-      FOVEA_UNROLL
-      for (int n = 0; n < keys; n++) {
-        vec k = vec_set1(key_rows[n * key_stride + d]);
-        FOVEA_UNROLL
-        for (int v = 0; v < vectors; v++) {
-          tile->sum[n][v] = vec_fma(vec_load(queries + d * ROW_TILE + v * LANES), k, tile->sum[n][v]);
-        }
-      }
-    }
-  }
 }
+
+#ifdef FOVEA_SCORE_PAIRS
+#include "score_pairs.h"
+#else
+#include "score_single.h"
+#endif
 
 /* Scales, hides what is not seen, stores, and takes the maxima. */
 FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, int key,
@@ -109,7 +80,7 @@ typedef struct score_fetch {
 
 FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys) {
   int tiles = args->key_count / keys;
-  return (score_fetch){args->ahead, args->ahead + args->ahead_count,
+  return (score_fetch){args->ahead, args->ahead_count > 0 ? args->ahead + args->ahead_count : args->ahead,
                        tiles > 0 ? (args->ahead_count + tiles - 1) / tiles : 0};
 }
 
@@ -123,14 +94,15 @@ FOVEA_INLINE void score_fetch_share(score_fetch *fetch) {
 
 FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
   const float *queries = args->queries + args->vectors.first * LANES;
-  const float *key_rows = args->keys + key * args->key_stride;
+  const score_element *key_rows = (const score_element *)args->keys + key * args->key_stride;
   float *scores = args->scores + (int64_t)key * ROW_TILE + args->vectors.first * LANES;
   score_tile tile;
   int64_t d = 0;
   do {
     int64_t rest = args->dim - d;
     int64_t piece = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
-    score_chain(vectors, keys, queries + d * ROW_TILE, key_rows + d, args->key_stride, piece, &tile);
+    score_chain(vectors, keys, queries + d / SCORE_TOGETHER * ROW_TILE, key_rows + d, args->key_stride, piece,
+                &tile);
     if (args->dim > FOVEA_DOT_PIECE) score_add_piece(vectors, keys, scores, d == 0, piece == rest, &tile);
     d += piece;
   } while (d < args->dim);
@@ -173,7 +145,7 @@ SCORE_SEGMENT(3, FOVEA_SCORE_KEYS_3)
 SCORE_SEGMENT(4, FOVEA_SCORE_KEYS_4)
 #endif
 
-FOVEA_KERNEL void FOVEA_NAME(score)(const fovea_score_args *args) {
+FOVEA_KERNEL void FOVEA_NAME(SCORE_OPERATION)(const fovea_score_args *args) {
   switch (args->vectors.count) {
 #if FOVEA_TILE_VECTORS >= 4
   case 4:

@@ -1,24 +1,31 @@
 /* The table of one instruction set. Included once by arch/<isa>/table.c, after the vector layer and tiles.h.
  *
  *   FOVEA_FEATURES      FOVEA_CPU_* bits without which the table must not run
+ *   FOVEA_BASE          the instruction set whose operations the table shares, where it only adds pairs (pairs.h);
+ *                       otherwise not defined
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
  *   FOVEA_PANEL_ALWAYS  1 where a row tile is so narrow that a copy of V pays for any layout */
 
 #include "../kernels.h"
 #include "panel.h"
 
-void FOVEA_NAME(load_queries)(const fovea_load_args *args);
-void FOVEA_NAME(widen)(const fovea_widen_args *args);
-void FOVEA_NAME(score)(const fovea_score_args *args);
-void FOVEA_NAME(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
-void FOVEA_NAME(adjust)(const fovea_adjust_args *args);
-int FOVEA_NAME(softmax)(const fovea_softmax_args *args);
-void FOVEA_NAME(pack_values)(const fovea_pack_args *args);
-void FOVEA_NAME(value)(const fovea_value_args *args);
-void FOVEA_NAME(value_careful)(const fovea_value_args *args);
-int FOVEA_NAME(all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);
-void FOVEA_NAME(merge)(const fovea_merge_args *args);
-void FOVEA_NAME(store)(const fovea_store_args *args);
+#ifndef FOVEA_BASE
+#define FOVEA_BASE FOVEA_ISA
+#endif
+#define FOVEA_OPERATION(op) FOVEA_JOIN(op, FOVEA_BASE)
+
+void FOVEA_OPERATION(load_queries)(const fovea_load_args *args);
+void FOVEA_OPERATION(widen)(const fovea_widen_args *args);
+void FOVEA_OPERATION(score)(const fovea_score_args *args);
+void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
+void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
+int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
+void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
+void FOVEA_OPERATION(value)(const fovea_value_args *args);
+void FOVEA_OPERATION(value_careful)(const fovea_value_args *args);
+int FOVEA_OPERATION(all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);
+void FOVEA_OPERATION(merge)(const fovea_merge_args *args);
+void FOVEA_OPERATION(store)(const fovea_store_args *args);
 
 #define FOVEA_TEXT_(x) #x
 #define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
@@ -31,16 +38,23 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .block_tiles = FOVEA_BLOCK_TILES,
     .panel_dims = FOVEA_PANEL_DIMS,
     .panel_always = FOVEA_PANEL_ALWAYS,
-    .load_queries = FOVEA_NAME(load_queries),
-    .widen = FOVEA_NAME(widen),
-    .score = FOVEA_NAME(score),
-    .scan_mask = FOVEA_NAME(scan_mask),
-    .adjust = FOVEA_NAME(adjust),
-    .softmax = FOVEA_NAME(softmax),
-    .pack_values = FOVEA_NAME(pack_values),
-    .value = FOVEA_NAME(value),
-    .value_careful = FOVEA_NAME(value_careful),
-    .all_finite = FOVEA_NAME(all_finite),
-    .merge = FOVEA_NAME(merge),
-    .store = FOVEA_NAME(store),
+#ifdef FOVEA_PAIR_TYPE
+    .pair_type = FOVEA_PAIR_TYPE,
+    .pairs_hold = FOVEA_NAME(pairs_hold),
+    .load_pairs = FOVEA_NAME(load_pairs),
+    .pairs_safe = FOVEA_NAME(pairs_safe),
+    .score_pairs = FOVEA_NAME(score_pairs),
+#endif
+    .load_queries = FOVEA_OPERATION(load_queries),
+    .widen = FOVEA_OPERATION(widen),
+    .score = FOVEA_OPERATION(score),
+    .scan_mask = FOVEA_OPERATION(scan_mask),
+    .adjust = FOVEA_OPERATION(adjust),
+    .softmax = FOVEA_OPERATION(softmax),
+    .pack_values = FOVEA_OPERATION(pack_values),
+    .value = FOVEA_OPERATION(value),
+    .value_careful = FOVEA_OPERATION(value_careful),
+    .all_finite = FOVEA_OPERATION(all_finite),
+    .merge = FOVEA_OPERATION(merge),
+    .store = FOVEA_OPERATION(store),
 };

@@ -138,8 +138,8 @@ typedef enum fovea_sink {
  *   chunks         keys lie in chunks of chunk_size (chunk number floor(position / chunk_size)); the row sees the
  *                  whole chunk of its own key, chunk_left keys before that chunk and chunk_right keys after it
  *                  (truncated attention for streaming).
- * A row that sees no key gets zeros, and -Inf as its LSE. What a row does not see cannot reach its output, whatever
- * the bytes there are. */
+ * A row that sees no key gets zeros, and -Inf as its LSE (with a sink: the sink). What a row does not see cannot
+ * reach its output, whatever the bytes there are. */
 typedef struct fovea_problem {
   size_t struct_size; /* set by fovea_problem_init() */
 
@@ -160,7 +160,7 @@ typedef struct fovea_problem {
 
   /* Per batch entry; NULL (default) where not used. Read by fovea_plan_create() only, which copies them. */
   const int64_t *offsets; /* batch numbers; replaces `offset` */
-  const int64_t *q_lens;  /* batch numbers, 0..q_len; rows beyond get zeros, and -Inf as LSE */
+  const int64_t *q_lens;  /* batch numbers, 0..q_len; rows beyond see no key */
   const int64_t *kv_lens; /* batch numbers, 0..kv_len; keys beyond are not seen */
 
   /* Packed batches of different lengths: entry b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
@@ -328,6 +328,8 @@ typedef struct fovea_isa_report {
   int usable;         /* a problem may ask for it by name */
   int chosen;         /* what problems without a name get */
   const char *reason; /* why it is chosen, or why not */
+  fovea_type type; /* FOVEA_F32: for any problem; else it has faster products for Q and K of this type, and is taken
+                      for these alone */
 } fovea_isa_report;
 
 typedef struct fovea_library_info {
