@@ -39,9 +39,13 @@ FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
 FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
+/* Without optimisation this intrinsic is a macro of gcc's, whose mask of -1 would be warned of as ours. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
   _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+#pragma GCC diagnostic pop
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
