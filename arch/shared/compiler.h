@@ -1,11 +1,10 @@
-/* What every file of an instruction set needs of the compiler. Included by arch/<isa>/vector.h, which defines
- * before
+/* What every file of an instruction set needs of the compiler. Included by arch/<isa>/vector.h, after
  *
  *   FOVEA_ISA     the name that ends this instruction set's symbols, e.g. avx2
- *   FOVEA_TARGET  the attribute that lets a function use its instructions, e.g.
- * __attribute__((target("avx2,fma"))), or nothing. An attribute and not a compiler flag, so that the sources build
- * right without any flags and no inline function of a system header is ever compiled for a newer CPU by accident.
- */
+ *   FOVEA_TARGET  the attribute that lets a function use its instructions, __attribute__((target("..."))), or nothing
+ *
+ * An attribute and not a compiler flag, so that the sources build right without any flags and no inline function of a
+ * system header is ever compiled for a newer CPU by accident. */
 #ifndef FOVEA_ARCH_SHARED_COMPILER_H
 #define FOVEA_ARCH_SHARED_COMPILER_H
 

@@ -1,9 +1,11 @@
 /* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
  * are in registers. Included once by arch/<isa>/score.c, after the vector layer and tiles.h, which gives
  *
- *   FOVEA_SCORE_PAIRS       defined: products of pairs of half types (score_pairs.h), else of f32 (score_single.h)
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile, 1 to 4
- *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1 .. FOVEA_TILE_VECTORS */
+ *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1 .. FOVEA_TILE_VECTORS
+ *
+ * The products are of f32 (score_single.h). A table of pairs includes this file after its pair layer and defines
+ * FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
 
 #include "../kernels.h"
 
