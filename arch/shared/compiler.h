@@ -1,10 +1,10 @@
 /* What every file of an instruction set needs of the compiler. Included by arch/<isa>/vector.h, after
  *
  *   FOVEA_ISA     the name that ends this instruction set's symbols, e.g. avx2
- *   FOVEA_TARGET  the attribute that lets a function use its instructions, __attribute__((target("..."))), or nothing
+ *   FOVEA_TARGET  the attribute that lets a function use its instructions, or nothing
  *
- * An attribute and not a compiler flag, so that the sources build right without any flags and no inline function of a
- * system header is ever compiled for a newer CPU by accident. */
+ * An attribute and not a compiler flag, so that the sources build right without any flags and no inline function of
+ * a system header is ever compiled for a newer CPU by accident. */
 #ifndef FOVEA_ARCH_SHARED_COMPILER_H
 #define FOVEA_ARCH_SHARED_COMPILER_H
 
