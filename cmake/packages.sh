@@ -32,6 +32,7 @@ test  | clang-format          | has_command clang-format
 test  | llvm                  | has_command llvm-symbolizer
 test  | libomp-dev            | clang_builds -fopenmp
 test  | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=thread
+test  | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=fuzzer -Dmain=LLVMFuzzerTestOneInput
 test  | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
 test  | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
 test  | qemu-user             | has_command qemu-aarch64

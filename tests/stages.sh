@@ -58,6 +58,13 @@ stage_mca() {
   bench/mca.py
 }
 
+# A minute of each target, from the kept corpus on.
+stage_fuzz() {
+  cmake --preset fuzz
+  cmake --build --preset fuzz
+  without_address_randomisation xargs -P "$jobs" -I {} tests/fuzz/fuzz.sh {} 60 build/fuzz <<<$'plan\nagreement'
+}
+
 stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
 
 # What a stage's log says about its tests: how many, which were skipped, and notes.
@@ -66,11 +73,13 @@ summary_of() { # log
     /tests failed out of/ { tests += $NF }
     /problems agree$/ { digests += $(NF - 4) }
     /\(Skipped\)$/ { skipped = skipped " " $3 }
+    /stat::number_of_executed_units/ { inputs = inputs " " $1 " " $NF }
     /^note: / { notes = notes " " $0 }
     END {
       if (tests) printf "%d tests", tests
       if (skipped) printf ", skipped:%s", skipped
       if (digests) printf "%d digests", digests
+      if (inputs) printf "inputs:%s", inputs
       print notes
     }' "$1"
 }
@@ -106,6 +115,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage tsan "ThreadSanitizer"
   run_stage aarch64 "64-bit ARM under qemu"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
+  run_stage fuzz "libFuzzer, a minute of each target"
   run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
   run_stage consumers "installed, found and used by other projects"
   echo "$passed passed, 0 failed"

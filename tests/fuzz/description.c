@@ -1,0 +1,260 @@
+#include "description.h"
+
+#include "src/validate.h"
+#include "support/problems.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Batch entries that come with lists. More would only measure memory. */
+enum { ENTRIES = 64 };
+
+/* Beyond the end it goes on at the other. */
+static int64_t sum(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+int64_t wild_number(struct bytes *bytes) {
+  static const int64_t edges[] = {0,         -1,        INT64_MIN,          INT64_MAX,
+                                  INT32_MIN, INT32_MAX, FOVEA_LENGTH_LIMIT, INT64_C(1) << 57};
+  const int64_t kind = bytes_below(bytes, 4);
+  if (kind == 0) return bytes_number(bytes);
+  if (kind == 1) return bytes_below(bytes, 512) - 256;
+  const int64_t step = bytes_below(bytes, 8) - 4;
+  int64_t number = INT64_C(1) << bytes_below(bytes, 63);
+  if (kind == 2) number = edges[bytes_below(bytes, (int64_t)(sizeof edges / sizeof edges[0]))];
+  return sum(number, step);
+}
+
+static int64_t size_between(struct bytes *bytes, int64_t least, int64_t most, enum description_kind kind) {
+  if (kind == DESCRIBE_WILD && bytes_one_in(bytes, 24)) return wild_number(bytes);
+  return least + bytes_below(bytes, most - least + 1);
+}
+
+/* Short ones, some of several blocks, and a few that reach into another span. */
+static int64_t key_length(struct bytes *bytes, enum description_kind kind) {
+  const int64_t limits[] = {12, 40, 150, 300, 600, 4400};
+  return size_between(bytes, 0, limits[bytes_below(bytes, 6)], kind);
+}
+
+static void take_sizes(fovea_problem *problem, struct bytes *bytes, enum description_kind kind, int64_t budget) {
+  const int64_t batch = size_between(bytes, 1, 3, kind), kv_heads = size_between(bytes, 1, 3, kind);
+  int64_t heads = size_between(bytes, 1, 4, kind);
+  if (heads < FOVEA_LENGTH_LIMIT && heads > 0 && kv_heads < 8 && kv_heads > 0) heads *= kv_heads;
+  int64_t q_len = size_between(bytes, 0, bytes_one_in(bytes, 4) ? 300 : 20, kind);
+  int64_t kv_len = key_length(bytes, kind);
+  const int64_t qk_dim = size_between(bytes, 1, bytes_one_in(bytes, 4) ? 300 : 40, kind);
+  const int64_t v_dim = size_between(bytes, 1, bytes_one_in(bytes, 4) ? 300 : 40, kind);
+  while (kind == DESCRIBE_SOUND && batch * heads * q_len * kv_len * (qk_dim + v_dim) > budget) {
+    if (kv_len > 8 * q_len || q_len == 1)
+      kv_len /= 2;
+    else
+      q_len /= 2;
+  }
+  fovea_problem_init(problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+}
+
+static void take_rules(fovea_problem *problem, struct bytes *bytes) {
+  static const double scales[] = {1.0, 0.0, -0.5, 3.0, 1e-30, 1e30};
+  static const double softcaps[] = {30.0, 1.0, 0.01, 1e4, 1e30};
+  problem_apply(problem, &rule_list[bytes_below(bytes, rule_count)]);
+  if (bytes_one_in(bytes, 4)) problem->offset = bytes_below(bytes, 600) - 300;
+  if (bytes_one_in(bytes, 4)) problem->scale = scales[bytes_below(bytes, 6)];
+  if (bytes_one_in(bytes, 3)) problem->softcap = softcaps[bytes_below(bytes, 5)];
+  problem->sink = (fovea_sink)bytes_below(bytes, 3);
+}
+
+static void take_types(fovea_problem *problem, struct bytes *bytes) {
+  problem->q_type = (fovea_type)bytes_below(bytes, 3);
+  problem->k_type = (fovea_type)bytes_below(bytes, 3);
+  problem->v_type = (fovea_type)bytes_below(bytes, 3);
+  problem->o_type = (fovea_type)bytes_below(bytes, 3);
+}
+
+/* Broadcast along any axes, shorter than the keys, with gaps between its rows. */
+static void take_mask(fovea_problem *problem, struct bytes *bytes) {
+  problem->mask_type = (fovea_mask_type)bytes_below(bytes, 6);
+  if (problem->mask_type == FOVEA_MASK_NONE) return;
+  const int64_t broadcast = bytes_below(bytes, 16);
+  if (bytes_one_in(bytes, 4) && problem->kv_len >= 0 && problem->kv_len < INT16_MAX)
+    problem->mask_keys = bytes_below(bytes, problem->kv_len + 1);
+  const int64_t columns = broadcast & 1 ? 1 : problem->mask_keys, rows = broadcast & 2 ? 1 : problem->q_len;
+  problem->mask_strides = fovea_mask_layout(problem->mask_type, broadcast & 4 ? 1 : problem->batch,
+                                            broadcast & 8 ? 1 : problem->heads, rows, columns);
+  if (columns == 1 && problem->mask_keys != 1) problem->mask_strides.key = 0;
+  if (bytes_one_in(bytes, 4) && rows == 1) problem->mask_strides.row = -8 * bytes_below(bytes, 16);
+}
+
+static void take_layout(fovea_problem *problem, struct bytes *bytes) {
+  const int64_t kind = bytes_below(bytes, 4);
+  const fovea_problem *p = problem;
+  if (kind == 1) {
+    problem->q_strides = fovea_strides_rows_before_heads(p->q_len, p->heads, p->qk_dim);
+    problem->k_strides = fovea_strides_rows_before_heads(p->kv_len, p->kv_heads, p->qk_dim);
+    problem->v_strides = fovea_strides_rows_before_heads(p->kv_len, p->kv_heads, p->v_dim);
+    problem->o_strides = fovea_strides_rows_before_heads(p->q_len, p->heads, p->v_dim);
+  }
+  if (kind == 2) {
+    struct generator generator = {bytes_one(bytes)};
+    const int64_t sizes[] = {p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+      if (sizes[i] < 0 || sizes[i] > 5000) return;
+    problem_random_layout(problem, &generator);
+  }
+  if (kind == 3) {
+    problem->k_strides.head = 0;
+    problem->v_strides.batch = 0;
+    problem->q_strides.row = bytes_below(bytes, 3);
+  }
+}
+
+enum field_kind { INTEGER, LONG, REAL };
+
+struct field {
+  enum field_kind kind;
+  size_t offset;
+};
+
+#define FIELD(kind, name)                                                                                          \
+  { kind, offsetof(fovea_problem, name) }
+
+static const struct field fields[] = {
+    FIELD(LONG, batch),
+    FIELD(LONG, heads),
+    FIELD(LONG, kv_heads),
+    FIELD(LONG, q_len),
+    FIELD(LONG, kv_len),
+    FIELD(LONG, qk_dim),
+    FIELD(LONG, v_dim),
+    FIELD(LONG, q_strides.batch),
+    FIELD(LONG, q_strides.head),
+    FIELD(LONG, q_strides.row),
+    FIELD(LONG, k_strides.batch),
+    FIELD(LONG, k_strides.head),
+    FIELD(LONG, k_strides.row),
+    FIELD(LONG, v_strides.batch),
+    FIELD(LONG, v_strides.head),
+    FIELD(LONG, v_strides.row),
+    FIELD(LONG, o_strides.batch),
+    FIELD(LONG, o_strides.head),
+    FIELD(LONG, o_strides.row),
+    FIELD(LONG, lse_strides.batch),
+    FIELD(LONG, lse_strides.head),
+    FIELD(LONG, lse_strides.row),
+    FIELD(REAL, scale),
+    FIELD(INTEGER, causal),
+    FIELD(LONG, window_left),
+    FIELD(LONG, window_right),
+    FIELD(LONG, chunk_size),
+    FIELD(LONG, chunk_left),
+    FIELD(LONG, chunk_right),
+    FIELD(LONG, offset),
+    FIELD(INTEGER, q_type),
+    FIELD(INTEGER, k_type),
+    FIELD(INTEGER, v_type),
+    FIELD(INTEGER, o_type),
+    FIELD(INTEGER, mask_type),
+    FIELD(LONG, mask_strides.batch),
+    FIELD(LONG, mask_strides.head),
+    FIELD(LONG, mask_strides.row),
+    FIELD(LONG, mask_strides.key),
+    FIELD(LONG, mask_keys),
+    FIELD(REAL, softcap),
+    FIELD(INTEGER, sink),
+};
+
+/* Writes any number into any field, once or a few times. */
+static void edit(fovea_problem *problem, struct bytes *bytes) {
+  for (int64_t edits = bytes_below(bytes, 5); edits > 0; edits--) {
+    const struct field *field = &fields[bytes_below(bytes, (int64_t)(sizeof fields / sizeof fields[0]))];
+    const int64_t number = wild_number(bytes);
+    const int integer = (int)number;
+    double real = (double)number;
+    if (bytes_one_in(bytes, 2)) memcpy(&real, &number, sizeof real);
+    char *to = (char *)problem + field->offset;
+    if (field->kind == INTEGER) memcpy(to, &integer, sizeof integer);
+    if (field->kind == LONG) memcpy(to, &number, sizeof number);
+    if (field->kind == REAL) memcpy(to, &real, sizeof real);
+  }
+}
+
+static void *allocate(size_t size) {
+  void *memory = malloc(size > 0 ? size : 1);
+  if (memory == NULL) abort();
+  return memory;
+}
+
+static int64_t length_up_to(struct bytes *bytes, int64_t limit, enum description_kind kind) {
+  if (kind == DESCRIBE_WILD && bytes_one_in(bytes, 32)) return wild_number(bytes);
+  return limit > 0 && limit < UINT16_MAX ? bytes_below(bytes, limit + 1) : 0;
+}
+
+static const int64_t *take_lengths(void **list, struct bytes *bytes, int64_t entries, int64_t limit, int64_t least,
+                                   enum description_kind kind) {
+  int64_t *lengths = *list = allocate((size_t)entries * sizeof *lengths);
+  for (int64_t b = 0; b < entries; b++) lengths[b] = sum(least, length_up_to(bytes, limit, kind));
+  return lengths;
+}
+
+static const int32_t *take_cumulative(void **list, struct bytes *bytes, int64_t entries, int64_t limit,
+                                      enum description_kind kind) {
+  const int64_t count = entries > 0 ? entries + 1 : 0;
+  int32_t *cumulative = *list = allocate((size_t)count * sizeof *cumulative);
+  int64_t at = 0;
+  for (int64_t b = 0; b < count; b++) {
+    const int64_t left = at >= 0 && at < limit ? limit - at : 0;
+    if (b > 0 || bytes_one_in(bytes, 3)) at = sum(at, length_up_to(bytes, left, kind));
+    cumulative[b] = (int32_t)at;
+  }
+  return cumulative;
+}
+
+static void take_entries(struct description *description, struct bytes *bytes, enum description_kind kind) {
+  fovea_problem *problem = &description->problem;
+  void **lists = description->lists;
+  const int64_t wanted = bytes_below(bytes, 128);
+  /* A batch that is no batch is refused before any list is read. */
+  const int64_t entries = problem->batch > 0 && problem->batch <= ENTRIES ? problem->batch : 0;
+  const int both = kind == DESCRIBE_WILD;
+  if ((wanted & 24) == 24) problem->offsets = take_lengths(&lists[0], bytes, entries, 600, -300, kind);
+  if (wanted & 1) problem->cu_seqlens_q = take_cumulative(&lists[1], bytes, entries, problem->q_len, kind);
+  if ((wanted & 2) && (both || !(wanted & 1)))
+    problem->q_lens = take_lengths(&lists[2], bytes, entries, problem->q_len, 0, kind);
+  if (wanted & 4) problem->cu_seqlens_kv = take_cumulative(&lists[3], bytes, entries, problem->kv_len, kind);
+  if ((wanted & 32) && (both || !(wanted & 4)))
+    problem->kv_lens = take_lengths(&lists[4], bytes, entries, problem->kv_len, 0, kind);
+}
+
+static void take_isa(struct description *description, struct bytes *bytes, enum description_kind kind) {
+  static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "avx512_bf16", ""};
+  const int64_t choice = bytes_below(bytes, 16);
+  if (kind == DESCRIBE_SOUND || choice > 7) return;
+  description->isa = allocate(DESCRIPTION_NAME);
+  memset(description->isa, 0, DESCRIPTION_NAME);
+  if (choice < 6)
+    memcpy(description->isa, names[choice], strlen(names[choice]));
+  else
+    for (int i = 0; i < DESCRIPTION_NAME - 1; i++) description->isa[i] = (char)bytes_one(bytes);
+  description->problem.isa = description->isa;
+}
+
+void description_create(struct description *description, struct bytes *bytes, enum description_kind kind,
+                        int64_t budget) {
+  *description = (struct description){.isa = NULL};
+  fovea_problem *problem = &description->problem;
+  take_sizes(problem, bytes, kind, budget);
+  take_rules(problem, bytes);
+  take_types(problem, bytes);
+  take_mask(problem, bytes);
+  take_layout(problem, bytes);
+  if (kind == DESCRIBE_WILD) edit(problem, bytes);
+  if (problem->batch > ENTRIES && problem->batch <= FOVEA_LENGTH_LIMIT)
+    problem->batch = problem->batch % ENTRIES + 1;
+  take_entries(description, bytes, kind);
+  take_isa(description, bytes, kind);
+}
+
+void description_destroy(struct description *description) {
+  for (int i = 0; i < DESCRIPTION_LISTS; i++) free(description->lists[i]);
+  free(description->isa);
+}

@@ -1,0 +1,98 @@
+/* A random small problem, of any rules, types, masks and layout, with any numbers in it, by any number of workers:
+ * what the library gives is what tests/contract.c gives, bit for bit. */
+#define _POSIX_C_SOURCE 200809L
+#include "description.h"
+#include "expect.h"
+#include "support/executors.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Products of a problem, and those of them that are spent on comparing its rows. */
+enum { BUDGET = 2000000, COMPARED = 250000 };
+
+/* Numbers at which arithmetic changes its ways. */
+static float any_number(struct bytes *bytes) {
+  static const float numbers[] = {NAN,    INFINITY, -INFINITY, 0.0f,   -0.0f,    1.0f,     -1.0f,     100.0f,
+                                  -88.0f, 65504.0f, -1e30f,    1e-41f, 0x1p-24f, 0x1p-50f, 0x1p-126f, FLT_MAX};
+  return numbers[bytes_below(bytes, (int64_t)(sizeof numbers / sizeof numbers[0]))];
+}
+
+/* In one place, or to the end of a row. */
+static void poke(const struct tensor *tensor, struct bytes *bytes) {
+  if (bytes_one_in(bytes, 2) || tensor->batch * tensor->heads * tensor->rows == 0) return;
+  for (int64_t pokes = bytes_below(bytes, 4); pokes >= 0; pokes--) {
+    const float number = rounded_number(tensor->type, any_number(bytes));
+    const int64_t batch = bytes_below(bytes, tensor->batch), head = bytes_below(bytes, tensor->heads);
+    float *row = tensor_row(tensor, batch, head, bytes_below(bytes, tensor->rows));
+    const int64_t place = bytes_below(bytes, tensor->dim),
+                  length = bytes_one_in(bytes, 4) ? tensor->dim - place : 1;
+    for (int64_t d = place; d < place + length; d++) row[d] = number;
+  }
+}
+
+static void poke_mask(struct mask *mask, struct bytes *bytes) {
+  if (bytes_one_in(bytes, 2) || mask->batch * mask->heads * mask->rows * mask->keys == 0) return;
+  for (int64_t pokes = bytes_below(bytes, 4); pokes >= 0; pokes--) {
+    const float number = any_number(bytes);
+    const int64_t batch = bytes_below(bytes, mask->batch), head = bytes_below(bytes, mask->heads);
+    const int64_t row = bytes_below(bytes, mask->rows), key = bytes_below(bytes, mask->keys);
+    mask_set(mask, batch, head, row, key, number);
+  }
+}
+
+static void poke_all(struct trial *trial, struct bytes *bytes) {
+  const struct tensor *const tensors[] = {&trial->q, &trial->k, &trial->v, &trial->sinks};
+  for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) poke(tensors[i], bytes);
+  poke_mask(&trial->mask, bytes);
+}
+
+static const char *any_isa(struct bytes *bytes) {
+  const char *const *names = usable_isas();
+  int64_t count = 0;
+  while (names[count] != NULL) count++;
+  const int64_t choice = bytes_below(bytes, 2 * count);
+  return choice < count ? names[choice] : NULL;
+}
+
+static void compare(const fovea_problem *problem, struct bytes *bytes) {
+  struct trial trial = trial_create_at(problem, (uint64_t)bytes_below(bytes, 65536),
+                                       bytes_one_in(bytes, 2) ? GUARD_AT_START : GUARD_AT_END);
+  struct executor executor = {(enum task_order)bytes_below(bytes, TASK_ORDERS), 0};
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = (int)bytes_below(bytes, 6);
+  execution.parallel_for = serial_for;
+  execution.parallel_context = &executor;
+  poke_all(&trial, bytes);
+  trial_run(&trial, any_isa(bytes), &execution);
+  assert_contract(&trial, COMPARED);
+  EXPECT(trial_gaps_untouched(&trial));
+  trial_destroy(&trial);
+}
+
+/* As the tests choose problems. */
+static void compare_random(struct bytes *bytes) {
+  struct generator generator = {(uint64_t)bytes_number(bytes)};
+  struct listed_problem listed;
+  problem_random(&listed, &generator, BUDGET);
+  problem_random_features(&listed.problem, &generator);
+  problem_random_layout(&listed.problem, &generator);
+  compare(&listed.problem, bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct bytes bytes = {data, size};
+  setenv("CMOCKA_TEST_ABORT", "1", 1); /* what fails ends the program, as there is no test to fail */
+  if (bytes_one_in(&bytes, 8)) {
+    compare_random(&bytes);
+    return 0;
+  }
+  struct description description;
+  description_create(&description, &bytes, DESCRIBE_SOUND, BUDGET);
+  compare(&description.problem, &bytes);
+  description_destroy(&description);
+  return 0;
+}

@@ -1,0 +1,292 @@
+/* Any problem at all: planned, asked about, and run where it can be. Never a crash, never a byte read or written
+ * outside; a call that fails leaves the outputs alone, and every way to run a plan gives the same bits. */
+#include "description.h"
+#include "expect.h"
+#include "support/executors.h"
+#include "tensors.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { BUDGET = 2000000, ROWS_COUNTED = 1 << 14 };
+
+/* Everything that the calls of one input share. */
+struct subject {
+  const fovea_problem *given; /* in memory of the size that it states */
+  fovea_problem problem;      /* the same, completed with the defaults */
+  fovea_plan *plan;
+  struct tensors tensors;
+  int with_lse;
+  uint64_t inputs, outputs; /* digests of what is right */
+};
+
+static void expect_failure(fovea_status status, const fovea_error *error) {
+  EXPECT(status != FOVEA_OK && error->status == status);
+  EXPECT(memchr(error->text, 0, sizeof error->text) != NULL && error->text[0] != 0);
+  EXPECT(fovea_status_text(status) != NULL);
+}
+
+/* What a program hands in that was compiled with other fields, or that passes nonsense. */
+static fovea_problem *given_problem(const fovea_problem *problem, struct bytes *bytes) {
+  size_t size = sizeof *problem;
+  if (bytes_one_in(bytes, 16)) size = (size_t)wild_number(bytes);
+  if (bytes_one_in(bytes, 16)) size = offsetof(fovea_problem, q_type) + 8 * (size_t)bytes_below(bytes, 12);
+  size_t there = size;
+  if (size < sizeof size || size > sizeof *problem) there = sizeof size; /* refused before anything else is read */
+  fovea_problem *given = malloc(there);
+  if (given == NULL) abort();
+  memcpy(given, problem, there);
+  memcpy(given, &size, sizeof size);
+  return given;
+}
+
+static fovea_problem completed(const fovea_problem *given) {
+  fovea_problem problem;
+  memset(&problem, 0, sizeof problem);
+  if (given->struct_size < sizeof problem)
+    fovea_problem_init(&problem, given->batch, given->heads, given->kv_heads, given->q_len, given->kv_len,
+                       given->qk_dim, given->v_dim);
+  memcpy(&problem, given, given->struct_size);
+  return problem;
+}
+
+/* A problem that no plan can be made for cannot be run either, whatever the tensors are. */
+static void expect_refusal(const fovea_problem *given, fovea_status status) {
+  float outputs[2] = {1.0f, 2.0f};
+  fovea_tensors tensors;
+  fovea_tensors_init(&tensors, NULL, NULL, NULL, &outputs[0], &outputs[1]);
+  fovea_error error;
+  EXPECT(fovea_attend(given, &tensors, NULL, &error) == status);
+  expect_failure(status, &error);
+  EXPECT(outputs[0] == 1.0f && outputs[1] == 2.0f);
+}
+
+/* The plain call, without tensors. */
+static void call_plainly(const fovea_problem *p) {
+  const fovea_status status = fovea_attention(NULL, NULL, NULL, NULL, p->batch, p->heads, p->kv_heads, p->q_len,
+                                              p->kv_len, p->qk_dim, p->causal);
+  EXPECT(status != FOVEA_OK || (p->q_len == 0 && p->kv_len == 0));
+}
+
+/* Numbers about a plan that hold whatever its problem is. */
+static void question(const struct subject *subject, struct bytes *bytes) {
+  const fovea_problem *problem = &subject->problem;
+  const fovea_plan *plan = subject->plan;
+  const int phases = fovea_plan_phases(plan);
+  const int workers = 1 + (int)(bytes_number(bytes) & (INT32_MAX - 1));
+  EXPECT(phases >= 1 && fovea_plan_isa(plan)[0] != 0);
+  for (int phase = -1; phase <= phases; phase++) {
+    const int64_t tasks = fovea_plan_tasks(plan, phase);
+    EXPECT(tasks >= 0 && (tasks == 0 || (phase >= 0 && phase < phases)));
+  }
+  EXPECT(fovea_plan_scratch_size(plan, 0) == 0);
+  EXPECT(fovea_plan_scratch_size(plan, 1) >= sizeof(float) * (size_t)(problem->qk_dim + problem->v_dim));
+  EXPECT(fovea_plan_scratch_size(plan, workers) / (size_t)workers >= fovea_plan_scratch_size(plan, 1));
+  if (problem->q_len > ROWS_COUNTED || problem->batch * problem->heads * problem->q_len > ROWS_COUNTED) return;
+  fovea_counts counts;
+  EXPECT(fovea_plan_counts(plan, &counts) == FOVEA_OK);
+  EXPECT(counts.pairs_seen >= 0 && counts.pairs_computed >= counts.pairs_seen);
+}
+
+static void expect_result(const struct subject *subject) {
+  EXPECT(tensors_digest(&subject->tensors, TENSOR_O, TENSOR_LSE) == subject->outputs);
+  EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
+  tensors_reset(&subject->tensors);
+}
+
+static void run_at_once(struct subject *subject) {
+  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  EXPECT(fovea_attend(subject->given, &call, NULL, NULL) == FOVEA_OK);
+  EXPECT(tensors_are_written(&subject->tensors, &subject->problem, subject->with_lse));
+  subject->outputs = tensors_digest(&subject->tensors, TENSOR_O, TENSOR_LSE);
+  tensors_reset(&subject->tensors);
+}
+
+/* Scratch at the end of an allocation. */
+static void *scratch_allocate(size_t size) {
+  void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
+  if (scratch == NULL) abort();
+  return scratch;
+}
+
+/* By a caller's loop, in any order, with as many workers as there may be. */
+static void run_plan(const struct subject *subject, struct bytes *bytes) {
+  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  struct executor executor = {(enum task_order)bytes_below(bytes, TASK_ORDERS), 0};
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = (int)bytes_below(bytes, 9);
+  if (bytes_one_in(bytes, 2)) {
+    execution.parallel_for = serial_for;
+    execution.parallel_context = &executor;
+  }
+  if (bytes_one_in(bytes, 2)) {
+    execution.scratch_size = fovea_plan_scratch_size(subject->plan, execution.threads > 0 ? execution.threads : 64);
+    execution.scratch = scratch_allocate(execution.scratch_size);
+  }
+  EXPECT(fovea_plan_run(subject->plan, &call, &execution, NULL) == FOVEA_OK);
+  free(execution.scratch);
+  expect_result(subject);
+}
+
+static void run_tasks(const struct subject *subject, struct bytes *bytes) {
+  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const enum task_order order = (enum task_order)bytes_below(bytes, TASK_ORDERS);
+  const int workers = 1 + (int)bytes_below(bytes, 5);
+  const size_t size = fovea_plan_scratch_size(subject->plan, workers);
+  void *scratch = scratch_allocate(size);
+  for (int phase = 0; phase < fovea_plan_phases(subject->plan); phase++) {
+    const int64_t tasks = fovea_plan_tasks(subject->plan, phase);
+    for (int64_t step = 0; step < tasks; step++)
+      EXPECT(fovea_plan_run_task(subject->plan, &call, phase, task_at(order, tasks, step), (int)(step % workers),
+                                 workers, scratch, size, NULL) == FOVEA_OK);
+  }
+  free(scratch);
+  expect_result(subject);
+}
+
+/* Pointers to nowhere, too, which have no arithmetic. */
+static void *moved(const void *pointer, int64_t bytes) {
+  const uintptr_t address = (uintptr_t)pointer + (uintptr_t)bytes;
+  void *result;
+  memcpy(&result, &address, sizeof result);
+  return result;
+}
+
+/* An output so that it begins somewhere within another tensor; unmoved where one of them is empty. */
+static void *moved_into(const struct region *output, const struct region *other, void *unmoved,
+                        struct bytes *bytes) {
+  const int64_t place = bytes_below(bytes, 65536);
+  if (output == other || other->size == 0 || output->size == 0) return unmoved;
+  const unsigned char *first = other->block + place % (int64_t)other->size;
+  return moved(output->data, (int64_t)((uintptr_t)first - (uintptr_t)output->block));
+}
+
+/* One of the pointers as it should not be. */
+static void spoil(fovea_tensors *call, const struct region *regions, struct bytes *bytes) {
+  const void **const inputs[] = {&call->q, &call->k, &call->v, &call->mask};
+  const struct region *other = &regions[bytes_below(bytes, call->lse != NULL ? TENSORS : TENSOR_LSE)];
+  switch (bytes_below(bytes, 8)) {
+  case 0:
+    *inputs[bytes_below(bytes, 4)] = NULL;
+    return;
+  case 1:
+    call->o = NULL;
+    return;
+  case 2:
+    call->sinks = NULL;
+    return;
+  case 3:
+    call->o = moved(call->o, 1); /* of no type's alignment */
+    return;
+  case 4:
+    call->lse = moved(call->lse, 1 + bytes_below(bytes, 3));
+    return;
+  case 5:
+    call->o = moved_into(&regions[TENSOR_O], other, call->o, bytes);
+    return;
+  case 6:
+    call->lse = moved_into(&regions[TENSOR_LSE], other, call->lse, bytes);
+    return;
+  default:
+    call->struct_size = (size_t)bytes_below(bytes, (int64_t)offsetof(fovea_tensors, mask));
+  }
+}
+
+/* Refused, and everything as it was; or harmless, since there is nothing to read or to write, and then right. */
+static void expect_refused_or_right(const struct subject *subject, fovea_status status, const fovea_error *error) {
+  if (status == FOVEA_OK) {
+    expect_result(subject);
+    return;
+  }
+  expect_failure(status, error);
+  EXPECT(tensors_are_untouched(&subject->tensors));
+  EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
+}
+
+static void run_on_spoiled_tensors(const struct subject *subject, struct bytes *bytes) {
+  fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  fovea_error error;
+  spoil(&call, subject->tensors.regions, bytes);
+  const fovea_status status = fovea_plan_run(subject->plan, &call, NULL, &error);
+  expect_refused_or_right(subject, status, &error);
+}
+
+static void run_with_spoiled_execution(const struct subject *subject, struct bytes *bytes) {
+  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const size_t size = fovea_plan_scratch_size(subject->plan, 1);
+  unsigned char *scratch = scratch_allocate(size);
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = scratch;
+  execution.scratch_size = size;
+  const int64_t choice = bytes_below(bytes, 4);
+  if (choice == 0) execution.threads = -1 - (int)bytes_below(bytes, 8);
+  if (choice == 1) execution.scratch_size = (size_t)bytes_number(bytes) % size;
+  if (choice == 2) execution.scratch = scratch + 1 + bytes_below(bytes, FOVEA_SCRATCH_ALIGNMENT - 1);
+  if (choice == 3) execution.struct_size = (size_t)wild_number(bytes);
+  fovea_error error;
+  const fovea_status status = fovea_plan_run(subject->plan, &call, &execution, &error);
+  free(scratch);
+  expect_refused_or_right(subject, status, &error);
+}
+
+/* A task, worker or phase that may not exist. */
+static void run_any_task(const struct subject *subject, struct bytes *bytes) {
+  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const size_t size = fovea_plan_scratch_size(subject->plan, 2);
+  void *scratch = scratch_allocate(size);
+  const int phase = bytes_one_in(bytes, 4) ? (int)wild_number(bytes) : 0;
+  const int64_t task = wild_number(bytes);
+  const int worker = (int)wild_number(bytes), workers = bytes_one_in(bytes, 2) ? 2 : (int)wild_number(bytes);
+  fovea_error error;
+  const fovea_status status =
+      fovea_plan_run_task(subject->plan, &call, phase, task, worker, workers, scratch, size, &error);
+  free(scratch);
+  if (status == FOVEA_OK)
+    tensors_reset(&subject->tensors);
+  else
+    expect_refused_or_right(subject, status, &error);
+}
+
+static void run(struct subject *subject, struct bytes *bytes) {
+  const fovea_problem *p = &subject->problem;
+  const double products = (double)p->batch * (double)p->heads * (double)p->q_len * ((double)p->kv_len + 1.0) *
+                          ((double)p->qk_dim + (double)p->v_dim);
+  if (products > BUDGET || fovea_plan_scratch_size(subject->plan, 8) > REGION_BYTES * 4) return;
+  if (!tensors_create(&subject->tensors, p, bytes)) return;
+  subject->with_lse = bytes_below(bytes, 2) == 0;
+  subject->inputs = tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS);
+  run_at_once(subject);
+  run_plan(subject, bytes);
+  run_tasks(subject, bytes);
+  run_on_spoiled_tensors(subject, bytes);
+  run_with_spoiled_execution(subject, bytes);
+  run_any_task(subject, bytes);
+  tensors_destroy(&subject->tensors);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct bytes bytes = {data, size};
+  struct description description;
+  description_create(&description, &bytes, bytes_one_in(&bytes, 2) ? DESCRIBE_SOUND : DESCRIBE_WILD, BUDGET);
+  fovea_problem *given = given_problem(&description.problem, &bytes);
+  struct subject subject = {.given = given};
+  fovea_error error;
+  const fovea_status status = fovea_plan_create(given, &subject.plan, &error);
+  if (status != FOVEA_OK) {
+    EXPECT(subject.plan == NULL);
+    expect_failure(status, &error);
+    expect_refusal(given, status);
+  } else {
+    subject.problem = completed(given);
+    question(&subject, &bytes);
+    run(&subject, &bytes);
+  }
+  call_plainly(&description.problem);
+  fovea_plan_destroy(subject.plan);
+  free(given);
+  description_destroy(&description);
+  return 0;
+}

@@ -1,0 +1,195 @@
+#include "tensors.h"
+
+#include "src/types.h"
+#include "support/generator.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int create(struct region *region, int64_t batch, int64_t heads, int64_t rows, int64_t dim, int64_t b,
+                  int64_t h, int64_t r, int bits) {
+  const int64_t extent[3] = {batch, heads, rows}, stride[3] = {b, h, r};
+  return region_create(region, extent, stride, dim, bits);
+}
+
+static int create_strided(struct region *region, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                          fovea_strides strides, int bits) {
+  return create(region, batch, heads, rows, dim, strides.batch, strides.head, strides.row, bits);
+}
+
+/* The longest batch entry of a packed batch, or else all rows (keys). */
+static int64_t longest(const int32_t *cu_seqlens, int64_t batch, int64_t otherwise) {
+  int64_t most = 0;
+  if (cu_seqlens == NULL) return otherwise;
+  for (int64_t b = 0; b < batch; b++)
+    if (cu_seqlens[b + 1] - cu_seqlens[b] > most) most = cu_seqlens[b + 1] - cu_seqlens[b];
+  return most;
+}
+
+static int create_mask(struct region *region, const fovea_problem *p) {
+  *region = (struct region){.dim = 0};
+  if (p->mask_type == FOVEA_MASK_NONE) return 1;
+  const int64_t rows = longest(p->cu_seqlens_q, p->batch, p->q_len);
+  int64_t keys = longest(p->cu_seqlens_kv, p->batch, p->kv_len);
+  if (keys > p->mask_keys) keys = p->mask_keys;
+  if (keys > 1 && p->mask_strides.key == 0) keys = 1;
+  return create(region, p->batch, p->heads, keys > 0 ? rows : 0, keys, p->mask_strides.batch, p->mask_strides.head,
+                p->mask_strides.row, fovea_mask_type_bits(p->mask_type));
+}
+
+static int create_all(struct region *regions, const fovea_problem *p) {
+  const int64_t q_batch = p->cu_seqlens_q != NULL ? 1 : p->batch;
+  const int64_t kv_batch = p->cu_seqlens_kv != NULL ? 1 : p->batch;
+  const int64_t sinks = p->sink == FOVEA_SINK_PER_HEAD ? 1 : 0;
+  return create_strided(&regions[TENSOR_Q], q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides,
+                        fovea_type_bits(p->q_type)) &&
+         create_strided(&regions[TENSOR_K], kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides,
+                        fovea_type_bits(p->k_type)) &&
+         create_strided(&regions[TENSOR_V], kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides,
+                        fovea_type_bits(p->v_type)) &&
+         create_mask(&regions[TENSOR_MASK], p) &&
+         create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) &&
+         create_strided(&regions[TENSOR_O], q_batch, p->heads, p->q_len, p->v_dim, p->o_strides,
+                        fovea_type_bits(p->o_type)) &&
+         create_strided(&regions[TENSOR_LSE], q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
+}
+
+/* Bytes of numbers from -1 to 1 in either type of 16 bits; as f32, every other one is a small number and some are
+ * large. */
+static void fill_with_numbers(const struct region *region, struct generator *generator) {
+  for (size_t i = 0; i < region->size; i++) {
+    const unsigned byte = (unsigned)generator_below(generator, 256);
+    region->block[i] = (unsigned char)(i % 2 == 1 ? (byte & 0x83u) | 0x38u : byte);
+  }
+}
+
+static void fill_with_flags(const struct region *region, struct generator *generator, int64_t rarity) {
+  for (size_t i = 0; i < region->size; i++)
+    region->block[i] =
+        (unsigned char)(generator_below(generator, rarity) == 0 ? generator_below(generator, 256) : 0);
+}
+
+static void fill_with_bytes(const struct region *region, struct bytes *bytes) {
+  unsigned char pattern[16];
+  for (size_t i = 0; i < sizeof pattern; i++) pattern[i] = (unsigned char)bytes_one(bytes);
+  for (size_t i = 0; i < region->size; i++) region->block[i] = pattern[i % sizeof pattern];
+}
+
+/* Infinities, NaNs, zeros and large numbers, in any type. */
+static void poke(const struct region *region, struct bytes *bytes) {
+  static const uint32_t patterns[] = {0x7f800000, 0xff800000, 0x7fc00000, 0x7c007c00, 0xfc00fc00, 0x00000000,
+                                      0x80008000, 0x7f7f7f7f, 0x00010001, 0xffffffff, 0x7bff7bff, 0x3f803f80};
+  for (int64_t pokes = bytes_below(bytes, 4); pokes > 0; pokes--) {
+    const size_t place = (size_t)bytes_below(bytes, 65536);
+    const uint32_t pattern = patterns[bytes_below(bytes, 12)];
+    if (region->size >= 4) memcpy(region->block + place % (region->size / 4) * 4, &pattern, sizeof pattern);
+  }
+}
+
+static void fill(const struct region *region, struct bytes *bytes) {
+  const int64_t kind = bytes_below(bytes, 8);
+  struct generator generator = {bytes_one(bytes)};
+  if (kind == 7)
+    fill_with_bytes(region, bytes);
+  else if (region->bits <= 8)
+    fill_with_flags(region, &generator, 1 + kind * kind);
+  else
+    fill_with_numbers(region, &generator);
+  poke(region, bytes);
+}
+
+int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct bytes *bytes) {
+  memset(tensors, 0, sizeof *tensors);
+  if (!create_all(tensors->regions, problem)) {
+    tensors_destroy(tensors);
+    return 0;
+  }
+  for (int i = 0; i < TENSOR_O; i++) {
+    fill(&tensors->regions[i], bytes);
+    region_close(&tensors->regions[i]);
+  }
+  tensors_reset(tensors);
+  return 1;
+}
+
+void tensors_destroy(struct tensors *tensors) {
+  for (int i = 0; i < TENSORS; i++) region_destroy(&tensors->regions[i]);
+}
+
+fovea_tensors tensors_for_call(const struct tensors *tensors, int with_lse) {
+  const struct region *regions = tensors->regions;
+  fovea_tensors call;
+  fovea_tensors_init(&call, regions[TENSOR_Q].data, regions[TENSOR_K].data, regions[TENSOR_V].data,
+                     regions[TENSOR_O].data, with_lse ? regions[TENSOR_LSE].data : NULL);
+  call.mask = regions[TENSOR_MASK].data;
+  call.sinks = regions[TENSOR_SINKS].data;
+  return call;
+}
+
+void tensors_reset(const struct tensors *tensors) {
+  for (int i = TENSOR_O; i <= TENSOR_LSE; i++) {
+    region_open(&tensors->regions[i]);
+    region_fill_untouched(&tensors->regions[i]);
+    region_close(&tensors->regions[i]);
+  }
+}
+
+int tensors_are_untouched(const struct tensors *tensors) {
+  int untouched = 1;
+  for (int i = TENSOR_O; i <= TENSOR_LSE; i++) {
+    region_open(&tensors->regions[i]);
+    untouched = untouched && region_is_untouched(&tensors->regions[i]);
+    region_close(&tensors->regions[i]);
+  }
+  return untouched;
+}
+
+/* Ones where an output is to be written. */
+static unsigned char *mark_written(const struct region *region, const fovea_problem *problem) {
+  unsigned char *marks = calloc(region->size + 1, 1);
+  if (marks == NULL) abort();
+  int64_t first = 0, end = problem->q_len;
+  if (problem->cu_seqlens_q != NULL) {
+    first = problem->cu_seqlens_q[0];
+    end = problem->cu_seqlens_q[problem->batch];
+  }
+  for (int64_t b = 0; b < region->extent[0]; b++)
+    for (int64_t h = 0; h < region->extent[1]; h++)
+      for (int64_t i = first; i < end; i++)
+        memset(marks + (region_row(region, b, h, i) - region->block), 1, region_row_size(region));
+  return marks;
+}
+
+static int is_written(const struct region *region, const fovea_problem *problem, int wanted) {
+  const size_t element = (size_t)region->bits / 8;
+  unsigned char *marks = mark_written(region, problem);
+  int right = 1;
+  for (size_t i = 0; i < region->size && right; i += element) {
+    size_t written = 0;
+    for (size_t byte = i; byte < i + element; byte++) written += region->block[byte] != UNTOUCHED;
+    right = (written > 0) == (marks[i] && wanted);
+  }
+  free(marks);
+  return right;
+}
+
+int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse) {
+  int right = 1;
+  for (int i = TENSOR_O; i <= TENSOR_LSE; i++) {
+    region_open(&tensors->regions[i]);
+    right = right && is_written(&tensors->regions[i], problem, i == TENSOR_O || with_lse);
+    region_close(&tensors->regions[i]);
+  }
+  return right;
+}
+
+uint64_t tensors_digest(const struct tensors *tensors, enum tensor_name first, enum tensor_name last) {
+  uint64_t digest = 0xcbf29ce484222325u;
+  for (int i = (int)first; i <= (int)last; i++) {
+    const struct region *region = &tensors->regions[i];
+    region_open(region);
+    for (size_t byte = 0; byte < region->size; byte++) digest = (digest ^ region->block[byte]) * 0x100000001b3u;
+    region_close(region);
+  }
+  return digest;
+}
