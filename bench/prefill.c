@@ -45,11 +45,6 @@ static void check_against_unfused(void) {
     snprintf(current.runner.refusal, sizeof current.runner.refusal, "differs from the unfused result by %g", worst);
 }
 
-static int chosen_isa(const char *isa) {
-  fovea_library_info info = {.struct_size = sizeof info};
-  return fovea_info(&info) == FOVEA_OK && strcmp(info.isa, isa) == 0;
-}
-
 static void prepare(const bench_case *wanted) {
   if (current.of == wanted) return;
   unfused_destroy(current.whole);
@@ -60,7 +55,7 @@ static void prepare(const bench_case *wanted) {
   bench_runner_create(&current.runner, wanted);
   if (current.runner.refusal[0]) return;
   bench_time_fovea(&current.runner, wanted->threads);
-  if (!chosen_isa(wanted->isa)) return;
+  if (!bench_isa_is_chosen(wanted->isa)) return;
   create_unfused();
   if (!current.runner.refusal[0]) check_against_unfused();
 }

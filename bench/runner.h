@@ -16,6 +16,9 @@ typedef struct bench_runner {
 void bench_runner_create(bench_runner *runner, const bench_case *wanted);
 void bench_runner_destroy(bench_runner *runner);
 
+/* Whether it is what Fovea chooses by itself. */
+int bench_isa_is_chosen(const char *isa);
+
 /* Seconds of one run of Fovea on so many threads: the mean over a slice of time, at least one run. */
 double bench_time_fovea(bench_runner *runner, int threads);
 
