@@ -11,7 +11,8 @@ static const char help[] =
     "\n"
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
     "bits of O and of the log-sum-exp with stored digests. The same digests hold on every\n"
-    "machine, for every compiler and any number of threads.\n";
+    "machine, for every compiler and any number of threads. They are final: no version of Fovea\n"
+    "changes them.\n";
 
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
@@ -19,6 +20,8 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
   fovea_tensors tensors;
   fovea_error error;
   fovea_tensors_init(&tensors, data.q, data.k, data.v, data.o, data.lse);
+  tensors.mask = data.mask;
+  tensors.sinks = data.sinks;
   data.problem.isa = isa;
   bool done = fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);

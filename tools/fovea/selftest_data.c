@@ -4,12 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TENSOR_Q = 1, TENSOR_K, TENSOR_V };
+enum { TENSOR_Q = 1, TENSOR_K, TENSOR_V, TENSOR_MASK, TENSOR_MASK_TILES, TENSOR_SINKS };
 
 static float float_of_bits(uint32_t bits) {
   float number;
   memcpy(&number, &bits, sizeof number);
   return number;
+}
+
+/* Towards zero. Compilers may make a signalling NaN quiet on its way here, so every NaN with a payload becomes one
+ * that signals. */
+static uint16_t truncated(fovea_type type, float number) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  uint32_t sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 0xff, fraction = bits & 0x7fffff;
+  bool signals = (fraction & 0x3fffff) != 0;
+  if (exponent == 0xff && fraction != 0 && type == FOVEA_BF16)
+    return (uint16_t)(sign | (signals ? 0x7f81 : 0x7fc0));
+  if (exponent == 0xff && fraction != 0) return (uint16_t)(sign | (signals ? 0x7c01 : 0x7e00));
+  if (type == FOVEA_BF16) return (uint16_t)(bits >> 16);
+  if (exponent == 0xff) return (uint16_t)(sign | 0x7c00);
+  if (exponent > 127 + 15) return (uint16_t)(sign | 0x7bff);
+  if (exponent > 127 - 15) return (uint16_t)(sign | (exponent - (127 - 15)) << 10 | fraction >> 13);
+  if (exponent < 127 - 24) return (uint16_t)sign;
+  return (uint16_t)(sign | (fraction | 0x800000) >> (126 - exponent));
+}
+
+static void store(void *tensor, fovea_type type, int64_t index, float number) {
+  uint16_t half = truncated(type, number);
+  if (type == FOVEA_F32)
+    memcpy((float *)tensor + index, &number, sizeof number);
+  else
+    memcpy((uint16_t *)tensor + index, &half, sizeof half);
 }
 
 /* The finaliser of splitmix64: any element can be had without those before it. */
@@ -71,20 +97,122 @@ static float content_number(const selftest_problem *description, const tensor_el
   return number;
 }
 
-static void fill(float *tensor, const selftest_problem *description, const fovea_strides *strides, int which,
-                 int64_t batch, int64_t heads, int64_t rows, int64_t dim) {
-  uint64_t index = (uint64_t)which << 40;
-  float gain = which == TENSOR_Q && description->gain != 0.0f ? description->gain : 1.0f;
-  for (int64_t b = 0; b < batch; b++)
-    for (int64_t h = 0; h < heads; h++)
-      for (int64_t row = 0; row < rows; row++)
-        for (int64_t d = 0; d < dim; d++) {
-          tensor_element element = {which, row, d, random_bits(index++)};
-          float *place = tensor + b * strides->batch + h * strides->head + row * strides->row + d;
+static float gain_of(const selftest_problem *description, int tensor, int64_t row) {
+  const selftest_content *content = &description->content;
+  if (tensor == TENSOR_Q) return description->gain;
+  if (tensor == TENSOR_V) return description->value_gain;
+  return row >= content->first_key && row < content->end_key ? description->key_gain : 0.0f;
+}
+
+/* How a tensor lies in memory. */
+typedef struct tensor_layout {
+  int which;
+  fovea_type type;
+  const fovea_strides *strides;
+  int64_t batch, heads, rows, dim;
+} tensor_layout;
+
+static void fill(void *tensor, const selftest_problem *description, const tensor_layout *layout) {
+  const fovea_strides *strides = layout->strides;
+  uint64_t index = (uint64_t)layout->which << 40;
+  for (int64_t b = 0; b < layout->batch; b++)
+    for (int64_t h = 0; h < layout->heads; h++)
+      for (int64_t row = 0; row < layout->rows; row++)
+        for (int64_t d = 0; d < layout->dim; d++) {
+          tensor_element element = {layout->which, row, d, random_bits(index++)};
           float number = content_number(description, &element);
-          if (gain != 1.0f) number *= gain;
-          memcpy(place, &number, sizeof number);
+          float gain = gain_of(description, layout->which, row);
+          if (gain != 0.0f && gain != 1.0f) number *= gain;
+          store(tensor, layout->type, b * strides->batch + h * strides->head + row * strides->row + d, number);
         }
+}
+
+/* One element of a mask, by its indices among those that the mask has. */
+typedef struct mask_element {
+  int64_t head, row, key; /* heads of all batch entries */
+  uint64_t bits;
+} mask_element;
+
+static bool mask_hides(selftest_pattern pattern, const mask_element *element) {
+  uint64_t tile;
+  switch (pattern) {
+  case SELFTEST_FEW:
+    return element->bits % 32 != 0;
+  case SELFTEST_TILES:
+    tile = (uint64_t)((element->head * 1024 + element->row / 64) * 1024 + element->key / 64);
+    tile = random_bits(((uint64_t)TENSOR_MASK_TILES << 40) + tile) % 3;
+    return tile == 0 || (tile == 1 && element->bits % 2 == 0);
+  case SELFTEST_BORDER:
+    return element->key >= 3 * element->row + 3;
+  default:
+    return element->bits % 4 == 0;
+  }
+}
+
+/* What is added to the score of a key that is seen. What makes a whole row NaN is in some rows only. */
+static float mask_number(selftest_pattern pattern, const mask_element *element) {
+  static const uint32_t strange[] = {0x7fc00000, 0x7f800000, 0x7f7fffff, 0xff7fffff};
+  uint64_t kind = element->bits / 32 % 32;
+  if (pattern == SELFTEST_STRANGE && (kind == 3 || (kind < 3 && element->row % 4 == (int64_t)kind)))
+    return float_of_bits(strange[kind]);
+  return kind % 3 == 0 ? 0.0f : uniform(element->bits) * 2.0f;
+}
+
+static void set_mask_element(const fovea_problem *problem, unsigned char *mask, int64_t line,
+                             const selftest_pattern pattern, const mask_element *element) {
+  bool hides = mask_hides(pattern, element);
+  int64_t index = line + element->key;
+  float number = hides ? float_of_bits(0xff800000) : mask_number(pattern, element);
+  switch (problem->mask_type) {
+  case FOVEA_MASK_BOOL: /* any byte but 0 is seen */
+    mask[index] = (unsigned char)(hides ? 0 : 1 << element->bits % 8);
+    break;
+  case FOVEA_MASK_BITS:
+    mask[index / 8] = (unsigned char)(mask[index / 8] | !hides << index % 8);
+    break;
+  default:
+    store(mask,
+          problem->mask_type == FOVEA_MASK_F32   ? FOVEA_F32
+          : problem->mask_type == FOVEA_MASK_F16 ? FOVEA_F16
+                                                 : FOVEA_BF16,
+          index, number);
+  }
+}
+
+static void fill_mask(const fovea_problem *problem, const selftest_mask *mask, unsigned char *elements) {
+  const fovea_mask_strides *strides = &problem->mask_strides;
+  uint64_t index = (uint64_t)TENSOR_MASK << 40;
+  for (int64_t b = 0; b < mask->batch; b++)
+    for (int64_t h = 0; h < mask->heads; h++)
+      for (int64_t row = 0; row < mask->rows; row++)
+        for (int64_t key = 0; key < mask->keys; key++) {
+          mask_element element = {b * mask->heads + h, row, key, random_bits(index++)};
+          int64_t line = b * strides->batch + h * strides->head + row * strides->row;
+          set_mask_element(problem, elements, line, mask->pattern, &element);
+        }
+}
+
+static void fill_sinks(const selftest_problem *description, float *sinks) {
+  static const uint32_t strange[] = {0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff, 0xff7fffff, 0x80000000};
+  const int64_t kinds = (int64_t)(sizeof strange / sizeof strange[0]);
+  for (int64_t h = 0; h < description->shape.heads; h++) {
+    float number = uniform(random_bits(((uint64_t)TENSOR_SINKS << 40) + (uint64_t)h)) * 4.0f;
+    sinks[h] = description->strange_sinks && h < kinds ? float_of_bits(strange[h]) : number;
+  }
+}
+
+static void describe_features(const selftest_problem *from, fovea_problem *problem) {
+  const selftest_mask *mask = &from->mask;
+  problem->q_type = from->types.q;
+  problem->k_type = from->types.k;
+  problem->v_type = from->types.v;
+  problem->o_type = from->types.o;
+  problem->softcap = from->softcap;
+  problem->sink = from->sink;
+  problem->mask_type = mask->type;
+  if (mask->type == FOVEA_MASK_NONE) return;
+  problem->mask_strides = fovea_mask_layout(mask->type, mask->batch, mask->heads, mask->rows, mask->keys);
+  if (mask->keys > 1) problem->mask_keys = mask->keys;
 }
 
 static void describe(const selftest_problem *from, fovea_problem *problem) {
@@ -106,6 +234,7 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
   problem->kv_lens = from->kv_lens;
   problem->cu_seqlens_q = from->cu_seqlens_q;
   problem->cu_seqlens_kv = from->cu_seqlens_kv;
+  describe_features(from, problem);
   if (from->transposed) {
     problem->q_strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->qk_dim);
     problem->k_strides = fovea_strides_rows_before_heads(shape->kv_len, shape->kv_heads, shape->qk_dim);
@@ -122,27 +251,41 @@ static int64_t kv_batches(const fovea_problem *problem) {
   return problem->cu_seqlens_kv ? 1 : problem->batch;
 }
 
+static void fill_inputs(const selftest_problem *description, const selftest_data *data) {
+  const fovea_problem *p = &data->problem;
+  const int64_t q_batch = q_batches(p), kv_batch = kv_batches(p);
+  const tensor_layout q = {TENSOR_Q, p->q_type, &p->q_strides, q_batch, p->heads, p->q_len, p->qk_dim};
+  const tensor_layout k = {TENSOR_K, p->k_type, &p->k_strides, kv_batch, p->kv_heads, p->kv_len, p->qk_dim};
+  const tensor_layout v = {TENSOR_V, p->v_type, &p->v_strides, kv_batch, p->kv_heads, p->kv_len, p->v_dim};
+  fill(data->q, description, &q);
+  fill(data->k, description, &k);
+  fill(data->v, description, &v);
+  fill_sinks(description, data->sinks);
+  if (data->mask) fill_mask(p, &description->mask, data->mask);
+}
+
+/* Four bytes for every number, whatever its type. */
 bool selftest_prepare(const selftest_problem *description, selftest_data *data) {
   fovea_problem *problem = &data->problem;
+  const selftest_mask *mask = &description->mask;
   describe(description, problem);
   int64_t q_rows = q_batches(problem) * problem->heads * problem->q_len;
   int64_t kv_rows = kv_batches(problem) * problem->kv_heads * problem->kv_len;
   size_t q_size = (size_t)(q_rows * problem->qk_dim), k_size = (size_t)(kv_rows * problem->qk_dim),
-         v_size = (size_t)(kv_rows * problem->v_dim), o_size = (size_t)(q_rows * problem->v_dim);
+         v_size = (size_t)(kv_rows * problem->v_dim), o_size = (size_t)(q_rows * problem->v_dim),
+         mask_size = (size_t)(mask->batch * mask->heads * mask->rows * mask->keys);
 
-  float *memory = calloc(q_size + k_size + v_size + o_size + (size_t)q_rows, sizeof *memory);
+  float *memory =
+      calloc(q_size + k_size + v_size + o_size + (size_t)(q_rows + problem->heads) + mask_size, sizeof *memory);
   if (!memory) return false;
   data->q = memory;
-  data->k = data->q + q_size;
-  data->v = data->k + k_size;
-  data->o = data->v + v_size;
-  data->lse = data->o + o_size;
-  fill(data->q, description, &problem->q_strides, TENSOR_Q, q_batches(problem), problem->heads, problem->q_len,
-       problem->qk_dim);
-  fill(data->k, description, &problem->k_strides, TENSOR_K, kv_batches(problem), problem->kv_heads, problem->kv_len,
-       problem->qk_dim);
-  fill(data->v, description, &problem->v_strides, TENSOR_V, kv_batches(problem), problem->kv_heads, problem->kv_len,
-       problem->v_dim);
+  data->k = memory += q_size;
+  data->v = memory += k_size;
+  data->o = memory += v_size;
+  data->lse = memory += o_size;
+  data->sinks = memory += q_rows;
+  data->mask = mask_size > 0 ? memory + problem->heads : NULL;
+  fill_inputs(description, data);
   return true;
 }
 
@@ -150,28 +293,38 @@ void selftest_release(selftest_data *data) {
   free(data->q);
 }
 
-static uint64_t absorb(uint64_t digest, const float *numbers, int64_t count) {
-  for (int64_t i = 0; i < count; i++) {
-    uint32_t word;
-    memcpy(&word, &numbers[i], sizeof word);
-    digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    digest ^= digest >> 32;
+static uint64_t absorb(uint64_t digest, uint32_t word) {
+  digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+  return digest ^ digest >> 32;
+}
+
+static uint64_t absorb_row(uint64_t digest, const void *tensor, fovea_type type, int64_t first, int64_t count) {
+  for (int64_t i = first; i < first + count; i++) {
+    uint32_t word = 0;
+    uint16_t half = 0;
+    if (type == FOVEA_F32)
+      memcpy(&word, (const float *)tensor + i, sizeof word);
+    else
+      memcpy(&half, (const uint16_t *)tensor + i, sizeof half);
+    digest = absorb(digest, type == FOVEA_F32 ? word : half);
   }
   return digest;
 }
 
-static uint64_t absorb_tensor(uint64_t digest, const float *tensor, const fovea_problem *problem,
+static uint64_t absorb_tensor(uint64_t digest, const void *tensor, fovea_type type, const fovea_problem *problem,
                               const fovea_strides *strides, int64_t dim) {
   for (int64_t b = 0; b < q_batches(problem); b++)
     for (int64_t h = 0; h < problem->heads; h++)
-      for (int64_t row = 0; row < problem->q_len; row++)
-        digest = absorb(digest, tensor + b * strides->batch + h * strides->head + row * strides->row, dim);
+      for (int64_t row = 0; row < problem->q_len; row++) {
+        int64_t first = b * strides->batch + h * strides->head + row * strides->row;
+        digest = absorb_row(digest, tensor, type, first, dim);
+      }
   return digest;
 }
 
 uint64_t selftest_digest(const selftest_data *data) {
   const fovea_problem *problem = &data->problem;
   uint64_t digest = UINT64_C(0xcbf29ce484222325);
-  digest = absorb_tensor(digest, data->o, problem, &problem->o_strides, problem->v_dim);
-  return absorb_tensor(digest, data->lse, problem, &problem->lse_strides, 1);
+  digest = absorb_tensor(digest, data->o, problem->o_type, problem, &problem->o_strides, problem->v_dim);
+  return absorb_tensor(digest, data->lse, FOVEA_F32, problem, &problem->lse_strides, 1);
 }

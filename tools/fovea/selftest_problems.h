@@ -28,13 +28,37 @@ typedef struct selftest_content {
   int64_t first_key, end_key; /* the special ones, in every batch entry and head */
 } selftest_content;
 
+/* How numbers are stored. 16 bits hold what is left of an f32 number when its last bits are dropped. */
+typedef struct selftest_types {
+  fovea_type q, k, v, o;
+} selftest_types;
+
+/* Which elements of a mask hide their key. The others of an additive mask hold 0 or uniform numbers. */
+typedef enum selftest_pattern {
+  SELFTEST_HOLES,  /* one in four */
+  SELFTEST_FEW,    /* all but one in 32 */
+  SELFTEST_TILES,  /* all, none or half of 64 rows and 64 keys */
+  SELFTEST_BORDER, /* those from key 3 row + 3 on */
+  SELFTEST_STRANGE /* one in four; some numbers are NaN, infinite, or so large that products overflow */
+} selftest_pattern;
+
+/* Extents are 1 where the mask is repeated along an axis. It may have fewer keys than the problem. */
+typedef struct selftest_mask {
+  fovea_mask_type type;
+  selftest_pattern pattern;
+  int64_t batch, heads, rows, keys;
+} selftest_mask;
+
 typedef struct selftest_problem {
   const char *name;
   selftest_shape shape;
+  selftest_types types;
   selftest_content content;
-  double scale;    /* 0 stands for the default */
-  float gain;      /* what queries are multiplied by, a power of two; 0 stands for 1 */
-  bool transposed; /* the tensors lie as (batch, rows, heads, dim) */
+  double scale;     /* 0 stands for the default */
+  float gain;       /* what queries are multiplied by, a power of two; 0 stands for 1 */
+  float key_gain;   /* likewise the special keys */
+  float value_gain; /* likewise all values */
+  bool transposed;  /* the tensors lie as (batch, rows, heads, dim) */
 
   /* Rules, as in fovea_problem. A window or an offset counts only where it is said to be there. */
   bool causal, has_window, has_offset;
@@ -43,18 +67,26 @@ typedef struct selftest_problem {
   int64_t offset;
   const int64_t *offsets, *q_lens, *kv_lens;
   const int32_t *cu_seqlens_q, *cu_seqlens_kv;
+
+  selftest_mask mask;
+  double softcap;
+  fovea_sink sink;
+  bool strange_sinks; /* infinite, NaN and very large ones among them */
 } selftest_problem;
 
 extern const selftest_problem selftest_problems[];
 extern const int selftest_problem_count;
 
-/* What selftest_digest() must give for each of them. */
+/* What selftest_digest() must give for each of them. They are final: problems are added at the end, with their
+ * digests, and none is changed or taken away. */
 extern const uint64_t selftest_digests[];
 
 /* A problem with its tensors, O and LSE filled with zeros. */
 typedef struct selftest_data {
   fovea_problem problem;
-  float *q, *k, *v, *o, *lse;
+  void *q, *k, *v, *o;
+  float *lse, *sinks;
+  void *mask; /* NULL where there is none */
 } selftest_data;
 
 /* Returns false when memory is out. */
@@ -62,8 +94,9 @@ bool selftest_prepare(const selftest_problem *description, selftest_data *data);
 void selftest_release(selftest_data *data);
 
 /* Takes in the bits of O and then those of LSE, each in the order of the indices (batch, head, row, dim) whatever
- * the strides, as 32-bit words: digest = (digest ^ word) * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from
- * 0xcbf29ce484222325. Each step is a bijection, so that no single changed word goes unseen. */
+ * the strides, as 32-bit words (of which 16-bit numbers fill the lower half): digest = (digest ^ word) *
+ * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so that no
+ * single changed word goes unseen. */
 uint64_t selftest_digest(const selftest_data *data);
 
 #endif
