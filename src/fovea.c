@@ -13,7 +13,7 @@
 static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *given,
                              fovea_error *error) {
   fovea_execution execution;
-  fovea_status status = fovea_validate_tensors(&plan->problem, plan->longest, tensors, error);
+  fovea_status status = fovea_validate_tensors(plan->reaches, tensors, error);
   if (!status) status = fovea_read_execution(given, &execution, error);
   if (status) return status;
   int workers = fovea_schedule_workers(plan, &execution);
@@ -55,7 +55,7 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *gi
   }
   fovea_tensors tensors;
   fovea_status status = fovea_read_tensors(given, &tensors, error);
-  if (!status) status = fovea_validate_tensors(&plan->problem, plan->longest, &tensors, error);
+  if (!status) status = fovea_validate_tensors(plan->reaches, &tensors, error);
   if (!status) {
     status = fovea_validate_scratch(scratch, scratch_size, fovea_plan_scratch_size(plan, workers), error);
   }
@@ -67,20 +67,20 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *gi
 fovea_status fovea_attend(const fovea_problem *given, const fovea_tensors *given_tensors,
                           const fovea_execution *execution, fovea_error *error) {
   enum { ENTRIES_ON_STACK = 32 };
-  const fovea_kernels *kernels;
+  fovea_checked checked;
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_plan *allocated, plan;
   fovea_entry entries[ENTRIES_ON_STACK];
   fovea_status status = fovea_read_problem(given, &problem, error);
-  if (!status) status = fovea_plan_check(&problem, &kernels, error);
+  if (!status) status = fovea_plan_check(&problem, &checked, error);
   if (!status) status = fovea_read_tensors(given_tensors, &tensors, error);
   if (status) return status;
   if (problem.batch <= ENTRIES_ON_STACK) {
-    fovea_plan_fill(&plan, entries, &problem, kernels);
+    fovea_plan_fill(&plan, entries, &problem, &checked);
     return run_plan(&plan, &tensors, execution, error);
   }
-  status = fovea_plan_build(&problem, kernels, &allocated, error);
+  status = fovea_plan_build(&problem, &checked, &allocated, error);
   if (status) return status;
   status = run_plan(allocated, &tensors, execution, error);
   fovea_plan_destroy(allocated);

@@ -56,6 +56,7 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
                       int key_count, fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   list->count = 0;
+  if (context->keys_end - context->keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
   if (context->first_block) {
     fetch_keys(context, key + FETCH_AHEAD, key, key_count, list);
   } else {
@@ -76,7 +77,8 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
 
 void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first) {
   const fovea_problem *problem = &context->plan->problem;
-  int64_t end = first + FETCH_AHEAD < context->keys_end ? first + FETCH_AHEAD : context->keys_end;
+  if (context->keys_end - first <= FETCH_AHEAD) return;
+  int64_t end = first + FETCH_AHEAD;
   int64_t bytes = problem->qk_dim * (fovea_type_bits(problem->k_type) / 8);
   for (int64_t key = first; key < end; key++) {
     const char *row = fovea_task_key(context, key);

@@ -10,6 +10,8 @@
 #include "validate.h"
 #include "visibility.h"
 
+#include <string.h>
+
 /* The tiles of a task share each block of keys while it is in the cache, so tasks are large as long as every CPU
  * gets this many of them, enough to even out what they take. */
 enum { TASKS_PER_CPU = 8 };
@@ -100,7 +102,8 @@ static void make_tasks(fovea_plan *plan) {
 }
 
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
-                     const fovea_kernels *kernels) {
+                     const fovea_checked *checked) {
+  const fovea_kernels *kernels = checked->kernels;
   double pairs = 0;
   for (int64_t b = 0; b < problem->batch; b++) {
     entries[b] = resolve_entry(problem, b);
@@ -118,9 +121,9 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .group = problem->heads / problem->kv_heads,
       .levels = tree_levels(problem->kv_len),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
-      .longest = fovea_longest_entry(problem),
       .entries = entries,
   };
+  memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   make_tasks(plan);
   plan->worker_scratch = fovea_scratch_size(plan);
   /* What the caller may free after planning is resolved into the entries. */
@@ -128,7 +131,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->problem.isa = NULL;
 }
 
-fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error) {
   size_t entries, size;
   fovea_plan *made = NULL;
@@ -139,16 +142,16 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels 
   if (!made) {
     return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d batch entries", problem->batch);
   }
-  fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, kernels);
+  fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, checked);
   *plan = made;
   return FOVEA_OK;
 }
 
-fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_kernels **kernels, fovea_error *error) {
-  fovea_status status = fovea_validate_problem(problem, error);
+fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error) {
+  fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
   if (status) return status;
   fovea_type pair_type = problem->q_type == problem->k_type ? problem->q_type : FOVEA_F32;
-  *kernels = problem->isa ? fovea_dispatch_named(problem->isa, &status) : fovea_dispatch_default(pair_type);
+  checked->kernels = problem->isa ? fovea_dispatch_named(problem->isa, &status) : fovea_dispatch_default(pair_type);
   if (status == FOVEA_ERROR_ISA_UNKNOWN) {
     return fovea_fail(error, status, "isa is \"%s\"; fovea_info() lists the names there are", problem->isa);
   }
@@ -198,11 +201,11 @@ fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
 fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fovea_error *error) {
   if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
   *plan = NULL;
-  const fovea_kernels *kernels;
+  fovea_checked checked;
   fovea_problem problem;
   fovea_status status = fovea_read_problem(given, &problem, error);
-  if (!status) status = fovea_plan_check(&problem, &kernels, error);
-  return status ? status : fovea_plan_build(&problem, kernels, plan, error);
+  if (!status) status = fovea_plan_check(&problem, &checked, error);
+  return status ? status : fovea_plan_build(&problem, &checked, plan, error);
 }
 
 void fovea_plan_destroy(fovea_plan *plan) {

@@ -29,11 +29,11 @@ struct fovea_plan {
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
   int levels;            /* of the tree of spans */
-  fovea_longest longest; /* batch entry */
   int64_t tasks;
-  double work;           /* about how many multiplications and additions */
-  size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  fovea_entry *entries;  /* one per batch entry, the longest first */
+  double work;                       /* about how many multiplications and additions */
+  size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
+  fovea_entry *entries;              /* one per batch entry, the longest first */
+  fovea_reach reaches[FOVEA_SHAPES]; /* of the tensors */
 };
 
 /* What one task does: some row tiles of one entry and one kv head. The rows of a kv head are all rows of its group
@@ -51,15 +51,20 @@ typedef struct fovea_tile_rows {
   int count;
 } fovea_tile_rows;
 
-/* Checks a problem and finds its kernel table. */
-fovea_status fovea_plan_check(const fovea_problem *problem, const fovea_kernels **kernels, fovea_error *error);
+/* What checking a problem finds out. */
+typedef struct fovea_checked {
+  const fovea_kernels *kernels;
+  fovea_reach reaches[FOVEA_SHAPES];
+} fovea_checked;
+
+fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error);
 
 /* Fills a plan of a problem that was checked. `entries` has room for every batch entry and lives as long as it. */
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
-                     const fovea_kernels *kernels);
+                     const fovea_checked *checked);
 
-/* Allocates and fills a plan of a problem that was checked, for a kernel table of the caller's choice. */
-fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_kernels *kernels, fovea_plan **plan,
+/* Allocates and fills a plan of a problem that was checked. */
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error);
 
 fovea_task fovea_plan_task(const fovea_plan *plan, int64_t task);

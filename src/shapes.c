@@ -24,31 +24,28 @@ static int64_t longest(const int32_t *cu_seqlens, int64_t batch) {
   return most;
 }
 
-fovea_longest fovea_longest_entry(const fovea_problem *p) {
-  return (fovea_longest){p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len,
-                         p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len};
-}
-
-static fovea_shape mask_shape(const fovea_problem *p, fovea_longest longest_entry) {
+/* The mask of an entry has as many rows and keys as the longest. */
+static fovea_shape mask_shape(const fovea_problem *p) {
   if (p->mask_type == FOVEA_MASK_NONE) return no_shape("mask");
-  int64_t keys = longest_entry.keys;
+  int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;
+  int64_t keys = p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len;
   if (p->mask_keys < keys) keys = p->mask_keys;
   if (keys > 1 && p->mask_strides.key == 0) keys = 1;
   fovea_strides strides = {p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row};
   fovea_shape shape =
-      make_shape("mask", p->batch, p->heads, longest_entry.rows, keys, strides, fovea_mask_type_bits(p->mask_type));
+      make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask_type));
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }
 
-void fovea_make_shapes(const fovea_problem *p, fovea_longest longest_entry, fovea_shape shapes[FOVEA_SHAPES]) {
+void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES]) {
   int64_t q_batch = p->cu_seqlens_q ? 1 : p->batch, kv_batch = p->cu_seqlens_kv ? 1 : p->batch;
   int q_bits = fovea_type_bits(p->q_type), k_bits = fovea_type_bits(p->k_type);
   int v_bits = fovea_type_bits(p->v_type), o_bits = fovea_type_bits(p->o_type);
   shapes[FOVEA_SHAPE_Q] = make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
   shapes[FOVEA_SHAPE_K] = make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
   shapes[FOVEA_SHAPE_V] = make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
-  shapes[FOVEA_SHAPE_MASK] = mask_shape(p, longest_entry);
+  shapes[FOVEA_SHAPE_MASK] = mask_shape(p);
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
                                   ? make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sinks");

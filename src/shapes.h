@@ -23,15 +23,8 @@ enum {
   FOVEA_SHAPES
 };
 
-/* Rows and keys of the longest batch entry: the extents of a mask. */
-typedef struct fovea_longest {
-  int64_t rows, keys;
-} fovea_longest;
-
-fovea_longest fovea_longest_entry(const fovea_problem *problem);
-
-/* A tensor that the problem does not have is empty. Cumulative lengths are not read, they may be gone by now. */
-void fovea_make_shapes(const fovea_problem *problem, fovea_longest longest, fovea_shape shapes[FOVEA_SHAPES]);
+/* A tensor that the problem does not have is empty. */
+void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 
@@ -42,5 +35,13 @@ int fovea_shape_range(const fovea_shape *shape, int64_t *low, int64_t *high);
 /* Whether no two elements share memory, judged by axes that nest: each stride steps over all that smaller strides
  * reach. Where not, the axis that does not, and the least size of its stride. */
 int fovea_shape_is_apart(const fovea_shape *shape, int *axis, int64_t *least);
+
+/* What a tensor's pointer has to be checked for: the bytes that its elements take, counted from the pointer (none
+ * where begin equals end), and their alignment. */
+typedef struct fovea_reach {
+  const char *name;
+  int64_t begin, end;
+  int alignment;
+} fovea_reach;
 
 #endif

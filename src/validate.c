@@ -175,14 +175,16 @@ static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
-static fovea_status check_strides(const fovea_problem *p, fovea_error *error) {
+/* Of the strides, and what pointers will be checked for. */
+static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
   static const char *const axes[] = {"batch", "head", "row"};
   fovea_shape shapes[FOVEA_SHAPES];
-  fovea_make_shapes(p, fovea_longest_entry(p), shapes);
+  fovea_make_shapes(p, shapes);
   for (int i = 0; i < FOVEA_SHAPES; i++) {
     const fovea_shape *shape = &shapes[i];
     int64_t low, high, least;
     int axis;
+    reaches[i] = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};
     if (fovea_shape_is_empty(shape)) continue;
     if (!fovea_shape_range(shape, &low, &high)) {
       return fovea_fail(error, FOVEA_ERROR_STRIDE,
@@ -194,64 +196,56 @@ static fovea_status check_strides(const fovea_problem *p, fovea_error *error) {
                         "%s_strides.%s is %d; elements would share memory, its size must be at least %d",
                         shape->name, axes[axis], shape->stride[axis], least);
     }
+    reaches[i].begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */
+    reaches[i].end = high * shape->bits / 8 + reaches[i].alignment;
   }
   return FOVEA_OK;
 }
 
-fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_error *error) {
+fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error) {
   fovea_status status = check_sizes(problem, error);
   if (!status) status = check_types(problem, error);
   if (!status) status = check_rules(problem, error);
   if (!status) status = check_softcap(problem, error);
   if (!status) status = check_lengths(problem, error);
   if (!status) status = check_mask(problem, error);
-  if (!status) status = check_strides(problem, error);
+  if (!status) status = check_strides(problem, reaches, error);
   return status;
 }
 
-/* The bytes from the first to the last element. */
-typedef struct byte_range {
-  const char *name;
-  uintptr_t begin, end;
-} byte_range;
-
-static fovea_status check_pointer(const fovea_shape *shape, const void *pointer, byte_range *range,
-                                  fovea_error *error) {
-  const int64_t element = shape->bits < 8 ? 1 : shape->bits / 8;
-  int64_t low, high;
-  *range = (byte_range){shape->name, 0, 0};
-  if (fovea_shape_is_empty(shape)) return FOVEA_OK;
-  if (!pointer) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", shape->name);
-  if ((uintptr_t)pointer % (uintptr_t)element != 0) {
+static fovea_status check_pointer(const fovea_reach *reach, const void *pointer, fovea_error *error) {
+  if (reach->begin == reach->end) return FOVEA_OK;
+  if (!pointer) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", reach->name);
+  if ((uintptr_t)pointer % (uintptr_t)reach->alignment != 0) {
     return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
-                      "%s is at an address that ends in %d; it must be a multiple of %d", shape->name,
-                      (int64_t)((uintptr_t)pointer % 64), element);
+                      "%s is at an address that ends in %d; it must be a multiple of %d", reach->name,
+                      (int64_t)((uintptr_t)pointer % 64), (int64_t)reach->alignment);
   }
-  fovea_shape_range(shape, &low, &high); /* fits: the problem was checked. Rows of bits begin at whole bytes. */
-  range->begin = (uintptr_t)pointer + (uintptr_t)(low * shape->bits / 8);
-  range->end = (uintptr_t)pointer + (uintptr_t)(high * shape->bits / 8 + element);
   return FOVEA_OK;
 }
 
-fovea_status fovea_validate_tensors(const fovea_problem *problem, fovea_longest longest,
-                                    const fovea_tensors *tensors, fovea_error *error) {
-  fovea_shape shapes[FOVEA_SHAPES];
-  byte_range ranges[FOVEA_SHAPES];
+/* Bytes that two tensors share. */
+static uintptr_t overlap(const fovea_reach *a, const void *a_pointer, const fovea_reach *b, const void *b_pointer) {
+  uintptr_t a_begin = (uintptr_t)a_pointer + (uintptr_t)a->begin, a_end = (uintptr_t)a_pointer + (uintptr_t)a->end;
+  uintptr_t b_begin = (uintptr_t)b_pointer + (uintptr_t)b->begin, b_end = (uintptr_t)b_pointer + (uintptr_t)b->end;
+  uintptr_t begin = a_begin > b_begin ? a_begin : b_begin, end = a_end < b_end ? a_end : b_end;
+  return a->begin < a->end && b->begin < b->end && begin < end ? end - begin : 0;
+}
+
+fovea_status fovea_validate_tensors(const fovea_reach *reaches, const fovea_tensors *tensors, fovea_error *error) {
   const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
                                               tensors->sinks, tensors->o, tensors->lse};
   int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
-  fovea_make_shapes(problem, longest, shapes);
   for (int i = 0; i < count; i++) {
-    fovea_status status = check_pointer(&shapes[i], pointers[i], &ranges[i], error);
+    fovea_status status = check_pointer(&reaches[i], pointers[i], error);
     if (status) return status;
   }
   for (int out = FOVEA_SHAPE_O; out < count; out++) {
     for (int other = 0; other < out; other++) {
-      const byte_range *a = &ranges[out], *b = &ranges[other];
-      if (a->begin < b->end && b->begin < a->end) {
-        uintptr_t shared = (a->end < b->end ? a->end : b->end) - (a->begin > b->begin ? a->begin : b->begin);
-        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes", a->name,
-                          b->name, (int64_t)shared);
+      uintptr_t shared = overlap(&reaches[out], pointers[out], &reaches[other], pointers[other]);
+      if (shared > 0) {
+        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes",
+                          reaches[out].name, reaches[other].name, (int64_t)shared);
       }
     }
   }

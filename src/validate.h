@@ -11,9 +11,9 @@
 /* Largest dimension: the scratch of a worker, less than 2^18 bytes for each, fits in 64 bits. */
 #define FOVEA_DIM_LIMIT (INT64_C(1) << 40)
 
-fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_error *error);
-fovea_status fovea_validate_tensors(const fovea_problem *problem, fovea_longest longest,
-                                    const fovea_tensors *tensors, fovea_error *error);
+/* Also says what the tensors' pointers are to be checked for, FOVEA_SHAPES of them. */
+fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error);
+fovea_status fovea_validate_tensors(const fovea_reach *reaches, const fovea_tensors *tensors, fovea_error *error);
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error);
 
 #endif

@@ -33,8 +33,9 @@ static void run_on(struct trial *trial, const fovea_kernels *kernels) {
   fovea_error error;
   const fovea_tensors tensors = trial_tensors(trial);
   trial_clear(trial);
-  assert_int_equal(fovea_validate_problem(&trial->problem, &error), FOVEA_OK);
-  assert_int_equal(fovea_plan_build(&trial->problem, kernels, &plan, &error), FOVEA_OK);
+  fovea_checked checked = {.kernels = kernels};
+  assert_int_equal(fovea_validate_problem(&trial->problem, checked.reaches, &error), FOVEA_OK);
+  assert_int_equal(fovea_plan_build(&trial->problem, &checked, &plan, &error), FOVEA_OK);
   assert_string_equal(fovea_plan_isa(plan), kernels->name);
   assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_OK);
   trial_load(trial);

@@ -28,7 +28,27 @@ FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim,
   for (int d = 0; d < dims; d++) vec_store(queries + d * ROW_TILE, square[d]);
 }
 
+/* A row alone, which transposing would take most of the time of a small problem. */
+FOVEA_INLINE void load_single_row(const fovea_load_args *args, const fovea_type type) {
+  float lanes[LANES];
+  for (int64_t dim = 0; dim < args->dim; dim += LANES) {
+    int64_t rest = args->dim - dim;
+    int dims = rest < LANES ? (int)rest : LANES;
+    float *queries = args->queries + dim * ROW_TILE;
+    vec_store(lanes, dims == LANES ? typed_load(args->rows[0], dim, type)
+                                   : typed_load_first(args->rows[0], dim, dims, type));
+    for (int d = 0; d < dims; d++, queries += ROW_TILE) {
+      vec_store(queries, vec_set1(0.0f));
+      queries[0] = lanes[d];
+    }
+  }
+}
+
 FOVEA_INLINE void load_rows(const fovea_load_args *args, const fovea_type type) {
+  if (args->row_count == 1) {
+    load_single_row(args, type);
+    return;
+  }
   for (int row = 0; row < args->row_count; row += LANES) {
     for (int64_t dim = 0; dim < args->dim; dim += LANES) load_square(args, row, dim, type);
   }

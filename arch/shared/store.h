@@ -37,6 +37,10 @@ FOVEA_INLINE vec canonical(vec x) {
   return vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), vec_add(x, vec_set1(0.0f)));
 }
 
+FOVEA_INLINE vec store_finish(vec x, vec part, vec inverse) {
+  return canonical(vec_mul(vec_mul(x, part), inverse));
+}
+
 /* lse = ln 2 * (m + log2(l)); -Inf without state (l is 0), NaN where l is NaN. */
 FOVEA_INLINE void store_lse(const fovea_store_args *args, int row, const store_state *state) {
   vec log2_sum = vec_log2(state->sum);
@@ -58,7 +62,7 @@ FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t di
   FOVEA_UNROLL
   for (int d = 0; d < LANES; d++) {
     vec x = d < dims ? vec_load(output + d * ROW_TILE) : vec_set1(0.0f);
-    square[d] = canonical(vec_mul(vec_mul(x, state->part), state->inverse));
+    square[d] = store_finish(x, state->part, state->inverse);
   }
   vec_transpose(square);
   if (dims == LANES && row + LANES <= args->row_count) {
@@ -71,7 +75,29 @@ FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t di
   }
 }
 
+/* A row alone: its dims are gathered instead of transposed. */
+FOVEA_INLINE void store_single_row(const fovea_store_args *args, const store_state *state, const fovea_type type) {
+  float lanes[LANES];
+  vec_store(lanes, state->part);
+  const vec part = vec_set1(lanes[0]);
+  vec_store(lanes, state->inverse);
+  const vec inverse = vec_set1(lanes[0]);
+  for (int64_t dim = 0; dim < args->dim; dim += LANES) {
+    int64_t rest = args->dim - dim;
+    int dims = rest < LANES ? (int)rest : LANES;
+    const float *output = args->state.output + dim * ROW_TILE;
+    for (int d = 0; d < LANES; d++) lanes[d] = d < dims ? output[d * ROW_TILE] : 0.0f;
+    typed_store_first(args->rows[0], dim, store_finish(vec_load(lanes), part, inverse), dims, type);
+  }
+}
+
 FOVEA_INLINE void store_rows(const fovea_store_args *args, const fovea_type type) {
+  if (args->row_count == 1) {
+    store_state state = store_begin(args, 0);
+    store_single_row(args, &state, type);
+    if (args->lse) store_lse(args, 0, &state);
+    return;
+  }
   for (int row = 0; row < args->row_count; row += LANES) {
     store_state state = store_begin(args, row);
     for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state, type);
