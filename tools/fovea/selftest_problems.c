@@ -391,6 +391,13 @@ const selftest_problem selftest_problems[] = {
      .content = {SELFTEST_STRANGE_VALUES, 130, 134}, .causal = true,
      .mask = {FOVEA_MASK_F32, SELFTEST_HOLES, 1, 1, 40, 150}, .softcap = 4.0, .sink = FOVEA_SINK_PER_HEAD,
      .strange_sinks = true},
+
+    /* Many rows of one key, whose score is the log-sum-exp, or two: there the last bit of a function shows. */
+    {"two_keys_each", .shape = {1, 8, 8, 2500, 2500, 2, 4}, .gain = 2.0f, .causal = true, .has_window = true,
+     .window_left = 1},
+    {"softcap_of_one_key_each", .shape = {1, 16, 16, 2500, 2500, 2, 1}, .has_window = true, .softcap = 2.0},
+    {"softcap_of_two_keys_each", .shape = {1, 8, 8, 2500, 2500, 2, 4}, .gain = 4.0f, .causal = true,
+     .has_window = true, .window_left = 1, .softcap = 10.0},
 };
 
 const int selftest_problem_count = (int)(sizeof selftest_problems / sizeof selftest_problems[0]);
