@@ -188,7 +188,7 @@ typedef struct fovea_store_args {
 
 typedef struct fovea_kernels {
   const char *name;
-  uint64_t features; /* FOVEA_CPU_* bits, src/cpu.h */
+  uint64_t features; /* FOVEA_CPU_* bits, features.h */
   int lanes;         /* rows of one vector */
   int row_tile;      /* rows of one tile, a multiple of lanes */
   int block_tiles;   /* row tiles that share one pass over the keys */

@@ -201,6 +201,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
   fovea_read_mask(context, t, base, &mask);
   fovea_view_block(&t->view, base, mask.present ? mask.pieces : NULL, &view);
   if (view.count == 0) return; /* the mask hides all of it */
+  fovea_place_block(context, base);
   int first = t->span != base / span_keys;
   if (first && t->span >= 0) {
     fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);

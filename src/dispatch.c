@@ -116,7 +116,7 @@ static const char *reason_of_pairs(int i) {
 
 static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
-  if (!kernels) return "not in this build: it is for another architecture";
+  if (!kernels) return "not in this build: it is for another architecture, or beyond the compiler";
   if (kernels->pair_type != FOVEA_F32) return reason_of_pairs(i);
   uint64_t missing = kernels->features & ~fovea_process_record()->features;
   if (missing & FOVEA_CPU_AVX512) return "the CPU or the operating system lacks AVX-512 (F, BW, DQ, VL)";

@@ -8,4 +8,9 @@
  * %g (double) and %s; the library does without stdio. `error` may be NULL. */
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
 
+/* A size as %d takes it; sizes beyond that are not told apart. */
+static inline int64_t fovea_printed_size(size_t size) {
+  return (uint64_t)size < INT64_MAX ? (int64_t)size : INT64_MAX;
+}
+
 #endif

@@ -24,7 +24,8 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     return status;
   }
   void *scratch = fovea_allocate(size);
-  if (!scratch) return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %d bytes of scratch", (int64_t)size);
+  if (!scratch)
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %d bytes of scratch", fovea_printed_size(size));
   fovea_schedule_run(plan, tensors, &execution, workers, scratch);
   fovea_release(scratch);
   return FOVEA_OK;

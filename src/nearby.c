@@ -141,9 +141,10 @@ static void place_keys(fovea_task_context *context, int64_t base, int64_t begin,
 static void place_values(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   const fovea_problem *problem = &context->plan->problem;
   int64_t stride = problem->v_strides.row, dim = problem->v_dim;
-  context->block.values = (const float *)context->values + base * stride;
-  context->block.value_stride = stride;
-  if (problem->v_type != FOVEA_F32) {
+  if (problem->v_type == FOVEA_F32) {
+    context->block.values = (const float *)context->values + base * stride;
+    context->block.value_stride = stride;
+  } else {
     context->block.values = widen(context, fovea_task_value(context, base + begin), problem->v_type, stride, dim,
                                   begin, end, context->memory.values);
     context->block.value_stride = fovea_copied_stride(dim);
@@ -170,6 +171,8 @@ static fovea_interval met_keys(const fovea_task_context *context, int64_t base) 
 
 void fovea_place_block(fovea_task_context *context, int64_t base) {
   fovea_interval keys = met_keys(context, base);
+  if (context->block.placed) return;
+  context->block.placed = 1;
   place_keys(context, base, keys.begin, keys.end);
   place_values(context, base, keys.begin, keys.end);
 }

@@ -20,7 +20,7 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
 void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first);
 
 /* Sets where the keys and values of the block at `base` are read: where they lie, or in scratch if they are not f32
- * or lie badly and enough tiles share the copy. */
+ * or lie badly and enough tiles share the copy. Once a block. */
 void fovea_place_block(fovea_task_context *context, int64_t base);
 
 /* Sets where the keys are read as f32 for a tile that cannot take them as pairs. */

@@ -22,7 +22,7 @@ typedef struct fovea_entry {
 
 struct fovea_plan {
   const fovea_kernels *kernels;
-  fovea_problem problem; /* its per-entry arrays are resolved into entries and NULL here */
+  fovea_problem problem; /* its per-entry arrays are resolved into entries: NULL here, or flags not to be read */
   float c;               /* scale * log2(e); with a softcap scale / softcap */
   float cap;             /* softcap * log2(e) */
   int paired;            /* scores are products of pairs, where all elements are for them */

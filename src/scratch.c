@@ -1,6 +1,6 @@
 #include "scratch.h"
 
-/* Floats of every array; row tiles are multiples of 4 rows at least, and each array starts at 64 bytes. */
+/* Floats of an array; each starts at a multiple of 64 bytes. */
 static size_t aligned(size_t floats) {
   return (floats + 15) / 16 * 16;
 }

@@ -21,19 +21,29 @@ static void join(fovea_span_tree *tree, int left, int right, const fovea_kernels
   tree->free_states[tree->free_count++] = right;
 }
 
-void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors) {
-  int state = tree->current, level = 0;
-  /* A right sibling goes up with its left one if that one has state, and alone if it has none. */
-  for (; index & 1; index >>= 1, level++) {
-    if (level < tree->top && tree->waiting_index[level] == index - 1) {
-      join(tree, tree->waiting_state[level], state, kernels, dim, vectors);
-      state = tree->waiting_state[level];
-      tree->waiting_index[level] = -1;
-    }
-  }
+/* A state that waits at a level, or that joins what waits there, its left sibling. */
+static void put_state(fovea_span_tree *tree, int level, int64_t index, int state, const fovea_kernels *kernels,
+                      int64_t dim, int vectors) {
   for (; tree->top <= level; tree->top++) tree->waiting_index[tree->top] = -1;
+  if (tree->waiting_index[level] >= 0) {
+    join(tree, tree->waiting_state[level], state, kernels, dim, vectors);
+  } else {
+    tree->waiting_state[level] = state;
+  }
   tree->waiting_index[level] = index;
-  tree->waiting_state[level] = state;
+}
+
+void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors) {
+  /* Up with every node whose parent ends before this span, up to one whose parent it is in. Spans may be left out.
+   */
+  for (int level = 0; level < tree->top; level++) {
+    int64_t waiting = tree->waiting_index[level];
+    if (waiting < 0) continue;
+    if (waiting >> 1 == index >> (level + 1)) break;
+    tree->waiting_index[level] = -1;
+    put_state(tree, level + 1, waiting >> 1, tree->waiting_state[level], kernels, dim, vectors);
+  }
+  put_state(tree, 0, index, tree->current, kernels, dim, vectors);
   tree->current = take_state(tree);
 }
 

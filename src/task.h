@@ -23,6 +23,7 @@ typedef struct fovea_tile {
 /* Where the rows of one block are read as f32: in the caller's tensors, or in scratch. The pointers name the key at
  * the block's first position. */
 typedef struct fovea_block_rows {
+  int placed; /* 0: nothing here is set yet */
   const float *keys, *values;
   int64_t key_stride, value_stride;
   int packed; /* the values lie in the panel too */

@@ -55,7 +55,7 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
       meeting[context->tiles++] = &tiles[i];
     }
   }
-  fovea_place_block(context, base);
+  context->block = (fovea_block_rows){.placed = 0}; /* when a tile comes to it: a mask may hide all of it */
   for (context->tile = 0; context->tile < context->tiles; context->tile++) {
     fovea_tile *t = meeting[context->tile];
     int begins = !t->begun, last = context->tile + 1 == context->tiles;
@@ -67,11 +67,41 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
   }
 }
 
-void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_t number, void *worker_scratch) {
-  const fovea_problem *problem = &plan->problem;
-  fovea_task task = fovea_plan_task(plan, number);
-  const fovea_entry *entry = task.entry;
+/* Prepares the task's tiles. Returns the keys that they meet; end is 0 where they see nothing. */
+static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task, fovea_tile *tiles,
+                                  void *worker_scratch) {
+  fovea_interval keys = {INT64_MAX, 0};
+  for (int i = 0; i < task->tiles; i++) {
+    fovea_tile *t = &tiles[i];
+    t->rows = fovea_plan_tile_rows(plan, task->entry, task->first_tile + i);
+    t->memory = fovea_scratch_tile(plan, worker_scratch, i);
+    t->span = -1;
+    t->begun = t->paired = t->widened = 0;
+    fovea_view_tile(plan, task->entry, t->rows, &t->view);
+    if (t->view.any.end == 0) continue;
+    if (t->view.any.begin < keys.begin) keys.begin = t->view.any.begin;
+    if (t->view.any.end > keys.end) keys.end = t->view.any.end;
+  }
+  return keys;
+}
+
+/* Where the entry's keys and values begin. */
+static void find_keys(fovea_task_context *context, fovea_interval keys) {
+  const fovea_problem *problem = &context->plan->problem;
+  const fovea_entry *entry = context->task->entry;
   int packed = problem->cu_seqlens_kv != NULL;
+  int64_t head = context->task->kv_head;
+  int64_t key = fovea_tensor_offset(problem->k_strides, entry, packed, head, entry->kv_first);
+  int64_t value = fovea_tensor_offset(problem->v_strides, entry, packed, head, entry->kv_first);
+  context->keys = fovea_element(context->tensors->k, problem->k_type, key);
+  context->values = fovea_element(context->tensors->v, problem->v_type, value);
+  context->keys_begin = keys.begin;
+  context->keys_end = keys.end;
+  fovea_fetch_first_keys(context, keys.begin);
+}
+
+void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_t number, void *worker_scratch) {
+  fovea_task task = fovea_plan_task(plan, number);
   fovea_task_context context = {
       .plan = plan,
       .kernels = plan->kernels,
@@ -81,28 +111,8 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
       .first_block = 1,
   };
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
-  fovea_interval keys = {INT64_MAX, 0};
-  for (int i = 0; i < task.tiles; i++) {
-    tiles[i].rows = fovea_plan_tile_rows(plan, entry, task.first_tile + i);
-    tiles[i].memory = fovea_scratch_tile(plan, worker_scratch, i);
-    tiles[i].span = -1;
-    tiles[i].begun = tiles[i].paired = tiles[i].widened = 0;
-    fovea_view_tile(plan, entry, tiles[i].rows, &tiles[i].view);
-    if (tiles[i].view.any.end == 0) continue;
-    if (tiles[i].view.any.begin < keys.begin) keys.begin = tiles[i].view.any.begin;
-    if (tiles[i].view.any.end > keys.end) keys.end = tiles[i].view.any.end;
-  }
-  if (keys.end > 0) { /* else K and V may be NULL */
-    context.keys_begin = keys.begin;
-    context.keys_end = keys.end;
-    context.keys =
-        fovea_element(tensors->k, problem->k_type,
-                      fovea_tensor_offset(problem->k_strides, entry, packed, task.kv_head, entry->kv_first));
-    context.values =
-        fovea_element(tensors->v, problem->v_type,
-                      fovea_tensor_offset(problem->v_strides, entry, packed, task.kv_head, entry->kv_first));
-    fovea_fetch_first_keys(&context, keys.begin);
-  }
+  fovea_interval keys = begin_tiles(plan, &task, tiles, worker_scratch);
+  if (keys.end > 0) find_keys(&context, keys); /* else K and V may be NULL */
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
     run_tiles(&context, tiles, (int)task.tiles, base);
   }

@@ -259,8 +259,8 @@ fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t nee
                       (int64_t)((uintptr_t)scratch % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
   }
   if (size < needed) {
-    return fovea_fail(error, FOVEA_ERROR_SCRATCH, "scratch_size is %d bytes; %d are needed", (int64_t)size,
-                      (int64_t)needed);
+    return fovea_fail(error, FOVEA_ERROR_SCRATCH, "scratch_size is %d bytes; %d are needed",
+                      fovea_printed_size(size), fovea_printed_size(needed));
   }
   return FOVEA_OK;
 }

@@ -4,7 +4,7 @@
 #include "tiles.h"
 #include "vector.h"
 
-#include "../../src/cpu.h"
+#include "../features.h"
 
 #define FOVEA_FEATURES (FOVEA_CPU_AVX512)
 #include "../shared/table.h"

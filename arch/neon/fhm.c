@@ -8,7 +8,7 @@
 #include "tiles.h"
 #include "vector.h"
 
-#include "../../src/cpu.h"
+#include "../features.h"
 
 #define FOVEA_PAIR_TYPE FOVEA_F16
 

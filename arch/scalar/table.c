@@ -3,7 +3,7 @@
 #include "tiles.h"
 #include "vector.h"
 
-#include "../../src/cpu.h"
+#include "../features.h"
 
 #define FOVEA_FEATURES (0)
 #include "../shared/table.h"

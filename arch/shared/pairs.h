@@ -52,8 +52,8 @@ FOVEA_KERNEL int FOVEA_NAME(pairs_safe)(const fovea_widen_args *args) {
   return safe;
 }
 
-/* The instruction against the two roundings that it stands for, on pairs of many sizes, with sums that cancel, lose
- * bits and overflow. A generator of its own, so that the cases are the same everywhere. */
+/* The instruction against the two roundings that it stands for, on pairs of many sizes, with sums that cancel and
+ * lose bits. A generator of its own, so that the cases are the same everywhere. */
 FOVEA_INLINE uint32_t pairs_next(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;
   return *state >> 8;
@@ -80,7 +80,7 @@ FOVEA_KERNEL int FOVEA_NAME(pairs_hold)(void) {
       k0[i] = k[0];
       k1[i] = k[1];
     }
-    /* A third of the sums starts at zero, a third cancels all but the last bits of a product. */
+    /* A third of the sums starts at zero, a third cancels the first product. */
     vec_store(start, vec_mul(typed_load(q1, 0, FOVEA_PAIR_TYPE), typed_load(k1, 0, FOVEA_PAIR_TYPE)));
     for (int i = 0; i < LANES; i++) {
       if (i % 3 == 0) start[i] = 0.0f;

@@ -23,6 +23,18 @@ FOVEA_INLINE void score_clear(const int vectors, const int keys, score_tile *til
   }
 }
 
+/* The products of all keys and vectors for one item of the queries, a dim or a pair of dims: `lane` counts from
+ * where the scalars were loaded. */
+#define SCORE_STEP(lane)                                                                                           \
+  do {                                                                                                             \
+    vec q[4];                                                                                                      \
+    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load(queries + (lane)*ROW_TILE + v * LANES);         \
+    FOVEA_UNROLL for (int n = 0; n < keys; n++) {                                                                  \
+      FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[n][v] =                                             \
+          SCORE_PRODUCT(q[v], scalars[n], lane, tile->sum[n][v]);                                                  \
+    }                                                                                                              \
+  } while (0)
+
 #ifdef FOVEA_SCORE_PAIRS
 #include "score_pairs.h"
 #else

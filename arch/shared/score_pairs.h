@@ -10,15 +10,8 @@ typedef uint16_t score_element;
 #define SCORE_OPERATION score_pairs
 #define SCORE_TOGETHER  2
 
-#define SCORE_STEP(lane)                                                                                           \
-  do {                                                                                                             \
-    vec q[4];                                                                                                      \
-    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load(queries + (lane)*ROW_TILE + v * LANES);         \
-    FOVEA_UNROLL for (int n = 0; n < keys; n++) {                                                                  \
-      FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[n][v] =                                             \
-          vec_pair_lane(q[v], pairs[n], lane, tile->sum[n][v]);                                                    \
-    }                                                                                                              \
-  } while (0)
+/* The same of pair `lane`. */
+#define SCORE_PRODUCT(q, pairs, lane, sum) vec_pair_lane((q), (pairs), lane, (sum))
 
 /* The chain of one piece of the qk dim, from zero. */
 FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const uint16_t *key_rows,
@@ -26,9 +19,9 @@ FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *qu
   score_clear(vectors, keys, tile);
   FOVEA_NO_UNROLL
   for (; dim >= 8; dim -= 8, queries += 4 * ROW_TILE, key_rows += 8) {
-    pair4 pairs[16];
+    pair4 scalars[16];
     FOVEA_UNROLL
-    for (int n = 0; n < keys; n++) pairs[n] = pair4_load(key_rows + n * key_stride);
+    for (int n = 0; n < keys; n++) scalars[n] = pair4_load(key_rows + n * key_stride);
     SCORE_STEP(0);
     SCORE_STEP(1);
     SCORE_STEP(2);

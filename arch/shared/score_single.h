@@ -5,16 +5,8 @@ typedef float score_element;
 /* Dims that lie side by side in a lane of the queries. */
 #define SCORE_TOGETHER 1
 
-/* One product per key and vector: sum += K[key][d] * Q^T[d]. `lane` counts from where the scalars were loaded. */
-#define SCORE_STEP(lane)                                                                                           \
-  do {                                                                                                             \
-    vec q[4];                                                                                                      \
-    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load(queries + (lane)*ROW_TILE + v * LANES);         \
-    FOVEA_UNROLL for (int n = 0; n < keys; n++) {                                                                  \
-      FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[n][v] =                                             \
-          vec_fma_lane(q[v], scalars[n], lane, tile->sum[n][v]);                                                   \
-    }                                                                                                              \
-  } while (0)
+/* sum + K[key][d] * Q^T[d] for dim `lane` of those loaded. */
+#define SCORE_PRODUCT(q, scalars, lane, sum) vec_fma_lane((q), (scalars), lane, (sum))
 
 /* The chain of one piece of the qk dim, from zero, in the order 1, 0, 3, 2, ... that a dot product of pairs has. */
 FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const float *key_rows,

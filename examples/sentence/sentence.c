@@ -162,7 +162,7 @@ static bool report_kernel(const struct view *view, const char *isa, float *outpu
   bool same = memcmp(output, view->output, count * sizeof *output) == 0;
   bool chosen = strcmp(isa, fovea_plan_isa(view->plan)) == 0;
   double flops = 4 * (double)count * (double)captured->tokens; /* a multiply and an add, for q.k and for p v */
-  printf("  kernel %-7s %8.2f us a call %8.1f GFLOP/s   %s\n", isa, 1e6 * seconds, 1e-9 * flops / seconds,
+  printf("  kernel %-11s %8.2f us a call %8.1f GFLOP/s   %s\n", isa, 1e6 * seconds, 1e-9 * flops / seconds,
          !same    ? "gives OTHER BITS"
          : chosen ? "this one ran"
                   : "gives the same bits");
@@ -178,7 +178,7 @@ static bool report_kernels(const struct view *view) {
   printf("  on one thread, median of %d calls:\n", TIMED_CALLS);
   bool all = true;
   for (int i = 0; i < info.isa_count && all; i++)
-    if (info.isas[i].usable) all = report_kernel(view, info.isas[i].name, output);
+    if (info.isas[i].usable && info.isas[i].type == FOVEA_F32) all = report_kernel(view, info.isas[i].name, output);
   free(output);
   return all;
 }

@@ -60,7 +60,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_SCRATCH = 20,      /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
   FOVEA_ERROR_MEMORY = 21,       /* an allocation failed */
   FOVEA_ERROR_TYPE = 22,         /* a type is none of its enumeration */
-  FOVEA_ERROR_MASK = 23,         /* a mask's strides or its number of keys are out of range */
+  FOVEA_ERROR_MASK = 23,         /* a mask's key or bit strides, or its number of keys, are out of range */
   FOVEA_ERROR_SOFTCAP = 24,      /* the softcap is negative or not finite, or scale / softcap is not */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
@@ -285,8 +285,8 @@ FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* NULL is allowed */
 
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
-/* Bytes of scratch for that many workers: they depend on the dimensions and on the logarithm of the length, so
- * scratch for a problem's largest lengths covers every smaller one. 0 when workers is below 1. */
+/* Bytes of scratch for that many workers: they depend on the dimensions, the types and the logarithm of the length,
+ * so scratch for a problem's largest lengths covers every smaller one. 0 when workers is below 1. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
 /* Runs the whole plan. */

@@ -14,7 +14,7 @@
 #define FOVEA_PANEL_ALWAYS   1
 #include "arch/avx2/vector.h"
 
-#include "src/cpu.h"
+#include "arch/features.h"
 #define FOVEA_FEATURES (FOVEA_CPU_AVX2 | FOVEA_CPU_FMA | FOVEA_CPU_F16C)
 #include "bodies.h"
 #endif

@@ -14,7 +14,7 @@
 #define FOVEA_PANEL_ALWAYS   1
 #include "arch/avx512/vector.h"
 
-#include "src/cpu.h"
+#include "arch/features.h"
 #define FOVEA_FEATURES FOVEA_CPU_AVX512
 #include "bodies.h"
 #endif

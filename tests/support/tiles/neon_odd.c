@@ -14,7 +14,7 @@
 #define FOVEA_PANEL_ALWAYS   1
 #include "arch/neon/vector.h"
 
-#include "src/cpu.h"
+#include "arch/features.h"
 #define FOVEA_FEATURES FOVEA_CPU_NEON
 #include "bodies.h"
 #endif

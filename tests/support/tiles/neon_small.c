@@ -10,7 +10,7 @@
 #define FOVEA_PANEL_ALWAYS   0
 #include "arch/neon/vector.h"
 
-#include "src/cpu.h"
+#include "arch/features.h"
 #define FOVEA_FEATURES FOVEA_CPU_NEON
 #include "bodies.h"
 #endif

@@ -12,6 +12,6 @@
 #define FOVEA_PANEL_ALWAYS   1
 #include "arch/scalar/vector.h"
 
-#include "src/cpu.h"
+#include "arch/features.h"
 #define FOVEA_FEATURES 0
 #include "bodies.h"

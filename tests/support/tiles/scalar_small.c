@@ -8,6 +8,6 @@
 #define FOVEA_PANEL_ALWAYS   0
 #include "arch/scalar/vector.h"
 
-#include "src/cpu.h"
+#include "arch/features.h"
 #define FOVEA_FEATURES 0
 #include "bodies.h"
