@@ -112,7 +112,8 @@ static void sprinkle(struct tensor *tensor, struct generator *generator, int64_t
 static void check_special(fovea_type type, uint16_t mask, int which, int64_t rarity, double scale) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 37, 150, 33, 20);
-  set_types(&problem, type, type, type, which == 2 ? (int)type : FOVEA_F32);
+  problem.q_type = problem.k_type = problem.v_type = type;
+  problem.o_type = which == 2 ? type : FOVEA_F32;
   problem.scale = scale;
   problem.causal = which % 2;
   struct trial trial = trial_create(&problem, 5);

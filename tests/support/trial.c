@@ -233,14 +233,24 @@ void assert_contract(const struct trial *trial, int64_t budget) {
   free(numbers);
 }
 
-const char *const *usable_isas(void) {
-  static const char *names[FOVEA_ISA_LIMIT + 1];
+static void list_isas(const char **names, int with_pairs) {
   fovea_library_info info = {.struct_size = sizeof info};
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   int count = 0;
   for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i].usable) names[count++] = info.isas[i].name;
+    if (info.isas[i].usable && (with_pairs || info.isas[i].type == FOVEA_F32)) names[count++] = info.isas[i].name;
   names[count] = NULL;
   assert_true(count > 0);
+}
+
+const char *const *usable_isas(void) {
+  static const char *names[FOVEA_ISA_LIMIT + 1];
+  list_isas(names, 1);
+  return names;
+}
+
+const char *const *whole_isas(void) {
+  static const char *names[FOVEA_ISA_LIMIT + 1];
+  list_isas(names, 0);
   return names;
 }

@@ -64,4 +64,7 @@ void assert_contract(const struct trial *trial, int64_t budget);
 /* Every instruction set that this process may ask for by name, best first; a NULL ends the list. */
 const char *const *usable_isas(void);
 
+/* Those with operations of their own: the rest only add products for one type of Q and K. */
+const char *const *whole_isas(void);
+
 #endif
