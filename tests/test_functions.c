@@ -98,7 +98,7 @@ static void sweep(int64_t keys, float limit, int64_t rows) {
   trial.k.data[keys - 1] = -1.0f;
   trial.v.data[keys - 1] = 0x1p40f;
   for (int64_t i = 0; i < rows; i++) trial.q.data[i] = limit * ((float)i / (float)rows);
-  const char *const *isas = usable_isas();
+  const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     assert_contract(&trial, INT64_C(1) << 40);
@@ -128,7 +128,7 @@ static void sweep_tanh(double cap, uint32_t first, uint32_t last) {
     const uint32_t size = first + (uint32_t)((double)(last - first) * (double)i / (double)rows);
     trial.q.data[i] = from_bits(size | (i % 2 == 0 ? 0 : 0x80000000u));
   }
-  const char *const *isas = usable_isas();
+  const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     assert_contract(&trial, INT64_C(1) << 40);
@@ -181,7 +181,7 @@ static void test_tanh_bits(void **state) {
   /* Each with the nine above it: zero, subnormals, shifts that would overflow, infinity, NaNs of either kind. */
   static const uint32_t special[] = {0,          0x7ffff8,   0x41200000, 0x4a000000,
                                      0x4b000000, 0x4f000000, 0x7f7ffffc, 0x7fc00000};
-  const char *const *isas = usable_isas();
+  const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
     fovea_status status;
     const fovea_kernels *kernels = fovea_dispatch_named(isas[isa], &status);

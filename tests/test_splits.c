@@ -9,7 +9,7 @@
 typedef void (*isa_check)(const char *isa);
 
 static void on_every_isa(isa_check check) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = whole_isas();
   for (int i = 0; isas[i] != NULL; i++) check(isas[i]);
 }
 
@@ -156,7 +156,7 @@ static void check_query_pieces(const char *isa, const struct rule *rule, int64_t
 static void test_query_pieces(void **state) {
   (void)state;
   static const int64_t pieces[] = {1, 5, 16, 100, 257};
-  const char *const *isas = usable_isas();
+  const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int rule = 0; rule < rule_count; rule++)
       for (int piece = rule % 2; piece < 5; piece += 2)
@@ -218,7 +218,7 @@ static void check_packed(const char *isa, const struct rule *rule, int pack_q, i
 
 static void test_packed(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
+  const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int rule = 0; rule < rule_count; rule++)
       for (int packing = 1; packing < 4; packing++)

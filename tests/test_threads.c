@@ -64,8 +64,9 @@ static fovea_problem problem_cut(int cut) {
     break;
   case CUT_MASKED:
     fovea_problem_init(&problem, 2, 4, 2, IF_QUICK(70, 150), 700, 24, 20);
-    problem.k_type = problem.v_type = FOVEA_BF16;
-    problem.o_type = FOVEA_F16;
+    problem.q_type = problem.k_type = FOVEA_BF16;
+    problem.v_type = FOVEA_F16;
+    problem.o_type = FOVEA_BF16;
     problem.mask_type = FOVEA_MASK_BITS;
     problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 2, 4, problem.q_len, problem.kv_len);
     problem.softcap = 3.0;

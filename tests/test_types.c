@@ -164,12 +164,39 @@ static void check_tiny_products(int q_exponent, int k_exponent, int64_t dim, int
 
 static void test_tiny_products(void **state) {
   (void)state;
+  for (int exponent = -133; exponent <= -125; exponent++) { /* subnormal, but not small when multiplied */
+    check_tiny_products(exponent, 100, 33, 0);
+    check_tiny_products(100, exponent, 34, 1);
+  }
   for (int exponent = -40; exponent >= -75; exponent -= IF_QUICK(5, 1))
     for (int only_one = 0; only_one <= 1; only_one++) {
       check_tiny_products(exponent, exponent, 2 + exponent % 2, only_one);
       check_tiny_products(exponent, -49, 34, only_one);
       check_tiny_products(-10, 3 * exponent / 2 - 20, 33, only_one); /* K subnormal in the end */
       check_tiny_products(3 * exponent / 2 - 20, -8, 16, only_one);
+    }
+}
+
+/* Exponents far apart in one sum. */
+static void test_wide_products(void **state) {
+  (void)state;
+  for (int type = FOVEA_F16; type <= FOVEA_BF16; type++)
+    for (int spread = 2; spread <= 28; spread += IF_QUICK(13, 2)) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 2, 1, 37, 150, 3 * spread + 40, 8);
+      set_types(&problem, type, type, type, FOVEA_F32);
+      problem.scale = ldexp(1.0, 4 - spread);
+      struct trial trial = trial_create(&problem, 8);
+      struct generator generator = {(uint64_t)spread};
+      struct tensor *const inputs[] = {&trial.q, &trial.k};
+      for (int t = 0; t < 2; t++)
+        for (int64_t h = 0; h < inputs[t]->heads; h++)
+          for (int64_t i = 0; i < inputs[t]->rows; i++)
+            for (int64_t d = 0; d < problem.qk_dim; d++)
+              tensor_row(inputs[t], 0, h, i)[d] =
+                  random_of_exponent(&generator, (int)generator_below(&generator, spread) - spread / 2);
+      check_numbers(&trial);
+      trial_destroy(&trial);
     }
 }
 
@@ -253,10 +280,11 @@ static void test_any_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_mix),      cmocka_unit_test(test_every_dim),
-      cmocka_unit_test(test_layouts),        cmocka_unit_test(test_special_values),
-      cmocka_unit_test(test_tiny_products),  cmocka_unit_test(test_all_halves),
-      cmocka_unit_test(test_between_halves), cmocka_unit_test(test_any_f32),
+      cmocka_unit_test(test_every_mix),     cmocka_unit_test(test_every_dim),
+      cmocka_unit_test(test_layouts),       cmocka_unit_test(test_special_values),
+      cmocka_unit_test(test_tiny_products), cmocka_unit_test(test_wide_products),
+      cmocka_unit_test(test_all_halves),    cmocka_unit_test(test_between_halves),
+      cmocka_unit_test(test_any_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
