@@ -23,7 +23,11 @@ FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
     vec maximum = vec_max(sink, state.maximum);
     vec reference = vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
     state.part = vec_exp2(vec_sub(state.maximum, reference));
-    state.sum = vec_fma(vec_set1(1.0f), vec_exp2(vec_sub(sink, reference)), vec_mul(state.sum, state.part));
+    /* A one that the compiler cannot see: it would make a sum of this, and under -ffp-contract=fast clang would
+     * fuse that sum with the product, pragma or not. */
+    const volatile float one = 1.0f;
+    vec sink_part = vec_exp2(vec_sub(sink, reference));
+    state.sum = vec_fma(vec_set1(one), sink_part, vec_mul(state.sum, state.part));
     state.maximum = maximum;
   }
   /* No state: zeros. */
