@@ -23,11 +23,13 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     if (!status) fovea_schedule_run(plan, tensors, &execution, workers, execution.scratch);
     return status;
   }
-  void *scratch = fovea_allocate(size);
-  if (!scratch)
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %d bytes of scratch", fovea_printed_size(size));
+  void *scratch = fovea_allocate(&plan->problem.allocator, size);
+  if (!scratch) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %d bytes of scratch, aligned to %d",
+                      fovea_printed_size(size), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
+  }
   fovea_schedule_run(plan, tensors, &execution, workers, scratch);
-  fovea_release(scratch);
+  fovea_release(&plan->problem.allocator, scratch);
   return FOVEA_OK;
 }
 

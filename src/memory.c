@@ -1,14 +1,10 @@
 #include "memory.h"
 
-#include <fovea/fovea.h>
-
 #include <stdlib.h>
 
 /* malloc with room for alignment and for the address that free() wants: aligned_alloc is not everywhere. */
-void *fovea_allocate(size_t size) {
-  const size_t extra = FOVEA_SCRATCH_ALIGNMENT + sizeof(void *);
-  if (size > SIZE_MAX - extra) return NULL;
-  char *memory = malloc(size + extra);
+static void *allocate_aligned(size_t size) {
+  char *memory = malloc(size + FOVEA_SCRATCH_ALIGNMENT + sizeof(void *));
   if (!memory) return NULL;
   uintptr_t first = (uintptr_t)memory + sizeof(void *);
   size_t gap = (size_t)(-first % FOVEA_SCRATCH_ALIGNMENT);
@@ -17,6 +13,20 @@ void *fovea_allocate(size_t size) {
   return aligned;
 }
 
-void fovea_release(void *memory) {
-  if (memory) free(((void **)memory)[-1]);
+void *fovea_allocate(const fovea_allocator *allocator, size_t size) {
+  if (size > PTRDIFF_MAX) return NULL; /* so that an allocator can add to it */
+  if (!allocator->allocate) return allocate_aligned(size);
+  void *memory = allocator->allocate(allocator->context, size, FOVEA_SCRATCH_ALIGNMENT);
+  if ((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT == 0) return memory;
+  allocator->release(allocator->context, memory);
+  return NULL;
+}
+
+void fovea_release(const fovea_allocator *allocator, void *memory) {
+  if (!memory) return;
+  if (allocator->release) {
+    allocator->release(allocator->context, memory);
+  } else {
+    free(((void **)memory)[-1]);
+  }
 }

@@ -2,9 +2,12 @@
 #ifndef FOVEA_SRC_MEMORY_H
 #define FOVEA_SRC_MEMORY_H
 
-#include <stddef.h>
+#include <fovea/fovea.h>
 
-void *fovea_allocate(size_t size); /* aligned to FOVEA_SCRATCH_ALIGNMENT; NULL when there is none */
-void fovea_release(void *memory);  /* NULL is allowed */
+/* Aligned to FOVEA_SCRATCH_ALIGNMENT; NULL when there is none. An allocator without functions is malloc() and
+ * free().
+ */
+void *fovea_allocate(const fovea_allocator *allocator, size_t size);
+void fovea_release(const fovea_allocator *allocator, void *memory); /* NULL is allowed */
 
 #endif

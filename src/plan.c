@@ -137,7 +137,7 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
   fovea_plan *made = NULL;
   if (!__builtin_mul_overflow((size_t)problem->batch, sizeof(fovea_entry), &entries) &&
       !__builtin_add_overflow(sizeof(fovea_plan), entries, &size)) {
-    made = fovea_allocate(size);
+    made = fovea_allocate(&problem->allocator, size);
   }
   if (!made) {
     return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d batch entries", problem->batch);
@@ -209,7 +209,9 @@ fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fo
 }
 
 void fovea_plan_destroy(fovea_plan *plan) {
-  fovea_release(plan);
+  if (!plan) return;
+  const fovea_allocator allocator = plan->problem.allocator; /* which outlives the plan that it takes back */
+  fovea_release(&allocator, plan);
 }
 
 size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {

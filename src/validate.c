@@ -175,6 +175,12 @@ static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
+static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
+  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+                    allocator->allocate ? "release" : "allocate");
+}
+
 /* Of the strides, and what pointers will be checked for. */
 static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
   static const char *const axes[] = {"batch", "head", "row"};
@@ -209,6 +215,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_softcap(problem, error);
   if (!status) status = check_lengths(problem, error);
   if (!status) status = check_mask(problem, error);
+  if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = check_strides(problem, reaches, error);
   return status;
 }

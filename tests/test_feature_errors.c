@@ -1,4 +1,4 @@
-/* As test_errors.c, for types, masks, softcap and sinks: each bad argument, its status and text. */
+/* As test_errors.c, for types, masks, softcap, sinks and allocators: each bad argument, its status and text. */
 #include "support/refusals.h"
 
 #include <math.h>
@@ -89,6 +89,24 @@ static void test_null(void **state) {
             call.problem.kv_len = call.problem.mask_keys = 0));
 }
 
+static void *allocate_nothing(void *context, size_t size, size_t alignment) {
+  (void)context, (void)size, (void)alignment;
+  return NULL;
+}
+
+static void release_nothing(void *context, void *pointer) {
+  (void)context, (void)pointer;
+}
+
+static void test_allocator(void **state) {
+  (void)state;
+  REFUSED(call.problem.allocator.allocate = allocate_nothing, FOVEA_ERROR_NULL, "allocator.release ", "both");
+  REFUSED(call.problem.allocator.release = release_nothing, FOVEA_ERROR_NULL, "allocator.allocate ", "both");
+  REFUSED((call.problem.allocator.allocate = allocate_nothing, call.problem.allocator.release = release_nothing),
+          FOVEA_ERROR_MEMORY, "no memory");
+  ACCEPTED(call.problem.allocator.context = &call); /* means nothing to malloc() */
+}
+
 static const char *behind(const void *pointer, int64_t bytes) {
   return (const char *)pointer + bytes;
 }
@@ -151,9 +169,10 @@ static void test_mask_layout(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types),   cmocka_unit_test(test_masks),  cmocka_unit_test(test_mask_strides),
-      cmocka_unit_test(test_softcap), cmocka_unit_test(test_null),   cmocka_unit_test(test_alignment),
-      cmocka_unit_test(test_overlap), cmocka_unit_test(test_unused), cmocka_unit_test(test_mask_layout),
+      cmocka_unit_test(test_types),     cmocka_unit_test(test_masks),  cmocka_unit_test(test_mask_strides),
+      cmocka_unit_test(test_softcap),   cmocka_unit_test(test_null),   cmocka_unit_test(test_alignment),
+      cmocka_unit_test(test_overlap),   cmocka_unit_test(test_unused), cmocka_unit_test(test_mask_layout),
+      cmocka_unit_test(test_allocator),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

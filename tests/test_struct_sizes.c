@@ -17,6 +17,7 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, mask_keys),
     offsetof(fovea_problem, softcap),
     offsetof(fovea_problem, sink),
+    offsetof(fovea_problem, allocator),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks), sizeof(fovea_tensors)};

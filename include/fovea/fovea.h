@@ -119,6 +119,17 @@ typedef enum fovea_sink {
   FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head: "softmax-1", weights sum to less than one */
 } fovea_sink;
 
+/* Where memory comes from, for callers who do not want malloc() and free(): both functions, or neither. They are
+ * called by the thread that calls the library, never by its workers, and by several threads at once where these
+ * share a plan. */
+typedef struct fovea_allocator {
+  void *context; /* handed to both */
+  /* `size` bytes at a multiple of `alignment`, a power of 2; NULL when there are none. Memory that is not aligned
+   * so is given back at once and counts as none. */
+  void *(*allocate)(void *context, size_t size, size_t alignment);
+  void (*release)(void *context, void *pointer); /* what allocate() returned, never NULL */
+} fovea_allocator;
+
 /* Passed as `offset`: each batch entry takes kv_len - q_len, so that the last row's own key is the last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
 /* Passed as one side of a window or chunk rule: no limit on that side. */
@@ -183,6 +194,9 @@ typedef struct fovea_problem {
 
   double softcap;  /* 0 (default): none; else scores become softcap * tanh(scale * q.k / softcap) */
   fovea_sink sink; /* default FOVEA_SINK_NONE */
+
+  /* Of the plan, which keeps it, and of scratch that a run allocates. Default: malloc() and free(). */
+  fovea_allocator allocator;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
