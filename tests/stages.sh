@@ -67,6 +67,9 @@ stage_fuzz() {
 
 stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
 
+# Warnings of the generator and links that lead nowhere are errors.
+stage_docs() { run_docs; }
+
 # What a stage's log says about its tests: how many, which were skipped, and notes.
 summary_of() { # log
   awk '
@@ -74,12 +77,14 @@ summary_of() { # log
     /problems agree$/ { digests += $(NF - 4) }
     /\(Skipped\)$/ { skipped = skipped " " $3 }
     /stat::number_of_executed_units/ { inputs = inputs " " $1 " " $NF }
+    /pages in build/ { pages = $0 }
     /^note: / { notes = notes " " $0 }
     END {
       if (tests) printf "%d tests", tests
       if (skipped) printf ", skipped:%s", skipped
       if (digests) printf "%d digests", digests
       if (inputs) printf "inputs:%s", inputs
+      if (pages) printf "%s", pages
       print notes
     }' "$1"
 }
@@ -117,6 +122,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage fuzz "libFuzzer, a minute of each target"
   run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
+  run_stage docs "the site, every link in it"
   run_stage consumers "installed, found and used by other projects"
   echo "$passed passed, 0 failed"
 }

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version of this header; fovea_version() tells that of the library. */
 #define FOVEA_VERSION_MAJOR 0
 #define FOVEA_VERSION_MINOR 1
 #define FOVEA_VERSION_PATCH 0
@@ -73,15 +74,15 @@ FOVEA_API const char *fovea_status_text(fovea_status status);
 /* The caller's buffer for what went wrong: names the argument, its value and the limit, in one line. Any function
  * that takes one accepts NULL. It is written only when the call fails. */
 typedef struct fovea_error {
-  fovea_status status;
-  char text[252];
+  fovea_status status; /* what the call returned */
+  char text[252];      /* ends with a zero */
 } fovea_error;
 
 /* ---- Describing a problem ----------------------------------------------------------------------------------- */
 
-/* Distance in elements between neighbours along each axis. The last axis (the dimension) is always contiguous.
- * Any order of axes; 0 repeats an input along that axis; negative strides are allowed, the tensor's pointer then
- * names the element with all indices 0. An output's strides must keep its elements apart. */
+/* Distance in elements between neighbours along batch, head and row. The last axis (the dimension) is always
+ * contiguous. Any order of axes; 0 repeats an input along that axis; negative strides are allowed, the tensor's
+ * pointer then names the element with all indices 0. An output's strides must keep its elements apart. */
 typedef struct fovea_strides {
   int64_t batch, head, row;
 } fovea_strides;
@@ -97,7 +98,7 @@ typedef enum fovea_type { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2 } fovea_t
  *   BITS            one bit each, key j in bit j % 8 (the lowest is 0) of byte j / 8; 0: not seen;
  *   F32, F16, BF16  added to scale * q.k (after the softcap); -Inf: not seen. */
 typedef enum fovea_mask_type {
-  FOVEA_MASK_NONE = 0,
+  FOVEA_MASK_NONE = 0, /* the other rules decide alone */
   FOVEA_MASK_BOOL = 1,
   FOVEA_MASK_BITS = 2,
   FOVEA_MASK_F32 = 3,
@@ -106,7 +107,7 @@ typedef enum fovea_mask_type {
 } fovea_mask_type;
 
 /* Distance between neighbours of a mask along each axis, in its elements (bits for BITS, where batch, head and row
- * are multiples of 8). 0 repeats the mask along that axis; along the keys it is 1 or 0. */
+ * are multiples of 8). 0 repeats the mask along that axis; key is 1 or 0. */
 typedef struct fovea_mask_strides {
   int64_t batch, head, row, key;
 } fovea_mask_strides;
@@ -114,7 +115,7 @@ typedef struct fovea_mask_strides {
 /* An attention sink takes part in the softmax as one more key whose value is zero: the sum of weights gains
  * exp(sink), as does LSE. Rows that see no key still get zeros. */
 typedef enum fovea_sink {
-  FOVEA_SINK_NONE = 0,
+  FOVEA_SINK_NONE = 0,     /* weights sum to one */
   FOVEA_SINK_PER_HEAD = 1, /* fovea_tensors.sinks has one number per query head, in natural units, as LSE */
   FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head: "softmax-1", weights sum to less than one */
 } fovea_sink;
@@ -207,6 +208,7 @@ FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_si
                                         int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim,
                                         int64_t v_dim);
 
+/* Tells the library the size of the struct that this program was compiled with. */
 static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
                                       int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
@@ -241,6 +243,7 @@ typedef struct fovea_tensors {
 FOVEA_API void fovea_tensors_init_sized(fovea_tensors *tensors, size_t struct_size, const void *q, const void *k,
                                         const void *v, void *o, float *lse);
 
+/* Tells the library the size of the struct that this program was compiled with. */
 static inline void fovea_tensors_init(fovea_tensors *tensors, const void *q, const void *k, const void *v, void *o,
                                       float *lse) {
   fovea_tensors_init_sized(tensors, sizeof *tensors, q, k, v, o, lse);
@@ -266,6 +269,7 @@ typedef struct fovea_execution {
 /* All defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
 
+/* Tells the library the size of the struct that this program was compiled with. */
 static inline void fovea_execution_init(fovea_execution *execution) {
   fovea_execution_init_sized(execution, sizeof *execution);
 }
@@ -297,6 +301,7 @@ typedef struct fovea_plan fovea_plan;
 FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
 FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* NULL is allowed */
 
+/* Bytes that scratch has to be aligned to. */
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
 /* Bytes of scratch for that many workers: they depend on the dimensions, the types and the logarithm of the length,
@@ -328,6 +333,7 @@ typedef struct fovea_counts {
   int64_t pairs_computed; /* pairs whose score is computed, lanes of padding included */
 } fovea_counts;
 
+/* Fills in the counts of a plan. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
 /* The name of the instruction set that a plan runs on. */
@@ -335,8 +341,10 @@ FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
+/* How many instruction sets fovea_info() has room for. */
 #define FOVEA_ISA_LIMIT 16
 
+/* One instruction set that this build has or could have. */
 typedef struct fovea_isa_report {
   const char *name;   /* "avx512", "avx2", "neon", "scalar", ... */
   int usable;         /* a problem may ask for it by name */
@@ -346,6 +354,7 @@ typedef struct fovea_isa_report {
                       for these alone */
 } fovea_isa_report;
 
+/* What fovea_info() tells. */
 typedef struct fovea_library_info {
   size_t struct_size;      /* set by the caller to sizeof(fovea_library_info) before the call */
   const char *version;     /* "0.1.0" */
@@ -355,7 +364,7 @@ typedef struct fovea_library_info {
   int threads;             /* fovea_default_threads() */
   const char *environment; /* what FOVEA_ISA did, or that it was ignored and why; "" when it is not set */
   int isa_count;           /* reports that follow, best first */
-  fovea_isa_report isas[FOVEA_ISA_LIMIT];
+  fovea_isa_report isas[FOVEA_ISA_LIMIT]; /* the first isa_count of them */
 } fovea_library_info;
 
 /* Tells what was chosen, what was not, and why. The texts live as long as the process. The environment variable
