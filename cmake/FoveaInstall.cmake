@@ -3,6 +3,11 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
 
+install(FILES docs/man/fovea.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
+if(FOVEA_BUILD_TOOLS)
+  install(FILES docs/man/fovea.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+endif()
+
 install(TARGETS fovea_shared fovea_static EXPORT fovea-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
