@@ -1,4 +1,5 @@
-# Headers, both libraries, a CMake package (fovea::fovea, fovea::fovea_static) and a pkg-config file.
+# Headers, both libraries, a CMake package (fovea::fovea, fovea::fovea_static) and a pkg-config file. Components:
+# `library` is what programs need when they run, `development` what they are built with, `command` the tool.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
@@ -9,14 +10,18 @@ if(FOVEA_BUILD_TOOLS)
 endif()
 
 install(TARGETS fovea_shared fovea_static EXPORT fovea-targets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library
 )
-install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake DESTINATION ${package_dir})
+install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+  FILES_MATCHING PATTERN "*.h"
+)
+install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake
+  DESTINATION ${package_dir} COMPONENT development
+)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir} COMPONENT development)
 
 # The pkg-config file finds its prefix by where it lies itself; absolute directories stay as they are.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
@@ -39,4 +44,12 @@ endif()
 list(TRANSFORM pc_private_libraries PREPEND "-l")
 list(JOIN pc_private_libraries " " pc_private_libraries)
 configure_file(cmake/fovea.pc.in fovea.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/fovea.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/fovea.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+if(fovea_top_level)
+  add_custom_target(uninstall
+    COMMAND ${CMAKE_COMMAND} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
+    WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
+    VERBATIM
+  )
+endif()

@@ -123,6 +123,6 @@ run_tests() { # the stages' names; none: all of them
   run_stage fuzz "libFuzzer, a minute of each target"
   run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
   run_stage docs "the site, every link in it"
-  run_stage consumers "installed, found and used by other projects"
+  run_stage consumers "used by other projects, through every door"
   echo "$passed passed, 0 failed"
 }

@@ -1,12 +1,22 @@
 #!/bin/bash
-# The shared library exports the functions that the header marks with FOVEA_API, and nothing else.
-#   exports.sh <nm> <libfovea.so> <fovea.h>
+# The shared library exports the functions that the header marks with FOVEA_API, and nothing else; they are those of the
+# kept list.
+#   exports.sh <nm> <libfovea.so> <fovea.h> <exports.txt>
 set -e -u -o pipefail
-nm=$1 library=$2 header=$3
+export LC_ALL=C
+nm=$1 library=$2 header=$3 list=$4
+status=0
+
+compare() { # what the two are, names, names
+  diff <(echo "$2") <(echo "$3") || {
+    echo "$1"
+    status=1
+  }
+}
 
 declared=$(grep -v '^#' "$header" | tr '\n' ' ' | grep -o 'FOVEA_API [^(;]*(' | grep -o 'fovea_[a-z0-9_]*($' | tr -d '(' | sort)
 exported=$($nm --dynamic --defined-only --format=posix "$library" | awk '{ print $1 }' | sort)
-diff <(echo "$declared") <(echo "$exported") || {
-  echo "< declared only, > exported only"
-  exit 1
-}
+listed=$(grep -v '^#' "$list" | sort)
+compare "< declared only, > exported only" "$declared" "$exported"
+compare "< listed only, > exported only; a new function goes into $list" "$listed" "$exported"
+exit $status

@@ -1,38 +1,110 @@
 #!/bin/bash
-# Installs a build into a folder and uses it from there: by find_package, by pkg-config, by add_subdirectory.
+# Every door that README.md names, as another project comes through it: an installed build by find_package and by
+# pkg-config, a folder of the tree, the bare sources. examples/embed prints what README.md says behind each.
 #   consumers.sh <build directory> <folder for the results>
 set -e -u -o pipefail
-source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$1 out=$2
 
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 prefix=$out/prefix
-cmake --install "$build" --prefix "$prefix"
+# shellcheck disable=SC2016
+answer=$(sed -n 's/^It prints `\(.*\)` on every machine.*/\1/p' "$root/README.md")
 
-build_and_test() { # project
-  cmake -G Ninja -S "$source_dir/$1" -B "$out/$1" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$out/$1/prefix"
-  cmake --build "$out/$1"
-  ctest --test-dir "$out/$1" --output-on-failure
+fail() {
+  echo "$1" >&2
+  exit 1
 }
 
-build_and_test find_package
-build_and_test add_subdirectory
-cmake --install "$out/add_subdirectory"
-installed=$(cd "$out/add_subdirectory/prefix" && find . -type f)
-if [ "$installed" != ./bin/sub_fovea_static ]; then
-  echo "the subproject installed something: $installed"
-  exit 1
-fi
+same() { # what it is, expected, found
+  [ "$2" = "$3" ] || fail "$1: expected $2, found $3"
+}
 
+run_embed() { # the command that runs it
+  same "$*" "$answer" "$("$@")"
+}
+
+build_project() { # folder, name
+  cmake -G Ninja -S "$root/$1" -B "$out/$2" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$out/$2/prefix"
+  cmake --build "$out/$2"
+}
+
+# The example is the program in README.md, and short.
+readme_program() {
+  # shellcheck disable=SC2016
+  diff <(sed -n '/^```c$/,/^```$/p' "$root/README.md" | sed '1d;$d') "$root/examples/embed/embed.c" ||
+    fail "examples/embed/embed.c is not the program in README.md"
+  [ "$(wc -l <"$root/examples/embed/embed.c")" -le 30 ] || fail "examples/embed/embed.c has more than 30 lines"
+}
+
+# The header's version is the version of everything.
+versions() {
+  local number version
+  number=$(sed -n 's/^#define FOVEA_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$root/include/fovea/fovea.h" | paste -s -d .)
+  version=$(pkg-config --modversion fovea)
+  same "version of the pkg-config file" "$number" "$version"
+  same "name of the shared library" "libfovea.so.$number" "$(basename "$(readlink -f "$libdir/libfovea.so")")"
+  same "SONAME" "libfovea.so.${number%%.*}" "$(objdump -p "$libdir/libfovea.so" | awk '$1 == "SONAME" { print $2 }')"
+  grep -rqxF "set(PACKAGE_VERSION \"$number\")" --include=fovea-config-version.cmake "$prefix" ||
+    fail "version of the CMake package is not $number"
+  "$prefix/bin/fovea" info | grep -q "$number" || fail "fovea info does not say $number"
+}
+
+by_find_package() {
+  build_project tests/install/find_package find_package
+  ctest --test-dir "$out/find_package" --output-on-failure
+  build_project examples/embed embed
+  run_embed "$out/embed/embed"
+  build_project examples/own_threads own_threads
+  "$out/own_threads/own_threads"
+}
+
+by_pkg_config() {
+  # shellcheck disable=SC2046
+  cc -o "$out/shared" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea)
+  run_embed env LD_LIBRARY_PATH="$libdir" "$out/shared"
+  # shellcheck disable=SC2046
+  cc -o "$out/static" "$root/examples/embed/embed.c" $(pkg-config --cflags fovea) "$libdir/libfovea.a" \
+    $(pkg-config --libs-only-l --static fovea | sed 's/-lfovea//')
+  run_embed "$out/static"
+}
+
+by_add_subdirectory() {
+  local installed
+  build_project tests/install/add_subdirectory add_subdirectory
+  ctest --test-dir "$out/add_subdirectory" --output-on-failure
+  run_embed "$out/add_subdirectory/embed"
+  cmake --install "$out/add_subdirectory"
+  installed=$(cd "$out/add_subdirectory/prefix" && find . -type f)
+  same "what the subproject installed" ./bin/sub_fovea_static "$installed"
+}
+
+# Only the folders that a project takes along, with threads; tests/install/bare.sh checks the digests without.
+by_sources() {
+  mkdir "$out/vendored"
+  cp -r "$root/include" "$root/src" "$root/arch" "$root/examples/embed/embed.c" "$out/vendored"
+  (cd "$out/vendored" && cc -O2 -Iinclude -I. -fopenmp -DFOVEA_OPENMP -o embed embed.c src/*.c arch/*/*.c -lm)
+  run_embed "$out/vendored/embed"
+}
+
+# Nothing stays but what was not Fovea's.
+uninstalled() {
+  touch "$prefix/include/other.h"
+  cmake --build "$build" --target uninstall
+  same "what uninstalling leaves" ./include/other.h "$(cd "$prefix" && find . ! -type d)"
+  same "folders that uninstalling leaves" "" "$(find "$prefix" -name fovea)"
+}
+
+readme_program
+cmake --install "$build" --prefix "$prefix"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name fovea.pc)")
 export PKG_CONFIG_PATH
 libdir=$(pkg-config --variable=libdir fovea)
-# shellcheck disable=SC2046
-cc -o "$out/shared" "$source_dir/consumer.c" $(pkg-config --cflags --libs fovea)
-LD_LIBRARY_PATH=$libdir "$out/shared"
-# shellcheck disable=SC2046
-cc -o "$out/static" "$source_dir/consumer.c" $(pkg-config --cflags fovea) "$libdir/libfovea.a" \
-  $(pkg-config --libs-only-l --static fovea | sed 's/-lfovea//')
-"$out/static"
+versions
+by_find_package
+by_pkg_config
+by_add_subdirectory
+by_sources
+uninstalled

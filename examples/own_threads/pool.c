@@ -1,0 +1,79 @@
+#include "pool.h"
+
+#include <string.h>
+
+/* Nobody goes on before all have come. The last to come sets the tasks of the next phase back to the first. */
+static void wait_for_all(struct pool *pool) {
+  pthread_mutex_lock(&pool->mutex);
+  int round = pool->round;
+  if (++pool->waiting == POOL_WORKERS) {
+    pool->waiting = 0;
+    pool->round++;
+    atomic_store(&pool->next_task, 0);
+    pthread_cond_broadcast(&pool->released);
+  }
+  while (round == pool->round) pthread_cond_wait(&pool->released, &pool->mutex);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+/* One worker's part: whichever tasks are left, phase after phase. After a failure it only keeps the others company.
+ */
+static void work(struct worker *self) {
+  struct pool *pool = self->pool;
+  self->status = FOVEA_OK;
+  for (int phase = 0; phase < fovea_plan_phases(pool->plan); phase++) {
+    int64_t tasks = fovea_plan_tasks(pool->plan, phase), task;
+    while (self->status == FOVEA_OK && (task = atomic_fetch_add(&pool->next_task, 1)) < tasks) {
+      self->status = fovea_plan_run_task(pool->plan, pool->tensors, phase, task, self->number, POOL_WORKERS,
+                                         pool->scratch, pool->scratch_size, &self->error);
+    }
+    wait_for_all(pool);
+  }
+}
+
+static void *live(void *context) {
+  struct worker *self = context;
+  for (;;) {
+    wait_for_all(self->pool);
+    if (!self->pool->plan) return NULL;
+    work(self);
+  }
+}
+
+int pool_start(struct pool *pool) {
+  memset(pool, 0, sizeof *pool);
+  atomic_init(&pool->next_task, 0);
+  pthread_mutex_init(&pool->mutex, NULL);
+  pthread_cond_init(&pool->released, NULL);
+  for (int i = 0; i < POOL_WORKERS; i++) {
+    struct worker *worker = &pool->workers[i];
+    worker->pool = pool;
+    worker->number = i;
+    if (i > 0 && pthread_create(&worker->thread, NULL, live, worker) != 0) return 0;
+  }
+  return 1;
+}
+
+void pool_stop(struct pool *pool) {
+  pool->plan = NULL;
+  wait_for_all(pool);
+  for (int i = 1; i < POOL_WORKERS; i++) pthread_join(pool->workers[i].thread, NULL);
+  pthread_cond_destroy(&pool->released);
+  pthread_mutex_destroy(&pool->mutex);
+}
+
+fovea_status pool_run(struct pool *pool, const fovea_plan *plan, const fovea_tensors *tensors, void *scratch,
+                      size_t scratch_size, fovea_error *error) {
+  pool->plan = plan;
+  pool->tensors = tensors;
+  pool->scratch = scratch;
+  pool->scratch_size = scratch_size;
+  wait_for_all(pool); /* the workers take it up */
+  work(&pool->workers[0]);
+  for (int i = 0; i < POOL_WORKERS; i++) {
+    if (pool->workers[i].status == FOVEA_OK) continue;
+    *error = pool->workers[i].error;
+    return pool->workers[i].status;
+  }
+  return FOVEA_OK;
+}
