@@ -5,46 +5,56 @@
 
 #include <string.h>
 
+static const uint32_t leaf1_osxsave = UINT32_C(1) << 27;
+
+static int has_all(uint64_t bits, uint64_t wanted) {
+  return (bits & wanted) == wanted;
+}
+
+uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
+  const uint32_t leaf1_fma = UINT32_C(1) << 12, leaf1_f16c = UINT32_C(1) << 29, leaf7_avx2 = UINT32_C(1) << 5;
+  const uint64_t ymm_state = 0x6;
+  uint64_t features = 0;
+  if (!has_all(words->leaf1_ecx, leaf1_osxsave) || !has_all(words->saved, ymm_state)) return 0;
+  if (words->leaf7_ebx & leaf7_avx2) features |= FOVEA_CPU_AVX2;
+  if (words->leaf1_ecx & leaf1_fma) features |= FOVEA_CPU_FMA;
+  if (words->leaf1_ecx & leaf1_f16c) features |= FOVEA_CPU_F16C;
+#ifndef __APPLE__ /* macOS turns the ZMM state on lazily and up to 12.1 corrupted mask registers */
+  const uint32_t f_dq_bw_vl = UINT32_C(1) << 16 | UINT32_C(1) << 17 | UINT32_C(1) << 30 | UINT32_C(1) << 31;
+  const uint32_t leaf7_1_avx512_bf16 = UINT32_C(1) << 5;
+  const uint64_t zmm_state = 0xe6;
+  if (has_all(words->saved, zmm_state) && has_all(words->leaf7_ebx, f_dq_bw_vl)) {
+    features |= FOVEA_CPU_AVX512;
+    if (words->leaf7_1_eax & leaf7_1_avx512_bf16) features |= FOVEA_CPU_AVX512_BF16;
+    if (memcmp(words->vendor, "AuthenticAMD", sizeof words->vendor) == 0) features |= FOVEA_CPU_FAST_BF16;
+  }
+#endif
+  return features;
+}
+
 #if defined(__x86_64__) || defined(__i386__)
 
 #include <cpuid.h>
 
-/* What the operating system saves at a context switch. Only valid where OSXSAVE is set, and volatile so that it is
- * not moved in front of that check. */
+/* XCR0. Only valid where OSXSAVE is set, and volatile so that it is not moved in front of that check. */
 static uint64_t saved_registers(void) {
   uint32_t low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (uint64_t)high << 32 | low;
 }
 
-#ifndef __APPLE__
-static int is_amd(void) {
-  uint32_t eax, name[3];
-  return __get_cpuid(0, &eax, &name[0], &name[2], &name[1]) && memcmp(name, "AuthenticAMD", sizeof name) == 0;
-}
-#endif
-
 uint64_t fovea_cpu_features(void) {
-  enum { OSXSAVE = 1 << 27, LEAF1_FMA = 1 << 12, LEAF1_F16C = 1 << 29 };
-  const uint64_t ymm_state = 0x6, zmm_state = 0xe6;
-  const uint32_t avx512_f_dq_bw_vl = UINT32_C(1) << 16 | UINT32_C(1) << 17 | UINT32_C(1) << 30 | UINT32_C(1) << 31;
-  uint32_t eax, ebx, ecx, edx, leaf1_ecx;
-  uint64_t features = 0;
-  if (!__get_cpuid(1, &eax, &ebx, &leaf1_ecx, &edx) || !(leaf1_ecx & OSXSAVE)) return 0;
-  uint64_t saved = saved_registers();
-  if ((saved & ymm_state) != ymm_state || !__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return 0;
-  if (ebx & 1u << 5) features |= FOVEA_CPU_AVX2;
-  if (leaf1_ecx & LEAF1_FMA) features |= FOVEA_CPU_FMA;
-  if (leaf1_ecx & LEAF1_F16C) features |= FOVEA_CPU_F16C;
-#ifndef __APPLE__ /* macOS turns the ZMM state on lazily and up to 12.1 corrupted mask registers */
-  if ((saved & zmm_state) == zmm_state && (ebx & avx512_f_dq_bw_vl) == avx512_f_dq_bw_vl) {
-    features |= FOVEA_CPU_AVX512;
-    uint32_t avx512_bf16 = 1u << 5;
-    if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & avx512_bf16)) features |= FOVEA_CPU_AVX512_BF16;
-    if (is_amd()) features |= FOVEA_CPU_FAST_BF16;
+  fovea_x86_words words;
+  uint32_t eax, ebx, ecx, edx, name[3];
+  memset(&words, 0, sizeof words);
+  if (__get_cpuid(0, &eax, &name[0], &name[2], &name[1])) memcpy(words.vendor, name, sizeof words.vendor);
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) words.leaf1_ecx = ecx;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+    words.leaf7_ebx = ebx;
+    if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) words.leaf7_1_eax = eax;
   }
-#endif
-  return features;
+  if (words.leaf1_ecx & leaf1_osxsave) words.saved = saved_registers();
+  return fovea_cpu_x86_features(&words);
 }
 
 void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]) {

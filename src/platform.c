@@ -15,7 +15,8 @@ int fovea_platform_cpus(void) {
   return cpus > 0 ? cpus : 1;
 }
 
-int fovea_platform_cpu_quota(void) {
+int fovea_platform_read_text(const char *path, char *text, size_t size) {
+  (void)path, (void)text, (void)size;
   return 0;
 }
 long fovea_platform_process(void) {
@@ -32,9 +33,9 @@ long fovea_platform_process(void) {
 
 #if defined(__linux__)
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdlib.h>
 
 int fovea_platform_cpus(void) {
   cpu_set_t set;
@@ -43,38 +44,18 @@ int fovea_platform_cpus(void) {
   return cpus > 0 && cpus < 65536 ? (int)cpus : 1;
 }
 
-/* The numbers at the start of a small file, as many as there are; stdio is not wanted in the library. */
-static int read_numbers(const char *path, long long numbers[2]) {
-  char text[64];
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+int fovea_platform_read_text(const char *path, char *text, size_t size) {
+  int file;
+  ssize_t length;
+  do file = open(path, O_RDONLY | O_CLOEXEC);
+  while (file < 0 && errno == EINTR);
   if (file < 0) return 0;
-  ssize_t size = read(file, text, sizeof text - 1);
+  do length = read(file, text, size - 1);
+  while (length < 0 && errno == EINTR);
   close(file);
-  if (size <= 0) return 0;
-  text[size] = '\0';
-  int count = 0;
-  for (char *at = text, *end; count < 2; at = end, count++) {
-    numbers[count] = strtoll(at, &end, 10);
-    if (end == at) break;
-  }
-  return count;
-}
-
-int fovea_platform_cpu_quota(void) {
-  long long v2[2], quota, period, v1[2];
-  if (read_numbers("/sys/fs/cgroup/cpu.max", v2) == 2) { /* "max 100000" without a limit */
-    quota = v2[0];
-    period = v2[1];
-  } else if (read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", v1) >= 1) {
-    quota = v1[0];
-    if (read_numbers("/sys/fs/cgroup/cpu/cpu.cfs_period_us", v1) < 1) return 0;
-    period = v1[0];
-  } else {
-    return 0;
-  }
-  if (quota <= 0 || period <= 0) return 0;
-  long long cpus = (quota + period - 1) / period;
-  return cpus < 65536 ? (int)cpus : 65536;
+  if (length < 0) return 0;
+  text[length] = '\0';
+  return 1;
 }
 
 #else
@@ -83,7 +64,8 @@ int fovea_platform_cpus(void) {
   long cpus = sysconf(_SC_NPROCESSORS_ONLN);
   return cpus > 0 && cpus < 65536 ? (int)cpus : 1;
 }
-int fovea_platform_cpu_quota(void) {
+int fovea_platform_read_text(const char *path, char *text, size_t size) {
+  (void)path, (void)text, (void)size;
   return 0;
 }
 

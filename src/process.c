@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include "cgroup.h"
 #include "platform.h"
 
 #include <stdatomic.h>
@@ -11,7 +12,7 @@ static fovea_process find_out(void) {
   memset(&found, 0, sizeof found);
   found.features = fovea_cpu_features();
   found.id = fovea_platform_process();
-  found.cpu_quota = fovea_platform_cpu_quota();
+  found.cpu_quota = fovea_cgroup_cpus(fovea_platform_read_text);
   fovea_cpu_name(found.cpu_name);
   const char *cap = getenv("FOVEA_ISA");
   if (cap) strncpy(found.isa_cap, cap, sizeof found.isa_cap - 1);

@@ -7,7 +7,7 @@
 typedef struct fovea_process {
   uint64_t features;
   long id;
-  int cpu_quota;
+  int cpu_quota; /* of its control groups, in CPUs; 0 where there is none */
   char cpu_name[FOVEA_CPU_NAME_SIZE];
   char isa_cap[32]; /* FOVEA_ISA, cut to fit; "" when not set */
 } fovea_process;

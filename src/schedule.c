@@ -5,8 +5,14 @@
 #include "process.h"
 #include "tile.h"
 
+#include <stdatomic.h>
+
 #ifdef FOVEA_OPENMP
 #include <omp.h>
+
+/* Threads beyond the CPUs gain nothing, and a runtime that cannot start one ends the process: not even a caller who
+ * asks for them gets more than this, unless there are more CPUs. */
+enum { MOST_THREADS = 64 };
 
 /* libgomp's threads do not survive fork(), and its next team in the child waits for them for ever. */
 static int is_forked_child(void) {
@@ -41,14 +47,19 @@ int fovea_default_threads(void) {
 int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execution) {
   int wanted = execution->threads, own = execution->parallel_for != NULL;
   if (plan->tasks <= 1 || plan->work < work_worth_a_team || wanted == 1) return 1;
-  if (!own) {
+  int cpus = fovea_platform_cpus();
+  if (own) {
+    if (wanted == 0) wanted = cpus;
+  } else {
 #ifdef FOVEA_OPENMP
     if (omp_in_parallel() || is_forked_child()) return 1;
+    if (wanted == 0) wanted = fovea_default_threads();
+    int most = cpus > MOST_THREADS ? cpus : MOST_THREADS;
+    if (wanted > most) wanted = most;
 #else
     return 1;
 #endif
   }
-  if (wanted == 0) wanted = own ? fovea_platform_cpus() : fovea_default_threads();
   return wanted < plan->tasks ? wanted : (int)plan->tasks;
 }
 
@@ -72,8 +83,15 @@ void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, co
   }
 #ifdef FOVEA_OPENMP
   if (workers > 1) {
-#pragma omp parallel for num_threads(workers) schedule(dynamic, 1)
-    for (int64_t task = 0; task < plan->tasks; task++) run_one(&j, task, omp_get_thread_num());
+    /* Where two runtimes of OpenMP are in one program, omp_get_thread_num() may belong to the other, and give all
+     * threads the same number: workers are counted here. */
+    atomic_int begun = 0;
+#pragma omp parallel num_threads(workers)
+    {
+      int worker = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+#pragma omp for schedule(dynamic, 1)
+      for (int64_t task = 0; task < plan->tasks; task++) run_one(&j, task, worker);
+    }
     return;
   }
 #endif

@@ -105,9 +105,10 @@ static void test_no_allocation_with_scratch(void **state) {
 }
 
 /* Whichever allocation fails, the call says so, writes nothing and keeps nothing. Returns how many it needs. */
-static int allocations_needed(const fovea_problem *problem) {
+static int allocations_needed(const fovea_problem *problem, int threads) {
   const fovea_tensors tensors = trial_tensors(&trial);
-  const fovea_execution execution = alone();
+  fovea_execution execution = alone();
+  execution.threads = threads;
   for (int allowed = 0; allowed < 20; allowed++) {
     fovea_error error;
     trial_clear(&trial);
@@ -130,10 +131,43 @@ static void test_no_memory(void **state) {
   (void)state;
   fovea_problem few = trial.problem;
   few.batch = 2;
-  assert_int_equal(allocations_needed(&few), 1);           /* scratch */
-  assert_int_equal(allocations_needed(&trial.problem), 2); /* and a plan of many entries */
-  trial_load(&trial);
-  assert_contract(&trial, 200000);
+  for (int threads = 0; threads <= 4; threads++) {
+    assert_int_equal(allocations_needed(&few, threads), 1);           /* scratch */
+    assert_int_equal(allocations_needed(&trial.problem, threads), 2); /* and a plan of many entries */
+    trial_load(&trial);
+    assert_contract(&trial, 200000);
+  }
+}
+
+/* The same for a plan that is run, and for the shortest call. */
+static void test_no_memory_for_runs(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_error error;
+  fovea_problem_init(&problem, 33, 1, 1, 40, 50, 16, 16);
+  struct trial other = trial_create(&problem, 2);
+  const fovea_tensors tensors = trial_tensors(&other);
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  held = allocations = limit = 0;
+  assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_ERROR_MEMORY);
+  assert_int_equal(allocations, 1);
+  assert_int_equal(error.status, FOVEA_ERROR_MEMORY);
+  for (limit = 0; limit < 2; limit++) { /* a plan of many entries, and scratch */
+    allocations = 0;
+    const fovea_status status =
+        fovea_attention(other.q.data, other.k.data, other.v.data, other.o.data, 33, 1, 1, 40, 50, 16, 0);
+    assert_int_equal(status, FOVEA_ERROR_MEMORY);
+    assert_int_equal(allocations, limit + 1);
+  }
+  assert_int_equal(held, 0);
+  assert_true(tensor_is_untouched(&other.o));
+  assert_true(tensor_is_untouched(&other.lse));
+  limit = INT32_MAX;
+  assert_int_equal(fovea_plan_run(plan, &tensors, NULL, NULL), FOVEA_OK);
+  assert_contract(&other, 200000);
+  fovea_plan_destroy(plan);
+  trial_destroy(&other);
 }
 
 /* A plan that cannot be made leaves a NULL. */
@@ -153,6 +187,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_allocation_with_scratch),
       cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_no_memory_for_runs),
       cmocka_unit_test(test_no_memory_for_a_plan),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -17,7 +17,8 @@ allowed_in() { # object
     */src/memory.c.o) echo "malloc free" ;;
     */src/schedule.c.o) echo "omp_* GOMP_* __kmpc_*" ;;
     */src/process.c.o) echo "getenv" ;;
-    */src/platform.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sysconf open read close strtoll" ;;
+    */src/cgroup.c.o) echo "strlen strcspn strncmp" ;;
+    */src/platform.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sysconf open read close __errno_location" ;;
   esac
 }
 

@@ -1,0 +1,186 @@
+/* CPUs that are not at hand, and operating systems that hide a part of one: which features are found, which kernel
+ * is chosen for them, and that it is right. */
+#define _DEFAULT_SOURCE
+#include "src/cpu.h"
+#include "support/check.h"
+#include "support/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* By Intel's and AMD's manuals: CPUID.1:ECX, CPUID.7.0:EBX, CPUID.7.1:EAX. */
+#define BIT(n) (UINT32_C(1) << (n))
+enum { FMA_BIT = 12, XSAVE_BIT = 26, OSXSAVE_BIT = 27, AVX_BIT = 28, F16C_BIT = 29 };
+#define AVX_WORDS        (BIT(XSAVE_BIT) | BIT(OSXSAVE_BIT) | BIT(AVX_BIT))
+#define HASWELL_WORDS    (AVX_WORDS | BIT(FMA_BIT) | BIT(F16C_BIT))
+#define AVX2_WORD        BIT(5)
+#define AVX512_F         BIT(16)
+#define AVX512_DQ        BIT(17)
+#define AVX512_BW        BIT(30)
+#define AVX512_VL        BIT(31)
+#define AVX512_WORD      (AVX2_WORD | AVX512_F | AVX512_DQ | AVX512_BW | AVX512_VL)
+#define AVX512_BF16_WORD BIT(5)
+/* XCR0 by parts: x87, SSE, upper halves of YMM, mask registers, upper halves of ZMM 0 to 15, ZMM 16 to 31. */
+enum {
+  XMM_SAVED = 0x3,
+  YMM_SAVED = 0x7,
+  ZMM_SAVED = 0xe7,
+  NO_MASKS = 0xc7,
+  NO_ZMM_HALVES = 0xa7,
+  NO_UPPER_ZMM = 0x67
+};
+enum { YMM_NOT_XMM = 0x5, AMX_TOO = 0x602e7 };
+
+#define HASWELL (FOVEA_CPU_AVX2 | FOVEA_CPU_FMA | FOVEA_CPU_F16C)
+#define SKYLAKE (HASWELL | FOVEA_CPU_AVX512)
+#define INTEL   "GenuineIntel"
+#define AMD     "AuthenticAMD"
+
+static const struct {
+  const char *what, *vendor;
+  uint32_t leaf1_ecx, leaf7_ebx, leaf7_1_eax;
+  uint64_t saved, features;
+} cpus[] = {
+    {"nothing known", "", 0, 0, 0, 0, 0},
+    {"Westmere", INTEL, 0, 0, 0, 0, 0},
+    {"Sandy Bridge", INTEL, AVX_WORDS, 0, 0, YMM_SAVED, 0},
+    {"Ivy Bridge", INTEL, AVX_WORDS | BIT(F16C_BIT), 0, 0, YMM_SAVED, FOVEA_CPU_F16C},
+    {"Haswell", INTEL, HASWELL_WORDS, AVX2_WORD, 0, YMM_SAVED, HASWELL},
+    {"Haswell, system without XSAVE", INTEL, HASWELL_WORDS & ~BIT(OSXSAVE_BIT), AVX2_WORD, 0, 0, 0},
+    {"Haswell, XCR0 that does not count", INTEL, HASWELL_WORDS & ~BIT(OSXSAVE_BIT), AVX2_WORD, 0, YMM_SAVED, 0},
+    {"Haswell, YMM hidden", INTEL, HASWELL_WORDS, AVX2_WORD, 0, XMM_SAVED, 0},
+    {"Haswell, XMM hidden", INTEL, HASWELL_WORDS, AVX2_WORD, 0, YMM_NOT_XMM, 0},
+    {"Haswell, FMA hidden", INTEL, HASWELL_WORDS & ~BIT(FMA_BIT), AVX2_WORD, 0, YMM_SAVED,
+     HASWELL & ~FOVEA_CPU_FMA},
+    {"Knights Landing", INTEL, HASWELL_WORDS, AVX2_WORD | AVX512_F, 0, ZMM_SAVED, HASWELL},
+    {"Skylake", INTEL, HASWELL_WORDS, AVX512_WORD, 0, ZMM_SAVED, SKYLAKE},
+    {"Skylake, ZMM hidden", INTEL, HASWELL_WORDS, AVX512_WORD, 0, YMM_SAVED, HASWELL},
+    {"Skylake, masks hidden", INTEL, HASWELL_WORDS, AVX512_WORD, 0, NO_MASKS, HASWELL},
+    {"Skylake, halves of ZMM hidden", INTEL, HASWELL_WORDS, AVX512_WORD, 0, NO_ZMM_HALVES, HASWELL},
+    {"Skylake, ZMM 16 to 31 hidden", INTEL, HASWELL_WORDS, AVX512_WORD, 0, NO_UPPER_ZMM, HASWELL},
+    {"Skylake, everything hidden", INTEL, HASWELL_WORDS, AVX512_WORD, 0, XMM_SAVED, 0},
+    {"Skylake, F hidden", INTEL, HASWELL_WORDS, AVX512_WORD & ~AVX512_F, 0, ZMM_SAVED, HASWELL},
+    {"Skylake, DQ hidden", INTEL, HASWELL_WORDS, AVX512_WORD & ~AVX512_DQ, 0, ZMM_SAVED, HASWELL},
+    {"Skylake, BW hidden", INTEL, HASWELL_WORDS, AVX512_WORD & ~AVX512_BW, 0, ZMM_SAVED, HASWELL},
+    {"Skylake, VL hidden", INTEL, HASWELL_WORDS, AVX512_WORD & ~AVX512_VL, 0, ZMM_SAVED, HASWELL},
+    {"Sapphire Rapids", INTEL, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, AMX_TOO,
+     SKYLAKE | FOVEA_CPU_AVX512_BF16},
+    {"Sapphire Rapids, ZMM hidden", INTEL, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, YMM_SAVED, HASWELL},
+    {"Zen 2", AMD, HASWELL_WORDS, AVX2_WORD, 0, YMM_SAVED, HASWELL},
+    {"Zen 4", AMD, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, ZMM_SAVED,
+     SKYLAKE | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_FAST_BF16},
+    {"Zen 4, ZMM hidden", AMD, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, YMM_SAVED, HASWELL},
+};
+enum { CPUS = sizeof cpus / sizeof cpus[0] };
+
+static uint64_t features_of(int cpu) {
+  fovea_x86_words words = {.leaf1_ecx = cpus[cpu].leaf1_ecx,
+                           .leaf7_ebx = cpus[cpu].leaf7_ebx,
+                           .leaf7_1_eax = cpus[cpu].leaf7_1_eax,
+                           .saved = cpus[cpu].saved};
+  memcpy(words.vendor, cpus[cpu].vendor, strlen(cpus[cpu].vendor));
+  return fovea_cpu_x86_features(&words);
+}
+
+static void test_features(void **state) {
+  (void)state;
+#ifdef __APPLE__
+  skip(); /* AVX-512 is not used there */
+#endif
+  for (int i = 0; i < CPUS; i++) {
+    const uint64_t features = features_of(i);
+    if (features != cpus[i].features)
+      fail_msg("%s: features %llx, not %llx", cpus[i].what, (unsigned long long)features,
+               (unsigned long long)cpus[i].features);
+  }
+}
+
+/* At the linker's hands: what the library finds in this process. */
+static uint64_t visible = UINT64_MAX;
+
+uint64_t __real_fovea_cpu_features(void);
+uint64_t __wrap_fovea_cpu_features(void);
+
+uint64_t __wrap_fovea_cpu_features(void) {
+  return __real_fovea_cpu_features() & visible;
+}
+
+/* The best kernel for f32 that these features allow. */
+static const char *expected_isa(uint64_t features) {
+  if (features & FOVEA_CPU_NEON) return "neon";
+  if (features & FOVEA_CPU_AVX512) return "avx512";
+  return (features & HASWELL) == HASWELL ? "avx2" : "scalar";
+}
+
+/* In a process of its own, which sees a part of this CPU: the right kernel is chosen, the rest are refused with a
+ * reason, and results are right. */
+static void test_visible_part(void **state) {
+  (void)state;
+  const uint64_t features = __wrap_fovea_cpu_features();
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  assert_string_equal(info.isa, expected_isa(features));
+  for (int i = 0; i < info.isa_count; i++) {
+    const fovea_isa_report *report = &info.isas[i];
+    fovea_problem problem;
+    fovea_plan *plan;
+    fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
+    problem.isa = report->name;
+    assert_int_equal(fovea_plan_create(&problem, &plan, NULL),
+                     report->usable ? FOVEA_OK : FOVEA_ERROR_ISA_UNUSABLE);
+    fovea_plan_destroy(plan);
+    if (strncmp(report->name, "avx512", 6) == 0 && !(features & FOVEA_CPU_AVX512)) {
+      assert_false(report->usable);
+      assert_true(strstr(report->reason, "the CPU or the operating system lacks") != NULL ||
+                  strstr(report->reason, "not in this build") != NULL);
+    }
+  }
+  for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 2, 1, 40, 200, 24, 24);
+    problem.q_type = problem.k_type = (fovea_type)type;
+    problem.causal = 1;
+    struct trial trial = trial_create(&problem, 1);
+    trial_run(&trial, NULL, NULL);
+    assert_contract(&trial, 1000000);
+    trial_destroy(&trial);
+  }
+}
+
+static int check_visible_part(int cpu) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible_part)};
+  visible = features_of(cpu) | FOVEA_CPU_NEON;
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+enum { EXIT_CANNOT_RUN = 126 };
+
+/* Starts this program again for each of them. */
+static void test_visible_parts(void **state) {
+  (void)state;
+  for (int i = 0; i < CPUS; i++) {
+    char number[16];
+    snprintf(number, sizeof number, "%d", i);
+    fflush(NULL);
+    const pid_t process = fork();
+    assert_true(process >= 0);
+    if (process == 0) {
+      execl("/proc/self/exe", "test_cpu", number, (char *)NULL);
+      _exit(EXIT_CANNOT_RUN); /* an emulator, and no way to start another */
+    }
+    int status = 0;
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == EXIT_CANNOT_RUN) skip();
+    if (WEXITSTATUS(status) != 0) fail_msg("wrong for a CPU like %s", cpus[i].what);
+  }
+}
+
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_features), cmocka_unit_test(test_visible_parts)};
+  if (argc == 2) return check_visible_part((int)strtol(argv[1], NULL, 10));
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
