@@ -174,24 +174,19 @@ static void assert_environment(const char *name, const char *value, int threads)
 
 static void test_environment(void **state) {
   (void)state;
-  static const char *const names[] = {
-      "OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OMP_MAX_ACTIVE_LEVELS", "OMP_SCHEDULE", "OMP_PROC_BIND",
-      "OMP_PLACES",      "OMP_WAIT_POLICY",  "OMP_STACKSIZE",         "OMP_DYNAMIC",  "OMP_NESTED"};
-  static const char *const nonsense[] = {"", "0", "-3", "many", "99999999999999999999", "4,,2", ";", "{0}:9999"};
+  static const char *const nonsense[] = {"", "0", "-3", "many", "99999999999999999999", "4,,2"};
+  static const char *const others[] = {"OMP_THREAD_LIMIT", "OMP_SCHEDULE", "OMP_PLACES", "OMP_STACKSIZE"};
   if (getenv("OMP_NUM_THREADS") != NULL) skip(); /* what is expected without it is not known */
   const int all = fovea_default_threads();
-  for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) assert_environment(names[0], nonsense[i], all);
-  for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
-    assert_environment(names[i], "many", all);
-    assert_environment(names[i], "-3", all);
-  }
+  for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
+    assert_environment("OMP_NUM_THREADS", nonsense[i], all);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_environment(others[i], "many", all);
   assert_environment("OMP_NUM_THREADS", "2147483647", all);
   assert_environment("OMP_NUM_THREADS", "1", library_has_openmp() ? 1 : all);
   assert_environment("OMP_NUM_THREADS", "1,7", library_has_openmp() ? 1 : all);
   assert_environment("OMP_NUM_THREADS", "4,2", all < 4 ? all : 4);
   assert_environment("OMP_NUM_THREADS", " 2 ", all < 2 ? all : 2);
   assert_environment("OMP_DYNAMIC", "true", all);
-  assert_environment("OMP_NESTED", "true", all);
   assert_environment("OMP_MAX_ACTIVE_LEVELS", "0", all);
   assert_environment("OMP_STACKSIZE", "256k", all);
 }
