@@ -52,4 +52,7 @@ void bench_call_plain(bench_round *round, const void *argument);
 void bench_call_plan_and_run(bench_round *round, const void *argument);
 void bench_call_run(bench_round *round, const void *argument);
 
+/* Defined by shapes.c: registers every benchmark. */
+void bench_register_all(void);
+
 #endif

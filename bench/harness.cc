@@ -1,11 +1,12 @@
-/* The one C++ file of the benchmarks: what harness.h declares, on Google Benchmark, and main(). */
+/* The one C++ file of the benchmarks: what harness.h declares, on Google Benchmark. */
 #include "harness.h"
-#include "openblas.h"
+#include "progress.h"
 
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <cstdio>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ public:
       if (run.aggregate_name == "median" || (alone && !shown)) shown = &run;
       if (run.aggregate_name == "spread") time_spread = run.real_accumulated_time;
     }
+    progress_clear();
     if (shown) Print(*shown, time_spread);
   }
 
@@ -75,10 +77,26 @@ private:
   }
 };
 
+std::vector<std::string> registered;
+
+/* How many of the registered benchmarks the caller's filter lets run. */
+int CountSelected() {
+  std::string filter = benchmark::GetBenchmarkFilter();
+  if (filter.empty() || filter == "all") return static_cast<int>(registered.size());
+  const bool excludes = filter[0] == '-';
+  const std::regex wanted(excludes ? filter.substr(1) : filter, std::regex_constants::extended);
+  return static_cast<int>(std::count_if(registered.begin(), registered.end(), [&](const std::string &name) {
+    return std::regex_search(name + "/iterations:1/manual_time", wanted) != excludes;
+  }));
+}
+
 } // namespace
 
 extern "C" void bench_register(const char *name, bench_function function, const void *argument, bench_unit unit) {
-  auto run = [function, argument](benchmark::State &state) {
+  const std::string shown_name = name;
+  registered.push_back(shown_name);
+  auto run = [function, argument, shown_name](benchmark::State &state) {
+    progress_show(shown_name.c_str());
     bench_round round{state};
     for (auto _ : state) function(&round, argument);
   };
@@ -105,8 +123,7 @@ extern "C" void bench_context(const char *key, const char *value) {
   benchmark::AddCustomContext(key, value);
 }
 
-int main(int argc, char **argv) {
-  openblas_settle(argv);
+extern "C" int bench_run(int argc, char **argv) {
   std::string rounds = "--benchmark_repetitions=11"; /* the caller's own flags come after and win */
   std::vector<char *> arguments(argv, argv + argc);
   arguments.insert(arguments.begin() + 1, &rounds[0]);
@@ -114,7 +131,7 @@ int main(int argc, char **argv) {
   int count = argc + 1;
   benchmark::Initialize(&count, arguments.data());
   if (benchmark::ReportUnrecognizedArguments(count, arguments.data())) return 1;
-  bench_register_all();
+  progress_begin(CountSelected());
   MedianReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();

@@ -27,8 +27,9 @@ void bench_skip(bench_round *round, const char *reason);
 /* A line in the head of the report and in its JSON. */
 void bench_context(const char *key, const char *value);
 
-/* Defined by shapes.c: registers every benchmark. */
-void bench_register_all(void);
+/* Runs what is registered, as Google Benchmark's flags say; what main() returns. Shows how far it is on stderr, if
+ * that is a terminal. */
+int bench_run(int argc, char **argv);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* Half-precision copies of a workload's tensors, and masks. */
-#include "workload.h"
+#include "inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +80,5 @@ static int create_mask(bench_workload *workload) {
 }
 
 int bench_inputs_create(bench_workload *workload) {
-  fovea_tensors_init(&workload->tensors, workload->q, workload->k, workload->v, workload->o, NULL);
   return create_halves(workload) && create_mask(workload);
 }

@@ -1,5 +1,6 @@
 #include "runner.h"
 
+#include "inputs.h"
 #include "machine.h"
 
 #include <stdio.h>
@@ -46,7 +47,7 @@ void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
     snprintf(runner->refusal, sizeof runner->refusal, "no more than %d thread(s) here", machine_threads());
     return;
   }
-  if (!bench_workload_create(&runner->workload, wanted->shape)) {
+  if (!bench_workload_create(&runner->workload, wanted->shape) || !bench_inputs_create(&runner->workload)) {
     snprintf(runner->refusal, sizeof runner->refusal, "not enough memory");
     return;
   }

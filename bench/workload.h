@@ -50,7 +50,8 @@ typedef struct bench_workload {
   int64_t pairs_seen, pairs_of_rules; /* with the mask, and without */
 } bench_workload;
 
-/* 0 when there is no memory for it. Values are from -1 to 1 and the same in every run. */
+/* In f32 and without a mask; inputs.h adds these. 0 when there is no memory for it. Values are from -1 to 1 and the
+ * same in every run. */
 int bench_workload_create(bench_workload *workload, const bench_shape *shape);
 void bench_workload_destroy(bench_workload *workload);
 
@@ -62,10 +63,6 @@ bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, in
 
 /* The arithmetic that counts: two products over the pairs that are seen. */
 double bench_useful_flops(const bench_workload *workload);
-
-/* What inputs.c adds to a workload that has its f32 tensors: half-precision copies, and the mask with the pairs
- * that it lets see. 0 when there is no memory for it. */
-int bench_inputs_create(bench_workload *workload);
 
 /* Memory aligned for any vector, in huge pages where the system grants them, and already mapped. NULL if there is
  * none. Freed with free(). */
