@@ -70,6 +70,18 @@ stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
 # Warnings of the generator and links that lead nowhere are errors.
 stage_docs() { run_docs; }
 
+stage_debian() {
+  if ! has_command dpkg-deb; then
+    echo "note: not run, since this system has no dpkg"
+    return
+  fi
+  need_packages debian
+  cmake --preset debian
+  rm -f build/debian/*.deb
+  cmake --build --preset debian
+  tests/install/debian.sh build/debian
+}
+
 # What a stage's log says about its tests: how many, which were skipped, and notes.
 summary_of() { # log
   awk '
@@ -124,5 +136,6 @@ run_tests() { # the stages' names; none: all of them
   run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
   run_stage docs "the site, every link in it"
   run_stage consumers "used by other projects, through every door"
+  run_stage debian "Debian packages, installed, used and removed"
   echo "$passed passed, 0 failed"
 }

@@ -1,0 +1,96 @@
+#!/bin/bash
+# The Debian packages of a build: what they hold and depend on; then they are installed, used as a user would, and
+# removed again.
+#   debian.sh <build directory>
+set -e -u -o pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=$(cd "$1" && pwd)
+work=$(mktemp -d)
+packages=(libfovea0 libfovea-dev fovea)
+# shellcheck disable=SC2016
+answer=$(sed -n 's/^It prints `\(.*\)` on every machine.*/\1/p' "$root/README.md")
+
+installed=no
+
+clean_up() {
+  [ $installed = no ] || dpkg --purge "${packages[@]}"
+  installed=no
+  rm -rf "$work"
+}
+trap clean_up EXIT
+
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+file_of() { # package
+  find "$build" -maxdepth 1 -name "$1_*.deb"
+}
+
+depends() { # package, what it has to depend on
+  local found
+  found=$(dpkg-deb -f "$(file_of "$1")" Depends)
+  [[ $found =~ $2 ]] || fail "$1 depends on $found, and not on $2"
+}
+
+# Names that a package may install, as a pattern; each has its licence and its change log.
+holds() { # package, pattern
+  local name
+  dpkg-deb -c "$(file_of "$1")" | sed 's/ -> .*//; s/.* \.//' | grep -v '/$' >"$work/names"
+  while read -r name; do
+    [[ $name =~ ^/usr/($2|share/doc/$1/(copyright|changelog.Debian.gz))$ ]] || fail "$1 holds $name"
+  done <"$work/names"
+  [ "$(grep -c "^/usr/share/doc/$1/" "$work/names")" = 2 ] || fail "$1 lacks its licence or its change log"
+  cat "$work/names" >>"$work/all"
+}
+
+contents() {
+  local version
+  version=$(dpkg-deb -f "$(file_of libfovea0)" Version)
+  depends libfovea0 '^libc6 \('
+  depends libfovea0 'libgomp1'
+  depends libfovea-dev "^libfovea0 \(= $version\)$"
+  depends fovea "^libfovea0 \(= $version\), libc6 \([^,]*$"
+  holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
+  holds libfovea-dev 'include/fovea/fovea\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
+  holds fovea 'bin/fovea|share/man/man1/.*\.gz'
+  if command -v lintian >/dev/null; then # the address is for whoever hands packages out, the rest is CPack's way
+    lintian --allow-root --fail-on error,warning --suppress-tags \
+      bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs,maintscript-calls-ldconfig \
+      "$build"/*.deb
+  fi
+}
+
+use() {
+  fovea info | grep -q "^version *$(dpkg-deb -f "$(file_of fovea)" Version | sed 's/-.*//')$" || fail "fovea info"
+  ldd /usr/bin/fovea | grep -q 'libfovea\.so\.0 => /' || fail "the command does not use the shared library"
+  fovea selftest | tail -n 1
+  # shellcheck disable=SC2046
+  cc -o "$work/embed" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea)
+  [ "$("$work/embed")" = "$answer" ] || fail "the example, by pkg-config"
+  cmake -S "$root/examples/embed" -B "$work/cmake"
+  cmake --build "$work/cmake"
+  [ "$("$work/cmake/embed")" = "$answer" ] || fail "the example, by find_package"
+}
+
+nothing_left() {
+  local name
+  while read -r name; do
+    if [ -e "$name" ] || [ -L "$name" ]; then fail "$name is still there"; fi
+  done
+}
+
+contents
+if [ "$(id -u)" != 0 ]; then
+  echo "note: packages not installed, which only root may"
+elif dpkg-query -W "${packages[@]}" 2>/dev/null | grep -q .; then
+  echo "note: packages not installed, since this system has some of them"
+else
+  names=$(cat "$work/all")
+  installed=yes
+  for package in "${packages[@]}"; do dpkg --install "$(file_of "$package")"; done
+  use
+  clean_up
+  nothing_left <<<"$names"
+fi
