@@ -186,6 +186,28 @@ typedef struct fovea_store_args {
   const float *sinks; /* [row], in units of log2; NULL: none */
 } fovea_store_args;
 
+/* Pairs of one call: cosines and sines of that many are kept at once. */
+#define FOVEA_ROTATE_PAIRS 64
+
+/* Rotates pairs of elements (x, y) of a row into (x c - y s, y c + x s). `from` and `to` are the first pair's first
+ * elements, and may be the same where the types are. */
+typedef struct fovea_rotate_args {
+  const void *from;
+  void *to;
+  fovea_type from_type, to_type;
+  int64_t partner; /* from an element to the other of its pair; 1: pairs follow each other, two by two */
+  int pair_count;  /* up to FOVEA_ROTATE_PAIRS */
+  const float *cosines, *sines; /* FOVEA_ROTATE_PAIRS numbers each, those beyond pair_count not used */
+} fovea_rotate_args;
+
+/* Converts neighbouring elements from any type to any other, as results are written. */
+typedef struct fovea_convert_args {
+  const void *from;
+  void *to;
+  fovea_type from_type, to_type;
+  int64_t count;
+} fovea_convert_args;
+
 typedef struct fovea_kernels {
   const char *name;
   uint64_t features; /* FOVEA_CPU_* bits, features.h */
@@ -220,6 +242,8 @@ typedef struct fovea_kernels {
   int (*all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);
   void (*merge)(const fovea_merge_args *args);
   void (*store)(const fovea_store_args *args);
+  void (*rotate)(const fovea_rotate_args *args);
+  void (*convert)(const fovea_convert_args *args);
 } fovea_kernels;
 
 extern const fovea_kernels fovea_kernels_scalar;

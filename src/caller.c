@@ -10,6 +10,8 @@
 #define FIRST_PROBLEM   offsetof(fovea_problem, q_type)
 #define FIRST_TENSORS   offsetof(fovea_tensors, mask)
 #define FIRST_EXECUTION sizeof(fovea_execution)
+#define FIRST_ROTARY    sizeof(fovea_rotary)
+#define FIRST_ROTATION  sizeof(fovea_rotation)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
   /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
@@ -68,6 +70,28 @@ void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) 
   memcpy(execution, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
+  const fovea_rotary defaults = {
+      .struct_size = struct_size, .layout = layout, .dims = dims, .base = 10000.0, .table_stride = dims / 2};
+  memcpy(rotary, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int64_t batch, int64_t heads,
+                               int64_t rows, int64_t dim, const void *from, void *to) {
+  const fovea_rotation defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .rows = rows,
+      .dim = dim,
+      .from = from,
+      .to = to,
+      .from_strides = contiguous(heads, rows, dim),
+      .to_strides = contiguous(heads, rows, dim),
+  };
+  memcpy(rotation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
 static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
   if (size > now) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
@@ -116,4 +140,18 @@ fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution 
                       (int64_t)given->threads);
   }
   return FOVEA_OK;
+}
+
+fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotary is NULL");
+  fovea_status status = check_size("rotary", given->struct_size, FIRST_ROTARY, sizeof *rotary, error);
+  if (!status) *rotary = *given;
+  return status;
+}
+
+fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotation is NULL");
+  fovea_status status = check_size("rotation", given->struct_size, FIRST_ROTATION, sizeof *rotation, error);
+  if (!status) *rotation = *given;
+  return status;
 }

@@ -1,6 +1,7 @@
 #include "dispatch.h"
 
 #include "../arch/targets.h"
+#include "error.h"
 #include "process.h"
 
 #include <stdatomic.h>
@@ -93,11 +94,19 @@ const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
   return kernels;
 }
 
-const fovea_kernels *fovea_dispatch_named(const char *name, fovea_status *status) {
-  int i = find(name);
-  if (i >= 0 && runs_here(i)) return candidates[i].kernels;
-  *status = i < 0 ? FOVEA_ERROR_ISA_UNKNOWN : FOVEA_ERROR_ISA_UNUSABLE;
-  return NULL;
+fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
+                                   fovea_error *error) {
+  int i = name ? find(name) : 0;
+  if (i < 0) {
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNKNOWN, "isa is \"%s\"; fovea_info() lists the names there are",
+                      name);
+  }
+  if (name && !runs_here(i)) {
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "isa is \"%s\", which this CPU or build does not have",
+                      name);
+  }
+  *kernels = name ? candidates[i].kernels : fovea_dispatch_default(pair_type);
+  return FOVEA_OK;
 }
 
 /* Of a table that only adds products of pairs. */

@@ -9,8 +9,10 @@
  * the type of Q and K where they have the same, else FOVEA_F32. */
 const fovea_kernels *fovea_dispatch_default(fovea_type pair_type);
 
-/* The table of that name. NULL with the status when there is none or this CPU cannot run it. */
-const fovea_kernels *fovea_dispatch_named(const char *name, fovea_status *status);
+/* The table of that name; the default one for NULL. A name that there is not, or that this CPU cannot run, is
+ * refused. */
+fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
+                                   fovea_error *error);
 
 /* Fills the ISA part of the report. */
 void fovea_dispatch_report(fovea_library_info *info);

@@ -38,6 +38,10 @@ const char *fovea_status_text(fovea_status status) {
     return "a mask's strides or its number of keys are out of range";
   case FOVEA_ERROR_SOFTCAP:
     return "the softcap is negative or not finite, or scale / softcap is not";
+  case FOVEA_ERROR_ROTARY:
+    return "dims, base, frequencies or tables of a rotary embedding are out of range";
+  case FOVEA_ERROR_POSITION:
+    return "a position is out of range";
   case FOVEA_ERROR_ISA_UNKNOWN:
     return "no instruction set has that name";
   case FOVEA_ERROR_ISA_UNUSABLE:

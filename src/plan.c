@@ -151,13 +151,7 @@ fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *check
   fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
   if (status) return status;
   fovea_type pair_type = problem->q_type == problem->k_type ? problem->q_type : FOVEA_F32;
-  checked->kernels = problem->isa ? fovea_dispatch_named(problem->isa, &status) : fovea_dispatch_default(pair_type);
-  if (status == FOVEA_ERROR_ISA_UNKNOWN) {
-    return fovea_fail(error, status, "isa is \"%s\"; fovea_info() lists the names there are", problem->isa);
-  }
-  if (status)
-    return fovea_fail(error, status, "isa is \"%s\", which this CPU or build does not have", problem->isa);
-  return FOVEA_OK;
+  return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
 }
 
 int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry) {

@@ -2,8 +2,8 @@
 
 #include "types.h"
 
-static fovea_shape make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
-                              fovea_strides strides, int bits) {
+fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                             fovea_strides strides, int bits) {
   fovea_shape shape = {name, {batch, heads, rows}, {strides.batch, strides.head, strides.row}, dim, bits};
   for (int axis = 0; axis < 3; axis++) {
     if (shape.extent[axis] <= 1) shape.stride[axis] = 0;
@@ -33,7 +33,7 @@ static fovea_shape mask_shape(const fovea_problem *p) {
   if (keys > 1 && p->mask_strides.key == 0) keys = 1;
   fovea_strides strides = {p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row};
   fovea_shape shape =
-      make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask_type));
+      fovea_make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask_type));
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }
@@ -42,15 +42,15 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   int64_t q_batch = p->cu_seqlens_q ? 1 : p->batch, kv_batch = p->cu_seqlens_kv ? 1 : p->batch;
   int q_bits = fovea_type_bits(p->q_type), k_bits = fovea_type_bits(p->k_type);
   int v_bits = fovea_type_bits(p->v_type), o_bits = fovea_type_bits(p->o_type);
-  shapes[FOVEA_SHAPE_Q] = make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
-  shapes[FOVEA_SHAPE_K] = make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
-  shapes[FOVEA_SHAPE_V] = make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
+  shapes[FOVEA_SHAPE_Q] = fovea_make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
+  shapes[FOVEA_SHAPE_K] = fovea_make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
+  shapes[FOVEA_SHAPE_V] = fovea_make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
   shapes[FOVEA_SHAPE_MASK] = mask_shape(p);
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
-                                  ? make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
+                                  ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sinks");
-  shapes[FOVEA_SHAPE_O] = make_shape("o", q_batch, p->heads, p->q_len, p->v_dim, p->o_strides, o_bits);
-  shapes[FOVEA_SHAPE_LSE] = make_shape("lse", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
+  shapes[FOVEA_SHAPE_O] = fovea_make_shape("o", q_batch, p->heads, p->q_len, p->v_dim, p->o_strides, o_bits);
+  shapes[FOVEA_SHAPE_LSE] = fovea_make_shape("lse", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
 }
 
 int fovea_shape_is_empty(const fovea_shape *shape) {

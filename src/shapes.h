@@ -23,6 +23,9 @@ enum {
   FOVEA_SHAPES
 };
 
+fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                             fovea_strides strides, int bits);
+
 /* A tensor that the problem does not have is empty. */
 void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
 

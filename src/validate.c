@@ -181,31 +181,36 @@ static fovea_status check_allocator(const fovea_allocator *allocator, fovea_erro
                     allocator->allocate ? "release" : "allocate");
 }
 
-/* Of the strides, and what pointers will be checked for. */
-static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
+fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
+                                    fovea_error *error) {
   static const char *const axes[] = {"batch", "head", "row"};
+  int64_t low, high, least;
+  int axis;
+  *reach = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};
+  if (fovea_shape_is_empty(shape)) return FOVEA_OK;
+  if (!fovea_shape_range(shape, &low, &high)) {
+    return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                      "%s_strides %d, %d, %d: the elements reach further than 2^57 from the first", shape->name,
+                      shape->stride[0], shape->stride[1], shape->stride[2]);
+  }
+  if (is_output && !fovea_shape_is_apart(shape, &axis, &least)) {
+    return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                      "%s_strides.%s is %d; elements would share memory, its size must be at least %d", shape->name,
+                      axes[axis], shape->stride[axis], least);
+  }
+  reach->begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */
+  reach->end = high * shape->bits / 8 + reach->alignment;
+  return FOVEA_OK;
+}
+
+static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_make_shapes(p, shapes);
-  for (int i = 0; i < FOVEA_SHAPES; i++) {
-    const fovea_shape *shape = &shapes[i];
-    int64_t low, high, least;
-    int axis;
-    reaches[i] = (fovea_reach){shape->name, 0, 0, shape->bits < 8 ? 1 : shape->bits / 8};
-    if (fovea_shape_is_empty(shape)) continue;
-    if (!fovea_shape_range(shape, &low, &high)) {
-      return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                        "%s_strides %d, %d, %d: the elements reach further than 2^57 from the first", shape->name,
-                        shape->stride[0], shape->stride[1], shape->stride[2]);
-    }
-    if (i >= FOVEA_SHAPE_O && !fovea_shape_is_apart(shape, &axis, &least)) {
-      return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                        "%s_strides.%s is %d; elements would share memory, its size must be at least %d",
-                        shape->name, axes[axis], shape->stride[axis], least);
-    }
-    reaches[i].begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */
-    reaches[i].end = high * shape->bits / 8 + reaches[i].alignment;
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
+    status = fovea_validate_strides(&shapes[i], i >= FOVEA_SHAPE_O, &reaches[i], error);
   }
-  return FOVEA_OK;
+  return status;
 }
 
 fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error) {
@@ -220,7 +225,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   return status;
 }
 
-static fovea_status check_pointer(const fovea_reach *reach, const void *pointer, fovea_error *error) {
+fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointer, fovea_error *error) {
   if (reach->begin == reach->end) return FOVEA_OK;
   if (!pointer) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", reach->name);
   if ((uintptr_t)pointer % (uintptr_t)reach->alignment != 0) {
@@ -239,24 +244,28 @@ static uintptr_t overlap(const fovea_reach *a, const void *a_pointer, const fove
   return a->begin < a->end && b->begin < b->end && begin < end ? end - begin : 0;
 }
 
+fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_pointer, const fovea_reach *other,
+                                  const void *other_pointer, fovea_error *error) {
+  uintptr_t shared = overlap(output, output_pointer, other, other_pointer);
+  if (shared == 0) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes", output->name,
+                    other->name, (int64_t)shared);
+}
+
 fovea_status fovea_validate_tensors(const fovea_reach *reaches, const fovea_tensors *tensors, fovea_error *error) {
   const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
                                               tensors->sinks, tensors->o, tensors->lse};
   int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
-  for (int i = 0; i < count; i++) {
-    fovea_status status = check_pointer(&reaches[i], pointers[i], error);
-    if (status) return status;
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < count && !status; i++) {
+    status = fovea_validate_pointer(&reaches[i], pointers[i], error);
   }
   for (int out = FOVEA_SHAPE_O; out < count; out++) {
-    for (int other = 0; other < out; other++) {
-      uintptr_t shared = overlap(&reaches[out], pointers[out], &reaches[other], pointers[other]);
-      if (shared > 0) {
-        return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes",
-                          reaches[out].name, reaches[other].name, (int64_t)shared);
-      }
+    for (int other = 0; other < out && !status; other++) {
+      status = fovea_validate_apart(&reaches[out], pointers[out], &reaches[other], pointers[other], error);
     }
   }
-  return FOVEA_OK;
+  return status;
 }
 
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error) {

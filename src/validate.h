@@ -11,6 +11,15 @@
 /* Largest dimension: the scratch of a worker, less than 2^18 bytes for each, fits in 64 bits. */
 #define FOVEA_DIM_LIMIT (INT64_C(1) << 40)
 
+/* The strides of one tensor, which keep its elements apart where it is an output; and what its pointer is to be
+ * checked for. */
+fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
+                                    fovea_error *error);
+fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointer, fovea_error *error);
+/* That an output shares no memory with another tensor. */
+fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_pointer, const fovea_reach *other,
+                                  const void *other_pointer, fovea_error *error);
+
 /* Also says what the tensors' pointers are to be checked for, FOVEA_SHAPES of them. */
 fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error);
 fovea_status fovea_validate_tensors(const fovea_reach *reaches, const fovea_tensors *tensors, fovea_error *error);

@@ -36,11 +36,6 @@ FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
   return state;
 }
 
-/* The one NaN and the one zero that results have: the default NaNs of x86 and ARM differ in their sign. */
-FOVEA_INLINE vec canonical(vec x) {
-  return vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), vec_add(x, vec_set1(0.0f)));
-}
-
 FOVEA_INLINE vec store_finish(vec x, vec part, vec inverse) {
   return canonical(vec_mul(vec_mul(x, part), inverse));
 }

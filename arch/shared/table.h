@@ -26,6 +26,8 @@ void FOVEA_OPERATION(value_careful)(const fovea_value_args *args);
 int FOVEA_OPERATION(all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim);
 void FOVEA_OPERATION(merge)(const fovea_merge_args *args);
 void FOVEA_OPERATION(store)(const fovea_store_args *args);
+void FOVEA_OPERATION(rotate)(const fovea_rotate_args *args);
+void FOVEA_OPERATION(convert)(const fovea_convert_args *args);
 
 #define FOVEA_TEXT_(x) #x
 #define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
@@ -57,4 +59,6 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .all_finite = FOVEA_OPERATION(all_finite),
     .merge = FOVEA_OPERATION(merge),
     .store = FOVEA_OPERATION(store),
+    .rotate = FOVEA_OPERATION(rotate),
+    .convert = FOVEA_OPERATION(convert),
 };

@@ -25,6 +25,11 @@ FOVEA_INLINE vec typed_load_first(const void *row, int64_t first, int count, con
   return typed_load(elements, 0, type);
 }
 
+/* The one NaN and the one zero that results have: the default NaNs of x86 and ARM differ in their sign. */
+FOVEA_INLINE vec canonical(vec x) {
+  return vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), vec_add(x, vec_set1(0.0f)));
+}
+
 /* What rounds to zero becomes +0, as every zero of a result is. Half of the least subnormal is a tie, and the even
  * one of it is zero. */
 FOVEA_INLINE vec typed_zero(vec x, const float half_of_least) {

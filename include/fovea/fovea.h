@@ -63,6 +63,8 @@ typedef enum fovea_status {
   FOVEA_ERROR_TYPE = 22,         /* a type is none of its enumeration */
   FOVEA_ERROR_MASK = 23,         /* a mask's key or bit strides, or its number of keys, are out of range */
   FOVEA_ERROR_SOFTCAP = 24,      /* the softcap is negative or not finite, or scale / softcap is not */
+  FOVEA_ERROR_ROTARY = 25,       /* dims, base, frequencies or tables of a rotary embedding are out of range */
+  FOVEA_ERROR_POSITION = 26,     /* a position is out of range */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
@@ -338,6 +340,83 @@ FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *c
 
 /* The name of the instruction set that a plan runs on. */
 FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
+
+/* ---- Rotary position embedding ------------------------------------------------------------------------------ */
+
+/* RoPE of Su et al. (RoFormer, 2021): the first `dims` elements of a row are taken as pairs (x, y), and pair i of
+ * the row at position p becomes (x cos a - y sin a, y cos a + x sin a)  with  a = p * base^(-2 i / dims). The
+ * elements after these are not turned. Cosines and sines are those of the exact angle, rounded to f32, at every
+ * position up to 2^40 in size; docs/numerics.md states the arithmetic. The bits are the same on every instruction
+ * set. Calls may run at the same time as long as no two write the same rows. */
+
+/* Which elements make pair i. */
+typedef enum fovea_rotary_layout {
+  FOVEA_ROTARY_INTERLEAVED = 0, /* 2 i and 2 i + 1: GPT-J, the checkpoints of Llama */
+  FOVEA_ROTARY_HALVES = 1       /* i and i + dims / 2: GPT-NeoX, Hugging Face's Llama */
+} fovea_rotary_layout;
+
+/* The embedding. Prepare it with fovea_rotary_init(), then change what differs from the defaults. The arrays it
+ * points to stay the caller's; they are read while a call runs. */
+typedef struct fovea_rotary {
+  size_t struct_size;         /* set by fovea_rotary_init() */
+  fovea_rotary_layout layout; /* which elements make a pair */
+  int64_t dims;               /* even, from 0 to the rows' dim; at most 2^20 */
+
+  double base; /* finite, at least 1; default 10000 */
+
+  /* In place of base: dims / 2 angles a position, in radians, each from -2^32 to 2^32. Scaled positions are scaled
+   * frequencies; their negatives undo what they do. Default NULL. */
+  const double *frequencies;
+
+  /* In place of base and frequencies: both, or NULL (default) both. Row p, dims / 2 numbers from element
+   * p * table_stride on, holds the cosines (sines) of position p, from 0 to table_rows - 1. */
+  const float *cosines, *sines;
+  int64_t table_rows, table_stride; /* default 0 rows, dims / 2 apart */
+
+  const char *isa; /* as in fovea_problem */
+} fovea_rotary;
+
+/* Sets the layout and dims; the rest is as described. Callers in C use fovea_rotary_init(). */
+FOVEA_API void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout,
+                                       int64_t dims);
+
+/* Tells the library the size of the struct that this program was compiled with. */
+static inline void fovea_rotary_init(fovea_rotary *rotary, fovea_rotary_layout layout, int64_t dims) {
+  fovea_rotary_init_sized(rotary, sizeof *rotary, layout, dims);
+}
+
+/* What one call turns: rows of (batch, heads, rows, dim), into other rows or in place. Prepare it with
+ * fovea_rotation_init(). Sizes are at least 1, rows at least 0. */
+typedef struct fovea_rotation {
+  size_t struct_size; /* set by fovea_rotation_init() */
+  int64_t batch, heads, rows, dim;
+  const void *from; /* the element with all indices 0, as everywhere */
+  void *to;         /* may not share memory with what is read, but be `from` itself, with its type and strides */
+  fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
+  fovea_type from_type, to_type;          /* default FOVEA_F32; results are rounded once more to 16 bits */
+
+  /* Row i of entry b is at position first_position + i; or first_positions[b] + i (batch numbers); or at
+   * positions[b * rows + i] (batch * rows numbers). All from -2^40 to 2^40. Default 0, and NULL both. */
+  int64_t first_position;
+  const int64_t *first_positions;
+  const int64_t *positions;
+} fovea_rotation;
+
+/* Sets these six; the rest is as described. Callers in C use fovea_rotation_init(). */
+FOVEA_API void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int64_t batch, int64_t heads,
+                                         int64_t rows, int64_t dim, const void *from, void *to);
+
+/* Tells the library the size of the struct that this program was compiled with. */
+static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, int64_t heads, int64_t rows,
+                                       int64_t dim, const void *from, void *to) {
+  fovea_rotation_init_sized(rotation, sizeof *rotation, batch, heads, rows, dim, from, to);
+}
+
+/* Turns the rows, on the calling thread and without allocating. A row's angles are computed once for all heads. The
+ * elements that are not turned are copied bit for bit, or converted as results are where the types differ. `error`
+ * may be NULL. */
+FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
+                                          fovea_error *error);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 

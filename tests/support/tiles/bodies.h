@@ -2,6 +2,7 @@
  * names of the operations end in FOVEA_ISA, so that tables live side by side. */
 #include "arch/shared/adjust.h"
 #include "arch/shared/careful.h"
+#include "arch/shared/rotary.h"
 #include "arch/shared/rows.h"
 #include "arch/shared/scan.h"
 #include "arch/shared/score.h"

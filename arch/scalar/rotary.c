@@ -1,0 +1,5 @@
+/* Rotated and converted rows on portable C. */
+
+#include "vector.h"
+
+#include "../shared/rotary.h"

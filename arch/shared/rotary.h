@@ -1,0 +1,86 @@
+/* Rows on their way to where they are kept: pairs of elements rotated, elements converted. Included once by
+ * arch/<isa>/rotary.c. */
+
+#include "../kernels.h"
+#include "types.h"
+
+FOVEA_INLINE void widen_elements(const void *from, int64_t count, float *to, const fovea_type type) {
+  int64_t i = 0;
+  for (; i + LANES <= count; i += LANES) vec_store(to + i, typed_load(from, i, type));
+  if (i < count) vec_store_first(to + i, typed_load_first(from, i, (int)(count - i), type), (int)(count - i));
+}
+
+FOVEA_INLINE void narrow_elements(const float *from, int64_t count, void *to, const fovea_type type) {
+  int64_t i = 0;
+  for (; i + LANES <= count; i += LANES) typed_store(to, i, vec_load(from + i), type);
+  if (i < count) typed_store_first(to, i, vec_load_first(from + i, (int)(count - i)), (int)(count - i), type);
+}
+
+FOVEA_NOINLINE void load_elements(const void *from, fovea_type type, int64_t first, int count, float *to) {
+  switch (type) {
+  case FOVEA_F16:
+    widen_elements((const uint16_t *)from + first, count, to, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    widen_elements((const uint16_t *)from + first, count, to, FOVEA_BF16);
+    break;
+  default:
+    widen_elements((const float *)from + first, count, to, FOVEA_F32);
+    break;
+  }
+}
+
+FOVEA_NOINLINE void store_elements(const float *from, void *to, fovea_type type, int64_t first, int count) {
+  switch (type) {
+  case FOVEA_F16:
+    narrow_elements(from, count, (uint16_t *)to + first, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    narrow_elements(from, count, (uint16_t *)to + first, FOVEA_BF16);
+    break;
+  default:
+    narrow_elements(from, count, (float *)to + first, FOVEA_F32);
+    break;
+  }
+}
+
+/* One product is rounded, the other is fused: no compiler can make anything else of it. */
+FOVEA_INLINE void rotate_pairs(float *first, float *second, const fovea_rotate_args *args) {
+  for (int i = 0; i < args->pair_count; i += LANES) {
+    vec x = vec_load(first + i), y = vec_load(second + i);
+    vec cosine = vec_load(args->cosines + i), sine = vec_load(args->sines + i);
+    vec_store(first + i, canonical(vec_fnma(y, sine, vec_mul(x, cosine))));
+    vec_store(second + i, canonical(vec_fma(y, cosine, vec_mul(x, sine))));
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
+  float first[FOVEA_ROTATE_PAIRS] = {0}, second[FOVEA_ROTATE_PAIRS] = {0}, both[2 * FOVEA_ROTATE_PAIRS];
+  const int count = args->pair_count;
+  if (args->partner == 1) {
+    load_elements(args->from, args->from_type, 0, 2 * count, both);
+    for (int i = 0; i < count; i++) first[i] = both[2 * i], second[i] = both[2 * i + 1];
+  } else {
+    load_elements(args->from, args->from_type, 0, count, first);
+    load_elements(args->from, args->from_type, args->partner, count, second);
+  }
+  rotate_pairs(first, second, args);
+  if (args->partner == 1) {
+    for (int i = 0; i < count; i++) both[2 * i] = first[i], both[2 * i + 1] = second[i];
+    store_elements(both, args->to, args->to_type, 0, 2 * count);
+  } else {
+    store_elements(first, args->to, args->to_type, 0, count);
+    store_elements(second, args->to, args->to_type, args->partner, count);
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(convert)(const fovea_convert_args *args) {
+  enum { PIECE = 128 };
+  float numbers[PIECE] = {0};
+  for (int64_t i = 0; i < args->count; i += PIECE) {
+    int count = args->count - i < PIECE ? (int)(args->count - i) : PIECE;
+    load_elements(args->from, args->from_type, i, count, numbers);
+    for (int j = 0; j < count; j += LANES) vec_store(numbers + j, canonical(vec_load(numbers + j)));
+    store_elements(numbers, args->to, args->to_type, i, count);
+  }
+}
