@@ -49,6 +49,20 @@ stage_bare() {
   printf '%s\n' "${compilers[@]}" | xargs -d '\n' -P "$jobs" -I {} tests/install/bare.sh {} build/bare
 }
 
+# x86 CPUs that are older than this one, and programs with another runtime of OpenMP than the library's. They use what
+# the stages gcc and clang built.
+stage_processes() {
+  cmake --build --preset release
+  cmake --preset clang
+  cmake --build --preset clang --target fovea_shared fovea_static
+  tests/runtimes/two_runtimes.sh build/release build/clang build/runtimes
+  if [ "$(uname -m)" = x86_64 ]; then
+    tests/older_cpus.sh build/release
+  else
+    echo "note: older CPUs of x86 were not tried on this one"
+  fi
+}
+
 # The inner loops of arch/neon on models of cores that are not at hand.
 stage_mca() {
   if ! has_command llvm-mca-19; then
@@ -132,6 +146,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage tsan "ThreadSanitizer"
   run_stage aarch64 "64-bit ARM under qemu"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
+  run_stage processes "older CPUs, two runtimes of OpenMP"
   run_stage fuzz "libFuzzer, a minute of each target"
   run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
   run_stage docs "the site, every link in it"

@@ -261,7 +261,8 @@ typedef void (*fovea_parallel_for)(void *context, int64_t tasks, int workers, fo
 /* How to run. NULL in its place means: all defaults. */
 typedef struct fovea_execution {
   size_t struct_size; /* set by fovea_execution_init() */
-  int threads;        /* workers to use; 0 (default): fovea_default_threads(); 1: the calling thread alone */
+  int threads;        /* workers to use; 0 (default): fovea_default_threads(); 1: the calling thread alone. OpenMP
+                         gives 64 at most, or as many as there are CPUs */
   fovea_parallel_for parallel_for; /* NULL (default): OpenMP where the library has it, else the calling thread */
   void *parallel_context;          /* handed to parallel_for */
   void *scratch;                   /* NULL (default): allocated and freed within the call */
