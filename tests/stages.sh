@@ -55,9 +55,9 @@ stage_processes() {
   cmake --build --preset release
   cmake --preset clang
   cmake --build --preset clang --target fovea_shared fovea_static
-  tests/runtimes/two_runtimes.sh build/release build/clang build/runtimes
+  tests/processes/two_runtimes.sh build/release build/clang build/runtimes
   if [ "$(uname -m)" = x86_64 ]; then
-    tests/older_cpus.sh build/release
+    tests/processes/older_cpus.sh build/release
   else
     echo "note: older CPUs of x86 were not tried on this one"
   fi

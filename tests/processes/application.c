@@ -102,7 +102,7 @@ static void expect_from_one_thread(void) {
   memset(expected, 0, sizeof expected);
   attend(actual[0], 1);
   memcpy(expected, actual[0], sizeof expected);
-  require(expected[SIZE - 1] != 0.0f, "one thread gives an answer");
+  require(expected[SIZE - 1] > 0.0f, "one thread gives an answer");
 }
 
 int main(int argc, char **argv) {

@@ -7,14 +7,13 @@ source=$(dirname "${BASH_SOURCE[0]}")/application.c
 gcc_build=$(realpath "$1") clang_build=$(realpath "$2")
 mkdir -p "$3"
 out=$(realpath "$3")
-libomp=$(clang -print-file-name=libomp.so)
 
 built_by() { # compiler
   if [ "$1" = gcc ]; then echo "$gcc_build"; else echo "$clang_build"; fi
 }
 
 runtime_of() { # compiler
-  if [ "$1" = gcc ]; then echo "-l:libgomp.so.1"; else echo "$libomp"; fi
+  ldd "$(built_by "$1")/libfovea.so" | awk '$1 ~ /^lib(gomp|omp)/ { print $3 }'
 }
 
 check() { # what, program and arguments
@@ -36,7 +35,7 @@ for program in gcc clang; do
     "$program" -fopenmp -o "$shared" "$object" -L"$build" -Wl,--no-as-needed -lfovea -Wl,-rpath,"$build"
     # By name the program's own runtime comes first, and answers for whatever both of them define.
     "$program" -rdynamic -o "$static" "$object" -Wl,--whole-archive "$build/libfovea.a" -Wl,--no-whole-archive \
-      "$(runtime_of $program)" "$(runtime_of $library)" -lm -Wl,-rpath,"$(dirname "$libomp")"
+      "$(runtime_of $program)" "$(runtime_of $library)" -lm
     check "$program's program, $library's library linked" "$shared"
     check "$program's program, $library's static library" "$static"
     check "$program's program, $library's library opened" "$opener" "$build/libfovea.so"
