@@ -28,7 +28,9 @@ def sources():
 
 
 def stage(pages):
-    """Copies the pages, and the files that they link to. Links to the header lead to the API page."""
+    """Copies the pages, and the files that they link to. Links to the header lead to the API page, those to folders to
+    a page that shows what is in them.
+    """
     shutil.rmtree(PAGES, ignore_errors=True)
     for page in pages:
         text = (ROOT / page).read_text(encoding="utf-8")
@@ -39,7 +41,18 @@ def stage(pages):
             linked = (ROOT / page.parent / target).resolve()
             if linked.is_file() and linked.suffix != ".md":
                 shutil.copyfile(linked, place(linked.relative_to(ROOT)))
+            if linked.is_dir() and not (linked / "README.md").is_file():
+                folder = linked.relative_to(ROOT)
+                place(folder / "README.md").write_text(listing(folder), encoding="utf-8")
     place(pathlib.Path("docs/api.md")).write_text(api.page(str(ROOT / HEADER)), encoding="utf-8")
+
+
+def listing(folder):
+    parts = [f"# {folder.as_posix()}"]
+    for path in sorted((ROOT / folder).iterdir()):
+        if path.is_file():
+            parts.append(f"## {path.name}\n\n````text\n{path.read_text(encoding='utf-8', errors='replace')}\n````")
+    return "\n\n".join(parts) + "\n"
 
 
 def place(path):
