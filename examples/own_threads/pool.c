@@ -17,14 +17,16 @@ static void wait_for_all(struct pool *pool) {
 }
 
 /* One worker's part: whichever tasks are left, phase after phase. After a failure it only keeps the others company.
- */
+ * Neither pool nor plan is looked at behind the last barrier, where the caller may have done away with them. */
 static void work(struct worker *self) {
   struct pool *pool = self->pool;
+  const fovea_plan *plan = pool->plan;
+  int phases = fovea_plan_phases(plan);
   self->status = FOVEA_OK;
-  for (int phase = 0; phase < fovea_plan_phases(pool->plan); phase++) {
-    int64_t tasks = fovea_plan_tasks(pool->plan, phase), task;
+  for (int phase = 0; phase < phases; phase++) {
+    int64_t tasks = fovea_plan_tasks(plan, phase), task;
     while (self->status == FOVEA_OK && (task = atomic_fetch_add(&pool->next_task, 1)) < tasks) {
-      self->status = fovea_plan_run_task(pool->plan, pool->tensors, phase, task, self->number, POOL_WORKERS,
+      self->status = fovea_plan_run_task(plan, pool->tensors, phase, task, self->number, POOL_WORKERS,
                                          pool->scratch, pool->scratch_size, &self->error);
     }
     wait_for_all(pool);
