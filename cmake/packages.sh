@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
 # as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
-# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `docs`, `debian` and
-# `lint` come on top.
+# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `peers`, `docs`, `debian`
+# and `lint` come on top.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
@@ -39,6 +39,7 @@ test  | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
 test  | qemu-user             | has_command qemu-aarch64
 test  | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
 bench | python3-matplotlib    | has_python_module matplotlib
+peers | python3-venv          | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs
 debian | dpkg-dev             | has_command dpkg-shlibdeps
 debian | file                 | has_command file

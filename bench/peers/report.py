@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""The page about Fovea and its peers, from what measure.py wrote.
+
+    report.py run.json                   the tables (Markdown) on stdout
+    report.py run.json --plot p.svg      and the plot
+    report.py run.json --keep            keeps the run in bench/results and rewrites docs/benchmarks.md
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import problems
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "bench" / "results"
+MARKERS = ("<!-- peers: begin, written by bench/peers/report.py --keep -->", "<!-- peers: end -->")
+OURS = "fovea/plan"
+# Columns: what the page calls them, the ways that share one (no problem is solved by both), their colour.
+COLUMNS = (
+    ("PyTorch", ("torch/sdpa", "torch/flex_attention"), "#ca6f1e"),
+    ("ORT MHA", ("onnxruntime/MultiHeadAttention",), "#7fb3d5"),
+    ("ORT GQA", ("onnxruntime/GroupQueryAttention",), "#2471a3"),
+    ("ORT Attention", ("onnxruntime/Attention",), "#76448a"),
+    ("OpenVINO", ("openvino/ScaledDotProductAttention",), "#229954"),
+)
+LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+
+
+class Comparison:
+    """A run's results by name, type and threads."""
+
+    def __init__(self, document):
+        self.date, self.context = document["date"], document["context"]
+        self.results = {(r["name"], r["type"], r["threads"]): r for r in document["results"]}
+
+    def types(self):
+        return list(dict.fromkeys(number_type for _, number_type, _ in self.results))
+
+    def names(self, number_type):
+        return list(dict.fromkeys(name for name, own, _ in self.results if own == number_type))
+
+    def threads(self):
+        return list(dict.fromkeys(threads for _, _, threads in self.results))
+
+    def speed(self, name, number_type, threads):
+        """Of Fovea, in GFLOP/s."""
+        result = self.results[name, number_type, threads]
+        return result["flops"] / result["entries"][OURS]["milliseconds"][0] * 1e-6
+
+    def entry(self, name, number_type, threads, ways):
+        entries = self.results[name, number_type, threads]["entries"]
+        return next((entries[way] for way in ways if way in entries), None)
+
+    def behind(self):
+        """(name, type, threads, column, ratio) where another is ahead, the farthest first."""
+        found = []
+        for name, number_type, threads in self.results:
+            for title, ways, _ in COLUMNS:
+                entry = self.entry(name, number_type, threads, ways)
+                if entry and entry["ratio"][0] < 1:
+                    found.append((name, number_type, threads, title, entry["ratio"][0]))
+        return sorted(found, key=lambda place: place[-1])
+
+    def largest_errors(self, number_type):
+        """By way, over all problems."""
+        found = {}
+        for (_, own, _), result in self.results.items():
+            for way, entry in result["entries"].items() if own == number_type else ():
+                found[way] = max(found.get(way, 0.0), entry["error"])
+        return found
+
+
+def label(name):
+    problem = problems.parse(name, "f32")
+    heads = f"{problem.heads}" if problem.heads == problem.kv_heads else f"{problem.heads} over {problem.kv_heads}"
+    rule = {problems.WINDOW: f"window of {problem.left}",
+            problems.CHUNKS: f"chunks of {problem.chunk}, {problem.left} left"}.get(problem.rule, problem.rule)
+    sizes = f"S {problem.keys}"
+    if problem.lengths:
+        sizes = f"{len(problem.lengths)} packed, S {min(problem.lengths)}–{max(problem.lengths)}"
+    elif problem.rows != problem.keys:
+        sizes = f"{problem.rows} row{'s' if problem.rows > 1 else ''}, {sizes}"
+    batch = f"batch {problem.batch}, " if problem.batch > 1 else ""
+    first = ", rows before heads" if problem.rows_first else ""
+    return f"{batch}{heads} heads, {sizes}, D {problem.dim}{first}, {rule}"
+
+
+def ratio_cell(entries):
+    """'1.25 / 1.30', what is below 1 in bold; empty where it is not offered."""
+    texts = []
+    for entry in entries:
+        text = "–" if entry is None else f"{entry['ratio'][0]:.2f}"
+        texts.append(f"**{text}**" if entry and entry["ratio"][0] < 1 else text)
+    return "" if not any(entries) else " / ".join(texts)
+
+
+def table(run, number_type):
+    threads = run.threads()
+    counted = " / ".join(str(n) for n in threads)
+    lines = [f"**{number_type}**, {counted} threads", "",
+             "| | Fovea, GFLOP/s | " + " | ".join(title for title, _, _ in COLUMNS) + " |",
+             "|---|--:|" + "--:|" * len(COLUMNS)]
+    for name in run.names(number_type):
+        cells = [label(name), " / ".join(f"{run.speed(name, number_type, n):.0f}" for n in threads)]
+        cells += [ratio_cell([run.entry(name, number_type, n, ways) for n in threads]) for _, ways, _ in COLUMNS]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines + [""]
+
+
+def agreement(run):
+    """Errors by library, and what does not agree."""
+    types = run.types()
+    errors = {number_type: run.largest_errors(number_type) for number_type in types}
+    ways = list(dict.fromkeys(way for found in errors.values() for way in found))
+    lines = ["| error against float64, largest of all | " + " | ".join(types) + " |", "|---|" + "--:|" * len(types)]
+    for way in ways:
+        peer, what = way.split("/")
+        title = LIBRARIES[peer] + ("" if way == OURS else f" {what}")
+        cells = [f"{errors[t][way]:.1e}" if way in errors[t] else "" for t in types]
+        lines.append("| " + " | ".join([title, *cells]) + " |")
+    lines.append("| tolerated | " + " | ".join(f"{problems.TOLERANCE[t]:.0e}" for t in types) + " |")
+    wrong = [f"`{way}` in {t}" for t in types for way, error in errors[t].items() if error > problems.TOLERANCE[t]]
+    return lines + ["", "Beyond that: " + ", ".join(wrong) + "." if wrong else "All agree.", ""]
+
+
+def markdown(run):
+    versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in run.context["versions"].items())
+    instructions = ", ".join(run.context["instructions"])
+    lines = [f"{run.context['cpu']}, {run.context['num_cpus']} cores ({instructions}), {run.date}. {versions}.", "",
+             "A number is how many times as long the other takes; below 1 it is ahead. Medians of interleaved rounds.", ""]
+    for number_type in run.types():
+        lines += table(run, number_type)
+    behind = run.behind()
+    count = sum(len(result["entries"]) - 1 for result in run.results.values())
+    lines += [f"Fovea is ahead in {count - len(behind)} of {count} comparisons.", ""]
+    lines += agreement(run)
+    busy = run.context.get("others_share", 0)
+    if busy > 0.02:
+        lines += [f"Other programs took {100 * busy:.0f} % of the machine meanwhile.", ""]
+    return "\n".join(lines)
+
+
+def plot(run, path):
+    """Ratios as points, on a scale of doublings: a panel for each type, full for the fewest threads."""
+    import matplotlib
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update({"svg.hashsalt": "fovea", "svg.fonttype": "none", "font.size": 8})
+    from matplotlib import pyplot
+
+    types, threads = run.types(), run.threads()
+    rows = [len(run.names(t)) for t in types]
+    figure, panels = pyplot.subplots(len(types), 1, sharex=True, squeeze=False, figsize=(8.5, 0.24 * sum(rows) + 1.4),
+                                     gridspec_kw={"height_ratios": rows, "hspace": 0.12})
+    for axes, number_type in zip(panels[:, 0], types):
+        names = run.names(number_type)
+        for title, ways, colour in COLUMNS:
+            for n in threads:
+                found = [(run.entry(name, number_type, n, ways), row) for row, name in enumerate(names)]
+                places = [(entry["ratio"][0], row) for entry, row in found if entry]
+                axes.plot([x for x, _ in places], [y for _, y in places], "o", markersize=4, color=colour,
+                          fillstyle="full" if n == threads[0] else "none", label=title if n == threads[0] else None)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_yticks(range(len(names)), [label(name) for name in names])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_ylabel(number_type)
+        axes.grid(axis="y", linewidth=0.3)
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:g}")
+    panels[-1, 0].set_xlabel(f"time of the other over Fovea's (full: {threads[0]} thread, open: {threads[-1]}); "
+                             f"right of 1 Fovea is ahead ({run.context['cpu']}, {run.date})")
+    handles = {text: handle for axes in panels[:, 0] for handle, text in zip(*axes.get_legend_handles_labels())}
+    panels[0, 0].legend(handles.values(), handles, loc="lower center", bbox_to_anchor=(0.3, 1.0), ncol=5, frameon=False)
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None} if str(path).endswith(".svg") else None)
+
+
+def keep(source, run):
+    """The run and its plot in bench/results, and the page between its markers."""
+    kept = RESULTS / f"peers-{source.stem}.json"
+    RESULTS.mkdir(exist_ok=True)
+    kept.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    plot(run, kept.with_suffix(".svg"))
+    text = PAGE.read_text(encoding="utf-8")
+    begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
+    if begin < 0 or end < begin:
+        sys.exit(f"report.py: {PAGE.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
+    image = f"../{kept.with_suffix('.svg').relative_to(ROOT).as_posix()}"
+    body = f"\n![Times of other libraries over Fovea's]({image})\n\n{markdown(run)}\n"
+    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n" + body + text[end:], encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=pathlib.Path, help="JSON of measure.py, or a kept run")
+    parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
+    parser.add_argument("--keep", action="store_true", help="keep the run and rewrite the page")
+    arguments = parser.parse_args()
+    run = Comparison(json.loads(arguments.run.read_text(encoding="utf-8")))
+    if arguments.plot:
+        plot(run, arguments.plot)
+    if arguments.keep:
+        keep(arguments.run, run)
+    else:
+        print(markdown(run))
+        for place in run.behind():
+            print("behind: {} {} {} threads, {}: {:.2f}".format(*place))
+
+
+if __name__ == "__main__":
+    main()
