@@ -1,6 +1,7 @@
 /* That `fovea selftest` notices: the same code with a table of digests that are wrong. */
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_problems.h"
+#include "tools/fovea/selftest_rotary.h"
 
 #include <stdio.h>
 
@@ -12,6 +13,10 @@ const selftest_problem selftest_problems[] = {
 };
 const int selftest_problem_count = 2;
 const uint64_t selftest_digests[] = {1, 2};
+
+const selftest_rotary selftest_rotaries[] = {{"third", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
+const int selftest_rotary_count = 1;
+const uint64_t selftest_rotary_digests[] = {3};
 
 static void test_wrong_digests_are_noticed(void **state) {
   (void)state;

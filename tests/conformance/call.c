@@ -70,10 +70,32 @@ static double error_of(double actual, double expected, double tolerance) {
   return fabs(actual - expected) / (tolerance + tolerance * fabs(expected));
 }
 
+static bool is_rotary(const struct call *call) {
+  return call->rotary.struct_size > 0;
+}
+
+static fovea_type result_type(const struct call *call) {
+  return is_rotary(call) ? call->rotation.to_type : call->problem.o_type;
+}
+
+static int64_t result_count(const struct call *call) {
+  const fovea_problem *problem = &call->problem;
+  const fovea_rotation *rotation = &call->rotation;
+  return is_rotary(call) ? rotation->batch * rotation->heads * rotation->rows * rotation->dim
+                         : problem->batch * problem->heads * problem->q_len * problem->v_dim;
+}
+
+static fovea_status run_on(struct call *call, const char *isa, void *o, fovea_error *error) {
+  call->rotary.isa = call->problem.isa = isa;
+  call->rotation.to = call->tensors.o = o;
+  return is_rotary(call) ? fovea_rotary_apply(&call->rotary, &call->rotation, error)
+                         : fovea_attend(&call->problem, &call->tensors, NULL, error);
+}
+
 static void compare(const struct call *call, const char *isa, const float *o, struct comparison *comparison) {
   for (int64_t i = 0; i < call->expected->count; i++) {
     const double actual = result_at(call, o, i), expected = number_at(call->expected, i);
-    const double error = error_of(actual, expected, tolerance_of(call->problem.o_type));
+    const double error = error_of(actual, expected, tolerance_of(result_type(call)));
     if (error > comparison->worst) comparison->worst = error;
     if (error <= 1.0 || !comparison->agrees) continue;
     comparison->agrees = false;
@@ -93,9 +115,8 @@ struct comparison call_run(struct call *call) {
   struct comparison comparison = {.agrees = true};
   fovea_library_info info = {.struct_size = sizeof info};
   if (fovea_info(&info) != FOVEA_OK) disagree(&comparison, "fovea_info()", "fails");
-  const fovea_problem *problem = &call->problem;
-  const int64_t count = problem->batch * problem->heads * problem->q_len * problem->v_dim;
-  const size_t size = (size_t)count * type_size(problem->o_type);
+  const int64_t count = result_count(call);
+  const size_t size = (size_t)count * type_size(result_type(call));
   void *first = call_memory(call, count, sizeof(float)), *o = call_memory(call, count, sizeof(float));
   float *widened = call_memory(call, count, sizeof(float));
   if (!call->out_weight && count != call->expected->count) disagree(&comparison, "the case", "another size of Y");
@@ -105,12 +126,10 @@ struct comparison call_run(struct call *call) {
     const char *isa = info.isas[i].name;
     fovea_error error;
     if (!info.isas[i].usable) continue;
-    call->problem.isa = isa;
-    call->tensors.o = run == 0 ? first : o;
-    if (fovea_attend(&call->problem, &call->tensors, NULL, &error) != FOVEA_OK) {
+    if (run_on(call, isa, run == 0 ? first : o, &error) != FOVEA_OK) {
       disagree(&comparison, isa, error.text);
     } else if (run++ == 0) {
-      convert_numbers(widened, FOVEA_F32, first, problem->o_type, count);
+      convert_numbers(widened, FOVEA_F32, first, result_type(call), count);
       compare(call, isa, widened, &comparison);
     } else if (memcmp(o, first, size) != 0) {
       disagree(&comparison, isa, "other bits than the best instruction set's");

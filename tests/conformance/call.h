@@ -9,6 +9,8 @@
 struct call {
   fovea_problem problem;
   fovea_tensors tensors;                     /* O is call_run()'s */
+  fovea_rotary rotary;                       /* with a struct_size: a rotary embedding in place of attention */
+  fovea_rotation rotation;                   /* `to` is call_run()'s */
   const struct array *expected;              /* O, or its projection; O lies in the order of this array */
   const struct array *out_weight, *out_bias; /* a projection of O's rows, either NULL for none */
   char note[256];                            /* what else there is to know, or why there is no call */
@@ -20,6 +22,7 @@ struct call {
 typedef bool prepare_call(const struct test_case *test, struct call *call);
 
 prepare_call prepare_onnx_attention, prepare_flex_attention;                               /* onnx.c */
+prepare_call prepare_rotary;                                                               /* rotary.c */
 prepare_call prepare_multi_head, prepare_linformer, prepare_longformer, prepare_performer; /* oracles.c */
 
 /* The library's type for numbers of an array; false where it has none. */

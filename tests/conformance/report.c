@@ -62,7 +62,10 @@ static const char onnx_semantics[] =
     "  its own doing and are not compared.\n"
     "- `qk_matmul_output` is not compared: the library never stores the scores. `softmax_precision` is not looked "
     "at:\n"
-    "  the arithmetic is the one of docs/numerics.md.\n";
+    "  the arithmetic is the one of docs/numerics.md.\n"
+    "- `cos_cache` and `sin_cache` of RotaryEmbedding are the tables of a `fovea_rotary`. Without `position_ids` "
+    "they\n"
+    "  have a row for each row of X, whose positions are then its numbers.\n";
 
 static const char others_semantics[] = "The projections around the attention are computed by the runner, in double "
                                        "precision. Weights and features are not\n"

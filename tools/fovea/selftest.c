@@ -1,6 +1,7 @@
 /* fovea selftest: every kernel this CPU can run must give the stored digests of a fixed set of problems. */
 #include "commands.h"
 #include "selftest_problems.h"
+#include "selftest_rotary.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,22 +31,55 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
   return done;
 }
 
+static bool run_rotary(const selftest_rotary *description, const char *isa, uint64_t *digest, failure *why) {
+  selftest_turning turning;
+  fovea_error error;
+  if (!selftest_prepare_rotary(description, &turning)) return fail(why, "out of memory");
+  turning.rotary.isa = isa;
+  bool done = fovea_rotary_apply(&turning.rotary, &turning.rotation, &error) == FOVEA_OK;
+  if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
+  *digest = selftest_rotary_digest(&turning);
+  selftest_release_rotary(&turning);
+  return done;
+}
+
+/* All problems in one list: attention, and behind it rotary embeddings. */
+static int problem_count(void) {
+  return selftest_problem_count + selftest_rotary_count;
+}
+
+static const char *problem_name(int i) {
+  const int rotary = i - selftest_problem_count;
+  return rotary < 0 ? selftest_problems[i].name : selftest_rotaries[rotary].name;
+}
+
+static uint64_t stored_digest(int i) {
+  const int rotary = i - selftest_problem_count;
+  return rotary < 0 ? selftest_digests[i] : selftest_rotary_digests[rotary];
+}
+
+static bool run(int i, const char *isa, uint64_t *digest, failure *why) {
+  const int rotary = i - selftest_problem_count;
+  return rotary < 0 ? run_problem(&selftest_problems[i], isa, digest, why)
+                    : run_rotary(&selftest_rotaries[rotary], isa, digest, why);
+}
+
 /* The first disagreement goes into the failure, all of them to stdout. */
 static bool test_isa(const char *isa, failure *why) {
   int agreed = 0;
-  for (int i = 0; i < selftest_problem_count; i++) {
+  for (int i = 0; i < problem_count(); i++) {
     uint64_t digest = 0;
-    if (!run_problem(&selftest_problems[i], isa, &digest, why)) return false;
-    if (digest == selftest_digests[i]) {
+    if (!run(i, isa, &digest, why)) return false;
+    if (digest == stored_digest(i)) {
       agreed++;
       continue;
     }
-    printf("%s: problem '%s' gives %016" PRIx64 ", not %016" PRIx64 "\n", isa, selftest_problems[i].name, digest,
-           selftest_digests[i]);
-    if (agreed == i) fail(why, "%s disagrees on problem '%s'", isa, selftest_problems[i].name);
+    printf("%s: problem '%s' gives %016" PRIx64 ", not %016" PRIx64 "\n", isa, problem_name(i), digest,
+           stored_digest(i));
+    if (agreed == i) fail(why, "%s disagrees on problem '%s'", isa, problem_name(i));
   }
-  printf("%s: %d of %d problems agree\n", isa, agreed, selftest_problem_count);
-  return agreed == selftest_problem_count;
+  printf("%s: %d of %d problems agree\n", isa, agreed, problem_count());
+  return agreed == problem_count();
 }
 
 static bool test_every_isa(failure *why) {
@@ -65,14 +99,15 @@ static bool test_every_isa(failure *why) {
   return usable > 0 ? passed : fail(why, "no instruction set is usable");
 }
 
-/* The table in selftest_digests.inc, from the portable kernel. */
-static bool print_table(failure *why) {
-  printf(
-      "/* Printed by `fovea selftest --print`; tests/cli/test_digests.c has them from the contract itself. */\n");
-  for (int i = 0; i < selftest_problem_count; i++) {
+/* The table in selftest_digests.inc, or in selftest_rotary_digests.inc, from the portable kernel. */
+static bool print_table(int first, int end, failure *why) {
+  printf("/* Printed by `fovea selftest --print%s`; tests/cli/test_%sdigests.c has them from the contract itself. "
+         "*/\n",
+         first > 0 ? "-rotary" : "", first > 0 ? "rotary_" : "");
+  for (int i = first; i < end; i++) {
     uint64_t digest = 0;
-    if (!run_problem(&selftest_problems[i], "scalar", &digest, why)) return false;
-    printf("UINT64_C(0x%016" PRIx64 "), /* %s */\n", digest, selftest_problems[i].name);
+    if (!run(i, "scalar", &digest, why)) return false;
+    printf("UINT64_C(0x%016" PRIx64 "), /* %s */\n", digest, problem_name(i));
   }
   return true;
 }
@@ -83,6 +118,9 @@ bool selftest_command(int argument_count, char **arguments, failure *why) {
     fputs(help, stdout);
     return true;
   }
-  if (argument_count == 1 && strcmp(arguments[0], "--print") == 0) return print_table(why);
+  if (argument_count == 1 && strcmp(arguments[0], "--print") == 0)
+    return print_table(0, selftest_problem_count, why);
+  if (argument_count == 1 && strcmp(arguments[0], "--print-rotary") == 0)
+    return print_table(selftest_problem_count, problem_count(), why);
   return fail(why, "unexpected argument '%s' (see fovea selftest --help)", arguments[0]);
 }

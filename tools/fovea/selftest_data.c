@@ -51,6 +51,12 @@ static float uniform(uint64_t bits) {
   return (float)((int32_t)(bits >> 40) - (1 << 23)) * 0x1p-22f;
 }
 
+void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    store(tensor, type, i, uniform(random_bits(((uint64_t)which << 40) + (uint64_t)i)));
+  }
+}
+
 /* NaNs quiet and signalling, of both signs, with and without payload; infinities; the largest number. */
 static float garbage(uint64_t bits) {
   static const uint32_t kinds[] = {0x7fc00000, 0xffc00000, 0x7fa12345, 0xff800001,
@@ -322,9 +328,15 @@ static uint64_t absorb_tensor(uint64_t digest, const void *tensor, fovea_type ty
   return digest;
 }
 
+static const uint64_t first_digest = UINT64_C(0xcbf29ce484222325);
+
+uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count) {
+  return absorb_row(first_digest, tensor, type, 0, count);
+}
+
 uint64_t selftest_digest(const selftest_data *data) {
   const fovea_problem *problem = &data->problem;
-  uint64_t digest = UINT64_C(0xcbf29ce484222325);
+  uint64_t digest = first_digest;
   digest = absorb_tensor(digest, data->o, problem->o_type, problem, &problem->o_strides, problem->v_dim);
   return absorb_tensor(digest, data->lse, FOVEA_F32, problem, &problem->lse_strides, 1);
 }

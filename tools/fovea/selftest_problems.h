@@ -98,5 +98,11 @@ void selftest_release(selftest_data *data);
  * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so that no
  * single changed word goes unseen. */
 uint64_t selftest_digest(const selftest_data *data);
+/* The same of neighbouring elements. */
+uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
+
+/* Numbers uniform in [-2, 2), truncated to the type; other numbers for each of the tensors that `which` tells
+ * apart. */
+void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count);
 
 #endif

@@ -1,0 +1,35 @@
+/* That `fovea selftest` notices a rotary embedding that is wrong, where nothing else is. */
+#include "tools/fovea/commands.h"
+#include "tools/fovea/selftest_problems.h"
+#include "tools/fovea/selftest_rotary.h"
+
+#include <stdio.h>
+
+#include "support/check.h" /* last: cmocka has a macro fail() */
+
+const selftest_problem selftest_problems[] = {{"none", .shape = {1, 1, 1, 1, 1, 1, 1}}};
+const int selftest_problem_count = 0;
+const uint64_t selftest_digests[] = {0};
+
+const selftest_rotary selftest_rotaries[] = {{"only", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
+const int selftest_rotary_count = 1;
+const uint64_t selftest_rotary_digests[] = {3};
+
+static void test_wrong_digests_are_noticed(void **state) {
+  (void)state;
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  int best = 0;
+  while (!info.isas[best].usable) best++;
+  char expected[128];
+  snprintf(expected, sizeof expected, "%s disagrees on problem 'only'", info.isas[best].name);
+
+  failure why = {""};
+  assert_false(selftest_command(0, NULL, &why));
+  assert_string_equal(why.text, expected);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_digests_are_noticed)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

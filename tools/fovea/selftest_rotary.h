@@ -1,0 +1,41 @@
+/* The rotary embeddings of `fovea selftest`: what they are, their tensors, and the digest of an answer. */
+#ifndef FOVEA_TOOLS_SELFTEST_ROTARY_H
+#define FOVEA_TOOLS_SELFTEST_ROTARY_H
+
+#include <fovea/fovea.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Positions count from `first`; with a step, row i of entry b is at first + (b * rows + i) * step. */
+typedef struct selftest_rotary {
+  const char *name;
+  fovea_rotary_layout layout;
+  int64_t batch, heads, rows, dims, dim;
+  int64_t first, step;
+  double base; /* 0 stands for the default */
+  const double *frequencies;
+  bool tables; /* of numbers that are no cosines */
+  fovea_type from, to;
+} selftest_rotary;
+
+extern const selftest_rotary selftest_rotaries[];
+extern const int selftest_rotary_count;
+
+/* Final, as the digests of selftest_problems.h. */
+extern const uint64_t selftest_rotary_digests[];
+
+/* An embedding with its tensors, all contiguous. */
+typedef struct selftest_turning {
+  fovea_rotary rotary;
+  fovea_rotation rotation;
+  void *memory;
+} selftest_turning;
+
+/* Returns false when memory is out. */
+bool selftest_prepare_rotary(const selftest_rotary *description, selftest_turning *turning);
+void selftest_release_rotary(selftest_turning *turning);
+
+/* Of the elements in the order of the indices, as selftest_digest(). */
+uint64_t selftest_rotary_digest(const selftest_turning *turning);
+
+#endif
