@@ -207,6 +207,87 @@ typedef struct fovea_convert_args {
   fovea_type from_type, to_type;
   int64_t count;
 } fovea_convert_args;
+/* ---- Few rows: keys in the lanes.
+ *
+ * Decoding has too few rows to fill vectors. Scores and weights are x[row][FOVEA_BLOCK_KEYS], outputs x[row][dim]
+ * here; keys and values are found by one pointer each, so that any cache looks the same. Pointers are given for
+ * whole groups of FOVEA_KEY_PANEL keys: those beyond the keys wanted point at any row that may be read, and what
+ * comes of them is hidden afterwards. */
+
+/* Keys that lie side by side in a panel of keys: x[dim][key], of bf16 x[dim / 2][key][dim % 2], an odd last dim
+ * beside zeros. */
+#define FOVEA_KEY_PANEL 16
+/* Most rows that any table takes this way. */
+#define FOVEA_DECODE_ROWS_LIMIT 16
+
+/* scores[row][key] = fl(q.k * c) for key_count keys, rounded up to whole vectors. */
+typedef struct fovea_decode_score_args {
+  const float *queries; /* [row][query_stride]; four floats beyond the dim may be read */
+  int64_t query_stride;
+  int row_count;
+  const void *const *keys;  /* one pointer a key; in a panel each is FOVEA_KEY_PANEL keys' distance between dims */
+  const void *const *ahead; /* keys that will be needed next are asked for; NULL: none */
+  int panels;               /* 1: the keys lie in panels */
+  fovea_type type;
+  int64_t dim;
+  int key_count;
+  float c;
+  float *scores; /* the first key's */
+} fovea_decode_score_args;
+
+/* Softcap, mask tensor, and -Inf for the keys that a row does not see, padding included. */
+typedef struct fovea_decode_adjust_args {
+  float *scores; /* the block's first key */
+  int row_count;
+  int key_begin, key_end; /* keys of the block whose scores were computed, whole vectors */
+  int capped;             /* as in fovea_adjust_args */
+  float cap;
+  const fovea_mask_tile *mask; /* NULL: there is none */
+  const int32_t *seen_from;    /* one a row, counted from the block's first key */
+  const int32_t *seen_to;
+} fovea_decode_adjust_args;
+
+/* As fovea_softmax_args: scores become weights, and their sums join the running state. Arrays of rows have
+ * FOVEA_DECODE_ROWS_LIMIT elements. */
+typedef struct fovea_decode_softmax_args {
+  float *scores; /* the block's first key */
+  int row_count;
+  int key_begin, key_end; /* whole vectors */
+  float *block_max;       /* returned, likewise block_sum */
+  float *block_sum;
+  float *row_max;
+  float *row_sum;
+  float *old_part;
+  float *new_part;
+  int first;
+} fovea_decode_softmax_args;
+
+/* As fovea_value_args: chains weights[row][key] * values[key][dim] over key_count keys, ascending. */
+typedef struct fovea_decode_value_args {
+  const float *weights; /* the first key's */
+  int row_count;
+  const void *const *values; /* one pointer a key */
+  const void *const *ahead;
+  fovea_type type;
+  int64_t dim;
+  int key_count;
+  int flags;             /* FOVEA_VALUE_* */
+  float *partial;        /* [row][output_stride] */
+  float *output;         /* [row][output_stride] */
+  int64_t output_stride; /* a multiple of 16, at least the dim */
+  const float *old_part;
+  const float *new_part;
+} fovea_decode_value_args;
+
+/* Copies keys of one panel as f32 rows: to[(key - first) * to_stride + d]. */
+typedef struct fovea_widen_panel_args {
+  const void *panel;
+  fovea_type type;
+  int first, row_count; /* keys of the panel */
+  int64_t dim;
+  float *to;
+  int64_t to_stride;
+} fovea_widen_panel_args;
 
 typedef struct fovea_kernels {
   const char *name;
@@ -244,6 +325,14 @@ typedef struct fovea_kernels {
   void (*store)(const fovea_store_args *args);
   void (*rotate)(const fovea_rotate_args *args);
   void (*convert)(const fovea_convert_args *args);
+
+  int decode_rows; /* up to this many rows are faster with keys in the lanes */
+  void (*decode_score)(const fovea_decode_score_args *args);
+  void (*decode_adjust)(const fovea_decode_adjust_args *args);
+  /* Returns 1 when some row has no state in this block. */
+  int (*decode_softmax)(const fovea_decode_softmax_args *args);
+  void (*decode_value)(const fovea_decode_value_args *args);
+  void (*widen_panel)(const fovea_widen_panel_args *args);
 } fovea_kernels;
 
 extern const fovea_kernels fovea_kernels_scalar;

@@ -3,15 +3,7 @@
 #include "mask.h"
 #include "nearby.h"
 #include "queries.h"
-
-/* Row intervals as a kernel wants them, counted from the segment's first key. */
-static void seen_from_key(const fovea_tile *t, int64_t key, int32_t *from, int32_t *to, int rows) {
-  for (int i = 0; i < rows; i++) {
-    int64_t begin = t->view.rows[i].begin - key, end = t->view.rows[i].end - key;
-    from[i] = (int32_t)(begin < 0 ? 0 : begin > FOVEA_BLOCK_KEYS ? FOVEA_BLOCK_KEYS : begin);
-    to[i] = (int32_t)(end < 0 ? 0 : end > FOVEA_BLOCK_KEYS ? FOVEA_BLOCK_KEYS : end);
-  }
-}
+#include "rows.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
   int64_t row_tile = context->kernels->row_tile;
@@ -28,7 +20,7 @@ static void clear_maxima(float *maxima, int rows) {
 
 /* What is done to a segment's scores after the products. */
 static void adjust_segment(const fovea_task_context *context, const fovea_score_args *scored,
-                           const fovea_segment *segment, const fovea_mask_block *mask) {
+                           const fovea_block_segment *segment, const fovea_mask_block *mask) {
   fovea_adjust_args args = {
       .scores = scored->scores,
       .capped = context->plan->problem.softcap > 0,
@@ -56,7 +48,8 @@ static score_source find_source(fovea_task_context *context, fovea_tile *t, int6
   const fovea_kernels *kernels = context->kernels;
   if (t->paired && context->block.paired) {
     int64_t stride = context->plan->problem.k_strides.row;
-    return (score_source){kernels->score_pairs, t->memory.pairs, fovea_task_key(context, base), stride, 2 * stride};
+    const char *keys = fovea_key_run(context, base).row; /* pairs are for tensors, not for segments */
+    return (score_source){kernels->score_pairs, t->memory.pairs, keys, stride, 2 * stride};
   }
   fovea_widen_block(context, base);
   fovea_widen_queries(context, t);
@@ -73,7 +66,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, int64_t base
   fovea_fetch_list list;
   clear_maxima(context->memory.maxima, rows);
   for (int i = 0; i < view->count; i++) {
-    const fovea_segment *segment = &view->segments[i];
+    const fovea_block_segment *segment = &view->segments[i];
     int adjusted = segment->biased || plan->problem.softcap > 0;
     fovea_score_args args = {
         .queries = source.queries,
@@ -97,7 +90,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, int64_t base
       source.score(&args);
     }
     if (segment->masked) {
-      seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
+      fovea_seen_from_key(&t->view, base + segment->begin, seen_from, seen_to, rows);
       args.seen_from = seen_from;
       args.seen_to = seen_to;
     }
@@ -140,7 +133,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
  * when some row has no state. */
 static int needs_care(fovea_task_context *context, int64_t base, const fovea_block_view *view, int stateless) {
   for (int i = 0; i < view->count; i++) {
-    const fovea_segment *segment = &view->segments[i];
+    const fovea_block_segment *segment = &view->segments[i];
     if (segment->masked || segment->biased || stateless) return !fovea_block_is_finite(context, base);
   }
   return 0;
@@ -153,7 +146,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < view->count; i++) {
-    const fovea_segment *segment = &view->segments[i];
+    const fovea_block_segment *segment = &view->segments[i];
     /* A segment may start the chains of some of its vectors and end those of others: one run for each case. */
     for (int v = segment->vectors.first, end = v + segment->vectors.count; v < end;) {
       int starts = view->begin[v] == segment->begin, ends = view->end[v] == segment->end, run = 1;
@@ -183,7 +176,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .key = segment->begin,
       };
       if (careful && segment->masked) {
-        seen_from_key(t, base + segment->begin, seen_from, seen_to, rows);
+        fovea_seen_from_key(&t->view, base + segment->begin, seen_from, seen_to, rows);
         args.seen_from = seen_from;
         args.seen_to = seen_to;
       }

@@ -1,5 +1,7 @@
 #include "mask.h"
 
+#include <string.h>
+
 const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t base) {
   const fovea_problem *problem = &context->plan->problem;
   fovea_mask_strides strides = problem->mask_strides;
@@ -48,5 +50,27 @@ void fovea_mask_holes(const fovea_task_context *context, const fovea_tile *t, co
       if (next > view->end[v]) next = view->end[v];
       if (!(mask->pieces[v].seen >> key / FOVEA_MASK_PIECE & 1)) hide_piece(context, v, key, next);
     }
+  }
+}
+
+int fovea_mask_hides(const fovea_mask_tile *mask, int row, int key) {
+  const char *elements = mask->rows[row];
+  uint32_t wide;
+  uint16_t half;
+  if (mask->repeats) key = 0;
+  switch (mask->type) {
+  case FOVEA_MASK_BITS:
+    return !(elements[key / 8] >> key % 8 & 1);
+  case FOVEA_MASK_F32:
+    memcpy(&wide, elements + 4 * key, sizeof wide);
+    return wide == 0xff800000u;
+  case FOVEA_MASK_F16:
+    memcpy(&half, elements + 2 * key, sizeof half);
+    return half == 0xfc00u;
+  case FOVEA_MASK_BF16:
+    memcpy(&half, elements + 2 * key, sizeof half);
+    return half == 0xff80u;
+  default:
+    return elements[key] == 0;
   }
 }

@@ -10,17 +10,23 @@ static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, in
   list->rows[list->count++] = (fovea_fetch_row){row, dim * (fovea_type_bits(type) / 8)};
 }
 
+/* `count` rows from `position` on. Of panels the dims of single keys are not asked for. */
+static void fetch_run(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t position,
+                      int64_t count, fovea_fetch_list *list) {
+  int64_t end = position + count < context->keys_end ? position + count : context->keys_end;
+  while (position < end) {
+    fovea_row_run run = find(context, position);
+    for (; position < end && position < run.end; position++, run.row += run.step) {
+      if (!run.panels) add_row(list, run.row, run.type, dim);
+    }
+  }
+}
+
 static void fetch_keys(const fovea_task_context *context, int64_t key, int64_t value, int64_t count,
                        fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
-  for (int64_t i = 0; i < count; i++) {
-    if (key + i < context->keys_end) {
-      add_row(list, fovea_task_key(context, key + i), problem->k_type, problem->qk_dim);
-    }
-    if (value + i < context->keys_end) {
-      add_row(list, fovea_task_value(context, value + i), problem->v_type, problem->v_dim);
-    }
-  }
+  fetch_run(context, fovea_key_run, problem->qk_dim, key, count, list);
+  fetch_run(context, fovea_value_run, problem->v_dim, value, count, list);
 }
 
 /* Rows of Q or O. */
@@ -78,12 +84,18 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
 void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first) {
   const fovea_problem *problem = &context->plan->problem;
   if (context->keys_end - first <= FETCH_AHEAD) return;
-  int64_t end = first + FETCH_AHEAD;
-  int64_t bytes = problem->qk_dim * (fovea_type_bits(problem->k_type) / 8);
-  for (int64_t key = first; key < end; key++) {
-    const char *row = fovea_task_key(context, key);
-    for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(row + byte, 0, 2);
+  fovea_fetch_list list = {.count = 0};
+  fetch_run(context, fovea_key_run, problem->qk_dim, first, FETCH_AHEAD, &list);
+  for (int i = 0; i < list.count; i++) {
+    for (int64_t byte = 0; byte < list.rows[i].bytes; byte += 64) {
+      __builtin_prefetch(list.rows[i].row + byte, 0, 2);
+    }
   }
+}
+
+fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base) {
+  int64_t begin = context->keys_begin - base, end = context->keys_end - base;
+  return (fovea_interval){begin > 0 ? begin : 0, end < FOVEA_BLOCK_KEYS ? end : FOVEA_BLOCK_KEYS};
 }
 
 /* Tiles that must share a copy of a block for it to pay. */
@@ -95,20 +107,39 @@ static int crowds_sets(int64_t row_stride) {
   return row_stride * (int64_t)sizeof(float) % 1024 == 0;
 }
 
-/* Keys `begin` to `end` - 1 of the block, as f32 in scratch. Returns the row of the block's first key there. */
-static const float *widen(const fovea_task_context *context, const void *rows, fovea_type type, int64_t row_stride,
-                          int64_t dim, int64_t begin, int64_t end, float *to) {
+/* Rows `begin` to `end` - 1 of the block, as f32 in scratch. Returns the row of the block's first key there. */
+static const float *widen(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
+                          int64_t begin, int64_t end, float *to) {
   int64_t stride = fovea_copied_stride(dim);
-  fovea_widen_args args = {rows, type, row_stride, end - begin, dim, to + begin * stride, stride};
-  context->kernels->widen(&args);
+  while (begin < end) {
+    fovea_row_run run = find(context, base + begin);
+    int64_t count = (run.end - base < end ? run.end - base : end) - begin;
+    if (run.panels) {
+      int64_t first = (base + begin) % FOVEA_KEY_PANEL;
+      fovea_widen_panel_args args = {run.row - first * run.step, run.type, (int)first, (int)count, dim,
+                                     to + begin * stride,        stride};
+      context->kernels->widen_panel(&args);
+    } else {
+      fovea_widen_args args = {
+          run.row, run.type, run.step / (fovea_type_bits(run.type) / 8), count, dim, to + begin * stride, stride};
+      context->kernels->widen(&args);
+    }
+    begin += count;
+  }
   return to;
+}
+
+void fovea_widen_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
+                      float *to) {
+  fovea_interval keys = fovea_met_keys(context, base);
+  widen(context, find, dim, base, keys.begin, keys.end, to);
 }
 
 /* Keys for products of pairs are read where they lie, those of a block that has others are widened. */
 static int keys_are_paired(const fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->plan->paired) return 0;
-  fovea_widen_args args = {.rows = fovea_task_key(context, base + begin),
+  fovea_widen_args args = {.rows = fovea_key_run(context, base + begin).row,
                            .type = problem->k_type,
                            .row_stride = problem->k_strides.row,
                            .row_count = end - begin,
@@ -117,21 +148,26 @@ static int keys_are_paired(const fovea_task_context *context, int64_t base, int6
 }
 
 static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
-  const fovea_problem *problem = &context->plan->problem;
-  context->block.keys = widen(context, fovea_task_key(context, base + begin), problem->k_type,
-                              problem->k_strides.row, problem->qk_dim, begin, end, context->memory.keys);
-  context->block.key_stride = fovea_copied_stride(problem->qk_dim);
+  int64_t dim = context->plan->problem.qk_dim;
+  context->block.keys = widen(context, fovea_key_run, dim, base, begin, end, context->memory.keys);
+  context->block.key_stride = fovea_copied_stride(dim);
+}
+
+/* Whether the rows may be read where they lie. */
+static int lies_well(const fovea_row_run *run, int64_t end) {
+  return run->type == FOVEA_F32 && !run->panels && run->end >= end;
 }
 
 static void place_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
-  const fovea_problem *problem = &context->plan->problem;
-  int64_t stride = problem->k_strides.row, dim = problem->qk_dim;
   context->block.keys = NULL;
   context->block.paired = keys_are_paired(context, base, begin, end);
   if (context->block.paired) return;
-  int crowded = context->tiles >= TILES_WORTH_COPYING && stride != dim && crowds_sets(stride);
-  if (problem->k_type == FOVEA_F32 && !crowded) {
-    context->block.keys = (const float *)context->keys + base * stride;
+  fovea_row_run run = fovea_key_run(context, base + begin);
+  int64_t stride = run.step / (int64_t)sizeof(float);
+  int crowded =
+      context->tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
+  if (lies_well(&run, base + end) && !crowded) {
+    context->block.keys = (const float *)(const void *)run.row - begin * stride;
     context->block.key_stride = stride;
     return;
   }
@@ -139,14 +175,13 @@ static void place_keys(fovea_task_context *context, int64_t base, int64_t begin,
 }
 
 static void place_values(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
-  const fovea_problem *problem = &context->plan->problem;
-  int64_t stride = problem->v_strides.row, dim = problem->v_dim;
-  if (problem->v_type == FOVEA_F32) {
-    context->block.values = (const float *)context->values + base * stride;
-    context->block.value_stride = stride;
+  int64_t dim = context->plan->problem.v_dim;
+  fovea_row_run run = fovea_value_run(context, base + begin);
+  if (lies_well(&run, base + end)) {
+    context->block.value_stride = run.step / (int64_t)sizeof(float);
+    context->block.values = (const float *)(const void *)run.row - begin * context->block.value_stride;
   } else {
-    context->block.values = widen(context, fovea_task_value(context, base + begin), problem->v_type, stride, dim,
-                                  begin, end, context->memory.values);
+    context->block.values = widen(context, fovea_value_run, dim, base, begin, end, context->memory.values);
     context->block.value_stride = fovea_copied_stride(dim);
   }
   context->block.finite = -1;
@@ -163,14 +198,8 @@ static void place_values(fovea_task_context *context, int64_t base, int64_t begi
   context->kernels->pack_values(&args);
 }
 
-/* The keys of a block that the task meets, counted from the block's first. */
-static fovea_interval met_keys(const fovea_task_context *context, int64_t base) {
-  int64_t begin = context->keys_begin - base, end = context->keys_end - base;
-  return (fovea_interval){begin > 0 ? begin : 0, end < FOVEA_BLOCK_KEYS ? end : FOVEA_BLOCK_KEYS};
-}
-
 void fovea_place_block(fovea_task_context *context, int64_t base) {
-  fovea_interval keys = met_keys(context, base);
+  fovea_interval keys = fovea_met_keys(context, base);
   if (context->block.placed) return;
   context->block.placed = 1;
   place_keys(context, base, keys.begin, keys.end);
@@ -178,12 +207,12 @@ void fovea_place_block(fovea_task_context *context, int64_t base) {
 }
 
 void fovea_widen_block(fovea_task_context *context, int64_t base) {
-  fovea_interval keys = met_keys(context, base);
+  fovea_interval keys = fovea_met_keys(context, base);
   if (!context->block.keys) widen_keys(context, base, keys.begin, keys.end);
 }
 
 int fovea_block_is_finite(fovea_task_context *context, int64_t base) {
-  fovea_interval keys = met_keys(context, base);
+  fovea_interval keys = fovea_met_keys(context, base);
   fovea_block_rows *block = &context->block;
   if (block->finite < 0) {
     block->finite =

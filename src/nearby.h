@@ -3,7 +3,7 @@
 #ifndef FOVEA_SRC_NEARBY_H
 #define FOVEA_SRC_NEARBY_H
 
-#include "task.h"
+#include "rows.h"
 
 enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 4 * FOVEA_ROW_TILE_LIMIT };
 
@@ -28,5 +28,12 @@ void fovea_widen_block(fovea_task_context *context, int64_t base);
 
 /* Whether the values of the block's keys that the task meets hold neither NaN nor Inf. Looked at once a block. */
 int fovea_block_is_finite(fovea_task_context *context, int64_t base);
+
+/* The keys of a block that the task meets, counted from the block's first. */
+fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base);
+
+/* Copies those as f32, fovea_copied_stride() apart, the block's first key at `to`. */
+void fovea_widen_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
+                      float *to);
 
 #endif

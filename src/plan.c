@@ -31,6 +31,7 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
     entry.kv_len = p->cu_seqlens_kv[b + 1] - entry.kv_first;
   }
   if (p->kv_lens) entry.kv_len = p->kv_lens[b];
+  if (p->segmented && p->kv_begins) entry.kv_begin = p->kv_begins[b];
   entry.q_seen = p->q_lens ? p->q_lens[b] : entry.q_len;
   entry.offset = p->offsets                               ? p->offsets[b]
                  : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
@@ -127,7 +128,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   make_tasks(plan);
   plan->worker_scratch = fovea_scratch_size(plan);
   /* What the caller may free after planning is resolved into the entries. */
-  plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = NULL;
+  plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
   plan->problem.isa = NULL;
 }
 

@@ -14,6 +14,7 @@ typedef struct fovea_entry {
   int64_t q_len;      /* rows to write; those from q_seen on see nothing */
   int64_t q_seen;     /* rows that are part of the entry */
   int64_t kv_first;   /* likewise for keys */
+  int64_t kv_begin;   /* positions before are not held */
   int64_t kv_len;     /* those that a mask is too short for left out */
   int64_t offset;     /* the own key of row i is i + offset */
   int64_t batch;      /* index along the batch axis */

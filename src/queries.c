@@ -9,7 +9,7 @@ static void find_rows(const fovea_task_context *context, const fovea_tile *t, co
   }
 }
 
-void fovea_load_queries(const fovea_task_context *context, fovea_tile *t) {
+void fovea_load_queries(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   const void *rows[FOVEA_ROW_TILE_LIMIT];
   t->begun = 1;

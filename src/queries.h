@@ -5,7 +5,7 @@
 #include "task.h"
 
 /* As pairs where the plan has them and every element is for them, else as f32. */
-void fovea_load_queries(const fovea_task_context *context, fovea_tile *t);
+void fovea_load_queries(fovea_task_context *context, fovea_tile *t);
 
 /* As f32, unless they are already. */
 void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t);

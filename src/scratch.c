@@ -31,11 +31,22 @@ static size_t copied_floats(int64_t dim) {
 }
 
 static size_t value_floats(const fovea_plan *plan) {
-  return plan->problem.v_type == FOVEA_F32 ? 0 : copied_floats(plan->problem.v_dim);
+  int copied = plan->problem.v_type != FOVEA_F32 || plan->problem.segmented;
+  return copied ? copied_floats(plan->problem.v_dim) : 0;
+}
+
+int64_t fovea_decode_stride(int64_t dim) {
+  return (dim + 15) / 16 * 16;
+}
+
+static size_t decode_floats(const fovea_plan *plan) {
+  size_t row = (size_t)fovea_decode_stride(plan->problem.qk_dim) + FOVEA_BLOCK_KEYS +
+               2 * (size_t)fovea_decode_stride(plan->problem.v_dim);
+  return (size_t)plan->kernels->decode_rows * row;
 }
 
 static size_t block_floats(const fovea_plan *plan) {
-  return panel_floats(plan) + copied_floats(plan->problem.qk_dim) + value_floats(plan) +
+  return decode_floats(plan) + panel_floats(plan) + copied_floats(plan->problem.qk_dim) + value_floats(plan) +
          dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 5 * row_array(plan);
 }
 
@@ -54,7 +65,7 @@ size_t fovea_scratch_size(const fovea_plan *plan) {
 
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch) {
   fovea_block_memory memory;
-  memory.scores = worker_scratch;
+  memory.scores = (float *)worker_scratch + decode_floats(plan);
   memory.partial = memory.scores + dim_array(plan, FOVEA_BLOCK_KEYS);
   memory.panel = memory.partial + dim_array(plan, plan->problem.v_dim);
   memory.keys = memory.panel + panel_floats(plan);
@@ -64,6 +75,15 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.block_sum = memory.unused + row_array(plan);
   memory.old_part = memory.block_sum + row_array(plan);
   memory.new_part = memory.old_part + row_array(plan);
+  return memory;
+}
+
+fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch) {
+  size_t rows = (size_t)plan->kernels->decode_rows;
+  fovea_decode_memory memory = {.queries = worker_scratch};
+  memory.scores = memory.queries + rows * (size_t)fovea_decode_stride(plan->problem.qk_dim);
+  memory.output = memory.scores + rows * FOVEA_BLOCK_KEYS;
+  memory.partial = memory.output + rows * (size_t)fovea_decode_stride(plan->problem.v_dim);
   return memory;
 }
 

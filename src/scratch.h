@@ -26,6 +26,14 @@ typedef struct fovea_block_memory {
   float *new_part;
 } fovea_block_memory;
 
+/* The arrays of a tile of few rows, one array [row][...] each, rows a multiple of 16 apart. */
+typedef struct fovea_decode_memory {
+  float *queries; /* fovea_decode_stride() apart, like outputs and partial */
+  float *scores;  /* [row][FOVEA_BLOCK_KEYS] */
+  float *output;  /* of the span at work */
+  float *partial;
+} fovea_decode_memory;
+
 /* Elements between rows that are copied to scratch: an odd number of cache lines, so that the rows of a block do
  * not crowd a few of a cache's sets. */
 int64_t fovea_copied_stride(int64_t dim);
@@ -35,5 +43,9 @@ size_t fovea_scratch_size(const fovea_plan *plan);
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);
 /* The arrays of tile 0 .. block_tiles - 1 of a task. */
 fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile);
+
+/* Elements between rows of queries or outputs where rows are few: with room for whole vectors. */
+int64_t fovea_decode_stride(int64_t dim);
+fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch);
 
 #endif

@@ -104,13 +104,13 @@ static void add_segments(const fovea_tile_view *tile, int64_t base, int begin, i
     if (block->begin[v] > begin || block->end[v] < end) continue;
     if (pieces && !has_bit(pieces[v].seen, begin)) continue;
     int biased = pieces && !has_bit(pieces[v].plain, begin);
-    fovea_segment *last = block->count > 0 ? &block->segments[block->count - 1] : 0;
+    fovea_block_segment *last = block->count > 0 ? &block->segments[block->count - 1] : 0;
     if (last && last->begin == begin && last->vectors.first + last->vectors.count == v && last->biased == biased) {
       last->vectors.count++;
       continue;
     }
     block->segments[block->count++] =
-        (fovea_segment){begin, end, {v, 1}, !sees_all(tile, base, begin, end), biased};
+        (fovea_block_segment){begin, end, {v, 1}, !sees_all(tile, base, begin, end), biased};
   }
 }
 
@@ -138,6 +138,13 @@ void fovea_view_block(const fovea_tile_view *tile, int64_t base, const fovea_mas
     if (key > first && pieces_differ(pieces, tile->vectors, key)) add_cut(cuts, &count, key);
   }
   for (int i = 0; i + 1 < count; i++) add_segments(tile, base, cuts[i], cuts[i + 1], pieces, block);
+}
+
+void fovea_seen_from_key(const fovea_tile_view *tile, int64_t key, int32_t *from, int32_t *to, int rows) {
+  for (int i = 0; i < rows; i++) {
+    from[i] = clip(tile->rows[i].begin, key);
+    to[i] = clip(tile->rows[i].end, key);
+  }
 }
 
 int64_t fovea_tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows) {

@@ -15,12 +15,12 @@ typedef struct fovea_tile_view {
 } fovea_tile_view;
 
 /* Keys begin to end - 1 of a block, counted from the block's first, for some neighbouring vectors. */
-typedef struct fovea_segment {
+typedef struct fovea_block_segment {
   int begin, end;
   fovea_vector_range vectors;
   int masked; /* the rules hide some of the keys from some of the rows */
   int biased; /* a mask tensor hides some, or adds to scores */
-} fovea_segment;
+} fovea_block_segment;
 
 /* Cuts of a block: two a vector, two of the keys that all rows see, and those between pieces of a mask. */
 enum { FOVEA_CUTS_LIMIT = 2 * FOVEA_VECTORS_LIMIT + 2 + FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE };
@@ -29,7 +29,7 @@ enum { FOVEA_SEGMENTS_LIMIT = FOVEA_CUTS_LIMIT * FOVEA_VECTORS_LIMIT };
 /* A block cut into segments, keys ascending. */
 typedef struct fovea_block_view {
   int count;
-  fovea_segment segments[FOVEA_SEGMENTS_LIMIT];
+  fovea_block_segment segments[FOVEA_SEGMENTS_LIMIT];
   /* The keys that each vector looks at; begin == end: none. */
   int begin[FOVEA_VECTORS_LIMIT];
   int end[FOVEA_VECTORS_LIMIT];
@@ -40,6 +40,10 @@ void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_til
 /* The block that begins at position `base`; `pieces` of every vector, or NULL where there is no mask tensor. */
 void fovea_view_block(const fovea_tile_view *tile, int64_t base, const fovea_mask_pieces *pieces,
                       fovea_block_view *block);
+
+/* What the first `rows` rows see of a block, as kernels want it: counted from position `key`, clipped to a block.
+ */
+void fovea_seen_from_key(const fovea_tile_view *tile, int64_t key, int32_t *from, int32_t *to, int rows);
 
 /* Scores that the tile computes for one kv head: lanes times keys. */
 int64_t fovea_tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows);

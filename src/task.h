@@ -16,6 +16,7 @@ typedef struct fovea_tile {
   fovea_tile_memory memory;
   int64_t span; /* the span that the current state gathers; -1: none yet */
   int begun;    /* its queries are loaded, as pairs or widened */
+  int few;      /* so few rows that their keys lie in the lanes, decode.h */
   int paired;   /* as pairs, and all of them are for products of pairs */
   int widened;  /* as f32 */
 } fovea_tile;
@@ -31,30 +32,44 @@ typedef struct fovea_block_rows {
   int paired; /* the keys are all for products of pairs, and `keys` is not set */
 } fovea_block_rows;
 
+/* The rows of one block, one pointer a key. Pointers of keys that the task does not meet repeat the nearest of
+ * those that it does. */
+typedef struct fovea_row_list {
+  int64_t base; /* the block's position; -1: nothing is set */
+  int uniform;  /* 0: the rows differ in type or layout, and only that is set */
+  fovea_type type;
+  int panels;
+  const void *rows[FOVEA_BLOCK_KEYS];
+} fovea_row_list;
+
+/* What decoding keeps from block to block. Arrays of rows. */
+typedef struct fovea_decode_state {
+  fovea_decode_memory memory;
+  fovea_row_list keys[2], values[2]; /* this block's and the next one's */
+  int slot;                          /* which of them is this block's */
+  int first;                         /* no state of the span yet */
+  float row_max[FOVEA_DECODE_ROWS_LIMIT], row_sum[FOVEA_DECODE_ROWS_LIMIT];
+  float block_max[FOVEA_DECODE_ROWS_LIMIT], block_sum[FOVEA_DECODE_ROWS_LIMIT];
+  float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
+} fovea_decode_state;
+
 typedef struct fovea_task_context {
   const fovea_plan *plan;
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
-  const void *keys, *values; /* the entry's position 0 of the kv head */
+  const void *keys, *values;     /* the entry's position 0 of the kv head */
+  const fovea_segment *segments; /* of the entry, instead; NULL: none */
+  int64_t segment_count;
   fovea_block_memory memory;
   fovea_block_rows block;       /* the block at work */
   int64_t keys_begin, keys_end; /* of the keys that the task meets */
   int64_t next_block;           /* position of the block after this one */
   int first_block;              /* this is the first tile in the first block of the task */
   const fovea_tile *unbegun;    /* the tile whose queries are loaded next; NULL: none */
+  fovea_decode_state *decode;   /* of a tile of few rows */
   int tile, tiles;              /* the tile at work, of how many that meet this block */
 } fovea_task_context;
-
-/* The keys at `position` and after it, and their values, as the caller stores them. */
-static inline const char *fovea_task_key(const fovea_task_context *context, int64_t position) {
-  const fovea_problem *problem = &context->plan->problem;
-  return fovea_element(context->keys, problem->k_type, position * problem->k_strides.row);
-}
-static inline const char *fovea_task_value(const fovea_task_context *context, int64_t position) {
-  const fovea_problem *problem = &context->plan->problem;
-  return fovea_element(context->values, problem->v_type, position * problem->v_strides.row);
-}
 
 /* A row of a tile as a query head within its group and a row of the entry: rows of a kv head are numbered
  * row * group + head. */

@@ -1,6 +1,7 @@
 #include "tile.h"
 
 #include "block.h"
+#include "decode.h"
 #include "nearby.h"
 #include "queries.h"
 
@@ -37,6 +38,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   fovea_tile_state *state = fovea_span_current(&t->memory.tree);
   if (t->span >= 0) {
+    if (t->few) fovea_end_decoded_span(context, t);
     fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
     state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->view.vectors);
   } else {
@@ -60,8 +62,8 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
     fovea_tile *t = meeting[context->tile];
     int begins = !t->begun, last = context->tile + 1 == context->tiles;
     context->unbegun = begins && !last && !meeting[context->tile + 1]->begun ? meeting[context->tile + 1] : NULL;
-    if (begins) fovea_load_queries(context, t);
-    fovea_run_block(context, t, base);
+    if (begins) (t->few ? fovea_begin_decoding : fovea_load_queries)(context, t);
+    (t->few ? fovea_decode_block : fovea_run_block)(context, t, base);
     context->first_block = 0;
     if (t->view.any.end <= context->next_block) end_tile(context, t);
   }
@@ -77,6 +79,7 @@ static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task
     t->memory = fovea_scratch_tile(plan, worker_scratch, i);
     t->span = -1;
     t->begun = t->paired = t->widened = 0;
+    t->few = fovea_is_decoded(plan, task);
     fovea_view_tile(plan, task->entry, t->rows, &t->view);
     if (t->view.any.end == 0) continue;
     if (t->view.any.begin < keys.begin) keys.begin = t->view.any.begin;
@@ -89,19 +92,27 @@ static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task
 static void find_keys(fovea_task_context *context, fovea_interval keys) {
   const fovea_problem *problem = &context->plan->problem;
   const fovea_entry *entry = context->task->entry;
+  context->keys_begin = keys.begin;
+  context->keys_end = keys.end;
+  if (problem->segmented) {
+    const fovea_sequence *sequence = &context->tensors->sequences[entry->batch];
+    context->segments = sequence->segments;
+    context->segment_count = sequence->count;
+    fovea_fetch_first_keys(context, keys.begin);
+    return;
+  }
   int packed = problem->cu_seqlens_kv != NULL;
   int64_t head = context->task->kv_head;
   int64_t key = fovea_tensor_offset(problem->k_strides, entry, packed, head, entry->kv_first);
   int64_t value = fovea_tensor_offset(problem->v_strides, entry, packed, head, entry->kv_first);
   context->keys = fovea_element(context->tensors->k, problem->k_type, key);
   context->values = fovea_element(context->tensors->v, problem->v_type, value);
-  context->keys_begin = keys.begin;
-  context->keys_end = keys.end;
   fovea_fetch_first_keys(context, keys.begin);
 }
 
 void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_t number, void *worker_scratch) {
   fovea_task task = fovea_plan_task(plan, number);
+  fovea_decode_state decode; /* set when a tile of few rows begins */
   fovea_task_context context = {
       .plan = plan,
       .kernels = plan->kernels,
@@ -109,8 +120,10 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_
       .tensors = tensors,
       .memory = fovea_scratch_block(plan, worker_scratch),
       .first_block = 1,
+      .decode = &decode,
   };
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
+  decode.memory = fovea_scratch_decode(plan, worker_scratch);
   fovea_interval keys = begin_tiles(plan, &task, tiles, worker_scratch);
   if (keys.end > 0) find_keys(&context, keys); /* else K and V may be NULL */
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {

@@ -17,7 +17,7 @@ static void end_after(fovea_interval *keys, int64_t last, int64_t distance) {
 }
 
 fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entry *entry, int64_t row) {
-  fovea_interval keys = {0, entry->kv_len};
+  fovea_interval keys = {entry->kv_begin, entry->kv_len};
   int64_t own = row + entry->offset;
   if (row >= entry->q_seen) return (fovea_interval){0, 0};
   if (problem->causal) end_after(&keys, own, 0);

@@ -13,4 +13,9 @@
 #define FOVEA_PANEL_ALWAYS   1
 #endif
 
+#define FOVEA_DECODE_ROWS      16
+#define FOVEA_DECODE_VECTORS_4 2
+#define FOVEA_DECODE_VECTORS_2 4
+#define FOVEA_DECODE_VECTORS_1 8
+
 #endif

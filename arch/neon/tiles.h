@@ -17,4 +17,9 @@
 #define FOVEA_PANEL_ALWAYS   1
 #endif
 
+#define FOVEA_DECODE_ROWS      3
+#define FOVEA_DECODE_VECTORS_4 4
+#define FOVEA_DECODE_VECTORS_2 8
+#define FOVEA_DECODE_VECTORS_1 8
+
 #endif

@@ -17,4 +17,9 @@
 #define FOVEA_PANEL_ALWAYS   0
 #endif
 
+#define FOVEA_DECODE_ROWS      4
+#define FOVEA_DECODE_VECTORS_4 4
+#define FOVEA_DECODE_VECTORS_2 4
+#define FOVEA_DECODE_VECTORS_1 4
+
 #endif

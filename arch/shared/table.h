@@ -4,6 +4,7 @@
  *   FOVEA_BASE          the instruction set whose operations the table shares, where it only adds pairs (pairs.h);
  *                       otherwise not defined
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
+ *   FOVEA_DECODE_ROWS   up to this many rows have their keys in the lanes (decode.h)
  *   FOVEA_PANEL_ALWAYS  1 where a row tile is so narrow that a copy of V pays for any layout */
 
 #include "../kernels.h"
@@ -28,6 +29,11 @@ void FOVEA_OPERATION(merge)(const fovea_merge_args *args);
 void FOVEA_OPERATION(store)(const fovea_store_args *args);
 void FOVEA_OPERATION(rotate)(const fovea_rotate_args *args);
 void FOVEA_OPERATION(convert)(const fovea_convert_args *args);
+void FOVEA_OPERATION(decode_score)(const fovea_decode_score_args *args);
+void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
+int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
+void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
+void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 
 #define FOVEA_TEXT_(x) #x
 #define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
@@ -61,4 +67,10 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .store = FOVEA_OPERATION(store),
     .rotate = FOVEA_OPERATION(rotate),
     .convert = FOVEA_OPERATION(convert),
+    .decode_rows = FOVEA_TILE_VECTORS * LANES < FOVEA_DECODE_ROWS ? FOVEA_TILE_VECTORS * LANES : FOVEA_DECODE_ROWS,
+    .decode_score = FOVEA_OPERATION(decode_score),
+    .decode_adjust = FOVEA_OPERATION(decode_adjust),
+    .decode_softmax = FOVEA_OPERATION(decode_softmax),
+    .decode_value = FOVEA_OPERATION(decode_value),
+    .widen_panel = FOVEA_OPERATION(widen_panel),
 };

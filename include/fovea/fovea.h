@@ -62,6 +62,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_MEMORY = 21,       /* an allocation failed */
   FOVEA_ERROR_TYPE = 22,         /* a type is none of its enumeration */
   FOVEA_ERROR_MASK = 23,         /* a mask's key or bit strides, or its number of keys, are out of range */
+  FOVEA_ERROR_SEGMENTS = 25,     /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
   FOVEA_ERROR_SOFTCAP = 24,      /* the softcap is negative or not finite, or scale / softcap is not */
   FOVEA_ERROR_ROTARY = 25,       /* dims, base, frequencies or tables of a rotary embedding are out of range */
   FOVEA_ERROR_POSITION = 26,     /* a position is out of range */
@@ -200,6 +201,13 @@ typedef struct fovea_problem {
 
   /* Of the plan, which keeps it, and of scratch that a run allocates. Default: malloc() and free(). */
   fovea_allocator allocator;
+
+  /* 1: K and V are caches of segments, fovea_tensors.sequences; k_type, v_type, their strides and cu_seqlens_kv are
+   * then not used. kv_len is the longest entry, in positions. Default 0. */
+  int segmented;
+  /* With segments: batch numbers, 0..kv length of the entry; positions before are not held any more and not seen.
+   * NULL (default): all of them 0. */
+  const int64_t *kv_begins;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -224,6 +232,38 @@ FOVEA_API fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t he
 FOVEA_API fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_t heads, int64_t rows,
                                                int64_t keys);
 
+/* ---- Caches: keys and values in segments --------------------------------------------------------------------- */
+
+/* How the keys of a segment lie.
+ *   ROWS     one row of qk_dim elements a key;
+ *   PANELS   FOVEA_PANEL_ROWS keys side by side, panel[dim][key]: the fastest for decoding. Of bf16 pairs of dims
+ *            stay together, panel[dim / 2][key][dim % 2], an odd last dim beside a zero. A panel takes
+ *            fovea_panel_elements() elements and is there as a whole, even where it is not full yet. */
+typedef enum fovea_key_layout { FOVEA_KEYS_IN_ROWS = 0, FOVEA_KEYS_IN_PANELS = 1 } fovea_key_layout;
+
+#define FOVEA_PANEL_ROWS 16
+
+/* Elements of one panel of keys: FOVEA_PANEL_ROWS * dim, of bf16 with dim rounded up to even. */
+FOVEA_API int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type);
+
+/* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads. Strides count
+ * elements and may be negative; the last axis is contiguous. Attention only reads; fovea_append() writes. */
+typedef struct fovea_segment {
+  int64_t first, rows;
+  void *k, *v;               /* kv head 0 of position `first`; with panels the panel that begins there */
+  int64_t k_head, k_row;     /* between kv heads, and between rows (panels: between panels) */
+  int64_t v_head, v_row;     /* likewise; values always lie in rows */
+  fovea_type k_type, v_type; /* may differ from segment to segment */
+  fovea_key_layout k_layout; /* PANELS: `first` is a multiple of FOVEA_PANEL_ROWS */
+} fovea_segment;
+
+/* The segments of one batch entry, positions ascending without gaps or overlap. They hold every position from the
+ * entry's kv_begin to its kv length (and may hold more). Sequences may share segments. */
+typedef struct fovea_sequence {
+  const fovea_segment *segments;
+  int64_t count;
+} fovea_sequence;
+
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
 /* The tensors of one run. Each pointer names the element with all indices 0. O and LSE may not share memory with an
@@ -239,6 +279,8 @@ typedef struct fovea_tensors {
 
   const void *mask;   /* needed with a mask_type */
   const float *sinks; /* needed with FOVEA_SINK_PER_HEAD: `heads` numbers */
+
+  const fovea_sequence *sequences; /* needed with `segmented`: one per batch entry; k and v are then not used */
 } fovea_tensors;
 
 /* Sets these five; the rest is NULL. Callers in C use fovea_tensors_init(). */

@@ -1,8 +1,14 @@
 /* A whole kernel table in one file: the shared bodies with whatever FOVEA_ISA and tile sizes stand before. The
  * names of the operations end in FOVEA_ISA, so that tables live side by side. */
+#define FOVEA_DECODE_ROWS      7
+#define FOVEA_DECODE_VECTORS_4 1
+#define FOVEA_DECODE_VECTORS_2 3
+#define FOVEA_DECODE_VECTORS_1 5
+
 #include "arch/shared/adjust.h"
 #include "arch/shared/careful.h"
 #include "arch/shared/rotary.h"
+#include "arch/shared/decode.h"
 #include "arch/shared/rows.h"
 #include "arch/shared/scan.h"
 #include "arch/shared/score.h"

@@ -1,0 +1,5 @@
+/* Few rows in portable C. */
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/decode.h"

@@ -1,0 +1,16 @@
+/* Few rows (decoding): keys or dims in the lanes instead of rows. Included once by arch/<isa>/decode.c, after the
+ * vector layer and tiles.h, which gives
+ *
+ *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
+ *   FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, n = 1, 2, 4; at most 8
+ */
+
+#include "../kernels.h"
+#include "exp2.h"
+#include "mask.h"
+#include "tanh.h"
+#include "types.h"
+
+#include "decode_score.h"
+#include "decode_softmax.h"
+#include "decode_value.h"

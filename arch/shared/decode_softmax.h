@@ -1,0 +1,100 @@
+/* What becomes of the scores of few rows, keys in the lanes: softcap and masks, then weights and their sums. The
+ * arithmetic is that of adjust.h and softmax.h. Part of decode.h. */
+
+/* Sixteen sums, one for each position mod 16. */
+#define DECODE_SUMS (FOVEA_KEY_PANEL / LANES)
+
+static const float decode_lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/* What a mask adds to LANES keys of a row; nothing beyond its end. */
+FOVEA_INLINE vec decode_bias(const fovea_mask_tile *mask, const void *row, int key) {
+  if (mask->repeats) {
+    float lanes[LANES];
+    vec_store(lanes, mask_load(row, 0, 1, mask->type));
+    return vec_set1(lanes[0]);
+  }
+  int rest = mask->key_count - key;
+  if (rest <= 0) return vec_set1(0.0f);
+  return mask_load(row, key, rest < LANES ? rest : LANES, mask->type);
+}
+
+FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int row) {
+  const vec from = vec_set1((float)args->seen_from[row]), to = vec_set1((float)args->seen_to[row]);
+  for (int key = args->key_begin; key < args->key_end; key += LANES) {
+    float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
+    vec score = vec_load(scores);
+    if (args->capped) score = vec_mul(vec_set1(args->cap), vec_tanh(score));
+    if (args->mask) {
+      vec bias = decode_bias(args->mask, args->mask->rows[row], key);
+      vec sum = vec_fma(bias, vec_set1(0x1.715476p+0f), score); /* log2 e */
+      score = vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum);
+    }
+    vec number = vec_add(vec_set1((float)key), vec_load(decode_lane_numbers));
+    vecmask seen = vecmask_and(vecmask_not(vec_less(number, from)), vec_less(number, to));
+    vec_store(scores, vec_select(seen, score, vec_set1(-INFINITY)));
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(decode_adjust)(const fovea_decode_adjust_args *args) {
+  for (int row = 0; row < args->row_count; row++) decode_adjust_row(args, row);
+}
+
+FOVEA_INLINE float decode_maximum(const float *scores, int begin, int end) {
+  float lanes[LANES];
+  vec maximum = vec_set1(-INFINITY);
+  for (int key = begin; key < end; key += LANES) maximum = vec_max(vec_load(scores + key), maximum);
+  vec_store(lanes, maximum);
+  for (int half = LANES / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; i++) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  }
+  return lanes[0] + 0.0f; /* -0 becomes +0 */
+}
+
+/* Scores become weights. Returns their sum: sixteen sums, then halves onto halves. */
+FOVEA_INLINE float decode_weights(float *scores, int begin, int end, float maximum) {
+  const vec reference = vec_set1(maximum == -INFINITY ? 0.0f : maximum);
+  vec sums[DECODE_SUMS];
+  float lanes[FOVEA_KEY_PANEL];
+  for (int i = 0; i < DECODE_SUMS; i++) sums[i] = vec_set1(0.0f);
+  for (int key = begin; key < end; key += LANES) {
+    vec weight = vec_exp2(vec_sub(vec_load(scores + key), reference));
+    vec_store(scores + key, weight);
+    sums[key / LANES % DECODE_SUMS] = vec_add(sums[key / LANES % DECODE_SUMS], weight);
+  }
+  for (int i = 0; i < DECODE_SUMS; i++) vec_store(lanes + i * LANES, sums[i]);
+  for (int half = FOVEA_KEY_PANEL / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+/* LANES rows of the states at a time; those beyond row_count are computed along and never looked at. */
+FOVEA_INLINE void decode_join(const fovea_decode_softmax_args *args, int row) {
+  vec block_max = vec_load(args->block_max + row), block_sum = vec_load(args->block_sum + row);
+  vec old_max = vec_load(args->row_max + row), old_sum = vec_load(args->row_sum + row);
+  if (args->first) {
+    vec_store(args->row_max + row, block_max);
+    vec_store(args->row_sum + row, block_sum);
+    return;
+  }
+  vec maximum = vec_max(block_max, old_max);
+  vec reference = vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
+  vec old_part = vec_exp2(vec_sub(old_max, reference));
+  vec new_part = vec_exp2(vec_sub(block_max, reference));
+  vec_store(args->row_max + row, maximum);
+  vec_store(args->row_sum + row, vec_fma(block_sum, new_part, vec_mul(old_sum, old_part)));
+  vec_store(args->old_part + row, old_part);
+  vec_store(args->new_part + row, new_part);
+}
+
+FOVEA_KERNEL int FOVEA_NAME(decode_softmax)(const fovea_decode_softmax_args *args) {
+  int none = 0;
+  for (int row = 0; row < args->row_count; row++) {
+    float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
+    args->block_max[row] = decode_maximum(scores, args->key_begin, args->key_end);
+    args->block_sum[row] = decode_weights(scores, args->key_begin, args->key_end, args->block_max[row]);
+    none |= args->block_max[row] == -INFINITY;
+  }
+  for (int row = 0; row < args->row_count; row += LANES) decode_join(args, row);
+  return none;
+}

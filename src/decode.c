@@ -1,0 +1,234 @@
+#include "decode.h"
+
+#include "mask.h"
+#include "nearby.h"
+#include "rows.h"
+
+int fovea_is_decoded(const fovea_plan *plan, const fovea_task *task) {
+  return task->entry->q_len * plan->group <= plan->kernels->decode_rows;
+}
+
+void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t stride = fovea_decode_stride(problem->qk_dim);
+  fovea_row_place place = fovea_first_place(context->plan, t->rows);
+  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
+    int64_t offset = fovea_place_offset(context->plan, problem->q_strides, context->task, place);
+    fovea_widen_args args = {
+        .rows = fovea_element(context->tensors->q, problem->q_type, offset),
+        .type = problem->q_type,
+        .row_count = 1,
+        .dim = problem->qk_dim,
+        .to = context->decode->memory.queries + i * stride,
+        .to_stride = stride,
+    };
+    context->kernels->widen(&args);
+  }
+  t->begun = 1;
+  context->decode->keys[0].base = context->decode->keys[1].base = -1;
+  context->decode->slot = 0;
+}
+
+/* Where the rows of a block lie. */
+static void list_block(fovea_task_context *context, int64_t base, int slot) {
+  fovea_interval keys = fovea_met_keys(context, base);
+  keys = (fovea_interval){base + keys.begin, base + keys.end};
+  fovea_list_rows(context, fovea_key_run, base, keys, &context->decode->keys[slot]);
+  fovea_list_rows(context, fovea_value_run, base, keys, &context->decode->values[slot]);
+}
+
+/* Rows that differ in type or layout are copied as f32. */
+static void gather_rows(fovea_task_context *context, fovea_find_run *find, int64_t dim, fovea_row_list *list,
+                        float *scratch) {
+  if (list->uniform) return;
+  fovea_interval keys = fovea_met_keys(context, list->base);
+  fovea_widen_rows(context, find, dim, list->base, scratch);
+  list->uniform = 1;
+  list->type = FOVEA_F32;
+  list->panels = 0;
+  for (int64_t key = 0; key < FOVEA_BLOCK_KEYS; key++) {
+    int64_t row = key < keys.begin ? keys.begin : key >= keys.end ? keys.end - 1 : key;
+    list->rows[key] = scratch + row * fovea_copied_stride(dim);
+  }
+}
+
+/* Finds the rows of this block, and of the next one so that they can be asked for. */
+static void find_rows(fovea_task_context *context, int64_t base) {
+  const fovea_problem *problem = &context->plan->problem;
+  fovea_decode_state *state = context->decode;
+  int64_t next = base + FOVEA_BLOCK_KEYS;
+  if (state->keys[!state->slot].base == base) {
+    state->slot = !state->slot;
+  } else {
+    list_block(context, base, state->slot);
+  }
+  gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
+  gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
+  state->keys[!state->slot].base = -1;
+  if (next < context->keys_end) list_block(context, next, !state->slot);
+}
+
+/* The rows that will be wanted next, from key `key` of their block on; NULL: not known, or not alike. */
+static const void *const *ahead_of(const fovea_row_list *list, const fovea_row_list *next, int key) {
+  return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : NULL;
+}
+
+static void score_block(fovea_task_context *context, const fovea_tile *t, int64_t base,
+                        const fovea_mask_block *mask, int begin, int end) {
+  const fovea_plan *plan = context->plan;
+  const fovea_decode_state *state = context->decode;
+  const fovea_row_list *keys = &state->keys[state->slot];
+  fovea_decode_score_args args = {
+      .queries = state->memory.queries,
+      .query_stride = fovea_decode_stride(plan->problem.qk_dim),
+      .row_count = t->rows.count,
+      .keys = keys->rows + begin,
+      .ahead = ahead_of(keys, &state->keys[!state->slot], begin),
+      .panels = keys->panels,
+      .type = keys->type,
+      .dim = plan->problem.qk_dim,
+      .key_count = end - begin,
+      .c = plan->c,
+      .scores = state->memory.scores + begin,
+  };
+  context->kernels->decode_score(&args);
+  int all_seen = t->view.all.begin <= base + begin && base + end <= t->view.all.end;
+  if (all_seen && !mask->present && plan->problem.softcap == 0) return;
+  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  fovea_seen_from_key(&t->view, base, seen_from, seen_to, t->rows.count);
+  fovea_decode_adjust_args adjust = {
+      .scores = state->memory.scores,
+      .row_count = t->rows.count,
+      .key_begin = begin,
+      .key_end = end,
+      .capped = plan->problem.softcap > 0,
+      .cap = plan->cap,
+      .mask = mask->present ? &mask->tile : NULL,
+      .seen_from = seen_from,
+      .seen_to = seen_to,
+  };
+  context->kernels->decode_adjust(&adjust);
+}
+
+/* One row alone and only the keys that it sees: 0 * Inf is NaN, so weight 0 does not hide a value. */
+static void value_of_row(const fovea_task_context *context, const fovea_tile *t, int64_t base,
+                         const fovea_mask_block *mask, int row, fovea_decode_value_args args) {
+  const fovea_decode_state *state = context->decode;
+  const fovea_row_list *values = &state->values[state->slot];
+  int stateless = state->block_max[row] == -__builtin_inff() && state->block_sum[row] == 0;
+  int32_t from[FOVEA_ROW_TILE_LIMIT], to[FOVEA_ROW_TILE_LIMIT];
+  fovea_seen_from_key(&t->view, base, from, to, t->rows.count);
+  args.row_count = 1;
+  args.partial += row * args.output_stride;
+  args.key_count = 0;
+  args.flags = FOVEA_VALUE_START;
+  context->kernels->decode_value(&args);
+  for (int key = from[row]; key < to[row] && !stateless; key++) {
+    if (mask->present && fovea_mask_hides(&mask->tile, row, key)) continue;
+    args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
+    args.values = values->rows + key;
+    args.key_count = 1;
+    args.flags = 0;
+    context->kernels->decode_value(&args);
+  }
+}
+
+/* Values that are finite need no care, and where weights are zero and values are not, the sums are not. */
+static void value_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
+                        const fovea_mask_block *mask, int begin, int end, int careful) {
+  const fovea_decode_state *state = context->decode;
+  const fovea_row_list *values = &state->values[state->slot];
+  int64_t dim = context->plan->problem.v_dim;
+  int last = state->first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  fovea_decode_value_args args = {
+      .weights = state->memory.scores + begin,
+      .row_count = t->rows.count,
+      .values = values->rows + begin,
+      .ahead = ahead_of(values, &state->values[!state->slot], begin),
+      .type = values->type,
+      .dim = dim,
+      .key_count = end - begin,
+      .flags = FOVEA_VALUE_START | (careful ? 0 : last),
+      .partial = state->memory.partial,
+      .output = state->memory.output,
+      .output_stride = fovea_decode_stride(dim),
+      .old_part = state->old_part,
+      .new_part = state->new_part,
+  };
+  context->kernels->decode_value(&args);
+  if (!careful) return;
+  args.ahead = NULL;
+  if (!context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
+    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, base, mask, row, args);
+  }
+  args.key_count = 0;
+  args.flags = last;
+  context->kernels->decode_value(&args);
+}
+
+static void enter_span(fovea_task_context *context, fovea_tile *t, int64_t span) {
+  context->decode->first = t->span != span;
+  if (!context->decode->first) return;
+  if (t->span >= 0) {
+    fovea_end_decoded_span(context, t);
+    fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
+  }
+  t->span = span;
+}
+
+/* What rows look at of this block: keys from the first to the last that any of them does. */
+static fovea_interval looked_at(const fovea_tile *t, int64_t base, const fovea_mask_block *mask) {
+  fovea_block_view view;
+  fovea_interval keys = {FOVEA_BLOCK_KEYS, 0};
+  fovea_view_block(&t->view, base, mask->present ? mask->pieces : NULL, &view);
+  for (int v = 0; v < t->view.vectors; v++) {
+    if (view.begin[v] == view.end[v]) continue;
+    if (view.begin[v] < keys.begin) keys.begin = view.begin[v];
+    if (view.end[v] > keys.end) keys.end = view.end[v];
+  }
+  return keys;
+}
+
+void fovea_decode_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
+  fovea_decode_state *state = context->decode;
+  int lanes = context->kernels->lanes;
+  fovea_mask_block mask;
+  fovea_read_mask(context, t, base, &mask);
+  fovea_interval keys = looked_at(t, base, &mask);
+  if (keys.end <= keys.begin) return; /* the mask hides all of it */
+  int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
+  find_rows(context, base);
+  enter_span(context, t, base / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS));
+  score_block(context, t, base, &mask, begin, end);
+  fovea_decode_softmax_args softmax = {
+      .scores = state->memory.scores,
+      .row_count = t->rows.count,
+      .key_begin = begin,
+      .key_end = end,
+      .block_max = state->block_max,
+      .block_sum = state->block_sum,
+      .row_max = state->row_max,
+      .row_sum = state->row_sum,
+      .old_part = state->old_part,
+      .new_part = state->new_part,
+      .first = state->first,
+  };
+  int stateless = context->kernels->decode_softmax(&softmax);
+  int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
+  value_block(context, t, base, &mask, (int)keys.begin, (int)keys.end, stateless || !all_seen || mask.present);
+}
+
+void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {
+  const fovea_decode_state *state = context->decode;
+  const fovea_tile_state *current = fovea_span_current(&t->memory.tree);
+  int64_t dim = context->plan->problem.v_dim;
+  const void *rows[FOVEA_DECODE_ROWS_LIMIT];
+  for (int i = 0; i < t->view.vectors * context->kernels->lanes; i++) {
+    int row = i < t->rows.count;
+    current->row_max[i] = row ? state->row_max[i] : -__builtin_inff();
+    current->row_sum[i] = row ? state->row_sum[i] : 0;
+  }
+  for (int i = 0; i < t->rows.count; i++) rows[i] = state->memory.output + i * fovea_decode_stride(dim);
+  fovea_load_args args = {rows, FOVEA_F32, t->rows.count, dim, current->output};
+  context->kernels->load_queries(&args);
+}
