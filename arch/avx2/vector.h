@@ -44,10 +44,14 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
-FOVEA_INLINE void vec_load_bf16_pairs(const uint16_t *p, vec *first, vec *second) {
-  __m256i pairs = _mm256_loadu_si256((const __m256i *)(const void *)p);
-  *first = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
-  *second = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000u)));
+/* Pairs of bf16 in the lanes, as they lie, and the two elements of each as f32. */
+FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
+  return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
+  __m256i bits = _mm256_castps_si256(pairs);
+  *first = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+  *second = _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000u)));
 }
 /* Half an ulp, less one where the kept part is even. */
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {

@@ -50,10 +50,14 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-FOVEA_INLINE void vec_load_bf16_pairs(const uint16_t *p, vec *first, vec *second) {
-  __m512i pairs = _mm512_loadu_si512(p);
-  *first = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
-  *second = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000u)));
+/* Pairs of bf16 in the lanes, as they lie, and the two elements of each as f32. */
+FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
+  return _mm512_castsi512_ps(_mm512_loadu_si512(p));
+}
+FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
+  __m512i bits = _mm512_castps_si512(pairs);
+  *first = _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+  *second = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u)));
 }
 /* Integer arithmetic, because VCVTNEPS2BF16 flushes subnormals: half an ulp, less one where the kept part is even.
  */

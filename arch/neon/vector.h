@@ -52,10 +52,14 @@ FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }
-FOVEA_INLINE void vec_load_bf16_pairs(const uint16_t *p, vec *first, vec *second) {
-  uint16x4x2_t pairs = vld2_u16(p);
-  *first = vreinterpretq_f32_u32(vshll_n_u16(pairs.val[0], 16));
-  *second = vreinterpretq_f32_u32(vshll_n_u16(pairs.val[1], 16));
+/* Pairs of bf16 in the lanes, as they lie, and the two elements of each as f32. */
+FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
+  return vreinterpretq_f32_u16(vld1q_u16(p));
+}
+FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
+  uint32x4_t bits = vreinterpretq_u32_f32(pairs);
+  *first = vreinterpretq_f32_u32(vshlq_n_u32(bits, 16));
+  *second = vreinterpretq_f32_u32(vandq_u32(bits, vdupq_n_u32(0xffff0000u)));
 }
 /* Half an ulp, less one where the kept part is even. */
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {

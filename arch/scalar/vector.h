@@ -71,9 +71,13 @@ FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   return vec_from_bits((uint32_t)*p << 16);
 }
-FOVEA_INLINE void vec_load_bf16_pairs(const uint16_t *p, vec *first, vec *second) {
-  *first = vec_load_bf16(p);
-  *second = vec_load_bf16(p + 1);
+/* A pair of bf16 as it lies, and its two elements as f32. */
+FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
+  return vec_from_bits((uint32_t)p[0] | (uint32_t)p[1] << 16);
+}
+FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
+  *first = vec_from_bits(vec_bits(pairs) << 16);
+  *second = vec_from_bits(vec_bits(pairs) & 0xffff0000u);
 }
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   *p = (uint16_t)((vec_bits(a) + 0x7fffu + (vec_bits(a) >> 16 & 1)) >> 16);

@@ -1,6 +1,9 @@
 /* A whole kernel table in one file: the shared bodies with whatever FOVEA_ISA and tile sizes stand before. The
  * names of the operations end in FOVEA_ISA, so that tables live side by side. */
 #define FOVEA_DECODE_ROWS      7
+#define FOVEA_DECODE_GROUPS_4  1
+#define FOVEA_DECODE_GROUPS_2  3
+#define FOVEA_DECODE_GROUPS_1  5
 #define FOVEA_DECODE_VECTORS_4 1
 #define FOVEA_DECODE_VECTORS_2 3
 #define FOVEA_DECODE_VECTORS_1 5
