@@ -117,7 +117,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .c =
           (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * 0x1.71547652b82fep+0),
       .cap = (float)(problem->softcap * 0x1.71547652b82fep+0),
-      .paired = kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
+      .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
       .levels = tree_levels(problem->kv_len),
@@ -151,7 +151,8 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
 fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error) {
   fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
   if (status) return status;
-  fovea_type pair_type = problem->q_type == problem->k_type ? problem->q_type : FOVEA_F32;
+  int alike = problem->q_type == problem->k_type && !problem->segmented;
+  fovea_type pair_type = alike ? problem->q_type : FOVEA_F32;
   return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
 }
 

@@ -43,8 +43,12 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   int q_bits = fovea_type_bits(p->q_type), k_bits = fovea_type_bits(p->k_type);
   int v_bits = fovea_type_bits(p->v_type), o_bits = fovea_type_bits(p->o_type);
   shapes[FOVEA_SHAPE_Q] = fovea_make_shape("q", q_batch, p->heads, p->q_len, p->qk_dim, p->q_strides, q_bits);
-  shapes[FOVEA_SHAPE_K] = fovea_make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
-  shapes[FOVEA_SHAPE_V] = fovea_make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
+  shapes[FOVEA_SHAPE_K] =
+      p->segmented ? no_shape("k")
+                   : fovea_make_shape("k", kv_batch, p->kv_heads, p->kv_len, p->qk_dim, p->k_strides, k_bits);
+  shapes[FOVEA_SHAPE_V] =
+      p->segmented ? no_shape("v")
+                   : fovea_make_shape("v", kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides, v_bits);
   shapes[FOVEA_SHAPE_MASK] = mask_shape(p);
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
                                   ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)

@@ -118,6 +118,24 @@ static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
   return status;
 }
 
+static fovea_status check_segmented(const fovea_problem *p, fovea_error *error) {
+  if (p->segmented != 0 && p->segmented != 1) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "segmented is %d; it must be 0 or 1", (int64_t)p->segmented);
+  }
+  if (p->segmented && p->cu_seqlens_kv) {
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+                      "cu_seqlens_kv is given together with segments, whose lengths are kv_lens; it must be NULL");
+  }
+  for (int64_t b = 0; p->segmented && p->kv_begins && b < p->batch; b++) {
+    int64_t most = p->kv_lens ? p->kv_lens[b] : p->kv_len;
+    if (p->kv_begins[b] < 0 || p->kv_begins[b] > most) {
+      return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_begins[%d] is %d; it must be from 0 to %d", b,
+                        p->kv_begins[b], most);
+    }
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_mask(const fovea_problem *p, fovea_error *error) {
   if (p->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
   const struct {
@@ -219,6 +237,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_rules(problem, error);
   if (!status) status = check_softcap(problem, error);
   if (!status) status = check_lengths(problem, error);
+  if (!status) status = check_segmented(problem, error);
   if (!status) status = check_mask(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = check_strides(problem, reaches, error);

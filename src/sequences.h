@@ -1,0 +1,25 @@
+/* Checks of the segments that a run reads, or that rows are appended to. */
+#ifndef FOVEA_SRC_SEQUENCES_H
+#define FOVEA_SRC_SEQUENCES_H
+
+#include "plan.h"
+
+/* What all segments of a call have in common. */
+typedef struct fovea_segment_shape {
+  int64_t kv_heads, qk_dim, v_dim;
+} fovea_segment_shape;
+
+/* Bytes that the keys or the values of a segment take, counted from its pointer. 0 where they reach further than
+ * 2^57 elements. */
+int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                        fovea_reach *reach);
+
+/* One sequence by itself: segments that follow each other and hold positions `begin` to `end` - 1. `entry` is for
+ * the text. */
+fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
+                                  int64_t begin, int64_t end, fovea_error *error);
+
+/* The sequences of a run: each by itself, and none of them shares memory with an output. */
+fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
+
+#endif
