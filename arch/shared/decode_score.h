@@ -31,30 +31,26 @@ FOVEA_INLINE void decode_square(const void *const *keys, int64_t dim, const fove
   if (LANES >= 4) vec_transpose(k);
 }
 
-/* sum += q k for two dims, the odd one first; q begins at dim `at` of the rows, `lane` is a constant. */
-#define DECODE_PRODUCTS(even, odd, at, lane)                                                                       \
-  do {                                                                                                             \
-    FOVEA_UNROLL for (int r = 0; r < rows; r++) {                                                                  \
-      vec4 q = vec4_load(queries + r * stride + (at));                                                             \
-      sum[r] = vec_fma_lane((odd), q, (lane) + 1, sum[r]);                                                         \
-      sum[r] = vec_fma_lane((even), q, (lane), sum[r]);                                                            \
-    }                                                                                                              \
-  } while (0)
-
-/* The products of one square; its first dim is that of `queries`. */
+/* The products of one square with its own dims of the queries. */
 FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const int rows, const fovea_type type,
                                   const vec k[DECODE_SQUARE], vec *sum) {
   FOVEA_UNROLL
-  for (int i = 0; i < DECODE_SQUARE; i += 2) {
+  for (int i = 0; i < DECODE_SQUARE; i += DECODE_PAIRED(type) ? 2 : 4) {
+    vec k0 = k[i], k1 = k[i + 1], k2 = k0, k3 = k1;
     if (DECODE_PAIRED(type)) {
-      vec even, odd;
-      vec_split_bf16(k[i], &even, &odd);
-      DECODE_PRODUCTS(even, odd, 2 * i, 0);
-      vec_split_bf16(k[i + 1], &even, &odd);
-      DECODE_PRODUCTS(even, odd, 2 * i, 2);
-    } else if (i % 4 == 0) {
-      DECODE_PRODUCTS(k[i], k[i + 1], i, 0);
-      DECODE_PRODUCTS(k[i + 2], k[i + 3], i, 2);
+      vec_split_bf16(k[i], &k0, &k1);
+      vec_split_bf16(k[i + 1], &k2, &k3);
+    } else {
+      k2 = k[i + 2];
+      k3 = k[i + 3];
+    }
+    FOVEA_UNROLL
+    for (int r = 0; r < rows; r++) {
+      vec4 q = vec4_load(queries + r * stride + (DECODE_PAIRED(type) ? 2 * i : i));
+      sum[r] = vec_fma_lane(k1, q, 1, sum[r]);
+      sum[r] = vec_fma_lane(k0, q, 0, sum[r]);
+      sum[r] = vec_fma_lane(k3, q, 3, sum[r]);
+      sum[r] = vec_fma_lane(k2, q, 2, sum[r]);
     }
   }
 }

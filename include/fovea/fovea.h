@@ -62,10 +62,10 @@ typedef enum fovea_status {
   FOVEA_ERROR_MEMORY = 21,       /* an allocation failed */
   FOVEA_ERROR_TYPE = 22,         /* a type is none of its enumeration */
   FOVEA_ERROR_MASK = 23,         /* a mask's key or bit strides, or its number of keys, are out of range */
-  FOVEA_ERROR_SEGMENTS = 25,     /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
   FOVEA_ERROR_SOFTCAP = 24,      /* the softcap is negative or not finite, or scale / softcap is not */
   FOVEA_ERROR_ROTARY = 25,       /* dims, base, frequencies or tables of a rotary embedding are out of range */
   FOVEA_ERROR_POSITION = 26,     /* a position is out of range */
+  FOVEA_ERROR_SEGMENTS = 27,     /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
@@ -241,6 +241,7 @@ FOVEA_API fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t bat
  *            fovea_panel_elements() elements and is there as a whole, even where it is not full yet. */
 typedef enum fovea_key_layout { FOVEA_KEYS_IN_ROWS = 0, FOVEA_KEYS_IN_PANELS = 1 } fovea_key_layout;
 
+/* Keys of one panel. */
 #define FOVEA_PANEL_ROWS 16
 
 /* Elements of one panel of keys: FOVEA_PANEL_ROWS * dim, of bf16 with dim rounded up to even. */
@@ -260,8 +261,8 @@ typedef struct fovea_segment {
 /* The segments of one batch entry, positions ascending without gaps or overlap. They hold every position from the
  * entry's kv_begin to its kv length (and may hold more). Sequences may share segments. */
 typedef struct fovea_sequence {
-  const fovea_segment *segments;
-  int64_t count;
+  const fovea_segment *segments; /* in the order of their positions */
+  int64_t count;                 /* how many there are */
 } fovea_sequence;
 
 /* ---- Running it --------------------------------------------------------------------------------------------- */
