@@ -10,8 +10,8 @@
 
 #include "arch/shared/adjust.h"
 #include "arch/shared/careful.h"
-#include "arch/shared/rotary.h"
 #include "arch/shared/decode.h"
+#include "arch/shared/rotary.h"
 #include "arch/shared/rows.h"
 #include "arch/shared/scan.h"
 #include "arch/shared/score.h"
