@@ -30,8 +30,8 @@ MEMORY = "/dev/shm"  # files of tensors, where there is room for them
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "asimd", "bf16")
 # Scores and outputs that a library allocates at each call: huge pages where there can be, for all alike.
 ALLOCATION = "glibc.malloc.hugetlb=1"
-# A way that took this many times as long as Fovea in all of so many rounds is not measured again.
-HOPELESS, HOPELESS_ROUNDS = 3.0, 2
+# A way that took this many times as long as Fovea is not measured again.
+HOPELESS = 3.0
 
 
 class Progress:
@@ -98,7 +98,7 @@ class Contest:
 
     def is_hopeless(self, threads, name):
         seconds, ours = self.entries[threads][name]["seconds"], self.entries[threads][OURS]["seconds"]
-        return len(seconds) >= HOPELESS_ROUNDS and all(s > HOPELESS * o for s, o in zip(seconds, ours))
+        return any(theirs > HOPELESS * our for theirs, our in zip(seconds, ours))
 
     def results(self):
         """As they are kept: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's."""
@@ -168,8 +168,9 @@ def selected(arguments):
 
 
 def run(arguments, workers):
+    """What is done is in the file after each problem."""
     wanted = list(selected(arguments))
-    progress, results = Progress(len(wanted) * (arguments.rounds + 1)), []
+    progress, results, others = Progress(len(wanted) * (arguments.rounds + 1)), [], Others(workers)
     with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:
         for problem in wanted:
             progress.step(f"{problem.name} {problem.type}: preparing")
@@ -179,8 +180,8 @@ def run(arguments, workers):
                 progress.step(f"{problem.name} {problem.type}")
                 contest.run_round(number)
             results += contest.results()
+            save(arguments, workers, results, others)
     progress.clear()
-    return results
 
 
 def save(arguments, workers, results, others):
@@ -213,10 +214,8 @@ def main():
     workers = {peer: Worker(peer, variables) for peer in (PEERS[0], *arguments.peers)}
     for worker in workers.values():
         worker.introduce()
-    others = Others(workers)
     try:
-        results = run(arguments, workers)
-        save(arguments, workers, results, others)
+        run(arguments, workers)
     finally:
         for worker in workers.values():
             worker.close()

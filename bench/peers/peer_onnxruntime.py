@@ -96,12 +96,6 @@ def multi_head_solver(problem, q, k, v, threads):
     return Solver(operator, lambda arrays: unflat(arrays[0], problem.q_shape))
 
 
-def multi_head_repeated(problem, q, k, v, threads):
-    """Grouped heads with K and V repeated beforehand, which is not timed."""
-    k, v = (numpy.repeat(tensor, problem.heads // problem.kv_heads, axis=1) for tensor in (k, v))
-    return multi_head_solver(problem, q, k, v, threads)
-
-
 def multi_head_group_as_rows(problem, q, k, v, threads):
     """One row: the query heads of a kv head are rows of one head."""
     shape = (problem.batch, problem.kv_heads, problem.heads // problem.kv_heads, problem.dim)
@@ -167,4 +161,4 @@ def options(way, problem):
         return {"one call an entry": multi_head_entries}
     if not grouped:
         return {"plain": multi_head_solver}
-    return {"group as rows": multi_head_group_as_rows} if decodes else {"heads repeated before": multi_head_repeated}
+    return {"group as rows": multi_head_group_as_rows} if decodes else {}  # it knows no groups

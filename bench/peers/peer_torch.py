@@ -48,14 +48,6 @@ def plain(problem, q, k, v, threads):
     return Solver(call, threads, problem.q_shape)
 
 
-def repeated(problem, q, k, v, threads):
-    """Grouped heads with K and V repeated beforehand, which is not timed."""
-    q, k, v = (tensor(array, problem.type) for array in (q, k, v))
-    k, v = (t.repeat_interleave(problem.heads // problem.kv_heads, dim=1) for t in (k, v))
-    causal = problem.rule == problems.CAUSAL
-    return Solver(lambda: scaled_dot_product_attention(q, k, v, is_causal=causal), threads, problem.q_shape)
-
-
 def group_as_rows(problem, q, k, v, threads):
     """One row: the query heads of a kv head are rows of one head."""
     q, k, v = (tensor(array, problem.type) for array in (q, k, v))
@@ -98,6 +90,5 @@ def options(way, problem):
         return {}  # a mask tensor would do, and take several times as long
     if problem.lengths:
         return {"one call an entry": entries}
-    if problem.heads == problem.kv_heads:
-        return {"plain": plain}
-    return {"plain": plain} | ({"group as rows": group_as_rows} if problem.rows == 1 else {"heads repeated before": repeated})
+    grouped = problem.heads != problem.kv_heads and problem.rows == 1
+    return {"plain": plain} | ({"group as rows": group_as_rows} if grouped else {})
