@@ -187,7 +187,7 @@ def rewrite_readme(kept):
 
 
 def only_kept_run():
-    found = sorted(RESULTS.glob("*.json"))
+    found = sorted(path for path in RESULTS.glob("*.json") if not path.name.startswith("peers-"))
     if len(found) != 1:
         sys.exit(f"report.py: bench/results has {len(found)} runs; name the one for the README")
     return found[0]

@@ -14,6 +14,9 @@ import sys
 import problems
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "bench"))
+import measurements  # noqa: E402 (of bench)
+
 PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- peers: begin, written by bench/peers/report.py --keep -->", "<!-- peers: end -->")
@@ -75,7 +78,7 @@ class Comparison:
 
 def label(name):
     problem = problems.parse(name, "f32")
-    heads = f"{problem.heads}" if problem.heads == problem.kv_heads else f"{problem.heads} over {problem.kv_heads}"
+    heads = f"{problem.heads} heads" + (f" over {problem.kv_heads}" if problem.heads != problem.kv_heads else "")
     rule = {problems.WINDOW: f"window of {problem.left}",
             problems.CHUNKS: f"chunks of {problem.chunk}, {problem.left} left"}.get(problem.rule, problem.rule)
     sizes = f"S {problem.keys}"
@@ -85,7 +88,7 @@ def label(name):
         sizes = f"{problem.rows} row{'s' if problem.rows > 1 else ''}, {sizes}"
     batch = f"batch {problem.batch}, " if problem.batch > 1 else ""
     first = ", rows before heads" if problem.rows_first else ""
-    return f"{batch}{heads} heads, {sizes}, D {problem.dim}{first}, {rule}"
+    return f"{batch}{heads}, {sizes}, D {problem.dim}{first}, {rule}"
 
 
 def ratio_cell(entries):
@@ -100,7 +103,7 @@ def ratio_cell(entries):
 def table(run, number_type):
     threads = run.threads()
     counted = " / ".join(str(n) for n in threads)
-    lines = [f"**{number_type}**, {counted} threads", "",
+    lines = [f"**{number_type}**, {counted} thread{'s' if counted != '1' else ''}", "",
              "| | Fovea, GFLOP/s | " + " | ".join(title for title, _, _ in COLUMNS) + " |",
              "|---|--:|" + "--:|" * len(COLUMNS)]
     for name in run.names(number_type):
@@ -178,7 +181,7 @@ def plot(run, path):
 
 def keep(source, run):
     """The run and its plot in bench/results, and the page between its markers."""
-    kept = RESULTS / f"peers-{source.stem}.json"
+    kept = RESULTS / f"peers-{measurements.Run(run.date, run.context).cpu_slug}.json"
     RESULTS.mkdir(exist_ok=True)
     kept.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     plot(run, kept.with_suffix(".svg"))
