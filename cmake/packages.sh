@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
 # as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
-# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `peers`, `docs`, `debian`
-# and `lint` come on top.
+# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `peers`, `docs`, `debian`,
+# `armv7`, `riscv64` and `lint` come on top.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
@@ -38,6 +38,12 @@ test  | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
 test  | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
 test  | qemu-user             | has_command qemu-aarch64
 test  | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
+armv7 | gcc-arm-linux-gnueabihf   | has_command arm-linux-gnueabihf-gcc
+armv7 | libc6-dev-armhf-cross     | has_header stdio.h arm-linux-gnueabihf-gcc
+armv7 | qemu-user                 | has_command qemu-arm
+riscv64 | gcc-riscv64-linux-gnu   | has_command riscv64-linux-gnu-gcc
+riscv64 | libc6-dev-riscv64-cross | has_header stdio.h riscv64-linux-gnu-gcc
+riscv64 | qemu-user               | has_command qemu-riscv64
 bench | python3-matplotlib    | has_python_module matplotlib
 peers | python3-venv          | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs
@@ -61,7 +67,7 @@ as_root() {
 }
 
 need_packages() {
-  local missing round
+  local missing round group
   for round in 1 2 3; do # what is missing may show only when a compiler is there
     mapfile -t missing < <(missing_packages "$@")
     [ ${#missing[@]} -gt 0 ] || break
@@ -82,38 +88,43 @@ need_packages() {
     echo "Installed, but still not usable: ${missing[*]}" >&2
     return 1
   fi
-  [[ " $* " != *" test "* ]] || need_aarch64_packages
+  for group in "$@"; do
+    case $group in
+      test) need_cmocka_for aarch64 || return 1 ;;
+      armv7 | riscv64) need_cmocka_for "$group" || return 1 ;;
+    esac
+  done
 }
 
-# cmocka for the other architecture: the distribution's source, verified by apt, cross-compiled below build/. The
+# cmocka for another architecture: the distribution's source, verified by apt, cross-compiled below build/. The
 # system's lists of sources, architectures and packages stay as they are.
-need_aarch64_packages() {
-  local root=$PWD/build/aarch64-sysroot apt=$PWD/build/aarch64-apt
+need_cmocka_for() { # architecture, as its preset is called
+  local root=$PWD/build/$1-sysroot apt=$PWD/build/$1-apt
   [ -e "$root/usr/include/cmocka.h" ] && return 0
   if ! has_command apt-get; then
-    echo "Missing: cmocka for aarch64, installed into $root/usr" >&2
+    echo "Missing: cmocka for $1, installed into $root/usr" >&2
     return 1
   fi
-  echo "Building cmocka for aarch64"
+  echo "Building cmocka for $1"
   rm -rf "$apt"
   mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
   : >"$apt/status"
   cmocka_source >"$apt/sources.list"
-  if ! build_cmocka "$apt" "$root" >"$apt/log" 2>&1; then
+  if ! build_cmocka "$1" "$apt" "$root" >"$apt/log" 2>&1; then
     tail -n 20 "$apt/log" >&2
     return 1
   fi
   rm -rf "$apt"
 }
 
-build_cmocka() { # apt's folder, root
-  local options=(-qq -o APT::Sandbox::User= -o Dir::State="$1/state" -o Dir::State::status="$1/status"
-    -o Dir::Cache="$1/cache" -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=/dev/null)
+build_cmocka() { # architecture, apt's folder, root
+  local options=(-qq -o APT::Sandbox::User= -o Dir::State="$2/state" -o Dir::State::status="$2/status"
+    -o Dir::Cache="$2/cache" -o Dir::Etc::SourceList="$2/sources.list" -o Dir::Etc::SourceParts=/dev/null)
   apt-get "${options[@]}" update &&
-    (cd "$1" && apt-get "${options[@]}" source --download-only cmocka && cmake -E tar xf cmocka_*.orig.tar.?z) &&
-    cmake -G Ninja -S "$1"/cmocka-* -B "$1/build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchain-aarch64.cmake" \
-      -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_INSTALL_PREFIX="$2/usr" -DWITH_EXAMPLES=OFF &&
-    cmake --build "$1/build" --target install
+    (cd "$2" && apt-get "${options[@]}" source --download-only cmocka && cmake -E tar xf cmocka_*.orig.tar.?z) &&
+    cmake -G Ninja -S "$2"/cmocka-* -B "$2/build" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchain-$1.cmake" \
+      -DCMAKE_POLICY_VERSION_MINIMUM=3.5 -DCMAKE_INSTALL_PREFIX="$3/usr" -DWITH_EXAMPLES=OFF &&
+    cmake --build "$2/build" --target install
 }
 
 # A line for apt's list of sources: where this system has cmocka from, or else the distribution's own server.

@@ -10,7 +10,8 @@ fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *for
 
 /* A size as %d takes it; sizes beyond that are not told apart. */
 static inline int64_t fovea_printed_size(size_t size) {
-  return (uint64_t)size < INT64_MAX ? (int64_t)size : INT64_MAX;
+  uint64_t wide = size;
+  return wide < INT64_MAX ? (int64_t)wide : INT64_MAX;
 }
 
 #endif

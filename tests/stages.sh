@@ -39,6 +39,19 @@ stage_clang() { build_and_test clang; }
 stage_asan() { build_and_test asan; }
 stage_tsan() { build_and_test tsan; }
 stage_aarch64() { build_and_test aarch64; }
+stage_aarch64_clang() { build_and_test aarch64-clang; }
+
+# And the digests without the multiply-add that VFPv4 has.
+stage_armv7() {
+  need_packages armv7
+  build_and_test armv7
+  tests/install/bare.sh "arm-linux-gnueabihf-gcc -O2" build/bare
+}
+
+stage_riscv64() {
+  need_packages riscv64
+  build_and_test riscv64
+}
 
 # Also with the widest contraction that a user's own flags can ask for.
 stage_bare() {
@@ -145,6 +158,9 @@ run_tests() { # the stages' names; none: all of them
   run_stage asan "AddressSanitizer, UndefinedBehaviorSanitizer"
   run_stage tsan "ThreadSanitizer"
   run_stage aarch64 "64-bit ARM under qemu"
+  run_stage aarch64_clang "64-bit ARM by clang, digests"
+  run_stage armv7 "32-bit ARM under qemu, portable C"
+  run_stage riscv64 "64-bit RISC-V under qemu, portable C"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
   run_stage fuzz "libFuzzer, a minute of each target"

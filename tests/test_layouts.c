@@ -60,6 +60,7 @@ static void test_repeated_inputs(void **state) {
 static int create_sparse(struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows, int64_t dim) {
   const fovea_strides strides = {INT64_C(1) << 34, INT64_C(1) << 33, (INT64_C(1) << 30) + 3};
   const int64_t last = (batch - 1) * strides.batch + (heads - 1) * strides.head + (rows - 1) * strides.row;
+  if ((uint64_t)(last + dim) > SIZE_MAX / sizeof(float)) return 0;
   const size_t size = (size_t)(last + dim) * sizeof(float);
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return 0;

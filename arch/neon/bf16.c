@@ -5,6 +5,7 @@
 #define FOVEA_ISA    neon_bf16
 #define FOVEA_BASE   neon
 #define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+bf16")))
+#include "registers.h"
 #include "tiles.h"
 #include "vector.h"
 

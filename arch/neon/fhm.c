@@ -5,6 +5,7 @@
 #define FOVEA_ISA    neon_fhm
 #define FOVEA_BASE   neon
 #define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+fp16fml")))
+#include "registers.h"
 #include "tiles.h"
 #include "vector.h"
 

@@ -10,12 +10,6 @@
 #endif
 #include "../shared/compiler.h"
 
-/* gcc's first scheduling pass moves the loads of all four steps of a score to the front, runs out of registers, and
- * spends FMA slots on moves: 0.88 of the FMA ports of a Neoverse N1 by llvm-mca, 0.97 without it. */
-#if !defined(__clang__)
-#pragma GCC optimize("no-schedule-insns")
-#endif
-
 #include <arm_neon.h>
 #include <stdint.h>
 

@@ -107,7 +107,8 @@ FOVEA_INLINE vec vec_max(vec a, vec b) {
   return a > b ? a : b;
 }
 
-#ifdef __FP_FAST_FMAF
+/* Whether there is an instruction for it, which clang tells only in the words of each architecture. */
+#if defined(__FP_FAST_FMAF) || defined(__aarch64__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen)
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return __builtin_fmaf(a, b, c);
 }

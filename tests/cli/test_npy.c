@@ -4,6 +4,7 @@
 #include "support/check.h"
 #include "tools/fovea/npy.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +216,8 @@ static void test_refused_headers(void **state) {
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0), }", "too large"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296), }", "too large"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "is not a dictionary"},
-      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 100), }", "ends after 24 of the"},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 100), }",
+       PTRDIFF_MAX > INT32_MAX ? "ends after 24 of the" : "too large"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", "goes on after the 20 bytes"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", "ends after 24 of the 28 bytes"},
       /* Headers that are no header. */
