@@ -7,7 +7,8 @@ out-of-order window, no caches. docs/arm-estimates.md says what each model is wo
 nothing but FMLA on the same model.
 
     mca.py                     loops of whole tiles and of narrower ones; ends with status 1 when one with a bar
-                               (f32, two vectors of rows and more, on the Neoverse cores) stays under it, 0.9
+                               (multiply-adds, two vectors of rows and more, on the Neoverse cores) stays under
+                               it, 0.9
     mca.py --keep              the same, and writes the tables in docs/arm-estimates.md
     mca.py --show score_main_4 prints a loop
     mca.py --cc 'clang --target=aarch64-linux-gnu'
@@ -64,8 +65,8 @@ class Loop:
 
 SCORE = Loop("score", "arch/neon/score.c", "score_main_{}", barred=True)
 VALUE = Loop("value", "arch/neon/value.c", "value_main_{}", barred=True)
-SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon/bf16.c", "score_main_{}", pairs="bf16")
-SCORE_F16 = Loop("score, pairs of f16", "arch/neon/fhm.c", "score_main_{}", pairs="f16")
+SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon/bf16.c", "score_main_{}", pairs="bf16", barred=True)
+SCORE_F16 = Loop("score, pairs of f16", "arch/neon/fhm.c", "score_main_{}", pairs="f16", barred=True)
 SOFTMAX = Loop("softmax", "arch/neon/softmax.c", "fovea_softmax_neon")
 SOFTMAX_FMLA = 6  # for one vector of weights
 

@@ -76,7 +76,7 @@ stage_processes() {
   fi
 }
 
-# The inner loops of arch/neon on models of cores that are not at hand.
+# The inner loops of arch/neon on models of cores that are not at hand; docs/arm-estimates.md keeps the table.
 stage_mca() {
   if ! has_command llvm-mca-19; then
     echo "note: not run, since this system has no llvm-19"
@@ -164,7 +164,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
   run_stage fuzz "libFuzzer, a minute of each target"
-  run_stage mca "NEON inner loops, llvm-mca for Neoverse N1 and V2"
+  run_stage mca "NEON inner loops, llvm-mca for ARM's cores"
   run_stage docs "the site, every link in it"
   run_stage consumers "used by other projects, through every door"
   run_stage debian "Debian packages, installed, used and removed"

@@ -11,25 +11,30 @@
 
 #include "../features.h"
 
-#include <string.h>
-
 #define FOVEA_PAIR_TYPE FOVEA_BF16
 
-typedef const uint16_t *pair4;
+typedef uint16x8_t pair4;
 
 FOVEA_INLINE pair4 pair4_load(const uint16_t *p) {
-  return p;
+  return vld1q_u16(p);
 }
 FOVEA_INLINE vec vec_pair(vec q, uint32_t pair, vec sum) {
   bfloat16x8_t k = vreinterpretq_bf16_u32(vdupq_n_u32(pair)), rows = vreinterpretq_bf16_f32(q);
   return vbfmlalbq_f32(vbfmlaltq_f32(sum, rows, k), rows, k);
 }
-/* Not by element: gcc 12 names registers there that the instruction cannot have. */
-FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, int lane, vec sum) {
-  uint32_t pair;
-  memcpy(&pair, k + 2 * lane, sizeof pair);
-  return vec_pair(q, pair, sum);
+/* By element. gcc 12's own functions name registers there that the instruction cannot have. */
+#ifdef __clang__
+#define vec_pair_lane(q, k, lane, sum)                                                                             \
+  vbfmlalbq_laneq_f32(                                                                                             \
+      vbfmlaltq_laneq_f32((sum), vreinterpretq_bf16_f32(q), vreinterpretq_bf16_u16(k), 2 * (lane) + 1),            \
+      vreinterpretq_bf16_f32(q), vreinterpretq_bf16_u16(k), 2 * (lane))
+#else
+FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, const int lane, vec sum) {
+  __asm__("bfmlalt %0.4s, %1.8h, %2.h[%3]" : "+w"(sum) : "w"(q), "x"(k), "i"(2 * lane + 1));
+  __asm__("bfmlalb %0.4s, %1.8h, %2.h[%3]" : "+w"(sum) : "w"(q), "x"(k), "i"(2 * lane));
+  return sum;
 }
+#endif
 FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
   return pairs;
 }
