@@ -115,18 +115,21 @@ FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
 #else
 /* fma without the instruction, and without a call into libm, whose fmaf is not exact everywhere. The product of two
  * floats is exact in double; the sum is rounded to odd (Boldo & Melquiond, 2008), which makes the second rounding,
- * to float, right for every result, subnormals included. */
-FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
+ * to float, right for every result, subnormals included. A function, and no branch in it: inlined a hundred times
+ * over it would be a third of the library, and whether a sum is exact cannot be predicted. */
+FOVEA_NOINLINE vec vec_fma(vec a, vec b, vec c) {
   double product = (double)a * (double)b, addend = (double)c;
   double sum = product + addend;
   double part = sum - product;
   double rest = (product - (sum - part)) + (addend - part);
-  if (rest != 0.0 && rest == rest) {
-    uint64_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    if ((bits & 1) == 0) bits += (rest > 0.0) == (sum > 0.0) ? 1 : (uint64_t)-1;
-    memcpy(&sum, &bits, sizeof bits);
-  }
+  uint64_t sum_bits, rest_bits;
+  memcpy(&sum_bits, &sum, sizeof sum_bits);
+  memcpy(&rest_bits, &rest, sizeof rest_bits);
+  /* An inexact even sum moves by one: away from zero where the rest has its sign, else towards it. */
+  uint64_t step = 1 - 2 * ((sum_bits ^ rest_bits) >> 63);
+  uint64_t inexact = (uint64_t)(rest < 0.0) | (uint64_t)(rest > 0.0); /* a rest that is NaN says nothing */
+  sum_bits += step * (inexact & ~sum_bits & 1);
+  memcpy(&sum, &sum_bits, sizeof sum);
   return (float)sum;
 }
 #endif

@@ -31,11 +31,19 @@ FOVEA_INLINE vec mask_load(const void *row, int key, int count, const fovea_mask
   }
 }
 
-/* LANES rows from `row` on and up to LANES keys. `key` is a multiple of LANES. */
-FOVEA_INLINE void mask_load_square(const fovea_mask_tile *mask, int row, int key, int count,
-                                   const fovea_mask_type type, vec square[LANES]) {
+/* LANES rows from `row` on and LANES keys. `key` is a multiple of LANES. */
+FOVEA_INLINE void mask_load_square(const fovea_mask_tile *mask, int row, int key, const fovea_mask_type type,
+                                   vec square[LANES]) {
   FOVEA_UNROLL
-  for (int i = 0; i < LANES; i++) square[i] = mask_load(mask->rows[row + i], key, count, type);
+  for (int i = 0; i < LANES; i++) square[i] = mask_load(mask->rows[row + i], key, LANES, type);
+}
+
+/* The same with fewer keys, into memory. Only at a mask's edge, and so in little code. */
+FOVEA_NOINLINE void mask_load_edge(const fovea_mask_tile *mask, int row, int key, int count, float *square) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < LANES; i++) {
+    vec_store(square + i * LANES, mask_load(mask->rows[row + i], key, count, mask->type));
+  }
 }
 
 #endif

@@ -6,13 +6,27 @@
 _Static_assert(FOVEA_MASK_PIECE % LANES == 0 && FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE == 8,
                "pieces are bits of a byte");
 
-/* Whether every element of LANES rows and up to LANES keys is x. Most squares are told by their first row. */
+/* Whether every element of LANES rows and fewer than LANES keys is x. */
+FOVEA_NOINLINE int scan_edge_is(const fovea_mask_tile *mask, int row, int key, int count, float x) {
+  float rows[LANES * LANES];
+  mask_load_edge(mask, row, key, count, rows);
+  int same = 1;
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < LANES; i++) {
+    vecmask equal = vec_equal(vec_load(rows + i * LANES), vec_set1(x));
+    same &= !vecmask_any(vecmask_not(equal));
+  }
+  return same;
+}
+
+/* The same of up to LANES keys. Most squares are told by their first row. */
 FOVEA_INLINE int scan_square_is(const fovea_mask_tile *mask, int row, int key, int count,
                                 const fovea_mask_type type, float x) {
   vecmask equal = vec_equal(mask_load(mask->rows[row], key, count, type), vec_set1(x));
   if (vecmask_any(vecmask_not(equal))) return 0;
+  if (count < LANES) return scan_edge_is(mask, row, key, count, x);
   vec square[LANES];
-  mask_load_square(mask, row, key, count, type, square);
+  mask_load_square(mask, row, key, type, square);
   FOVEA_UNROLL
   for (int i = 1; i < LANES; i++) equal = vecmask_and(equal, vec_equal(square[i], vec_set1(x)));
   return !vecmask_any(vecmask_not(equal));
