@@ -66,7 +66,7 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *gi
     status = fovea_validate_scratch(scratch, scratch_size, fovea_plan_scratch_size(plan, workers), error);
   }
   if (status) return status;
-  fovea_run_task(plan, &tensors, task, (char *)scratch + (size_t)worker * plan->worker_scratch);
+  fovea_run_task(plan, &tensors, phase, task, worker, workers, scratch);
   return FOVEA_OK;
 }
 

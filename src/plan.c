@@ -4,6 +4,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "memory.h"
+#include "parts.h"
 #include "platform.h"
 #include "scratch.h"
 #include "segments.h"
@@ -90,15 +91,19 @@ static void make_tasks(fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
   int64_t tiles = 0;
   for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
-  plan->block_tiles = plan->kernels->block_tiles;
+  fovea_plan_parts(plan, tiles);
+  plan->block_tiles = plan->part_keys > 0 ? 1 : plan->kernels->block_tiles;
   if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
   int64_t wanted = plan->block_tiles > 1 ? (int64_t)TASKS_PER_CPU * fovea_platform_cpus() : 0;
   while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < wanted) plan->block_tiles /= 2;
-  plan->tasks = 0;
+  plan->tasks = plan->merges = 0;
   for (int64_t b = 0; b < p->batch; b++) {
     fovea_entry *entry = &plan->entries[b];
     entry->first_task = plan->tasks;
-    plan->tasks += divide_up(fovea_plan_tiles(plan, entry), plan->block_tiles) * p->kv_heads;
+    entry->first_merge = plan->merges;
+    int64_t tasks = divide_up(fovea_plan_tiles(plan, entry), plan->block_tiles) * p->kv_heads;
+    plan->tasks += tasks * entry->parts;
+    if (plan->part_keys > 0) plan->merges += tasks;
   }
 }
 
@@ -175,17 +180,30 @@ fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *
   return (fovea_tile_rows){first, (int)((end < rows ? end : rows) - first)};
 }
 
-fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
+/* The entry that a task of the first phase belongs to, or of the second. */
+static const fovea_entry *find_entry(const fovea_plan *plan, int64_t number, int merging) {
   int64_t low = 0, high = plan->problem.batch; /* the entry is in low .. high - 1 */
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;
-    *(plan->entries[middle].first_task <= number ? &low : &high) = middle;
+    const fovea_entry *entry = &plan->entries[middle];
+    *((merging ? entry->first_merge : entry->first_task) <= number ? &low : &high) = middle;
   }
   /* Entries without rows have no tasks: the last entry that starts at or before the number is the one. */
-  fovea_task task = {.entry = &plan->entries[low]};
+  return &plan->entries[low];
+}
+
+fovea_task fovea_plan_merge(const fovea_plan *plan, int64_t number) {
+  const fovea_entry *entry = find_entry(plan, number, 1);
+  return fovea_plan_task(plan, entry->first_task + (number - entry->first_merge) * entry->parts);
+}
+
+fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
+  fovea_task task = {.entry = find_entry(plan, number, 0), .number = number};
   int64_t tiles = fovea_plan_tiles(plan, task.entry);
   int64_t blocks = divide_up(tiles, plan->block_tiles);
   int64_t rest = number - task.entry->first_task;
+  task.part = rest % task.entry->parts;
+  rest /= task.entry->parts;
   task.kv_head = rest / blocks;
   /* The last rows first: under a causal rule they see the most keys. */
   int64_t block = blocks - 1 - rest % blocks;
@@ -213,15 +231,17 @@ void fovea_plan_destroy(fovea_plan *plan) {
 size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {
   size_t size;
   if (!plan || workers < 1) return 0;
-  return __builtin_mul_overflow(plan->worker_scratch, (size_t)workers, &size) ? SIZE_MAX : size;
+  if (__builtin_mul_overflow(plan->worker_scratch, (size_t)workers, &size)) return SIZE_MAX;
+  return __builtin_add_overflow(size, plan->parts_scratch, &size) ? SIZE_MAX : size;
 }
 
 int fovea_plan_phases(const fovea_plan *plan) {
-  return plan ? 1 : 0;
+  return !plan ? 0 : plan->part_keys > 0 ? 2 : 1;
 }
 
 int64_t fovea_plan_tasks(const fovea_plan *plan, int phase) {
-  return plan && phase == 0 ? plan->tasks : 0;
+  if (!plan || phase < 0 || phase >= fovea_plan_phases(plan)) return 0;
+  return phase == 0 ? plan->tasks : plan->merges;
 }
 
 const char *fovea_plan_isa(const fovea_plan *plan) {

@@ -19,6 +19,9 @@ typedef struct fovea_entry {
   int64_t offset;     /* the own key of row i is i + offset */
   int64_t batch;      /* index along the batch axis */
   int64_t first_task; /* of the plan */
+  int64_t first_merge;
+  int64_t first_part; /* the number of its first part, where position 0 begins part 0 */
+  int64_t parts;      /* 1 where the plan has none */
 } fovea_entry;
 
 struct fovea_plan {
@@ -30,10 +33,13 @@ struct fovea_plan {
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
   int levels;            /* of the tree of spans */
-  int64_t tasks;
-  double work;                       /* about how many multiplications and additions */
-  size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  fovea_entry *entries;              /* one per batch entry, the longest first */
+  int64_t tasks;         /* of the first phase */
+  int64_t part_keys;     /* keys are dealt to tasks in parts of this many, parts.h; 0: they are not */
+  int64_t merges;        /* tasks of the second phase, one a tile, where there are parts */
+  double work;           /* about how many multiplications and additions */
+  size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
+  size_t parts_scratch;  /* bytes behind that of the workers, for all of them */
+  fovea_entry *entries;  /* one per batch entry, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* of the tensors */
 };
 
@@ -44,6 +50,8 @@ typedef struct fovea_task {
   const fovea_entry *entry;
   int64_t kv_head;
   int64_t first_tile, tiles;
+  int64_t part;   /* of the entry's parts */
+  int64_t number; /* the task's own */
 } fovea_task;
 
 /* Rows of a tile, counted as row * group + head. */
@@ -68,7 +76,10 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error);
 
+/* Task `number` of the first phase. */
 fovea_task fovea_plan_task(const fovea_plan *plan, int64_t task);
+/* The first part's task of tile `number`, counted over the plan. */
+fovea_task fovea_plan_merge(const fovea_plan *plan, int64_t number);
 int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry);
 fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t tile);
 

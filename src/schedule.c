@@ -66,19 +66,20 @@ int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execut
 typedef struct job {
   const fovea_plan *plan;
   const fovea_tensors *tensors;
-  char *scratch;
+  void *scratch;
+  int phase, workers;
 } job;
 
 static void run_one(void *argument, int64_t task, int worker) {
   const job *j = argument;
-  fovea_run_task(j->plan, j->tensors, task, j->scratch + (size_t)worker * j->plan->worker_scratch);
+  fovea_run_task(j->plan, j->tensors, j->phase, task, worker, j->workers, j->scratch);
 }
 
-void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
-                        int workers, void *scratch) {
-  job j = {plan, tensors, scratch};
+static void run_phase(job *j, const fovea_execution *execution) {
+  int64_t tasks = fovea_plan_tasks(j->plan, j->phase);
+  int workers = j->workers < tasks ? j->workers : (int)tasks;
   if (workers > 1 && execution->parallel_for) {
-    execution->parallel_for(execution->parallel_context, plan->tasks, workers, run_one, &j);
+    execution->parallel_for(execution->parallel_context, tasks, workers, run_one, j);
     return;
   }
 #ifdef FOVEA_OPENMP
@@ -90,10 +91,16 @@ void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, co
     {
       int worker = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
 #pragma omp for schedule(dynamic, 1)
-      for (int64_t task = 0; task < plan->tasks; task++) run_one(&j, task, worker);
+      for (int64_t task = 0; task < tasks; task++) run_one(j, task, worker);
     }
     return;
   }
 #endif
-  for (int64_t task = 0; task < plan->tasks; task++) run_one(&j, task, 0);
+  for (int64_t task = 0; task < tasks; task++) run_one(j, task, 0);
+}
+
+void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
+                        int workers, void *scratch) {
+  job j = {plan, tensors, scratch, 0, workers};
+  for (; j.phase < fovea_plan_phases(plan); j.phase++) run_phase(&j, execution);
 }

@@ -58,6 +58,7 @@ typedef struct fovea_task_context {
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
+  float *shared;                 /* scratch of all workers, of a plan that has parts */
   const void *keys, *values;     /* the entry's position 0 of the kv head */
   const fovea_segment *segments; /* of the entry, instead; NULL: none */
   int64_t segment_count;

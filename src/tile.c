@@ -3,6 +3,7 @@
 #include "block.h"
 #include "decode.h"
 #include "nearby.h"
+#include "parts.h"
 #include "queries.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
@@ -34,17 +35,28 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
   context->kernels->store(&args);
 }
 
+/* The results of a tile; NULL: none of its rows has seen a key. */
+static void finish_tile(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
+  if (!state) {
+    state = fovea_span_current(&t->memory.tree);
+    fovea_clear_state(context, state);
+  }
+  store_tile(context, t, state);
+}
+
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
-  fovea_tile_state *state = fovea_span_current(&t->memory.tree);
+  fovea_tile_state *state = NULL;
   if (t->span >= 0) {
     if (t->few) fovea_end_decoded_span(context, t);
     fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
     state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->view.vectors);
-  } else {
-    fovea_clear_state(context, state);
   }
-  store_tile(context, t, state);
+  if (plan->part_keys > 0) {
+    fovea_keep_part(context, t, state);
+  } else {
+    finish_tile(context, t, state);
+  }
 }
 
 /* Every tile that meets the block of keys at `base`, one after the other. */
@@ -81,6 +93,7 @@ static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task
     t->begun = t->paired = t->widened = 0;
     t->few = fovea_is_decoded(plan, task);
     fovea_view_tile(plan, task->entry, t->rows, &t->view);
+    if (plan->part_keys > 0) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
     if (t->view.any.end == 0) continue;
     if (t->view.any.begin < keys.begin) keys.begin = t->view.any.begin;
     if (t->view.any.end > keys.end) keys.end = t->view.any.end;
@@ -110,26 +123,46 @@ static void find_keys(fovea_task_context *context, fovea_interval keys) {
   fovea_fetch_first_keys(context, keys.begin);
 }
 
-void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int64_t number, void *worker_scratch) {
-  fovea_task task = fovea_plan_task(plan, number);
+static void run_keys(fovea_task_context *context, void *worker_scratch) {
+  const fovea_task *task = context->task;
+  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
+  fovea_interval keys = begin_tiles(context->plan, task, tiles, worker_scratch);
+  if (keys.end > 0) find_keys(context, keys); /* else K and V may be NULL */
+  for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
+    run_tiles(context, tiles, (int)task->tiles, base);
+  }
+  for (int i = 0; i < task->tiles; i++) {
+    if (tiles[i].view.any.end == 0) end_tile(context, &tiles[i]); /* rows that see nothing */
+  }
+}
+
+/* The second phase: a tile's parts become its results. */
+static void run_merge(const fovea_task_context *context, void *worker_scratch) {
+  fovea_tile tile = {.rows = fovea_plan_tile_rows(context->plan, context->task->entry, context->task->first_tile),
+                     .memory = fovea_scratch_tile(context->plan, worker_scratch, 0)};
+  fovea_view_tile(context->plan, context->task->entry, tile.rows, &tile.view);
+  finish_tile(context, &tile, fovea_merge_parts(context, &tile));
+}
+
+void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase, int64_t number, int worker,
+                    int workers, void *scratch) {
+  char *worker_scratch = (char *)scratch + (size_t)worker * plan->worker_scratch;
+  fovea_task task = phase == 0 ? fovea_plan_task(plan, number) : fovea_plan_merge(plan, number);
   fovea_decode_state decode; /* set when a tile of few rows begins */
+  decode.memory = fovea_scratch_decode(plan, worker_scratch);
   fovea_task_context context = {
       .plan = plan,
       .kernels = plan->kernels,
       .task = &task,
       .tensors = tensors,
+      .shared = (float *)(void *)((char *)scratch + (size_t)workers * plan->worker_scratch),
       .memory = fovea_scratch_block(plan, worker_scratch),
-      .first_block = 1,
       .decode = &decode,
+      .first_block = 1,
   };
-  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
-  decode.memory = fovea_scratch_decode(plan, worker_scratch);
-  fovea_interval keys = begin_tiles(plan, &task, tiles, worker_scratch);
-  if (keys.end > 0) find_keys(&context, keys); /* else K and V may be NULL */
-  for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
-    run_tiles(&context, tiles, (int)task.tiles, base);
-  }
-  for (int i = 0; i < task.tiles; i++) {
-    if (tiles[i].view.any.end == 0) end_tile(&context, &tiles[i]); /* rows that see nothing */
+  if (phase == 0) {
+    run_keys(&context, worker_scratch);
+  } else {
+    run_merge(&context, worker_scratch);
   }
 }
