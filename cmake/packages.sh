@@ -2,7 +2,7 @@
 # What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
 # as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
 # `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `peers`, `docs`, `debian`,
-# `armv7`, `riscv64` and `lint` come on top.
+# `armv7`, `riscv64`, `lint` and `coverage` come on top.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
@@ -50,6 +50,8 @@ docs  | mkdocs                | has_command mkdocs
 debian | dpkg-dev             | has_command dpkg-shlibdeps
 debian | file                 | has_command file
 lint  | clang-tidy            | has_command clang-tidy
+coverage | gcovr              | has_command gcovr
+lint  | cppcheck              | has_command cppcheck
 lint  | shellcheck            | has_command shellcheck
 '
 
