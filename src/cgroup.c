@@ -29,7 +29,7 @@ static int cpus_of(int64_t quota, int64_t period) {
 static void read_file(fovea_read_text read_text, const char *folder, const char *name, char text[NUMBERS_SIZE]) {
   char path[FOLDER_SIZE + NAME_SIZE];
   size_t length = strlen(folder);
-  memcpy(path, folder, length);
+  memcpy(path, folder, length + 1);
   memcpy(path + length, name, strlen(name) + 1);
   if (!read_text(path, text, NUMBERS_SIZE)) text[0] = '\0';
 }

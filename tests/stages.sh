@@ -152,7 +152,7 @@ run_tests() { # the stages' names; none: all of them
   need_packages build test || exit 1
   mkdir -p build/log
   run_stage format "layout of the sources"
-  run_stage lint "cppcheck, gcc's analyzer, clang-tidy, shellcheck"
+  run_stage lint "cppcheck, gcc's analyzer, shellcheck"
   run_stage header "header as C99 and C++, gcc and clang"
   run_stage gcc "gcc, every test"
   run_stage clang "clang, every test"

@@ -163,11 +163,24 @@ static void test_no_rows(void **state) {
   trial_destroy(&trial);
 }
 
+/* (batch, rows, heads, dim), as projections write it. */
+static void test_rows_before_heads(void **state) {
+  (void)state;
+  const fovea_strides strides = fovea_strides_rows_before_heads(5, 3, 7);
+  assert_int_equal(strides.batch, 5 * 3 * 7);
+  assert_int_equal(strides.row, 3 * 7);
+  assert_int_equal(strides.head, 7);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_counts),  cmocka_unit_test(test_little_is_wasted),
-      cmocka_unit_test(test_scratch), cmocka_unit_test(test_plan_owns_its_lengths),
-      cmocka_unit_test(test_tasks),   cmocka_unit_test(test_no_rows),
+      cmocka_unit_test(test_counts),
+      cmocka_unit_test(test_little_is_wasted),
+      cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_plan_owns_its_lengths),
+      cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_no_rows),
+      cmocka_unit_test(test_rows_before_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
