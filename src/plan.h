@@ -77,7 +77,7 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
                               fovea_error *error);
 
 /* Task `number` of the first phase. */
-fovea_task fovea_plan_task(const fovea_plan *plan, int64_t task);
+fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number);
 /* The first part's task of tile `number`, counted over the plan. */
 fovea_task fovea_plan_merge(const fovea_plan *plan, int64_t number);
 int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry);

@@ -5,7 +5,7 @@
 #include "plan.h"
 
 /* Runs one task of a phase of the plan. Everything was checked before. `scratch` is that of `workers` workers. */
-void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase, int64_t task, int worker,
+void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase, int64_t number, int worker,
                     int workers, void *scratch);
 
 #endif
