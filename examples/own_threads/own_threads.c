@@ -88,8 +88,8 @@ static int example(struct pool *pool, const char *name, int64_t rows, int64_t ke
 int main(void) {
   static struct pool pool;
   if (!pool_start(&pool)) return fputs("no threads\n", stderr), 1;
-  int good = example(&pool, "prefill", 300, 700);
-  good &= example(&pool, "decode", 1, 9000);
+  int good = example(&pool, "prefill", 160, 400);
+  good &= example(&pool, "decode", 1, 5000);
   pool_stop(&pool);
   return good ? 0 : 1;
 }
