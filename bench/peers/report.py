@@ -4,6 +4,7 @@
     report.py run.json                   the tables (Markdown) on stdout
     report.py run.json --plot p.svg      and the plot
     report.py run.json --keep            keeps the run in bench/results and rewrites docs/benchmarks.md
+Several runs may be named, one after the other, for instance one for each type.
 """
 
 import argparse
@@ -33,10 +34,10 @@ LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime"
 
 
 class Comparison:
-    """A run's results by name, type and threads."""
+    """Results by name, type and threads."""
 
     def __init__(self, document):
-        self.date, self.context = document["date"], document["context"]
+        self.document, self.date, self.context = document, document["date"], document["context"]
         self.results = {(r["name"], r["type"], r["threads"]): r for r in document["results"]}
 
     def types(self):
@@ -74,6 +75,22 @@ class Comparison:
             for way, entry in result["entries"].items() if own == number_type else ():
                 found[way] = max(found.get(way, 0.0), entry["error"])
         return found
+
+
+def together(paths):
+    """Runs as one document, each result from the last run that has it; the first says what was measured with."""
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    results = {(r["name"], r["type"], r["threads"]): r for document in documents for r in document["results"]}
+    whole = documents[0] | {"results": list(results.values())}
+    whole["context"]["others_share"] = max(document["context"]["others_share"] for document in documents)
+    whole["context"]["runs"] = sum(document["context"].get("runs", 1) for document in documents)
+    return whole
+
+
+def save(document, path):
+    head = {key: document[key] for key in ("date", "context")}
+    lines = ",\n".join("    " + json.dumps(result) for result in document["results"])
+    path.write_text(json.dumps(head, indent=2)[:-2] + ',\n  "results": [\n' + lines + "\n  ]\n}\n", encoding="utf-8")
 
 
 def label(name):
@@ -133,7 +150,8 @@ def markdown(run):
     versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in run.context["versions"].items())
     instructions = ", ".join(run.context["instructions"])
     lines = [f"{run.context['cpu']}, {run.context['num_cpus']} cores ({instructions}), {run.date}. {versions}.", "",
-             "A number is how many times as long the other takes; below 1 it is ahead. Medians of interleaved rounds.", ""]
+             "A number is how many times as long the other takes; below 1 it is ahead. Medians of interleaved rounds"
+             + (f", of {run.context['runs']} runs." if run.context.get("runs", 1) > 1 else "."), ""]
     for number_type in run.types():
         lines += table(run, number_type)
     behind = run.behind()
@@ -142,7 +160,7 @@ def markdown(run):
     lines += agreement(run)
     busy = run.context.get("others_share", 0)
     if busy > 0.02:
-        lines += [f"Other programs took {100 * busy:.0f} % of the machine meanwhile.", ""]
+        lines += [f"Other programs took up to {100 * busy:.0f} % of the machine meanwhile.", ""]
     return "\n".join(lines)
 
 
@@ -179,11 +197,11 @@ def plot(run, path):
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None} if str(path).endswith(".svg") else None)
 
 
-def keep(source, run):
+def keep(run):
     """The run and its plot in bench/results, and the page between its markers."""
     kept = RESULTS / f"peers-{measurements.Run(run.date, run.context).cpu_slug}.json"
     RESULTS.mkdir(exist_ok=True)
-    kept.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    save(run.document, kept)
     plot(run, kept.with_suffix(".svg"))
     text = PAGE.read_text(encoding="utf-8")
     begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
@@ -196,15 +214,15 @@ def keep(source, run):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=pathlib.Path, help="JSON of measure.py, or a kept run")
+    parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of measure.py, or a kept run")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
     parser.add_argument("--keep", action="store_true", help="keep the run and rewrite the page")
     arguments = parser.parse_args()
-    run = Comparison(json.loads(arguments.run.read_text(encoding="utf-8")))
+    run = Comparison(together(arguments.run))
     if arguments.plot:
         plot(run, arguments.plot)
     if arguments.keep:
-        keep(arguments.run, run)
+        keep(run)
     else:
         print(markdown(run))
         for place in run.behind():
