@@ -6,6 +6,10 @@ if(FOVEA_WERROR)
   target_compile_options(fovea_warnings INTERFACE -Werror)
 endif()
 
+if(MINGW) # printf() as C99 has it, with any C library
+  target_compile_definitions(fovea_warnings INTERFACE __USE_MINGW_ANSI_STDIO=1)
+endif()
+
 # The answer depends on these: they come after a parent project's own flags and take back what would change results.
 set(fovea_numeric_flags -fno-fast-math -ffp-contract=off -fno-math-errno)
 

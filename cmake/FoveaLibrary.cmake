@@ -10,27 +10,43 @@ if(NOT fovea_sources) # until the first sources are there
   set(fovea_sources ${PROJECT_BINARY_DIR}/placeholder.c)
 endif()
 
-add_library(fovea_objects OBJECT ${fovea_sources})
-target_include_directories(fovea_objects PRIVATE include .)
-target_compile_definitions(fovea_objects PRIVATE FOVEA_BUILDING)
-# Kernels need -O3 (gcc keeps accumulators in memory otherwise). Link-time optimisation could move code of one
-# instruction set into functions that run before the CPU is known.
-target_compile_options(fovea_objects PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> ${fovea_numeric_flags} -fno-lto)
-target_link_libraries(fovea_objects PRIVATE fovea_warnings)
-set_target_properties(fovea_objects PROPERTIES
-  C_VISIBILITY_PRESET hidden
-  POSITION_INDEPENDENT_CODE ON
-  INTERPROCEDURAL_OPTIMIZATION OFF
-)
+function(fovea_add_objects NAME)
+  add_library(${NAME} OBJECT ${ARGN})
+  target_include_directories(${NAME} PRIVATE include .)
+  target_compile_definitions(${NAME} PRIVATE FOVEA_BUILDING)
+  # Kernels need -O3 (gcc keeps accumulators in memory otherwise). Link-time optimisation could move code of one
+  # instruction set into functions that run before the CPU is known.
+  target_compile_options(${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> ${fovea_numeric_flags} -fno-lto)
+  target_link_libraries(${NAME} PRIVATE fovea_warnings)
+  set_target_properties(${NAME} PROPERTIES
+    C_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE ON
+    INTERPROCEDURAL_OPTIMIZATION OFF
+  )
+  if(fovea_openmp)
+    target_compile_definitions(${NAME} PRIVATE FOVEA_OPENMP=1)
+    target_include_directories(${NAME} PRIVATE ${OpenMP_C_INCLUDE_DIRS})
+    separate_arguments(openmp_flags UNIX_COMMAND "${OpenMP_C_FLAGS}")
+    target_compile_options(${NAME} PRIVATE ${openmp_flags})
+  endif()
+endfunction()
+
+fovea_add_objects(fovea_objects ${fovea_sources})
+set(fovea_shared_objects $<TARGET_OBJECTS:fovea_objects>)
+# A function that a DLL exports is compiled to be exported, and would be by every program that has it from the static
+# library. All of these are in src/.
+if(WIN32)
+  file(GLOB fovea_entry_sources CONFIGURE_DEPENDS src/*.c)
+  fovea_add_objects(fovea_exported_objects ${fovea_entry_sources})
+  target_compile_definitions(fovea_exported_objects PRIVATE FOVEA_SHARED)
+  set(fovea_shared_objects
+    $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
+  )
+endif()
 # clang 14 does not come to an end with checks of the sums in unrolled loops; gcc's sanitizer looks at those.
 if(FOVEA_FUZZ)
   file(GLOB kernel_sources arch/*/*.c)
   set_property(SOURCE ${kernel_sources} PROPERTY COMPILE_OPTIONS -fno-sanitize=signed-integer-overflow)
-endif()
-if(fovea_openmp)
-  target_compile_definitions(fovea_objects PRIVATE FOVEA_OPENMP=1)
-  separate_arguments(fovea_openmp_flags UNIX_COMMAND "${OpenMP_C_FLAGS}")
-  target_compile_options(fovea_objects PRIVATE ${fovea_openmp_flags})
 endif()
 # For `./run coverage`: lines of src/, counted as they stand. Kernels are as fast as ever.
 if(FOVEA_COVERAGE)
@@ -40,7 +56,7 @@ if(FOVEA_COVERAGE)
 endif()
 
 add_library(fovea_static STATIC $<TARGET_OBJECTS:fovea_objects>)
-add_library(fovea_shared SHARED $<TARGET_OBJECTS:fovea_objects>)
+add_library(fovea_shared SHARED ${fovea_shared_objects})
 add_library(fovea::fovea_static ALIAS fovea_static)
 add_library(fovea::fovea ALIAS fovea_shared)
 set_target_properties(fovea_static PROPERTIES OUTPUT_NAME fovea LINKER_LANGUAGE C)
@@ -51,6 +67,9 @@ set_target_properties(fovea_shared PROPERTIES
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}
 )
+if(WIN32)
+  target_compile_definitions(fovea_shared INTERFACE FOVEA_SHARED)
+endif()
 foreach(library fovea_static fovea_shared)
   target_include_directories(${library} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

@@ -31,6 +31,9 @@ function(fovea_register_test NAME)
   if(CMAKE_CROSSCOMPILING)
     list(APPEND arg_ENVIRONMENT FOVEA_TEST_EMULATED=1)
   endif()
+  if(WIN32) # where wine looks for the library
+    list(APPEND arg_ENVIRONMENT WINEPATH=Z:${PROJECT_BINARY_DIR})
+  endif()
   set_tests_properties(${NAME} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77 LABELS "${arg_LABELS}" ENVIRONMENT "${arg_ENVIRONMENT}"
   )

@@ -1,4 +1,4 @@
-/* What the operating system is asked, and nothing else of it is used anywhere. */
+/* What the operating system is asked, in one file for each, and nothing else of it is used anywhere. */
 #ifndef FOVEA_SRC_PLATFORM_H
 #define FOVEA_SRC_PLATFORM_H
 

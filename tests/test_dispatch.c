@@ -1,15 +1,13 @@
 /* Which kernel runs: the choice, what caps it, and what the library says about it. */
-#define _GNU_SOURCE
+#include "support/again.h"
 #include "support/check.h"
 #include "support/trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { EXIT_SKIP = 77, EXIT_CANNOT_RUN = 126 };
+enum { EXIT_SKIP = 77 };
 
 static fovea_library_info library_info(void) {
   fovea_library_info info = {.struct_size = sizeof info};
@@ -149,19 +147,9 @@ static int check_capped(const char *chosen, const char *report) {
 
 /* Starts this program again with FOVEA_ISA set. */
 static void assert_cap(const char *cap, const char *chosen, const char *report) {
-  fflush(NULL);
-  const pid_t process = fork();
-  assert_true(process >= 0);
-  if (process == 0) {
-    setenv("FOVEA_ISA", cap, 1);
-    execl("/proc/self/exe", "test_dispatch", "capped", chosen, report, (char *)NULL);
-    _exit(EXIT_CANNOT_RUN); /* an emulator, and no way to start another */
-  }
-  int status = 0;
-  assert_int_equal(waitpid(process, &status, 0), process);
-  assert_true(WIFEXITED(status));
-  if (WEXITSTATUS(status) == EXIT_CANNOT_RUN) skip();
-  if (WEXITSTATUS(status) != 0) fail_msg("FOVEA_ISA=%s: %s is not chosen", cap, chosen);
+  const int status = run_again(cap, "capped", chosen, report);
+  if (status == AGAIN_IMPOSSIBLE) skip();
+  if (status != 0) fail_msg("FOVEA_ISA=%s: %s is not chosen", cap, chosen);
 }
 
 static void test_environment_caps(void **state) {

@@ -1,11 +1,8 @@
 /* The same bits from any layout: order of axes, gaps, directions, axes repeated by a stride of 0; and nothing
  * written between the rows of an output. */
-#define _DEFAULT_SOURCE
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
-
-#include <sys/mman.h>
 
 static void test_random_layouts(void **state) {
   (void)state;
@@ -62,13 +59,13 @@ static int create_sparse(struct tensor *tensor, int64_t batch, int64_t heads, in
   const int64_t last = (batch - 1) * strides.batch + (heads - 1) * strides.head + (rows - 1) * strides.row;
   if ((uint64_t)(last + dim) > SIZE_MAX / sizeof(float)) return 0;
   const size_t size = (size_t)(last + dim) * sizeof(float);
-  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return 0;
+  const struct guarded memory = guarded_create_sparse(size);
+  if (memory.data == NULL) return 0;
   tensor_create(tensor, 0, heads, rows, dim, strides, GUARD_AT_END);
   guarded_destroy(&tensor->memory);
   tensor->batch = batch;
-  tensor->data = memory;
-  tensor->memory = (struct guarded){memory, 0, memory, size};
+  tensor->data = (float *)(void *)memory.data;
+  tensor->memory = memory;
   return 1;
 }
 

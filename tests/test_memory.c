@@ -13,10 +13,6 @@ void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-int __real_posix_memalign(void **memory, size_t alignment, size_t size);
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
 void __real_free(void *memory);
 void __wrap_free(void *memory);
 
@@ -39,12 +35,20 @@ void *__wrap_realloc(void *memory, size_t size) {
   held -= memory != NULL;
   return may_allocate() ? __real_realloc(memory, size) : NULL;
 }
+
+#ifndef _WIN32 /* which does not have these */
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+
 void *__wrap_aligned_alloc(size_t alignment, size_t size) {
   return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
 }
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t size) {
   return may_allocate() ? __real_posix_memalign(memory, alignment, size) : 12;
 }
+#endif
 
 static struct trial trial;
 

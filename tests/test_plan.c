@@ -97,7 +97,8 @@ static void test_scratch(void **state) {
     }
     const size_t million = scratch_of(1, 1, 300, 1000000, isas[isa]);
     assert_true(million <= thousand + 10 * state_size);
-    print_message("%s: %zu bytes a worker for a thousand keys, %zu for a million\n", isas[isa], thousand, million);
+    print_message("%s: %llu bytes a worker for a thousand keys, %llu for a million\n", isas[isa],
+                  (unsigned long long)thousand, (unsigned long long)million);
     for (int64_t q_len = 1; q_len <= 300; q_len += 23)
       for (int64_t kv_len = 1; kv_len <= 1000; kv_len += 111)
         assert_true(scratch_of(1, 1, q_len, kv_len, isas[isa]) <= thousand);

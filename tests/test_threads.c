@@ -1,6 +1,5 @@
 /* The same bits for any number of threads, any order of tasks and any way of running them: the library's own
  * threads, a caller's parallel-for, single tasks of a plan. */
-#define _DEFAULT_SOURCE
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/problems.h"
@@ -10,14 +9,25 @@
 #include <string.h>
 
 /* The first calls of a process, in many threads at once. Has to be the first test. */
-static pthread_barrier_t all_there;
+enum { FIRST_CALLERS = 8 };
+
+/* A barrier, which not every system has. */
+static void wait_for_all(void) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_cond_t all_there = PTHREAD_COND_INITIALIZER;
+  static int missing = FIRST_CALLERS;
+  pthread_mutex_lock(&lock);
+  if (--missing == 0) pthread_cond_broadcast(&all_there);
+  while (missing > 0) pthread_cond_wait(&all_there, &lock);
+  pthread_mutex_unlock(&lock);
+}
 
 static void *call_first(void *context) {
   fovea_library_info info = {.struct_size = sizeof info};
   fovea_problem problem;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);
-  pthread_barrier_wait(&all_there);
+  wait_for_all();
   if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK || fovea_info(&info) != FOVEA_OK) return NULL;
   *(const char **)context = fovea_plan_isa(plan);
   fovea_plan_destroy(plan);
@@ -26,14 +36,11 @@ static void *call_first(void *context) {
 
 static void test_first_calls(void **state) {
   (void)state;
-  enum { CALLERS = 8 };
-  pthread_t threads[CALLERS];
-  const char *chosen[CALLERS] = {NULL};
-  assert_int_equal(pthread_barrier_init(&all_there, NULL, CALLERS), 0);
-  for (int i = 0; i < CALLERS; i++) pthread_create(&threads[i], NULL, call_first, &chosen[i]);
-  for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
-  pthread_barrier_destroy(&all_there);
-  for (int i = 0; i < CALLERS; i++) {
+  pthread_t threads[FIRST_CALLERS];
+  const char *chosen[FIRST_CALLERS] = {NULL};
+  for (int i = 0; i < FIRST_CALLERS; i++) pthread_create(&threads[i], NULL, call_first, &chosen[i]);
+  for (int i = 0; i < FIRST_CALLERS; i++) pthread_join(threads[i], NULL);
+  for (int i = 0; i < FIRST_CALLERS; i++) {
     assert_non_null(chosen[i]);
     assert_ptr_equal(chosen[i], chosen[0]);
   }

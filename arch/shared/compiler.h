@@ -17,6 +17,20 @@
 #pragma GCC optimize("fp-contract=off")
 #endif
 
+/* gcc for Windows takes vectors on the stack to be aligned to their size, but the stack is to 16 bytes only (GCC
+ * bug 54412), and an aligned move of 32 or 64 bytes ends the program. So moves are assembled as those that want no
+ * alignment; they are as fast where there is one. */
+#if defined(_WIN64) && defined(__x86_64__) && !defined(__clang__)
+__asm__(".ifndef fovea_unaligned_moves\n"
+        ".set fovea_unaligned_moves, 1\n"
+        ".macro vmovaps operands:vararg\n vmovups \\operands\n .endm\n"
+        ".macro vmovapd operands:vararg\n vmovupd \\operands\n .endm\n"
+        ".macro vmovdqa operands:vararg\n vmovdqu \\operands\n .endm\n"
+        ".macro vmovdqa32 operands:vararg\n vmovdqu32 \\operands\n .endm\n"
+        ".macro vmovdqa64 operands:vararg\n vmovdqu64 \\operands\n .endm\n"
+        ".endif");
+#endif
+
 #include <math.h>
 
 #define FOVEA_JOIN_(op, isa) fovea_##op##_##isa

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The shared library exports the functions that the header marks with FOVEA_API, and nothing else; they are those of the
 # kept list.
-#   exports.sh <nm> <libfovea.so> <fovea.h> <exports.txt>
+#   exports.sh <nm> <libfovea.so, or the import library of a DLL> <fovea.h> <exports.txt>
 set -e -u -o pipefail
 export LC_ALL=C
 nm=$1 library=$2 header=$3 list=$4
@@ -15,7 +15,11 @@ compare() { # what the two are, names, names
 }
 
 declared=$(grep -v '^#' "$header" | tr '\n' ' ' | grep -o 'FOVEA_API [^(;]*(' | grep -o 'fovea_[a-z0-9_]*($' | tr -d '(' | sort)
-exported=$($nm --dynamic --defined-only --format=posix "$library" | awk '{ print $1 }' | sort)
+if [[ $library == *.dll.a ]]; then
+  exported=$($nm --defined-only --format=posix "$library" | sed -n 's/^__imp_\([^ ]*\) .*/\1/p' | sort)
+else
+  exported=$($nm --dynamic --defined-only --format=posix "$library" | awk '{ print $1 }' | sort)
+fi
 listed=$(grep -v '^#' "$list" | sort)
 compare "< declared only, > exported only" "$declared" "$exported"
 compare "< listed only, > exported only; a new function goes into $list" "$listed" "$exported"

@@ -19,8 +19,12 @@ import reference
 COMMAND = []
 
 
+def on_windows():
+    return COMMAND[-1].endswith(".exe")
+
+
 def run(*arguments, environment=None, **options):
-    return subprocess.run(
+    done = subprocess.run(
         COMMAND + [str(argument) for argument in arguments],
         env={**os.environ, **(environment or {})},
         capture_output=True,
@@ -28,6 +32,9 @@ def run(*arguments, environment=None, **options):
         check=False,
         **options,
     )
+    if on_windows():
+        done.stdout, done.stderr = done.stdout.replace(b"\r\n", b"\n"), done.stderr.replace(b"\r\n", b"\n")
+    return done
 
 
 def usable_isas():
@@ -384,6 +391,8 @@ class Files(InDirectory):
         return self.attend()[0]
 
     def test_links_stay_links(self):
+        if on_windows():
+            self.skipTest("a link is replaced there")
         os.symlink(self.path("real.npy"), self.path("link.npy"))
         np.save(self.path("real.npy"), np.zeros(1))
         done = run("attend", *self.inputs(), "--out", self.path("link.npy"))
@@ -392,6 +401,8 @@ class Files(InDirectory):
         self.assertEqual(np.load(self.path("real.npy")).shape, (2, 5, 8))
 
     def test_pipes(self):
+        if on_windows():
+            self.skipTest("pipes have no names of files there")
         reader, writer = os.pipe()
         content = io.BytesIO()
         np.save(content, self.tensors[0])
@@ -598,7 +609,7 @@ class Mistakes(InDirectory):
         self.refuse("directory", outputs=("o.npy", "."))
         self.refuse("same file", outputs=("o.npy", "o.npy"))
         self.refuse("cannot write", outputs=("o.npy", "./o.npy"))
-        if os.path.exists("/dev/full"):
+        if os.path.exists("/dev/full") and not on_windows():
             self.refuse("cannot write", outputs=("/dev/full",))
             self.refuse("cannot write", outputs=("o.npy", "/dev/full"))
 
@@ -611,7 +622,7 @@ class Mistakes(InDirectory):
             self.assertEqual(file.read(), "old")
 
     def test_full_stdout(self):
-        if not os.path.exists("/dev/full"):
+        if on_windows() or not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         with open("/dev/full", "wb") as full:
             done = subprocess.run(COMMAND + ["info"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)

@@ -1,5 +1,6 @@
 /* The reader and writer of .npy files: what comes back, and that no file whatsoever does harm. */
-#define _XOPEN_SOURCE 700 /* mkdtemp */
+#define _XOPEN_SOURCE    700 /* mkdtemp */
+#define _DARWIN_C_SOURCE     /* the same on macOS */
 
 #include "support/check.h"
 #include "tools/fovea/npy.h"
@@ -9,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#ifdef _WIN32
+#include <direct.h>
+#include <io.h>
+
+static char *mkdtemp(char *template) {
+  return _mktemp(template) && _mkdir(template) == 0 ? template : NULL;
+}
+#endif
 
 static char directory[] = "test_npy_XXXXXX"; /* in the working directory */
 static char path[64];
@@ -308,7 +318,7 @@ static void test_files_that_cannot_be_read(void **state) {
   assert_false(npy_load("/nonexistent/q.npy", &array, error, sizeof error));
   assert_non_null(strstr(error, "/nonexistent/q.npy: cannot open: "));
   assert_false(npy_load(directory, &array, error, sizeof error));
-  assert_non_null(strstr(error, "cannot read: "));
+  assert_non_null(strstr(error, ": cannot ")); /* "read" or, where a directory cannot be opened, "open" */
 }
 
 /* The text is cut to the buffer, wherever that ends. */

@@ -3,6 +3,7 @@
 #define FOVEA_TESTS_CONFORMANCE_CALL_H
 
 #include "case.h"
+#include "tools/fovea/printf_like.h"
 
 #include <fovea/fovea.h>
 
@@ -29,10 +30,7 @@ prepare_call prepare_multi_head, prepare_linformer, prepare_longformer, prepare_
 bool library_type(enum element element, fovea_type *type);
 
 /* Adds something to the note. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-void call_note(struct call *call, const char *format, ...);
+PRINTF_LIKE(2, 3) void call_note(struct call *call, const char *format, ...);
 
 /* Adds why there is no call, and is false. */
 #define CALL_REFUSED(...) (call_note(__VA_ARGS__), false)

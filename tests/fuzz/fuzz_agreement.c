@@ -1,6 +1,6 @@
 /* A random small problem, of any rules, types, masks and layout, with any numbers in it, by any number of workers:
  * what the library gives is what tests/contract.c gives, bit for bit. */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700 /* putenv */
 #include "description.h"
 #include "expect.h"
 #include "support/executors.h"
@@ -85,7 +85,8 @@ static void compare_random(struct bytes *bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
-  setenv("CMOCKA_TEST_ABORT", "1", 1); /* what fails ends the program, as there is no test to fail */
+  static char abort_setting[] = "CMOCKA_TEST_ABORT=1";
+  putenv(abort_setting); /* what fails ends the program, as there is no test to fail */
   if (bytes_one_in(&bytes, 8)) {
     compare_random(&bytes);
     return 0;

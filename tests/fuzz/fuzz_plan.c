@@ -106,9 +106,21 @@ static void run_at_once(struct subject *subject) {
 
 /* Scratch at the end of an allocation. */
 static void *scratch_allocate(size_t size) {
+#ifdef _WIN32
+  void *scratch = _aligned_malloc(size, FOVEA_SCRATCH_ALIGNMENT);
+#else
   void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
+#endif
   if (scratch == NULL) abort();
   return scratch;
+}
+
+static void scratch_free(void *scratch) {
+#ifdef _WIN32
+  _aligned_free(scratch);
+#else
+  free(scratch);
+#endif
 }
 
 /* By a caller's loop, in any order, with as many workers as there may be. */
@@ -127,7 +139,7 @@ static void run_plan(const struct subject *subject, struct bytes *bytes) {
     execution.scratch = scratch_allocate(execution.scratch_size);
   }
   EXPECT(fovea_plan_run(subject->plan, &call, &execution, NULL) == FOVEA_OK);
-  free(execution.scratch);
+  scratch_free(execution.scratch);
   expect_result(subject);
 }
 
@@ -143,7 +155,7 @@ static void run_tasks(const struct subject *subject, struct bytes *bytes) {
       EXPECT(fovea_plan_run_task(subject->plan, &call, phase, task_at(order, tasks, step), (int)(step % workers),
                                  workers, scratch, size, NULL) == FOVEA_OK);
   }
-  free(scratch);
+  scratch_free(scratch);
   expect_result(subject);
 }
 
@@ -230,7 +242,7 @@ static void run_with_spoiled_execution(const struct subject *subject, struct byt
   if (choice == 3) execution.struct_size = (size_t)wild_number(bytes);
   fovea_error error;
   const fovea_status status = fovea_plan_run(subject->plan, &call, &execution, &error);
-  free(scratch);
+  scratch_free(scratch);
   expect_refused_or_right(subject, status, &error);
 }
 
@@ -245,7 +257,7 @@ static void run_any_task(const struct subject *subject, struct bytes *bytes) {
   fovea_error error;
   const fovea_status status =
       fovea_plan_run_task(subject->plan, &call, phase, task, worker, workers, scratch, size, &error);
-  free(scratch);
+  scratch_free(scratch);
   if (status == FOVEA_OK)
     tensors_reset(&subject->tensors);
   else

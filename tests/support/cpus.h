@@ -3,7 +3,11 @@
 #ifndef FOVEA_TESTS_CPUS_H
 #define FOVEA_TESTS_CPUS_H
 
-void cpus_use_one(void);
-void cpus_use_all(void);
+/* Both return whether the system could be told. macOS has nothing of the kind. */
+int cpus_use_one(void);
+int cpus_use_all(void);
+
+/* How many CPUs this process may use at present; 0 where the system does not tell. */
+int cpus_allowed(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Memory between two inaccessible pages: reading or writing one byte past the end that touches a page ends the test
- * with SIGSEGV. */
+/* Memory between two inaccessible pages: reading or writing one byte past the end that touches a page ends the
+ * test. */
 #ifndef FOVEA_TESTS_GUARDED_H
 #define FOVEA_TESTS_GUARDED_H
 
@@ -17,6 +17,10 @@ struct guarded {
 
 /* The size must be a multiple of the alignment that data is to have; 0 bytes are allowed. */
 struct guarded guarded_create(size_t size, enum guarded_edge edge);
+/* Memory without guards that is there only where it is touched; data is NULL where the system has none of that
+ * size.
+ */
+struct guarded guarded_create_sparse(size_t size);
 void guarded_destroy(struct guarded *memory);
 
 /* From now on writing anywhere ends the test. */

@@ -3,6 +3,8 @@
 #ifndef FOVEA_TOOLS_FAILURE_H
 #define FOVEA_TOOLS_FAILURE_H
 
+#include "printf_like.h"
+
 #include <stdbool.h>
 
 typedef struct failure {
@@ -10,9 +12,6 @@ typedef struct failure {
 } failure;
 
 /* Fills the failure and returns false. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-bool fail(failure *why, const char *format, ...);
+PRINTF_LIKE(2, 3) bool fail(failure *why, const char *format, ...);
 
 #endif

@@ -2,6 +2,8 @@
  * header (a Python dictionary of descr, fortran_order and shape, padded with spaces), then the elements. */
 #include "npy.h"
 
+#include "printf_like.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -44,11 +46,7 @@ struct source {
   size_t error_size;
 };
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static bool
-refuse(const struct source *source, const char *format, ...) {
+PRINTF_LIKE(2, 3) static bool refuse(const struct source *source, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   int used = snprintf(source->error, source->error_size, "%s: ", source->path);

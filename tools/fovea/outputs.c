@@ -1,38 +1,23 @@
-#define _XOPEN_SOURCE 700 /* realpath, stat, getpid */
-
 #include "outputs.h"
+
+#include "system.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Follows links, so that a link stays one when its target is replaced. */
-static char *resolve(const char *path) {
-  char *resolved = realpath(path, NULL);
-  return resolved ? resolved : strdup(path);
-}
-
-static char *temporary_name(const char *target) {
-  size_t size = strlen(target) + 32;
-  char *name = malloc(size);
-  if (name) snprintf(name, size, "%s.%ld.partial", target, (long)getpid());
-  return name;
-}
 
 bool output_open(output_file *output, const char *path, failure *why) {
-  struct stat status;
-  output->target = resolve(path);
+  /* A link stays one when its target is replaced. */
+  output->target = system_resolve(path);
   if (!output->target) return fail(why, "out of memory");
-  bool exists = stat(output->target, &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return fail(why, "%s: cannot write: it is a directory", path);
-  if (exists && !S_ISREG(status.st_mode)) {
+  system_file kind = system_file_kind(output->target);
+  if (kind == SYSTEM_FILE_DIRECTORY) return fail(why, "%s: cannot write: it is a directory", path);
+  if (kind == SYSTEM_FILE_OTHER) {
     output->stream = fopen(output->target, "wb");
   } else {
-    output->temporary = temporary_name(output->target);
+    output->temporary = system_temporary_name(output->target);
     if (!output->temporary) return fail(why, "out of memory");
-    output->stream = fopen(output->temporary, "wbx");
+    output->stream = system_create(output->temporary);
   }
   if (output->stream) return true;
 
@@ -58,7 +43,7 @@ bool outputs_commit(output_file *outputs, int count, failure *why) {
   for (int i = 0; i < count; i++) {
     output_file *output = &outputs[i];
     if (!output->temporary) continue;
-    if (rename(output->temporary, output->target) != 0) {
+    if (system_rename(output->temporary, output->target) != 0) {
       fail(why, "%s: cannot write: %s", output->target, strerror(errno));
       for (int done = 0; done < i; done++) /* all or none */
         if (outputs[done].committed) remove(outputs[done].target);

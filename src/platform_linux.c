@@ -3,39 +3,14 @@
 #endif
 #include "platform.h"
 
-#if defined(_WIN32)
-
-#include <windows.h>
-
-int fovea_platform_cpus(void) {
-  DWORD_PTR process, system;
-  int cpus = 0;
-  if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &system)) return 1;
-  for (; process; process &= process - 1) cpus++;
-  return cpus > 0 ? cpus : 1;
-}
-
-int fovea_platform_read_text(const char *path, char *text, size_t size) {
-  (void)path, (void)text, (void)size;
-  return 0;
-}
-long fovea_platform_process(void) {
-  return 0;
-} /* no fork() */
-
-#else
-
-#include <unistd.h>
-
-long fovea_platform_process(void) {
-  return (long)getpid();
-}
-
 #if defined(__linux__)
+
+#include "cpu.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 
 int fovea_platform_cpus(void) {
   cpu_set_t set;
@@ -58,23 +33,11 @@ int fovea_platform_read_text(const char *path, char *text, size_t size) {
   return 1;
 }
 
-#else
-
-int fovea_platform_cpus(void) {
-  long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-  return cpus > 0 && cpus < 65536 ? (int)cpus : 1;
-}
-int fovea_platform_read_text(const char *path, char *text, size_t size) {
-  (void)path, (void)text, (void)size;
-  return 0;
+long fovea_platform_process(void) {
+  return (long)getpid();
 }
 
-#endif
-#endif
-
-#if defined(__aarch64__) && defined(__linux__)
-
-#include "cpu.h"
+#if defined(__aarch64__)
 
 #include <sys/auxv.h>
 
@@ -92,4 +55,5 @@ uint64_t fovea_platform_arm_features(void) {
   return 0;
 }
 
+#endif
 #endif

@@ -1,0 +1,39 @@
+#include "platform.h"
+
+#if defined(__APPLE__)
+
+#include "cpu.h"
+#include <sys/sysctl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* A number that the kernel publishes; 0 where it has none of that name. */
+static int published(const char *name) {
+  int number = 0;
+  size_t size = sizeof number;
+  return sysctlbyname(name, &number, &size, NULL, 0) == 0 && size == sizeof number ? number : 0;
+}
+
+/* macOS has no affinity: all that are there. */
+int fovea_platform_cpus(void) {
+  int cpus = published("hw.logicalcpu");
+  return cpus > 0 ? cpus : 1;
+}
+
+int fovea_platform_read_text(const char *path, char *text, size_t size) {
+  (void)path, (void)text, (void)size;
+  return 0;
+}
+
+long fovea_platform_process(void) {
+  return (long)getpid();
+}
+
+uint64_t fovea_platform_arm_features(void) {
+  uint64_t features = 0;
+  if (published("hw.optional.arm.FEAT_FHM")) features |= FOVEA_CPU_NEON_FHM;
+  if (published("hw.optional.arm.FEAT_BF16")) features |= FOVEA_CPU_NEON_BF16;
+  return features;
+}
+
+#endif

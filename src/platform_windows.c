@@ -1,0 +1,31 @@
+#include "platform.h"
+
+#if defined(_WIN32)
+
+#include <windows.h>
+
+/* Those of the process's own group of at most 64: a process that runs in several has no such mask. */
+int fovea_platform_cpus(void) {
+  DWORD_PTR process, system;
+  int cpus = 0;
+  if (!GetProcessAffinityMask(GetCurrentProcess(), &process, &system)) return 1;
+  for (; process; process &= process - 1) cpus++;
+  if (cpus == 0) cpus = (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+  return cpus > 0 ? cpus : 1;
+}
+
+int fovea_platform_read_text(const char *path, char *text, size_t size) {
+  (void)path, (void)text, (void)size;
+  return 0;
+}
+
+/* There is no fork(). */
+long fovea_platform_process(void) {
+  return 0;
+}
+
+uint64_t fovea_platform_arm_features(void) {
+  return 0;
+}
+
+#endif
