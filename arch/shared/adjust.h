@@ -15,42 +15,54 @@ FOVEA_INLINE vec adjust_bias(vec score, vec bias) {
   return vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum); /* whatever the score is, NaN as well */
 }
 
-/* Keys that are worked on at once, each with a maximum of its own, since one chain of maxima would take the latency
+/* Keys that are worked on at once. Each has a maximum of its own, since one chain of maxima would take the latency
  * of an instruction for every key. */
-enum { ADJUST_KEYS = 2 };
+#define ADJUST_KEYS TANH_LIMIT
 
-/* One score, `key` counted from the segment's first; `bias` is where the mask of that key and its rows lies. */
-FOVEA_INLINE vec adjust_score(const fovea_adjust_args *args, int row, int key, const int capped, const float *bias,
-                              const int hiding) {
-  vec score = vec_load(args->scores + key * ROW_TILE + row);
-  if (capped) score = vec_mul(vec_set1(args->cap), vec_tanh(score));
-  if (bias) score = adjust_bias(score, vec_load(bias));
-  if (hiding) {
-    vecmask seen = vec_seen(key, veci_load(args->seen_from + row), veci_load(args->seen_to + row));
-    score = vec_select(seen, score, vec_set1(-INFINITY));
+/* `count` keys of one vector of rows, a constant; `key` is counted from the segment's first, `bias` is where the
+ * mask of these keys and rows lies. */
+FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int key, const int count,
+                                  const int capped, const float *bias, const int hiding, vec maximum[ADJUST_KEYS]) {
+  float *scores = args->scores + key * ROW_TILE + row;
+  const vec cap = vec_set1(args->cap);
+  vec score[ADJUST_KEYS];
+  FOVEA_UNROLL
+  for (int i = 0; i < count; i++) score[i] = vec_load(scores + i * ROW_TILE);
+  if (capped) {
+    vec_tanh_together(score, count);
+    FOVEA_UNROLL
+    for (int i = 0; i < count; i++) score[i] = vec_mul(cap, score[i]);
   }
-  vec_store(args->scores + key * ROW_TILE + row, score);
-  return score;
+  FOVEA_UNROLL
+  for (int i = 0; i < count; i++) {
+    if (bias) score[i] = adjust_bias(score[i], vec_load(bias + i * LANES));
+    if (hiding) {
+      vecmask seen = vec_seen(key + i, veci_load(args->seen_from + row), veci_load(args->seen_to + row));
+      score[i] = vec_select(seen, score[i], vec_set1(-INFINITY));
+    }
+    vec_store(scores + i * ROW_TILE, score[i]);
+    maximum[i] = vec_max(score[i], maximum[i]);
+  }
 }
 
 /* Keys first to end - 1 of one vector of rows. `bias` belongs to the first, or is NULL. */
 FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const int capped,
                               const float *bias, const int hiding) {
-  vec maximum[ADJUST_KEYS] = {vec_load(args->maxima + row), vec_set1(-INFINITY)};
+  vec maximum[ADJUST_KEYS] = {vec_load(args->maxima + row)};
+  for (int i = 1; i < ADJUST_KEYS; i++) maximum[i] = vec_set1(-INFINITY);
   int key = first;
   FOVEA_NO_UNROLL
   for (; key + ADJUST_KEYS <= end; key += ADJUST_KEYS) {
-    FOVEA_UNROLL
-    for (int i = 0; i < ADJUST_KEYS; i++) {
-      const float *own = bias ? bias + (key + i - first) * LANES : NULL;
-      maximum[i] = vec_max(adjust_score(args, row, key + i, capped, own, hiding), maximum[i]);
-    }
+    adjust_together(args, row, key, ADJUST_KEYS, capped, bias, hiding, maximum);
+    if (bias) bias += ADJUST_KEYS * LANES;
   }
+  FOVEA_NO_UNROLL
   for (; key < end; key++) {
-    const float *own = bias ? bias + (key - first) * LANES : NULL;
-    maximum[0] = vec_max(adjust_score(args, row, key, capped, own, hiding), maximum[0]);
+    adjust_together(args, row, key, 1, capped, bias, hiding, maximum);
+    if (bias) bias += LANES;
   }
-  vec_store(args->maxima + row, vec_max(maximum[1], maximum[0]));
+  for (int i = 1; i < ADJUST_KEYS; i++) maximum[0] = vec_max(maximum[i], maximum[0]);
+  vec_store(args->maxima + row, maximum[0]);
 }
 
 /* One vector of rows: all keys at once, or piece by piece as the mask is turned. */
