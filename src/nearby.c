@@ -56,8 +56,9 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
 /* Keys and values come from far away once and are then met by every tile of the task: each asks for its share of
  * the next block, so that the fetches are spread over the whole time that this block takes, since a core has too
  * few of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
- * itself. A tile that begins asks for the next tile's queries, one that ends for its own output rows, and one that
- * has a mask for that of its next block. */
+ * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. The mask
+ * is asked for one tile ahead and no more: its rows often lie a power of two apart and crowd on few sets of the
+ * cache. */
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
                       int key_count, fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
@@ -70,9 +71,8 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
     int64_t end = context->next_block + (int64_t)(context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
     fetch_keys(context, first, first, end - first, list);
   }
-  fetch_mask(context, t, context->next_block, list);
+  if (context->next_tile) fetch_mask(context, context->next_tile, context->next_tile_block, list);
   if (context->unbegun) {
-    fetch_mask(context, context->unbegun, base, list);
     fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
                context->unbegun->rows, list);
   }

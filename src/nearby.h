@@ -5,7 +5,7 @@
 
 #include "rows.h"
 
-enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 4 * FOVEA_ROW_TILE_LIMIT };
+enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 3 * FOVEA_ROW_TILE_LIMIT };
 
 typedef struct fovea_fetch_list {
   int count;

@@ -69,6 +69,8 @@ typedef struct fovea_task_context {
   int first_block;              /* this is the first tile in the first block of the task */
   const fovea_tile *unbegun;    /* the tile whose queries are loaded next; NULL: none */
   fovea_decode_state *decode;   /* of a tile of few rows */
+  const fovea_tile *next_tile;  /* the tile that is at work next, in this block or in the next one; NULL: none */
+  int64_t next_tile_block;      /* the position of its block */
   int tile, tiles;              /* the tile at work, of how many that meet this block */
 } fovea_task_context;
 

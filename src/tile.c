@@ -59,21 +59,35 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   }
 }
 
+static int meets(const fovea_tile *t, int64_t base) {
+  return t->view.any.begin < base + FOVEA_BLOCK_KEYS && base < t->view.any.end;
+}
+
+/* Which tile is at work after the current one, of those that meet this block, or of all in the next block. */
+static void find_next_tile(fovea_task_context *context, fovea_tile *const *meeting, fovea_tile *tiles, int count) {
+  int last = context->tile + 1 == context->tiles;
+  context->next_tile = last ? NULL : meeting[context->tile + 1];
+  context->next_tile_block = last ? context->next_block : context->next_block - FOVEA_BLOCK_KEYS;
+  for (int i = 0; last && i < count && !context->next_tile; i++) {
+    if (meets(&tiles[i], context->next_block)) context->next_tile = &tiles[i];
+  }
+}
+
 /* Every tile that meets the block of keys at `base`, one after the other. */
 static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count, int64_t base) {
   fovea_tile *meeting[FOVEA_TASK_TILES_LIMIT];
   context->next_block = base + FOVEA_BLOCK_KEYS;
   context->tiles = 0;
   for (int i = 0; i < count; i++) {
-    if (tiles[i].view.any.begin < base + FOVEA_BLOCK_KEYS && base < tiles[i].view.any.end) {
-      meeting[context->tiles++] = &tiles[i];
-    }
+    if (meets(&tiles[i], base)) meeting[context->tiles++] = &tiles[i];
   }
   context->block = (fovea_block_rows){.placed = 0}; /* when a tile comes to it: a mask may hide all of it */
   for (context->tile = 0; context->tile < context->tiles; context->tile++) {
     fovea_tile *t = meeting[context->tile];
-    int begins = !t->begun, last = context->tile + 1 == context->tiles;
-    context->unbegun = begins && !last && !meeting[context->tile + 1]->begun ? meeting[context->tile + 1] : NULL;
+    int begins = !t->begun;
+    find_next_tile(context, meeting, tiles, count);
+    context->unbegun =
+        begins && context->next_tile_block == base && !context->next_tile->begun ? context->next_tile : NULL;
     if (begins) (t->few ? fovea_begin_decoding : fovea_load_queries)(context, t);
     (t->few ? fovea_decode_block : fovea_run_block)(context, t, base);
     context->first_block = 0;

@@ -8,6 +8,7 @@
 #define FOVEA_SCORE_KEYS_3   8
 #define FOVEA_SCORE_KEYS_2   8
 #define FOVEA_SCORE_KEYS_1   12
+#define FOVEA_SCORE_FETCH    2
 #define FOVEA_VALUE_DIMS_4   6
 #define FOVEA_VALUE_DIMS_3   8
 #define FOVEA_VALUE_DIMS_2   8

@@ -23,6 +23,31 @@ FOVEA_INLINE void score_clear(const int vectors, const int keys, score_tile *til
   }
 }
 
+/* Cache lines that each turn of a chain asks for: few at a time, since a core that has as many requests under way
+ * as it can count waits until one is done. The others are asked for before a register tile. */
+#ifndef FOVEA_SCORE_FETCH
+#define FOVEA_SCORE_FETCH 0
+#endif
+
+/* Rows that are still to be asked for. */
+typedef struct score_fetch {
+  const fovea_fetch_row *next, *last;
+  const char *line, *end; /* what is left of the row before the next */
+  int64_t before;         /* lines that are asked for before each register tile */
+} score_fetch;
+
+FOVEA_INLINE void score_fetch_lines(const int64_t lines, score_fetch *fetch) {
+  for (int64_t n = 0; n < lines; n++, fetch->line += 64) {
+    if (fetch->line >= fetch->end) {
+      if (fetch->next == fetch->last) return;
+      fetch->line = fetch->next->row;
+      fetch->end = fetch->line + fetch->next->bytes;
+      fetch->next++;
+    }
+    __builtin_prefetch(fetch->line, 0, 2);
+  }
+}
+
 /* The products of all keys and vectors for one item of the queries, a dim or a pair of dims: `lane` counts from
  * where the scalars were loaded. */
 #define SCORE_STEP(lane)                                                                                           \
@@ -85,28 +110,19 @@ FOVEA_INLINE void score_add_piece(const int vectors, const int keys, float *scor
   }
 }
 
-/* Rows that are still to be asked for, and how many of them each register tile asks for: the same number every
- * time, so that the branches are foreseen. */
-typedef struct score_fetch {
-  const fovea_fetch_row *next, *end;
-  int share;
-} score_fetch;
-
 FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys) {
-  int tiles = args->key_count / keys;
-  return (score_fetch){args->ahead, args->ahead_count > 0 ? args->ahead + args->ahead_count : args->ahead,
-                       tiles > 0 ? (args->ahead_count + tiles - 1) / tiles : 0};
+  score_fetch fetch = {0};
+  int64_t tiles = args->key_count / keys, lines = 0;
+  if (args->ahead_count == 0 || tiles == 0) return fetch;
+  fetch.next = args->ahead;
+  fetch.last = args->ahead + args->ahead_count;
+  for (const fovea_fetch_row *row = fetch.next; row < fetch.last; row++) lines += (row->bytes + 63) / 64;
+  fetch.before = (lines + tiles - 1) / tiles - FOVEA_SCORE_FETCH * (args->dim / SCORE_TURN);
+  return fetch;
 }
 
-FOVEA_INLINE void score_fetch_share(score_fetch *fetch) {
-  for (int n = 0; n < fetch->share && fetch->next < fetch->end; n++, fetch->next++) {
-    for (int64_t byte = 0; byte < fetch->next->bytes; byte += 64) {
-      __builtin_prefetch(fetch->next->row + byte, 0, 2);
-    }
-  }
-}
-
-FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key) {
+FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key,
+                                      score_fetch *fetch) {
   const float *queries = args->queries + args->vectors.first * LANES;
   const score_element *key_rows = (const score_element *)args->keys + key * args->key_stride;
   float *scores = args->scores + (int64_t)key * ROW_TILE + args->vectors.first * LANES;
@@ -116,7 +132,7 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
     int64_t rest = args->dim - d;
     int64_t piece = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
     score_chain(vectors, keys, queries + d / SCORE_TOGETHER * ROW_TILE, key_rows + d, args->key_stride, piece,
-                &tile);
+                fetch, &tile);
     if (args->dim > FOVEA_DOT_PIECE) score_add_piece(vectors, keys, scores, d == 0, piece == rest, &tile);
     d += piece;
   } while (d < args->dim);
@@ -125,8 +141,8 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
 
 /* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
 #define SCORE_TILE(name, vectors, keys)                                                                            \
-  FOVEA_NOINLINE void name(const fovea_score_args *args, int key) {                                                \
-    score_register_tile(vectors, keys, args, key);                                                                 \
+  FOVEA_NOINLINE void name(const fovea_score_args *args, int key, score_fetch *fetch) {                            \
+    score_register_tile(vectors, keys, args, key, fetch);                                                          \
   }
 
 /* score_segment_<vectors>: all keys, with register tiles of `tile_keys` as far as they go, then with smaller ones.
@@ -140,12 +156,12 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
     int key = 0;                                                                                                   \
     score_fetch fetch = score_plan_fetch(args, tile_keys);                                                         \
     for (; key + (tile_keys) <= args->key_count; key += (tile_keys)) {                                             \
-      score_fetch_share(&fetch);                                                                                   \
-      score_main_##vectors(args, key);                                                                             \
+      score_fetch_lines(fetch.before, &fetch);                                                                     \
+      score_main_##vectors(args, key, &fetch);                                                                     \
     }                                                                                                              \
-    for (; key + 4 <= args->key_count; key += 4) score_rest_4_##vectors(args, key);                                \
-    for (; key + 2 <= args->key_count; key += 2) score_rest_2_##vectors(args, key);                                \
-    for (; key < args->key_count; key++) score_rest_1_##vectors(args, key);                                        \
+    for (; key + 4 <= args->key_count; key += 4) score_rest_4_##vectors(args, key, &fetch);                        \
+    for (; key + 2 <= args->key_count; key += 2) score_rest_2_##vectors(args, key, &fetch);                        \
+    for (; key < args->key_count; key++) score_rest_1_##vectors(args, key, &fetch);                                \
   }
 
 SCORE_SEGMENT(1, FOVEA_SCORE_KEYS_1)
