@@ -226,7 +226,7 @@ typedef struct fovea_decode_score_args {
   int64_t query_stride;
   int row_count;
   const void *const *keys;  /* one pointer a key; in a panel each is FOVEA_KEY_PANEL keys' distance between dims */
-  const void *const *ahead; /* keys that will be needed next are asked for; NULL: none */
+  const void *const *ahead; /* rows that will be needed next and are asked for; the same ones: none */
   int panels;               /* 1: the keys lie in panels */
   fovea_type type;
   int64_t dim;

@@ -68,9 +68,10 @@ static void find_rows(fovea_task_context *context, int64_t base) {
   if (next < context->keys_end) list_block(context, next, !state->slot);
 }
 
-/* The rows that will be wanted next, from key `key` of their block on; NULL: not known, or not alike. */
+/* The rows that will be wanted next, from key `key` of their block on; where they are not known or not alike, those
+ * of this block. */
 static const void *const *ahead_of(const fovea_row_list *list, const fovea_row_list *next, int key) {
-  return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : NULL;
+  return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : list->rows + key;
 }
 
 static void score_block(fovea_task_context *context, const fovea_tile *t, int64_t base,
@@ -126,7 +127,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
   for (int key = from[row]; key < to[row] && !stateless; key++) {
     if (mask->present && fovea_mask_hides(&mask->tile, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
-    args.values = values->rows + key;
+    args.values = args.ahead = values->rows + key;
     args.key_count = 1;
     args.flags = 0;
     context->kernels->decode_value(&args);
@@ -157,7 +158,6 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   };
   context->kernels->decode_value(&args);
   if (!careful) return;
-  args.ahead = NULL;
   if (!context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
     for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, base, mask, row, args);
   }

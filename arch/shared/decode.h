@@ -3,7 +3,8 @@
  *
  *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
  *   FOVEA_DECODE_GROUPS_<n>    vectors of keys in the register tile of panels beside n rows, n = 1, 2, 4; at most 8
- *   FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, n = 1, 2, 4; at most 8
+ *   FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, likewise; 0 for 2 or 4
+ * where so many rows are taken one by one, for less code
  */
 
 #include "../kernels.h"
@@ -11,6 +12,27 @@
 #include "mask.h"
 #include "tanh.h"
 #include "types.h"
+
+/* Up to DECODE_SQUARE elements as f32. */
+FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type, float *elements) {
+  for (int i = 0; i < count; i++) {
+    vec element = type == FOVEA_F16    ? typed_load_first(row, first + i, 1, FOVEA_F16)
+                  : type == FOVEA_BF16 ? typed_load_first(row, first + i, 1, FOVEA_BF16)
+                                       : typed_load_first(row, first + i, 1, FOVEA_F32);
+    vec_store_first(elements + i, element, 1);
+  }
+}
+
+/* The sums of one piece of the dims of a vector of keys, for some rows. */
+FOVEA_INLINE void decode_keep(const fovea_decode_score_args *args, float *scores, const int rows, int first_piece,
+                              int last_piece, const vec *sum) {
+  FOVEA_UNROLL
+  for (int r = 0; r < rows; r++, scores += FOVEA_BLOCK_KEYS) {
+    vec total = sum[r];
+    if (!first_piece) total = vec_add(vec_load(scores), total);
+    vec_store(scores, last_piece ? vec_mul(total, vec_set1(args->c)) : total);
+  }
+}
 
 #include "decode_panels.h"
 #include "decode_score.h"

@@ -52,7 +52,7 @@ FOVEA_INLINE void decode_panels_chain(const fovea_decode_score_args *args, int r
     FOVEA_UNROLL
     for (int g = 0; g < groups; g++) {
       decode_panel_pair(keys[g * LANES], dim, type, &even[g], &odd[g]);
-      if (args->ahead && row == 0) decode_fetch_panel(args->ahead[key + g * LANES], dim, type);
+      decode_fetch_panel(args->ahead[key + g * LANES], dim, type);
     }
     FOVEA_UNROLL
     for (int r = 0; r < rows; r++) {
@@ -75,24 +75,15 @@ FOVEA_INLINE void decode_panels_chain(const fovea_decode_score_args *args, int r
 /* Some rows and vectors of keys. */
 FOVEA_INLINE void decode_panels_tile(const fovea_decode_score_args *args, int row, const int rows, int key,
                                      const int groups, const fovea_type type) {
-  vec total[8][4], piece[8][4];
-  int64_t dim = 0;
-  do {
-    int64_t end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-    decode_panels_chain(args, row, rows, key, groups, dim, end, type, piece);
+  float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
+  FOVEA_NO_UNROLL
+  for (int64_t dim = 0, end; dim < args->dim; dim = end) {
+    vec sum[8][4];
+    end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+    decode_panels_chain(args, row, rows, key, groups, dim, end, type, sum);
     FOVEA_UNROLL
     for (int g = 0; g < groups; g++) {
-      FOVEA_UNROLL
-      for (int r = 0; r < rows; r++) total[g][r] = dim == 0 ? piece[g][r] : vec_add(total[g][r], piece[g][r]);
-    }
-    dim = end;
-  } while (dim < args->dim);
-  FOVEA_UNROLL
-  for (int g = 0; g < groups; g++) {
-    FOVEA_UNROLL
-    for (int r = 0; r < rows; r++) {
-      float *scores = args->scores + (row + r) * FOVEA_BLOCK_KEYS + key + g * LANES;
-      vec_store(scores, vec_mul(total[g][r], vec_set1(args->c)));
+      decode_keep(args, scores + g * LANES, rows, dim == 0, end == args->dim, sum[g]);
     }
   }
 }
@@ -112,8 +103,10 @@ FOVEA_INLINE void decode_panels_rows(const fovea_decode_score_args *args, int ro
 #define DECODE_PANELS(name, type)                                                                                  \
   FOVEA_NOINLINE void name(const fovea_decode_score_args *args) {                                                  \
     int row = 0;                                                                                                   \
-    for (; row + 4 <= args->row_count; row += 4) decode_panels_rows(args, row, 4, FOVEA_DECODE_GROUPS_4, type);    \
-    for (; row + 2 <= args->row_count; row += 2) decode_panels_rows(args, row, 2, FOVEA_DECODE_GROUPS_2, type);    \
+    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4)                                     \
+      decode_panels_rows(args, row, 4, FOVEA_DECODE_GROUPS_4, type);                                               \
+    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2)                                     \
+      decode_panels_rows(args, row, 2, FOVEA_DECODE_GROUPS_2, type);                                               \
     for (; row < args->row_count; row++) decode_panels_rows(args, row, 1, FOVEA_DECODE_GROUPS_1, type);            \
   }
 
@@ -126,15 +119,18 @@ FOVEA_INLINE void widen_panel_lanes(const fovea_widen_panel_args *args, int lane
   const int64_t size = type == FOVEA_F16 ? 2 : 4; /* to the next key's element, of bf16 its pair */
   const void *keys = (const char *)args->panel + lane * size;
   int first = args->first > lane ? args->first - lane : 0, last = args->first + args->row_count - lane;
+  FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < args->dim; dim++) {
     float lanes[LANES];
     vec_store(lanes, decode_panel_dim(keys, dim, type));
+    FOVEA_NO_UNROLL
     for (int i = first; i < LANES && i < last; i++)
       args->to[(lane + i - args->first) * args->to_stride + dim] = lanes[i];
   }
 }
 
 FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
+  FOVEA_NO_UNROLL
   for (int lane = args->first / LANES * LANES; lane < args->first + args->row_count; lane += LANES) {
     switch (args->type) {
     case FOVEA_F16:

@@ -56,40 +56,21 @@ FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const in
 }
 
 /* The dims that are left, fewer than a square has: turned[d][key]. */
-FOVEA_INLINE void decode_turn_rest(const void *const *keys, int64_t dim, int count, const fovea_type type,
-                                   float *turned) {
-  vec k[LANES];
-#if LANES < 4
-  for (int d = 0; d < count; d++) {
-    k[0] = typed_load(keys[0], dim + d, type);
-    vec_store(turned + d * LANES, k[0]);
-  }
-#else
-  for (int i = 0; i < LANES; i++) k[i] = typed_load_first(keys[i], dim, count, type);
-  vec_transpose(k);
-  for (int d = 0; d < LANES; d++) vec_store(turned + d * LANES, k[d]);
-#endif
-}
-
-FOVEA_NOINLINE void decode_turn_rest_of(const void *const *keys, int64_t dim, int count, fovea_type type,
-                                        float *turned) {
-  switch (type) {
-  case FOVEA_F16:
-    decode_turn_rest(keys, dim, count, FOVEA_F16, turned);
-    break;
-  case FOVEA_BF16:
-    decode_turn_rest(keys, dim, count, FOVEA_BF16, turned);
-    break;
-  default:
-    decode_turn_rest(keys, dim, count, FOVEA_F32, turned);
-    break;
+FOVEA_NOINLINE void decode_turn_rest(const void *const *keys, int64_t dim, int count, fovea_type type,
+                                     float *turned) {
+  float elements[DECODE_SQUARE];
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < LANES; i++) {
+    typed_load_few(keys[i], dim, count, type, elements);
+    FOVEA_NO_UNROLL
+    for (int d = 0; d < count; d++) turned[d * LANES + i] = elements[d];
   }
 }
 
 /* One piece of the dims for one vector of keys. */
 FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, const int rows, int key, int64_t dim,
                                int64_t end, const fovea_type type, vec *sum) {
-  const void *const *keys = args->keys + key;
+  const void *const *keys = args->keys + key, *const *ahead = args->ahead + key;
   const int64_t stride = args->query_stride;
   const float *queries = args->queries + row * stride;
   const int64_t step = DECODE_PAIRED(type) ? 2 * DECODE_SQUARE : DECODE_SQUARE;
@@ -98,14 +79,16 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
   FOVEA_NO_UNROLL
   for (; dim + step <= end; dim += step) {
     vec k[DECODE_SQUARE];
-    if (args->ahead && row == 0) decode_fetch_keys(args->ahead + key, dim, type);
+    decode_fetch_keys(ahead, dim, type);
     decode_square(keys, dim, type, k);
     decode_multiply(queries + dim, stride, rows, type, k, sum);
   }
+  FOVEA_NO_UNROLL
   while (dim < end) {
     float turned[DECODE_SQUARE * LANES];
     int count = end - dim < DECODE_SQUARE ? (int)(end - dim) : DECODE_SQUARE;
-    decode_turn_rest_of(keys, dim, count, type, turned);
+    decode_turn_rest(keys, dim, count, type, turned);
+    FOVEA_NO_UNROLL
     for (int i = 0; i < count; i++) {
       int d = i % 2 == 1 || i + 1 < count ? i ^ 1 : i; /* an odd last one alone */
       FOVEA_UNROLL
@@ -117,23 +100,18 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
   }
 }
 
-/* Some rows and all keys. */
+/* Some rows and all keys. Pieces before the last keep their running sum where the scores are going to be. */
 FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row, const int rows,
                                     const fovea_type type) {
+  float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += LANES) {
-    vec total[4], piece[4];
-    int64_t dim = 0;
-    do {
-      int64_t end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-      decode_chain(args, row, rows, key, dim, end, type, piece);
-      FOVEA_UNROLL
-      for (int r = 0; r < rows; r++) total[r] = dim == 0 ? piece[r] : vec_add(total[r], piece[r]);
-      dim = end;
-    } while (dim < args->dim);
-    FOVEA_UNROLL
-    for (int r = 0; r < rows; r++) {
-      vec_store(args->scores + (row + r) * FOVEA_BLOCK_KEYS + key, vec_mul(total[r], vec_set1(args->c)));
+    FOVEA_NO_UNROLL
+    for (int64_t dim = 0, end; dim < args->dim; dim = end) {
+      vec sum[4];
+      end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+      decode_chain(args, row, rows, key, dim, end, type, sum);
+      decode_keep(args, scores + key, rows, dim == 0, end == args->dim, sum);
     }
   }
 }
@@ -142,8 +120,10 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
 #define DECODE_SCORE(name, type)                                                                                   \
   FOVEA_NOINLINE void name(const fovea_decode_score_args *args) {                                                  \
     int row = 0;                                                                                                   \
-    for (; row + 4 <= args->row_count; row += 4) decode_score_rows(args, row, 4, type);                            \
-    for (; row + 2 <= args->row_count; row += 2) decode_score_rows(args, row, 2, type);                            \
+    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4)                                     \
+      decode_score_rows(args, row, 4, type);                                                                       \
+    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2)                                     \
+      decode_score_rows(args, row, 2, type);                                                                       \
     for (; row < args->row_count; row++) decode_score_rows(args, row, 1, type);                                    \
   }
 

@@ -10,30 +10,57 @@ FOVEA_INLINE void decode_fetch_values(const void *row, int64_t dim, const int ve
   }
 }
 
-/* `count` is the dims of the last vector, if it is a single one that is not whole; else 0. */
+/* What the chains begin with, and what becomes of their ends; sums[row][dim], `dims` of them. */
+FOVEA_NOINLINE void decode_value_begin(const fovea_decode_value_args *args, int row, int rows, int64_t dim,
+                                       int dims, float *sums) {
+  const float *partial = args->partial + row * args->output_stride + dim;
+  FOVEA_NO_UNROLL
+  for (int r = 0; r < rows; r++, partial += args->output_stride, sums += dims) {
+    FOVEA_NO_UNROLL
+    for (int d = 0; d < dims; d += LANES) {
+      vec_store(sums + d, args->flags & FOVEA_VALUE_START ? vec_set1(0.0f) : vec_load(partial + d));
+    }
+  }
+}
+
+FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int row, int rows, int64_t dim, int dims,
+                                     const float *sums) {
+  FOVEA_NO_UNROLL
+  for (int r = 0; r < rows; r++, sums += dims) {
+    float *partial = args->partial + (row + r) * args->output_stride + dim;
+    float *output = args->output + (row + r) * args->output_stride + dim;
+    FOVEA_NO_UNROLL
+    for (int d = 0; d < dims; d += LANES) {
+      vec sum = vec_load(sums + d);
+      if (args->flags & FOVEA_VALUE_MERGE) {
+        vec old = vec_mul(vec_load(output + d), vec_set1(args->old_part[row + r]));
+        sum = vec_fma(sum, vec_set1(args->new_part[row + r]), old);
+      }
+      vec_store((args->flags & (FOVEA_VALUE_MERGE | FOVEA_VALUE_ASSIGN) ? output : partial) + d, sum);
+    }
+  }
+}
+
+/* `count` dims of a single vector, or all of several. */
 FOVEA_INLINE void decode_value_tile(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
                                     const int vectors, int count, const fovea_type type) {
   vec sum[4][8];
+  float sums[4 * 8 * LANES];
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
-  float *partial = args->partial + row * args->output_stride + dim;
-  float *output = args->output + row * args->output_stride + dim;
-  const int64_t stride = args->output_stride;
+  decode_value_begin(args, row, rows, dim, vectors * LANES, sums);
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) {
-      sum[r][v] = args->flags & FOVEA_VALUE_START ? vec_set1(0.0f) : vec_load(partial + r * stride + v * LANES);
-    }
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(sums + (r * vectors + v) * LANES);
   }
-  const int fetching = args->ahead && row == 0;
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
-    if (fetching) decode_fetch_values(args->ahead[key], dim, vectors, type);
+    decode_fetch_values(args->ahead[key], dim, vectors, type);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
-      value[v] = count > 0 ? typed_load_first(args->values[key], dim, count, type)
-                           : typed_load(args->values[key], dim + v * LANES, type);
+      value[v] = count < vectors * LANES ? typed_load_first(args->values[key], dim, count, type)
+                                         : typed_load(args->values[key], dim + v * LANES, type);
     }
     FOVEA_UNROLL
     for (int r = 0; r < rows; r++) {
@@ -45,17 +72,19 @@ FOVEA_INLINE void decode_value_tile(const fovea_decode_value_args *args, int row
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) {
-      float *to = output + r * stride + v * LANES;
-      if (args->flags & FOVEA_VALUE_ASSIGN) {
-        vec_store(to, sum[r][v]);
-      } else if (args->flags & FOVEA_VALUE_MERGE) {
-        vec old = vec_mul(vec_load(to), vec_set1(args->old_part[row + r]));
-        vec_store(to, vec_fma(sum[r][v], vec_set1(args->new_part[row + r]), old));
-      } else {
-        vec_store(partial + r * stride + v * LANES, sum[r][v]);
-      }
-    }
+    for (int v = 0; v < vectors; v++) vec_store(sums + (r * vectors + v) * LANES, sum[r][v]);
+  }
+  decode_value_end(args, row, rows, dim, vectors * LANES, sums);
+}
+
+/* The dims that fill no register tile, a vector at a time and row by row. */
+FOVEA_INLINE void decode_value_rest(const fovea_decode_value_args *args, int row, int rows, int64_t dim,
+                                    const fovea_type type) {
+  FOVEA_NO_UNROLL
+  for (; dim < args->dim; dim += LANES) {
+    int count = args->dim - dim < LANES ? (int)(args->dim - dim) : LANES;
+    FOVEA_NO_UNROLL
+    for (int r = 0; r < rows; r++) decode_value_tile(args, row + r, 1, dim, 1, count, type);
   }
 }
 
@@ -64,19 +93,33 @@ FOVEA_INLINE void decode_value_rows(const fovea_decode_value_args *args, int row
   int64_t dim = 0;
   FOVEA_NO_UNROLL
   for (; dim + vectors * LANES <= args->dim; dim += vectors * LANES) {
-    decode_value_tile(args, row, rows, dim, vectors, 0, type);
+    decode_value_tile(args, row, rows, dim, vectors, vectors * LANES, type);
   }
-  FOVEA_NO_UNROLL
-  for (; dim + LANES <= args->dim; dim += LANES) decode_value_tile(args, row, rows, dim, 1, 0, type);
-  if (dim < args->dim) decode_value_tile(args, row, rows, dim, 1, (int)(args->dim - dim), type);
+}
+
+/* The dims that whole register tiles take. */
+FOVEA_INLINE int64_t decode_whole(int64_t dim, const int vectors) {
+  return vectors > 0 ? dim / (vectors * LANES) * (vectors * LANES) : 0;
 }
 
 #define DECODE_VALUE(name, type)                                                                                   \
+  FOVEA_NOINLINE void name##_rest(const fovea_decode_value_args *args, int row, int rows, int64_t dim) {           \
+    decode_value_rest(args, row, rows, dim, type);                                                                 \
+  }                                                                                                                \
   FOVEA_NOINLINE void name(const fovea_decode_value_args *args) {                                                  \
     int row = 0;                                                                                                   \
-    for (; row + 4 <= args->row_count; row += 4) decode_value_rows(args, row, 4, FOVEA_DECODE_VECTORS_4, type);    \
-    for (; row + 2 <= args->row_count; row += 2) decode_value_rows(args, row, 2, FOVEA_DECODE_VECTORS_2, type);    \
-    for (; row < args->row_count; row++) decode_value_rows(args, row, 1, FOVEA_DECODE_VECTORS_1, type);            \
+    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4) {                                   \
+      decode_value_rows(args, row, 4, FOVEA_DECODE_VECTORS_4, type);                                               \
+      name##_rest(args, row, 4, decode_whole(args->dim, FOVEA_DECODE_VECTORS_4));                                  \
+    }                                                                                                              \
+    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2) {                                   \
+      decode_value_rows(args, row, 2, FOVEA_DECODE_VECTORS_2, type);                                               \
+      name##_rest(args, row, 2, decode_whole(args->dim, FOVEA_DECODE_VECTORS_2));                                  \
+    }                                                                                                              \
+    for (; row < args->row_count; row++) {                                                                         \
+      decode_value_rows(args, row, 1, FOVEA_DECODE_VECTORS_1, type);                                               \
+      name##_rest(args, row, 1, decode_whole(args->dim, FOVEA_DECODE_VECTORS_1));                                  \
+    }                                                                                                              \
   }
 
 DECODE_VALUE(decode_value_f32, FOVEA_F32)
