@@ -37,6 +37,11 @@ PEAK_FRACTIONS = (
     ("cross/h8_q64_s2048_d64/full", EVERY, 0.85),
     ("packed/b32_h8_s20to500_d64/full", EVERY, 0.80),
 )
+# (shape, least): of the read bandwidth that the same threads have over the same keys and values
+BANDWIDTHS = (
+    ("decode/h32_kv8_s32768_d128/full", 0.90),
+    ("decode/h8_kv8_s32768_d128/full", 0.85),
+)
 # (paired shape, counter, most)
 RATIOS = (
     ("h8_s2048_d128/full_f16", "time_over_f32", 1.05),
@@ -78,6 +83,13 @@ def peak_bars(run, threads):
             if isa in present:
                 name = f"{shape}/{isa}/t{threads}"
                 yield name, "of the FMA peak", run.value(name, "peak_fraction"), f">= {least:.2f}"
+
+
+def bandwidth_bars(run, threads):
+    for shape, least in BANDWIDTHS:
+        for isa in instruction_sets(run):
+            name = f"{shape}/{isa}/t{threads}"
+            yield name, "of the read bandwidth", run.value(name, "bandwidth_fraction"), f">= {least:.2f}"
 
 
 def bf16_is_fast(run):
@@ -133,7 +145,7 @@ def main():
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
     bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *other_bars(run)]
+            *bandwidth_bars(run, arguments.threads), *other_bars(run)]
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1

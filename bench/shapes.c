@@ -33,6 +33,10 @@ static const bench_shape shapes[] = {
     {.name = "cross/h8_q64_s2048_d64/full", SIZES(1, 8, 8, 64, 2048, 64)},
     {.name = "packed/b32_h8_s20to500_d64/full", SIZES(32, 8, 8, 0, 0, 64), .packed = 1},
     {.name = "decode/h32_kv8_s4096_d128/full", SIZES(1, 32, 8, 1, 4096, 128)},
+    /* 256 MB of keys and values: more than a core's share of any cache. */
+    {.name = "decode/h32_kv8_s32768_d128/full", SIZES(1, 32, 8, 1, 32768, 128)},
+    {.name = "decode/h8_kv8_s32768_d128/full", SIZES(1, 8, 8, 1, 32768, 128)},
+    {.name = "decode/h4_kv1_s131072_d128/full", SIZES(1, 4, 1, 1, 131072, 128)},
 };
 
 static const bench_shape speedup_shapes[] = {
