@@ -18,13 +18,25 @@ typedef float16x8_t pair4;
 FOVEA_INLINE pair4 pair4_load(const uint16_t *p) {
   return vreinterpretq_f16_u16(vld1q_u16(p));
 }
-FOVEA_INLINE vec vec_pair(vec q, uint32_t pair, vec sum) {
-  float16x8_t rows = vreinterpretq_f16_f32(q), k = vreinterpretq_f16_u32(vdupq_n_u32(pair));
-  return vfmlalq_laneq_high_f16(vfmlalq_laneq_low_f16(sum, rows, k, 1), rows, k, 0);
+/* Not by arm_neon.h: clang 16 puts the element there into registers that the instruction cannot name (from 16 on),
+ * and its own assembler takes others in their place. */
+#define FHM_PAIR(lane, odd, even)                                                                                  \
+  case lane:                                                                                                       \
+    __asm__("fmlal %0.4s, %1.4h, %2.h[" #odd "]" : "+w"(sum) : "w"(q), "x"(k));                                    \
+    __asm__("fmlal2 %0.4s, %1.4h, %2.h[" #even "]" : "+w"(sum) : "w"(q), "x"(k));                                  \
+    break
+FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, int lane, vec sum) {
+  switch (lane) {
+    FHM_PAIR(0, 1, 0);
+    FHM_PAIR(1, 3, 2);
+    FHM_PAIR(2, 5, 4);
+    FHM_PAIR(3, 7, 6);
+  }
+  return sum;
 }
-#define vec_pair_lane(q, k, lane, sum)                                                                             \
-  vfmlalq_laneq_high_f16(vfmlalq_laneq_low_f16((sum), vreinterpretq_f16_f32(q), (k), 2 * (lane) + 1),              \
-                         vreinterpretq_f16_f32(q), (k), 2 * (lane))
+FOVEA_INLINE vec vec_pair(vec q, uint32_t pair, vec sum) {
+  return vec_pair_lane(q, vreinterpretq_f16_u32(vdupq_n_u32(pair)), 0, sum);
+}
 FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
   uint16x8_t a = vreinterpretq_u16_f32(pairs);
   return vreinterpretq_f32_u16(vcombine_u16(vget_low_u16(vuzp2q_u16(a, a)), vget_low_u16(vuzp1q_u16(a, a))));
