@@ -12,6 +12,8 @@
 #define FIRST_EXECUTION sizeof(fovea_execution)
 #define FIRST_ROTARY    sizeof(fovea_rotary)
 #define FIRST_ROTATION  sizeof(fovea_rotation)
+#define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
+#define FIRST_PAGES     sizeof(fovea_pages)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
   /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
@@ -92,6 +94,47 @@ void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int
   memcpy(rotation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
+                               int64_t row_count, int64_t qk_dim, int64_t v_dim, const void *k, const void *v,
+                               const fovea_sequence *sequences) {
+  const fovea_new_rows defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .kv_heads = kv_heads,
+      .rows = row_count,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .k = k,
+      .v = v,
+      .k_strides = contiguous(kv_heads, row_count, qk_dim),
+      .v_strides = contiguous(kv_heads, row_count, v_dim),
+      .sequences = sequences,
+  };
+  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t count, int64_t page_rows,
+                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
+                            fovea_key_layout k_layout) {
+  fovea_pages defaults = {
+      .struct_size = struct_size,
+      .count = count,
+      .page_rows = page_rows,
+      .kv_heads = kv_heads,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .k_type = type,
+      .v_type = type,
+      .k_layout = k_layout,
+      .k_strides = contiguous(kv_heads, page_rows, qk_dim),
+      .v_strides = contiguous(kv_heads, page_rows, v_dim),
+  };
+  if (k_layout == FOVEA_KEYS_IN_PANELS) {
+    defaults.k_strides = contiguous(kv_heads, page_rows / FOVEA_PANEL_ROWS, fovea_panel_elements(qk_dim, type));
+  }
+  memcpy(pages, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
 static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
   if (size > now) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
@@ -153,5 +196,19 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotation is NULL");
   fovea_status status = check_size("rotation", given->struct_size, FIRST_ROTATION, sizeof *rotation, error);
   if (!status) *rotation = *given;
+  return status;
+}
+
+fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  fovea_status status = check_size("new_rows", given->struct_size, FIRST_NEW_ROWS, sizeof *rows, error);
+  if (!status) *rows = *given;
+  return status;
+}
+
+fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
+  fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
+  if (!status) *pages = *given;
   return status;
 }

@@ -55,9 +55,8 @@ void fovea_rotary_at(const fovea_rotary_piece *piece, int64_t position, fovea_ro
   }
 }
 
-/* The elements that are not turned. */
-static void pass_on(const fovea_kernels *kernels, const void *from, fovea_type from_type, void *to,
-                    fovea_type to_type, int64_t count) {
+void fovea_pass_on(const fovea_kernels *kernels, const void *from, fovea_type from_type, void *to,
+                   fovea_type to_type, int64_t count) {
   if (count == 0 || from == to) return;
   if (from_type == to_type) {
     memcpy(to, from, (size_t)(count * (fovea_type_bits(from_type) / 8)));
@@ -84,8 +83,8 @@ void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles
   };
   if (piece->count > 0) piece->kernels->rotate(&args);
   if (piece->first == 0) {
-    pass_on(piece->kernels, fovea_element(from, from_type, rotary->dims), from_type,
-            fovea_output_element(to, to_type, rotary->dims), to_type, dim - rotary->dims);
+    fovea_pass_on(piece->kernels, fovea_element(from, from_type, rotary->dims), from_type,
+                  fovea_output_element(to, to_type, rotary->dims), to_type, dim - rotary->dims);
   }
 }
 

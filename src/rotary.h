@@ -15,6 +15,7 @@
 
 #include "../arch/kernels.h"
 #include "fraction.h"
+#include "shapes.h"
 #include <fovea/fovea.h>
 
 typedef struct fovea_rotary_piece {
@@ -44,6 +45,21 @@ void fovea_rotary_at(const fovea_rotary_piece *piece, int64_t position, fovea_ro
  * `to` may be `from`, in the same type. */
 void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles *angles, const void *from,
                       fovea_type from_type, void *to, fovea_type to_type, int64_t dim);
+
+/* Elements that are not turned: copied, or converted as results are where the types differ. */
+void fovea_pass_on(const fovea_kernels *kernels, const void *from, fovea_type from_type, void *to,
+                   fovea_type to_type, int64_t count);
+
+/* An array of the caller's, and what its pointer is to be checked for. */
+typedef struct fovea_read_array {
+  const void *pointer;
+  fovea_reach reach;
+} fovea_read_array;
+
+/* What an embedding reads: cosines, sines, frequencies. Their pointers are checked. */
+enum { FOVEA_ROTARY_ARRAYS = 3 };
+fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
+                                          fovea_error *error);
 
 /* The checks. Of an embedding for rows of `dim` elements; of the position of a row; of a whole call. */
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error);

@@ -1,13 +1,9 @@
 #include "rows.h"
 
-/* The segment that holds a position. */
+#include "sequences.h"
+
 static const fovea_segment *find_segment(const fovea_task_context *context, int64_t position) {
-  const fovea_segment *low = context->segments, *high = low + context->segment_count;
-  while (high - low > 1) {
-    const fovea_segment *middle = low + (high - low) / 2;
-    *(middle->first <= position ? &low : &high) = middle;
-  }
-  return low;
+  return fovea_find_segment(context->segments, context->segment_count, position);
 }
 
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {

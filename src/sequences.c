@@ -5,7 +5,18 @@
 #include "validate.h"
 
 int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
-  return FOVEA_PANEL_ROWS * (type == FOVEA_BF16 ? qk_dim + qk_dim % 2 : qk_dim);
+  /* Without sign, so that no nonsense size is undefined; sizes are checked later. */
+  uint64_t dims = (uint64_t)qk_dim + (type == FOVEA_BF16 && qk_dim % 2 != 0);
+  return (int64_t)(FOVEA_PANEL_ROWS * dims);
+}
+
+const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position) {
+  const fovea_segment *low = segments, *high = low + count;
+  while (high - low > 1) {
+    const fovea_segment *middle = low + (high - low) / 2;
+    *(middle->first <= position ? &low : &high) = middle;
+  }
+  return low;
 }
 
 int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,

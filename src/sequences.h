@@ -14,6 +14,9 @@ typedef struct fovea_segment_shape {
 int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                         fovea_reach *reach);
 
+/* The segment that holds a position, of those that follow each other. */
+const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position);
+
 /* One sequence by itself: segments that follow each other and hold positions `begin` to `end` - 1. `entry` is for
  * the text. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,

@@ -112,14 +112,8 @@ static fovea_status check_sizes(const fovea_rotation *rotation, fovea_error *err
   return FOVEA_OK;
 }
 
-/* What is read besides the rows, as one row each. */
-typedef struct read_array {
-  const void *pointer;
-  fovea_reach reach;
-} read_array;
-
-static read_array array_of(const char *name, const void *pointer, int64_t count, int size) {
-  return (read_array){pointer, {name, 0, pointer ? count * size : 0, size}};
+static fovea_read_array array_of(const char *name, const void *pointer, int64_t count, int size) {
+  return (fovea_read_array){pointer, {name, 0, pointer ? count * size : 0, size}};
 }
 
 /* Elements from the first to the last of a table; -1 where that is beyond all sense. */
@@ -128,6 +122,22 @@ static int64_t table_count(const fovea_rotary *rotary) {
   if (!rotary->cosines || rotary->table_rows == 0) return 0;
   if (__builtin_mul_overflow(rotary->table_rows - 1, rotary->table_stride, &count)) return -1;
   return count > INT64_C(1) << 57 ? -1 : count + rotary->dims / 2;
+}
+
+fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
+                                          fovea_error *error) {
+  if (table_count(rotary) < 0) {
+    return fovea_fail(error, FOVEA_ERROR_STRIDE, "table_stride is %d: the rows reach further than 2^57 elements",
+                      rotary->table_stride);
+  }
+  arrays[0] = array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float));
+  arrays[1] = array_of("sines", rotary->sines, table_count(rotary), sizeof(float));
+  arrays[2] = array_of("frequencies", rotary->frequencies, rotary->dims / 2, sizeof(double));
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < FOVEA_ROTARY_ARRAYS && !status; i++) {
+    status = fovea_validate_pointer(&arrays[i].reach, arrays[i].pointer, error);
+  }
+  return status;
 }
 
 static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotation *rotation, fovea_error *error) {
@@ -141,18 +151,11 @@ static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotatio
   if (!status) status = fovea_validate_strides(&to, 1, &to_reach, error);
   if (!status) status = fovea_validate_pointer(&from_reach, r->from, error);
   if (!status) status = fovea_validate_pointer(&to_reach, r->to, error);
+  fovea_read_array read[FOVEA_ROTARY_ARRAYS + 2];
+  if (!status) status = fovea_validate_rotary_arrays(rotary, read, error);
   if (status) return status;
-  if (table_count(rotary) < 0) {
-    return fovea_fail(error, FOVEA_ERROR_STRIDE, "table_stride is %d: the rows reach further than 2^57 elements",
-                      rotary->table_stride);
-  }
-  const read_array read[] = {
-      array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float)),
-      array_of("sines", rotary->sines, table_count(rotary), sizeof(float)),
-      array_of("frequencies", rotary->frequencies, rotary->dims / 2, sizeof(double)),
-      array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t)),
-      array_of("positions", r->positions, r->batch * r->rows, sizeof(int64_t)),
-  };
+  read[FOVEA_ROTARY_ARRAYS] = array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t));
+  read[FOVEA_ROTARY_ARRAYS + 1] = array_of("positions", r->positions, r->batch * r->rows, sizeof(int64_t));
   for (size_t i = 0; i < sizeof read / sizeof read[0] && !status; i++) {
     status = fovea_validate_pointer(&read[i].reach, read[i].pointer, error);
     if (!status) status = fovea_validate_apart(&to_reach, r->to, &read[i].reach, read[i].pointer, error);

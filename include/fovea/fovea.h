@@ -462,6 +462,137 @@ static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, 
 FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                           fovea_error *error);
 
+/* ---- Caches: new rows ---------------------------------------------------------------------------------------- */
+
+/* New keys and values of (batch, kv_heads, rows, dim) tensors, on their way into caches. Row i of entry b goes to
+ * position first_position + i, or first_positions[b] + i, of sequences[b]. Prepare it with fovea_new_rows_init().
+ */
+typedef struct fovea_new_rows {
+  size_t struct_size;                           /* set by fovea_new_rows_init() */
+  int64_t batch, kv_heads, rows, qk_dim, v_dim; /* at least 1; rows at least 0 */
+  const void *k, *v;                            /* the elements with all indices 0 */
+  fovea_strides k_strides, v_strides;           /* default: contiguous in the order of the shape */
+  fovea_type k_type, v_type;                    /* default FOVEA_F32; the segments have types of their own */
+  const fovea_sequence *sequences;              /* one per batch entry; only their memory is written to */
+  int64_t first_position;                       /* 0 or more; default 0 */
+  const int64_t *first_positions;               /* batch numbers; replaces first_position. Default NULL */
+  const int64_t *row_counts; /* batch numbers, 0..rows: how many rows an entry gets. Default NULL: all */
+  const char *isa;           /* as in fovea_problem; that of the rotary embedding is not used */
+} fovea_new_rows;
+
+/* Sets these nine; the rest is as described. Callers in C use fovea_new_rows_init(). */
+FOVEA_API void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
+                                         int64_t row_count, int64_t qk_dim, int64_t v_dim, const void *k,
+                                         const void *v, const fovea_sequence *sequences);
+
+/* Tells the library the size of the struct that this program was compiled with. */
+static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int64_t kv_heads, int64_t row_count,
+                                       int64_t qk_dim, int64_t v_dim, const void *k, const void *v,
+                                       const fovea_sequence *sequences) {
+  fovea_new_rows_init_sized(rows, sizeof *rows, batch, kv_heads, row_count, qk_dim, v_dim, k, v, sequences);
+}
+
+/* Writes the rows into the segments that hold their positions, on the calling thread and without allocating.
+ * Elements are copied bit for bit, or rounded once where types differ. With `rotary` (NULL: none) keys are turned
+ * for their positions on the way, with that one rounding. In a panel the other keys keep their bits. Refused,
+ * before anything is written: positions that no segment holds; rows of one call that would share memory with each
+ * other, with the tensors or with tables of the embedding. Calls may run at the same time as long as none writes a
+ * row that another one reads or writes. `error` may be NULL. */
+FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
+
+/* Copies the keys and values at positions begin to end - 1 of one sequence into the segments of another that hold
+ * the same positions, whatever types and layouts both have; elements as fovea_append() does. It makes old rows
+ * narrower, and copies of pages. What it refuses is the same; texts call `from` sequences[0] and `to` sequences[1].
+ */
+FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t kv_heads,
+                                           int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end,
+                                           fovea_error *error);
+
+/* ---- Caches: kinds ------------------------------------------------------------------------------------------- */
+
+/* Memory for keys and values in pages of equal size: pages of a block table, or one page for each sequence where it
+ * is contiguous or a ring. Prepare it with fovea_pages_init(), then set k and v and change what differs. The
+ * functions below make segments of it in the caller's array and allocate nothing; they read no key and no value.
+ * Calls may run at the same time as long as no two write the same array. */
+typedef struct fovea_pages {
+  size_t struct_size;        /* set by fovea_pages_init() */
+  int64_t count, page_rows;  /* at least 1: how many pages, and positions that each has room for */
+  int64_t kv_heads;          /* at least 1 */
+  int64_t qk_dim, v_dim;     /* at least 1 */
+  void *k, *v;               /* page 0, kv head 0, its first row (panel) */
+  fovea_type k_type, v_type; /* by default what the initialiser was told */
+  fovea_key_layout k_layout; /* PANELS: page_rows is a multiple of FOVEA_PANEL_ROWS */
+  /* `batch` is between pages, `row` of k with panels between panels. Default: contiguous (page, head, row, dim), so
+   * that k takes count * k_strides.batch elements and v takes count * v_strides.batch.
+   * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) is (page, row, head, dim). */
+  fovea_strides k_strides, v_strides;
+} fovea_pages;
+
+/* Sets sizes, types, layout and strides; k and v are NULL. Callers in C use fovea_pages_init(). */
+FOVEA_API void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t count, int64_t page_rows,
+                                      int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
+                                      fovea_key_layout k_layout);
+
+/* Tells the library the size of the struct that this program was compiled with. */
+static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t page_rows, int64_t kv_heads,
+                                    int64_t qk_dim, int64_t v_dim, fovea_type type, fovea_key_layout k_layout) {
+  fovea_pages_init_sized(pages, sizeof *pages, count, page_rows, kv_heads, qk_dim, v_dim, type, k_layout);
+}
+
+/* Contiguous, with room to grow: one segment, positions 0 to page_rows - 1 in that page. */
+FOVEA_API fovea_status fovea_cache_contiguous(const fovea_pages *pages, int64_t page, fovea_segment *segment,
+                                              fovea_error *error);
+
+/* Paged: positions i * page_rows to (i + 1) * page_rows - 1 lie in page table[i]. Makes segments of the pages that
+ * hold positions begin to end - 1, whole pages, and looks at no other number of the table, which has table_length.
+ * Pages that follow each other in memory become one segment. At most segment_limit segments are written to
+ * `segments`, and that it is too small is an error which says how many are needed; one a page is always enough.
+ * *sequence is set to what was made. On failure neither is written. */
+FOVEA_API fovea_status fovea_cache_paged(const fovea_pages *pages, const int32_t *table, int64_t table_length,
+                                         int64_t begin, int64_t end, fovea_segment *segments, int64_t segment_limit,
+                                         fovea_sequence *sequence, fovea_error *error);
+
+/* Segments that a ring may have. */
+#define FOVEA_RING_SEGMENTS 2
+
+/* Ring: position p lies in row p % page_rows of that page, so that page_rows are the latest positions that it
+ * holds. Makes up to FOVEA_RING_SEGMENTS segments for positions begin to end - 1, at most page_rows of them. For
+ * windows: with page_rows of at least window_left + q_len, `end` the length with the new rows and `begin` end -
+ * page_rows (or 0), append, then attend with kv_begins of `begin`. With panels the first segment begins at a whole
+ * panel, whose positions before `begin` are not there any more. */
+FOVEA_API fovea_status fovea_cache_ring(const fovea_pages *pages, int64_t page, int64_t begin, int64_t end,
+                                        fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
+                                        fovea_error *error);
+
+/* Which pages are in use, and by how many: prefixes are shared by sequences whose tables name the same pages. Not
+ * for use by several threads at once. */
+typedef struct fovea_page_pool {
+  int32_t *references; /* one a page, in the caller's memory; free pages are chained in it */
+  int32_t count;       /* pages */
+  int32_t free_count;  /* of them, not in use */
+  int32_t first_free;  /* where the chain begins; `count` where there is none */
+} fovea_page_pool;
+
+/* All of `count` pages are free; `references` has room for as many numbers. FOVEA_ERROR_NULL or _SIZE else. */
+FOVEA_API fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, int32_t count,
+                                            fovea_error *error);
+
+/* A free page, which then has one user. FOVEA_ERROR_MEMORY where there is none. */
+FOVEA_API fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *error);
+
+/* One more user of a page; one less, the last of whom frees it. FOVEA_ERROR_SEGMENTS where it is not in use. */
+FOVEA_API fovea_status fovea_page_share(fovea_page_pool *pool, int32_t page, fovea_error *error);
+FOVEA_API fovea_status fovea_page_release(fovea_page_pool *pool, int32_t page, fovea_error *error);
+
+/* 1 where a page has more than one user. */
+FOVEA_API int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page);
+
+/* Copy on write, before rows are appended to a page that holds `rows` rows (0 to page_rows): a page with other
+ * users is exchanged for a free one, with those rows copied, and *page becomes its number. A page with one user
+ * stays. */
+FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, fovea_page_pool *pool, int32_t *page, int64_t rows,
+                                      fovea_error *error);
+
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
 /* How many instruction sets fovea_info() has room for. */

@@ -1,0 +1,144 @@
+/* Attention over caches of every kind gives the bits that contiguous tensors give, on every instruction set. */
+#include "support/caches.h"
+#include "support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs the trial on the cache and compares; `expected` has the outputs of contiguous tensors. */
+static void check_cache(struct trial *trial, const struct trial *expected, enum cache_kind kind, int mixed,
+                        const int64_t *begins, struct generator *generator) {
+  struct cache cache = cache_create(trial, kind, mixed, begins, generator);
+  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    trial_run_cached(trial, *isa, cache.sequences, begins);
+    assert_same_outputs(trial, expected);
+    assert_true(trial_gaps_untouched(trial));
+  }
+  cache_destroy(&cache);
+}
+
+/* Numbers that every type has. */
+static void fill_coarse(struct tensor *tensor, struct generator *generator) {
+  for (int64_t b = 0; b < tensor->batch; b++)
+    for (int64_t h = 0; h < tensor->heads; h++)
+      for (int64_t i = 0; i < tensor->rows; i++)
+        for (int64_t d = 0; d < tensor->dim; d++)
+          tensor_row(tensor, b, h, i)[d] = (float)(generator_below(generator, 255) - 127) / 64.0f;
+}
+
+static void check_problem(const fovea_problem *problem, uint64_t seed, struct generator *generator) {
+  struct trial expected = trial_create(problem, seed);
+  const int mixed = generator_below(generator, 3) == 0;
+  if (mixed) {
+    fill_coarse(&expected.k, generator);
+    fill_coarse(&expected.v, generator);
+  }
+  trial_run(&expected, "scalar", NULL);
+  struct trial trial = trial_sharing_inputs(&expected);
+  for (int kind = 0; kind < CACHE_KINDS; kind++)
+    check_cache(&trial, &expected, (enum cache_kind)kind, mixed, NULL, generator);
+  trial_destroy(&trial);
+  trial_destroy(&expected);
+}
+
+/* Few rows, as decoding has them, or as many as there are. */
+static void test_random_problems(void **state) {
+  (void)state;
+  struct generator generator = {2};
+  for (int i = 0; i < IF_QUICK(6, 60); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, IF_QUICK(INT64_C(200000), INT64_C(6000000)));
+    fovea_problem *problem = &listed.problem;
+    problem->cu_seqlens_kv = NULL;
+    if (i % 2 == 0 && problem->q_len > 16) {
+      fovea_problem_init(problem, problem->batch, problem->heads, problem->kv_heads, 1 + i % 5, problem->kv_len,
+                         problem->qk_dim, problem->v_dim);
+      problem->causal = 1;
+    }
+    problem_random_features(problem, &generator);
+    check_problem(problem, (uint64_t)i, &generator);
+  }
+}
+
+/* Every number of rows that decoding takes, around the sizes of its vectors, over dims around those of its pieces.
+ */
+static void test_few_rows(void **state) {
+  (void)state;
+  static const int64_t dims[] = {1, 7, 16, 63, 128, 129, 200};
+  struct generator generator = {3};
+  for (int64_t rows = 1; rows <= 17; rows += IF_QUICK(5, 1)) {
+    for (int type = 0; type < 3; type++) {
+      fovea_problem problem;
+      const int64_t dim = dims[generator_below(&generator, 7)];
+      fovea_problem_init(&problem, 1, rows % 3 == 0 ? 3 : 2, 1, rows, 300 + rows, dim,
+                         dims[generator_below(&generator, 7)]);
+      problem.causal = 1;
+      problem.k_type = problem.v_type = (fovea_type)type;
+      if (rows % 2 == 0) problem.window_left = 170;
+      check_problem(&problem, (uint64_t)rows, &generator);
+    }
+  }
+}
+
+/* Positions that a window does not reach any more are not held, and their rows are gone. */
+static void test_begins(void **state) {
+  (void)state;
+  struct generator generator = {4};
+  for (int i = 0; i < IF_QUICK(6, 60); i++) {
+    const int64_t rows = 1 + generator_below(&generator, i % 2 ? 5 : 60), window = generator_below(&generator, 300);
+    const int64_t length = rows + generator_below(&generator, 1000);
+    int64_t begins[2], lengths[2];
+    fovea_problem problem;
+    fovea_problem_init(&problem, 2, 4, 2, rows, length, 40, 24);
+    problem.causal = 1;
+    problem.window_left = window;
+    problem.kv_lens = lengths;
+    problem.k_type = problem.v_type = (fovea_type)(i % 3);
+    for (int b = 0; b < 2; b++) {
+      lengths[b] = length - generator_below(&generator, (length - rows) / 2 + 1);
+      begins[b] = lengths[b] - rows - window > 0 ? lengths[b] - rows - window : 0;
+    }
+    struct trial expected = trial_create(&problem, (uint64_t)i);
+    trial_run(&expected, "scalar", NULL);
+    struct trial trial = trial_sharing_inputs(&expected);
+    for (int kind = 0; kind < CACHE_KINDS; kind++)
+      check_cache(&trial, &expected, (enum cache_kind)kind, 0, begins, &generator);
+    trial_destroy(&trial);
+    trial_destroy(&expected);
+  }
+}
+
+/* Without a window, what is not held is not seen: as if a mask took it away. */
+static void test_begins_alone(void **state) {
+  (void)state;
+  struct generator generator = {5};
+  for (int i = 0; i < IF_QUICK(4, 20); i++) {
+    const int64_t rows = i % 2 ? 1 + generator_below(&generator, 4) : 40, length = 500;
+    const int64_t begins[1] = {i == 0 ? length : generator_below(&generator, length)};
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 2, 1, rows, length, 33, 20);
+    problem.causal = i % 3 == 0;
+    problem.k_type = (fovea_type)(i % 3);
+    fovea_problem masked = problem;
+    masked.mask_type = FOVEA_MASK_BOOL;
+    struct trial expected = trial_create(&masked, (uint64_t)i);
+    unsigned char *mask = expected.mask.data;
+    for (int64_t element = 0; element < 2 * rows * length; element++) mask[element] = element % length >= begins[0];
+    trial_run(&expected, "scalar", NULL);
+    struct trial trial = trial_create(&problem, (uint64_t)i);
+    for (int kind = 0; kind < CACHE_KINDS; kind++)
+      check_cache(&trial, &expected, (enum cache_kind)kind, 0, begins, &generator);
+    trial_destroy(&trial);
+    trial_destroy(&expected);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_few_rows),
+      cmocka_unit_test(test_begins),
+      cmocka_unit_test(test_begins_alone),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
