@@ -45,7 +45,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {2};
-  for (int i = 0; i < IF_QUICK(6, 60); i++) {
+  for (int i = 0; i < IF_QUICK(6, 36); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, IF_QUICK(INT64_C(200000), INT64_C(6000000)));
     fovea_problem *problem = &listed.problem;
@@ -84,7 +84,7 @@ static void test_few_rows(void **state) {
 static void test_begins(void **state) {
   (void)state;
   struct generator generator = {4};
-  for (int i = 0; i < IF_QUICK(6, 60); i++) {
+  for (int i = 0; i < IF_QUICK(6, 36); i++) {
     const int64_t rows = 1 + generator_below(&generator, i % 2 ? 5 : 60), window = generator_below(&generator, 300);
     const int64_t length = rows + generator_below(&generator, 1000);
     int64_t begins[2], lengths[2];
