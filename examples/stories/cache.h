@@ -1,0 +1,52 @@
+/* The keys and values of all layers, for one text: three kinds of cache, all of them segments to Fovea. */
+#ifndef STORIES_CACHE_H
+#define STORIES_CACHE_H
+
+#include "failure.h"
+
+#include <fovea/fovea.h>
+
+enum cache_kind {
+  CACHE_CONTIGUOUS, /* each layer has room for the whole text in one piece */
+  CACHE_PAGED,      /* pages of one pool, taken by all layers as the text grows */
+  CACHE_RING        /* each layer keeps the latest positions; the newest takes the place of the oldest */
+};
+
+struct cache_shape {
+  enum cache_kind kind;
+  fovea_type type;
+  fovea_key_layout key_layout;
+  int64_t layers, kv_heads, head_dim;
+  int64_t positions; /* that the text may have */
+  int64_t page_rows; /* paged: positions of a page; ring: how many of the latest are kept */
+};
+
+struct cache {
+  enum cache_kind kind;
+  fovea_pages pages; /* paged: of the pool; else one for each layer */
+  void *memory;
+  size_t bytes; /* of memory */
+
+  fovea_segment *segments; /* those of one layer, made anew for each */
+  int64_t segment_limit;
+
+  fovea_page_pool pool; /* paged only, as what follows */
+  int32_t *references;
+  int32_t *table;              /* layers x segment_limit: which page holds the positions from i * page_rows on */
+  int64_t layers, pages_taken; /* of each layer */
+};
+
+bool cache_create(struct cache *cache, const struct cache_shape *shape, struct failure *failure);
+void cache_destroy(struct cache *cache);
+
+/* The first position that is still there when the text has grown to `end` positions. */
+int64_t cache_begin(const struct cache *cache, int64_t end);
+
+/* Makes sure that there is memory for the positions before `end`. */
+bool cache_reserve(struct cache *cache, int64_t end, struct failure *failure);
+
+/* Where one layer's positions from cache_begin(end) to end - 1 lie; good until the next call. */
+bool cache_sequence(struct cache *cache, int64_t layer, int64_t end, fovea_sequence *sequence,
+                    struct failure *failure);
+
+#endif

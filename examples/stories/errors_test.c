@@ -1,0 +1,204 @@
+/* Files that are not what they should be are refused with a line that says why. They are written here, so that this
+ * needs no model. */
+#include "options.h"
+#include "sample.h"
+#include "support/check.h"
+#include "tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char path[] = "stories_errors_test.bin";
+
+/* dim 8, hidden_dim 6, 2 layers, 4 heads over 2, 5 tokens with a classifier of their own, 16 positions. */
+static const int32_t small_header[7] = {8, 6, 2, 4, 2, -5, 16};
+enum { SMALL_WEIGHTS = 5 * 8 + 2 * 8 + 2 * (8 + 4 + 4 + 8) * 8 + 2 * 8 + 3 * 2 * 6 * 8 + 8 + 16 * 2 + 5 * 8 };
+
+static void write_file(const void *first, size_t first_size, const void *second, size_t second_size) {
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(first, 1, first_size, file), first_size);
+  assert_int_equal(fwrite(second, 1, second_size, file), second_size);
+  fclose(file);
+}
+
+static void assert_says(const char *text, const char *part) {
+  if (!strstr(text, part)) fail_msg("'%s' does not say '%s'", text, part);
+  assert_null(strchr(text, '\n'));
+}
+
+static void refuse_model(const char *part) {
+  struct model model;
+  struct failure failure = {""};
+  assert_false(model_read(&model, path, &failure));
+  assert_says(failure.text, part);
+}
+
+static void test_missing_files(void **state) {
+  (void)state;
+  struct failure failure = {""};
+  struct model model;
+  struct tokenizer tokenizer;
+  assert_false(model_read(&model, "no/such.bin", &failure));
+  assert_says(failure.text, "no/such.bin: No such file");
+  assert_false(tokenizer_read(&tokenizer, "no/such.bin", 5, &failure));
+  assert_says(failure.text, "no/such.bin: No such file");
+  assert_false(model_read(&model, ".", &failure)); /* a folder */
+  assert_says(failure.text, ".: ");
+}
+
+static void test_bad_headers(void **state) {
+  (void)state;
+  static const struct {
+    int field;
+    int32_t value;
+    const char *part;
+  } cases[] = {
+      {0, 0, "dim 0"},        {1, -6, "hidden_dim -6"},     {2, 1 << 30, "n_layers 1073741824"},
+      {3, 8, "even number"},  {3, 3, "even number"},        {4, 3, "do not divide"},
+      {5, 0, "vocab_size 0"}, {5, INT32_MIN, "vocab_size"}, {6, INT32_MAX, "seq_len"},
+      {6, 17, "asks for"},    {5, 5, "asks for"},           {2, 1, "asks for"},
+  };
+  static const float weights[SMALL_WEIGHTS];
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    int32_t header[7];
+    memcpy(header, small_header, sizeof header);
+    header[cases[i].field] = cases[i].value;
+    write_file(header, sizeof header, weights, sizeof weights);
+    refuse_model(cases[i].part);
+  }
+}
+
+static void test_sizes(void **state) {
+  (void)state;
+  static const float weights[SMALL_WEIGHTS + 1];
+  struct model model;
+  struct failure failure = {""};
+  write_file(small_header, 0, weights, 0);
+  refuse_model("0 bytes are too few");
+  write_file(small_header, 27, weights, 0);
+  refuse_model("27 bytes are too few");
+  write_file(small_header, sizeof small_header, weights, sizeof weights - 5);
+  refuse_model("asks for");
+  write_file(small_header, sizeof small_header, weights, sizeof weights);
+  refuse_model("asks for");
+  write_file(small_header, sizeof small_header, weights, sizeof weights - 4);
+  if (!model_read(&model, path, &failure)) fail_msg("%s", failure.text);
+  assert_int_equal(model.vocabulary, 5);
+  assert_true(model.classifier == model.embedding + SMALL_WEIGHTS - 5 * 8);
+  model_free(&model);
+}
+
+/* Three tokens: "a", "b" and "ab". */
+static const unsigned char three_tokens[] = {2, 0, 0, 0, 0, 0,   0, 0, 1,   0,  0, 0, 'a', 0, 0,   0,
+                                             0, 1, 0, 0, 0, 'b', 0, 0, 128, 63, 2, 0, 0,   0, 'a', 'b'};
+
+static void test_tokenizers(void **state) {
+  (void)state;
+  struct tokenizer tokenizer;
+  struct failure failure = {""};
+  const int32_t token = 2;
+  char text[8] = "";
+  int32_t *tokens = NULL;
+  int64_t count = 0;
+  for (size_t size = 0; size < sizeof three_tokens; size++) {
+    write_file(three_tokens, size, "", 0);
+    assert_false(tokenizer_read(&tokenizer, path, 3, &failure));
+    assert_says(failure.text, size < 4 ? "it is empty" : "ends within token");
+  }
+  write_file(three_tokens, sizeof three_tokens, "x", 1);
+  assert_false(tokenizer_read(&tokenizer, path, 3, &failure));
+  assert_says(failure.text, "1 bytes are left");
+  unsigned char negative[sizeof three_tokens];
+  memcpy(negative, three_tokens, sizeof negative);
+  memset(negative + 8, 0xff, 4);
+  write_file(negative, sizeof negative, "", 0);
+  assert_false(tokenizer_read(&tokenizer, path, 3, &failure));
+  assert_says(failure.text, "ends within token 0");
+
+  write_file(three_tokens, sizeof three_tokens, "", 0);
+  assert_true(tokenizer_read(&tokenizer, path, 3, &failure));
+  assert_int_equal(tokenizer_decode(&tokenizer, 0, token, text, 1), 1); /* no more than there is room for */
+  assert_int_equal(tokenizer_decode(&tokenizer, 0, token, text, sizeof text), 2);
+  assert_memory_equal(text, "ab", 2);
+  assert_false(tokenizer_encode(&tokenizer, "c", &tokens, &count, &failure));
+  assert_says(failure.text, "no token for byte 99");
+  assert_true(tokenizer_encode(&tokenizer, "bab", &tokens, &count, &failure));
+  assert_int_equal(count, 3); /* the beginning, b, ab */
+  assert_int_equal(tokens[1], 1);
+  assert_int_equal(tokens[2], 2);
+  free(tokens);
+  tokenizer_free(&tokenizer);
+}
+
+static void test_options(void **state) {
+  (void)state;
+  static const struct {
+    const char *words[4], *part;
+  } cases[] = {
+      {{"m", NULL}, "paths of a model"},
+      {{"m", "t", "--steps", "-1"}, "--steps is '-1'"},
+      {{"m", "t", "--chunk", "0"}, "--chunk is '0'"},
+      {{"m", "t", "--page", "7x"}, "--page is '7x'"},
+      {{"m", "t", "--window", "99999999999999999999"}, "--window is"},
+      {{"m", "t", "--temperature", "nan"}, "--temperature is 'nan'"},
+      {{"m", "t", "--cache", "heap"}, "--cache has no 'heap'"},
+      {{"m", "t", "--type", "f64"}, "--type has no 'f64'"},
+      {{"m", "t", "--keys", ""}, "--keys has no ''"},
+      {{"m", "t", "--seeds", "1"}, "no option --seeds"},
+      {{"m", "t", "--seed", NULL}, "--seed wants something"},
+      {{"m", "t", "a", "b"}, "'b' is one word too many"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char copies[5][32] = {"fovea_stories"}, *arguments[5] = {copies[0]};
+    int count = 1;
+    for (; count < 5 && cases[i].words[count - 1]; count++) {
+      snprintf(copies[count], sizeof copies[count], "%s", cases[i].words[count - 1]);
+      arguments[count] = copies[count];
+    }
+    struct options options;
+    struct failure failure = {""};
+    assert_false(options_read(&options, count, arguments, &failure));
+    assert_says(failure.text, cases[i].part);
+  }
+}
+
+/* What the library refuses comes through as its own text; what fits no more is refused, and nothing is read twice.
+ */
+static void test_sessions(void **state) {
+  (void)state;
+  static const float weights[SMALL_WEIGHTS];
+  static const int32_t tokens[4] = {1, 2, 3, 4};
+  struct session_options options = {.page_rows = 16, .positions = 3, .chunk = 2, .isa = "abacus"};
+  struct model model;
+  struct session session;
+  struct failure failure = {""};
+  write_file(small_header, sizeof small_header, weights, sizeof weights);
+  assert_true(model_read(&model, path, &failure));
+  assert_true(session_open(&session, &model, &options, &failure));
+  assert_false(session_feed(&session, tokens, 1, &failure));
+  assert_says(failure.text, "abacus");
+  session.options.isa = session.rotary.isa = NULL;
+  assert_false(session_feed(&session, tokens, 4, &failure));
+  assert_says(failure.text, "made for 3 positions");
+  assert_true(session_feed(&session, tokens, 3, &failure));
+  assert_int_equal(session.position, 3);
+  assert_false(session_feed(&session, tokens, 1, &failure));
+  session_close(&session);
+  model_free(&model);
+}
+
+static int remove_file(void **state) {
+  (void)state;
+  remove(path);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_missing_files), cmocka_unit_test(test_bad_headers), cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_tokenizers),    cmocka_unit_test(test_options),     cmocka_unit_test(test_sessions),
+  };
+  return cmocka_run_group_tests(tests, NULL, remove_file);
+}

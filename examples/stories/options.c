@@ -1,0 +1,131 @@
+#include "options.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char options_help[] =
+    "Usage: fovea_stories MODEL TOKENIZER [PROMPT] [OPTIONS]\n"
+    "\n"
+    "Continues the prompt, by a checkpoint and a tokenizer of llama2.c.\n"
+    "\n"
+    "  --steps N          tokens to write, at most (256)\n"
+    "  --temperature X    0: always the likeliest token (default); 1: as the model has it\n"
+    "  --seed N           of the generator, for other temperatures than 0 (1)\n"
+    "  --cache KIND       contiguous (default), paged or ring\n"
+    "  --type TYPE        of the cache: f32 (default), f16 or bf16\n"
+    "  --keys LAYOUT      of the cache: rows (default) or panels\n"
+    "  --page N           positions of a page (16)\n"
+    "  --window N         a token sees the N latest, itself included; 0: all (default)\n"
+    "  --chunk N          tokens of the prompt that go through the layers at once (64)\n"
+    "  --threads N        0: as many as there are CPUs (default)\n"
+    "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
+    "  --stats            a line on stderr: how many tokens, and how large the cache is\n"
+    "\n"
+    "Only the model, the prompt, --type, --window, --temperature and --seed change the text.\n"
+    "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
+
+/* A word of an option that has some to choose from. */
+struct choice {
+  const char *word;
+  int value;
+};
+
+static const struct choice kinds[] = {
+    {"contiguous", CACHE_CONTIGUOUS}, {"paged", CACHE_PAGED}, {"ring", CACHE_RING}, {NULL, 0}};
+static const struct choice types[] = {{"f32", FOVEA_F32}, {"f16", FOVEA_F16}, {"bf16", FOVEA_BF16}, {NULL, 0}};
+static const struct choice layouts[] = {{"rows", FOVEA_KEYS_IN_ROWS}, {"panels", FOVEA_KEYS_IN_PANELS}, {NULL, 0}};
+
+static bool choose(const char *name, const char *word, const struct choice *choices, int *value,
+                   struct failure *failure) {
+  for (; choices->word; choices++)
+    if (strcmp(choices->word, word) == 0) {
+      *value = choices->value;
+      return true;
+    }
+  return refuse(failure, "%s has no '%s'; --help lists what there is", name, word);
+}
+
+static bool read_whole(const char *name, const char *word, int64_t least, int64_t *value, struct failure *failure) {
+  const int64_t most = 1 << 24;
+  char *end;
+  errno = 0;
+  const long long number = strtoll(word, &end, 10);
+  if (end == word || *end || errno || number < least || number > most)
+    return refuse(failure, "%s is '%s'; it must be a whole number from %lld to %lld", name, word, (long long)least,
+                  (long long)most);
+  *value = number;
+  return true;
+}
+
+static bool read_temperature(const char *word, double *value, struct failure *failure) {
+  char *end;
+  *value = strtod(word, &end);
+  if (end != word && !*end && *value >= 0 && *value <= DBL_MAX) return true;
+  return refuse(failure, "--temperature is '%s'; it must be a number from 0 on", word);
+}
+
+static bool read_option(struct options *options, const char *name, const char *word, struct failure *failure) {
+  struct session_options *session = &options->session;
+  const struct {
+    const char *name;
+    int64_t least, *value;
+  } numbers[] = {{"--steps", 0, &options->steps},
+                 {"--page", 1, &session->page_rows},
+                 {"--window", 0, &session->window},
+                 {"--chunk", 1, &session->chunk}};
+  int64_t whole = 0;
+  int choice = 0;
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    if (strcmp(name, numbers[i].name) == 0)
+      return read_whole(name, word, numbers[i].least, numbers[i].value, failure);
+  if (strcmp(name, "--temperature") == 0) return read_temperature(word, &options->temperature, failure);
+  if (strcmp(name, "--isa") == 0) {
+    session->isa = word;
+  } else if (strcmp(name, "--seed") == 0) {
+    if (!read_whole(name, word, 0, &whole, failure)) return false;
+    options->seed = (uint64_t)whole;
+  } else if (strcmp(name, "--threads") == 0) {
+    if (!read_whole(name, word, 0, &whole, failure)) return false;
+    session->threads = (int)whole;
+  } else if (strcmp(name, "--cache") == 0) {
+    if (!choose(name, word, kinds, &choice, failure)) return false;
+    session->cache = (enum cache_kind)choice;
+  } else if (strcmp(name, "--type") == 0) {
+    if (!choose(name, word, types, &choice, failure)) return false;
+    session->type = (fovea_type)choice;
+  } else if (strcmp(name, "--keys") == 0) {
+    if (!choose(name, word, layouts, &choice, failure)) return false;
+    session->key_layout = (fovea_key_layout)choice;
+  } else {
+    return refuse(failure, "there is no option %s; --help lists what there is", name);
+  }
+  return true;
+}
+
+bool options_read(struct options *options, int count, char **arguments, struct failure *failure) {
+  *options = (struct options){.steps = 256, .seed = 1, .session = {.page_rows = 16, .chunk = 64}};
+  const char **const words[] = {&options->model, &options->tokenizer, &options->prompt};
+  size_t given = 0;
+  for (int i = 1; i < count; i++) {
+    const char *name = arguments[i];
+    if (strcmp(name, "--help") == 0) {
+      options->help = true;
+      return true;
+    }
+    if (strcmp(name, "--stats") == 0) {
+      options->stats = true;
+    } else if (strncmp(name, "--", 2) == 0) {
+      if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
+      if (!read_option(options, name, arguments[i], failure)) return false;
+    } else if (given < sizeof words / sizeof words[0]) {
+      *words[given++] = name;
+    } else {
+      return refuse(failure, "'%s' is one word too many; a prompt of several needs quotes", name);
+    }
+  }
+  if (given < 2) return refuse(failure, "it needs the paths of a model and of a tokenizer; --help tells more");
+  if (!options->prompt) options->prompt = "";
+  return true;
+}

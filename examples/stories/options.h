@@ -1,0 +1,20 @@
+/* What the command line asks for. */
+#ifndef STORIES_OPTIONS_H
+#define STORIES_OPTIONS_H
+
+#include "session.h"
+
+struct options {
+  const char *model, *tokenizer, *prompt;
+  struct session_options session; /* but for `positions` */
+  int64_t steps;
+  double temperature; /* 0: greedy */
+  uint64_t seed;
+  bool stats, help;
+};
+
+extern const char options_help[];
+
+bool options_read(struct options *options, int count, char **arguments, struct failure *failure);
+
+#endif

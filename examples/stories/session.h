@@ -1,0 +1,40 @@
+/* One text on its way through a model: what has been read so far is in the cache. */
+#ifndef STORIES_SESSION_H
+#define STORIES_SESSION_H
+
+#include "cache.h"
+#include "model.h"
+
+/* None of these but `window` and `type` changes one bit of what comes out. */
+struct session_options {
+  enum cache_kind cache;
+  fovea_type type; /* of the cache */
+  fovea_key_layout key_layout;
+  int64_t page_rows; /* of a paged cache */
+  int64_t positions; /* that the text may have */
+  int64_t window;    /* how many of the latest positions a token sees, itself included; 0: all */
+  int64_t chunk;     /* how many tokens go through the layers at once, at most */
+  int threads;       /* 0: as many as there are CPUs */
+  const char *isa;   /* NULL: the best */
+};
+
+struct session {
+  const struct model *model;
+  struct session_options options;
+  struct cache cache;
+  fovea_rotary rotary;
+  int64_t position; /* of the next token */
+
+  float *memory; /* of what follows: a row for each token of a chunk */
+  float *hidden, *normed, *query, *key, *value, *attended, *gate, *up;
+  float *logits; /* one row: after the last token that was fed */
+};
+
+bool session_open(struct session *session, const struct model *model, const struct session_options *options,
+                  struct failure *failure);
+void session_close(struct session *session);
+
+/* Reads tokens, any number of them, chunk by chunk. */
+bool session_feed(struct session *session, const int32_t *tokens, int64_t count, struct failure *failure);
+
+#endif

@@ -1,0 +1,262 @@
+/* The example tells llama2.c's story, the tokens of a forward pass in float64, and the same bits however its cache
+ * lies, its prompt is cut and its attention is computed.
+ *
+ * FOVEA_CONFORMANCE_DIR/models holds stories260K.bin and tok512.bin; without them the status is 77, which ctest
+ * takes as skipped. */
+#include "reference.h"
+#include "sample.h"
+#include "session.h"
+#include "support/check.h"
+#include "tokenizer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATUS_SKIPPED 77
+#define STEPS          200
+#define PATH_SIZE      1024
+
+/* What llama2.c's own test expects of this model in 200 greedy steps. */
+static const char known_text[] =
+    "Once upon a time, there was a little girl named Lily. She loved to play outside in the park. One day, she saw "
+    "a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, \"Lily, let's go to the "
+    "park.\" Lily was sad and didn't know what to do. She said, \"I want to play with your ball, but I can't find "
+    "it.\"\nLily was sad and didn't know what to do. She said, \"I'm sorry, Lily. I didn't know what to "
+    "do.\"\nLily "
+    "didn't want to help her mom, so she";
+
+static char model_path[PATH_SIZE], tokenizer_path[PATH_SIZE];
+static struct model model;
+static struct tokenizer tokenizer;
+
+/* What a session said: the scores before each greedy token, and the tokens. */
+struct telling {
+  int64_t steps;
+  int32_t tokens[STEPS];
+  float *logits; /* steps x vocabulary */
+};
+
+static size_t logits_bytes(const struct telling *telling) {
+  return (size_t)(telling->steps * model.vocabulary) * sizeof(float);
+}
+
+static void require(bool done, const struct failure *failure) {
+  if (!done) fail_msg("%s", failure->text);
+}
+
+static struct telling tell(const struct session_options *options, const int32_t *prompt, int64_t count,
+                           int64_t steps) {
+  struct telling telling = {.steps = steps};
+  struct session_options with_room = *options;
+  struct session session;
+  struct failure failure = {""};
+  with_room.positions = count + steps;
+  require(session_open(&session, &model, &with_room, &failure), &failure);
+  memset(session.cache.memory, 0xff, session.cache.bytes); /* NaN, of every type: nothing but rows may be seen */
+  telling.logits = malloc(logits_bytes(&telling));
+  assert_non_null(telling.logits);
+  require(session_feed(&session, prompt, count, &failure), &failure);
+  for (int64_t i = 0; i < steps; i++) {
+    memcpy(telling.logits + i * model.vocabulary, session.logits, (size_t)model.vocabulary * sizeof(float));
+    telling.tokens[i] = sample_greedily(session.logits, model.vocabulary);
+    require(session_feed(&session, &telling.tokens[i], 1, &failure), &failure);
+  }
+  session_close(&session);
+  return telling;
+}
+
+static int32_t *encode(const char *text, int64_t *count) {
+  int32_t *tokens = NULL;
+  struct failure failure = {""};
+  require(tokenizer_encode(&tokenizer, text, &tokens, count, &failure), &failure);
+  return tokens;
+}
+
+/* Appends what tokens stand for to a text that ends with a zero. */
+static void decode(char *text, size_t size, int32_t before, const int32_t *tokens, int64_t count) {
+  size_t length = strlen(text);
+  for (int64_t i = 0; i < count; before = tokens[i++])
+    length += tokenizer_decode(&tokenizer, before, tokens[i], text + length, size - 1 - length);
+  text[length] = 0;
+}
+
+static const struct session_options plainly = {.page_rows = 16, .chunk = 1000, .threads = 1};
+
+static void test_known_text(void **state) {
+  (void)state;
+  const int32_t begin = TOKEN_BEGIN;
+  char text[2048] = "";
+  struct telling telling = tell(&plainly, &begin, 1, STEPS);
+  decode(text, sizeof text, begin, telling.tokens, telling.steps);
+  assert_string_equal(text, known_text);
+
+  /* The model writes in the pieces that it was taught in: those of its tokenizer's authors. */
+  int64_t count;
+  int32_t *tokens = encode(known_text, &count);
+  assert_int_equal(count - 1, telling.steps);
+  assert_memory_equal(tokens + 1, telling.tokens, sizeof telling.tokens);
+  free(tokens);
+  free(telling.logits);
+}
+
+static void test_tokenizer(void **state) {
+  (void)state;
+  static const char *const texts[] = {known_text, "Tim & Zoë: 北京 \x01 \xff!", " two  spaces ", "x"};
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    int64_t count;
+    int32_t *tokens = encode(texts[i], &count);
+    char text[2048] = "";
+    assert_int_equal(tokens[0], TOKEN_BEGIN);
+    decode(text, sizeof text, tokens[0], tokens + 1, count - 1);
+    assert_string_equal(text, texts[i]);
+    free(tokens);
+  }
+  int64_t count;
+  int32_t *tokens = encode("", &count); /* nothing to put a space before */
+  assert_int_equal(count, 1);
+  free(tokens);
+}
+
+/* Feeds both the same tokens, those that the reference finds likeliest, and compares them with the example's. */
+static void compare_with_reference(const char *prompt_text, int window) {
+  struct session_options options = plainly;
+  struct reference *reference = reference_open(model_path);
+  int64_t count;
+  int32_t *prompt = encode(prompt_text, &count);
+  double worst = 0;
+  const double *logits = NULL;
+  options.window = window;
+  struct telling telling = tell(&options, prompt, count, STEPS);
+  assert_non_null(reference);
+  for (int64_t i = 0; i < count; i++) logits = reference_next(reference, prompt[i], window);
+  for (int64_t i = 0; i < STEPS; i++) {
+    int likeliest = 0;
+    for (int j = 0; j < reference_vocabulary(reference); j++) {
+      if (logits[j] > logits[likeliest]) likeliest = j;
+      worst = fmax(worst, fabs(logits[j] - (double)telling.logits[i * model.vocabulary + j]));
+    }
+    if (likeliest != telling.tokens[i])
+      fail_msg("'%s', window %d: token %d is %d, in float64 %d", prompt_text, window, (int)i,
+               (int)telling.tokens[i], likeliest);
+    logits = reference_next(reference, likeliest, window);
+  }
+  printf("'%s', window %d: scores differ by up to %.2g\n", prompt_text, window, worst);
+  assert_true(worst < 1e-4); /* scores reach 20; seen: 1.9e-5 */
+  free(telling.logits);
+  free(prompt);
+  reference_close(reference);
+}
+
+static void test_float64(void **state) {
+  (void)state;
+  compare_with_reference("Once upon a time", 0);
+  compare_with_reference("One day, a cat named Tom", 48);
+  if (IF_QUICK(1, 0)) return;
+  compare_with_reference("", 0);
+  compare_with_reference("The dragon and the princess", 0);
+}
+
+/* Every instruction set that this CPU has. */
+static int list_isas(const char *names[FOVEA_ISA_LIMIT]) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  int count = 0;
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  for (int i = 0; i < info.isa_count; i++)
+    if (info.isas[i].usable) names[count++] = info.isas[i].name;
+  return count;
+}
+
+/* Every kind and layout of cache on every instruction set, with chunks, pages and threads that go round. */
+static void compare_bits(fovea_type type, int64_t window) {
+  static const int64_t chunks[] = {1, 1000, 7, 64, 33}, pages[] = {16, 1, 5, 100};
+  const char *isas[FOVEA_ISA_LIMIT];
+  const int isa_count = list_isas(isas), steps = IF_QUICK(8, 60);
+  struct session_options options = plainly;
+  int64_t count;
+  int32_t *prompt = encode(known_text, &count);
+  options.type = type;
+  options.window = window;
+  struct telling expected = tell(&options, prompt, count, steps);
+  for (int i = 0; i < 6 * isa_count; i++) {
+    options.cache = (enum cache_kind)(i % 3);
+    options.key_layout = i / 3 % 2 ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS;
+    options.isa = isas[i / 6];
+    options.chunk = chunks[(i + (int)type) % 5];
+    options.page_rows = pages[i % 4];
+    options.threads = 1 + i % 2;
+    struct telling got = tell(&options, prompt, count, steps);
+    if (memcmp(got.logits, expected.logits, logits_bytes(&got)) != 0)
+      fail_msg("type %d, window %d, cache %d, keys %d, isa %s, chunk %d, page %d, threads %d: other bits",
+               (int)type, (int)window, (int)options.cache, (int)options.key_layout, options.isa, (int)options.chunk,
+               (int)options.page_rows, options.threads);
+    free(got.logits);
+  }
+  free(expected.logits);
+  free(prompt);
+}
+
+static void test_bits(void **state) {
+  (void)state;
+  compare_bits(FOVEA_F32, 0);
+  compare_bits(FOVEA_BF16, 40);
+  if (IF_QUICK(1, 0)) return;
+  compare_bits(FOVEA_F32, 40);
+  compare_bits(FOVEA_F16, 0);
+}
+
+/* A ring remembers a window, however long the text: here it is a tenth of it. */
+static void test_ring_memory(void **state) {
+  (void)state;
+  struct session_options options = {
+      .cache = CACHE_RING, .page_rows = 16, .chunk = 8, .window = 43, .positions = 500};
+  struct session session;
+  struct failure failure = {""};
+  require(session_open(&session, &model, &options, &failure), &failure);
+  assert_int_equal(session.cache.bytes, 5 * 4 * 8 * 2 * 50 * 4); /* layers, kv heads, dims, K and V, rows, bytes */
+  session_close(&session);
+}
+
+/* Tokens drawn by their probabilities: that often, and the same for the same seed. */
+static void test_sampling(void **state) {
+  (void)state;
+  const float logits[4] = {0, -INFINITY, 1.0986123f /* log 3 */, 0};
+  const int draws = 20000;
+  int counts[4] = {0};
+  uint64_t generator = 1, again = 1;
+  for (int i = 0; i < draws; i++) {
+    const int32_t token = sample_randomly(logits, 4, 1, &generator);
+    assert_int_equal(token, sample_randomly(logits, 4, 1, &again));
+    counts[token]++;
+  }
+  const double shares[4] = {0.2, 0, 0.6, 0.2};
+  for (int i = 0; i < 4; i++) /* five standard deviations */
+    assert_true(fabs(counts[i] - draws * shares[i]) <= 5 * sqrt(draws * shares[i] * (1 - shares[i])));
+  for (int i = 0; i < 100; i++) assert_int_equal(sample_randomly(logits, 4, 0.01, &generator), 2);
+  assert_int_equal(sample_greedily(logits, 4), 2);
+  const float equal[3] = {-1, 2, 2};
+  assert_int_equal(sample_greedily(equal, 3), 1);
+}
+
+static bool read_files(struct failure *failure) {
+  const char *root = getenv("FOVEA_CONFORMANCE_DIR");
+  if (!root) return refuse(failure, "FOVEA_CONFORMANCE_DIR is not set");
+  snprintf(model_path, sizeof model_path, "%s/models/stories260K.bin", root);
+  snprintf(tokenizer_path, sizeof tokenizer_path, "%s/models/tok512.bin", root);
+  return model_read(&model, model_path, failure) &&
+         tokenizer_read(&tokenizer, tokenizer_path, model.vocabulary, failure);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_known_text), cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
+      cmocka_unit_test(test_bits),       cmocka_unit_test(test_ring_memory), cmocka_unit_test(test_sampling),
+  };
+  struct failure failure = {""};
+  if (!read_files(&failure)) return printf("skipped: %s\n", failure.text), STATUS_SKIPPED;
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  tokenizer_free(&tokenizer);
+  model_free(&model);
+  return failed;
+}

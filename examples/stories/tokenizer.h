@@ -1,0 +1,35 @@
+/* Text to tokens and back: byte pair encoding by the scores of a tokenizer file of llama2.c. */
+#ifndef STORIES_TOKENIZER_H
+#define STORIES_TOKENIZER_H
+
+#include "file.h"
+
+#include <stdint.h>
+
+/* Tokens with a meaning of their own; those of the 256 bytes follow. */
+enum { TOKEN_UNKNOWN = 0, TOKEN_BEGIN = 1, TOKEN_END = 2, TOKEN_FIRST_BYTE = 3 };
+
+struct token {
+  const char *text; /* `length` bytes, without a zero behind them */
+  int32_t length, number;
+  float score; /* higher: merged earlier */
+};
+
+struct tokenizer {
+  int32_t count;
+  struct token *tokens; /* by number */
+  struct token *sorted; /* by text */
+  struct file file;     /* where the texts lie */
+};
+
+bool tokenizer_read(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure);
+void tokenizer_free(struct tokenizer *tokenizer);
+
+/* The tokens of a text, behind TOKEN_BEGIN, in memory that free() gives back. */
+bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, int32_t **tokens, int64_t *count,
+                      struct failure *failure);
+
+/* What a token stands for after another one: at most `size` bytes of it, and how many. */
+size_t tokenizer_decode(const struct tokenizer *tokenizer, int32_t before, int32_t token, char *bytes, size_t size);
+
+#endif
