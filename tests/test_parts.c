@@ -1,0 +1,116 @@
+/* Few tiles and many keys: plans of two phases have the bits of the contract, whatever the parts are, whoever runs
+ * them and in whatever order. */
+#include "support/check.h"
+#include "support/executors.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One kv head and few rows: the fewest tiles that there are. */
+static fovea_problem few_rows(struct generator *generator, int64_t keys) {
+  fovea_problem problem;
+  int64_t group = 1 + generator_below(generator, 5), rows = 1 + generator_below(generator, 4);
+  fovea_problem_init(&problem, 1, group, 1, rows, keys, 128, 96);
+  problem.causal = (int)generator_below(generator, 2);
+  if (generator_below(generator, 4) == 0) problem.window_left = generator_below(generator, keys);
+  problem_random_features(&problem, generator);
+  return problem;
+}
+
+static int phases_of(const fovea_problem *problem) {
+  fovea_plan *plan;
+  assert_int_equal(fovea_plan_create(problem, &plan, NULL), FOVEA_OK);
+  int phases = fovea_plan_phases(plan);
+  fovea_plan_destroy(plan);
+  return phases;
+}
+
+/* Every task by itself, the last of a phase first, with scratch of exactly the size that the plan says. */
+static void run_single_tasks(struct trial *trial, const char *isa) {
+  enum { WORKERS = 3 };
+  fovea_plan *plan;
+  fovea_problem problem = trial->problem;
+  fovea_tensors tensors = trial_tensors(trial);
+  problem.isa = isa;
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  size_t size = fovea_plan_scratch_size(plan, WORKERS);
+  void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
+  assert_non_null(scratch);
+  memset(scratch, 0xff, size);
+  trial_clear(trial);
+  for (int phase = 0; phase < fovea_plan_phases(plan); phase++) {
+    for (int64_t task = fovea_plan_tasks(plan, phase); task-- > 0;) {
+      assert_int_equal(
+          fovea_plan_run_task(plan, &tensors, phase, task, (int)(task % WORKERS), WORKERS, scratch, size, NULL),
+          FOVEA_OK);
+    }
+  }
+  trial_load(trial);
+  free(scratch);
+  fovea_plan_destroy(plan);
+}
+
+static int check_parts(int64_t keys, uint64_t seed) {
+  struct generator generator = {seed};
+  fovea_problem problem = few_rows(&generator, keys);
+  struct trial trial = trial_create(&problem, seed);
+  const char *const *isas = usable_isas();
+  trial_run(&trial, isas[0], NULL);
+  assert_contract(&trial, IF_QUICK(2000000, 20000000));
+  struct trial other = trial_sharing_inputs(&trial);
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    struct executor executor = {.order = (enum task_order)(seed % TASK_ORDERS)};
+    fovea_execution execution;
+    fovea_execution_init(&execution);
+    for (execution.threads = 1; execution.threads <= 4; execution.threads++) {
+      trial_run(&other, isas[isa], &execution);
+      assert_same_outputs(&other, &trial);
+    }
+    execution.parallel_for = threads_for;
+    execution.parallel_context = &executor;
+    trial_run(&other, isas[isa], &execution);
+    assert_same_outputs(&other, &trial);
+    run_single_tasks(&other, isas[isa]);
+    assert_same_outputs(&other, &trial);
+  }
+  trial_destroy(&other);
+  trial_destroy(&trial);
+  return phases_of(&problem) == 2;
+}
+
+/* From parts of single blocks, where there is one span, to parts of several spans. */
+static void test_parts(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {1700, 2049, 4200, 9001, 17000, 33333};
+  for (int i = 0; i < IF_QUICK(4, 6); i++) {
+    int in_two_phases = 0;
+    for (uint64_t seed = 0; seed < IF_QUICK(3, 4); seed++)
+      in_two_phases += check_parts(lengths[i], 10 * seed + (uint64_t)i);
+    assert_true(in_two_phases > 0);
+  }
+}
+
+/* What fits the longest fits every shorter one, though shorter ones may have more parts. */
+static void test_scratch(void **state) {
+  (void)state;
+  fovea_problem problem;
+  for (int64_t rows = 1; rows < 200; rows += rows / 2 + 1) {
+    size_t before = SIZE_MAX;
+    for (int64_t keys = 70000; keys > 10; keys -= keys / 5) {
+      fovea_plan *plan;
+      fovea_problem_init(&problem, 1, 6, 2, rows, keys, 64, 64);
+      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      size_t size = fovea_plan_scratch_size(plan, 2);
+      assert_true(size <= before);
+      before = size;
+      fovea_plan_destroy(plan);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_scratch)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
