@@ -45,7 +45,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {2};
-  for (int i = 0; i < IF_QUICK(6, 36); i++) {
+  for (int i = 0; i < IF_QUICK(6, 20); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, IF_QUICK(INT64_C(200000), INT64_C(6000000)));
     fovea_problem *problem = &listed.problem;
@@ -84,7 +84,7 @@ static void test_few_rows(void **state) {
 static void test_begins(void **state) {
   (void)state;
   struct generator generator = {4};
-  for (int i = 0; i < IF_QUICK(6, 36); i++) {
+  for (int i = 0; i < IF_QUICK(6, 20); i++) {
     const int64_t rows = 1 + generator_below(&generator, i % 2 ? 5 : 60), window = generator_below(&generator, 300);
     const int64_t length = rows + generator_below(&generator, 1000);
     int64_t begins[2], lengths[2];
@@ -133,12 +133,51 @@ static void test_begins_alone(void **state) {
   }
 }
 
+/* Pages that go on where the one before ends are one segment, in whatever order that is. */
+static void test_pages_that_follow(void **state) {
+  (void)state;
+  static float k[6 * 3 * 4 * 16], v[6 * 3 * 7 * 16];
+  const int32_t ascending[] = {1, 2, 3, 5, 0}, descending[] = {5, 4, 3, 2, 0};
+  fovea_segment segments[5];
+  fovea_sequence sequence;
+  fovea_pages pages;
+  fovea_pages_init(&pages, 6, 3, 2, 4, 7, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  pages.k = k;
+  pages.v = v;
+#define MADE(table, begin, end, limit)                                                                             \
+  fovea_cache_paged(&pages, table, 5, begin, end, segments, limit, &sequence, NULL), sequence.count
+  assert_int_equal((MADE(ascending, 0, 15, 5)), 5); /* the heads of a page lie between */
+  pages.k_strides = fovea_strides_rows_before_heads(3, 2, 4);
+  assert_int_equal((MADE(ascending, 0, 15, 5)), 5); /* of v still */
+  pages.v_strides = fovea_strides_rows_before_heads(3, 2, 7);
+  assert_int_equal((MADE(ascending, 0, 15, 3)), 3);
+  assert_int_equal(segments[0].rows, 9);
+  assert_ptr_equal(segments[1].k, k + 5 * pages.k_strides.batch);
+  assert_int_equal(segments[2].first, 12);
+  assert_int_equal((MADE(ascending, 4, 7, 1)), 1);
+  assert_int_equal(segments[0].first, 3);
+  assert_int_equal((MADE(descending, 0, 15, 5)), 5);
+  pages.k = k + 5 * pages.k_strides.batch;
+  pages.v = v + 5 * pages.v_strides.batch;
+  pages.k_strides.batch = -pages.k_strides.batch;
+  pages.v_strides.batch = -pages.v_strides.batch;
+  assert_int_equal((MADE(descending, 0, 15, 5)), 2);
+#undef MADE
+  fovea_pages_init(&pages, 6, 48, 1, 4, 7, FOVEA_F32, FOVEA_KEYS_IN_PANELS);
+  pages.k = k;
+  pages.v = v;
+  assert_int_equal(pages.k_strides.batch, 3 * 4 * 16);
+  assert_int_equal(fovea_cache_paged(&pages, ascending, 5, 0, 240, segments, 5, &sequence, NULL), FOVEA_OK);
+  assert_int_equal(sequence.count, 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_problems),
       cmocka_unit_test(test_few_rows),
       cmocka_unit_test(test_begins),
       cmocka_unit_test(test_begins_alone),
+      cmocka_unit_test(test_pages_that_follow),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,19 +74,26 @@ static bool is_rotary(const struct call *call) {
   return call->rotary.struct_size > 0;
 }
 
+static bool is_scatter(const struct call *call) {
+  return call->new_rows.struct_size > 0;
+}
+
 static fovea_type result_type(const struct call *call) {
+  if (is_scatter(call)) return call->pages.k_type;
   return is_rotary(call) ? call->rotation.to_type : call->problem.o_type;
 }
 
 static int64_t result_count(const struct call *call) {
   const fovea_problem *problem = &call->problem;
   const fovea_rotation *rotation = &call->rotation;
+  if (is_scatter(call)) return call->pages.count * call->pages.k_strides.batch;
   return is_rotary(call) ? rotation->batch * rotation->heads * rotation->rows * rotation->dim
                          : problem->batch * problem->heads * problem->q_len * problem->v_dim;
 }
 
 static fovea_status run_on(struct call *call, const char *isa, void *o, fovea_error *error) {
-  call->rotary.isa = call->problem.isa = isa;
+  call->rotary.isa = call->problem.isa = call->new_rows.isa = isa;
+  if (is_scatter(call)) return run_scatter(call, o, error);
   call->rotation.to = call->tensors.o = o;
   return is_rotary(call) ? fovea_rotary_apply(&call->rotary, &call->rotation, error)
                          : fovea_attend(&call->problem, &call->tensors, NULL, error);

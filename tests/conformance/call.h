@@ -12,6 +12,9 @@ struct call {
   fovea_tensors tensors;                     /* O is call_run()'s */
   fovea_rotary rotary;                       /* with a struct_size: a rotary embedding in place of attention */
   fovea_rotation rotation;                   /* `to` is call_run()'s */
+  fovea_new_rows new_rows;                   /* with a struct_size: rows for caches, in place of attention */
+  fovea_pages pages;                         /* of these caches, one each; k is call_run()'s */
+  const void *past;                          /* what these hold before */
   const struct array *expected;              /* O, or its projection; O lies in the order of this array */
   const struct array *out_weight, *out_bias; /* a projection of O's rows, either NULL for none */
   char note[256];                            /* what else there is to know, or why there is no call */
@@ -23,8 +26,12 @@ struct call {
 typedef bool prepare_call(const struct test_case *test, struct call *call);
 
 prepare_call prepare_onnx_attention, prepare_flex_attention;                               /* onnx.c */
+prepare_call prepare_scatter;                                                              /* scatter.c */
 prepare_call prepare_rotary;                                                               /* rotary.c */
 prepare_call prepare_multi_head, prepare_linformer, prepare_longformer, prepare_performer; /* oracles.c */
+
+/* Runs the call of prepare_scatter() on caches at `to`. */
+fovea_status run_scatter(struct call *call, void *to, fovea_error *error);
 
 /* The library's type for numbers of an array; false where it has none. */
 bool library_type(enum element element, fovea_type *type);

@@ -23,7 +23,7 @@ static const struct {
     {"Attention", prepare_onnx_attention},       {"FlexAttention", prepare_flex_attention},
     {"MultiHeadAttention", prepare_multi_head},  {"LinformerAttention", prepare_linformer},
     {"LongformerAttention", prepare_longformer}, {"PerformerAttention", prepare_performer},
-    {"RotaryEmbedding", prepare_rotary},
+    {"RotaryEmbedding", prepare_rotary},         {"TensorScatter", prepare_scatter},
 };
 
 static prepare_call *find_operator(const char *op) {

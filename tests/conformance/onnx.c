@@ -39,30 +39,35 @@ static bool take_operand(const struct test_case *test, const char *name, const c
   return true;
 }
 
-/* A cache of one tensor is the caller's to join: all keys of a head, the past ones first. */
-static void join(struct call *call, const struct array *past, struct operand *now) {
-  const int64_t before = past->shape[2], rows = before + now->rows;
-  const size_t row_size = (size_t)now->dim * element_size(past->element);
-  struct array *joined = call_memory(call, 1, sizeof *joined);
-  *joined = (struct array){.element = past->element,
-                           .rank = 4,
-                           .shape = {now->batch, now->heads, rows, now->dim},
-                           .count = now->batch * now->heads * rows * now->dim};
-  joined->data = call_memory(call, joined->count, element_size(past->element));
-  char *to = joined->data;
-  for (int64_t batch = 0; batch < now->batch; batch++)
-    for (int64_t head = 0; head < now->heads; head++)
-      for (int64_t row = 0; row < rows; row++, to += row_size) {
-        const int64_t past_index = ((batch * now->heads + head) * before + row) * now->dim;
-        const int64_t now_index =
-            batch * now->strides.batch + head * now->strides.head + (row - before) * now->strides.row;
-        const struct array *from = row < before ? past : now->array;
-        memcpy(to,
-               (const char *)from->data +
-                   (row < before ? past_index : now_index) * (int64_t)element_size(from->element),
-               row_size);
-      }
-  *now = operand_of(joined, 0);
+/* Rows of K and V as one segment of an entry's cache. */
+static fovea_segment segment_of(const struct operand *k, const struct operand *v, int64_t batch, int64_t first) {
+  const int64_t k_size = (int64_t)element_size(k->array->element),
+                v_size = (int64_t)element_size(v->array->element);
+  fovea_segment segment = {.first = first,
+                           .rows = k->rows,
+                           .k = (char *)k->array->data + batch * k->strides.batch * k_size,
+                           .v = (char *)v->array->data + batch * v->strides.batch * v_size,
+                           .k_head = k->strides.head,
+                           .k_row = k->strides.row,
+                           .v_head = v->strides.head,
+                           .v_row = v->strides.row};
+  library_type(k->array->element, &segment.k_type);
+  library_type(v->array->element, &segment.v_type);
+  return segment;
+}
+
+/* K and V, behind the past where there is one, as the segments of a cache, where they lie. */
+static void take_segments(struct call *call, const struct operand k[2], const struct operand v[2], int past) {
+  fovea_sequence *sequences = call_memory(call, k[1].batch, sizeof *sequences);
+  fovea_segment *segments = call_memory(call, 2 * k[1].batch, sizeof *segments);
+  for (int64_t batch = 0; batch < k[1].batch; batch++, segments += 2) {
+    int count = 0;
+    if (past && k[0].rows > 0) segments[count++] = segment_of(&k[0], &v[0], batch, 0);
+    if (k[1].rows > 0) segments[count++] = segment_of(&k[1], &v[1], batch, past ? k[0].rows : 0);
+    sequences[batch] = (fovea_sequence){segments, count};
+  }
+  call->problem.segmented = 1;
+  call->tensors.sequences = sequences;
 }
 
 /* A mask of any rank, broadcast to (batch, heads, rows, keys). With fewer keys, those beyond are not seen. */
@@ -123,32 +128,34 @@ static void note_what_is_left_out(const struct test_case *test, struct call *cal
 }
 
 bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
-  struct operand q, k, v;
+  struct operand q, keys[2], values[2]; /* the past, and K and V */
+  struct operand *const k = &keys[1], *const v = &values[1];
   fovea_type q_type, k_type, v_type;
   if (!know_attributes(test, call) || !take_operand(test, "Q", "q_num_heads", &q, &q_type, call) ||
-      !take_operand(test, "K", "kv_num_heads", &k, &k_type, call) ||
-      !take_operand(test, "V", "kv_num_heads", &v, &v_type, call))
+      !take_operand(test, "K", "kv_num_heads", k, &k_type, call) ||
+      !take_operand(test, "V", "kv_num_heads", v, &v_type, call))
     return false;
   const struct array *past_key = case_input(test, "past_key"), *past_value = case_input(test, "past_value");
-  if (past_key && past_value) {
-    join(call, past_key, &k);
-    join(call, past_value, &v);
-    call_note(call, "the past joined with K and V before the call");
+  const int past = past_key && past_value;
+  if (past) {
+    keys[0] = operand_of(past_key, 0);
+    values[0] = operand_of(past_value, 0);
   }
 
   fovea_problem *problem = &call->problem;
-  fovea_problem_init(problem, q.batch, q.heads, k.heads, q.rows, k.rows, q.dim, v.dim);
-  fovea_tensors_init(&call->tensors, q.array->data, k.array->data, v.array->data, NULL, NULL);
+  fovea_problem_init(problem, q.batch, q.heads, k->heads, q.rows, k->rows + (past ? keys[0].rows : 0), q.dim,
+                     v->dim);
+  fovea_tensors_init(&call->tensors, q.array->data, k->array->data, v->array->data, NULL, NULL);
   problem->q_strides = q.strides;
-  problem->k_strides = k.strides;
-  problem->v_strides = v.strides;
+  problem->k_strides = k->strides;
+  problem->v_strides = v->strides;
   problem->q_type = q_type;
   problem->k_type = k_type;
   problem->v_type = v_type;
   call->expected = case_output(test, "Y");
   if (!call->expected) return CALL_REFUSED(call, "Y is missing");
   if (!library_type(call->expected->element, &problem->o_type)) return refuse_element(call->expected, call);
-  if (call->expected->rank == 3) problem->o_strides = fovea_strides_rows_before_heads(q.rows, q.heads, v.dim);
+  if (call->expected->rank == 3) problem->o_strides = fovea_strides_rows_before_heads(q.rows, q.heads, v->dim);
 
   problem->scale = case_number(test, "scale", problem->scale);
   problem->softcap = case_number(test, "softcap", 0);
@@ -156,6 +163,10 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
   problem->window_left = (int64_t)case_number(test, "left_window_size", -1);
   problem->window_right = (int64_t)case_number(test, "right_window_size", -1);
   take_lengths(test, past_key, call);
+  if (past || case_input(test, "nonpad_kv_seqlen")) {
+    take_segments(call, keys, values, past);
+    call_note(call, past ? "the past, and K and V behind it, as segments" : "K and V as segments");
+  }
   note_what_is_left_out(test, call);
   const struct array *mask = case_input(test, "attn_mask");
   return !mask || take_mask(mask, call);

@@ -57,15 +57,17 @@ static const char onnx_semantics[] =
     "- `attn_mask` may have fewer keys (`mask_keys`); it is added after the softcap. Rows that see nothing give "
     "zeros.\n"
     "- Tensors of rank 3 are read and written where they lie, by `fovea_strides_rows_before_heads()`.\n"
-    "- `past_key` and `past_value` are joined with K and V by the runner; `present_key` and `present_value` would "
-    "be\n"
-    "  its own doing and are not compared.\n"
+    "- `past_key` and `past_value` are one segment of a cache, K and V the next, read where they lie; with\n"
+    "  `nonpad_kv_seqlen` K and V are one segment. `present_key` and `present_value` would be the runner's own "
+    "doing\n"
+    "  and are not compared.\n"
     "- `qk_matmul_output` is not compared: the library never stores the scores. `softmax_precision` is not looked "
     "at:\n"
     "  the arithmetic is the one of docs/numerics.md.\n"
     "- `cos_cache` and `sin_cache` of RotaryEmbedding are the tables of a `fovea_rotary`. Without `position_ids` "
     "they\n"
-    "  have a row for each row of X, whose positions are then its numbers.\n";
+    "  have a row for each row of X, whose positions are then its numbers.\n"
+    "- TensorScatter is `fovea_append()` to caches of `fovea_cache_ring()`, whose rows `update` is.\n";
 
 static const char others_semantics[] = "The projections around the attention are computed by the runner, in double "
                                        "precision. Weights and features are not\n"
