@@ -103,9 +103,10 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   fovea_pages pages;
   fovea_status status = read_pages(given, &pages, error);
   if (!status) status = check_page(&pages, page, error);
-  if (!status && !segment) status = fovea_fail(error, FOVEA_ERROR_NULL, "segment is NULL");
-  if (!status) *segment = make_segment(&pages, page, 0, 0, pages.page_rows);
-  return status;
+  if (status) return status;
+  if (!segment) return fovea_fail(error, FOVEA_ERROR_NULL, "segment is NULL");
+  *segment = make_segment(&pages, page, 0, 0, pages.page_rows);
+  return FOVEA_OK;
 }
 
 /* Whether page `next` goes on in memory where `page` ends. */
@@ -140,8 +141,8 @@ fovea_status fovea_cache_paged(const fovea_pages *given, const int32_t *table, i
   fovea_pages pages;
   fovea_status status = read_pages(given, &pages, error);
   if (!status) status = check_table(&pages, table, table_length, begin, end, error);
-  if (!status && !sequence) status = fovea_fail(error, FOVEA_ERROR_NULL, "sequence is NULL");
   if (status) return status;
+  if (!sequence) return fovea_fail(error, FOVEA_ERROR_NULL, "sequence is NULL");
   int64_t first = begin / pages.page_rows, last = begin < end ? (end - 1) / pages.page_rows : first - 1, count = 0;
   for (int64_t i = first; i <= last; i++) count += i == first || !follows(&pages, table[i - 1], table[i]);
   if (count > 0 && !segments) return fovea_fail(error, FOVEA_ERROR_NULL, "segments is NULL");
