@@ -74,7 +74,7 @@ static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to
 
 fovea_status fovea_page_own(const fovea_pages *pages, fovea_page_pool *pool, int32_t *page, int64_t rows,
                             fovea_error *error) {
-  int32_t own;
+  int32_t own = -1;
   if (!page) return fovea_fail(error, FOVEA_ERROR_NULL, "page is NULL");
   fovea_status status = check_used(pool, *page, error);
   if (status || !fovea_page_is_shared(pool, *page)) return status;

@@ -151,7 +151,7 @@ static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotatio
   if (!status) status = fovea_validate_strides(&to, 1, &to_reach, error);
   if (!status) status = fovea_validate_pointer(&from_reach, r->from, error);
   if (!status) status = fovea_validate_pointer(&to_reach, r->to, error);
-  fovea_read_array read[FOVEA_ROTARY_ARRAYS + 2];
+  fovea_read_array read[FOVEA_ROTARY_ARRAYS + 2] = {{NULL, {NULL, 0, 0, 1}}};
   if (!status) status = fovea_validate_rotary_arrays(rotary, read, error);
   if (status) return status;
   read[FOVEA_ROTARY_ARRAYS] = array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t));

@@ -75,7 +75,7 @@ static void create_world(struct world *world, uint64_t seed) {
   const char *const *isas = usable_isas();
   int count = 0;
   while (isas[count] != NULL) count++;
-  world->isa = isas[seed % (uint64_t)count];
+  world->isa = count > 0 ? isas[seed % (uint64_t)count] : NULL;
 }
 
 /* The segments of one sequence, for positions up to `end`. */

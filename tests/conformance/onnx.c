@@ -138,8 +138,8 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
   const struct array *past_key = case_input(test, "past_key"), *past_value = case_input(test, "past_value");
   const int past = past_key && past_value;
   if (past) {
-    keys[0] = operand_of(past_key, 0);
-    values[0] = operand_of(past_value, 0);
+    keys[0] = operand_of(past_key, 1);
+    values[0] = operand_of(past_value, 1);
   }
 
   fovea_problem *problem = &call->problem;
