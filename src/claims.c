@@ -78,7 +78,7 @@ static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distanc
 static int claims_meet(const fovea_claim *a, const fovea_claim *b) {
   if (a->end <= b->begin || b->end <= a->begin || a->run == 0 || b->run == 0) return 0;
   if (b->count[1] < a->count[1]) return claims_meet(b, a);
-  int64_t distance = (int64_t)(b->begin - a->begin), a_extent = inner_extent(a), b_extent = inner_extent(b);
+  int64_t distance = (int64_t)b->begin - (int64_t)a->begin, a_extent = inner_extent(a), b_extent = inner_extent(b);
   for (int64_t i = 0; i < a->count[1]; i++, distance -= a->step[1]) {
     for (int64_t j = first_above(0, b->step[1], -distance - b_extent);
          j < b->count[1] && j * b->step[1] < a_extent - distance; j++) {

@@ -63,7 +63,7 @@ static unsigned char *model_of(const struct store *store, const void *pointer) {
     if (byte >= memory->data && byte < memory->data + memory->size)
       return store->pieces[i].after + (byte - memory->data);
   }
-  fail_msg("an element lies in no piece");
+  fail_msg("no piece has %p", pointer);
   return NULL;
 }
 
