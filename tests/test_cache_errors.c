@@ -141,6 +141,24 @@ static void test_append_arguments(void **state) {
                  call.rotary.table_rows = FIRST + 3, FOVEA_ERROR_POSITION, "33", "tables");
 }
 
+/* A program of an earlier version may have less room; one of a later version has fields that are left alone. */
+static void test_sized_initialisers(void **state) {
+  (void)state;
+  unsigned char memory[4 * sizeof(fovea_new_rows)];
+  const size_t sizes[] = {sizeof(size_t), sizeof(fovea_pages) + 40, sizeof(fovea_new_rows) + 40};
+  for (int i = 0; i < 3; i++) {
+    memset(memory, 0x3a, sizeof memory);
+    fovea_new_rows_init_sized((void *)memory, sizes[i], 1, 1, 1, 1, 1, NULL, NULL, NULL);
+    assert_memory_equal(memory, &sizes[i], sizeof sizes[i]);
+    const size_t known = sizes[i] < sizeof(fovea_new_rows) ? sizes[i] : sizeof(fovea_new_rows);
+    assert_true(is_untouched(memory + known, sizeof memory - known));
+    memset(memory, 0x3a, sizeof memory);
+    fovea_pages_init_sized((void *)memory, sizes[i], 1, 1, 1, 1, 1, FOVEA_BF16, FOVEA_KEYS_IN_PANELS);
+    const size_t pages = sizes[i] < sizeof(fovea_pages) ? sizes[i] : sizeof(fovea_pages);
+    assert_true(is_untouched(memory + pages, sizeof memory - pages));
+  }
+}
+
 static void test_append_positions(void **state) {
   (void)state;
   APPEND_REFUSED(counts[1] = ROWS + 1, FOVEA_ERROR_LENGTHS, "row_counts[1]", "5", "4");
@@ -360,10 +378,15 @@ static void test_copies(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_good_appends),     cmocka_unit_test(test_append_arguments),
-      cmocka_unit_test(test_append_positions), cmocka_unit_test(test_append_memory),
-      cmocka_unit_test(test_tables),           cmocka_unit_test(test_rings),
-      cmocka_unit_test(test_page_pool),        cmocka_unit_test(test_page_own),
+      cmocka_unit_test(test_good_appends),
+      cmocka_unit_test(test_append_arguments),
+      cmocka_unit_test(test_sized_initialisers),
+      cmocka_unit_test(test_append_positions),
+      cmocka_unit_test(test_append_memory),
+      cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_rings),
+      cmocka_unit_test(test_page_pool),
+      cmocka_unit_test(test_page_own),
       cmocka_unit_test(test_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
