@@ -2,7 +2,7 @@
 # What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
 # as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
 # `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `peers`, `docs`, `debian`,
-# `armv7`, `riscv64`, `lint` and `coverage` come on top.
+# `armv7`, `riscv64`, `mingw`, `lint` and `coverage` come on top.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
@@ -44,6 +44,9 @@ armv7 | qemu-user                 | has_command qemu-arm
 riscv64 | gcc-riscv64-linux-gnu   | has_command riscv64-linux-gnu-gcc
 riscv64 | libc6-dev-riscv64-cross | has_header stdio.h riscv64-linux-gnu-gcc
 riscv64 | qemu-user               | has_command qemu-riscv64
+mingw | gcc-mingw-w64-x86-64-posix | has_command x86_64-w64-mingw32-gcc-posix
+mingw | g++-mingw-w64-x86-64-posix | has_command x86_64-w64-mingw32-g++-posix
+mingw | wine                  | has_command wine
 bench | python3-matplotlib    | has_python_module matplotlib
 peers | python3-venv          | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs
@@ -93,7 +96,7 @@ need_packages() {
   for group in "$@"; do
     case $group in
       test) need_cmocka_for aarch64 || return 1 ;;
-      armv7 | riscv64) need_cmocka_for "$group" || return 1 ;;
+      armv7 | riscv64 | mingw) need_cmocka_for "$group" || return 1 ;;
     esac
   done
 }

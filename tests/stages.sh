@@ -53,6 +53,23 @@ stage_riscv64() {
   build_and_test riscv64
 }
 
+# Windows is set up before the first program needs it, which takes some seconds.
+stage_mingw() {
+  if [ "$(uname -m)" != x86_64 ]; then
+    echo "note: not run, since wine runs programs of this machine's own kind of CPU"
+    return
+  fi
+  need_packages mingw
+  cmake --preset mingw
+  cmake --build --preset mingw
+  cmake/wine.sh wineboot --init
+  ctest --preset mingw
+  # Debian's clang does not look where the compiler's own library lies.
+  local library
+  library=$(x86_64-w64-mingw32-gcc-posix -print-libgcc-file-name)
+  tests/install/bare.sh "clang --target=x86_64-w64-mingw32 -O2 -L${library%/*}" build/bare
+}
+
 # Also with the widest contraction that a user's own flags can ask for.
 stage_bare() {
   local compilers=("gcc -O2" "clang -O2" "aarch64-linux-gnu-gcc -O2" "clang --target=aarch64-linux-gnu -O2")
@@ -162,6 +179,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage aarch64_clang "64-bit ARM by clang, digests"
   run_stage armv7 "32-bit ARM under qemu, portable C"
   run_stage riscv64 "64-bit RISC-V under qemu, portable C"
+  run_stage mingw "64-bit Windows under wine"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
   run_stage fuzz "libFuzzer, a minute of each target"

@@ -5,7 +5,6 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* One kv head and few rows: the fewest tiles that there are. */
@@ -36,19 +35,19 @@ static void run_single_tasks(struct trial *trial, const char *isa) {
   problem.isa = isa;
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
   size_t size = fovea_plan_scratch_size(plan, WORKERS);
-  void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
-  assert_non_null(scratch);
-  memset(scratch, 0xff, size);
+  assert_int_equal(size % FOVEA_SCRATCH_ALIGNMENT, 0);
+  struct guarded scratch = guarded_create(size, GUARD_AT_END);
+  memset(scratch.data, 0xff, size);
   trial_clear(trial);
   for (int phase = 0; phase < fovea_plan_phases(plan); phase++) {
     for (int64_t task = fovea_plan_tasks(plan, phase); task-- > 0;) {
-      assert_int_equal(
-          fovea_plan_run_task(plan, &tensors, phase, task, (int)(task % WORKERS), WORKERS, scratch, size, NULL),
-          FOVEA_OK);
+      assert_int_equal(fovea_plan_run_task(plan, &tensors, phase, task, (int)(task % WORKERS), WORKERS,
+                                           scratch.data, size, NULL),
+                       FOVEA_OK);
     }
   }
   trial_load(trial);
-  free(scratch);
+  guarded_destroy(&scratch);
   fovea_plan_destroy(plan);
 }
 

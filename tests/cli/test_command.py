@@ -672,4 +672,7 @@ class OtherCommands(unittest.TestCase):
 
 if __name__ == "__main__":
     COMMAND = sys.argv[1:]
-    unittest.main(argv=sys.argv[:1])
+    # Programs start slowly under wine: there only what has to do with files and the screen.
+    about_files = ["Files", "OtherCommands", "Shapes.test_ranks", "Types.test_f16_files", "Types.test_out_type",
+                   "Mistakes.test_outputs_that_cannot_be_written", "Mistakes.test_old_outputs_stay"]
+    unittest.main(argv=sys.argv[:1] + (about_files if on_windows() else []))

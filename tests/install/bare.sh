@@ -1,9 +1,10 @@
 #!/bin/bash
 # The sources and nothing else: one call of the compiler, without a flag that this project would add, gives the stored
-# digests. For another architecture the program runs through qemu.
+# digests. For another architecture the program runs through qemu, for Windows through wine.
 #   bare.sh "<compiler and options>" <folder for the program>
 set -e -u -o pipefail
 compiler=$1 program=$2/$(tr -c 'a-z0-9\n' _ <<<"$1")
+if [[ $compiler == *mingw* ]]; then program+=.exe; fi
 
 mkdir -p "$2"
 # shellcheck disable=SC2086
@@ -12,6 +13,7 @@ case $compiler in
   *aarch64*) emulator="qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
   *arm*) emulator="qemu-arm -L /usr/arm-linux-gnueabihf" ;;
   *riscv64*) emulator="qemu-riscv64 -L /usr/riscv64-linux-gnu" ;;
+  *mingw*) emulator=cmake/wine.sh ;;
   *) emulator="" ;;
 esac
-$emulator "$program" selftest | sed "s/^/$compiler: /"
+$emulator "$program" selftest | sed "s|^|$compiler: |"
