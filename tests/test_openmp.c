@@ -174,7 +174,8 @@ static void assert_environment(const char *name, const char *value, int threads)
 
 static void test_environment(void **state) {
   (void)state;
-  static const char *const nonsense[] = {"", "0", "-3", "many", "99999999999999999999", "4,,2"};
+  /* Not the empty text, at which LLVM's runtime ends the process by an assertion of its own. */
+  static const char *const nonsense[] = {"0", "-3", "many", "99999999999999999999", "4,,2"};
   static const char *const others[] = {"OMP_THREAD_LIMIT", "OMP_SCHEDULE", "OMP_PLACES", "OMP_STACKSIZE"};
   if (getenv("OMP_NUM_THREADS") != NULL) skip(); /* what is expected without it is not known */
   const int all = fovea_default_threads();
