@@ -174,15 +174,16 @@ static void assert_environment(const char *name, const char *value, int threads)
 
 static void test_environment(void **state) {
   (void)state;
-  /* Not the empty text, at which LLVM's runtime ends the process by an assertion of its own. */
-  static const char *const nonsense[] = {"0", "-3", "many", "99999999999999999999", "4,,2"};
-  static const char *const others[] = {"OMP_THREAD_LIMIT", "OMP_SCHEDULE", "OMP_PLACES", "OMP_STACKSIZE"};
   if (getenv("OMP_NUM_THREADS") != NULL) skip(); /* what is expected without it is not known */
   const int all = fovea_default_threads();
+#ifndef __clang__ /* LLVM's runtime ends the process at some of these, or hangs, by itself */
+  static const char *const nonsense[] = {"", "0", "-3", "many", "99999999999999999999", "4,,2"};
+  static const char *const others[] = {"OMP_THREAD_LIMIT", "OMP_SCHEDULE", "OMP_PLACES", "OMP_STACKSIZE"};
   for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)
     assert_environment("OMP_NUM_THREADS", nonsense[i], all);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) assert_environment(others[i], "many", all);
   assert_environment("OMP_NUM_THREADS", "2147483647", all);
+#endif
   assert_environment("OMP_NUM_THREADS", "1", library_has_openmp() ? 1 : all);
   assert_environment("OMP_NUM_THREADS", "1,7", library_has_openmp() ? 1 : all);
   assert_environment("OMP_NUM_THREADS", "4,2", all < 4 ? all : 4);
