@@ -123,7 +123,6 @@ FOVEA_INLINE void widen_panel_lanes(const fovea_widen_panel_args *args, int lane
   for (int64_t dim = 0; dim < args->dim; dim++) {
     float lanes[LANES];
     vec_store(lanes, decode_panel_dim(keys, dim, type));
-    FOVEA_NO_UNROLL
     for (int i = first; i < LANES && i < last; i++)
       args->to[(lane + i - args->first) * args->to_stride + dim] = lanes[i];
   }
