@@ -26,6 +26,7 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   }
   t->begun = 1;
   context->decode->keys[0].base = context->decode->keys[1].base = -1;
+  context->decode->values[0].base = context->decode->values[1].base = -1;
   context->decode->slot = 0;
 }
 
@@ -64,7 +65,7 @@ static void find_rows(fovea_task_context *context, int64_t base) {
   }
   gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
   gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
-  state->keys[!state->slot].base = -1;
+  state->keys[!state->slot].base = state->values[!state->slot].base = -1;
   if (next < context->keys_end) list_block(context, next, !state->slot);
 }
 
