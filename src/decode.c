@@ -4,10 +4,6 @@
 #include "nearby.h"
 #include "rows.h"
 
-int fovea_is_decoded(const fovea_plan *plan, const fovea_task *task) {
-  return task->entry->q_len * plan->group <= plan->kernels->decode_rows;
-}
-
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   int64_t stride = fovea_decode_stride(problem->qk_dim);

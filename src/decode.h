@@ -4,10 +4,7 @@
 
 #include "task.h"
 
-/* Whether a tile is taken this way: the whole rows of its entry, and few enough. */
-int fovea_is_decoded(const fovea_plan *plan, const fovea_task *task);
-
-/* Prepares the tile's queries. */
+/* Prepares the queries of a tile, where fovea_has_few_rows(). */
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t);
 
 /* Takes the tile through the block that begins at position `base`. */

@@ -30,7 +30,16 @@ static size_t state_floats(const fovea_plan *plan, int64_t rows) {
   return ((size_t)rows * (2 + (size_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
 }
 
-/* Sets the entries' parts of that many keys. Returns how many there are over all tiles. */
+/* From the first key that some row sees to the last. */
+static fovea_interval seen_by_entry(const fovea_plan *plan, const fovea_entry *entry) {
+  if (entry->q_seen == 0) return (fovea_interval){0, 0};
+  fovea_interval first = fovea_visible_keys(&plan->problem, entry, 0);
+  fovea_interval last = fovea_visible_keys(&plan->problem, entry, entry->q_seen - 1);
+  int64_t begin = first.end > first.begin ? first.begin : entry->kv_begin;
+  return (fovea_interval){begin, last.end > first.end ? last.end : first.end};
+}
+
+/* Sets the entries' parts of that many keys; 0: one part each. Returns how many there are over all tiles. */
 static int64_t deal(fovea_plan *plan, int64_t part_keys) {
   int64_t parts = 0;
   plan->part_keys = part_keys;
@@ -38,14 +47,11 @@ static int64_t deal(fovea_plan *plan, int64_t part_keys) {
     fovea_entry *entry = &plan->entries[b];
     entry->first_part = 0;
     entry->parts = 1;
-    if (part_keys == 0 || entry->q_seen == 0) continue;
-    fovea_interval first = fovea_visible_keys(&plan->problem, entry, 0);
-    fovea_interval last = fovea_visible_keys(&plan->problem, entry, entry->q_seen - 1);
-    int64_t end = last.end > first.end ? last.end : first.end;
-    int64_t begin = first.end > first.begin ? first.begin : entry->kv_begin;
-    if (end <= begin) continue;
-    entry->first_part = begin / part_keys;
-    entry->parts = (end - 1) / part_keys + 1 - entry->first_part;
+    fovea_interval keys = seen_by_entry(plan, entry);
+    if (part_keys > 0 && keys.end > keys.begin) {
+      entry->first_part = keys.begin / part_keys;
+      entry->parts = (keys.end - 1) / part_keys + 1 - entry->first_part;
+    }
     parts += fovea_plan_tiles(plan, entry) * plan->problem.kv_heads * entry->parts;
   }
   return parts;

@@ -76,6 +76,11 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error);
 
+/* Whether the rows of a kv head are so few that keys lie in the lanes instead of rows (decoding). */
+static inline int fovea_has_few_rows(const fovea_plan *plan, const fovea_entry *entry) {
+  return entry->q_len * plan->group <= plan->kernels->decode_rows;
+}
+
 /* Task `number` of the first phase. */
 fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number);
 /* The first part's task of tile `number`, counted over the plan. */

@@ -105,7 +105,7 @@ static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task
     t->memory = fovea_scratch_tile(plan, worker_scratch, i);
     t->span = -1;
     t->begun = t->paired = t->widened = 0;
-    t->few = fovea_is_decoded(plan, task);
+    t->few = fovea_has_few_rows(plan, task->entry);
     fovea_view_tile(plan, task->entry, t->rows, &t->view);
     if (plan->part_keys > 0) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
     if (t->view.any.end == 0) continue;

@@ -3,9 +3,9 @@
  *
  *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
  *   FOVEA_DECODE_GROUPS_<n>    vectors of keys in the register tile of panels beside n rows, n = 1, 2, 4; at most 8
- *   FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, likewise; 0 for 2 or 4
- * where so many rows are taken one by one, for less code
- */
+ *   FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, likewise
+ *
+ * where 0 for n = 2 or 4 says that so many rows are taken one by one, for less code. */
 
 #include "../kernels.h"
 #include "exp2.h"

@@ -81,9 +81,10 @@ static void question(const struct subject *subject, struct bytes *bytes) {
   }
   EXPECT(fovea_plan_scratch_size(plan, 0) == 0);
   EXPECT(fovea_plan_scratch_size(plan, 1) >= sizeof(float) * (size_t)(problem->qk_dim + problem->v_dim));
-  /* So much a worker, or the largest number there is. */
+  /* So much for every further worker, or the largest number there is. */
+  const size_t one = fovea_plan_scratch_size(plan, 1), each = fovea_plan_scratch_size(plan, 2) - one;
   const size_t shared = fovea_plan_scratch_size(plan, workers);
-  EXPECT(shared == SIZE_MAX || shared / (size_t)workers >= fovea_plan_scratch_size(plan, 1));
+  EXPECT(shared == SIZE_MAX || (shared - one == (size_t)(workers - 1) * each));
   if (problem->q_len > ROWS_COUNTED || problem->batch * problem->heads * problem->q_len > ROWS_COUNTED) return;
   fovea_counts counts;
   EXPECT(fovea_plan_counts(plan, &counts) == FOVEA_OK);
