@@ -14,6 +14,7 @@
 #define FIRST_ROTATION  sizeof(fovea_rotation)
 #define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
 #define FIRST_PAGES     sizeof(fovea_pages)
+#define FIRST_STATE     sizeof(fovea_state)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
   /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
@@ -44,6 +45,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .offset = FOVEA_OFFSET_BOTTOM_RIGHT,
       .mask_strides = {mask.batch, mask.head, mask.row, 1},
       .mask_keys = kv_len,
+      .keys_end = FOVEA_UNLIMITED,
   };
   memcpy(problem, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -135,6 +137,22 @@ void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t coun
   memcpy(pages, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batch, int64_t heads, int64_t rows,
+                            int64_t dim, int64_t keys_begin, int64_t keys_end, float *numbers) {
+  const fovea_state defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .rows = rows,
+      .dim = dim,
+      .keys_begin = keys_begin,
+      .keys_end = keys_end,
+      .numbers = numbers,
+      .strides = contiguous(heads, rows, fovea_state_numbers(dim, keys_begin, keys_end)),
+  };
+  memcpy(state, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
 static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
   if (size > now) {
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
@@ -210,5 +228,12 @@ fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fove
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
   fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
   if (!status) *pages = *given;
+  return status;
+}
+
+fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  fovea_status status = check_size("state", given->struct_size, FIRST_STATE, sizeof *state, error);
+  if (!status) *state = *given;
   return status;
 }

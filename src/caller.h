@@ -13,6 +13,9 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error);
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error);
 
+/* `name` is what the caller calls it. */
+fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error);
+
 /* `given` may be NULL: all defaults. */
 fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
 

@@ -44,6 +44,8 @@ const char *fovea_status_text(fovea_status status) {
     return "a position is out of range";
   case FOVEA_ERROR_SEGMENTS:
     return "segments of a cache do not fit";
+  case FOVEA_ERROR_STATE:
+    return "sizes or keys of a state do not fit";
   case FOVEA_ERROR_ISA_UNKNOWN:
     return "no instruction set has that name";
   case FOVEA_ERROR_ISA_UNUSABLE:

@@ -7,6 +7,7 @@
 #include "plan.h"
 #include "schedule.h"
 #include "sequences.h"
+#include "validate_state.h"
 #include "tile.h"
 #include "validate.h"
 
@@ -15,6 +16,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
                              fovea_error *error) {
   fovea_execution execution;
   fovea_status status = fovea_validate_tensors(plan->reaches, tensors, error);
+  if (!status) status = fovea_validate_state_of_run(plan, tensors, error);
   if (!status) status = fovea_validate_sequences(plan, tensors, error);
   if (!status) status = fovea_read_execution(given, &execution, error);
   if (status) return status;
@@ -61,6 +63,7 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *gi
   fovea_tensors tensors;
   fovea_status status = fovea_read_tensors(given, &tensors, error);
   if (!status) status = fovea_validate_tensors(plan->reaches, &tensors, error);
+  if (!status) status = fovea_validate_state_of_run(plan, &tensors, error);
   if (!status) status = fovea_validate_sequences(plan, &tensors, error);
   if (!status) {
     status = fovea_validate_scratch(scratch, scratch_size, fovea_plan_scratch_size(plan, workers), error);

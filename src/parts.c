@@ -1,5 +1,6 @@
 #include "parts.h"
 
+#include "nodes.h"
 #include "platform.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ enum {
 /* Multiplications and additions below which a second phase is not worth its while. */
 static const double work_worth_parts = 3e6;
 
-static const int64_t span_keys = (int64_t)FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS;
+static const int64_t span_keys = FOVEA_SPAN_KEYS;
+_Static_assert(FOVEA_SPAN_KEYS == FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS, "a span is whole blocks");
 
 /* Lanes that the rows of a tile take at most. */
 static int64_t part_rows(const fovea_plan *plan) {
@@ -57,6 +59,22 @@ static int64_t deal(fovea_plan *plan, int64_t part_keys) {
   return parts;
 }
 
+/* The parts that a state has are its nodes, and nothing is merged. */
+static void deal_nodes(fovea_plan *plan) {
+  fovea_spans spans = fovea_spans_of(plan->problem.keys_begin, fovea_keys_end(&plan->problem));
+  for (int64_t b = 0; b < plan->problem.batch; b++) plan->entries[b].parts = fovea_node_count(spans);
+}
+
+fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task) {
+  if (plan->problem.to_state) {
+    fovea_spans spans = fovea_spans_of(plan->problem.keys_begin, fovea_keys_end(&plan->problem));
+    fovea_spans node = fovea_node_at(spans, task->part);
+    return (fovea_interval){node.first * FOVEA_SPAN_KEYS, node.end * FOVEA_SPAN_KEYS};
+  }
+  int64_t begin = (task->entry->first_part + task->part) * plan->part_keys;
+  return (fovea_interval){begin, begin + plan->part_keys};
+}
+
 void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   const fovea_problem *p = &plan->problem;
   int64_t cpus = fovea_platform_cpus(), tasks = tiles * p->kv_heads, lanes = plan->kernels->lanes;
@@ -64,6 +82,10 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
                      ((double)p->qk_dim + (double)p->v_dim);
   deal(plan, 0);
   plan->parts_scratch = 0;
+  if (p->to_state) {
+    deal_nodes(plan);
+    return;
+  }
   /* Decided by the lengths in a way that smaller ones never need more, so that scratch for the largest will do. */
   if (p->batch > TILES_PER_CPU * cpus || p->batch * p->kv_heads >= TILES_PER_CPU * cpus) return;
   if (most_work < work_worth_parts || p->q_len == 0) return;

@@ -1,6 +1,7 @@
 /* Few tiles and many keys: the keys of a tile are dealt to several tasks, and what comes of them is merged in a
  * second phase. Parts are single blocks, or aligned ranges of 2^k spans, whose states are nodes of the tree of
- * spans: merged in its order they give the bits that one task gives. */
+ * spans: merged in its order they give the bits that one task gives. Where the result is a state, its nodes are the
+ * parts, each the result of its task. */
 #ifndef FOVEA_SRC_PARTS_H
 #define FOVEA_SRC_PARTS_H
 
@@ -10,11 +11,8 @@
  * tasks are not counted yet. */
 void fovea_plan_parts(fovea_plan *plan, int64_t tiles);
 
-/* The keys of one part. */
-static inline fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task) {
-  int64_t begin = (task->entry->first_part + task->part) * plan->part_keys;
-  return (fovea_interval){begin, begin + plan->part_keys};
-}
+/* The keys of one part, where fovea_has_parts(). */
+fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task);
 
 /* Keeps the state of a part for the second phase; NULL: no row of the tile has looked at a key. */
 void fovea_keep_part(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state);

@@ -38,6 +38,10 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
                  : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
                                                           : entry.kv_len - entry.q_seen;
   if (p->mask_type != FOVEA_MASK_NONE && p->mask_keys < entry.kv_len) entry.kv_len = p->mask_keys;
+  int64_t end = fovea_keys_end(p);
+  if (entry.kv_len > end) entry.kv_len = end;
+  if (entry.kv_begin < p->keys_begin) entry.kv_begin = p->keys_begin;
+  if (entry.kv_begin > entry.kv_len) entry.kv_begin = entry.kv_len;
   return entry;
 }
 

@@ -14,14 +14,14 @@ typedef struct fovea_entry {
   int64_t q_len;      /* rows to write; those from q_seen on see nothing */
   int64_t q_seen;     /* rows that are part of the entry */
   int64_t kv_first;   /* likewise for keys */
-  int64_t kv_begin;   /* positions before are not held */
-  int64_t kv_len;     /* those that a mask is too short for left out */
+  int64_t kv_begin;   /* positions before are not held, or not wanted */
+  int64_t kv_len;     /* those that a mask is too short for left out, and those that are not wanted */
   int64_t offset;     /* the own key of row i is i + offset */
   int64_t batch;      /* index along the batch axis */
   int64_t first_task; /* of the plan */
   int64_t first_merge;
   int64_t first_part; /* the number of its first part, where position 0 begins part 0 */
-  int64_t parts;      /* 1 where the plan has none */
+  int64_t parts;      /* 1 where the plan has none; nodes of the state, where that is the result */
 } fovea_entry;
 
 struct fovea_plan {
@@ -75,6 +75,11 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
 /* Allocates and fills a plan of a problem that was checked. */
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error);
+
+/* Whether a tile's keys are dealt to several tasks. */
+static inline int fovea_has_parts(const fovea_plan *plan) {
+  return plan->part_keys > 0 || plan->problem.to_state;
+}
 
 /* Whether the rows of a kv head are so few that keys lie in the lanes instead of rows (decoding). */
 static inline int fovea_has_few_rows(const fovea_plan *plan, const fovea_entry *entry) {

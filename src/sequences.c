@@ -1,6 +1,7 @@
 #include "sequences.h"
 
 #include "error.h"
+#include "validate_state.h"
 #include "types.h"
 #include "validate.h"
 
@@ -123,6 +124,11 @@ static fovea_status check_outputs(const fovea_plan *plan, const fovea_tensors *t
   fovea_reach reach;
   const void *pointer = values ? segment->v : segment->k;
   fovea_segment_reach(segment, shape, values, &reach);
+  if (plan->problem.to_state) {
+    fovea_reach state;
+    fovea_status valid = fovea_validate_state("state", tensors->state, 1, &state, error);
+    return valid ? valid : fovea_validate_apart(&state, tensors->state->numbers, &reach, pointer, error);
+  }
   fovea_status status = fovea_validate_apart(&plan->reaches[FOVEA_SHAPE_O], tensors->o, &reach, pointer, error);
   if (status || !tensors->lse) return status;
   return fovea_validate_apart(&plan->reaches[FOVEA_SHAPE_LSE], tensors->lse, &reach, pointer, error);

@@ -53,6 +53,11 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
                                   ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sinks");
+  if (p->to_state) {
+    shapes[FOVEA_SHAPE_O] = no_shape("o");
+    shapes[FOVEA_SHAPE_LSE] = no_shape("lse");
+    return;
+  }
   shapes[FOVEA_SHAPE_O] = fovea_make_shape("o", q_batch, p->heads, p->q_len, p->v_dim, p->o_strides, o_bits);
   shapes[FOVEA_SHAPE_LSE] = fovea_make_shape("lse", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
 }

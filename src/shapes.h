@@ -29,6 +29,11 @@ fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int
 /* A tensor that the problem does not have is empty. */
 void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
 
+/* Behind the last of the keys that are wanted. */
+static inline int64_t fovea_keys_end(const fovea_problem *problem) {
+  return problem->keys_end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys_end;
+}
+
 int fovea_shape_is_empty(const fovea_shape *shape);
 
 /* The lowest and highest element that a tensor touches, counted from its pointer. 0 when they do not fit in 57

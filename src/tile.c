@@ -2,6 +2,7 @@
 
 #include "block.h"
 #include "decode.h"
+#include "groups.h"
 #include "nearby.h"
 #include "parts.h"
 #include "queries.h"
@@ -20,7 +21,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       lse[i] = tensors->lse + fovea_place_offset(plan, problem->lse_strides, context->task, place);
     }
     if (problem->sink == FOVEA_SINK_PER_HEAD) {
-      sinks[i] = tensors->sinks[context->task->kv_head * plan->group + place.head] * 0x1.715476p+0f;
+      sinks[i] = fovea_sink_of_head(tensors, context->task->kv_head * plan->group + place.head);
     }
   }
   fovea_store_args args = {
@@ -35,13 +36,32 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
   context->kernels->store(&args);
 }
 
+/* The state of a node. */
+static void store_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+  const fovea_plan *plan = context->plan;
+  const fovea_state *to = context->tensors->state;
+  int64_t dim = plan->problem.v_dim, node = context->task->part * fovea_group_numbers(dim);
+  float *rows[FOVEA_ROW_TILE_LIMIT];
+  fovea_row_place place = fovea_first_place(plan, t->rows);
+  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(plan, place)) {
+    rows[i] = to->numbers + fovea_place_offset(plan, to->strides, context->task, place) + node;
+  }
+  fovea_write_outputs(context->kernels, state, dim, t->rows.count, rows);
+  for (int i = 0; i < t->rows.count; i++) rows[i] += dim;
+  fovea_write_sums(state, t->rows.count, rows);
+}
+
 /* The results of a tile; NULL: none of its rows has seen a key. */
 static void finish_tile(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
   if (!state) {
     state = fovea_span_current(&t->memory.tree);
     fovea_clear_state(context, state);
   }
-  store_tile(context, t, state);
+  if (context->plan->problem.to_state) {
+    store_state(context, t, state);
+  } else {
+    store_tile(context, t, state);
+  }
 }
 
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
@@ -107,7 +127,7 @@ static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task
     t->begun = t->paired = t->widened = 0;
     t->few = fovea_has_few_rows(plan, task->entry);
     fovea_view_tile(plan, task->entry, t->rows, &t->view);
-    if (plan->part_keys > 0) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
+    if (fovea_has_parts(plan)) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
     if (t->view.any.end == 0) continue;
     if (t->view.any.begin < keys.begin) keys.begin = t->view.any.begin;
     if (t->view.any.end > keys.end) keys.end = t->view.any.end;

@@ -1,4 +1,4 @@
-/* The types of elements: their sizes, and pointers to elements. */
+/* The types of elements: their sizes, and pointers to elements; sinks, in the units of scores. */
 #ifndef FOVEA_SRC_TYPES_H
 #define FOVEA_SRC_TYPES_H
 
@@ -20,6 +20,11 @@ static inline int fovea_mask_type_bits(fovea_mask_type type) {
   default:
     return 8;
   }
+}
+
+/* In units of log2. */
+static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
+  return tensors->sinks[head] * 0x1.715476p+0f;
 }
 
 /* The element that lies `offset` elements from where a tensor's pointer names its first. */

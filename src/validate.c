@@ -136,6 +136,22 @@ static fovea_status check_segmented(const fovea_problem *p, fovea_error *error) 
   return FOVEA_OK;
 }
 
+static fovea_status check_keys(const fovea_problem *p, fovea_error *error) {
+  if (p->keys_begin < 0 || p->keys_begin > p->kv_len) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "keys_begin is %d; it must be from 0 to kv_len, which is %d",
+                      p->keys_begin, p->kv_len);
+  }
+  if (p->keys_end != FOVEA_UNLIMITED && (p->keys_end < p->keys_begin || p->keys_end > p->kv_len)) {
+    return fovea_fail(error, FOVEA_ERROR_RULE,
+                      "keys_end is %d; it must be from keys_begin to kv_len, %d to %d, or -1 for kv_len",
+                      p->keys_end, p->keys_begin, p->kv_len);
+  }
+  if (p->to_state != 0 && p->to_state != 1) {
+    return fovea_fail(error, FOVEA_ERROR_STATE, "to_state is %d; it must be 0 or 1", (int64_t)p->to_state);
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_mask(const fovea_problem *p, fovea_error *error) {
   if (p->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
   const struct {
@@ -221,12 +237,29 @@ fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fov
   return FOVEA_OK;
 }
 
+/* Keys outside of the range that is wanted need not be there. */
+static fovea_status narrow_to_keys(const fovea_problem *p, const fovea_shape *whole, fovea_reach *reach,
+                                   fovea_error *error) {
+  fovea_shape shape = *whole;
+  int64_t before = p->keys_begin * whole->stride[2] * (whole->bits / 8);
+  if (reach->begin == reach->end || fovea_keys_end(p) - p->keys_begin == p->kv_len) return FOVEA_OK;
+  shape.extent[2] = fovea_keys_end(p) - p->keys_begin;
+  fovea_status status = fovea_validate_strides(&shape, 0, reach, error);
+  reach->begin += before;
+  reach->end += before;
+  return status;
+}
+
 static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_make_shapes(p, shapes);
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
     status = fovea_validate_strides(&shapes[i], i >= FOVEA_SHAPE_O, &reaches[i], error);
+  }
+  if (!status && !p->cu_seqlens_kv) {
+    status = narrow_to_keys(p, &shapes[FOVEA_SHAPE_K], &reaches[FOVEA_SHAPE_K], error);
+    if (!status) status = narrow_to_keys(p, &shapes[FOVEA_SHAPE_V], &reaches[FOVEA_SHAPE_V], error);
   }
   return status;
 }
@@ -238,6 +271,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_softcap(problem, error);
   if (!status) status = check_lengths(problem, error);
   if (!status) status = check_segmented(problem, error);
+  if (!status) status = check_keys(problem, error);
   if (!status) status = check_mask(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = check_strides(problem, reaches, error);

@@ -12,8 +12,8 @@
  *
  * Every size and stride counts elements, not bytes. The library never prints, never ends the process, changes
  * neither the rounding mode nor the flush-to-zero flags (it assumes round to nearest, no flushing), reads no byte
- * outside the elements that a problem names, and writes nothing but O and LSE. Functions are safe to call from many
- * threads at once as long as no two calls write the same output or scratch.
+ * outside the elements that a problem names, and writes nothing but the outputs. Functions are safe to call from
+ * many threads at once as long as no two calls write the same output or scratch.
  */
 #ifndef FOVEA_FOVEA_H
 #define FOVEA_FOVEA_H
@@ -48,24 +48,25 @@ extern "C" {
  * written nothing to the outputs. */
 typedef enum fovea_status {
   FOVEA_OK = 0,
-  FOVEA_ERROR_NULL = 10,         /* a pointer that is needed is NULL */
-  FOVEA_ERROR_STRUCT_SIZE = 11,  /* a struct was not prepared by its initialiser */
-  FOVEA_ERROR_SIZE = 12,         /* a length, head count or dimension is out of range */
-  FOVEA_ERROR_HEADS = 13,        /* kv_heads does not divide heads */
-  FOVEA_ERROR_STRIDE = 14,       /* a stride overflows, or makes elements of an output share memory */
-  FOVEA_ERROR_SCALE = 15,        /* the scale is not finite */
-  FOVEA_ERROR_RULE = 16,         /* a window, chunk or offset is out of range */
-  FOVEA_ERROR_LENGTHS = 17,      /* lengths of batch entries that go beyond the tensors or decrease */
-  FOVEA_ERROR_OVERLAP = 18,      /* an output shares memory with an input or with the other output */
-  FOVEA_ERROR_ALIGNMENT = 19,    /* a tensor is not aligned to its element */
-  FOVEA_ERROR_SCRATCH = 20,      /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
-  FOVEA_ERROR_MEMORY = 21,       /* an allocation failed */
-  FOVEA_ERROR_TYPE = 22,         /* a type is none of its enumeration */
-  FOVEA_ERROR_MASK = 23,         /* a mask's key or bit strides, or its number of keys, are out of range */
-  FOVEA_ERROR_SOFTCAP = 24,      /* the softcap is negative or not finite, or scale / softcap is not */
-  FOVEA_ERROR_ROTARY = 25,       /* dims, base, frequencies or tables of a rotary embedding are out of range */
-  FOVEA_ERROR_POSITION = 26,     /* a position is out of range */
-  FOVEA_ERROR_SEGMENTS = 27,     /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
+  FOVEA_ERROR_NULL = 10,        /* a pointer that is needed is NULL */
+  FOVEA_ERROR_STRUCT_SIZE = 11, /* a struct was not prepared by its initialiser */
+  FOVEA_ERROR_SIZE = 12,        /* a length, head count or dimension is out of range */
+  FOVEA_ERROR_HEADS = 13,       /* kv_heads does not divide heads */
+  FOVEA_ERROR_STRIDE = 14,      /* a stride overflows, or makes elements of an output share memory */
+  FOVEA_ERROR_SCALE = 15,       /* the scale is not finite */
+  FOVEA_ERROR_RULE = 16,        /* a window, chunk or offset is out of range */
+  FOVEA_ERROR_LENGTHS = 17,     /* lengths of batch entries that go beyond the tensors or decrease */
+  FOVEA_ERROR_OVERLAP = 18,     /* an output shares memory with an input or with the other output */
+  FOVEA_ERROR_ALIGNMENT = 19,   /* a tensor is not aligned to its element */
+  FOVEA_ERROR_SCRATCH = 20,     /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
+  FOVEA_ERROR_MEMORY = 21,      /* an allocation failed */
+  FOVEA_ERROR_TYPE = 22,        /* a type is none of its enumeration */
+  FOVEA_ERROR_MASK = 23,        /* a mask's key or bit strides, or its number of keys, are out of range */
+  FOVEA_ERROR_SOFTCAP = 24,     /* the softcap is negative or not finite, or scale / softcap is not */
+  FOVEA_ERROR_ROTARY = 25,      /* dims, base, frequencies or tables of a rotary embedding are out of range */
+  FOVEA_ERROR_POSITION = 26,    /* a position is out of range */
+  FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
+  FOVEA_ERROR_STATE = 28, /* a state whose sizes or keys are not those of the problem or of the other states */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
@@ -208,6 +209,11 @@ typedef struct fovea_problem {
   /* With segments: batch numbers, 0..kv length of the entry; positions before are not held any more and not seen.
    * NULL (default): all of them 0. */
   const int64_t *kv_begins;
+
+  /* Only keys at positions keys_begin to keys_end - 1 are seen; one more rule beside those above. No other key is
+   * read, and segments need not hold any. From 0 to kv_len, the default; FOVEA_UNLIMITED as keys_end is kv_len. */
+  int64_t keys_begin, keys_end;
+  int to_state; /* 1: the result is a state over these keys, fovea_tensors.state, not O and LSE. Default 0 */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -265,6 +271,51 @@ typedef struct fovea_sequence {
   int64_t count;                 /* how many there are */
 } fovea_sequence;
 
+/* ---- States: attention over some of the keys ------------------------------------------------------------------
+ */
+
+/* Keys of a span. States of ranges that are cut at multiples of it have the bits of one run over all keys. */
+#define FOVEA_SPAN_KEYS 2048
+
+/* What every row has gathered from the keys at positions keys_begin to keys_end - 1, in memory of the caller that
+ * may be copied, stored or sent to another machine: no part of it depends on the instruction set.
+ *
+ * A row is fovea_state_numbers() floats: one group of dim + 2 for each node of the tree of spans that the range is
+ * made of, in ascending order. (Node (k, i) is spans i * 2^k to (i + 1) * 2^k - 1, span i is keys i *
+ * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1, and the nodes are the fewest that hold the range;
+ * docs/states.md.) A group is the sum of 2^(s - m) * V over the keys that the row sees, s being the score in units
+ * of log2; then m, the largest s; then the sum of 2^(s - m). Where a row sees no key, m is -Inf and the rest is 0.
+ */
+typedef struct fovea_state {
+  size_t struct_size;              /* set by fovea_state_init() */
+  int64_t batch, heads, rows, dim; /* of the outputs; with cu_seqlens_q batch is 1 */
+  int64_t keys_begin, keys_end;    /* positions, 0 <= keys_begin <= keys_end */
+  float *numbers;                  /* the one with all indices 0 */
+  fovea_strides strides;           /* default: contiguous (batch, heads, rows) */
+  const char *isa;                 /* for merging, as in fovea_problem */
+} fovea_state;
+
+/* Numbers of one row of a state; 0 where the range is empty or any of the three is out of range. */
+FOVEA_API int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end);
+
+/* Sets these seven; the rest is as described. Callers in C use fovea_state_init(). */
+FOVEA_API void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batch, int64_t heads,
+                                      int64_t rows, int64_t dim, int64_t keys_begin, int64_t keys_end,
+                                      float *numbers);
+
+/* Tells the library the size of the struct that this program was compiled with. */
+static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                                    int64_t keys_begin, int64_t keys_end, float *numbers) {
+  fovea_state_init_sized(state, sizeof *state, batch, heads, rows, dim, keys_begin, keys_end, numbers);
+}
+
+/* Merges the states of two ranges of which the second begins where the first ends into that of both: `merged` has
+ * the sizes of both, keys_begin of `left`, keys_end of `right`, and memory of its own. Cut at a multiple of
+ * FOVEA_SPAN_KEYS, it has the bits of the state that one run over all its keys leaves; cut elsewhere, the two
+ * differ by rounding. On the calling thread, without allocating. `error` may be NULL. */
+FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_state *right,
+                                         const fovea_state *merged, fovea_error *error);
+
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
 /* The tensors of one run. Each pointer names the element with all indices 0. O and LSE may not share memory with an
@@ -282,6 +333,9 @@ typedef struct fovea_tensors {
   const float *sinks; /* needed with FOVEA_SINK_PER_HEAD: `heads` numbers */
 
   const fovea_sequence *sequences; /* needed with `segmented`: one per batch entry; k and v are then not used */
+
+  const fovea_state
+      *state; /* needed with to_state, with the problem's sizes and keys; o and lse are then not used */
 } fovea_tensors;
 
 /* Sets these five; the rest is NULL. Callers in C use fovea_tensors_init(). */
@@ -336,6 +390,19 @@ FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const flo
 /* Plans and runs one problem. `execution` and `error` may be NULL. */
 FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_tensors *tensors,
                                     const fovea_execution *execution, fovea_error *error);
+
+/* What a state comes to: writes O and LSE (unless NULL) from tensors->state. Of the problem these are used: batch,
+ * heads, q_len, v_dim, cu_seqlens_q (but that it is there), o_type, o_strides, lse_strides, the sink, and isa. The
+ * sinks are those of tensors; a state has none. With the state of all keys, cut at multiples of FOVEA_SPAN_KEYS, O
+ * and LSE have the bits of fovea_attend(). On the calling thread, without allocating. `error` may be NULL. */
+FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
+                                          fovea_error *error);
+
+/* The other way: writes tensors->state from O and LSE over its range of keys as any library gives them, natural
+ * logarithms, with the types and strides that the problem says. Rows whose LSE is -Inf have seen nothing, whatever
+ * O says of them. Such a state is exact to the rounding of its numbers: LSE of 10 in f32 knows weights to 1e-6. */
+FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
+                                               fovea_error *error);
 
 /* ---- Plans -------------------------------------------------------------------------------------------------- */
 

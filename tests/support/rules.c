@@ -53,6 +53,7 @@ static int64_t floor_division(int64_t a, int64_t b) {
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key) {
   if (row >= entry->q_len || key >= entry->kv_len) return 0;
+  if (key < problem->keys_begin || (problem->keys_end != FOVEA_UNLIMITED && key >= problem->keys_end)) return 0;
   const int64_t own_key = row + entry->offset;
   if (problem->causal && key > own_key) return 0;
   if (problem->window_left != FOVEA_UNLIMITED && own_key - key > problem->window_left) return 0;

@@ -1,0 +1,243 @@
+/* States that are refused: one call would succeed, each case spoils one thing, and nothing is written. */
+#include "support/check.h"
+#include "support/refusals.h"
+
+#include <string.h>
+
+enum { BATCH = 2, HEADS = 4, ROWS = 3, DIM = 6, KEYS = 5000, CUT = 4096 };
+
+/* Numbers of the ranges before the cut, after it, and of both. */
+enum { LEFT = BATCH * HEADS * ROWS * (DIM + 2), RIGHT = LEFT, BOTH = 2 * LEFT };
+
+static float left_numbers[LEFT], right_numbers[RIGHT], merged_numbers[BOTH];
+static fovea_state run_state;
+
+static int set_up(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, KEYS, 8, DIM);
+  problem.keys_begin = CUT;
+  problem.to_state = 1;
+  problem.sink = FOVEA_SINK_PER_HEAD;
+  trial = trial_create(&problem, 1);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  trial_destroy(&trial);
+  return 0;
+}
+
+/* Runs: the state is set for each call. */
+static void prepare(struct call *call) {
+  fovea_state_init(&run_state, BATCH, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
+  memset(right_numbers, 0x3a, sizeof right_numbers);
+  call->tensors.state = &run_state;
+}
+
+static void assert_unwritten(const float *numbers, size_t size) {
+  for (size_t i = 0; i < size; i++) assert_int_equal(((const unsigned char *)numbers)[i], 0x3a);
+}
+
+#define RUN_REFUSED(change, status, ...)                                                                           \
+  do {                                                                                                             \
+    REFUSED((prepare(&call), change), status, __VA_ARGS__);                                                        \
+    assert_unwritten(right_numbers, sizeof right_numbers);                                                         \
+  } while (0)
+
+static void test_runs(void **state) {
+  (void)state;
+  ACCEPTED(prepare(&call));
+  RUN_REFUSED(call.problem.keys_begin = -1, FOVEA_ERROR_RULE, "keys_begin", "-1", "5000");
+  RUN_REFUSED(call.problem.keys_begin = KEYS + 1, FOVEA_ERROR_RULE, "keys_begin", "5001");
+  RUN_REFUSED(call.problem.keys_end = CUT - 1, FOVEA_ERROR_RULE, "keys_end", "4095", "4096 to 5000");
+  RUN_REFUSED(call.problem.keys_end = KEYS + 1, FOVEA_ERROR_RULE, "keys_end", "5001");
+  RUN_REFUSED(call.problem.keys_end = -2, FOVEA_ERROR_RULE, "keys_end", "-2");
+  RUN_REFUSED(call.problem.to_state = 2, FOVEA_ERROR_STATE, "to_state", "2");
+  RUN_REFUSED(call.tensors.state = NULL, FOVEA_ERROR_NULL, "state");
+  RUN_REFUSED(run_state.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "fovea_state_init()");
+  RUN_REFUSED(run_state.struct_size = 8000, FOVEA_ERROR_STRUCT_SIZE, "newer");
+  RUN_REFUSED(run_state.batch = 1, FOVEA_ERROR_STATE, "state.batch", "1", "2");
+  RUN_REFUSED(run_state.heads = 2, FOVEA_ERROR_STATE, "state.heads", "2", "4");
+  RUN_REFUSED(run_state.rows = 4, FOVEA_ERROR_STATE, "state.rows", "4", "q_len", "3");
+  RUN_REFUSED(run_state.dim = 8, FOVEA_ERROR_STATE, "state.dim", "8", "v_dim", "6");
+  RUN_REFUSED(run_state.keys_begin = 0, FOVEA_ERROR_STATE, "state.keys_begin", "4096");
+  RUN_REFUSED(run_state.keys_end = KEYS - 1, FOVEA_ERROR_STATE, "state.keys_end", "4999", "5000");
+  RUN_REFUSED(run_state.numbers = NULL, FOVEA_ERROR_NULL, "state");
+  RUN_REFUSED(run_state.numbers = (float *)(void *)((char *)right_numbers + 1), FOVEA_ERROR_ALIGNMENT, "state",
+              "4");
+  RUN_REFUSED(run_state.strides.row = DIM + 1, FOVEA_ERROR_STRIDE, "state_strides.row", "7", "8");
+  RUN_REFUSED(run_state.strides.batch = 0, FOVEA_ERROR_STRIDE, "state_strides.batch", "0");
+  RUN_REFUSED(run_state.strides.head = INT64_MAX, FOVEA_ERROR_STRIDE, "state_strides");
+  RUN_REFUSED(call.tensors.q = right_numbers + 8, FOVEA_ERROR_OVERLAP, "state", "q");
+  RUN_REFUSED(call.tensors.sinks = right_numbers, FOVEA_ERROR_OVERLAP, "state", "sinks");
+}
+
+/* Segments: written by none of the runs that share memory with them. */
+static void test_segments(void **state) {
+  (void)state;
+  fovea_segment segment = {.first = CUT,
+                           .rows = KEYS - CUT,
+                           .k = tensor_pointer(&trial.k),
+                           .v = tensor_pointer(&trial.v),
+                           .k_row = 8,
+                           .v_row = DIM};
+  const fovea_sequence sequences[BATCH] = {{&segment, 1}, {&segment, 1}};
+#define SEGMENTED                                                                                                  \
+  (prepare(&call), call.problem.segmented = 1, call.tensors.sequences = sequences, call.tensors.k = NULL,          \
+   call.tensors.v = NULL)
+  segment.k_head = 8;
+  segment.v_head = DIM;
+  ACCEPTED(SEGMENTED);
+  segment.v = right_numbers;
+  REFUSED(SEGMENTED, FOVEA_ERROR_OVERLAP, "state", "v");
+  assert_unwritten(right_numbers, sizeof right_numbers);
+}
+
+struct merge_call {
+  fovea_state left, right, merged;
+};
+
+static struct merge_call good_merge(void) {
+  struct merge_call call;
+  fovea_state_init(&call.left, BATCH, HEADS, ROWS, DIM, 0, CUT, left_numbers);
+  fovea_state_init(&call.right, BATCH, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
+  fovea_state_init(&call.merged, BATCH, HEADS, ROWS, DIM, 0, KEYS, merged_numbers);
+  return call;
+}
+
+static void assert_merge_refused(const struct merge_call *call, fovea_status status, const char *const *words) {
+  fovea_error error;
+  memset(&error, 'x', sizeof error);
+  memset(merged_numbers, 0x3a, sizeof merged_numbers);
+  assert_int_equal(fovea_state_merge(&call->left, &call->right, &call->merged, &error), status);
+  assert_says(&error, status, words);
+  assert_int_equal(fovea_state_merge(&call->left, &call->right, &call->merged, NULL), status);
+  assert_unwritten(merged_numbers, sizeof merged_numbers);
+}
+
+#define MERGE_REFUSED(change, status, ...)                                                                         \
+  do {                                                                                                             \
+    struct merge_call call = good_merge();                                                                         \
+    change;                                                                                                        \
+    const char *const words[] = {__VA_ARGS__, NULL};                                                               \
+    assert_merge_refused(&call, status, words);                                                                    \
+  } while (0)
+
+static void test_merging(void **state) {
+  (void)state;
+  const struct merge_call good = good_merge();
+  assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_merge(NULL, &good.right, &good.merged, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_merge(&good.left, NULL, &good.merged, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_merge(&good.left, &good.right, NULL, NULL), FOVEA_ERROR_NULL);
+  MERGE_REFUSED(call.left.batch = 0, FOVEA_ERROR_SIZE, "left.batch", "0", "1");
+  MERGE_REFUSED(call.right.rows = -1, FOVEA_ERROR_SIZE, "right.rows", "-1");
+  MERGE_REFUSED(call.merged.dim = INT64_MAX, FOVEA_ERROR_SIZE, "merged.dim");
+  MERGE_REFUSED((call.left.batch = INT64_C(1) << 40, call.left.heads = INT64_C(1) << 40), FOVEA_ERROR_SIZE, "left",
+                "more than");
+  MERGE_REFUSED(call.left.keys_begin = -1, FOVEA_ERROR_STATE, "left", "-1");
+  MERGE_REFUSED(call.right.keys_end = CUT - 1, FOVEA_ERROR_STATE, "right", "4096", "4095");
+  MERGE_REFUSED(call.merged.keys_end = INT64_MAX, FOVEA_ERROR_STATE, "merged");
+  MERGE_REFUSED(call.right.heads = 2, FOVEA_ERROR_STATE, "right.heads", "2", "4");
+  MERGE_REFUSED(call.merged.dim = DIM - 1, FOVEA_ERROR_STATE, "merged.dim", "5", "6");
+  MERGE_REFUSED(call.right.keys_begin = CUT + 1, FOVEA_ERROR_STATE, "right", "4097", "4096");
+  MERGE_REFUSED(call.merged.keys_begin = 1, FOVEA_ERROR_STATE, "merged", "1 to 5000", "0 to 5000");
+  MERGE_REFUSED(call.merged.keys_end = KEYS - 1, FOVEA_ERROR_STATE, "merged", "0 to 4999");
+  MERGE_REFUSED(call.left.numbers = NULL, FOVEA_ERROR_NULL, "left");
+  MERGE_REFUSED(call.right.strides.head = INT64_MAX / 2, FOVEA_ERROR_STRIDE, "right_strides");
+  MERGE_REFUSED(call.merged.strides.row = 0, FOVEA_ERROR_STRIDE, "merged_strides.row", "0");
+  MERGE_REFUSED(call.left.numbers = merged_numbers + 4, FOVEA_ERROR_OVERLAP, "merged", "left");
+  MERGE_REFUSED(call.right.numbers = merged_numbers, FOVEA_ERROR_OVERLAP, "merged", "right");
+  MERGE_REFUSED(call.merged.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
+}
+
+/* Results of a state, and a state of results. */
+struct output_call {
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_state state;
+};
+
+static float o[BATCH * HEADS * ROWS * DIM], lse[BATCH * HEADS * ROWS], sinks[HEADS];
+
+static struct output_call good_output(void) {
+  struct output_call call = {.problem = trial.problem};
+  fovea_state_init(&call.state, BATCH, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
+  fovea_tensors_init(&call.tensors, NULL, NULL, NULL, o, lse);
+  call.tensors.sinks = sinks;
+  return call;
+}
+
+static void assert_output_refused(struct output_call *call, int finishing, fovea_status status,
+                                  const char *const *words) {
+  fovea_error error;
+  if (call->tensors.state == NULL) call->tensors.state = &call->state;
+  memset(o, 0x3a, sizeof o);
+  memset(lse, 0x3a, sizeof lse);
+  memset(right_numbers, 0x3a, sizeof right_numbers);
+  assert_int_equal(
+      (finishing ? fovea_state_finish : fovea_state_from_output)(&call->problem, &call->tensors, &error), status);
+  assert_says(&error, status, words);
+  assert_unwritten(o, sizeof o);
+  assert_unwritten(lse, sizeof lse);
+  assert_unwritten(right_numbers, sizeof right_numbers);
+}
+
+#define OUTPUT_REFUSED(finishing, change, status, ...)                                                             \
+  do {                                                                                                             \
+    struct output_call call = good_output();                                                                       \
+    change;                                                                                                        \
+    const char *const words[] = {__VA_ARGS__, NULL};                                                               \
+    assert_output_refused(&call, finishing, status, words);                                                        \
+  } while (0)
+
+static void test_outputs(void **state) {
+  (void)state;
+  struct output_call good = good_output();
+  good.tensors.state = &good.state;
+  assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL), FOVEA_ERROR_NULL);
+  good.tensors.state = NULL;
+  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL), FOVEA_ERROR_NULL);
+  for (int finishing = 0; finishing < 2; finishing++) {
+    OUTPUT_REFUSED(finishing, call.state.rows = 2, FOVEA_ERROR_STATE, "state.rows", "2", "3");
+    OUTPUT_REFUSED(finishing, call.state.keys_begin = -1, FOVEA_ERROR_STATE, "state", "-1");
+    OUTPUT_REFUSED(finishing, call.problem.o_strides.row = INT64_MAX, FOVEA_ERROR_STRIDE, "o_strides");
+    OUTPUT_REFUSED(finishing, call.problem.heads = 3, FOVEA_ERROR_HEADS, "kv_heads");
+    OUTPUT_REFUSED(finishing, call.tensors.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
+    OUTPUT_REFUSED(finishing, call.tensors.lse = right_numbers + 5, FOVEA_ERROR_OVERLAP, "lse", "state");
+    OUTPUT_REFUSED(finishing, call.problem.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
+  }
+  OUTPUT_REFUSED(0, call.tensors.lse = NULL, FOVEA_ERROR_NULL, "lse is NULL");
+  OUTPUT_REFUSED(0, call.state.strides.row = 0, FOVEA_ERROR_STRIDE, "state_strides.row");
+  OUTPUT_REFUSED(1, call.tensors.sinks = NULL, FOVEA_ERROR_NULL, "sinks is NULL");
+  OUTPUT_REFUSED(1, call.tensors.lse = o, FOVEA_ERROR_OVERLAP, "lse", "o");
+  OUTPUT_REFUSED(1, call.tensors.sinks = o, FOVEA_ERROR_OVERLAP, "o", "sinks");
+}
+
+/* What there is no state of. */
+static void test_numbers(void **state) {
+  (void)state;
+  assert_int_equal(fovea_state_numbers(6, 0, 2048), 8);
+  assert_int_equal(fovea_state_numbers(6, 0, 2049), 8); /* a node of two spans */
+  assert_int_equal(fovea_state_numbers(6, 2047, 2049), 8);
+  assert_int_equal(fovea_state_numbers(6, 2048, 3 * 2048), 16); /* spans 1 and 2 have no parent of their own */
+  assert_int_equal(fovea_state_numbers(6, 2048, 7 * 2048), 32); /* 1, 2 to 3, 4 to 5, 6 */
+  assert_int_equal(fovea_state_numbers(6, 500, 500), 0);
+  assert_int_equal(fovea_state_numbers(0, 0, 500), 0);
+  assert_int_equal(fovea_state_numbers(6, -1, 500), 0);
+  assert_int_equal(fovea_state_numbers(6, 500, 499), 0);
+  assert_int_equal(fovea_state_numbers(6, 0, INT64_MAX), 0);
+  assert_int_equal(fovea_state_numbers(INT64_MAX, 0, 500), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs), cmocka_unit_test(test_segments),
+                                     cmocka_unit_test(test_merging), cmocka_unit_test(test_outputs),
+                                     cmocka_unit_test(test_numbers)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
