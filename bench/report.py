@@ -21,6 +21,7 @@ MARKERS = ("<!-- bench: begin, written by bench/report.py --readme -->", "<!-- b
 RULES = {"window512": "window of 512", "chunk64_left256": "chunks of 64, 256 left",
          "mask_f32": "f32 mask", "mask_bool": "boolean mask, all seen",
          "mask_half_empty": "half of the mask's tiles empty"}
+LIMITS = {"FMA peak": "peak_fraction", "read bandwidth": "bandwidth_fraction"}
 KINDS = ("prefill", "cross", "packed", "decode")
 
 
@@ -56,15 +57,25 @@ def cell(value, form, unit=""):
     return "" if value is None else format(value.median, form) + unit
 
 
+def limit_of(name):
+    """Decoding reads, the rest multiplies."""
+    return "bandwidth_fraction" if split(name)[0] == "decode" else "peak_fraction"
+
+
 def table_of(run, isa, threads):
-    lines = [
-        f"**{isa}, {threads} thread{'s' if threads > 1 else ''}**",
-        "",
-        "| shape and rule | GFLOP/s | of FMA peak | spread | vs whole-matrix | vs blocked |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    for name in compared(run, isa, threads):
-        fraction = run.value(name, "peak_fraction")
+    lines = [f"**{isa}, {threads} thread{'s' if threads > 1 else ''}**"]
+    for limit, counter in LIMITS.items():
+        names = [name for name in compared(run, isa, threads) if limit_of(name) == counter]
+        if names:
+            lines += ["", f"| shape and rule | GFLOP/s | of {limit} | spread | vs whole-matrix | vs blocked |",
+                      "|---|--:|--:|--:|--:|--:|", *rows_of(run, names, counter)]
+    return lines
+
+
+def rows_of(run, names, counter):
+    lines = []
+    for name in names:
+        fraction = run.value(name, counter)
         lines.append("| " + " | ".join((
             label(name),
             cell(run.value(name, "gflops"), ".0f"),
