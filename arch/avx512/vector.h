@@ -170,6 +170,38 @@ FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
   return _mm512_cvtepi32_ps(exponent);
 }
 
+/* Two rows, eight elements or pairs of each: a load into half of a vector takes no shuffle. */
+#define FOVEA_VECTOR_TURNS_HALVES
+FOVEA_INLINE vec vec_load_halves(const void *low, const void *high) {
+  __m256d first = _mm256_loadu_pd(low), second = _mm256_loadu_pd(high);
+  return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(first), second, 1));
+}
+FOVEA_INLINE vec vec_load_halves_f16(const void *low, const void *high) {
+  __m128i first = _mm_loadu_si128(low), second = _mm_loadu_si128(high);
+  return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1));
+}
+/* Turns 16 rows of 8, k[i] being rows r and r + 4 with r = i / 4 * 8 + i % 4: pairs, then quads within 128-bit
+ * lanes, then the lanes themselves. */
+FOVEA_INLINE void vec_turn_halves(vec k[LANES / 2]) {
+  __m512d t[LANES / 2];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    t[2 * i] = _mm512_castps_pd(_mm512_unpacklo_ps(k[2 * i], k[2 * i + 1]));
+    t[2 * i + 1] = _mm512_castps_pd(_mm512_unpackhi_ps(k[2 * i], k[2 * i + 1]));
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 2; i++) {
+    vec a = _mm512_castpd_ps(_mm512_unpacklo_pd(t[i], t[2 + i]));
+    vec b = _mm512_castpd_ps(_mm512_unpackhi_pd(t[i], t[2 + i]));
+    vec c = _mm512_castpd_ps(_mm512_unpacklo_pd(t[4 + i], t[6 + i]));
+    vec d = _mm512_castpd_ps(_mm512_unpackhi_pd(t[4 + i], t[6 + i]));
+    k[2 * i] = _mm512_shuffle_f32x4(a, c, 0x88);
+    k[2 * i + 1] = _mm512_shuffle_f32x4(b, d, 0x88);
+    k[2 * i + 4] = _mm512_shuffle_f32x4(a, c, 0xdd);
+    k[2 * i + 5] = _mm512_shuffle_f32x4(b, d, 0xdd);
+  }
+}
+
 /* Transposes 16 rows of 16: pairs, then quads within 128-bit lanes, then the lanes themselves. */
 FOVEA_INLINE void vec_transpose(vec r[LANES]) {
   vec t[LANES];

@@ -7,19 +7,57 @@
 
 /* Whether dims are loaded and turned as pairs, two to a lane, which halves the work. */
 #define DECODE_PAIRED(type) ((type) == FOVEA_BF16 && LANES >= 4)
+/* Dims of one square. */
+#define DECODE_STEP(type) (DECODE_PAIRED(type) ? 2 * DECODE_SQUARE : DECODE_SQUARE)
 
-/* Asks for what the same keys of the next block have in these dims: whole lines, once. */
-FOVEA_INLINE void decode_fetch_keys(const void *const *ahead, int64_t dim, const fovea_type type) {
-  const int64_t byte = dim * (type == FOVEA_F32 ? 4 : 2);
-  if (byte % 64 != 0) return;
-  FOVEA_UNROLL
-  for (int i = 0; i < LANES; i++) __builtin_prefetch((const char *)ahead[i] + byte, 0, 2);
+/* Of these, vectors that are turned at a time: half of them where two rows are loaded as one vector. */
+#ifdef FOVEA_VECTOR_TURNS_HALVES
+#define DECODE_TURN (LANES / 2)
+#else
+#define DECODE_TURN DECODE_SQUARE
+#endif
+
+/* What is going to be read: the next vector of keys, out of L2 into L1, and the same keys of the next block, out of
+ * memory into L2. Loads that jump from row to row meet all fill buffers taken by what comes from memory; rows are
+ * asked for one after the other, and early. */
+typedef struct decode_fetch {
+  const void *const *near, *const *far;
+  int64_t row, due; /* of LANES rows, the next one; and those that are due, times `squares` */
+  int64_t squares;  /* while that many squares of dims are turned */
+} decode_fetch;
+
+FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int key, int64_t step) {
+  const void *const *near = key + LANES < args->key_count ? args->keys + key + LANES : args->ahead;
+  return (decode_fetch){near, args->ahead + key, 0, 0, args->dim / step};
+}
+
+FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
+  fetch->due += LANES;
+  FOVEA_NO_UNROLL
+  for (; fetch->row * fetch->squares < fetch->due; fetch->row++) {
+    const char *near = fetch->near[fetch->row], *far = fetch->far[fetch->row];
+    FOVEA_NO_UNROLL
+    for (int64_t byte = 0; byte < bytes; byte += 64) {
+      __builtin_prefetch(far + byte, 0, 2);
+      __builtin_prefetch(near + byte, 0, 3);
+    }
+  }
 }
 
 /* k[i] = the keys' elements of dim + i, or their pairs of dims from dim + 2 i on. */
-FOVEA_INLINE void decode_square(const void *const *keys, int64_t dim, const fovea_type type, vec k[DECODE_SQUARE]) {
+FOVEA_INLINE void decode_turn(const void *const *keys, int64_t dim, const fovea_type type, vec k[DECODE_TURN]) {
+#ifdef FOVEA_VECTOR_TURNS_HALVES
+  const int64_t size = type == FOVEA_F32 ? 4 : 2;
   FOVEA_UNROLL
-  for (int i = 0; i < DECODE_SQUARE; i++) {
+  for (int i = 0; i < DECODE_TURN; i++) {
+    const void *low = (const char *)keys[i / 4 * 8 + i % 4] + dim * size;
+    const void *high = (const char *)keys[i / 4 * 8 + i % 4 + 4] + dim * size;
+    k[i] = type == FOVEA_F16 ? vec_load_halves_f16(low, high) : vec_load_halves(low, high);
+  }
+  vec_turn_halves(k);
+#else
+  FOVEA_UNROLL
+  for (int i = 0; i < DECODE_TURN; i++) {
     if (LANES < 4) {
       k[i] = typed_load(keys[0], dim + i, type);
     } else if (DECODE_PAIRED(type)) {
@@ -29,13 +67,14 @@ FOVEA_INLINE void decode_square(const void *const *keys, int64_t dim, const fove
     }
   }
   if (LANES >= 4) vec_transpose(k);
+#endif
 }
 
-/* The products of one square with its own dims of the queries. */
+/* The products of what was turned with its own dims of the queries. */
 FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const int rows, const fovea_type type,
-                                  const vec k[DECODE_SQUARE], vec *sum) {
+                                  const vec k[DECODE_TURN], vec *sum) {
   FOVEA_UNROLL
-  for (int i = 0; i < DECODE_SQUARE; i += DECODE_PAIRED(type) ? 2 : 4) {
+  for (int i = 0; i < DECODE_TURN; i += DECODE_PAIRED(type) ? 2 : 4) {
     vec k0 = k[i], k1 = k[i + 1], k2 = k0, k3 = k1;
     if (DECODE_PAIRED(type)) {
       vec_split_bf16(k[i], &k0, &k1);
@@ -69,19 +108,21 @@ FOVEA_NOINLINE void decode_turn_rest(const void *const *keys, int64_t dim, int c
 
 /* One piece of the dims for one vector of keys. */
 FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, const int rows, int key, int64_t dim,
-                               int64_t end, const fovea_type type, vec *sum) {
-  const void *const *keys = args->keys + key, *const *ahead = args->ahead + key;
-  const int64_t stride = args->query_stride;
+                               int64_t end, const fovea_type type, decode_fetch *fetch, vec *sum) {
+  const void *const *keys = args->keys + key;
+  const int64_t stride = args->query_stride, step = DECODE_STEP(type);
   const float *queries = args->queries + row * stride;
-  const int64_t step = DECODE_PAIRED(type) ? 2 * DECODE_SQUARE : DECODE_SQUARE;
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) sum[r] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (; dim + step <= end; dim += step) {
-    vec k[DECODE_SQUARE];
-    decode_fetch_keys(ahead, dim, type);
-    decode_square(keys, dim, type, k);
-    decode_multiply(queries + dim, stride, rows, type, k, sum);
+    decode_fetch_rows(fetch, args->dim * (type == FOVEA_F32 ? 4 : 2));
+    FOVEA_UNROLL
+    for (int64_t part = 0; part < step; part += step / DECODE_SQUARE * DECODE_TURN) {
+      vec k[DECODE_TURN];
+      decode_turn(keys, dim + part, type, k);
+      decode_multiply(queries + dim + part, stride, rows, type, k, sum);
+    }
   }
   FOVEA_NO_UNROLL
   while (dim < end) {
@@ -106,11 +147,12 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
   float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += LANES) {
+    decode_fetch fetch = decode_plan_fetch(args, key, DECODE_STEP(type));
     FOVEA_NO_UNROLL
     for (int64_t dim = 0, end; dim < args->dim; dim = end) {
       vec sum[4];
       end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-      decode_chain(args, row, rows, key, dim, end, type, sum);
+      decode_chain(args, row, rows, key, dim, end, type, &fetch, sum);
       decode_keep(args, scores + key, rows, dim == 0, end == args->dim, sum);
     }
   }
