@@ -2,6 +2,8 @@
 #include "process.h"
 #include "schedule.h"
 
+#include <string.h>
+
 #define FOVEA_TEXT_(x) #x
 #define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
 
@@ -11,14 +13,16 @@ const char *fovea_version(void) {
 
 fovea_status fovea_info(fovea_library_info *info) {
   if (!info) return FOVEA_ERROR_NULL;
-  if (info->struct_size != sizeof *info) return FOVEA_ERROR_STRUCT_SIZE;
-  *info = (fovea_library_info){
-      .struct_size = sizeof *info,
+  const size_t size = info->struct_size, first_version = sizeof *info;
+  if (size < first_version || size > sizeof *info) return FOVEA_ERROR_STRUCT_SIZE;
+  fovea_library_info all = {
+      .struct_size = size,
       .version = fovea_version(),
       .cpu = fovea_process_record()->cpu_name,
       .threading = fovea_schedule_threading(),
       .threads = fovea_default_threads(),
   };
-  fovea_dispatch_report(info);
+  fovea_dispatch_report(&all);
+  memcpy(info, &all, size); /* as much as the caller knows of */
   return FOVEA_OK;
 }

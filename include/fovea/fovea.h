@@ -662,7 +662,7 @@ FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, fovea_page_pool 
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
-/* How many instruction sets fovea_info() has room for. */
+/* How many instruction sets fovea_info() has room for: this never changes, nor does a report. */
 #define FOVEA_ISA_LIMIT 16
 
 /* One instruction set that this build has or could have. */
@@ -675,7 +675,7 @@ typedef struct fovea_isa_report {
                       for these alone */
 } fovea_isa_report;
 
-/* What fovea_info() tells. */
+/* What fovea_info() tells. Fields are only ever added at the end. */
 typedef struct fovea_library_info {
   size_t struct_size;      /* set by the caller to sizeof(fovea_library_info) before the call */
   const char *version;     /* "0.1.0" */
