@@ -7,9 +7,9 @@
 #include "plan.h"
 #include "schedule.h"
 #include "sequences.h"
-#include "validate_state.h"
 #include "tile.h"
 #include "validate.h"
+#include "validate_state.h"
 
 /* Runs a plan on tensors that were read. */
 static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *given,

@@ -1,9 +1,9 @@
 #include "sequences.h"
 
 #include "error.h"
-#include "validate_state.h"
 #include "types.h"
 #include "validate.h"
+#include "validate_state.h"
 
 int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
   /* Without sign, so that no nonsense size is undefined; sizes are checked later. */
