@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Says which of the speeds that Fovea aims at a run of fovea_bench reached: bars.py run.json [--threads N]
 
-Ends with status 1 when one was not reached or not measured, 0 otherwise. Bars of instruction sets that the run does
+Ends with status 1 when one was not reached or not measured, 0 otherwise. Those of decoding are for one thread and for
+as many as the run has, the others for N, 1 by default. Bars of instruction sets that the run does
 not have at all are left out, and so are those of bf16 where the CPU does not multiply pairs of bf16 faster than f32.
 The NEON inner loops have a bar of their own, see bench/mca.py.
 """
@@ -42,6 +43,31 @@ BANDWIDTHS = (
     ("decode/h32_kv8_s32768_d128/full", 0.90),
     ("decode/h8_kv8_s32768_d128/full", 0.85),
 )
+# The same for what only the instruction set that Fovea chooses by itself has, as have the three that follow
+BANDWIDTHS_OF_CHOSEN = (
+    ("decode/h32_kv8_s32768_d128/full_panels", 0.90),
+    ("decode/h32_kv8_s65536_d128/full_f16", 0.85),
+    ("decode/h32_kv8_s65536_d128/full_bf16", 0.85),
+    ("decode/h32_kv8_s65536_d128/full_f16_panels", 0.85),
+    ("decode/h32_kv8_s65536_d128/full_bf16_panels", 0.85),
+    ("decode/h32_kv32_s32768_d128/full", 0.85),
+)
+# (shape, most): of the time that memory and 0.85 of the FMA peak leave
+TIMES_OVER_BOUND = (
+    ("decode/h32_kv8_q4_s32768_d128/full", 1.15),
+    ("decode/h32_kv8_q16_s32768_d128/full", 1.15),
+)
+# (shape, least): GB/s on one thread; CACHE_SHARE of the read bandwidth where the last cache gives less than that
+CACHE_RATES = (
+    ("decode/h32_kv8_s4096_d128/full_f16", 38),
+    ("decode/h32_kv8_s4096_d128/full_f16_panels", 45),
+)
+CACHE_SHARE = 0.85
+# (paired shape, most)
+PAGES = (
+    ("h32_kv8_s32768_d128/decode_pages16", 1.05),
+    ("h32_kv8_s65536_d128/decode_pages16_f16", 1.05),
+)
 # (paired shape, counter, most)
 RATIOS = (
     ("h8_s2048_d128/full_f16", "time_over_f32", 1.05),
@@ -61,6 +87,7 @@ BF16_FRACTIONS = (
 )
 BF16_FAST = 1.5
 SPEEDUP = 1.9
+DECODE_SPEEDUP = 1.6  # or as much as reading gains
 UNFUSED_EVERY, UNFUSED_WHOLE_LONG, UNFUSED_BLOCKED_LONG = 1.0, 1.25, 1.15
 LONG = 1024
 CALL_NANOSECONDS = 1000
@@ -85,11 +112,32 @@ def peak_bars(run, threads):
                 yield name, "of the FMA peak", run.value(name, "peak_fraction"), f">= {least:.2f}"
 
 
-def bandwidth_bars(run, threads):
-    for shape, least in BANDWIDTHS:
-        for isa in instruction_sets(run):
+def chosen(run):
+    return run.context.get("fovea_isa")
+
+
+def decode_configurations(run):
+    """(instruction set, threads): one thread, and as many as the run has, of each instruction set in the run."""
+    counts = {1} | {int(name.rsplit("/t", 1)[1]) for name in run.benchmarks if name.startswith("decode/")}
+    return [(isa, threads) for threads in sorted(counts) for isa in instruction_sets(run)]
+
+
+def decode_bars(run):
+    for isa, threads in decode_configurations(run):
+        for shape, least in BANDWIDTHS + (BANDWIDTHS_OF_CHOSEN if isa == chosen(run) else ()):
             name = f"{shape}/{isa}/t{threads}"
             yield name, "of the read bandwidth", run.value(name, "bandwidth_fraction"), f">= {least:.2f}"
+        for shape, most in TIMES_OVER_BOUND if isa == chosen(run) else ():
+            name = f"{shape}/{isa}/t{threads}"
+            yield name, "x the bound's time", run.value(name, "time_over_bound"), f"<= {most:.2f}"
+    for shape, least in CACHE_RATES:
+        name = f"{shape}/{chosen(run)}/t1"
+        reading = run.median(name, "read_gigabytes_per_second")
+        least = least if reading is None else min(least, CACHE_SHARE * reading)
+        yield name, "GB/s", run.value(name, "gigabytes_per_second"), f">= {least:.1f}"
+    for shape, most in PAGES:
+        name = f"paired/{shape}/{chosen(run)}/t1"
+        yield name, "time over contiguous", run.value(name, "time_over_contiguous"), f"<= {most:.2f}"
 
 
 def bf16_is_fast(run):
@@ -111,8 +159,8 @@ def paired_bars(run):
 def unfused_bars(run, threads):
     """Only the instruction set that Fovea chooses by itself is compared with OpenBLAS at its best."""
     for name in run.benchmarks:
-        of_chosen = name.endswith(f"/{run.context.get('fovea_isa')}/t{threads}")
-        if not of_chosen or name.startswith(("speedup/", "paired/")):
+        of_chosen = name.endswith(f"/{chosen(run)}/t{threads}")
+        if not of_chosen or not run.value(name, "vs_unfused_blocked"):
             continue
         is_long = longest(name) >= LONG
         for counter, least_long in (("whole", UNFUSED_WHOLE_LONG), ("blocked", UNFUSED_BLOCKED_LONG)):
@@ -123,7 +171,9 @@ def unfused_bars(run, threads):
 def other_bars(run):
     for name in run.benchmarks:
         if name.startswith("speedup/"):
-            yield name, "x one thread", run.value(name, "speedup"), f">= {SPEEDUP:.2f}"
+            reading = run.median(name, "read_speedup")
+            least = SPEEDUP if reading is None else min(DECODE_SPEEDUP, reading)
+            yield name, "x one thread", run.value(name, "speedup"), f">= {least:.2f}"
         if name.startswith("overhead/"):
             yield name, "ns a call", run.value(name, "time_ns"), f"<= {CALL_NANOSECONDS}"
 
@@ -145,13 +195,13 @@ def main():
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
     bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *bandwidth_bars(run, arguments.threads), *other_bars(run)]
+            *decode_bars(run), *other_bars(run)]
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1
         measured = f"{value.median:8.3f}" if value else " " * 8
         spread = f"spread {100 * value.spread:.1f} %" if value else run.skipped.get(name, "not in this run")
-        print(f"{outcome:6} {name:50} {measured} {unit:26} {bar:8} {spread}")
+        print(f"{outcome:6} {name:56} {measured} {unit:26} {bar:8} {spread}")
     if not bf16_is_fast(run):
         rate = run.context.get("bf16_dot_over_fma", 0)
         print(f"bf16 is left out: products of its pairs come at {rate} times the rate of f32")

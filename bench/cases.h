@@ -11,20 +11,30 @@ typedef struct bench_case {
   int threads;
 } bench_case;
 
-/* Argument: a bench_case. Fovea against the machine's limits and, where the instruction set is the one that Fovea
- * chooses here, against the unfused baseline. All of a round lies within a fraction of a second:
+/* Argument: a bench_case, in f32 and contiguous. Fovea against the machine's limits and, where the instruction set
+ * is the one that Fovea chooses here, against the unfused baseline. All of a round lies within a fraction of a
+ * second:
  *   gflops              over the pairs that are seen
  *   peak_fraction       of the FMA peak of the same instruction set and threads, measured before and after
  *   peak_gflops         that peak
- *   bandwidth_fraction  for few rows: of the rate at which the same threads read the same keys and values
  *   vs_unfused_whole, vs_unfused_blocked   how many times as long the baseline takes
  *   block_rows          the blocks of the latter
- *   computed_per_seen   pairs computed over pairs seen */
+ *   computed_per_seen   pairs computed over pairs seen
+ * and for few rows what bench_decode() has. */
 void bench_prefill(bench_round *round, const void *argument);
+
+/* Argument: a bench_case of few rows, of any type and cache, against the machine's limits alone. Beside gflops,
+ * peak_fraction and peak_gflops:
+ *   bandwidth_fraction         of the rate at which the same threads read the same keys and values
+ *   gigabytes_per_second       of keys and values
+ *   read_gigabytes_per_second  that rate
+ *   time_over_bound            of the longer of two times: to read them, to multiply at 0.85 of the FMA peak */
+void bench_decode(bench_round *round, const void *argument);
 
 /* Argument: a bench_case, whose threads are compared with one thread:
  *   speedup             of Fovea
- *   peak_speedup        of the FMA peak: what the machine has to give */
+ *   peak_speedup        of the FMA peak: what the machine has to give
+ *   read_speedup        for few rows: of reading the same keys and values */
 void bench_speedup(bench_round *round, const void *argument);
 
 /* The same shape in two ways, and the counter for what the one takes of the time of the other. */

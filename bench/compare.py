@@ -53,7 +53,7 @@ def main():
             verdict = "FASTER" if gain > 0 else "SLOWER"
         slower, faster, same = slower + (verdict == "SLOWER"), faster + (verdict == "FASTER"), same + (verdict == "same")
         if verdict != "same" or arguments.all:
-            print(f"{verdict:6}  {name:52} {counter:13} {a.median:9.4g} -> {b.median:9.4g}  {100 * gain:+6.1f} %"
+            print(f"{verdict:6}  {name:56} {counter:13} {a.median:9.4g} -> {b.median:9.4g}  {100 * gain:+6.1f} %"
                   f"  (noise {100 * noise:.1f} %)")
     for name in sorted(before.benchmarks.keys() ^ after.benchmarks.keys()):
         print(f"only {'before' if name in before.benchmarks else 'after'}: {name}")

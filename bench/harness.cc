@@ -65,9 +65,9 @@ private:
     const std::string name = run.run_name.function_name;
     const std::string skipped = skip_reason(run, 0);
     if (!skipped.empty()) {
-      std::printf("%-50s skipped: %s\n", name.c_str(), skipped.c_str());
+      std::printf("%-56s skipped: %s\n", name.c_str(), skipped.c_str());
     } else {
-      std::printf("%-50s %11.4g %s (%.1f%%)", name.c_str(), run.GetAdjustedRealTime(),
+      std::printf("%-56s %11.4g %s (%.1f%%)", name.c_str(), run.GetAdjustedRealTime(),
                   benchmark::GetTimeUnitString(run.time_unit), 100.0 * time_spread);
       for (const auto &counter : run.counters)
         std::printf("  %s %.4g", counter.first.c_str(), counter.second.value);

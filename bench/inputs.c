@@ -25,12 +25,21 @@ static int create_halves(bench_workload *workload) {
   fovea_problem *problem = &workload->problem;
   problem->q_type = problem->k_type = problem->v_type = problem->o_type = type;
   if (type == FOVEA_F32) return 1;
-  const size_t queries = workload->output_count, keys = workload->keys_and_values_count / 2;
-  workload->halves = bench_allocate(2 * (queries + keys) * sizeof *workload->halves);
-  if (!workload->halves) return 0;
-  uint16_t *q = workload->halves, *k = store_halves(q, workload->q, queries, type);
-  uint16_t *v = store_halves(k, workload->k, keys, type), *o = store_halves(v, workload->v, keys, type);
+  const size_t queries = workload->output_count, keys = workload->kv_bytes / sizeof(float) / 2;
+  workload->halves = bench_allocate(2 * queries * sizeof *workload->halves);
+  uint16_t *k = bench_allocate(2 * keys * sizeof *k);
+  if (!workload->halves || !k) {
+    free(k);
+    return 0;
+  }
+  uint16_t *q = workload->halves, *o = store_halves(q, workload->q, queries, type);
+  uint16_t *v = store_halves(k, workload->k, keys, type);
+  store_halves(v, workload->v, keys, type);
   fovea_tensors_init(&workload->tensors, q, k, v, o, NULL);
+  free(workload->kv_memory); /* long caches would take up twice as much again */
+  workload->kv_memory = k;
+  workload->kv_bytes = 2 * keys * sizeof *k;
+  workload->k = workload->v = NULL;
   return 1;
 }
 

@@ -4,8 +4,9 @@
 
 #include "workload.h"
 
-/* Adds half-precision copies of the tensors, and the mask with the pairs that it lets see, where the workload's
- * shape has them. 0 when there is no memory for it. bench_workload_destroy() frees them. */
+/* Makes the tensors that Fovea reads and writes half-precision ones, and adds the mask with the pairs that it lets
+ * see, where the workload's shape has them. 0 when there is no memory for it. bench_workload_destroy() frees them.
+ */
 int bench_inputs_create(bench_workload *workload);
 
 #endif

@@ -71,16 +71,17 @@ static void read_once(const vector_kernels *kernels, const float *floats, size_t
   }
 }
 
-double machine_read_rate(const float *floats, size_t count, int threads, double seconds) {
+double machine_read_rate(const void *memory, size_t bytes, int threads, double seconds) {
   const vector_kernels *kernels = vector_kernels_best();
+  const size_t count = bytes / sizeof(float);
   if (!kernels || count == 0) return 0.0;
-  double bytes = 0.0;
+  double bytes_read = 0.0;
   const double start = machine_now();
   double now = start;
   while (now - start < seconds) {
-    read_once(kernels, floats, count, threads);
-    bytes += (double)count * sizeof(float);
+    read_once(kernels, memory, count, threads);
+    bytes_read += (double)count * sizeof(float);
     now = machine_now();
   }
-  return bytes / (now - start);
+  return bytes_read / (now - start);
 }

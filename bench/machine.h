@@ -22,7 +22,7 @@ double machine_fma_peak(const char *isa, int threads, double seconds);
  * has no such instruction. */
 double machine_bf16_over_fma(void);
 
-/* Bytes per second at which `threads` threads read these floats, a part each. */
-double machine_read_rate(const float *floats, size_t count, int threads, double seconds);
+/* Bytes per second at which `threads` threads read this memory, a part each. */
+double machine_read_rate(const void *memory, size_t bytes, int threads, double seconds);
 
 #endif

@@ -1,4 +1,5 @@
 #include "machine.h"
+#include "rates.h"
 #include "runner.h"
 
 #include <stdio.h>
@@ -39,12 +40,7 @@ void bench_paired(bench_round *round, const void *argument) {
   const double plain_after = bench_time_fovea(&current.plain, wanted->threads);
   const double peak_after = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
   const double peak = 0.5 * (peak_before + peak_after);
-  const double rate = bench_useful_flops(&current.wanted.workload) / seconds;
   bench_seconds(round, seconds);
-  bench_counter(round, "gflops", rate * 1e-9);
-  if (peak > 0.0) {
-    bench_counter(round, "peak_gflops", peak * 1e-9);
-    bench_counter(round, "peak_fraction", rate / peak);
-  }
+  bench_report_flops(round, &current.wanted.workload, seconds, peak);
   bench_counter(round, wanted->pair->ratio, seconds / (0.5 * (plain_before + plain_after)));
 }

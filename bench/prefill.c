@@ -1,4 +1,5 @@
 #include "machine.h"
+#include "rates.h"
 #include "runner.h"
 #include "unfused.h"
 
@@ -81,14 +82,11 @@ static void compare_with_unfused(bench_round *round, double fovea_seconds) {
   current.whole_seconds += machine_now() - start;
 }
 
-/* Only where keys and values are read for a few rows does memory set the pace. */
-static void compare_with_reading(bench_round *round, double fovea_seconds) {
+static void compare_with_reading(bench_round *round, double fovea_seconds, double peak) {
   const bench_workload *workload = &current.runner.workload;
-  if (workload->problem.q_len > workload->problem.kv_len / 8) return;
-  const double rate = machine_read_rate(workload->keys_and_values, workload->keys_and_values_count,
-                                        current.of->threads, BENCH_PEAK_SLICE);
-  const double bytes = (double)workload->keys_and_values_count * sizeof(float);
-  if (rate > 0.0) bench_counter(round, "bandwidth_fraction", bytes / fovea_seconds / rate);
+  if (!bench_has_few_rows(workload)) return;
+  const double read_rate = bench_read_rate(workload, current.of->threads, BENCH_PEAK_SLICE);
+  bench_report_reading(round, workload, fovea_seconds, read_rate, peak);
 }
 
 void bench_prefill(bench_round *round, const void *argument) {
@@ -102,16 +100,11 @@ void bench_prefill(bench_round *round, const void *argument) {
   const double seconds = bench_time_fovea(&current.runner, wanted->threads);
   const double peak_after = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
   const double peak = 0.5 * (peak_before + peak_after);
-  const double rate = bench_useful_flops(&current.runner.workload) / seconds;
   bench_seconds(round, seconds);
-  bench_counter(round, "gflops", rate * 1e-9);
-  if (peak > 0.0) {
-    bench_counter(round, "peak_gflops", peak * 1e-9);
-    bench_counter(round, "peak_fraction", rate / peak);
-  }
+  bench_report_flops(round, &current.runner.workload, seconds, peak);
   fovea_counts counts = {0};
   fovea_plan_counts(current.runner.plan, &counts);
   bench_counter(round, "computed_per_seen", (double)counts.pairs_computed / (double)counts.pairs_seen);
-  compare_with_reading(round, seconds);
+  compare_with_reading(round, seconds, peak);
   if (current.blocked) compare_with_unfused(round, seconds);
 }

@@ -20,7 +20,8 @@ RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- bench: begin, written by bench/report.py --readme -->", "<!-- bench: end -->")
 RULES = {"window512": "window of 512", "chunk64_left256": "chunks of 64, 256 left",
          "mask_f32": "f32 mask", "mask_bool": "boolean mask, all seen",
-         "mask_half_empty": "half of the mask's tiles empty"}
+         "mask_half_empty": "half of the mask's tiles empty", "decode_pages16": "decode, pages of 16",
+         "decode_pages16_f16": "decode, pages of 16, f16"}
 LIMITS = {"FMA peak": "peak_fraction", "read bandwidth": "bandwidth_fraction"}
 KINDS = ("prefill", "cross", "packed", "decode")
 
@@ -67,8 +68,11 @@ def table_of(run, isa, threads):
     for limit, counter in LIMITS.items():
         names = [name for name in compared(run, isa, threads) if limit_of(name) == counter]
         if names:
-            lines += ["", f"| shape and rule | GFLOP/s | of {limit} | spread | vs whole-matrix | vs blocked |",
-                      "|---|--:|--:|--:|--:|--:|", *rows_of(run, names, counter)]
+            reads = counter == "bandwidth_fraction"
+            titles = ["GFLOP/s", *(["GB/s"] if reads else []), f"of {limit}", "spread",
+                      *(["time over bound"] if reads else []), "vs whole-matrix", "vs blocked"]
+            lines += ["", "| shape and rule | " + " | ".join(titles) + " |", "|---|" + "--:|" * len(titles),
+                      *rows_of(run, names, counter)]
     return lines
 
 
@@ -76,11 +80,14 @@ def rows_of(run, names, counter):
     lines = []
     for name in names:
         fraction = run.value(name, counter)
+        reads = counter == "bandwidth_fraction"
         lines.append("| " + " | ".join((
             label(name),
             cell(run.value(name, "gflops"), ".0f"),
+            *([cell(run.value(name, "gigabytes_per_second"), ".1f")] if reads else []),
             cell(fraction, ".3f"),
             "" if fraction is None else f"{100 * fraction.spread:.1f} %",
+            *([cell(run.value(name, "time_over_bound"), ".2f")] if reads else []),
             cell(run.value(name, "vs_unfused_whole"), ".2f", " x"),
             cell(run.value(name, "vs_unfused_blocked"), ".2f", " x"),
         )) + " |")
@@ -88,7 +95,7 @@ def rows_of(run, names, counter):
 
 
 def paired_lines(run):
-    """What types, softcap and masks take of the time without them."""
+    """What types, softcap, masks and pages take of the time without them."""
     lines = []
     for name, counters in run.benchmarks.items():
         if not name.startswith("paired/"):
@@ -103,7 +110,7 @@ def paired_lines(run):
         )) + " |")
     if not lines:
         return []
-    return ["| types, softcap, masks (1 thread) | | time over | | of the f32 FMA peak |",
+    return ["| types, softcap, masks, pages (1 thread) | | time over | | of the f32 FMA peak |",
             "|---|---|--:|---|--:|", *lines, ""]
 
 
@@ -112,8 +119,11 @@ def other_lines(run):
     for name in run.benchmarks:
         if name.startswith("speedup/"):
             _, _, _, isa, threads = split(name)
+            limit, counter = ("the FMA peak", "peak_speedup")
+            if run.value(name, "read_speedup"):
+                limit, counter = ("reading", "read_speedup")
             lines.append(f"- {threads} threads over one, {label(name).split(': ')[1]}, {isa}: "
-                         f"{run.median(name, 'speedup'):.2f} x (the FMA peak: {run.median(name, 'peak_speedup'):.2f} x)")
+                         f"{run.median(name, 'speedup'):.2f} x ({limit}: {run.median(name, counter):.2f} x)")
         if name.startswith("overhead/"):
             what = name.rsplit("/", 1)[1].replace("_", " ")
             lines.append(f"- one head, one row, 16 keys, D 64, {what}: {run.median(name, 'time_ns'):.0f} ns")
@@ -150,7 +160,8 @@ def plot(run, path):
 
     isa = run.context.get("fovea_isa")
     threads = [t for i, t in configurations(run) if i == isa]
-    names = [n for n in compared(run, isa, min(threads, default=1)) if run.value(n, "peak_fraction")]
+    names = [n for n in compared(run, isa, min(threads, default=1))
+             if run.value(n, "peak_fraction") and run.value(n, "vs_unfused_blocked")]
     if not names:
         sys.exit(f"report.py: nothing to plot for {isa}")
     fovea = [run.median(n, "peak_fraction") for n in names]

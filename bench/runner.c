@@ -1,5 +1,6 @@
 #include "runner.h"
 
+#include "caches.h"
 #include "inputs.h"
 #include "machine.h"
 
@@ -49,6 +50,11 @@ void bench_runner_create(bench_runner *runner, const bench_case *wanted) {
   }
   if (!bench_workload_create(&runner->workload, wanted->shape) || !bench_inputs_create(&runner->workload)) {
     snprintf(runner->refusal, sizeof runner->refusal, "not enough memory");
+    return;
+  }
+  fovea_error error = {FOVEA_OK, ""};
+  if (!bench_cache_create(&runner->workload, &error)) {
+    snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
     return;
   }
   plan(runner, wanted);

@@ -2,6 +2,7 @@
 #include "cases.h"
 #include "machine.h"
 #include "openblas.h"
+#include "runner.h"
 
 #include <stdio.h>
 
@@ -37,6 +38,35 @@ static const bench_shape shapes[] = {
     {.name = "decode/h32_kv8_s32768_d128/full", SIZES(1, 32, 8, 1, 32768, 128)},
     {.name = "decode/h8_kv8_s32768_d128/full", SIZES(1, 8, 8, 1, 32768, 128)},
     {.name = "decode/h4_kv1_s131072_d128/full", SIZES(1, 4, 1, 1, 131072, 128)},
+};
+
+/* One row, as a step of decoding has it, and a few, as checks of drafts have. Of 16-bit types are Q and O too, as
+ * PyTorch and vLLM keep them. All but the shorter ones are 256 MB of keys and values or more. */
+static const bench_shape decode_shapes[] = {
+    {.name = "decode/h32_kv8_s32768_d128/full_panels", SIZES(1, 32, 8, 1, 32768, 128), .cache = BENCH_PANELS},
+    {.name = "decode/h32_kv8_s65536_d128/full_f16", SIZES(1, 32, 8, 1, 65536, 128), .type = FOVEA_F16},
+    {.name = "decode/h32_kv8_s65536_d128/full_bf16", SIZES(1, 32, 8, 1, 65536, 128), .type = FOVEA_BF16},
+    {.name = "decode/h32_kv8_s65536_d128/full_f16_panels",
+     SIZES(1, 32, 8, 1, 65536, 128),
+     .type = FOVEA_F16,
+     .cache = BENCH_PANELS},
+    {.name = "decode/h32_kv8_s65536_d128/full_bf16_panels",
+     SIZES(1, 32, 8, 1, 65536, 128),
+     .type = FOVEA_BF16,
+     .cache = BENCH_PANELS},
+    {.name = "decode/h32_kv32_s32768_d128/full", SIZES(1, 32, 32, 1, 32768, 128)},
+    {.name = "decode/h32_kv8_q4_s32768_d128/full", SIZES(1, 32, 8, 4, 32768, 128)},
+    {.name = "decode/h32_kv8_q16_s32768_d128/full", SIZES(1, 32, 8, 16, 32768, 128)},
+    /* 16 MB, which may stay in the last cache. */
+    {.name = "decode/h32_kv8_s4096_d128/full_f16", SIZES(1, 32, 8, 1, 4096, 128), .type = FOVEA_F16},
+    {.name = "decode/h32_kv8_s4096_d128/full_f16_panels",
+     SIZES(1, 32, 8, 1, 4096, 128),
+     .type = FOVEA_F16,
+     .cache = BENCH_PANELS},
+};
+
+static const bench_shape decode_speedup_shapes[] = {
+    {.name = "speedup/h4_kv1_s131072_d128/decode", SIZES(1, 4, 1, 1, 131072, 128)},
 };
 
 static const bench_shape speedup_shapes[] = {
@@ -78,6 +108,20 @@ static const bench_pair pairs[] = {
      .ratio = "time_over_full_mask"},
 };
 
+static const bench_pair decode_pairs[] = {
+    {.shape = {.name = "paired/h32_kv8_s32768_d128/decode_pages16",
+               SIZES(1, 32, 8, 1, 32768, 128),
+               .cache = BENCH_PAGES},
+     .plain = {.name = "contiguous", SIZES(1, 32, 8, 1, 32768, 128)},
+     .ratio = "time_over_contiguous"},
+    {.shape = {.name = "paired/h32_kv8_s65536_d128/decode_pages16_f16",
+               SIZES(1, 32, 8, 1, 65536, 128),
+               .type = FOVEA_F16,
+               .cache = BENCH_PAGES},
+     .plain = {.name = "contiguous", SIZES(1, 32, 8, 1, 65536, 128), .type = FOVEA_F16},
+     .ratio = "time_over_contiguous"},
+};
+
 #if defined(__x86_64__)
 static const char *const isas[] = {"avx512", "avx2"};
 #elif defined(__aarch64__)
@@ -88,9 +132,13 @@ enum {
   shape_count = sizeof shapes / sizeof *shapes,
   speedup_count = sizeof speedup_shapes / sizeof *speedup_shapes,
   pair_count = sizeof pairs / sizeof *pairs,
+  decode_count = sizeof decode_shapes / sizeof *decode_shapes,
+  decode_speedup_count = sizeof decode_speedup_shapes / sizeof *decode_speedup_shapes,
+  decode_pair_count = sizeof decode_pairs / sizeof *decode_pairs,
   isa_count = sizeof isas / sizeof *isas,
   most_threads = 2,
-  case_count = (shape_count * most_threads + speedup_count) * isa_count
+  case_count = ((shape_count + decode_count) * most_threads + speedup_count + decode_speedup_count) * isa_count,
+  pair_case_count = (pair_count + decode_pair_count) * isa_count
 };
 
 static void register_case(const bench_shape *shape, const char *isa, int threads, bench_function function) {
@@ -104,7 +152,7 @@ static void register_case(const bench_shape *shape, const char *isa, int threads
 }
 
 static void register_pair(const bench_pair *pair, const char *isa) {
-  static bench_pair_case cases[pair_count * isa_count];
+  static bench_pair_case cases[pair_case_count];
   static int used;
   bench_pair_case *added = &cases[used++];
   *added = (bench_pair_case){pair, isa, 1};
@@ -127,17 +175,36 @@ static void report_context(void) {
   bench_context("fovea_environment", info.environment);
 }
 
+/* Of the instruction set that Fovea chooses: the others are known by the plain shapes. */
+static void register_decode(int threads) {
+  for (int isa = 0; isa < isa_count; isa++)
+    for (int i = 0; i < decode_count && bench_isa_is_chosen(isas[isa]); i++)
+      register_case(&decode_shapes[i], isas[isa], threads, bench_decode);
+}
+
+static void register_decode_comparisons(void) {
+  for (int isa = 0; isa < isa_count; isa++) {
+    if (!bench_isa_is_chosen(isas[isa])) continue;
+    for (int i = 0; i < decode_pair_count; i++) register_pair(&decode_pairs[i], isas[isa]);
+    for (int i = 0; i < decode_speedup_count; i++)
+      register_case(&decode_speedup_shapes[i], isas[isa], most_threads, bench_speedup);
+  }
+}
+
 void bench_register_all(void) {
   report_context();
   openblas_report();
-  for (int threads = 1; threads <= most_threads; threads++)
+  for (int threads = 1; threads <= most_threads; threads++) {
     for (int isa = 0; isa < isa_count; isa++)
       for (int i = 0; i < shape_count; i++) register_case(&shapes[i], isas[isa], threads, bench_prefill);
+    register_decode(threads);
+  }
   for (int isa = 0; isa < isa_count; isa++)
     for (int i = 0; i < pair_count; i++) register_pair(&pairs[i], isas[isa]);
   for (int isa = 0; isa < isa_count; isa++)
     for (int i = 0; i < speedup_count; i++)
       register_case(&speedup_shapes[i], isas[isa], most_threads, bench_speedup);
+  register_decode_comparisons();
   bench_register("overhead/h1_q1_s16_d64/plain_call", bench_call_plain, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);

@@ -1,4 +1,5 @@
 #include "machine.h"
+#include "rates.h"
 #include "runner.h"
 
 #include <string.h>
@@ -16,6 +17,15 @@ static void prepare(const bench_case *wanted) {
   if (!current.runner.refusal[0]) bench_time_fovea(&current.runner, wanted->threads);
 }
 
+static void compare_reading(bench_round *round, int threads) {
+  const bench_workload *workload = &current.runner.workload;
+  if (!bench_has_few_rows(workload)) return;
+  const double alone_before = bench_read_rate(workload, 1, BENCH_SLICE);
+  const double together = bench_read_rate(workload, threads, BENCH_SLICE);
+  const double alone_after = bench_read_rate(workload, 1, BENCH_SLICE);
+  if (together > 0.0) bench_counter(round, "read_speedup", together / (0.5 * (alone_before + alone_after)));
+}
+
 void bench_speedup(bench_round *round, const void *argument) {
   const bench_case *wanted = argument;
   prepare(wanted);
@@ -31,4 +41,5 @@ void bench_speedup(bench_round *round, const void *argument) {
   bench_seconds(round, together);
   bench_counter(round, "speedup", 0.5 * (alone_before + alone_after) / together);
   if (peak_alone > 0.0) bench_counter(round, "peak_speedup", peak_together / peak_alone);
+  compare_reading(round, wanted->threads);
 }

@@ -83,15 +83,15 @@ int bench_workload_create(bench_workload *workload, const bench_shape *shape) {
   const size_t queries = (size_t)(batch * problem->heads * problem->q_len * problem->qk_dim);
   const size_t keys = (size_t)(batch * problem->kv_heads * problem->kv_len * problem->qk_dim);
   workload->output_count = queries;
-  workload->keys_and_values_count = 2 * keys;
+  workload->kv_bytes = 2 * keys * sizeof(float);
   workload->q = bench_allocate(queries * sizeof(float));
   workload->o = bench_allocate(queries * sizeof(float));
-  workload->keys_and_values = bench_allocate(2 * keys * sizeof(float));
-  if (!workload->q || !workload->o || !workload->keys_and_values) return 0;
-  workload->k = workload->keys_and_values;
-  workload->v = workload->keys_and_values + keys;
+  workload->kv_memory = bench_allocate(workload->kv_bytes);
+  if (!workload->q || !workload->o || !workload->kv_memory) return 0;
+  workload->k = workload->kv_memory;
+  workload->v = workload->k + keys;
   fill(workload->q, queries, 1);
-  fill(workload->keys_and_values, 2 * keys, 2);
+  fill(workload->k, 2 * keys, 2);
   for (int64_t i = 0; i < workload->entry_count; i++)
     for (int64_t row = 0; row < workload->entries[i].rows; row++) {
       const bench_interval seen = bench_seen(shape, &workload->entries[i], row);
@@ -105,9 +105,11 @@ int bench_workload_create(bench_workload *workload, const bench_shape *shape) {
 void bench_workload_destroy(bench_workload *workload) {
   free(workload->q);
   free(workload->o);
-  free(workload->keys_and_values);
+  free(workload->kv_memory);
   free(workload->halves);
   free(workload->mask);
+  free(workload->page_table);
+  free(workload->segments);
   free(workload->entries);
   free(workload->cu_seqlens);
   *workload = (bench_workload){0};

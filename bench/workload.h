@@ -14,18 +14,26 @@ typedef enum bench_mask {
   BENCH_MASK_HALF_TILES /* boolean, half of the tiles of 64 rows and 64 keys, at random places */
 } bench_mask;
 
+/* Where keys and values lie; of caches there is one batch entry. */
+typedef enum bench_cache {
+  BENCH_CONTIGUOUS, /* plain tensors */
+  BENCH_PANELS,     /* one segment, keys in panels */
+  BENCH_PAGES       /* pages of 16 rows, in no order */
+} bench_cache;
+
 /* What a benchmark's name says, in numbers. */
 typedef struct bench_shape {
   const char *name; /* "prefill/h8_s2048_d128/causal" */
   int64_t batch, heads, kv_heads, q_len, kv_len, dim;
-  double softcap; /* 0: none */
-  int causal;
+  double softcap;                 /* 0: none */
   int64_t window_left;            /* with causal; 0: no window */
   int64_t chunk_size, chunk_left; /* 0: no chunks */
-  int packed;                     /* batch entries of 20 to 500 rows, one after the other */
-  int rows_before_heads;          /* (batch, rows, heads, dim), as projections produce */
-  fovea_type type;                /* of Q, K, V and O */
-  bench_mask mask;                /* without causal, window and chunks */
+  int causal;
+  int packed;            /* batch entries of 20 to 500 rows, one after the other */
+  int rows_before_heads; /* (batch, rows, heads, dim), as projections produce */
+  fovea_type type;       /* of Q, K, V and O */
+  bench_mask mask;       /* without causal, window and chunks */
+  bench_cache cache;
 } bench_shape;
 
 /* The rows and keys of one batch entry, within the tensors. */
@@ -37,21 +45,24 @@ typedef struct bench_entry {
 typedef struct bench_workload {
   const bench_shape *shape;
   fovea_problem problem;
-  float *q, *k, *v, *o;   /* f32, whatever the type */
-  fovea_tensors tensors;  /* for Fovea: q, k, v, o or their half-precision copies, and the mask */
-  uint16_t *halves;       /* the copies; NULL for f32 */
-  void *mask;             /* NULL without one */
-  size_t output_count;    /* floats in o */
-  float *keys_and_values; /* k and v lie in here, one after the other */
-  size_t keys_and_values_count;
+  float *q, *k, *v, *o;  /* f32, whatever the type; k and v are NULL with other types and in caches */
+  fovea_tensors tensors; /* for Fovea: q, k, v, o or their half-precision copies, and the mask */
+  uint16_t *halves;      /* q and o in half precision; NULL for f32 */
+  void *mask;            /* NULL without one */
+  size_t output_count;   /* numbers in o */
+  void *kv_memory;       /* keys and values as Fovea reads them, one after the other */
+  size_t kv_bytes;
+  int32_t *page_table; /* of a cache, as are the next two */
+  fovea_segment *segments;
+  fovea_sequence sequence;
   bench_entry *entries;
   int64_t entry_count, longest_entry;
   int32_t *cu_seqlens;
   int64_t pairs_seen, pairs_of_rules; /* with the mask, and without */
 } bench_workload;
 
-/* In f32 and without a mask; inputs.h adds these. 0 when there is no memory for it. Values are from -1 to 1 and the
- * same in every run. */
+/* In f32, contiguous and without a mask; inputs.h and caches.h add these. 0 when there is no memory for it. Values
+ * are from -1 to 1 and the same in every run. */
 int bench_workload_create(bench_workload *workload, const bench_shape *shape);
 void bench_workload_destroy(bench_workload *workload);
 

@@ -1,0 +1,95 @@
+#include "caches.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { page_rows = 16 };
+
+static size_t bytes_of(int64_t elements, fovea_type type) {
+  return (size_t)elements * (type == FOVEA_F32 ? sizeof(float) : sizeof(uint16_t));
+}
+
+static int fail(fovea_error *error, const char *text) {
+  snprintf(error->text, sizeof error->text, "%s", text);
+  return 0;
+}
+
+/* The pages of a growing cache soon lie in any order: a shuffled table. */
+static void shuffle(int32_t *table, int64_t count) {
+  uint32_t state = 5;
+  for (int64_t i = 0; i < count; i++) table[i] = (int32_t)i;
+  for (int64_t i = count - 1; i > 0; i--) {
+    state = state * 1664525u + 1013904223u;
+    const int64_t other = (int64_t)(state >> 8) % (i + 1);
+    const int32_t kept = table[i];
+    table[i] = table[other];
+    table[other] = kept;
+  }
+}
+
+/* Panels are one page with room for all keys. */
+static fovea_pages describe_pages(const bench_workload *workload) {
+  const fovea_problem *problem = &workload->problem;
+  const int paged = workload->shape->cache == BENCH_PAGES;
+  fovea_pages pages;
+  fovea_pages_init(&pages, paged ? problem->kv_len / page_rows : 1, paged ? page_rows : problem->kv_len,
+                   problem->kv_heads, problem->qk_dim, problem->v_dim, problem->k_type,
+                   paged ? FOVEA_KEYS_IN_ROWS : FOVEA_KEYS_IN_PANELS);
+  return pages;
+}
+
+static int make_segments(bench_workload *workload, const fovea_pages *pages, fovea_error *error) {
+  workload->page_table = calloc((size_t)pages->count, sizeof *workload->page_table);
+  workload->segments = calloc((size_t)pages->count, sizeof *workload->segments);
+  if (!workload->page_table || !workload->segments) return fail(error, "not enough memory");
+  shuffle(workload->page_table, pages->count);
+  return fovea_cache_paged(pages, workload->page_table, pages->count, 0, workload->problem.kv_len,
+                           workload->segments, pages->count, &workload->sequence, error) == FOVEA_OK;
+}
+
+static int fill_segments(const bench_workload *workload, fovea_error *error) {
+  const fovea_problem *problem = &workload->problem;
+  fovea_new_rows rows;
+  fovea_new_rows_init(&rows, 1, problem->kv_heads, problem->kv_len, problem->qk_dim, problem->v_dim,
+                      workload->tensors.k, workload->tensors.v, &workload->sequence);
+  rows.k_type = problem->k_type;
+  rows.v_type = problem->v_type;
+  return fovea_append(&rows, NULL, error) == FOVEA_OK;
+}
+
+/* Of the workload as it is, and from now on with segments. */
+static int has_same_bits(bench_workload *workload, fovea_error *error) {
+  const size_t bytes = bytes_of((int64_t)workload->output_count, workload->shape->type);
+  if (fovea_attend(&workload->problem, &workload->tensors, NULL, error) != FOVEA_OK) return 0;
+  void *expected = malloc(bytes);
+  if (!expected) return fail(error, "not enough memory");
+  memcpy(expected, workload->tensors.o, bytes);
+  memset(workload->tensors.o, 0, bytes);
+  workload->problem.segmented = 1;
+  workload->tensors.sequences = &workload->sequence;
+  int same = fovea_attend(&workload->problem, &workload->tensors, NULL, error) == FOVEA_OK;
+  if (same && memcmp(expected, workload->tensors.o, bytes) != 0)
+    same = fail(error, "the cache gives other bits than contiguous tensors");
+  free(expected);
+  return same;
+}
+
+int bench_cache_create(bench_workload *workload, fovea_error *error) {
+  if (workload->shape->cache == BENCH_CONTIGUOUS) return 1;
+  fovea_pages pages = describe_pages(workload);
+  const size_t k_bytes = bytes_of(pages.count * pages.k_strides.batch, pages.k_type);
+  const size_t v_bytes = bytes_of(pages.count * pages.v_strides.batch, pages.v_type);
+  char *memory = bench_allocate(k_bytes + v_bytes);
+  if (!memory) return fail(error, "not enough memory");
+  pages.k = memory;
+  pages.v = memory + k_bytes;
+  const int made =
+      make_segments(workload, &pages, error) && fill_segments(workload, error) && has_same_bits(workload, error);
+  free(workload->kv_memory);
+  workload->kv_memory = memory;
+  workload->kv_bytes = k_bytes + v_bytes;
+  workload->k = workload->v = NULL;
+  workload->tensors.k = workload->tensors.v = NULL;
+  return made;
+}

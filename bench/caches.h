@@ -1,0 +1,12 @@
+/* Keys and values as engines keep them: in panels or in pages. */
+#ifndef FOVEA_BENCH_CACHES_H
+#define FOVEA_BENCH_CACHES_H
+
+#include "workload.h"
+
+/* Moves the keys and values of a workload of one batch entry into the cache that its shape has, if any: types and
+ * numbers stay, the contiguous tensors go once both were seen to give the same bits. 0, with a text in `error`,
+ * when that fails. bench_workload_destroy() frees what it made. */
+int bench_cache_create(bench_workload *workload, fovea_error *error);
+
+#endif
