@@ -326,7 +326,8 @@ typedef struct fovea_kernels {
   void (*rotate)(const fovea_rotate_args *args);
   void (*convert)(const fovea_convert_args *args);
 
-  int decode_rows; /* up to this many rows are faster with keys in the lanes */
+  int decode_rows;       /* up to this many rows are faster with keys in the lanes */
+  int decode_panel_rows; /* likewise, with keys that lie in panels */
   void (*decode_score)(const fovea_decode_score_args *args);
   void (*decode_adjust)(const fovea_decode_adjust_args *args);
   /* Returns 1 when some row has no state in this block. */

@@ -82,8 +82,9 @@ static inline int fovea_has_parts(const fovea_plan *plan) {
 }
 
 /* Whether the rows of a kv head are so few that keys lie in the lanes instead of rows (decoding). */
-static inline int fovea_has_few_rows(const fovea_plan *plan, const fovea_entry *entry) {
-  return entry->q_len * plan->group <= plan->kernels->decode_rows;
+static inline int fovea_has_few_rows(const fovea_plan *plan, const fovea_entry *entry, int panels) {
+  const fovea_kernels *kernels = plan->kernels;
+  return entry->q_len * plan->group <= (panels ? kernels->decode_panel_rows : kernels->decode_rows);
 }
 
 /* Task `number` of the first phase. */

@@ -39,10 +39,16 @@ int64_t fovea_decode_stride(int64_t dim) {
   return (dim + 15) / 16 * 16;
 }
 
+static size_t decode_rows(const fovea_plan *plan) {
+  const fovea_kernels *kernels = plan->kernels;
+  int in_panels = plan->problem.segmented ? kernels->decode_panel_rows : 0;
+  return (size_t)(in_panels > kernels->decode_rows ? in_panels : kernels->decode_rows);
+}
+
 static size_t decode_floats(const fovea_plan *plan) {
   size_t row = (size_t)fovea_decode_stride(plan->problem.qk_dim) + FOVEA_BLOCK_KEYS +
                2 * (size_t)fovea_decode_stride(plan->problem.v_dim);
-  return (size_t)plan->kernels->decode_rows * row;
+  return decode_rows(plan) * row;
 }
 
 static size_t block_floats(const fovea_plan *plan) {
@@ -79,7 +85,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
 }
 
 fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch) {
-  size_t rows = (size_t)plan->kernels->decode_rows;
+  size_t rows = decode_rows(plan);
   fovea_decode_memory memory = {.queries = worker_scratch};
   memory.scores = memory.queries + rows * (size_t)fovea_decode_stride(plan->problem.qk_dim);
   memory.output = memory.scores + rows * FOVEA_BLOCK_KEYS;

@@ -151,7 +151,7 @@ int64_t fovea_tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea
   fovea_tile_view tile;
   int64_t pairs = 0;
   fovea_view_tile(plan, entry, rows, &tile);
-  if (fovea_has_few_rows(plan, entry)) { /* keys lie in the lanes, in whole vectors */
+  if (fovea_has_few_rows(plan, entry, 0)) { /* keys lie in the lanes, in whole vectors */
     int64_t lanes = plan->kernels->lanes;
     return rows.count * ((tile.any.end + lanes - 1) / lanes - tile.any.begin / lanes) * lanes;
   }

@@ -115,9 +115,18 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
   }
 }
 
+/* Told by the first segment: where layouts are mixed, either way goes. */
+static int lies_in_panels(const fovea_plan *plan, const fovea_entry *entry, const fovea_tensors *tensors) {
+  if (!plan->problem.segmented) return 0;
+  const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+  return sequence->count > 0 && sequence->segments && sequence->segments[0].k_layout == FOVEA_KEYS_IN_PANELS;
+}
+
 /* Prepares the task's tiles. Returns the keys that they meet; end is 0 where they see nothing. */
-static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task, fovea_tile *tiles,
-                                  void *worker_scratch) {
+static fovea_interval begin_tiles(const fovea_task_context *context, fovea_tile *tiles, void *worker_scratch) {
+  const fovea_plan *plan = context->plan;
+  const fovea_task *task = context->task;
+  const int few = fovea_has_few_rows(plan, task->entry, lies_in_panels(plan, task->entry, context->tensors));
   fovea_interval keys = {INT64_MAX, 0};
   for (int i = 0; i < task->tiles; i++) {
     fovea_tile *t = &tiles[i];
@@ -125,7 +134,7 @@ static fovea_interval begin_tiles(const fovea_plan *plan, const fovea_task *task
     t->memory = fovea_scratch_tile(plan, worker_scratch, i);
     t->span = -1;
     t->begun = t->paired = t->widened = 0;
-    t->few = fovea_has_few_rows(plan, task->entry);
+    t->few = few;
     fovea_view_tile(plan, task->entry, t->rows, &t->view);
     if (fovea_has_parts(plan)) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
     if (t->view.any.end == 0) continue;
@@ -160,7 +169,7 @@ static void find_keys(fovea_task_context *context, fovea_interval keys) {
 static void run_keys(fovea_task_context *context, void *worker_scratch) {
   const fovea_task *task = context->task;
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
-  fovea_interval keys = begin_tiles(context->plan, task, tiles, worker_scratch);
+  fovea_interval keys = begin_tiles(context, tiles, worker_scratch);
   if (keys.end > 0) find_keys(context, keys); /* else K and V may be NULL */
   for (int64_t base = keys.begin / FOVEA_BLOCK_KEYS * FOVEA_BLOCK_KEYS; base < keys.end; base += FOVEA_BLOCK_KEYS) {
     run_tiles(context, tiles, (int)task->tiles, base);

@@ -2,16 +2,19 @@
  * vector layer and tiles.h, which gives
  *
  *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
- *   FOVEA_DECODE_GROUPS_<n>    vectors of keys in the register tile of panels beside n rows, n = 1, 2, 4; at most 8
- *   FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, likewise
+ *   FOVEA_DECODE_GROUPS_<n>    vectors of keys in the register tile of panels beside n rows, n = 1, 2, 4, 8; at
+ * most 8 FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, likewise
  *
- * where 0 for n = 2 or 4 says that so many rows are taken one by one, for less code. */
+ * where 0 for n = 2 to 8 says that so many rows are taken fewer at a time, for less code. */
 
 #include "../kernels.h"
 #include "exp2.h"
 #include "mask.h"
 #include "tanh.h"
 #include "types.h"
+
+/* Eight rows at a time are for f32 alone: elements of other types are widened once for four rows. */
+#define DECODE_EIGHT(type) (FOVEA_DECODE_VECTORS_8 > 0 && (type) == FOVEA_F32)
 
 /* Up to DECODE_SQUARE elements as f32. */
 FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type, float *elements) {

@@ -1,7 +1,7 @@
 /* The products of few rows with keys that lie in panels: LANES keys side by side already. Several vectors of keys
  * at once, since the chain of one waits for each product. Part of decode.h.
  *
- *   FOVEA_DECODE_GROUPS_<n>   vectors of keys beside n rows, n = 1, 2, 4; at most 8 */
+ *   FOVEA_DECODE_GROUPS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
 /* What `keys` point at from one dim to the next, in elements; of bf16 from one pair of dims. */
 #define PANEL_STEP(type) ((type) == FOVEA_BF16 ? 2 * FOVEA_KEY_PANEL : FOVEA_KEY_PANEL)
@@ -37,7 +37,7 @@ FOVEA_INLINE void decode_fetch_panel(const void *ahead, int64_t dim, const fovea
 /* One piece of the dims for some vectors of keys. */
 FOVEA_INLINE void decode_panels_chain(const fovea_decode_score_args *args, int row, const int rows, int key,
                                       const int groups, int64_t dim, int64_t end, const fovea_type type,
-                                      vec sum[8][4]) {
+                                      vec sum[8][8]) {
   const void *const *keys = args->keys + key;
   const int64_t stride = args->query_stride;
   const float *queries = args->queries + row * stride;
@@ -78,7 +78,7 @@ FOVEA_INLINE void decode_panels_tile(const fovea_decode_score_args *args, int ro
   float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
   FOVEA_NO_UNROLL
   for (int64_t dim = 0, end; dim < args->dim; dim = end) {
-    vec sum[8][4];
+    vec sum[8][8];
     end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
     decode_panels_chain(args, row, rows, key, groups, dim, end, type, sum);
     FOVEA_UNROLL
@@ -103,6 +103,8 @@ FOVEA_INLINE void decode_panels_rows(const fovea_decode_score_args *args, int ro
 #define DECODE_PANELS(name, type)                                                                                  \
   FOVEA_NOINLINE void name(const fovea_decode_score_args *args) {                                                  \
     int row = 0;                                                                                                   \
+    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8)                                             \
+      decode_panels_rows(args, row, 8, FOVEA_DECODE_GROUPS_8, type);                                               \
     for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4)                                     \
       decode_panels_rows(args, row, 4, FOVEA_DECODE_GROUPS_4, type);                                               \
     for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2)                                     \

@@ -150,7 +150,7 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
     decode_fetch fetch = decode_plan_fetch(args, key, DECODE_STEP(type));
     FOVEA_NO_UNROLL
     for (int64_t dim = 0, end; dim < args->dim; dim = end) {
-      vec sum[4];
+      vec sum[8];
       end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
       decode_chain(args, row, rows, key, dim, end, type, &fetch, sum);
       decode_keep(args, scores + key, rows, dim == 0, end == args->dim, sum);
@@ -158,10 +158,11 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
   }
 }
 
-/* All rows, in fours, twos and ones. */
+/* All rows, in eights, fours, twos and ones. */
 #define DECODE_SCORE(name, type)                                                                                   \
   FOVEA_NOINLINE void name(const fovea_decode_score_args *args) {                                                  \
     int row = 0;                                                                                                   \
+    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8) decode_score_rows(args, row, 8, type);      \
     for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4)                                     \
       decode_score_rows(args, row, 4, type);                                                                       \
     for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2)                                     \

@@ -1,7 +1,7 @@
 /* Weights times values of few rows, dims in the lanes: every row's chain over the keys stays in registers, for as
  * many dims as fit. Part of decode.h.
  *
- *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows, n = 1, 2, 4 */
+ *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows, n = 1, 2, 4, 8 */
 
 FOVEA_INLINE void decode_fetch_values(const void *row, int64_t dim, const int vectors, const fovea_type type) {
   const int64_t size = type == FOVEA_F32 ? 4 : 2;
@@ -44,8 +44,8 @@ FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int ro
 /* `count` dims of a single vector, or all of several. */
 FOVEA_INLINE void decode_value_tile(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
                                     const int vectors, int count, const fovea_type type) {
-  vec sum[4][8];
-  float sums[4 * 8 * LANES];
+  vec sum[8][8];
+  float sums[8 * 8 * LANES];
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
   decode_value_begin(args, row, rows, dim, vectors * LANES, sums);
   FOVEA_UNROLL
@@ -108,6 +108,10 @@ FOVEA_INLINE int64_t decode_whole(int64_t dim, const int vectors) {
   }                                                                                                                \
   FOVEA_NOINLINE void name(const fovea_decode_value_args *args) {                                                  \
     int row = 0;                                                                                                   \
+    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8) {                                           \
+      decode_value_rows(args, row, 8, FOVEA_DECODE_VECTORS_8, type);                                               \
+      name##_rest(args, row, 8, decode_whole(args->dim, FOVEA_DECODE_VECTORS_8));                                  \
+    }                                                                                                              \
     for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4) {                                   \
       decode_value_rows(args, row, 4, FOVEA_DECODE_VECTORS_4, type);                                               \
       name##_rest(args, row, 4, decode_whole(args->dim, FOVEA_DECODE_VECTORS_4));                                  \

@@ -35,8 +35,9 @@ int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 
-#define FOVEA_TEXT_(x) #x
-#define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
+#define TABLE_LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define FOVEA_TEXT_(x)    #x
+#define FOVEA_TEXT(x)     FOVEA_TEXT_(x)
 
 const fovea_kernels FOVEA_NAME(kernels) = {
     .name = FOVEA_TEXT(FOVEA_ISA),
@@ -67,7 +68,8 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .store = FOVEA_OPERATION(store),
     .rotate = FOVEA_OPERATION(rotate),
     .convert = FOVEA_OPERATION(convert),
-    .decode_rows = FOVEA_TILE_VECTORS * LANES < FOVEA_DECODE_ROWS ? FOVEA_TILE_VECTORS * LANES : FOVEA_DECODE_ROWS,
+    .decode_rows = TABLE_LEAST(FOVEA_TILE_VECTORS * LANES, FOVEA_DECODE_ROWS),
+    .decode_panel_rows = TABLE_LEAST(FOVEA_TILE_VECTORS * LANES, FOVEA_DECODE_ROWS_LIMIT),
     .decode_score = FOVEA_OPERATION(decode_score),
     .decode_adjust = FOVEA_OPERATION(decode_adjust),
     .decode_softmax = FOVEA_OPERATION(decode_softmax),

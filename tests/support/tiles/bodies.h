@@ -1,15 +1,18 @@
 /* A whole kernel table in one file: the shared bodies with whatever FOVEA_ISA and tile sizes stand before. The
  * names of the operations end in FOVEA_ISA, so that tables live side by side. */
-#define FOVEA_DECODE_ROWS      7
+#define FOVEA_DECODE_ROWS      9
+#define FOVEA_DECODE_GROUPS_8  1
 #define FOVEA_DECODE_GROUPS_4  1
 #define FOVEA_DECODE_GROUPS_2  3
 #define FOVEA_DECODE_GROUPS_1  5
 #define FOVEA_DECODE_VECTORS_1 5
 /* Sanitizers take minutes over register tiles: where tests are few, rows are taken one by one. */
 #ifdef FOVEA_TEST_QUICK
+#define FOVEA_DECODE_VECTORS_8 0
 #define FOVEA_DECODE_VECTORS_4 0
 #define FOVEA_DECODE_VECTORS_2 0
 #else
+#define FOVEA_DECODE_VECTORS_8 1
 #define FOVEA_DECODE_VECTORS_4 1
 #define FOVEA_DECODE_VECTORS_2 3
 #endif
