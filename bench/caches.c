@@ -1,5 +1,7 @@
 #include "caches.h"
 
+#include "machine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,4 +94,26 @@ int bench_cache_create(bench_workload *workload, fovea_error *error) {
   workload->k = workload->v = NULL;
   workload->tensors.k = workload->tensors.v = NULL;
   return made;
+}
+
+static machine_piece piece_of(const void *rows, int64_t head, int64_t head_stride, int64_t elements,
+                              fovea_type type) {
+  return (machine_piece){(const char *)rows + bytes_of(head * head_stride, type), bytes_of(elements, type)};
+}
+
+double bench_pages_read_rate(const bench_workload *workload, double seconds) {
+  const fovea_problem *problem = &workload->problem;
+  const int64_t segments = workload->sequence.count;
+  machine_piece *pieces = calloc((size_t)(2 * problem->kv_heads * segments), sizeof *pieces);
+  if (!pieces) return 0.0;
+  size_t count = 0;
+  for (int64_t head = 0; head < problem->kv_heads; head++)
+    for (int64_t i = 0; i < segments; i++) {
+      const fovea_segment *at = &workload->segments[i];
+      pieces[count++] = piece_of(at->k, head, at->k_head, at->rows * problem->qk_dim, at->k_type);
+      pieces[count++] = piece_of(at->v, head, at->v_head, at->rows * problem->v_dim, at->v_type);
+    }
+  const double rate = machine_read_rate_of_pieces(pieces, count, seconds);
+  free(pieces);
+  return rate;
 }

@@ -9,4 +9,8 @@
  * when that fails. bench_workload_destroy() frees what it made. */
 int bench_cache_create(bench_workload *workload, fovea_error *error);
 
+/* Bytes per second at which one thread reads a paged cache in the order in which its keys and values are wanted:
+ * head by head, and of each page the keys and the values. 0 without memory. */
+double bench_pages_read_rate(const bench_workload *workload, double seconds);
+
 #endif

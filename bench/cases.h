@@ -53,7 +53,8 @@ typedef struct bench_pair_case {
  *   gflops          over the pairs that are seen
  *   peak_fraction   of the f32 FMA peak, whatever the types; it may be more than 1
  *   peak_gflops     that peak
- *   <ratio>         the time of the shape over that of the plain one */
+ *   <ratio>         the time of the shape over that of the plain one
+ *   read_over_contiguous   for pages: the time of plainly reading them over that of contiguous memory */
 void bench_paired(bench_round *round, const void *argument);
 
 /* No argument. One head, one row, 16 keys, 64 dims: fovea_attention(), making and running a plan with the caller's

@@ -85,3 +85,19 @@ double machine_read_rate(const void *memory, size_t bytes, int threads, double s
   }
   return bytes_read / (now - start);
 }
+
+double machine_read_rate_of_pieces(const machine_piece *pieces, size_t count, double seconds) {
+  const vector_kernels *kernels = vector_kernels_best();
+  if (!kernels || count == 0) return 0.0;
+  double bytes_read = 0.0;
+  const double start = machine_now();
+  double now = start;
+  while (now - start < seconds) {
+    for (size_t i = 0; i < count; i++) {
+      sink = kernels->read_sum(pieces[i].memory, pieces[i].bytes / sizeof(float));
+      bytes_read += (double)pieces[i].bytes;
+    }
+    now = machine_now();
+  }
+  return bytes_read / (now - start);
+}

@@ -25,4 +25,12 @@ double machine_bf16_over_fma(void);
 /* Bytes per second at which `threads` threads read this memory, a part each. */
 double machine_read_rate(const void *memory, size_t bytes, int threads, double seconds);
 
+typedef struct machine_piece {
+  const void *memory;
+  size_t bytes;
+} machine_piece;
+
+/* Bytes per second at which the calling thread reads these, one after the other. */
+double machine_read_rate_of_pieces(const machine_piece *pieces, size_t count, double seconds);
+
 #endif

@@ -1,3 +1,4 @@
+#include "caches.h"
 #include "machine.h"
 #include "rates.h"
 #include "runner.h"
@@ -27,6 +28,15 @@ static void prepare(const bench_pair_case *wanted) {
   bench_time_fovea(&current.plain, wanted->threads);
 }
 
+/* Memory itself is slower where pages lie in no order. */
+static void compare_reading(bench_round *round) {
+  if (current.wanted.workload.shape->cache != BENCH_PAGES) return;
+  const double plain_before = bench_read_rate(&current.plain.workload, 1, BENCH_SLICE);
+  const double rate = bench_pages_read_rate(&current.wanted.workload, BENCH_SLICE);
+  const double plain_after = bench_read_rate(&current.plain.workload, 1, BENCH_SLICE);
+  if (rate > 0.0) bench_counter(round, "read_over_contiguous", 0.5 * (plain_before + plain_after) / rate);
+}
+
 void bench_paired(bench_round *round, const void *argument) {
   const bench_pair_case *wanted = argument;
   prepare(wanted);
@@ -43,4 +53,5 @@ void bench_paired(bench_round *round, const void *argument) {
   bench_seconds(round, seconds);
   bench_report_flops(round, &current.wanted.workload, seconds, peak);
   bench_counter(round, wanted->pair->ratio, seconds / (0.5 * (plain_before + plain_after)));
+  compare_reading(round);
 }

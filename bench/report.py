@@ -124,6 +124,9 @@ def other_lines(run):
                 limit, counter = ("reading", "read_speedup")
             lines.append(f"- {threads} threads over one, {label(name).split(': ')[1]}, {isa}: "
                          f"{run.median(name, 'speedup'):.2f} x ({limit}: {run.median(name, counter):.2f} x)")
+        if run.value(name, "read_over_contiguous"):
+            lines.append(f"- plain reading, {label(name).split(': ')[1]}: "
+                         f"{run.median(name, 'read_over_contiguous'):.2f} x the time of contiguous memory")
         if name.startswith("overhead/"):
             what = name.rsplit("/", 1)[1].replace("_", " ")
             lines.append(f"- one head, one row, 16 keys, D 64, {what}: {run.median(name, 'time_ns'):.0f} ns")
