@@ -8,9 +8,6 @@ enum { WINDOW = 96 };
 
 /* Orders the axes, the smaller steps first, and joins runs that follow each other. */
 static void normalise(fovea_claim *claim) {
-  for (int axis = 0; axis < 2; axis++) {
-    if (claim->count[axis] == 1) claim->step[axis] = 0;
-  }
   if (claim->step[0] > claim->step[1]) {
     int64_t count = claim->count[0], step = claim->step[0];
     claim->count[0] = claim->count[1], claim->step[0] = claim->step[1];
@@ -28,11 +25,11 @@ fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t head
   fovea_claim claim = {.begin = (uintptr_t)pointer,
                        .run = dim * element_size,
                        .count = {rows, heads},
-                       .step = {row_step * element_size, head_step * element_size},
+                       .step = {rows > 1 ? row_step * element_size : 0, heads > 1 ? head_step * element_size : 0},
                        .segment = -1};
   if (rows == 0 || heads == 0) return (fovea_claim){.segment = -1};
   for (int axis = 0; axis < 2; axis++) {
-    if (claim.step[axis] >= 0 || claim.count[axis] == 1) continue;
+    if (claim.step[axis] >= 0) continue;
     claim.begin += (uintptr_t)(claim.step[axis] * (claim.count[axis] - 1));
     claim.step[axis] = -claim.step[axis];
   }

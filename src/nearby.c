@@ -76,7 +76,7 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, in
     fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
                context->unbegun->rows, list);
   }
-  if (t->view.any.end <= base + FOVEA_BLOCK_KEYS) {
+  if (t->view.any.end <= base + FOVEA_BLOCK_KEYS && !problem->to_state) {
     fetch_rows(context, context->tensors->o, problem->o_type, problem->o_strides, problem->v_dim, t->rows, list);
   }
 }

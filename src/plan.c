@@ -139,6 +139,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   /* What the caller may free after planning is resolved into the entries. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
   plan->problem.isa = NULL;
+  /* Where there is one key, its stride may be any number. */
+  if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;
 }
 
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,

@@ -2,17 +2,13 @@
 
 #include "sequences.h"
 
-static int holds(const fovea_segment *segment, int64_t position) {
-  return segment->first <= position && position < segment->first + segment->rows;
+static const fovea_segment *find_segment(const fovea_task_context *context, int64_t position) {
+  return fovea_find_segment(context->segments, context->segment_count, position);
 }
 
-/* Rows are wanted one after the other: mostly out of the segment before, or out of its neighbour. */
-static const fovea_segment *find_segment(const fovea_task_context *context, int64_t position) {
-  const fovea_segment *near = *context->found, *end = context->segments + context->segment_count;
-  if (near && !holds(near, position)) near = near + 1 < end && holds(near + 1, position) ? near + 1 : NULL;
-  if (!near) near = fovea_find_segment(context->segments, context->segment_count, position);
-  *context->found = near;
-  return near;
+/* Bytes from one row of a segment to the next. Where there is one row, its stride may be any number. */
+static int64_t step_of(const fovea_segment *segment, int64_t stride, int64_t size) {
+  return segment->rows > 1 ? stride * size : 0;
 }
 
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
@@ -35,7 +31,7 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
     if (panel_end < run.end) run.end = panel_end;
     return run;
   }
-  run.step = segment->k_row * size;
+  run.step = step_of(segment, segment->k_row, size);
   run.row = head + row * run.step;
   return run;
 }
@@ -48,7 +44,7 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
                            stride * (fovea_type_bits(problem->v_type) / 8), INT64_MAX, problem->v_type, 0};
   }
   const fovea_segment *segment = find_segment(context, position);
-  int64_t step = segment->v_row * (fovea_type_bits(segment->v_type) / 8);
+  int64_t step = step_of(segment, segment->v_row, fovea_type_bits(segment->v_type) / 8);
   const char *head =
       (const char *)segment->v + context->task->kv_head * segment->v_head * (fovea_type_bits(segment->v_type) / 8);
   return (fovea_row_run){head + (position - segment->first) * step, step, segment->first + segment->rows,

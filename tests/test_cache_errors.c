@@ -110,6 +110,11 @@ static void test_good_appends(void **state) {
   APPEND_ACCEPTED(sequences[1].segments = segments[0]; firsts[1] = FIRST + ROWS);
   APPEND_ACCEPTED(firsts[0] = firsts[1] = 32; segments[0][0].k = k; segments[0][0].v = v);
   APPEND_ACCEPTED(segments[0][0].k_head = 0; firsts[0] = 32);
+  /* A stride between rows, of which there is one, may be any number. */
+  APPEND_ACCEPTED(rows->rows = counts[0] = counts[1] = 1; rows->row_counts = NULL;
+                  rows->k_strides.row = rows->v_strides.row = INT64_MAX);
+  APPEND_ACCEPTED(sequences[0].count = 1; counts[0] = 1; firsts[0] = 0; segments[0][0].rows = 1;
+                  segments[0][0].k_row = INT64_MIN; segments[0][0].v_row = INT64_MAX / 2);
 }
 
 static void test_append_arguments(void **state) {

@@ -115,6 +115,28 @@ static void test_rows_before_heads(void **state) {
   trial_destroy(&rows_first);
 }
 
+/* Along an axis of one there is no neighbour, and any stride. */
+static void test_axes_of_one(void **state) {
+  (void)state;
+  const fovea_strides any = {INT64_MIN, INT64_MAX, INT64_MAX - 1};
+  const char *const *isas = usable_isas();
+  for (fovea_type type = FOVEA_F32; type <= FOVEA_BF16; type++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, 1, 1, 24, 24);
+    problem.q_type = problem.k_type = problem.v_type = type;
+    struct trial expected = trial_create(&problem, 12), actual = trial_create(&problem, 12);
+    trial_run(&expected, NULL, NULL);
+    actual.problem.q_strides = actual.problem.k_strides = actual.problem.v_strides = any;
+    actual.problem.o_strides = actual.problem.lse_strides = any;
+    for (int isa = 0; isas[isa] != NULL; isa++) {
+      trial_run(&actual, isas[isa], NULL);
+      assert_same_outputs(&actual, &expected);
+    }
+    trial_destroy(&expected);
+    trial_destroy(&actual);
+  }
+}
+
 /* Without LSE, O is the same; so it is from the plain call. */
 static void test_plain_call_and_no_lse(void **state) {
   (void)state;
@@ -142,8 +164,11 @@ static void test_plain_call_and_no_lse(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_layouts),         cmocka_unit_test(test_repeated_inputs),
-      cmocka_unit_test(test_strides_beyond_32_bits), cmocka_unit_test(test_rows_before_heads),
+      cmocka_unit_test(test_random_layouts),
+      cmocka_unit_test(test_repeated_inputs),
+      cmocka_unit_test(test_strides_beyond_32_bits),
+      cmocka_unit_test(test_rows_before_heads),
+      cmocka_unit_test(test_axes_of_one),
       cmocka_unit_test(test_plain_call_and_no_lse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,7 @@ static struct made run_range(const struct trial *trial, const char *isa, int thr
   problem.keys_begin = begin;
   problem.keys_end = end;
   problem.to_state = 1;
+  problem.o_strides = problem.lse_strides = (fovea_strides){INT64_MAX, INT64_MAX, INT64_MAX}; /* not used */
   tensors.o = NULL;
   tensors.state = &made.state;
   expect_ok(fovea_attend(&problem, &tensors, &execution, &error), &error, &problem);
