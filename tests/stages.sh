@@ -102,11 +102,15 @@ stage_mca() {
   bench/mca.py
 }
 
-# A minute of each target, from the kept corpus on.
+# A minute for each of two cores, from the kept corpus on.
 stage_fuzz() {
   cmake --preset fuzz
   cmake --build --preset fuzz
-  without_address_randomisation xargs -P "$jobs" -I {} tests/fuzz/fuzz.sh {} 60 build/fuzz <<<$'plan\nagreement'
+  without_address_randomisation xargs -P "$jobs" -L 1 tests/fuzz/fuzz.sh <<'END'
+caches 60 build/fuzz
+plan 30 build/fuzz
+agreement 30 build/fuzz
+END
 }
 
 stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
@@ -182,7 +186,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage mingw "64-bit Windows under wine"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
-  run_stage fuzz "libFuzzer, a minute of each target"
+  run_stage fuzz "libFuzzer, two minutes over three targets"
   run_stage mca "NEON inner loops, llvm-mca for ARM's cores"
   run_stage docs "the site, every link in it"
   run_stage consumers "used by other projects, through every door"

@@ -2,6 +2,7 @@
 
 #include "src/validate.h"
 #include "support/problems.h"
+#include "wild.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +13,6 @@ enum { ENTRIES = 64 };
 /* Beyond the end it goes on at the other. */
 static int64_t sum(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-int64_t wild_number(struct bytes *bytes) {
-  static const int64_t edges[] = {0,         -1,        INT64_MIN,          INT64_MAX,
-                                  INT32_MIN, INT32_MAX, FOVEA_LENGTH_LIMIT, INT64_C(1) << 57};
-  const int64_t kind = bytes_below(bytes, 4);
-  if (kind == 0) return bytes_number(bytes);
-  if (kind == 1) return bytes_below(bytes, 512) - 256;
-  const int64_t step = bytes_below(bytes, 8) - 4;
-  int64_t number = INT64_C(1) << bytes_below(bytes, 63);
-  if (kind == 2) number = edges[bytes_below(bytes, (int64_t)(sizeof edges / sizeof edges[0]))];
-  return sum(number, step);
 }
 
 static int64_t size_between(struct bytes *bytes, int64_t least, int64_t most, enum description_kind kind) {
@@ -108,15 +97,8 @@ static void take_layout(fovea_problem *problem, struct bytes *bytes) {
   }
 }
 
-enum field_kind { INTEGER, LONG, REAL };
-
-struct field {
-  enum field_kind kind;
-  size_t offset;
-};
-
 #define FIELD(kind, name)                                                                                          \
-  { kind, offsetof(fovea_problem, name) }
+  { FIELD_##kind, offsetof(fovea_problem, name) }
 
 static const struct field fields[] = {
     FIELD(LONG, batch),
@@ -161,22 +143,10 @@ static const struct field fields[] = {
     FIELD(LONG, mask_keys),
     FIELD(REAL, softcap),
     FIELD(INTEGER, sink),
+    FIELD(LONG, keys_begin),
+    FIELD(LONG, keys_end),
+    FIELD(INTEGER, to_state),
 };
-
-/* Writes any number into any field, once or a few times. */
-static void edit(fovea_problem *problem, struct bytes *bytes) {
-  for (int64_t edits = bytes_below(bytes, 5); edits > 0; edits--) {
-    const struct field *field = &fields[bytes_below(bytes, (int64_t)(sizeof fields / sizeof fields[0]))];
-    const int64_t number = wild_number(bytes);
-    const int integer = (int)number;
-    double real = (double)number;
-    if (bytes_one_in(bytes, 2)) memcpy(&real, &number, sizeof real);
-    char *to = (char *)problem + field->offset;
-    if (field->kind == INTEGER) memcpy(to, &integer, sizeof integer);
-    if (field->kind == LONG) memcpy(to, &number, sizeof number);
-    if (field->kind == REAL) memcpy(to, &real, sizeof real);
-  }
-}
 
 static void *allocate(size_t size) {
   void *memory = malloc(size > 0 ? size : 1);
@@ -238,6 +208,16 @@ static void take_isa(struct description *description, struct bytes *bytes, enum 
   description->problem.isa = description->isa;
 }
 
+/* Some of the keys. */
+static void take_keys(fovea_problem *problem, struct bytes *bytes) {
+  const int64_t choice = bytes_below(bytes, 8);
+  if (choice == 0 || problem->kv_len < 0 || problem->kv_len > INT16_MAX) return;
+  if (choice == 1 || choice == 2) problem->keys_begin = bytes_below(bytes, problem->kv_len + 1);
+  if (choice == 3) problem->keys_begin = problem->kv_len / FOVEA_SPAN_KEYS * FOVEA_SPAN_KEYS;
+  if (choice == 2 || choice == 4)
+    problem->keys_end = problem->keys_begin + bytes_below(bytes, problem->kv_len - problem->keys_begin + 1);
+}
+
 void description_create(struct description *description, struct bytes *bytes, enum description_kind kind,
                         int64_t budget) {
   *description = (struct description){.isa = NULL};
@@ -247,11 +227,12 @@ void description_create(struct description *description, struct bytes *bytes, en
   take_types(problem, bytes);
   take_mask(problem, bytes);
   take_layout(problem, bytes);
-  if (kind == DESCRIBE_WILD) edit(problem, bytes);
+  if (kind == DESCRIBE_WILD) wild_edit(problem, fields, sizeof fields / sizeof fields[0], bytes);
   if (problem->batch > ENTRIES && problem->batch <= FOVEA_LENGTH_LIMIT)
     problem->batch = problem->batch % ENTRIES + 1;
   take_entries(description, bytes, kind);
   take_isa(description, bytes, kind);
+  take_keys(problem, bytes);
 }
 
 void description_destroy(struct description *description) {

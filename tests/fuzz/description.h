@@ -22,7 +22,4 @@ void description_create(struct description *description, struct bytes *bytes, en
                         int64_t budget);
 void description_destroy(struct description *description);
 
-/* Any number at all, most of them next to where something ends. */
-int64_t wild_number(struct bytes *bytes);
-
 #endif

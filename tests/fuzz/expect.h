@@ -2,9 +2,12 @@
 #ifndef FOVEA_TESTS_FUZZ_EXPECT_H
 #define FOVEA_TESTS_FUZZ_EXPECT_H
 
+#include <fovea/fovea.h>
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EXPECT(condition)                                                                                          \
   do {                                                                                                             \
@@ -13,6 +16,13 @@
       abort();                                                                                                     \
     }                                                                                                              \
   } while (0)
+
+/* A status and a text. */
+static inline void expect_failure(fovea_status status, const fovea_error *error) {
+  EXPECT(status != FOVEA_OK && error->status == status);
+  EXPECT(memchr(error->text, 0, sizeof error->text) != NULL && error->text[0] != 0);
+  EXPECT(fovea_status_text(status) != NULL);
+}
 
 /* What libFuzzer, or replay.c, calls; always returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

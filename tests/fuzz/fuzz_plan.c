@@ -4,6 +4,7 @@
 #include "expect.h"
 #include "support/executors.h"
 #include "tensors.h"
+#include "wild.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -19,12 +20,6 @@ struct subject {
   int with_lse;
   uint64_t inputs, outputs; /* digests of what is right */
 };
-
-static void expect_failure(fovea_status status, const fovea_error *error) {
-  EXPECT(status != FOVEA_OK && error->status == status);
-  EXPECT(memchr(error->text, 0, sizeof error->text) != NULL && error->text[0] != 0);
-  EXPECT(fovea_status_text(status) != NULL);
-}
 
 /* What a program hands in that was compiled with other fields, or that passes nonsense. */
 static fovea_problem *given_problem(const fovea_problem *problem, struct bytes *bytes) {
@@ -92,7 +87,7 @@ static void question(const struct subject *subject, struct bytes *bytes) {
 }
 
 static void expect_result(const struct subject *subject) {
-  EXPECT(tensors_digest(&subject->tensors, TENSOR_O, TENSOR_LSE) == subject->outputs);
+  EXPECT(tensors_digest(&subject->tensors, TENSOR_O, TENSOR_STATE) == subject->outputs);
   EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
   tensors_reset(&subject->tensors);
 }
@@ -101,7 +96,7 @@ static void run_at_once(struct subject *subject) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
   EXPECT(fovea_attend(subject->given, &call, NULL, NULL) == FOVEA_OK);
   EXPECT(tensors_are_written(&subject->tensors, &subject->problem, subject->with_lse));
-  subject->outputs = tensors_digest(&subject->tensors, TENSOR_O, TENSOR_LSE);
+  subject->outputs = tensors_digest(&subject->tensors, TENSOR_O, TENSOR_STATE);
   tensors_reset(&subject->tensors);
 }
 
@@ -168,20 +163,39 @@ static void *moved(const void *pointer, int64_t bytes) {
   return result;
 }
 
-/* An output so that it begins somewhere within another tensor; unmoved where one of them is empty. */
+/* An output so that it begins somewhere within another tensor; unmoved where one of them is empty, or where not all
+ * of the other is read. */
 static void *moved_into(const struct region *output, const struct region *other, void *unmoved,
                         struct bytes *bytes) {
   const int64_t place = bytes_below(bytes, 65536);
   if (output == other || other->size == 0 || output->size == 0) return unmoved;
+  if (other->first_row > 0 || other->end_row < other->extent[2]) return unmoved;
   const unsigned char *first = other->block + place % (int64_t)other->size;
   return moved(output->data, (int64_t)((uintptr_t)first - (uintptr_t)output->block));
 }
 
+/* Other sizes, other keys, memory that is somebody else's. */
+static void spoil_state(fovea_state *state, const struct region *regions, const struct region *other,
+                        struct bytes *bytes) {
+  static const struct field fields[] = {
+      {FIELD_LONG, offsetof(fovea_state, batch)},         {FIELD_LONG, offsetof(fovea_state, heads)},
+      {FIELD_LONG, offsetof(fovea_state, rows)},          {FIELD_LONG, offsetof(fovea_state, dim)},
+      {FIELD_LONG, offsetof(fovea_state, keys_begin)},    {FIELD_LONG, offsetof(fovea_state, keys_end)},
+      {FIELD_LONG, offsetof(fovea_state, strides.batch)}, {FIELD_LONG, offsetof(fovea_state, strides.head)},
+      {FIELD_LONG, offsetof(fovea_state, strides.row)},
+  };
+  const int64_t choice = bytes_below(bytes, 4);
+  if (choice == 0) wild_edit(state, fields, sizeof fields / sizeof fields[0] - 3, bytes);
+  if (choice == 1) state->numbers = moved_into(&regions[TENSOR_STATE], other, state->numbers, bytes);
+  if (choice == 2) state->numbers = bytes_below(bytes, 2) ? NULL : moved(state->numbers, 2);
+  if (choice == 3) state->strides.row = bytes_below(bytes, state->dim + 2); /* groups share memory */
+}
+
 /* One of the pointers as it should not be. */
-static void spoil(fovea_tensors *call, const struct region *regions, struct bytes *bytes) {
+static void spoil(fovea_tensors *call, fovea_state *state, const struct region *regions, struct bytes *bytes) {
   const void **const inputs[] = {&call->q, &call->k, &call->v, &call->mask};
-  const struct region *other = &regions[bytes_below(bytes, call->lse != NULL ? TENSORS : TENSOR_LSE)];
-  switch (bytes_below(bytes, 8)) {
+  const struct region *other = &regions[bytes_below(bytes, call->lse != NULL ? TENSOR_STATE : TENSOR_LSE)];
+  switch (bytes_below(bytes, 10)) {
   case 0:
     *inputs[bytes_below(bytes, 4)] = NULL;
     return;
@@ -203,6 +217,14 @@ static void spoil(fovea_tensors *call, const struct region *regions, struct byte
   case 6:
     call->lse = moved_into(&regions[TENSOR_LSE], other, call->lse, bytes);
     return;
+  case 7:
+    call->state = NULL;
+    return;
+  case 8:
+    *state = *call->state;
+    spoil_state(state, regions, other, bytes);
+    call->state = state;
+    return;
   default:
     call->struct_size = (size_t)bytes_below(bytes, (int64_t)offsetof(fovea_tensors, mask));
   }
@@ -222,7 +244,8 @@ static void expect_refused_or_right(const struct subject *subject, fovea_status 
 static void run_on_spoiled_tensors(const struct subject *subject, struct bytes *bytes) {
   fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
   fovea_error error;
-  spoil(&call, subject->tensors.regions, bytes);
+  fovea_state state;
+  spoil(&call, &state, subject->tensors.regions, bytes);
   const fovea_status status = fovea_plan_run(subject->plan, &call, NULL, &error);
   expect_refused_or_right(subject, status, &error);
 }
@@ -286,6 +309,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
   struct description description;
   description_create(&description, &bytes, bytes_one_in(&bytes, 2) ? DESCRIBE_SOUND : DESCRIBE_WILD, BUDGET);
+  if (bytes_one_in(&bytes, 4)) description.problem.to_state = 1;
   fovea_problem *given = given_problem(&description.problem, &bytes);
   struct subject subject = {.given = given};
   fovea_error error;

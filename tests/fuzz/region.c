@@ -1,23 +1,9 @@
 #include "region.h"
 
+#include "poison.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define HAS_ADDRESS_SANITIZER
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define HAS_ADDRESS_SANITIZER
-#endif
-
-#ifdef HAS_ADDRESS_SANITIZER
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(begin, size)   ((void)(begin), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(begin, size) ((void)(begin), (void)(size))
-#endif
 
 /* Elements from the lowest to the highest, as far as that is few enough. */
 static int span(const struct region *region, int64_t *lowest, int64_t *elements) {
@@ -41,7 +27,7 @@ static int span(const struct region *region, int64_t *lowest, int64_t *elements)
 }
 
 int region_create(struct region *region, const int64_t extent[3], const int64_t stride[3], int64_t dim, int bits) {
-  *region = (struct region){.dim = dim, .bits = bits};
+  *region = (struct region){.dim = dim, .end_row = extent[2], .bits = bits};
   memcpy(region->extent, extent, sizeof region->extent);
   memcpy(region->stride, stride, sizeof region->stride);
   int64_t lowest, elements;
@@ -73,7 +59,7 @@ void region_close(const struct region *region) {
   ASAN_POISON_MEMORY_REGION(region->block, region->size);
   for (int64_t b = 0; b < region->extent[0] && region->size > 0; b++)
     for (int64_t h = 0; h < region->extent[1]; h++)
-      for (int64_t i = 0; i < region->extent[2]; i++)
+      for (int64_t i = region->first_row; i < region->end_row; i++)
         ASAN_UNPOISON_MEMORY_REGION(region_row(region, b, h, i), region_row_size(region));
 }
 

@@ -10,7 +10,8 @@
 struct region {
   int64_t extent[3], stride[3]; /* batch, head, row; in elements */
   int64_t dim;
-  int bits; /* of an element */
+  int64_t first_row, end_row; /* that may be looked at while it is closed; all of them, unless they are changed */
+  int bits;                   /* of an element */
   unsigned char *block;
   size_t size;
   void *data; /* the element with all indices 0 */

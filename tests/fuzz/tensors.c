@@ -37,7 +37,35 @@ static int create_mask(struct region *region, const fovea_problem *p) {
                 p->mask_strides.row, fovea_mask_type_bits(p->mask_type));
 }
 
-static int create_all(struct region *regions, const fovea_problem *p) {
+static int64_t keys_end(const fovea_problem *p) {
+  return p->keys_end == FOVEA_UNLIMITED ? p->kv_len : p->keys_end;
+}
+
+/* Keys out of the range that is wanted are not read. Those of packed batches are counted within each entry. */
+static void narrow(struct region *region, const fovea_problem *p) {
+  if (p->cu_seqlens_kv != NULL) return;
+  region->first_row = p->keys_begin;
+  region->end_row = keys_end(p);
+}
+
+/* O and LSE, or a state with their rows. */
+static int create_outputs(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
+  struct region *regions = tensors->regions;
+  const int64_t rows = p->to_state ? 0 : p->q_len;
+  fovea_state_init(&tensors->state, batch, p->heads, p->q_len, p->v_dim, p->keys_begin, keys_end(p), NULL);
+  const int64_t numbers = fovea_state_numbers(p->v_dim, p->keys_begin, keys_end(p));
+  if (!create_strided(&regions[TENSOR_O], batch, p->heads, rows, p->v_dim, p->o_strides,
+                      fovea_type_bits(p->o_type)) ||
+      !create_strided(&regions[TENSOR_LSE], batch, p->heads, rows, 1, p->lse_strides, 32) ||
+      !create_strided(&regions[TENSOR_STATE], batch, p->heads, p->to_state && numbers > 0 ? p->q_len : 0, numbers,
+                      tensors->state.strides, 32))
+    return 0;
+  tensors->state.numbers = regions[TENSOR_STATE].data;
+  return 1;
+}
+
+static int create_all(struct tensors *tensors, const fovea_problem *p) {
+  struct region *regions = tensors->regions;
   const int64_t q_batch = p->cu_seqlens_q != NULL ? 1 : p->batch;
   const int64_t kv_batch = p->cu_seqlens_kv != NULL ? 1 : p->batch;
   const int64_t sinks = p->sink == FOVEA_SINK_PER_HEAD ? 1 : 0;
@@ -48,10 +76,7 @@ static int create_all(struct region *regions, const fovea_problem *p) {
          create_strided(&regions[TENSOR_V], kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides,
                         fovea_type_bits(p->v_type)) &&
          create_mask(&regions[TENSOR_MASK], p) &&
-         create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) &&
-         create_strided(&regions[TENSOR_O], q_batch, p->heads, p->q_len, p->v_dim, p->o_strides,
-                        fovea_type_bits(p->o_type)) &&
-         create_strided(&regions[TENSOR_LSE], q_batch, p->heads, p->q_len, 1, p->lse_strides, 32);
+         create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) && create_outputs(tensors, p, q_batch);
 }
 
 /* Bytes of numbers from -1 to 1 in either type of 16 bits; as f32, every other one is a small number and some are
@@ -100,10 +125,12 @@ static void fill(const struct region *region, struct bytes *bytes) {
 
 int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct bytes *bytes) {
   memset(tensors, 0, sizeof *tensors);
-  if (!create_all(tensors->regions, problem)) {
+  if (!create_all(tensors, problem)) {
     tensors_destroy(tensors);
     return 0;
   }
+  narrow(&tensors->regions[TENSOR_K], problem);
+  narrow(&tensors->regions[TENSOR_V], problem);
   for (int i = 0; i < TENSOR_O; i++) {
     fill(&tensors->regions[i], bytes);
     region_close(&tensors->regions[i]);
@@ -123,11 +150,12 @@ fovea_tensors tensors_for_call(const struct tensors *tensors, int with_lse) {
                      regions[TENSOR_O].data, with_lse ? regions[TENSOR_LSE].data : NULL);
   call.mask = regions[TENSOR_MASK].data;
   call.sinks = regions[TENSOR_SINKS].data;
+  call.state = &tensors->state;
   return call;
 }
 
 void tensors_reset(const struct tensors *tensors) {
-  for (int i = TENSOR_O; i <= TENSOR_LSE; i++) {
+  for (int i = TENSOR_O; i < TENSORS; i++) {
     region_open(&tensors->regions[i]);
     region_fill_untouched(&tensors->regions[i]);
     region_close(&tensors->regions[i]);
@@ -136,7 +164,7 @@ void tensors_reset(const struct tensors *tensors) {
 
 int tensors_are_untouched(const struct tensors *tensors) {
   int untouched = 1;
-  for (int i = TENSOR_O; i <= TENSOR_LSE; i++) {
+  for (int i = TENSOR_O; i < TENSORS; i++) {
     region_open(&tensors->regions[i]);
     untouched = untouched && region_is_untouched(&tensors->regions[i]);
     region_close(&tensors->regions[i]);
@@ -149,6 +177,7 @@ static unsigned char *mark_written(const struct region *region, const fovea_prob
   unsigned char *marks = calloc(region->size + 1, 1);
   if (marks == NULL) abort();
   int64_t first = 0, end = problem->q_len;
+  if (region->size == 0) return marks;
   if (problem->cu_seqlens_q != NULL) {
     first = problem->cu_seqlens_q[0];
     end = problem->cu_seqlens_q[problem->batch];
@@ -175,9 +204,9 @@ static int is_written(const struct region *region, const fovea_problem *problem,
 
 int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse) {
   int right = 1;
-  for (int i = TENSOR_O; i <= TENSOR_LSE; i++) {
+  for (int i = TENSOR_O; i < TENSORS; i++) {
     region_open(&tensors->regions[i]);
-    right = right && is_written(&tensors->regions[i], problem, i == TENSOR_O || with_lse);
+    right = right && is_written(&tensors->regions[i], problem, i != TENSOR_LSE || with_lse);
     region_close(&tensors->regions[i]);
   }
   return right;

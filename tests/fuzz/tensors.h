@@ -4,10 +4,21 @@
 
 #include "region.h"
 
-enum tensor_name { TENSOR_Q, TENSOR_K, TENSOR_V, TENSOR_MASK, TENSOR_SINKS, TENSOR_O, TENSOR_LSE, TENSORS };
+enum tensor_name {
+  TENSOR_Q,
+  TENSOR_K,
+  TENSOR_V,
+  TENSOR_MASK,
+  TENSOR_SINKS,
+  TENSOR_O,
+  TENSOR_LSE,
+  TENSOR_STATE,
+  TENSORS
+};
 
 struct tensors {
   struct region regions[TENSORS];
+  fovea_state state; /* where the problem asks for one */
 };
 
 /* Inputs are filled as the bytes say, outputs untouched. 0, and nothing is there, where they would be large. */

@@ -1,0 +1,9 @@
+/* Attention over segments against attention over contiguous tensors of the same numbers. */
+#ifndef FOVEA_TESTS_FUZZ_ATTENDING_H
+#define FOVEA_TESTS_FUZZ_ATTENDING_H
+
+#include "scene.h"
+
+void attend(struct scene *scene);
+
+#endif

@@ -1,0 +1,47 @@
+/* Rows of keys and values by the words of the header, one at a time: where they lie, and what a call does to them.
+ */
+#ifndef FOVEA_TESTS_FUZZ_CACHED_ROWS_H
+#define FOVEA_TESTS_FUZZ_CACHED_ROWS_H
+
+#include "arena.h"
+
+#include <fovea/fovea.h>
+
+enum { DIM_LIMIT = 300 };
+
+/* What all rows of a call have in common. */
+struct row_shape {
+  int64_t kv_heads, qk_dim, v_dim;
+};
+
+struct row {
+  uint64_t first; /* address of its first element */
+  fovea_type type;
+  int panels;
+};
+
+struct row segment_row(const fovea_segment *segment, int values, int64_t head, int64_t position);
+struct row tensor_row_at(const void *data, fovea_type type, fovea_strides strides, int64_t batch, int64_t head,
+                         int64_t row);
+struct row page_row(const fovea_pages *pages, int values, int64_t page, int64_t head, int64_t row);
+
+/* Whether segments follow each other and hold these positions, with pointers that can be those of such elements. */
+int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
+/* The one that holds a position. */
+const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position);
+
+/* All rows at these positions. Where they are read, panels may be read as a whole. */
+void mark_sequence(struct arena *arena, const fovea_sequence *sequence, const struct row_shape *shape,
+                   int64_t begin, int64_t end, enum arena_use use);
+void mark_row(struct arena *arena, const struct row *row, int64_t dim, enum arena_use use);
+
+/* In the model. The first `turned` elements of the new row are these numbers instead. */
+void load_row(const struct arena *arena, const struct row *row, int64_t dim, float *numbers);
+void move_row(const struct arena *arena, const struct row *from, const struct row *to, int64_t dim,
+              const float *numbers, int64_t turned);
+
+/* Not beyond what the header allows, as far as one sees without looking at strides. */
+int is_type(fovea_type type);
+int are_pages(const fovea_pages *pages);
+
+#endif

@@ -1,0 +1,56 @@
+/* Caches of any kind, made, shared, appended to, copied and attended over, in any order. Never a crash, never a
+ * byte read or written outside; a call that fails leaves everything as it was, one that does not writes what a
+ * plain model says, and attention over segments has the bits of attention over contiguous tensors. */
+#include "appending.h"
+#include "attending.h"
+#include "copying.h"
+#include "expect.h"
+#include "making.h"
+#include "page_users.h"
+
+enum { OPERATIONS = 24 };
+
+static void operate(struct scene *scene, struct pool *pool) {
+  switch (bytes_below(scene->bytes, 12)) {
+  case 0:
+    make_contiguous(scene);
+    return;
+  case 1:
+    make_paged(scene);
+    return;
+  case 2:
+    make_ring(scene);
+    return;
+  case 3:
+  case 4:
+    scene_cut(scene, bytes_below(scene->bytes, SCENE_ENTRIES));
+    return;
+  case 5:
+  case 6:
+    append(scene);
+    return;
+  case 7:
+    copy(scene);
+    return;
+  case 8:
+    own_page(scene, pool);
+    return;
+  case 9:
+    use_pool(scene, pool);
+    return;
+  default:
+    attend(scene);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  struct bytes bytes = {data, size};
+  struct scene scene;
+  struct pool pool;
+  scene_create(&scene, &bytes);
+  pool_create(&pool);
+  for (int i = 0; i < OPERATIONS && bytes.left > 0; i++) operate(&scene, &pool);
+  pool_destroy(&pool);
+  scene_destroy(&scene);
+  return 0;
+}

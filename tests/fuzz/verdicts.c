@@ -1,0 +1,17 @@
+#include "verdicts.h"
+
+#include "expect.h"
+
+enum verdict judge_marks(const struct arena *arena) {
+  if (arena->outside) return VERDICT_ELSEWHERE;
+  return arena->shared ? VERDICT_SHARED : VERDICT_RIGHT;
+}
+
+/* Of what is sound only rows that interleave without sharing memory may be refused as if they did. */
+void expect_verdict(const struct scene *scene, enum verdict verdict, fovea_status status,
+                    const fovea_error *error) {
+  EXPECT(arena_is_as_modelled(&scene->arena));
+  if (status != FOVEA_OK) expect_failure(status, error);
+  EXPECT(status != FOVEA_OK || verdict == VERDICT_RIGHT);
+  EXPECT(scene->wild || verdict != VERDICT_RIGHT || status == FOVEA_OK || status == FOVEA_ERROR_STRIDE);
+}

@@ -1,0 +1,20 @@
+/* Nonsense: any number in any field of a struct. */
+#ifndef FOVEA_TESTS_FUZZ_WILD_H
+#define FOVEA_TESTS_FUZZ_WILD_H
+
+#include "bytes.h"
+
+/* Any number at all, most of them next to where something ends. */
+int64_t wild_number(struct bytes *bytes);
+
+enum field_kind { FIELD_INTEGER, FIELD_LONG, FIELD_REAL };
+
+struct field {
+  enum field_kind kind;
+  size_t offset;
+};
+
+/* Writes any number into any of the fields, once or a few times, or not at all. */
+void wild_edit(void *object, const struct field *fields, size_t count, struct bytes *bytes);
+
+#endif
