@@ -2,8 +2,17 @@
 
 #include "sequences.h"
 
+static int holds(const fovea_segment *segment, int64_t position) {
+  return segment->first <= position && position < segment->first + segment->rows;
+}
+
+/* Rows are wanted one after the other: mostly out of the segment before, or out of its neighbour. */
 static const fovea_segment *find_segment(const fovea_task_context *context, int64_t position) {
-  return fovea_find_segment(context->segments, context->segment_count, position);
+  const fovea_segment *near = *context->found, *end = context->segments + context->segment_count;
+  if (near && !holds(near, position)) near = near + 1 < end && holds(near + 1, position) ? near + 1 : NULL;
+  if (!near) near = fovea_find_segment(context->segments, context->segment_count, position);
+  *context->found = near;
+  return near;
 }
 
 /* Bytes from one row of a segment to the next. Where there is one row, its stride may be any number. */

@@ -62,6 +62,7 @@ typedef struct fovea_task_context {
   const void *keys, *values;     /* the entry's position 0 of the kv head */
   const fovea_segment *segments; /* of the entry, instead; NULL: none */
   int64_t segment_count;
+  const fovea_segment **found; /* of them, the one that was looked for last; NULL: none yet */
   fovea_block_memory memory;
   fovea_block_rows block;       /* the block at work */
   int64_t keys_begin, keys_end; /* of the keys that the task meets */

@@ -192,6 +192,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int ph
   char *worker_scratch = (char *)scratch + (size_t)worker * plan->worker_scratch;
   fovea_task task = phase == 0 ? fovea_plan_task(plan, number) : fovea_plan_merge(plan, number);
   fovea_decode_state decode; /* set when a tile of few rows begins */
+  const fovea_segment *found = NULL;
   decode.memory = fovea_scratch_decode(plan, worker_scratch);
   fovea_task_context context = {
       .plan = plan,
@@ -201,6 +202,7 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int ph
       .shared = (float *)(void *)((char *)scratch + (size_t)workers * plan->worker_scratch),
       .memory = fovea_scratch_block(plan, worker_scratch),
       .decode = &decode,
+      .found = &found,
       .first_block = 1,
   };
   if (phase == 0) {
