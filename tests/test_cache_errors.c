@@ -329,6 +329,10 @@ static void test_page_pool(void **state) {
   assert_int_equal(fovea_page_release(&pool, -1, NULL), FOVEA_ERROR_SEGMENTS);
   assert_int_equal(fovea_page_take(&pool, &page, NULL), FOVEA_OK);
   assert_int_equal(page, 1);
+  references[1] = INT32_MAX; /* as many users as there may be */
+  assert_int_equal(fovea_page_share(&pool, 1, &error), FOVEA_ERROR_SIZE);
+  assert_non_null(strstr(error.text, "page 1 has 2147483647 users"));
+  assert_int_equal(references[1], INT32_MAX);
 }
 
 /* Without a free page, or with rows that it cannot have, a shared page stays what it is. */

@@ -1,0 +1,129 @@
+/* Attention over segments that is refused: one call would succeed, each case spoils one thing, and neither O nor
+ * LSE is written. */
+#include "support/check.h"
+#include "support/refusals.h"
+
+#include <string.h>
+
+enum { BATCH = 2, HEADS = 2, ROWS = 3, KEYS = 20, DIM = 6, UNTOUCHED = 0x3a };
+
+static float q[BATCH * HEADS * ROWS * DIM], o[BATCH * HEADS * ROWS * DIM], lse[BATCH * HEADS * ROWS];
+static float k[BATCH][HEADS * KEYS * DIM], v[BATCH][HEADS * KEYS * DIM];
+static fovea_segment segments[BATCH][2];
+static fovea_sequence sequences[BATCH];
+static int64_t begins[BATCH], lengths[BATCH];
+static int32_t cumulative[BATCH + 1];
+
+struct segmented_call {
+  fovea_problem problem;
+  fovea_tensors tensors;
+};
+
+/* 19 keys and one more, of which the second entry has forgotten some. */
+static struct segmented_call good_attention(void) {
+  struct segmented_call call;
+  for (int b = 0; b < BATCH; b++) {
+    segments[b][0] = (fovea_segment){.rows = KEYS - 1,
+                                     .k = k[b],
+                                     .v = v[b],
+                                     .k_head = KEYS * DIM,
+                                     .k_row = DIM,
+                                     .v_head = KEYS * DIM,
+                                     .v_row = DIM};
+    segments[b][1] = segments[b][0];
+    segments[b][1].first = KEYS - 1;
+    segments[b][1].rows = 1;
+    segments[b][1].k = &k[b][(KEYS - 1) * DIM];
+    segments[b][1].v = &v[b][(KEYS - 1) * DIM];
+    sequences[b] = (fovea_sequence){segments[b], 2};
+    begins[b] = b * 5;
+    lengths[b] = KEYS;
+  }
+  fovea_problem_init(&call.problem, BATCH, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
+  call.problem.segmented = 1;
+  call.problem.kv_begins = begins;
+  call.problem.kv_lens = lengths;
+  fovea_tensors_init(&call.tensors, q, NULL, NULL, o, lse);
+  call.tensors.sequences = sequences;
+  return call;
+}
+
+static void clear(void) {
+  memset(o, UNTOUCHED, sizeof o);
+  memset(lse, UNTOUCHED, sizeof lse);
+}
+
+static int is_untouched(const void *memory, size_t size) {
+  for (size_t i = 0; i < size; i++)
+    if (((const unsigned char *)memory)[i] != UNTOUCHED) return 0;
+  return 1;
+}
+
+static void assert_call_refused(const struct segmented_call *call, fovea_status status, const char *const *words) {
+  fovea_error error;
+  memset(&error, 'x', sizeof error);
+  clear();
+  const fovea_status actual = fovea_attend(&call->problem, &call->tensors, NULL, &error);
+  if (actual != status) fail_msg("status %d, not %d: %.250s", (int)actual, (int)status, error.text);
+  assert_says(&error, status, words);
+  assert_true(is_untouched(o, sizeof o) && is_untouched(lse, sizeof lse));
+}
+
+#define NOT_ATTENDED(change, status, ...)                                                                          \
+  do {                                                                                                             \
+    struct segmented_call call = good_attention();                                                                 \
+    change;                                                                                                        \
+    const char *const words[] = {__VA_ARGS__, NULL};                                                               \
+    assert_call_refused(&call, status, words);                                                                     \
+  } while (0)
+
+static void test_problems(void **state) {
+  (void)state;
+  NOT_ATTENDED(call.problem.segmented = 2, FOVEA_ERROR_SEGMENTS, "segmented is 2");
+  NOT_ATTENDED(call.problem.kv_lens = NULL;
+               call.problem.cu_seqlens_kv = cumulative, FOVEA_ERROR_LENGTHS, "cu_seqlens_kv", "must be NULL");
+  NOT_ATTENDED(begins[1] = -1, FOVEA_ERROR_LENGTHS, "kv_begins[1] is -1", "0 to 20");
+  NOT_ATTENDED(begins[0] = 8; lengths[0] = 7, FOVEA_ERROR_LENGTHS, "kv_begins[0] is 8", "0 to 7");
+  NOT_ATTENDED(call.problem.kv_lens = NULL; begins[0] = KEYS + 1, FOVEA_ERROR_LENGTHS, "kv_begins[0] is 21");
+}
+
+static void test_sequences(void **state) {
+  (void)state;
+  NOT_ATTENDED(call.tensors.sequences = NULL, FOVEA_ERROR_NULL, "sequences is NULL");
+  NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_SEGMENTS, "sequences[1] holds positions 0 to 18", "5 to 19");
+  NOT_ATTENDED(segments[0][0].k_layout = (fovea_key_layout)2, FOVEA_ERROR_TYPE,
+               "sequences[0].segments[0].k_layout is 2");
+  NOT_ATTENDED(segments[1][1].k = (char *)k[1] + 2, FOVEA_ERROR_ALIGNMENT, "sequences[1].segments[1].k",
+               "multiple of 4");
+  NOT_ATTENDED(segments[0][1].v = NULL, FOVEA_ERROR_NULL, "sequences[0].segments[1].v is NULL");
+  NOT_ATTENDED(segments[1][0].v = o, FOVEA_ERROR_OVERLAP, "o shares memory with v");
+  NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_OVERLAP, "shares memory with k");
+}
+
+/* The stride of an only row may be any number. */
+static void test_any_stride_of_one_row(void **state) {
+  (void)state;
+  float expected[sizeof o / sizeof o[0]];
+  for (int i = 0; i < HEADS * KEYS * DIM; i++)
+    for (int b = 0; b < BATCH; b++) k[b][i] = (float)(i % 7 - b), v[b][i] = (float)(i % 11 + b);
+  for (int i = 0; i < BATCH * HEADS * ROWS * DIM; i++) q[i] = (float)(i % 5) / 4;
+  struct segmented_call call = good_attention();
+  assert_int_equal(fovea_attend(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
+  memcpy(expected, o, sizeof o);
+  for (int b = 0; b < BATCH; b++) {
+    segments[b][1].k_row = INT64_MAX;
+    segments[b][1].v_row = INT64_MIN;
+  }
+  clear();
+  assert_int_equal(fovea_attend(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
+  assert_memory_equal(o, expected, sizeof o);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_problems),
+      cmocka_unit_test(test_sequences),
+      cmocka_unit_test(test_any_stride_of_one_row),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
