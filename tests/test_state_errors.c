@@ -173,12 +173,14 @@ static struct output_call good_output(void) {
 static void assert_output_refused(struct output_call *call, int finishing, fovea_status status,
                                   const char *const *words) {
   fovea_error error;
+  memset(&error, 'x', sizeof error);
   if (call->tensors.state == NULL) call->tensors.state = &call->state;
   memset(o, 0x3a, sizeof o);
   memset(lse, 0x3a, sizeof lse);
   memset(right_numbers, 0x3a, sizeof right_numbers);
-  assert_int_equal(
-      (finishing ? fovea_state_finish : fovea_state_from_output)(&call->problem, &call->tensors, &error), status);
+  const fovea_status actual = finishing ? fovea_state_finish(&call->problem, &call->tensors, &error)
+                                        : fovea_state_from_output(&call->problem, &call->tensors, &error);
+  assert_int_equal(actual, status);
   assert_says(&error, status, words);
   assert_unwritten(o, sizeof o);
   assert_unwritten(lse, sizeof lse);

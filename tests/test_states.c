@@ -114,7 +114,7 @@ static int random_cuts(struct generator *generator, int64_t begin, int64_t end, 
 /* The state of all keys from cuts[0] on, from ranges that merge in any order. */
 static struct made merge_ranges(const struct trial *trial, struct generator *generator, const int64_t *cuts,
                                 int count) {
-  struct made ranges[MOST_RANGES];
+  struct made ranges[MOST_RANGES] = {0};
   const char *const *isas = usable_isas(), *const *merging = whole_isas();
   int isa_count = 0, merging_count = 0;
   while (isas[isa_count] != NULL) isa_count++;
