@@ -5,6 +5,8 @@
 #include "support/types.h"
 #include "verdicts.h"
 
+#include <math.h>
+
 static int64_t first_of(const fovea_new_rows *rows, int64_t entry) {
   return rows->first_positions ? rows->first_positions[entry] : rows->first_position;
 }
@@ -32,7 +34,7 @@ static int is_sound_rotary(const fovea_rotary *rotary, int64_t dim) {
     return is_element(rotary->cosines, sizeof(float)) && is_element(rotary->sines, sizeof(float));
   }
   for (int64_t i = 0; rotary->frequencies && i < pairs && i < DIM_LIMIT / 2; i++)
-    if (!(rotary->frequencies[i] >= -0x1p32 && rotary->frequencies[i] <= 0x1p32)) return 0;
+    if (!(fabs(rotary->frequencies[i]) <= 4294967296.0)) return 0;
   return rotary->frequencies || (rotary->base >= 1.0 && rotary->base <= 0x1.fffffffffffffp1023);
 }
 
