@@ -67,6 +67,9 @@ SCORE = Loop("score", "arch/neon/score.c", "score_main_{}", barred=True)
 VALUE = Loop("value", "arch/neon/value.c", "value_main_{}", barred=True)
 SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon/bf16.c", "score_main_{}", pairs="bf16", barred=True)
 SCORE_F16 = Loop("score, pairs of f16", "arch/neon/fhm.c", "score_main_{}", pairs="f16", barred=True)
+DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/decode.c", f"decode_{function}_{type_name}")
+               for what, function in (("scores of panels", "panels"), ("values", "value"))
+               for type_name in ("f32", "f16", "bf16"))
 SOFTMAX = Loop("softmax", "arch/neon/softmax.c", "fovea_softmax_neon")
 SOFTMAX_FMLA = 6  # for one vector of weights
 
@@ -184,6 +187,8 @@ def tables(machines, loops):
                 if loop.barred and machine.core.barred and width > 1 and share < BAR:
                     missed.append(f"{row[0]}, {machine.core.name}: {share:.3f}")
             rows.append(row)
+    for loop in DECODE:
+        rows.append([loop.name, *(f"{machine.share(loops.get(loop)):.2f}" for machine in machines)])
     softmax = loops.get(SOFTMAX)
     vectors = multiply_adds(softmax) / SOFTMAX_FMLA
     rows.append(["softmax", *(f"{machine.share(softmax):.2f}" for machine in machines)])
@@ -214,7 +219,7 @@ def main():
             sys.exit(f"mca.py: {tool} is missing (gcc-aarch64-linux-gnu, llvm-19)")
     loops = Loops(arguments.cc)
     if arguments.show:
-        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, SOFTMAX):
+        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, SOFTMAX, *DECODE):
             for width in WIDTHS:
                 if loop.function.format(width) == arguments.show:
                     print(f"{loop.path}:", *loops.get(loop, width), sep="\n")

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
 # as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
-# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bench`, `peers`, `docs`, `debian`,
+# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bare`, `bench`, `peers`, `docs`, `debian`,
 # `armv7`, `riscv64`, `mingw`, `lint` and `coverage` come on top.
 
 has_command() { command -v "$1" >/dev/null; }
@@ -47,6 +47,7 @@ riscv64 | qemu-user               | has_command qemu-riscv64
 mingw | gcc-mingw-w64-x86-64-posix | has_command x86_64-w64-mingw32-gcc-posix
 mingw | g++-mingw-w64-x86-64-posix | has_command x86_64-w64-mingw32-g++-posix
 mingw | wine                  | has_command wine
+bare  | clang-16              | has_or_cannot_have clang-16 clang-16
 bench | python3-matplotlib    | has_python_module matplotlib
 peers | python3-venv          | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs

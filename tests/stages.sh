@@ -70,9 +70,16 @@ stage_mingw() {
   tests/install/bare.sh "clang --target=x86_64-w64-mingw32 -O2 -L${library%/*}" build/bare
 }
 
-# Also with the widest contraction that a user's own flags can ask for.
+# Also with the widest contraction that a user's own flags can ask for, and by a clang that knows the instructions of
+# neon_bf16 and neon_fhm.
 stage_bare() {
   local compilers=("gcc -O2" "clang -O2" "aarch64-linux-gnu-gcc -O2" "clang --target=aarch64-linux-gnu -O2")
+  need_packages bare
+  if has_command clang-16; then
+    compilers+=("clang-16 --target=aarch64-linux-gnu -O2")
+  else
+    echo "note: no newer clang for AArch64, since this system has no clang-16"
+  fi
   if grep -q ' avx2 ' /proc/cpuinfo; then
     compilers+=("gcc -O3 -march=x86-64-v3 -ffp-contract=fast" "clang -O3 -march=x86-64-v3 -ffp-contract=fast")
   fi
