@@ -31,7 +31,7 @@ PAGE = ROOT / "docs/arm-estimates.md"
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-S", "-o", "-")
 BAR = 0.9
 ITERATIONS = 500
-WIDTHS = (4, 3, 2, 1)  # vectors of rows in a register tile
+WIDTHS = (4, 2, 1)  # vectors of rows in a register tile
 DIMS = (64, 128)
 
 
@@ -67,7 +67,7 @@ SCORE = Loop("score", "arch/neon/score.c", "score_main_{}", barred=True)
 VALUE = Loop("value", "arch/neon/value.c", "value_main_{}", barred=True)
 SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon/bf16.c", "score_main_{}", pairs="bf16", barred=True)
 SCORE_F16 = Loop("score, pairs of f16", "arch/neon/fhm.c", "score_main_{}", pairs="f16", barred=True)
-DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/decode.c", f"decode_{function}_{type_name}")
+DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/decode.c", f"decode_{function}_{type_name}_4")
                for what, function in (("scores of panels", "panels"), ("values", "value"))
                for type_name in ("f32", "f16", "bf16"))
 SOFTMAX = Loop("softmax", "arch/neon/softmax.c", "fovea_softmax_neon")

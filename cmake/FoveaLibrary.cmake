@@ -43,6 +43,19 @@ if(WIN32)
     $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
   )
 endif()
+# What no attention waits for is compiled for size: checks of rare calls, caches, what is asked of the system once; and
+# portable C where it is only what a CPU without anything better falls back to.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  file(GLOB small_sources
+    src/caches.c src/cgroup.c src/dispatch.c src/error.c src/info.c src/page_pool.c src/platform_*.c
+    src/process.c src/validate_append.c src/validate_rotary.c src/validate_state.c
+  )
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|aarch64|arm64|ARM64)$")
+    file(GLOB portable_sources arch/scalar/*.c)
+    list(APPEND small_sources ${portable_sources})
+  endif()
+  set_property(SOURCE ${small_sources} APPEND PROPERTY COMPILE_OPTIONS -Os)
+endif()
 # clang 14 does not come to an end with checks of the sums in unrolled loops; gcc's sanitizer looks at those.
 if(FOVEA_FUZZ)
   file(GLOB kernel_sources arch/*/*.c)

@@ -1,15 +1,21 @@
-/* Tile sizes of portable C. */
+/* Tile sizes of portable C: small where it is only a fall-back, larger where there is nothing else. */
 #ifndef FOVEA_ARCH_SCALAR_TILES_H
 #define FOVEA_ARCH_SCALAR_TILES_H
 
+#include "../targets.h"
+
+#if defined(FOVEA_ARCH_X86_64) || defined(FOVEA_ARCH_AARCH64)
+#define FOVEA_SCALAR_VECTORS 1
+#else
+#define FOVEA_SCALAR_VECTORS 4
+#endif
+
 #ifndef FOVEA_TILE_VECTORS
-#define FOVEA_TILE_VECTORS   4
+#define FOVEA_TILE_VECTORS   FOVEA_SCALAR_VECTORS
 #define FOVEA_SCORE_KEYS_4   4
-#define FOVEA_SCORE_KEYS_3   4
 #define FOVEA_SCORE_KEYS_2   4
 #define FOVEA_SCORE_KEYS_1   4
 #define FOVEA_VALUE_DIMS_4   4
-#define FOVEA_VALUE_DIMS_3   4
 #define FOVEA_VALUE_DIMS_2   4
 #define FOVEA_VALUE_DIMS_1   4
 #define FOVEA_SOFTMAX_CHAINS 1

@@ -19,24 +19,24 @@ FOVEA_INLINE vec adjust_bias(vec score, vec bias) {
  * of an instruction for every key. */
 #define ADJUST_KEYS TANH_LIMIT
 
+/* What one pass over the scores of a segment does. Where more than one thing is to be done, which is rare, there is
+ * a pass for each. */
+typedef enum adjust_pass { ADJUST_CAP, ADJUST_MASK, ADJUST_HIDE } adjust_pass;
+
 /* `count` keys of one vector of rows, a constant; `key` is counted from the segment's first, `bias` is where the
  * mask of these keys and rows lies. */
 FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int key, const int count,
-                                  const int capped, const float *bias, const int hiding, vec maximum[ADJUST_KEYS]) {
+                                  const adjust_pass pass, const float *bias, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
-  const vec cap = vec_set1(args->cap);
   vec score[ADJUST_KEYS];
   FOVEA_UNROLL
   for (int i = 0; i < count; i++) score[i] = vec_load(scores + i * ROW_TILE);
-  if (capped) {
-    vec_tanh_together(score, count);
-    FOVEA_UNROLL
-    for (int i = 0; i < count; i++) score[i] = vec_mul(cap, score[i]);
-  }
+  if (pass == ADJUST_CAP) vec_tanh_together(score, count);
   FOVEA_UNROLL
   for (int i = 0; i < count; i++) {
-    if (bias) score[i] = adjust_bias(score[i], vec_load(bias + i * LANES));
-    if (hiding) {
+    if (pass == ADJUST_CAP) score[i] = vec_mul(vec_set1(args->cap), score[i]);
+    if (pass == ADJUST_MASK) score[i] = adjust_bias(score[i], vec_load(bias + i * LANES));
+    if (pass == ADJUST_HIDE) {
       vecmask seen = vec_seen(key + i, veci_load(args->seen_from + row), veci_load(args->seen_to + row));
       score[i] = vec_select(seen, score[i], vec_set1(-INFINITY));
     }
@@ -46,64 +46,55 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
 }
 
 /* Keys first to end - 1 of one vector of rows. `bias` belongs to the first, or is NULL. */
-FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const int capped,
-                              const float *bias, const int hiding) {
-  vec maximum[ADJUST_KEYS] = {vec_load(args->maxima + row)};
+FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const adjust_pass pass,
+                              const float *bias, float *maxima) {
+  vec maximum[ADJUST_KEYS] = {vec_load(maxima)};
+  FOVEA_UNROLL
   for (int i = 1; i < ADJUST_KEYS; i++) maximum[i] = vec_set1(-INFINITY);
   int key = first;
   FOVEA_NO_UNROLL
   for (; key + ADJUST_KEYS <= end; key += ADJUST_KEYS) {
-    adjust_together(args, row, key, ADJUST_KEYS, capped, bias, hiding, maximum);
-    if (bias) bias += ADJUST_KEYS * LANES;
+    adjust_together(args, row, key, ADJUST_KEYS, pass, bias, maximum);
+    if (pass == ADJUST_MASK) bias += ADJUST_KEYS * LANES;
   }
   FOVEA_NO_UNROLL
   for (; key < end; key++) {
-    adjust_together(args, row, key, 1, capped, bias, hiding, maximum);
-    if (bias) bias += LANES;
+    adjust_together(args, row, key, 1, pass, bias, maximum);
+    if (pass == ADJUST_MASK) bias += LANES;
   }
+  FOVEA_UNROLL
   for (int i = 1; i < ADJUST_KEYS; i++) maximum[0] = vec_max(maximum[i], maximum[0]);
-  vec_store(args->maxima + row, maximum[0]);
+  vec_store(maxima, maximum[0]);
 }
 
-/* One vector of rows: all keys at once, or piece by piece as the mask is turned. */
-FOVEA_INLINE void adjust_vector(const fovea_adjust_args *args, int row, const int capped, const int masked,
-                                const int hiding) {
+FOVEA_NOINLINE void adjust_cap(const fovea_adjust_args *args, int row, float *maxima) {
+  adjust_keys(args, row, 0, args->key_count, ADJUST_CAP, NULL, maxima);
+}
+
+FOVEA_NOINLINE void adjust_hide(const fovea_adjust_args *args, int row, float *maxima) {
+  adjust_keys(args, row, 0, args->key_count, ADJUST_HIDE, NULL, maxima);
+}
+
+/* Piece by piece as the mask is turned. */
+FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *maxima) {
   float bias[FOVEA_MASK_PIECE * LANES];
-  if (!masked) {
-    adjust_keys(args, row, 0, args->key_count, capped, NULL, hiding);
-    return;
-  }
+  FOVEA_NO_UNROLL
   for (int key = args->key, end = args->key + args->key_count, next; key < end; key = next) {
     int piece = key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE;
     next = piece + FOVEA_MASK_PIECE < end ? piece + FOVEA_MASK_PIECE : end;
-    mask_turn_piece(args->mask, row, piece, bias);
-    adjust_keys(args, row, key - args->key, next - args->key, capped, bias + (key - piece) * LANES, hiding);
+    FOVEA_NAME(mask_turn_piece)(args->mask, row, piece, bias);
+    adjust_keys(args, row, key - args->key, next - args->key, ADJUST_MASK, bias + (key - piece) * LANES, maxima);
   }
 }
 
+/* The maxima are those of the last pass. */
 FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
-  int masked = args->mask != NULL, hiding = args->seen_from != NULL;
+  FOVEA_NO_UNROLL
   for (int vector = 0; vector < args->vectors.count; vector++) {
     int row = (args->vectors.first + vector) * LANES;
-    switch (4 * (args->capped != 0) + 2 * masked + hiding) {
-    case 7:
-      adjust_vector(args, row, 1, 1, 1);
-      break;
-    case 6:
-      adjust_vector(args, row, 1, 1, 0);
-      break;
-    case 5:
-      adjust_vector(args, row, 1, 0, 1);
-      break;
-    case 4:
-      adjust_vector(args, row, 1, 0, 0);
-      break;
-    case 3:
-      adjust_vector(args, row, 0, 1, 1);
-      break;
-    default: /* without softcap there is a mask */
-      adjust_vector(args, row, 0, 1, 0);
-      break;
-    }
+    float not_yet[LANES] = {0}, *maxima = args->maxima + row;
+    if (args->capped) adjust_cap(args, row, args->mask || args->seen_from ? not_yet : maxima);
+    if (args->mask) adjust_mask(args, row, args->seen_from ? not_yet : maxima);
+    if (args->seen_from) adjust_hide(args, row, maxima);
   }
 }

@@ -2,7 +2,10 @@
  * key. Rare, and written for that: one vector of rows and one dim at a time. Included once by arch/<isa>/careful.c.
  */
 
-#include "turn.h"
+#include "../kernels.h"
+
+/* turn.h, in adjust.c. */
+void FOVEA_NAME(mask_turn_piece)(const fovea_mask_tile *mask, int row, int key, float *bias);
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
@@ -31,7 +34,7 @@ FOVEA_INLINE const float *careful_mask(const fovea_value_args *args, int row, fl
   if (!args->mask) return NULL;
   int end = args->key + args->key_count;
   for (int key = args->key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE; key < end; key += FOVEA_MASK_PIECE) {
-    mask_turn_piece(args->mask, row, key, bias + key * LANES);
+    FOVEA_NAME(mask_turn_piece)(args->mask, row, key, bias + key * LANES);
   }
   return bias;
 }

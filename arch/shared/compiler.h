@@ -39,9 +39,13 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_NAME(op) FOVEA_JOIN(op, FOVEA_ISA)
 
 /* Unused: a header may have more functions than a file that includes it calls. */
-#define FOVEA_INLINE   FOVEA_TARGET static inline __attribute__((always_inline))
-#define FOVEA_KERNEL   FOVEA_TARGET
+#define FOVEA_INLINE FOVEA_TARGET static inline __attribute__((always_inline))
+#define FOVEA_KERNEL FOVEA_TARGET
+#ifdef __clang__
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, unused))
+#else /* nor a copy for each caller */
+#define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, noclone, unused))
+#endif
 
 /* FOVEA_NO_UNROLL leaves the loop that follows alone. FOVEA_UNROLL unrolls it completely; its trip count is a
  * constant of at most 32. Without it gcc keeps arrays of accumulators in memory; so does clang when it is told a

@@ -26,6 +26,41 @@ FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fo
   }
 }
 
+/* Rows are taken in eights, fours, twos and ones. */
+FOVEA_INLINE int decode_rows_at(int row, int row_count, fovea_type type) {
+  if (DECODE_EIGHT(type) && row + 8 <= row_count) return 8;
+  if (FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= row_count) return 4;
+  return FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= row_count ? 2 : 1;
+}
+
+/* Where the sums of one piece of the dims go, and what they are multiplied by. */
+typedef struct decode_sums {
+  float *to;      /* the first row's, the first key's */
+  int64_t stride; /* between rows */
+  float scale;
+} decode_sums;
+
+/* The scores themselves, where there is but one piece. */
+FOVEA_INLINE decode_sums decode_scores(const fovea_decode_score_args *args, int row, int key) {
+  return (decode_sums){args->scores + row * FOVEA_BLOCK_KEYS + key, FOVEA_BLOCK_KEYS, args->c};
+}
+
+/* Pieces before the last keep their running sum where the scores are going to be. */
+FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int row, int rows, int key, int width,
+                                        int first_piece, int last_piece, const float *numbers) {
+  FOVEA_NO_UNROLL
+  for (int r = 0; r < rows; r++, numbers += width) {
+    float *scores = args->scores + (row + r) * FOVEA_BLOCK_KEYS + key;
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < width; i += LANES) {
+      vec total = vec_load(numbers + i);
+      if (!first_piece) total = vec_add(vec_load(scores + i), total);
+      if (last_piece) total = vec_mul(total, vec_set1(args->c));
+      vec_store(scores + i, total);
+    }
+  }
+}
+
 /* The sums of one piece of the dims of a vector of keys, for some rows. */
 FOVEA_INLINE void decode_keep(const fovea_decode_score_args *args, float *scores, const int rows, int first_piece,
                               int last_piece, const vec *sum) {
@@ -43,15 +78,13 @@ FOVEA_INLINE void decode_keep(const fovea_decode_score_args *args, float *scores
 #include "decode_value.h"
 
 FOVEA_KERNEL void FOVEA_NAME(decode_score)(const fovea_decode_score_args *args) {
-  switch (args->type) {
-  case FOVEA_F16:
-    (args->panels ? decode_panels_f16 : decode_score_f16)(args);
-    break;
-  case FOVEA_BF16:
-    (args->panels ? decode_panels_bf16 : decode_score_bf16)(args);
-    break;
-  default:
-    (args->panels ? decode_panels_f32 : decode_score_f32)(args);
-    break;
+  if (args->panels) {
+    decode_panels_any(args);
+  } else if (args->type == FOVEA_F16) {
+    decode_score_f16(args);
+  } else if (args->type == FOVEA_BF16) {
+    decode_score_bf16(args);
+  } else {
+    decode_score_f32(args);
   }
 }

@@ -16,10 +16,10 @@ FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_typ
   return typed_load(keys, dim * PANEL_STEP(type), type);
 }
 
-/* Two dims of LANES keys of a panel. */
+/* Two dims of LANES keys of a panel, from an even one on. */
 FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_type type, vec *even, vec *odd) {
   if (type == FOVEA_BF16) {
-    vec_split_bf16(vec_load_pairs((const uint16_t *)keys + dim / 2 * PANEL_STEP(type)), even, odd);
+    vec_split_bf16(vec_load_pairs((const uint16_t *)keys + dim * FOVEA_KEY_PANEL), even, odd);
   } else {
     *even = typed_load(keys, dim * PANEL_STEP(type), type);
     *odd = typed_load(keys, (dim + 1) * PANEL_STEP(type), type);
@@ -34,115 +34,176 @@ FOVEA_INLINE void decode_fetch_panel(const void *ahead, int64_t dim, const fovea
   }
 }
 
-/* One piece of the dims for some vectors of keys. */
-FOVEA_INLINE void decode_panels_chain(const fovea_decode_score_args *args, int row, const int rows, int key,
-                                      const int groups, int64_t dim, int64_t end, const fovea_type type,
-                                      vec sum[8][8]) {
-  const void *const *keys = args->keys + key;
-  const int64_t stride = args->query_stride;
-  const float *queries = args->queries + row * stride;
+FOVEA_INLINE void decode_panel_queries(const float *queries, int64_t stride, const int rows, vec *even, vec *odd) {
   FOVEA_UNROLL
-  for (int g = 0; g < groups; g++) {
-    FOVEA_UNROLL
-    for (int r = 0; r < rows; r++) sum[g][r] = vec_set1(0.0f);
-  }
+  for (int r = 0; r < rows; r++, queries += stride) even[r] = vec_set1(queries[0]), odd[r] = vec_set1(queries[1]);
+}
+
+/* Pairs of dims, from `begin` to `end`, for keys first to last - 1, some vectors at a time. A function for each
+ * type and number of rows, and in it nothing but these loops: their code would be several times as large in one.
+ * Few queries stay in registers, else the keys do. */
+FOVEA_INLINE void decode_panel_chain(const fovea_decode_score_args *args, int row, const int rows, int first,
+                                     int last, const int groups, int64_t begin, int64_t end, const fovea_type type,
+                                     const decode_sums *sums) {
+  const int64_t stride = args->query_stride, to_stride = sums->stride;
+  const float *queries = args->queries + row * stride;
+  const vec scale = vec_set1(sums->scale);
+  float *to = sums->to;
   FOVEA_NO_UNROLL
-  for (; dim + 2 <= end; dim += 2) {
-    vec even[8], odd[8];
+  for (int key = first; key < last; key += groups * LANES, to += groups * LANES) {
+    const void *const *keys = args->keys + key, *const *ahead = args->ahead + key;
+    vec sum[8][8];
     FOVEA_UNROLL
     for (int g = 0; g < groups; g++) {
-      decode_panel_pair(keys[g * LANES], dim, type, &even[g], &odd[g]);
-      decode_fetch_panel(args->ahead[key + g * LANES], dim, type);
+      FOVEA_UNROLL
+      for (int r = 0; r < rows; r++) sum[g][r] = vec_set1(0.0f);
     }
-    FOVEA_UNROLL
-    for (int r = 0; r < rows; r++) {
-      vec first = vec_set1(queries[r * stride + dim + 1]), second = vec_set1(queries[r * stride + dim]);
+    FOVEA_NO_UNROLL
+    for (int64_t dim = begin; dim < end; dim += 2) {
+      vec even[8], odd[8], before[4], after[4];
+      if (rows == 2) decode_panel_queries(queries + dim, stride, rows, before, after);
       FOVEA_UNROLL
       for (int g = 0; g < groups; g++) {
-        sum[g][r] = vec_fma(even[g], second, vec_fma(odd[g], first, sum[g][r]));
+        decode_fetch_panel(ahead[g * LANES], dim, type);
+        decode_panel_pair(keys[g * LANES], dim, type, &even[g], &odd[g]);
+        FOVEA_UNROLL
+        for (int r = 0; rows == 2 && r < rows; r++) {
+          sum[g][r] = vec_fma(even[g], before[r], vec_fma(odd[g], after[r], sum[g][r]));
+        }
+      }
+      FOVEA_UNROLL
+      for (int r = 0; rows != 2 && r < rows; r++) {
+        decode_panel_queries(queries + r * stride + dim, stride, 1, before, after);
+        FOVEA_UNROLL
+        for (int g = 0; g < groups; g++) {
+          sum[g][r] = vec_fma(even[g], before[0], vec_fma(odd[g], after[0], sum[g][r]));
+        }
       }
     }
-  }
-  if (dim == end) return;
-  FOVEA_UNROLL
-  for (int g = 0; g < groups; g++) {
-    vec k = decode_panel_dim(keys[g * LANES], dim, type);
-    FOVEA_UNROLL
-    for (int r = 0; r < rows; r++) sum[g][r] = vec_fma(k, vec_set1(queries[r * stride + dim]), sum[g][r]);
-  }
-}
-
-/* Some rows and vectors of keys. */
-FOVEA_INLINE void decode_panels_tile(const fovea_decode_score_args *args, int row, const int rows, int key,
-                                     const int groups, const fovea_type type) {
-  float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
-  FOVEA_NO_UNROLL
-  for (int64_t dim = 0, end; dim < args->dim; dim = end) {
-    vec sum[8][8];
-    end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-    decode_panels_chain(args, row, rows, key, groups, dim, end, type, sum);
     FOVEA_UNROLL
     for (int g = 0; g < groups; g++) {
-      decode_keep(args, scores + g * LANES, rows, dim == 0, end == args->dim, sum[g]);
+      FOVEA_UNROLL
+      for (int r = 0; r < rows; r++) vec_store(to + r * to_stride + g * LANES, vec_mul(sum[g][r], scale));
     }
   }
 }
 
-/* Some rows and all keys. */
-FOVEA_INLINE void decode_panels_rows(const fovea_decode_score_args *args, int row, const int rows, const int groups,
-                                     const fovea_type type) {
-  int key = 0;
-  FOVEA_NO_UNROLL
-  for (; key + groups * LANES <= args->key_count; key += groups * LANES) {
-    decode_panels_tile(args, row, rows, key, groups, type);
-  }
-  FOVEA_NO_UNROLL
-  for (; key < args->key_count; key += LANES) decode_panels_tile(args, row, rows, key, 1, type);
-}
+typedef void decode_panel_function(const fovea_decode_score_args *args, int row, int first, int last, int64_t begin,
+                                   int64_t end, const decode_sums *sums);
 
+#define DECODE_PANEL(name, rows, groups, type)                                                                     \
+  FOVEA_NOINLINE void name(const fovea_decode_score_args *args, int row, int first, int last, int64_t begin,       \
+                           int64_t end, const decode_sums *sums) {                                                 \
+    decode_panel_chain(args, row, rows, first, last, groups, begin, end, type, sums);                              \
+  }
 #define DECODE_PANELS(name, type)                                                                                  \
-  FOVEA_NOINLINE void name(const fovea_decode_score_args *args) {                                                  \
-    int row = 0;                                                                                                   \
-    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8)                                             \
-      decode_panels_rows(args, row, 8, FOVEA_DECODE_GROUPS_8, type);                                               \
-    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4)                                     \
-      decode_panels_rows(args, row, 4, FOVEA_DECODE_GROUPS_4, type);                                               \
-    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2)                                     \
-      decode_panels_rows(args, row, 2, FOVEA_DECODE_GROUPS_2, type);                                               \
-    for (; row < args->row_count; row++) decode_panels_rows(args, row, 1, FOVEA_DECODE_GROUPS_1, type);            \
+  DECODE_PANEL(name##_8, 8, FOVEA_DECODE_GROUPS_8, type)                                                           \
+  DECODE_PANEL(name##_4, 4, FOVEA_DECODE_GROUPS_4, type)                                                           \
+  DECODE_PANEL(name##_2, 2, FOVEA_DECODE_GROUPS_2, type)                                                           \
+  DECODE_PANEL(name##_1, 1, FOVEA_DECODE_GROUPS_1, type)                                                           \
+  DECODE_PANEL(name##_rest, 1, 1, type)                                                                            \
+  FOVEA_INLINE decode_panel_function *name(int rows) {                                                             \
+    if (DECODE_EIGHT(type) && rows == 8) return name##_8;                                                          \
+    if (FOVEA_DECODE_VECTORS_4 > 0 && rows == 4) return name##_4;                                                  \
+    if (FOVEA_DECODE_VECTORS_2 > 0 && rows == 2) return name##_2;                                                  \
+    return rows > 0 ? name##_1 : name##_rest;                                                                      \
   }
 
 DECODE_PANELS(decode_panels_f32, FOVEA_F32)
 DECODE_PANELS(decode_panels_f16, FOVEA_F16)
 DECODE_PANELS(decode_panels_bf16, FOVEA_BF16)
 
-/* Keys out of a panel, as rows. */
-FOVEA_INLINE void widen_panel_lanes(const fovea_widen_panel_args *args, int lane, const fovea_type type) {
-  const int64_t size = type == FOVEA_F16 ? 2 : 4; /* to the next key's element, of bf16 its pair */
-  const void *keys = (const char *)args->panel + lane * size;
-  int first = args->first > lane ? args->first - lane : 0, last = args->first + args->row_count - lane;
+/* One dim of a panel of any type. */
+FOVEA_NOINLINE void decode_panel_any(const void *keys, int64_t dim, fovea_type type, float *lanes) {
+  vec_store(lanes, type == FOVEA_F16    ? decode_panel_dim(keys, dim, FOVEA_F16)
+                   : type == FOVEA_BF16 ? decode_panel_dim(keys, dim, FOVEA_BF16)
+                                        : decode_panel_dim(keys, dim, FOVEA_F32));
+}
+
+/* An odd last dim, on top of the numbers of some vectors of keys. */
+FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int row, int rows, int key, int width,
+                                      int64_t dim, float *numbers) {
   FOVEA_NO_UNROLL
-  for (int64_t dim = 0; dim < args->dim; dim++) {
+  for (int i = 0; i < width; i += LANES) {
     float lanes[LANES];
-    vec_store(lanes, decode_panel_dim(keys, dim, type));
-    for (int i = first; i < LANES && i < last; i++)
-      args->to[(lane + i - args->first) * args->to_stride + dim] = lanes[i];
+    decode_panel_any(args->keys[key + i], dim, args->type, lanes);
+    FOVEA_NO_UNROLL
+    for (int r = 0; r < rows; r++) {
+      vec query = vec_set1(args->queries[(row + r) * args->query_stride + dim]);
+      float *sum = numbers + r * width + i;
+      vec_store(sum, vec_fma(vec_load(lanes), query, vec_load(sum)));
+    }
   }
 }
 
+/* Some rows and keys first to last - 1, `width` of them at a time. */
+FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int row, int rows, int first, int last,
+                                      int width, decode_panel_function *chain) {
+  if (args->dim <= FOVEA_DOT_PIECE && args->dim % 2 == 0) {
+    const decode_sums scores = decode_scores(args, row, first);
+    chain(args, row, first, last, 0, args->dim, &scores);
+    return;
+  }
+  FOVEA_NO_UNROLL
+  for (int key = first; key < last; key += width) {
+    FOVEA_NO_UNROLL
+    for (int64_t dim = 0, end; dim < args->dim; dim = end) {
+      float numbers[8 * 8 * LANES];
+      const decode_sums sums = {numbers, width, 1.0f};
+      end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+      chain(args, row, key, key + width, dim, end - end % 2, &sums);
+      if (end % 2 != 0) decode_panel_last(args, row, rows, key, width, end - 1, numbers);
+      decode_keep_numbers(args, row, rows, key, width, dim == 0, end == args->dim, numbers);
+    }
+  }
+}
+
+FOVEA_INLINE decode_panel_function *decode_panel_of(fovea_type type, int rows) {
+  return type == FOVEA_F16    ? decode_panels_f16(rows)
+         : type == FOVEA_BF16 ? decode_panels_bf16(rows)
+                              : decode_panels_f32(rows);
+}
+
+/* All rows and keys. The keys that fill no register tile are taken row by row. */
+FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = decode_rows_at(row, args->row_count, args->type);
+    const int groups = rows == 8   ? FOVEA_DECODE_GROUPS_8
+                       : rows == 4 ? FOVEA_DECODE_GROUPS_4
+                       : rows == 2 ? FOVEA_DECODE_GROUPS_2
+                                   : FOVEA_DECODE_GROUPS_1;
+    const int width = groups * LANES, whole = args->key_count - args->key_count % width;
+    decode_panel_keys(args, row, rows, 0, whole, width, decode_panel_of(args->type, rows));
+    for (int r = 0; r < rows; r++) {
+      decode_panel_keys(args, row + r, 1, whole, args->key_count, LANES, decode_panel_of(args->type, 0));
+    }
+  }
+}
+
+/* Keys out of a panel, as rows. */
 FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
+  const int64_t size = args->type == FOVEA_F16 ? 2 : 4; /* to the next key's element, of bf16 its pair */
   FOVEA_NO_UNROLL
   for (int lane = args->first / LANES * LANES; lane < args->first + args->row_count; lane += LANES) {
-    switch (args->type) {
-    case FOVEA_F16:
-      widen_panel_lanes(args, lane, FOVEA_F16);
-      break;
-    case FOVEA_BF16:
-      widen_panel_lanes(args, lane, FOVEA_BF16);
-      break;
-    default:
-      widen_panel_lanes(args, lane, FOVEA_F32);
-      break;
+    const void *keys = (const char *)args->panel + lane * size;
+    int first = args->first > lane ? args->first - lane : 0, last = args->first + args->row_count - lane;
+    float *to = args->to + (lane - args->first) * args->to_stride;
+    if (last > LANES) last = LANES;
+    FOVEA_NO_UNROLL
+    for (int64_t dim = 0; dim < args->dim; dim += LANES) {
+      const int dims = args->dim - dim < LANES ? (int)(args->dim - dim) : LANES;
+      float lanes[LANES * LANES] = {0};
+      vec square[LANES];
+      FOVEA_NO_UNROLL
+      for (int d = 0; d < dims; d++) decode_panel_any(keys, dim + d, args->type, lanes + d * LANES);
+      FOVEA_UNROLL
+      for (int i = 0; i < LANES; i++) square[i] = vec_load(lanes + i * LANES);
+      vec_transpose(square);
+      FOVEA_UNROLL
+      for (int i = 0; i < LANES; i++) vec_store(lanes + i * LANES, square[i]);
+      FOVEA_NO_UNROLL
+      for (int i = first; i < last; i++)
+        vec_store_first(to + i * args->to_stride + dim, vec_load(lanes + i * LANES), dims);
     }
   }
 }

@@ -158,16 +158,24 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
   }
 }
 
-/* All rows, in eights, fours, twos and ones. */
+#define DECODE_SCORE_ROWS(name, rows, type)                                                                        \
+  FOVEA_NOINLINE void name##_##rows(const fovea_decode_score_args *args, int row) {                                \
+    decode_score_rows(args, row, rows, type);                                                                      \
+  }
+
+/* All rows, in eights, fours, twos and ones: a function for each, since gcc runs out of registers over all of them.
+ */
 #define DECODE_SCORE(name, type)                                                                                   \
+  DECODE_SCORE_ROWS(name, 8, type)                                                                                 \
+  DECODE_SCORE_ROWS(name, 4, type)                                                                                 \
+  DECODE_SCORE_ROWS(name, 2, type)                                                                                 \
+  DECODE_SCORE_ROWS(name, 1, type)                                                                                 \
   FOVEA_NOINLINE void name(const fovea_decode_score_args *args) {                                                  \
     int row = 0;                                                                                                   \
-    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8) decode_score_rows(args, row, 8, type);      \
-    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4)                                     \
-      decode_score_rows(args, row, 4, type);                                                                       \
-    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2)                                     \
-      decode_score_rows(args, row, 2, type);                                                                       \
-    for (; row < args->row_count; row++) decode_score_rows(args, row, 1, type);                                    \
+    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8) name##_8(args, row);                        \
+    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4) name##_4(args, row);                \
+    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2) name##_2(args, row);                \
+    for (; row < args->row_count; row++) name##_1(args, row);                                                      \
   }
 
 DECODE_SCORE(decode_score_f32, FOVEA_F32)

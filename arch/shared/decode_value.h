@@ -41,13 +41,12 @@ FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int ro
   }
 }
 
-/* `count` dims of a single vector, or all of several. */
-FOVEA_INLINE void decode_value_tile(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
-                                    const int vectors, int count, const fovea_type type) {
+/* The chains of some rows: `count` dims of a single vector, or all of several. A function for each type and number
+ * of rows, and in it nothing but this loop; sums[row][dim]. */
+FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
+                                     const int vectors, int count, const fovea_type type, float *sums) {
   vec sum[8][8];
-  float sums[8 * 8 * LANES];
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
-  decode_value_begin(args, row, rows, dim, vectors * LANES, sums);
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
     FOVEA_UNROLL
@@ -74,72 +73,62 @@ FOVEA_INLINE void decode_value_tile(const fovea_decode_value_args *args, int row
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) vec_store(sums + (r * vectors + v) * LANES, sum[r][v]);
   }
-  decode_value_end(args, row, rows, dim, vectors * LANES, sums);
 }
 
-/* The dims that fill no register tile, a vector at a time and row by row. */
-FOVEA_INLINE void decode_value_rest(const fovea_decode_value_args *args, int row, int rows, int64_t dim,
-                                    const fovea_type type) {
+typedef void decode_value_function(const fovea_decode_value_args *args, int row, int64_t dim, int count,
+                                   float *sums);
+
+#define DECODE_VALUE(name, rows, vectors, type)                                                                    \
+  FOVEA_NOINLINE void name(const fovea_decode_value_args *args, int row, int64_t dim, int count, float *sums) {    \
+    decode_value_chain(args, row, rows, dim, vectors, (vectors) > 1 ? (vectors)*LANES : count, type, sums);        \
+  }
+#define DECODE_VALUES(name, type)                                                                                  \
+  DECODE_VALUE(name##_8, 8, FOVEA_DECODE_VECTORS_8, type)                                                          \
+  DECODE_VALUE(name##_4, 4, FOVEA_DECODE_VECTORS_4, type)                                                          \
+  DECODE_VALUE(name##_2, 2, FOVEA_DECODE_VECTORS_2, type)                                                          \
+  DECODE_VALUE(name##_1, 1, FOVEA_DECODE_VECTORS_1, type)                                                          \
+  DECODE_VALUE(name##_rest, 1, 1, type)                                                                            \
+  FOVEA_INLINE decode_value_function *name(int rows) {                                                             \
+    if (DECODE_EIGHT(type) && rows == 8) return name##_8;                                                          \
+    if (FOVEA_DECODE_VECTORS_4 > 0 && rows == 4) return name##_4;                                                  \
+    if (FOVEA_DECODE_VECTORS_2 > 0 && rows == 2) return name##_2;                                                  \
+    return rows > 0 ? name##_1 : name##_rest;                                                                      \
+  }
+
+DECODE_VALUES(decode_value_f32, FOVEA_F32)
+DECODE_VALUES(decode_value_f16, FOVEA_F16)
+DECODE_VALUES(decode_value_bf16, FOVEA_BF16)
+
+FOVEA_INLINE decode_value_function *decode_value_of(fovea_type type, int rows) {
+  return type == FOVEA_F16    ? decode_value_f16(rows)
+         : type == FOVEA_BF16 ? decode_value_bf16(rows)
+                              : decode_value_f32(rows);
+}
+
+/* Some rows and dims first to last - 1, `width` of them at a time. */
+FOVEA_NOINLINE void decode_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
+                                      int64_t last, int width, decode_value_function *chain) {
   FOVEA_NO_UNROLL
-  for (; dim < args->dim; dim += LANES) {
-    int count = args->dim - dim < LANES ? (int)(args->dim - dim) : LANES;
-    FOVEA_NO_UNROLL
-    for (int r = 0; r < rows; r++) decode_value_tile(args, row + r, 1, dim, 1, count, type);
+  for (int64_t dim = first; dim < last; dim += width) {
+    float sums[8 * 8 * LANES];
+    decode_value_begin(args, row, rows, dim, width, sums);
+    chain(args, row, dim, last - dim < width ? (int)(last - dim) : width, sums);
+    decode_value_end(args, row, rows, dim, width, sums);
   }
 }
 
-FOVEA_INLINE void decode_value_rows(const fovea_decode_value_args *args, int row, const int rows, const int vectors,
-                                    const fovea_type type) {
-  int64_t dim = 0;
-  FOVEA_NO_UNROLL
-  for (; dim + vectors * LANES <= args->dim; dim += vectors * LANES) {
-    decode_value_tile(args, row, rows, dim, vectors, vectors * LANES, type);
-  }
-}
-
-/* The dims that whole register tiles take. */
-FOVEA_INLINE int64_t decode_whole(int64_t dim, const int vectors) {
-  return vectors > 0 ? dim / (vectors * LANES) * (vectors * LANES) : 0;
-}
-
-#define DECODE_VALUE(name, type)                                                                                   \
-  FOVEA_NOINLINE void name##_rest(const fovea_decode_value_args *args, int row, int rows, int64_t dim) {           \
-    decode_value_rest(args, row, rows, dim, type);                                                                 \
-  }                                                                                                                \
-  FOVEA_NOINLINE void name(const fovea_decode_value_args *args) {                                                  \
-    int row = 0;                                                                                                   \
-    for (; DECODE_EIGHT(type) && row + 8 <= args->row_count; row += 8) {                                           \
-      decode_value_rows(args, row, 8, FOVEA_DECODE_VECTORS_8, type);                                               \
-      name##_rest(args, row, 8, decode_whole(args->dim, FOVEA_DECODE_VECTORS_8));                                  \
-    }                                                                                                              \
-    for (; FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= args->row_count; row += 4) {                                   \
-      decode_value_rows(args, row, 4, FOVEA_DECODE_VECTORS_4, type);                                               \
-      name##_rest(args, row, 4, decode_whole(args->dim, FOVEA_DECODE_VECTORS_4));                                  \
-    }                                                                                                              \
-    for (; FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= args->row_count; row += 2) {                                   \
-      decode_value_rows(args, row, 2, FOVEA_DECODE_VECTORS_2, type);                                               \
-      name##_rest(args, row, 2, decode_whole(args->dim, FOVEA_DECODE_VECTORS_2));                                  \
-    }                                                                                                              \
-    for (; row < args->row_count; row++) {                                                                         \
-      decode_value_rows(args, row, 1, FOVEA_DECODE_VECTORS_1, type);                                               \
-      name##_rest(args, row, 1, decode_whole(args->dim, FOVEA_DECODE_VECTORS_1));                                  \
-    }                                                                                                              \
-  }
-
-DECODE_VALUE(decode_value_f32, FOVEA_F32)
-DECODE_VALUE(decode_value_f16, FOVEA_F16)
-DECODE_VALUE(decode_value_bf16, FOVEA_BF16)
-
+/* The dims that fill no register tile are taken a vector at a time and row by row. */
 FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) {
-  switch (args->type) {
-  case FOVEA_F16:
-    decode_value_f16(args);
-    break;
-  case FOVEA_BF16:
-    decode_value_bf16(args);
-    break;
-  default:
-    decode_value_f32(args);
-    break;
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = decode_rows_at(row, args->row_count, args->type);
+    const int vectors = rows == 8   ? FOVEA_DECODE_VECTORS_8
+                        : rows == 4 ? FOVEA_DECODE_VECTORS_4
+                        : rows == 2 ? FOVEA_DECODE_VECTORS_2
+                                    : FOVEA_DECODE_VECTORS_1;
+    const int64_t whole = args->dim - args->dim % (vectors * LANES);
+    decode_value_dims(args, row, rows, 0, whole, vectors * LANES, decode_value_of(args->type, rows));
+    for (int r = 0; r < rows; r++) {
+      decode_value_dims(args, row + r, 1, whole, args->dim, LANES, decode_value_of(args->type, 0));
+    }
   }
 }

@@ -31,18 +31,35 @@ FOVEA_INLINE vec mask_load(const void *row, int key, int count, const fovea_mask
   }
 }
 
-/* LANES rows from `row` on and LANES keys. `key` is a multiple of LANES. */
-FOVEA_INLINE void mask_load_square(const fovea_mask_tile *mask, int row, int key, const fovea_mask_type type,
-                                   vec square[LANES]) {
-  FOVEA_UNROLL
-  for (int i = 0; i < LANES; i++) square[i] = mask_load(mask->rows[row + i], key, LANES, type);
+/* LANES rows from `row` on and up to LANES keys, into memory. `key` is a multiple of LANES. */
+FOVEA_INLINE void mask_load_rows(const fovea_mask_tile *mask, int row, int key, int count,
+                                 const fovea_mask_type type, float *square) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < LANES; i++) vec_store(square + i * LANES, mask_load(mask->rows[row + i], key, count, type));
 }
 
-/* The same with fewer keys, into memory. Only at a mask's edge, and so in little code. */
-FOVEA_NOINLINE void mask_load_edge(const fovea_mask_tile *mask, int row, int key, int count, float *square) {
-  FOVEA_NO_UNROLL
-  for (int i = 0; i < LANES; i++) {
-    vec_store(square + i * LANES, mask_load(mask->rows[row + i], key, count, mask->type));
+/* The same of whole vectors, or of fewer keys at a mask's edge. */
+FOVEA_INLINE void mask_load_square(const fovea_mask_tile *mask, int row, int key, int count, float *square) {
+  if (count < LANES) {
+    mask_load_rows(mask, row, key, count, mask->type, square);
+    return;
+  }
+  switch (mask->type) {
+  case FOVEA_MASK_BITS:
+    mask_load_rows(mask, row, key, LANES, FOVEA_MASK_BITS, square);
+    break;
+  case FOVEA_MASK_F32:
+    mask_load_rows(mask, row, key, LANES, FOVEA_MASK_F32, square);
+    break;
+  case FOVEA_MASK_F16:
+    mask_load_rows(mask, row, key, LANES, FOVEA_MASK_F16, square);
+    break;
+  case FOVEA_MASK_BF16:
+    mask_load_rows(mask, row, key, LANES, FOVEA_MASK_BF16, square);
+    break;
+  default:
+    mask_load_rows(mask, row, key, LANES, FOVEA_MASK_BOOL, square);
+    break;
   }
 }
 

@@ -16,7 +16,7 @@ FOVEA_INLINE void narrow_elements(const float *from, int64_t count, void *to, co
   if (i < count) typed_store_first(to, i, vec_load_first(from + i, (int)(count - i)), (int)(count - i), type);
 }
 
-FOVEA_NOINLINE void load_elements(const void *from, fovea_type type, int64_t first, int count, float *to) {
+FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count, float *to) {
   switch (type) {
   case FOVEA_F16:
     widen_elements((const uint16_t *)from + first, count, to, FOVEA_F16);
@@ -30,7 +30,7 @@ FOVEA_NOINLINE void load_elements(const void *from, fovea_type type, int64_t fir
   }
 }
 
-FOVEA_NOINLINE void store_elements(const float *from, void *to, fovea_type type, int64_t first, int count) {
+FOVEA_NOINLINE void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count) {
   switch (type) {
   case FOVEA_F16:
     narrow_elements(from, count, (uint16_t *)to + first, FOVEA_F16);
@@ -58,19 +58,19 @@ FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
   float first[FOVEA_ROTATE_PAIRS] = {0}, second[FOVEA_ROTATE_PAIRS] = {0}, both[2 * FOVEA_ROTATE_PAIRS];
   const int count = args->pair_count;
   if (args->partner == 1) {
-    load_elements(args->from, args->from_type, 0, 2 * count, both);
+    rotary_load(args->from, args->from_type, 0, 2 * count, both);
     for (int i = 0; i < count; i++) first[i] = both[2 * i], second[i] = both[2 * i + 1];
   } else {
-    load_elements(args->from, args->from_type, 0, count, first);
-    load_elements(args->from, args->from_type, args->partner, count, second);
+    rotary_load(args->from, args->from_type, 0, count, first);
+    rotary_load(args->from, args->from_type, args->partner, count, second);
   }
   rotate_pairs(first, second, args);
   if (args->partner == 1) {
     for (int i = 0; i < count; i++) both[2 * i] = first[i], both[2 * i + 1] = second[i];
-    store_elements(both, args->to, args->to_type, 0, 2 * count);
+    rotary_store(both, args->to, args->to_type, 0, 2 * count);
   } else {
-    store_elements(first, args->to, args->to_type, 0, count);
-    store_elements(second, args->to, args->to_type, args->partner, count);
+    rotary_store(first, args->to, args->to_type, 0, count);
+    rotary_store(second, args->to, args->to_type, args->partner, count);
   }
 }
 
@@ -79,8 +79,8 @@ FOVEA_KERNEL void FOVEA_NAME(convert)(const fovea_convert_args *args) {
   float numbers[PIECE] = {0};
   for (int64_t i = 0; i < args->count; i += PIECE) {
     int count = args->count - i < PIECE ? (int)(args->count - i) : PIECE;
-    load_elements(args->from, args->from_type, i, count, numbers);
+    rotary_load(args->from, args->from_type, i, count, numbers);
     for (int j = 0; j < count; j += LANES) vec_store(numbers + j, canonical(vec_load(numbers + j)));
-    store_elements(numbers, args->to, args->to_type, i, count);
+    rotary_store(numbers, args->to, args->to_type, i, count);
   }
 }

@@ -7,36 +7,61 @@
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
-/* One square of LANES rows and LANES dims. */
-FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim, const fovea_type type) {
-  int64_t rest = args->dim - dim;
-  float *queries = args->queries + dim * ROW_TILE + row;
-  vec square[LANES];
-  if (rest >= LANES && row + LANES <= args->row_count) {
-    FOVEA_UNROLL
-    for (int i = 0; i < LANES; i++) square[i] = typed_load(args->rows[row + i], dim, type);
-    vec_transpose(square);
-    FOVEA_UNROLL
-    for (int d = 0; d < LANES; d++) vec_store(queries + d * ROW_TILE, square[d]);
-    return;
+/* `dims` elements of each row from `dim` on as f32, and zeros: square[i] is rows[i]. */
+FOVEA_INLINE void load_typed(const void *const *rows, int64_t dim, int row_count, int dims, float *square,
+                             const fovea_type type) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < row_count; i++, square += LANES) {
+    vec_store(square, dims == LANES ? typed_load(rows[i], dim, type) : typed_load_first(rows[i], dim, dims, type));
   }
-  int dims = rest < LANES ? (int)rest : LANES;
-  for (int i = 0; i < LANES; i++) {
-    square[i] = row + i < args->row_count ? typed_load_first(args->rows[row + i], dim, dims, type) : vec_set1(0.0f);
+}
+
+FOVEA_NOINLINE void load_elements(const fovea_load_args *args, int row, int64_t dim, int row_count, int dims,
+                                  float *square) {
+  switch (args->type) {
+  case FOVEA_F16:
+    load_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    load_typed(args->rows + row, dim, row_count, dims, square, FOVEA_BF16);
+    break;
+  default:
+    load_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F32);
+    break;
+  }
+}
+
+/* One square of LANES rows and LANES dims. */
+FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim) {
+  const int64_t rest = args->dim - dim;
+  const int dims = rest < LANES ? (int)rest : LANES;
+  const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
+  float *queries = args->queries + dim * ROW_TILE + row, elements[LANES * LANES];
+  vec square[LANES];
+  if (args->type == FOVEA_F32 && rows == LANES && dims == LANES) {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) square[i] = vec_load((const float *)args->rows[row + i] + dim);
+  } else {
+    load_elements(args, row, dim, rows, dims, elements);
+    FOVEA_NO_UNROLL
+    for (int i = rows; i < LANES; i++) vec_store(elements + i * LANES, vec_set1(0.0f));
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) square[i] = vec_load(elements + i * LANES);
   }
   vec_transpose(square);
+  FOVEA_NO_UNROLL
   for (int d = 0; d < dims; d++) vec_store(queries + d * ROW_TILE, square[d]);
 }
 
 /* A row alone, which transposing would take most of the time of a small problem. */
-FOVEA_INLINE void load_single_row(const fovea_load_args *args, const fovea_type type) {
+FOVEA_INLINE void load_single_row(const fovea_load_args *args) {
   float lanes[LANES];
   for (int64_t dim = 0; dim < args->dim; dim += LANES) {
     int64_t rest = args->dim - dim;
     int dims = rest < LANES ? (int)rest : LANES;
     float *queries = args->queries + dim * ROW_TILE;
-    vec_store(lanes, dims == LANES ? typed_load(args->rows[0], dim, type)
-                                   : typed_load_first(args->rows[0], dim, dims, type));
+    load_elements(args, 0, dim, 1, dims, lanes);
+    FOVEA_NO_UNROLL
     for (int d = 0; d < dims; d++, queries += ROW_TILE) {
       vec_store(queries, vec_set1(0.0f));
       queries[0] = lanes[d];
@@ -44,27 +69,13 @@ FOVEA_INLINE void load_single_row(const fovea_load_args *args, const fovea_type 
   }
 }
 
-FOVEA_INLINE void load_rows(const fovea_load_args *args, const fovea_type type) {
+FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
   if (args->row_count == 1) {
-    load_single_row(args, type);
+    load_single_row(args);
     return;
   }
   for (int row = 0; row < args->row_count; row += LANES) {
-    for (int64_t dim = 0; dim < args->dim; dim += LANES) load_square(args, row, dim, type);
-  }
-}
-
-FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
-  switch (args->type) {
-  case FOVEA_F16:
-    load_rows(args, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    load_rows(args, FOVEA_BF16);
-    break;
-  default:
-    load_rows(args, FOVEA_F32);
-    break;
+    for (int64_t dim = 0; dim < args->dim; dim += LANES) load_square(args, row, dim);
   }
 }
 

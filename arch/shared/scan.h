@@ -6,47 +6,51 @@
 _Static_assert(FOVEA_MASK_PIECE % LANES == 0 && FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE == 8,
                "pieces are bits of a byte");
 
-/* Whether every element of LANES rows and fewer than LANES keys is x. */
-FOVEA_NOINLINE int scan_edge_is(const fovea_mask_tile *mask, int row, int key, int count, float x) {
-  float rows[LANES * LANES];
-  mask_load_edge(mask, row, key, count, rows);
-  int same = 1;
+/* Rows that are looked at before the first question. */
+#define SCAN_ROWS (LANES < 4 ? LANES : 4)
+
+/* Whether every element of LANES rows and up to LANES keys is x. Most squares are told by their first rows. */
+FOVEA_INLINE int scan_square_is(const fovea_mask_tile *mask, int row, int key, int count,
+                                const fovea_mask_type type, const int rows, float x) {
   FOVEA_NO_UNROLL
-  for (int i = 0; i < LANES; i++) {
-    vecmask equal = vec_equal(vec_load(rows + i * LANES), vec_set1(x));
-    same &= !vecmask_any(vecmask_not(equal));
+  for (int i = 0; i < LANES; i += rows) {
+    vecmask equal = vec_equal(mask_load(mask->rows[row + i], key, count, type), vec_set1(x));
+    FOVEA_UNROLL
+    for (int j = 1; j < rows; j++) {
+      equal = vecmask_and(equal, vec_equal(mask_load(mask->rows[row + i + j], key, count, type), vec_set1(x)));
+    }
+    if (vecmask_any(vecmask_not(equal))) return 0;
   }
-  return same;
+  return 1;
 }
 
-/* The same of up to LANES keys. Most squares are told by their first row. */
-FOVEA_INLINE int scan_square_is(const fovea_mask_tile *mask, int row, int key, int count,
-                                const fovea_mask_type type, float x) {
-  vecmask equal = vec_equal(mask_load(mask->rows[row], key, count, type), vec_set1(x));
-  if (vecmask_any(vecmask_not(equal))) return 0;
-  if (count < LANES) return scan_edge_is(mask, row, key, count, x);
-  vec square[LANES];
-  mask_load_square(mask, row, key, type, square);
-  FOVEA_UNROLL
-  for (int i = 1; i < LANES; i++) equal = vecmask_and(equal, vec_equal(square[i], vec_set1(x)));
-  return !vecmask_any(vecmask_not(equal));
+/* The same at the edge of a mask of any type. */
+FOVEA_NOINLINE int scan_edge_is(const fovea_mask_tile *mask, int row, int key, int count, float x) {
+  return scan_square_is(mask, row, key, count, mask->type, 1, x);
+}
+
+FOVEA_INLINE int scan_is(const fovea_mask_tile *mask, int row, int key, int count, const fovea_mask_type type,
+                         float x) {
+  return count < LANES ? scan_edge_is(mask, row, key, count, x)
+                       : scan_square_is(mask, row, key, LANES, type, SCAN_ROWS, x);
 }
 
 /* The rest of a square that has fewer keys counts as plain, and so nothing there is taken for hidden. */
 FOVEA_INLINE void scan_vector(const fovea_mask_tile *mask, int row, const fovea_mask_type type,
                               fovea_mask_pieces *pieces) {
   unsigned seen = 0, adjusted = 0;
+  FOVEA_NO_UNROLL
   for (int key = 0; key < mask->key_count; key += LANES) {
     int rest = mask->key_count - key, count = rest < LANES ? rest : LANES;
     int from = mask->repeats ? 0 : key;
     if (mask->repeats) count = 1;
     unsigned bit = 1u << key / FOVEA_MASK_PIECE;
-    if (scan_square_is(mask, row, from, count, type, 0.0f)) {
+    if (scan_is(mask, row, from, count, type, 0.0f)) {
       seen |= bit;
       continue;
     }
     adjusted |= bit;
-    if (!scan_square_is(mask, row, from, count, type, -INFINITY)) seen |= bit;
+    if (!scan_is(mask, row, from, count, type, -INFINITY)) seen |= bit;
   }
   *pieces = (fovea_mask_pieces){(uint8_t)seen, (uint8_t)~adjusted};
 }

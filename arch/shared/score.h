@@ -1,8 +1,8 @@
 /* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
  * are in registers. Included once by arch/<isa>/score.c, after the vector layer and tiles.h, which gives
  *
- *   FOVEA_TILE_VECTORS      vectors of rows in a tile, 1 to 4
- *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1 .. FOVEA_TILE_VECTORS
+ *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
+ *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1, 2, 4 up to that
  *
  * The products are of f32 (score_single.h). A table of pairs includes this file after its pair layer and defines
  * FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
@@ -66,47 +66,40 @@ FOVEA_INLINE void score_fetch_lines(const int64_t lines, score_fetch *fetch) {
 #include "score_single.h"
 #endif
 
-/* Scales, hides what is not seen, stores, and takes the maxima. */
-FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, int key,
-                               float *scores, const score_tile *tile) {
+/* Scales, stores, and takes the maxima. */
+FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, float *scores,
+                               const score_tile *tile) {
   const vec c = vec_set1(args->c);
-  const int row = args->vectors.first * LANES;
-  const int32_t *seen_from = args->seen_from, *seen_to = args->seen_to;
-  float *maxima = args->maxima + row;
+  float *maxima = args->maxima + args->vectors.first * LANES;
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
     vec maximum = vec_load(maxima + v * LANES);
-    if (seen_from) {
-      veci from = veci_load(seen_from + row + v * LANES), to = veci_load(seen_to + row + v * LANES);
-      FOVEA_UNROLL
-      for (int n = 0; n < keys; n++) {
-        vec s = vec_select(vec_seen(key + n, from, to), vec_mul(tile->sum[n][v], c), vec_set1(-INFINITY));
-        vec_store(scores + n * ROW_TILE + v * LANES, s);
-        maximum = vec_max(s, maximum);
-      }
-    } else {
-      FOVEA_UNROLL
-      for (int n = 0; n < keys; n++) {
-        vec s = vec_mul(tile->sum[n][v], c);
-        vec_store(scores + n * ROW_TILE + v * LANES, s);
-        maximum = vec_max(s, maximum);
-      }
+    FOVEA_UNROLL
+    for (int n = 0; n < keys; n++) {
+      vec s = vec_mul(tile->sum[n][v], c);
+      vec_store(scores + n * ROW_TILE + v * LANES, s);
+      maximum = vec_max(s, maximum);
     }
     vec_store(maxima + v * LANES, maximum);
   }
 }
 
 /* Pieces before the last keep their running sum where the scores are going to be. */
-FOVEA_INLINE void score_add_piece(const int vectors, const int keys, float *scores, int first_piece, int last_piece,
-                                  score_tile *tile) {
+FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const float *scores, score_tile *tile) {
   FOVEA_UNROLL
   for (int n = 0; n < keys; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
-      float *sum = scores + n * ROW_TILE + v * LANES;
-      if (!first_piece) tile->sum[n][v] = vec_add(vec_load(sum), tile->sum[n][v]);
-      if (!last_piece) vec_store(sum, tile->sum[n][v]);
+      tile->sum[n][v] = vec_add(vec_load(scores + n * ROW_TILE + v * LANES), tile->sum[n][v]);
     }
+  }
+}
+
+FOVEA_INLINE void score_keep_piece(const int vectors, const int keys, float *scores, const score_tile *tile) {
+  FOVEA_UNROLL
+  for (int n = 0; n < keys; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) vec_store(scores + n * ROW_TILE + v * LANES, tile->sum[n][v]);
   }
 }
 
@@ -122,7 +115,7 @@ FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys
 }
 
 FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const fovea_score_args *args, int key,
-                                      score_fetch *fetch) {
+                                      const int lines, score_fetch *fetch) {
   const float *queries = args->queries + args->vectors.first * LANES;
   const score_element *key_rows = (const score_element *)args->keys + key * args->key_stride;
   float *scores = args->scores + (int64_t)key * ROW_TILE + args->vectors.first * LANES;
@@ -132,68 +125,107 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
     int64_t rest = args->dim - d;
     int64_t piece = rest < FOVEA_DOT_PIECE ? rest : FOVEA_DOT_PIECE;
     score_chain(vectors, keys, queries + d / SCORE_TOGETHER * ROW_TILE, key_rows + d, args->key_stride, piece,
-                fetch, &tile);
-    if (args->dim > FOVEA_DOT_PIECE) score_add_piece(vectors, keys, scores, d == 0, piece == rest, &tile);
+                lines, fetch, &tile);
+    if (d > 0) score_add_piece(vectors, keys, scores, &tile);
+    if (piece < rest) score_keep_piece(vectors, keys, scores, &tile);
     d += piece;
   } while (d < args->dim);
-  score_finish(vectors, keys, args, key, scores, &tile);
+  score_finish(vectors, keys, args, scores, &tile);
 }
 
 /* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
-#define SCORE_TILE(name, vectors, keys)                                                                            \
+#define SCORE_TILE(name, vectors, keys, lines)                                                                     \
   FOVEA_NOINLINE void name(const fovea_score_args *args, int key, score_fetch *fetch) {                            \
-    score_register_tile(vectors, keys, args, key, fetch);                                                          \
+    score_register_tile(vectors, keys, args, key, lines, fetch);                                                   \
   }
+#define SCORE_TILES(vectors, tile_keys)                                                                            \
+  SCORE_TILE(score_main_##vectors, vectors, tile_keys, FOVEA_SCORE_FETCH)                                          \
+  SCORE_TILE(score_two_##vectors, vectors, 2, 0)                                                                   \
+  SCORE_TILE(score_one_##vectors, vectors, 1, 0)
 
-/* score_segment_<vectors>: all keys, with register tiles of `tile_keys` as far as they go, then with smaller ones.
- */
-#define SCORE_SEGMENT(vectors, tile_keys)                                                                          \
-  SCORE_TILE(score_main_##vectors, vectors, tile_keys)                                                             \
-  SCORE_TILE(score_rest_4_##vectors, vectors, 4)                                                                   \
-  SCORE_TILE(score_rest_2_##vectors, vectors, 2)                                                                   \
-  SCORE_TILE(score_rest_1_##vectors, vectors, 1)                                                                   \
-  FOVEA_KERNEL static void score_segment_##vectors(const fovea_score_args *args) {                                 \
-    int key = 0;                                                                                                   \
-    score_fetch fetch = score_plan_fetch(args, tile_keys);                                                         \
-    for (; key + (tile_keys) <= args->key_count; key += (tile_keys)) {                                             \
-      score_fetch_lines(fetch.before, &fetch);                                                                     \
-      score_main_##vectors(args, key, &fetch);                                                                     \
-    }                                                                                                              \
-    for (; key + 4 <= args->key_count; key += 4) score_rest_4_##vectors(args, key, &fetch);                        \
-    for (; key + 2 <= args->key_count; key += 2) score_rest_2_##vectors(args, key, &fetch);                        \
-    for (; key < args->key_count; key++) score_rest_1_##vectors(args, key, &fetch);                                \
+typedef void score_tile_function(const fovea_score_args *args, int key, score_fetch *fetch);
+
+/* All keys, with register tiles of `tile_keys` as far as they go, then by twos and one. */
+FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, score_tile_function *whole,
+                               score_tile_function *two, score_tile_function *one) {
+  int key = 0;
+  score_fetch fetch = score_plan_fetch(args, tile_keys);
+  for (; key + tile_keys <= args->key_count; key += tile_keys) {
+    score_fetch_lines(fetch.before, &fetch);
+    whole(args, key, &fetch);
   }
+  for (; key + 2 <= args->key_count; key += 2) two(args, key, &fetch);
+  if (key < args->key_count) one(args, key, &fetch);
+}
 
-SCORE_SEGMENT(1, FOVEA_SCORE_KEYS_1)
+SCORE_TILES(1, FOVEA_SCORE_KEYS_1)
 #if FOVEA_TILE_VECTORS >= 2
-SCORE_SEGMENT(2, FOVEA_SCORE_KEYS_2)
-#endif
-#if FOVEA_TILE_VECTORS >= 3
-SCORE_SEGMENT(3, FOVEA_SCORE_KEYS_3)
+SCORE_TILES(2, FOVEA_SCORE_KEYS_2)
 #endif
 #if FOVEA_TILE_VECTORS >= 4
-SCORE_SEGMENT(4, FOVEA_SCORE_KEYS_4)
+SCORE_TILES(4, FOVEA_SCORE_KEYS_4)
 #endif
+#ifdef FOVEA_SCORE_KEYS_3
+SCORE_TILE(score_main_3, 3, FOVEA_SCORE_KEYS_3, FOVEA_SCORE_FETCH)
+#endif
+
+/* Four vectors of rows, two and one. Three are one tile where tiles.h has it, and else two and one, as they always
+ * are for the keys that are left. */
+FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
+  fovea_score_args part = *args;
+#if FOVEA_TILE_VECTORS >= 4
+  if (args->vectors.count == 4) {
+    score_keys(args, FOVEA_SCORE_KEYS_4, score_main_4, score_two_4, score_one_4);
+    return;
+  }
+#endif
+#ifdef FOVEA_SCORE_KEYS_3
+  if (args->vectors.count == 3) {
+    const int whole = args->key_count / FOVEA_SCORE_KEYS_3 * FOVEA_SCORE_KEYS_3;
+    part.key_count = whole;
+    score_keys(&part, FOVEA_SCORE_KEYS_3, score_main_3, NULL, NULL);
+    part.keys = (const score_element *)args->keys + whole * args->key_stride;
+    part.scores += (int64_t)whole * ROW_TILE;
+    part.key_count = args->key_count - whole;
+    part.ahead_count = 0;
+  }
+#endif
+#if FOVEA_TILE_VECTORS >= 2
+  if (args->vectors.count >= 2) {
+    score_keys(&part, FOVEA_SCORE_KEYS_2, score_main_2, score_two_2, score_one_2);
+    if (args->vectors.count == 2) return;
+    part.vectors.first += 2;
+    part.ahead_count = 0;
+  }
+#endif
+  score_keys(&part, FOVEA_SCORE_KEYS_1, score_main_1, score_two_1, score_one_1);
+}
+
+/* Scores that rows do not see become -Inf; the others are the maxima's. */
+FOVEA_NOINLINE void score_hide(const fovea_score_args *args) {
+  for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
+    const int row = vector * LANES;
+    const veci from = veci_load(args->seen_from + row), to = veci_load(args->seen_to + row);
+    vec maximum = vec_load(args->maxima + row);
+    FOVEA_NO_UNROLL
+    for (int key = 0; key < args->key_count; key++) {
+      float *score = args->scores + (int64_t)key * ROW_TILE + row;
+      vec s = vec_select(vec_seen(key, from, to), vec_load(score), vec_set1(-INFINITY));
+      vec_store(score, s);
+      maximum = vec_max(s, maximum);
+    }
+    vec_store(args->maxima + row, maximum);
+  }
+}
 
 FOVEA_KERNEL void FOVEA_NAME(SCORE_OPERATION)(const fovea_score_args *args) {
-  switch (args->vectors.count) {
-#if FOVEA_TILE_VECTORS >= 4
-  case 4:
-    score_segment_4(args);
-    break;
-#endif
-#if FOVEA_TILE_VECTORS >= 3
-  case 3:
-    score_segment_3(args);
-    break;
-#endif
-#if FOVEA_TILE_VECTORS >= 2
-  case 2:
-    score_segment_2(args);
-    break;
-#endif
-  default:
-    score_segment_1(args);
-    break;
+  if (!args->seen_from) {
+    score_vectors(args);
+    return;
   }
+  float not_wanted[ROW_TILE] = {0};
+  fovea_score_args unseen_too = *args;
+  unseen_too.maxima = not_wanted;
+  score_vectors(&unseen_too);
+  score_hide(args);
 }

@@ -17,12 +17,13 @@ typedef uint16_t score_element;
 
 /* The chain of one piece of the qk dim, from zero. */
 FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const uint16_t *key_rows,
-                              int64_t key_stride, int64_t dim, score_fetch *fetch, score_tile *tile) {
+                              int64_t key_stride, int64_t dim, const int lines, score_fetch *fetch,
+                              score_tile *tile) {
   score_clear(vectors, keys, tile);
   FOVEA_NO_UNROLL
   for (; dim >= SCORE_TURN; dim -= SCORE_TURN, queries += 4 * ROW_TILE, key_rows += SCORE_TURN) {
     pair4 scalars[16];
-    score_fetch_lines(FOVEA_SCORE_FETCH, fetch);
+    score_fetch_lines(lines, fetch);
     FOVEA_UNROLL
     for (int n = 0; n < keys; n++) scalars[n] = pair4_load(key_rows + n * key_stride);
     SCORE_STEP(0);

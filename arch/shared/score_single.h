@@ -12,12 +12,13 @@ typedef float score_element;
 
 /* The chain of one piece of the qk dim, from zero, in the order 1, 0, 3, 2, ... that a dot product of pairs has. */
 FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const float *key_rows,
-                              int64_t key_stride, int64_t dim, score_fetch *fetch, score_tile *tile) {
+                              int64_t key_stride, int64_t dim, const int lines, score_fetch *fetch,
+                              score_tile *tile) {
   score_clear(vectors, keys, tile);
   FOVEA_NO_UNROLL
   for (; dim >= SCORE_TURN; dim -= SCORE_TURN, queries += 4 * ROW_TILE, key_rows += SCORE_TURN) {
     vec4 scalars[16];
-    score_fetch_lines(FOVEA_SCORE_FETCH, fetch);
+    score_fetch_lines(lines, fetch);
     FOVEA_UNROLL
     for (int n = 0; n < keys; n++) scalars[n] = vec4_load(key_rows + n * key_stride);
     SCORE_STEP(1);

@@ -51,31 +51,58 @@ FOVEA_INLINE void store_lse(const fovea_store_args *args, int row, const store_s
   for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->lse[row + i] = lanes[i];
 }
 
-/* One square of LANES rows and LANES dims. */
-FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t dim, const store_state *state,
-                               const fovea_type type) {
-  int64_t rest = args->dim - dim;
-  int dims = rest < LANES ? (int)rest : LANES;
-  const float *output = args->state.output + dim * ROW_TILE + row;
-  vec square[LANES];
-  FOVEA_UNROLL
-  for (int d = 0; d < LANES; d++) {
-    vec x = d < dims ? vec_load(output + d * ROW_TILE) : vec_set1(0.0f);
-    square[d] = store_finish(x, state->part, state->inverse);
-  }
-  vec_transpose(square);
-  if (dims == LANES && row + LANES <= args->row_count) {
-    FOVEA_UNROLL
-    for (int i = 0; i < LANES; i++) typed_store(args->rows[row + i], dim, square[i], type);
-    return;
-  }
-  for (int i = 0; i < LANES && row + i < args->row_count; i++) {
-    typed_store_first(args->rows[row + i], dim, square[i], dims, type);
+/* Rows of one square as the caller wants them: square[i] is `dims` elements of rows[i]. */
+FOVEA_INLINE void store_typed(void *const *rows, int64_t dim, int row_count, int dims, const float *square,
+                              const fovea_type type) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < row_count; i++, square += LANES) {
+    if (dims == LANES) {
+      typed_store(rows[i], dim, vec_load(square), type);
+    } else {
+      typed_store_first(rows[i], dim, vec_load(square), dims, type);
+    }
   }
 }
 
+FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_t dim, int row_count, int dims,
+                                   const float *square) {
+  switch (args->type) {
+  case FOVEA_F16:
+    store_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F16);
+    break;
+  case FOVEA_BF16:
+    store_typed(args->rows + row, dim, row_count, dims, square, FOVEA_BF16);
+    break;
+  default:
+    store_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F32);
+    break;
+  }
+}
+
+/* One square of LANES rows and LANES dims. */
+FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t dim, const store_state *state) {
+  const int64_t dims = args->dim - dim, rows = args->row_count - row;
+  const float *output = args->state.output + dim * ROW_TILE + row;
+  float turned[LANES * LANES];
+  vec square[LANES];
+  FOVEA_NO_UNROLL
+  for (int d = 0; d < LANES; d++) {
+    square[d] =
+        d < dims ? store_finish(vec_load(output + d * ROW_TILE), state->part, state->inverse) : vec_set1(0.0f);
+  }
+  vec_transpose(square);
+  if (args->type == FOVEA_F32 && rows >= LANES && dims >= LANES) {
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) vec_store((float *)args->rows[row + i] + dim, square[i]);
+    return;
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < LANES; i++) vec_store(turned + i * LANES, square[i]);
+  store_elements(args, row, dim, rows < LANES ? (int)rows : LANES, dims < LANES ? (int)dims : LANES, turned);
+}
+
 /* A row alone: its dims are gathered instead of transposed. */
-FOVEA_INLINE void store_single_row(const fovea_store_args *args, const store_state *state, const fovea_type type) {
+FOVEA_INLINE void store_single_row(const fovea_store_args *args, const store_state *state) {
   float lanes[LANES];
   vec_store(lanes, state->part);
   const vec part = vec_set1(lanes[0]);
@@ -85,35 +112,23 @@ FOVEA_INLINE void store_single_row(const fovea_store_args *args, const store_sta
     int64_t rest = args->dim - dim;
     int dims = rest < LANES ? (int)rest : LANES;
     const float *output = args->state.output + dim * ROW_TILE;
+    FOVEA_NO_UNROLL
     for (int d = 0; d < LANES; d++) lanes[d] = d < dims ? output[d * ROW_TILE] : 0.0f;
-    typed_store_first(args->rows[0], dim, store_finish(vec_load(lanes), part, inverse), dims, type);
-  }
-}
-
-FOVEA_INLINE void store_rows(const fovea_store_args *args, const fovea_type type) {
-  if (args->row_count == 1) {
-    store_state state = store_begin(args, 0);
-    store_single_row(args, &state, type);
-    if (args->lse) store_lse(args, 0, &state);
-    return;
-  }
-  for (int row = 0; row < args->row_count; row += LANES) {
-    store_state state = store_begin(args, row);
-    for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state, type);
-    if (args->lse) store_lse(args, row, &state);
+    vec_store(lanes, store_finish(vec_load(lanes), part, inverse));
+    store_elements(args, 0, dim, 1, dims, lanes);
   }
 }
 
 FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
-  switch (args->type) {
-  case FOVEA_F16:
-    store_rows(args, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    store_rows(args, FOVEA_BF16);
-    break;
-  default:
-    store_rows(args, FOVEA_F32);
-    break;
+  FOVEA_NO_UNROLL
+  for (int row = 0; row < args->row_count; row += LANES) {
+    store_state state = store_begin(args, row);
+    if (args->row_count == 1) {
+      store_single_row(args, &state);
+    } else {
+      FOVEA_NO_UNROLL
+      for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state);
+    }
+    if (args->lse) store_lse(args, row, &state);
   }
 }

@@ -5,6 +5,8 @@
 
 #include "../kernels.h"
 
+#include <string.h>
+
 /* LANES elements from element `first` of a row. */
 FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type type) {
   switch (type) {
@@ -21,7 +23,7 @@ FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type typ
 FOVEA_INLINE vec typed_load_first(const void *row, int64_t first, int count, const fovea_type type) {
   if (type == FOVEA_F32) return vec_load_first((const float *)row + first, count);
   uint16_t elements[LANES] = {0};
-  for (int i = 0; i < count; i++) elements[i] = ((const uint16_t *)row)[first + i];
+  memcpy(elements, (const uint16_t *)row + first, (size_t)count * sizeof elements[0]);
   return typed_load(elements, 0, type);
 }
 
@@ -59,7 +61,7 @@ FOVEA_INLINE void typed_store_first(void *row, int64_t first, vec x, int count, 
   }
   uint16_t elements[LANES];
   typed_store(elements, 0, x, type);
-  for (int i = 0; i < count; i++) ((uint16_t *)row)[first + i] = elements[i];
+  memcpy((uint16_t *)row + first, elements, (size_t)count * sizeof elements[0]);
 }
 
 #endif

@@ -2,8 +2,8 @@
  * while the sums are in registers. Included once by arch/<isa>/value.c, after the vector layer and tiles.h, which
  * gives
  *
- *   FOVEA_TILE_VECTORS      vectors of rows in a tile, 1 to 4
- *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1 .. FOVEA_TILE_VECTORS;
+ *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
+ *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1, 2, 4 up to that;
  *                           where scalars are loaded in fours (NEON), a multiple of 4 */
 
 #include "../kernels.h"
@@ -107,52 +107,59 @@ FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const f
     value_register_tile(vectors, dims, args, dim);                                                                 \
   }
 
-/* value_segment_<vectors>: all dims, with register tiles of `dims` as far as they go, then with smaller ones. */
-#define VALUE_SEGMENT(vectors, dims)                                                                               \
-  VALUE_TILE(value_main_##vectors, vectors, dims)                                                                  \
-  VALUE_TILE(value_rest_4_##vectors, vectors, 4)                                                                   \
-  VALUE_TILE(value_rest_2_##vectors, vectors, 2)                                                                   \
-  VALUE_TILE(value_rest_1_##vectors, vectors, 1)                                                                   \
-  FOVEA_KERNEL static void value_segment_##vectors(const fovea_value_args *args) {                                 \
-    int64_t dim = 0;                                                                                               \
-    for (; dim + (dims) <= args->dim; dim += (dims)) value_main_##vectors(args, dim);                              \
-    for (; dim + 4 <= args->dim; dim += 4) value_rest_4_##vectors(args, dim);                                      \
-    for (; dim + 2 <= args->dim; dim += 2) value_rest_2_##vectors(args, dim);                                      \
-    for (; dim < args->dim; dim++) value_rest_1_##vectors(args, dim);                                              \
-  }
+#define VALUE_TILES(vectors, tile_dims)                                                                            \
+  VALUE_TILE(value_main_##vectors, vectors, tile_dims)                                                             \
+  VALUE_TILE(value_four_##vectors, vectors, 4)                                                                     \
+  VALUE_TILE(value_two_##vectors, vectors, 2)                                                                      \
+  VALUE_TILE(value_one_##vectors, vectors, 1)
 
-VALUE_SEGMENT(1, FOVEA_VALUE_DIMS_1)
+typedef void value_tile_function(const fovea_value_args *args, int64_t dim);
+
+/* All dims, with register tiles of `tile_dims` as far as they go, then with smaller ones; without fours by twos. */
+FOVEA_NOINLINE void value_dims(const fovea_value_args *args, int64_t dim, int tile_dims, value_tile_function *whole,
+                               value_tile_function *four, value_tile_function *two, value_tile_function *one) {
+  for (; dim + tile_dims <= args->dim; dim += tile_dims) whole(args, dim);
+  for (; four && dim + 4 <= args->dim; dim += 4) four(args, dim);
+  for (; dim + 2 <= args->dim; dim += 2) two(args, dim);
+  if (dim < args->dim) one(args, dim);
+}
+
+VALUE_TILES(1, FOVEA_VALUE_DIMS_1)
 #if FOVEA_TILE_VECTORS >= 2
-VALUE_SEGMENT(2, FOVEA_VALUE_DIMS_2)
-#endif
-#if FOVEA_TILE_VECTORS >= 3
-VALUE_SEGMENT(3, FOVEA_VALUE_DIMS_3)
+VALUE_TILES(2, FOVEA_VALUE_DIMS_2)
 #endif
 #if FOVEA_TILE_VECTORS >= 4
-VALUE_SEGMENT(4, FOVEA_VALUE_DIMS_4)
+VALUE_TILES(4, FOVEA_VALUE_DIMS_4)
+#endif
+#ifdef FOVEA_VALUE_DIMS_3
+VALUE_TILE(value_main_3, 3, FOVEA_VALUE_DIMS_3)
 #endif
 
+/* Three vectors of rows as in score.h. */
 FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
-  switch (args->vectors.count) {
+  fovea_value_args part = *args;
+  int64_t dim = 0;
 #if FOVEA_TILE_VECTORS >= 4
-  case 4:
-    value_segment_4(args);
-    break;
+  if (args->vectors.count == 4) {
+    value_dims(args, 0, FOVEA_VALUE_DIMS_4, value_main_4, FOVEA_VALUE_DIMS_4 > 4 ? value_four_4 : NULL, value_two_4,
+               value_one_4);
+    return;
+  }
 #endif
-#if FOVEA_TILE_VECTORS >= 3
-  case 3:
-    value_segment_3(args);
-    break;
+#ifdef FOVEA_VALUE_DIMS_3
+  if (args->vectors.count == 3) {
+    for (; dim + FOVEA_VALUE_DIMS_3 <= args->dim; dim += FOVEA_VALUE_DIMS_3) value_main_3(args, dim);
+  }
 #endif
 #if FOVEA_TILE_VECTORS >= 2
-  case 2:
-    value_segment_2(args);
-    break;
-#endif
-  default:
-    value_segment_1(args);
-    break;
+  if (args->vectors.count >= 2) {
+    value_dims(args, dim, FOVEA_VALUE_DIMS_2, value_main_2, FOVEA_TILE_VECTORS == 2 ? value_four_2 : NULL,
+               value_two_2, value_one_2);
+    if (args->vectors.count == 2) return;
+    part.vectors.first += 2;
   }
+#endif
+  value_dims(&part, dim, FOVEA_VALUE_DIMS_1, value_main_1, NULL, value_two_1, value_one_1);
 }
 
 FOVEA_KERNEL void FOVEA_NAME(pack_values)(const fovea_pack_args *args) {

@@ -2,11 +2,11 @@
 #include "arch/targets.h"
 #ifdef FOVEA_ARCH_X86_64
 #define FOVEA_ISA            avx512_odd
-#define FOVEA_TILE_VECTORS   3
-#define FOVEA_SCORE_KEYS_3   5
+#define FOVEA_TILE_VECTORS   4
+#define FOVEA_SCORE_KEYS_4   5
 #define FOVEA_SCORE_KEYS_2   3
 #define FOVEA_SCORE_KEYS_1   16
-#define FOVEA_VALUE_DIMS_3   5
+#define FOVEA_VALUE_DIMS_4   5
 #define FOVEA_VALUE_DIMS_2   12
 #define FOVEA_VALUE_DIMS_1   16
 #define FOVEA_SOFTMAX_CHAINS 2

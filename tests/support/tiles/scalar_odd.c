@@ -1,10 +1,10 @@
 /* Portable C with tiles of odd sizes. */
 #define FOVEA_ISA            scalar_odd
-#define FOVEA_TILE_VECTORS   3
-#define FOVEA_SCORE_KEYS_3   5
+#define FOVEA_TILE_VECTORS   4
+#define FOVEA_SCORE_KEYS_4   5
 #define FOVEA_SCORE_KEYS_2   3
 #define FOVEA_SCORE_KEYS_1   16
-#define FOVEA_VALUE_DIMS_3   5
+#define FOVEA_VALUE_DIMS_4   5
 #define FOVEA_VALUE_DIMS_2   12
 #define FOVEA_VALUE_DIMS_1   16
 #define FOVEA_SOFTMAX_CHAINS 2
