@@ -16,13 +16,13 @@ typedef struct fovea_state_piece {
 
 /* Nodes merge one after the other, from the left or from the right, with what has come of those before. */
 typedef struct fovea_fold {
-  const fovea_kernels *kernels;
-  int64_t row;        /* the first of the rows, counted over the batch and the heads */
-  int row_count;      /* as many as a tile has, or fewer */
-  int64_t dim, count; /* the first of the dims, and how many */
-  int begun;          /* 0: nothing is merged yet */
   fovea_state_piece memory[3];
+  const fovea_kernels *kernels;
   fovea_state_piece *merged, *next, *kept;
+  int64_t row;        /* the first of the rows, counted over the batch and the heads */
+  int64_t dim, count; /* the first of the dims, and how many */
+  int row_count;      /* as many as a tile has, or fewer */
+  int begun;          /* 0: nothing is merged yet */
 } fovea_fold;
 
 /* A row's first number of a tensor, rows being counted over the batch and the heads. */

@@ -166,12 +166,13 @@ FOVEA_INLINE decode_panel_function *decode_panel_of(fovea_type type, int rows) {
 
 /* All rows and keys. The keys that fill no register tile are taken row by row. */
 FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
+  static const int groups_of[] = {[1] = FOVEA_DECODE_GROUPS_1,
+                                  [2] = FOVEA_DECODE_GROUPS_2,
+                                  [4] = FOVEA_DECODE_GROUPS_4,
+                                  [8] = FOVEA_DECODE_GROUPS_8};
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = decode_rows_at(row, args->row_count, args->type);
-    const int groups = rows == 8   ? FOVEA_DECODE_GROUPS_8
-                       : rows == 4 ? FOVEA_DECODE_GROUPS_4
-                       : rows == 2 ? FOVEA_DECODE_GROUPS_2
-                                   : FOVEA_DECODE_GROUPS_1;
+    const int groups = groups_of[rows];
     const int width = groups * LANES, whole = args->key_count - args->key_count % width;
     decode_panel_keys(args, row, rows, 0, whole, width, decode_panel_of(args->type, rows));
     for (int r = 0; r < rows; r++) {

@@ -119,12 +119,13 @@ FOVEA_NOINLINE void decode_value_dims(const fovea_decode_value_args *args, int r
 
 /* The dims that fill no register tile are taken a vector at a time and row by row. */
 FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) {
+  static const int vectors_of[] = {[1] = FOVEA_DECODE_VECTORS_1,
+                                   [2] = FOVEA_DECODE_VECTORS_2,
+                                   [4] = FOVEA_DECODE_VECTORS_4,
+                                   [8] = FOVEA_DECODE_VECTORS_8};
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = decode_rows_at(row, args->row_count, args->type);
-    const int vectors = rows == 8   ? FOVEA_DECODE_VECTORS_8
-                        : rows == 4 ? FOVEA_DECODE_VECTORS_4
-                        : rows == 2 ? FOVEA_DECODE_VECTORS_2
-                                    : FOVEA_DECODE_VECTORS_1;
+    const int vectors = vectors_of[rows];
     const int64_t whole = args->dim - args->dim % (vectors * LANES);
     decode_value_dims(args, row, rows, 0, whole, vectors * LANES, decode_value_of(args->type, rows));
     for (int r = 0; r < rows; r++) {

