@@ -3,8 +3,8 @@
 
     report.py run.json                        the table (Markdown) on stdout
     report.py run.json --table t.md --plot p.svg
-    report.py run.json --keep                 also keeps the run as bench/results/<cpu>.json and .svg
-    report.py --readme [bench/results/x.json] rewrites the part of README.md between the markers from a kept run
+    report.py run.json --keep                 also keeps the run as bench/results/<cpu>.json, .md and .svg
+    report.py --readme [bench/results/x.json] puts the first table of a kept run between the markers in README.md
 
 The table and --keep need Python alone, the plot also matplotlib.
 """
@@ -133,14 +133,18 @@ def other_lines(run):
     return lines
 
 
-def markdown(run):
+def heading(run):
     context = run.context
-    lines = [
+    return [
         f"{run.cpu}, {run.date}. f32 unless another type is named; medians of interleaved rounds, flops over the pairs "
         f"that are seen. Clock: {context.get('clock', 'wall')}. "
         f"Unfused: OpenBLAS ({context.get('openblas_core', '?')}) product, vectorised softmax, product.",
         "",
     ]
+
+
+def markdown(run):
+    lines = heading(run)
     for isa, threads in configurations(run):
         lines += table_of(run, isa, threads) + [""]
     lines += paired_lines(run)
@@ -197,6 +201,7 @@ def keep(run):
     path = RESULTS / f"{run.cpu_slug}.json"
     measurements.save(run, path)
     plot(run, path.with_suffix(".svg"))
+    path.with_suffix(".md").write_text(f"# What fovea_bench measured\n\n{markdown(run)}", encoding="utf-8")
     return path
 
 
@@ -206,8 +211,12 @@ def rewrite_readme(kept):
     begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
     if begin < 0 or end < begin:
         sys.exit(f"report.py: README.md has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    image = kept.with_suffix(".svg").relative_to(ROOT).as_posix()
-    body = f"\n![Fractions of the FMA peak]({image})\n\n{markdown(measurements.load(kept))}"
+    place = kept.relative_to(ROOT).with_suffix("").as_posix()
+    run = measurements.load(kept)
+    isa, threads = configurations(run)[0]
+    table = "\n".join(heading(run) + table_of(run, isa, threads))
+    body = (f"\n![Fractions of the FMA peak]({place}.svg)\n\n{table}\n\n"
+            f"[More threads, other instruction sets, types and masks]({place}.md).\n")
     readme.write_text(text[: begin + len(MARKERS[0])] + "\n" + body + text[end:], encoding="utf-8")
 
 
@@ -223,8 +232,8 @@ def main():
     parser.add_argument("run", nargs="?", type=pathlib.Path, help="JSON of fovea_bench, or a kept run")
     parser.add_argument("--table", type=pathlib.Path, help="write the table there instead of stdout")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
-    parser.add_argument("--keep", action="store_true", help="keep the run and its plot in bench/results")
-    parser.add_argument("--readme", action="store_true", help="rewrite the README from a kept run")
+    parser.add_argument("--keep", action="store_true", help="keep the run, its tables and its plot in bench/results")
+    parser.add_argument("--readme", action="store_true", help="rewrite the README's table from a kept run")
     arguments = parser.parse_args()
     if not arguments.run and not arguments.readme:
         parser.error("name a run, or give --readme")
