@@ -360,6 +360,52 @@ static void test_pairs(void **state) {
   trial_destroy(&trial);
 }
 
+/* O and LSE of one row over a range, by the formula in float64: what any other library gives, but for its rounding.
+ */
+static void formula_row(const struct trial *trial, int64_t head, int64_t row, int64_t begin, int64_t end) {
+  const fovea_problem *problem = &trial->problem;
+  const int64_t kv_head = head / (problem->heads / problem->kv_heads), dim = problem->v_dim;
+  const float *q = tensor_row(&trial->q, 0, head, row);
+  double sum = 0.0, out[16] = {0.0};
+  for (int64_t key = begin; key < end; key++) {
+    const float *k = tensor_row(&trial->k, 0, kv_head, key), *v = tensor_row(&trial->v, 0, kv_head, key);
+    double score = 0.0;
+    for (int64_t d = 0; d < problem->qk_dim; d++) score += (double)q[d] * (double)k[d];
+    const double weight = exp(score * problem->scale);
+    sum += weight;
+    for (int64_t d = 0; d < dim; d++) out[d] += weight * (double)v[d];
+  }
+  for (int64_t d = 0; d < dim; d++) tensor_row(&trial->o, 0, head, row)[d] = (float)(out[d] / sum);
+  tensor_row(&trial->lse, 0, head, row)[0] = (float)log(sum);
+}
+
+static void test_pairs_of_others(void **state) {
+  (void)state;
+  enum { KEYS = 3000, RANGE = 700 };
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 4, 2, 5, KEYS, 24, 16);
+  struct trial trial = trial_create(&problem, 7);
+  struct made sum = made_create(&problem, 0, 0);
+  for (int64_t begin = 0; begin < KEYS; begin += RANGE) {
+    const int64_t end = begin + RANGE < KEYS ? begin + RANGE : KEYS;
+    for (int64_t head = 0; head < problem.heads; head++) {
+      for (int64_t row = 0; row < problem.q_len; row++) formula_row(&trial, head, row, begin, end);
+    }
+    struct made next = made_create(&problem, begin, end);
+    fovea_tensors tensors = trial_tensors(&trial);
+    tensors.state = &next.state;
+    assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
+    struct made both = merge_states(&trial, NULL, &sum, &next);
+    made_destroy(&next);
+    made_destroy(&sum);
+    sum = both;
+  }
+  finish_state(&trial, NULL, &sum);
+  assert_accuracy(&trial, BOUND_RANDOM, 3000000);
+  made_destroy(&sum);
+  trial_destroy(&trial);
+}
+
 /* One pair by hand: weights 3 and 1 of values 2 and 10, then a sink of weight 4. */
 static void test_pairs_by_hand(void **state) {
   (void)state;
@@ -466,12 +512,12 @@ static void test_packed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nan),         cmocka_unit_test(test_cuts),
-      cmocka_unit_test(test_ranges),      cmocka_unit_test(test_keys_as_rule),
-      cmocka_unit_test(test_keys_alone),  cmocka_unit_test(test_cuts_anywhere),
-      cmocka_unit_test(test_pairs),       cmocka_unit_test(test_pairs_by_hand),
-      cmocka_unit_test(test_empty_pairs), cmocka_unit_test(test_strides),
-      cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_nan),           cmocka_unit_test(test_cuts),
+      cmocka_unit_test(test_ranges),        cmocka_unit_test(test_keys_as_rule),
+      cmocka_unit_test(test_keys_alone),    cmocka_unit_test(test_cuts_anywhere),
+      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_pairs_of_others),
+      cmocka_unit_test(test_pairs_by_hand), cmocka_unit_test(test_empty_pairs),
+      cmocka_unit_test(test_strides),       cmocka_unit_test(test_packed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
