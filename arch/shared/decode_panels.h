@@ -66,13 +66,13 @@ FOVEA_INLINE void decode_panel_chain(const fovea_decode_score_args *args, int ro
       for (int g = 0; g < groups; g++) {
         decode_fetch_panel(ahead[g * LANES], dim, type);
         decode_panel_pair(keys[g * LANES], dim, type, &even[g], &odd[g]);
-        FOVEA_UNROLL
-        for (int r = 0; rows == 2 && r < rows; r++) {
-          sum[g][r] = vec_fma(even[g], before[r], vec_fma(odd[g], after[r], sum[g][r]));
-        }
+        if (rows != 2) continue;
+        sum[g][0] = vec_fma(even[g], before[0], vec_fma(odd[g], after[0], sum[g][0]));
+        sum[g][1] = vec_fma(even[g], before[1], vec_fma(odd[g], after[1], sum[g][1]));
       }
+      if (rows == 2) continue;
       FOVEA_UNROLL
-      for (int r = 0; rows != 2 && r < rows; r++) {
+      for (int r = 0; r < rows; r++) {
         decode_panel_queries(queries + r * stride + dim, stride, 1, before, after);
         FOVEA_UNROLL
         for (int g = 0; g < groups; g++) {
