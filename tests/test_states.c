@@ -95,7 +95,7 @@ static int assert_canonical(const struct made *made) {
     const int is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
     nans += is_nan;
     if (bits == 0x80000000u || (is_nan && bits != 0x7fc00000u))
-      fail_msg("number %zu is %08x", i / 4, (unsigned)bits);
+      fail_msg("number %lld is %08x", (long long)(i / sizeof bits), (unsigned)bits);
   }
   return nans;
 }
