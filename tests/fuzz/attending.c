@@ -53,7 +53,8 @@ static void create(struct attention *attention, struct scene *scene) {
     scene_positions(scene, &attention->sequences[b], POSITIONS, &attention->begins[b], &attention->ends[b]);
     if (attention->ends[b] > longest) longest = attention->ends[b];
   }
-  longest += bytes_one_in(bytes, 8) ? bytes_below(bytes, 20) : 0;
+  const int64_t beyond = bytes_one_in(bytes, 8) ? bytes_below(bytes, 20) : 0;
+  if (longest <= INT64_MAX - beyond) longest += beyond;
   fovea_problem_init(problem, batch, heads, scene->shape.kv_heads, rows, longest, scene->shape.qk_dim,
                      scene->shape.v_dim);
   problem->kv_lens = attention->ends;
