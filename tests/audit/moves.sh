@@ -10,7 +10,7 @@ status=0
 
 for object in "$@"; do
   [[ $object == */arch/avx* ]] || continue
-  if ! $nm "$object" | grep -q ' fovea_unaligned_moves$'; then
+  if ! $nm "$object" | grep ' fovea_unaligned_moves$' >/dev/null; then
     echo "$object is compiled without the macros"
     status=1
   fi

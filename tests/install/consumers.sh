@@ -49,7 +49,7 @@ versions() {
   same "SONAME" "libfovea.so.${number%%.*}" "$(objdump -p "$libdir/libfovea.so" | awk '$1 == "SONAME" { print $2 }')"
   grep -rqxF "set(PACKAGE_VERSION \"$number\")" --include=fovea-config-version.cmake "$prefix" ||
     fail "version of the CMake package is not $number"
-  "$prefix/bin/fovea" info | grep -q "$number" || fail "fovea info does not say $number"
+  "$prefix/bin/fovea" info | grep "$number" >/dev/null || fail "fovea info does not say $number"
 }
 
 by_find_package() {

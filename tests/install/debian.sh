@@ -63,8 +63,8 @@ contents() {
 }
 
 use() {
-  fovea info | grep -q "^version *$(dpkg-deb -f "$(file_of fovea)" Version | sed 's/-.*//')$" || fail "fovea info"
-  ldd /usr/bin/fovea | grep -q 'libfovea\.so\.0 => /' || fail "the command does not use the shared library"
+  fovea info | grep "^version *$(dpkg-deb -f "$(file_of fovea)" Version | sed 's/-.*//')$" >/dev/null || fail "fovea info"
+  ldd /usr/bin/fovea | grep 'libfovea\.so\.0 => /' >/dev/null || fail "the command does not use the shared library"
   fovea selftest | tail -n 1
   # shellcheck disable=SC2046
   cc -o "$work/embed" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea)
@@ -84,7 +84,7 @@ nothing_left() {
 contents
 if [ "$(id -u)" != 0 ]; then
   echo "note: packages not installed, which only root may"
-elif dpkg-query -W "${packages[@]}" 2>/dev/null | grep -q .; then
+elif dpkg-query -W "${packages[@]}" 2>/dev/null | grep . >/dev/null; then
   echo "note: packages not installed, since this system has some of them"
 else
   names=$(cat "$work/all")
