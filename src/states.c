@@ -111,6 +111,7 @@ fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_ten
   if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
   if (status) return status;
   const output_job job = {&problem, &tensors, &state};
+  if (fovea_node_count(fovea_state_spans(&state)) == 0) return FOVEA_OK; /* of no keys, and so of no numbers */
   for (int64_t row = 0; row < state.batch * state.heads * state.rows; row++) from_output_row(kernels, &job, row);
   return FOVEA_OK;
 }

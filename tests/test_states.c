@@ -453,6 +453,26 @@ static void test_empty_pairs(void **state) {
   assert_true(result[0] == 0.0f && sum[0] == -INFINITY && result[1] == 7.0f && fabsf(sum[1] - 1.0f) < 1e-6f);
 }
 
+/* A state of no keys has no numbers, and none are written, whatever O and LSE say. */
+static void test_no_keys(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 2, 1, 3, 100, 8, 4);
+  struct trial trial = trial_create(&problem, 8);
+  trial_run(&trial, NULL, NULL); /* LSE of rows that did see keys */
+  fovea_tensors tensors = trial_tensors(&trial);
+  struct made none = made_create(&problem, 50, 50);
+  none.state.numbers = NULL;
+  tensors.state = &none.state;
+  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
+  finish_state(&trial, NULL, &none);
+  for (int64_t row = 0; row < 3; row++) {
+    assert_true(tensor_row(&trial.o, 0, 1, row)[3] == 0.0f && tensor_row(&trial.lse, 0, 1, row)[0] == -INFINITY);
+  }
+  made_destroy(&none);
+  trial_destroy(&trial);
+}
+
 /* One state of a shared prefix, read by every entry through strides of 0, and rows in any order of axes. */
 static void test_strides(void **state) {
   (void)state;
@@ -517,7 +537,8 @@ int main(void) {
       cmocka_unit_test(test_keys_alone),    cmocka_unit_test(test_cuts_anywhere),
       cmocka_unit_test(test_pairs),         cmocka_unit_test(test_pairs_of_others),
       cmocka_unit_test(test_pairs_by_hand), cmocka_unit_test(test_empty_pairs),
-      cmocka_unit_test(test_strides),       cmocka_unit_test(test_packed),
+      cmocka_unit_test(test_no_keys),       cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_packed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,10 @@
  * vector layer and tiles.h, which gives
  *
  *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
- *   FOVEA_DECODE_GROUPS_<n>    vectors of keys in the register tile of panels beside n rows, n = 1, 2, 4, 8; at
- * most 8 FOVEA_DECODE_VECTORS_<n>   vectors of dims in the value's register tile beside n rows, likewise
+ *   FOVEA_DECODE_GROUPS_<n>    vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8
+ *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows in the register tile of values, likewise
  *
- * where 0 for n = 2 to 8 says that so many rows are taken fewer at a time, for less code. */
+ * each at most 8; 0 for n = 2 to 8 says that so many rows are taken fewer at a time, for less code. */
 
 #include "../kernels.h"
 #include "exp2.h"

@@ -271,8 +271,7 @@ typedef struct fovea_sequence {
   int64_t count;                 /* how many there are */
 } fovea_sequence;
 
-/* ---- States: attention over some of the keys ------------------------------------------------------------------
- */
+/* ---- States: attention over some of the keys ---------------------------------------------------------------- */
 
 /* Keys of a span. States of ranges that are cut at multiples of it have the bits of one run over all keys. */
 #define FOVEA_SPAN_KEYS 2048
@@ -334,8 +333,7 @@ typedef struct fovea_tensors {
 
   const fovea_sequence *sequences; /* needed with `segmented`: one per batch entry; k and v are then not used */
 
-  const fovea_state
-      *state; /* needed with to_state, with the problem's sizes and keys; o and lse are then not used */
+  const fovea_state *state; /* needed with to_state: the problem's sizes and keys; o and lse are then not used */
 } fovea_tensors;
 
 /* Sets these five; the rest is NULL. Callers in C use fovea_tensors_init(). */
