@@ -117,21 +117,36 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
   return FOVEA_OK;
 }
 
-/* Keys or values of one segment against the outputs. */
-static fovea_status check_outputs(const fovea_plan *plan, const fovea_tensors *tensors,
-                                  const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                                  fovea_error *error) {
+/* What a run writes: O and LSE, or a state. */
+typedef struct run_output {
   fovea_reach reach;
-  const void *pointer = values ? segment->v : segment->k;
-  fovea_segment_reach(segment, shape, values, &reach);
+  const void *pointer;
+} run_output;
+
+/* Returns how many there are. */
+static int list_outputs(const fovea_plan *plan, const fovea_tensors *tensors, run_output outputs[2]) {
   if (plan->problem.to_state) {
-    fovea_reach state;
-    fovea_status valid = fovea_validate_state("state", tensors->state, 1, &state, error);
-    return valid ? valid : fovea_validate_apart(&state, tensors->state->numbers, &reach, pointer, error);
+    fovea_validate_state("state", tensors->state, 1, &outputs[0].reach,
+                         NULL); /* valid, or it would not come here */
+    outputs[0].pointer = tensors->state->numbers;
+    return 1;
   }
-  fovea_status status = fovea_validate_apart(&plan->reaches[FOVEA_SHAPE_O], tensors->o, &reach, pointer, error);
-  if (status || !tensors->lse) return status;
-  return fovea_validate_apart(&plan->reaches[FOVEA_SHAPE_LSE], tensors->lse, &reach, pointer, error);
+  outputs[0] = (run_output){plan->reaches[FOVEA_SHAPE_O], tensors->o};
+  outputs[1] = (run_output){plan->reaches[FOVEA_SHAPE_LSE], tensors->lse};
+  return tensors->lse ? 2 : 1;
+}
+
+/* Keys or values of one segment against the outputs. */
+static fovea_status check_outputs(const run_output *outputs, int count, const fovea_segment *segment,
+                                  const fovea_segment_shape *shape, int values, fovea_error *error) {
+  fovea_reach reach;
+  fovea_status status = FOVEA_OK;
+  fovea_segment_reach(segment, shape, values, &reach);
+  for (int i = 0; i < count && !status; i++) {
+    status = fovea_validate_apart(&outputs[i].reach, outputs[i].pointer, &reach, values ? segment->v : segment->k,
+                                  error);
+  }
+  return status;
 }
 
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -139,14 +154,16 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim};
   if (!problem->segmented) return FOVEA_OK;
   if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
+  run_output outputs[2];
+  const int count = list_outputs(plan, tensors, outputs);
   for (int64_t b = 0; b < problem->batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
     int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
     fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, error);
     for (int64_t i = 0; !status && entry->kv_begin < end && i < sequence->count; i++) {
-      status = check_outputs(plan, tensors, &sequence->segments[i], &shape, 0, error);
-      if (!status) status = check_outputs(plan, tensors, &sequence->segments[i], &shape, 1, error);
+      status = check_outputs(outputs, count, &sequence->segments[i], &shape, 0, error);
+      if (!status) status = check_outputs(outputs, count, &sequence->segments[i], &shape, 1, error);
     }
     if (status) return status;
   }
