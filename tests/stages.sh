@@ -157,6 +157,17 @@ summary_of() { # log
     }' "$1"
 }
 
+# What the tests that failed said, the last lines of each, where the reader of a cut log finds it: at the end.
+failures_of() { # log
+  awk '
+    /Test +#[0-9]+: .*\*\*\*/ && !/\*\*\*(Skipped|Not Run)/ { failed = 1; lines = 0; print; next }
+    /Test +#[0-9]+: / || /^ +Start +[0-9]+: / || /^[0-9]+% tests passed/ {
+      for (i = lines > 12 ? lines - 12 : 0; failed && i < lines; i++) print text[i]
+      failed = 0
+    }
+    failed && NF { text[lines++] = substr($0, 1, 300) }' "$1"
+}
+
 run_stage() { # name, what it is
   [[ -z $wanted_stages || " $wanted_stages " == *" $1 "* ]] || return 0
   local log=build/log/$1.log start=$SECONDS status
@@ -169,6 +180,7 @@ run_stage() { # name, what it is
     printf 'FAIL  %-50s %5d s\n' "$2" $((SECONDS - start))
     echo "---- the end of $log:"
     tail -n 60 "$log"
+    failures_of "$log"
     echo "$passed passed, 1 failed"
     exit 1
   fi
