@@ -12,10 +12,15 @@ function uses_stack(line) {
   return line ~ vector && (line ~ /[(]%rsp|\[sp/ || (framed && line ~ /-0x[0-9a-f]+[(]%rbp|\[x29/))
 }
 
+# A loop that asks for what is going to be read, and does nothing else with vectors.
+function only_fetches(start, end) {
+  return fetches[end] > fetches[start - 1] && vectors[end] == vectors[start - 1]
+}
+
 # From a jump's target to the jump.
 function look_at_loop(start, end, k, operations, uses, example) {
   for (k = start; k <= end; k++) {
-    if (k < end && (k in jump) && jump[k] < address[k] && jump[k] >= address[start]) return # has another within
+    if (k < end && (k in loop) && loop[k] >= start && !only_fetches(loop[k], k)) return # has another within
     if (text[k] ~ operation) operations++
     if (uses_stack(text[k])) {
       uses++
@@ -31,14 +36,14 @@ function look_at_loop(start, end, k, operations, uses, example) {
   }
 }
 
-function finish_function(i, start) {
+function finish_function(i) {
   for (i = 1; i <= count; i++) {
-    if (!(i in jump) || jump[i] > address[i]) continue
-    start = i
-    while (start > 1 && address[start] > jump[i]) start--
-    look_at_loop(start, i)
+    if (i in jump && jump[i] <= address[i] && jump[i] in line_at) loop[i] = line_at[jump[i]]
   }
+  for (i = 1; i <= count; i++) if (i in loop) look_at_loop(loop[i], i)
   split("", jump)
+  split("", loop)
+  split("", line_at)
   count = framed = 0
 }
 
@@ -57,7 +62,10 @@ BEGIN {
 /^ *[0-9a-f]+:/ {
   count++
   address[count] = hex(substr($1, 1, length($1) - 1))
+  line_at[address[count]] = count
   text[count] = $0
+  fetches[count] = fetches[count - 1] + ($2 ~ /^prf|^prefetch/)
+  vectors[count] = vectors[count - 1] + ($0 ~ /%[yz]mm|[ \t,{][qv][0-9]/)
   if ($0 ~ /mov +%rsp,%rbp|mov\tx29, sp/) framed = 1
   if ($2 ~ /^(j|b\.|cbn?z|tbn?z|b$)/ && $0 !~ /\*/) {
     target = $0

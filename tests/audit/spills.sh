@@ -1,8 +1,9 @@
 #!/bin/bash
 # The loops that do the work keep their vectors in registers. Every innermost loop with eight or more operations on
-# vectors of floats is looked at, in the objects of every instruction set but portable C: for each eight of them, one
-# use of a vector on the stack is let pass. Loops that need more are in spills.txt, by compiler and object, each with
-# the number that is kept and why; without a line for this version of the compiler, only products are held to the rule.
+# vectors of floats is looked at, in the objects of every instruction set but portable C; a loop within it that only
+# prefetches does not count. For each eight operations one use of a vector on the stack is let pass. Objects that need
+# more, or are held to less, are in spills.txt, by compiler, each with the number that is kept and why; without a line
+# for this version of the compiler, only products are held to the rule.
 #   spills.sh <objdump> <compiler and version> <object>...    SPILLS_SHOW=1 prints every loop that uses the stack
 set -e -u -o pipefail
 objdump=$1 compiler=${2%%.*}
