@@ -32,13 +32,14 @@ static size_t state_floats(const fovea_plan *plan, int64_t rows) {
   return ((size_t)rows * (2 + (size_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
 }
 
-/* From the first key that some row sees to the last. */
+/* From the first key that some row sees to the last, or more: where the first or the last row sees nothing, rows
+ * between them may see any key. */
 static fovea_interval seen_by_entry(const fovea_plan *plan, const fovea_entry *entry) {
   if (entry->q_seen == 0) return (fovea_interval){0, 0};
   fovea_interval first = fovea_visible_keys(&plan->problem, entry, 0);
   fovea_interval last = fovea_visible_keys(&plan->problem, entry, entry->q_seen - 1);
-  int64_t begin = first.end > first.begin ? first.begin : entry->kv_begin;
-  return (fovea_interval){begin, last.end > first.end ? last.end : first.end};
+  return (fovea_interval){first.end > first.begin ? first.begin : entry->kv_begin,
+                          last.end > last.begin ? last.end : entry->kv_len};
 }
 
 /* Sets the entries' parts of that many keys; 0: one part each. Returns how many there are over all tiles. */

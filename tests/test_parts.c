@@ -92,6 +92,26 @@ static void test_parts(void **state) {
   assert_true(in_two_phases > 0);
 }
 
+/* A short window behind which keys end: rows between the first and the last see keys that neither of these sees, in
+ * a block of their own. */
+static void test_last_rows_see_nothing(void **state) {
+  (void)state;
+  enum { ROWS = 4, KEYS = FOVEA_PANEL_ROWS * 8 + 1, DIM = 200000 };
+  static const int64_t offsets[] = {KEYS - 1, KEYS - 2};
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 1, 1, ROWS, KEYS, DIM, DIM);
+  problem.k_strides.batch = problem.v_strides.batch = problem.k_strides.row = problem.v_strides.row = 0;
+  problem.window_left = problem.causal = 1;
+  problem.offsets = offsets;
+  struct trial trial = trial_create(&problem, 1);
+  const char *const *isas = whole_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    trial_run(&trial, isas[isa], NULL);
+    assert_contract(&trial, INT64_MAX); /* every row */
+  }
+  trial_destroy(&trial);
+}
+
 /* What fits the longest fits every shorter one, though shorter ones may have more parts. */
 static void test_scratch(void **state) {
   (void)state;
@@ -111,6 +131,7 @@ static void test_scratch(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_scratch)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_last_rows_see_nothing),
+                                     cmocka_unit_test(test_scratch)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
