@@ -28,8 +28,8 @@ static int64_t part_rows(const fovea_plan *plan) {
 }
 
 /* Maximum, sum and output of every row, and whether there is a state at all; a multiple of 64 bytes. */
-static size_t state_floats(const fovea_plan *plan, int64_t rows) {
-  return ((size_t)rows * (2 + (size_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
+static uint64_t state_floats(const fovea_plan *plan, int64_t rows) {
+  return ((uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
 }
 
 /* From the first key that some row sees to the last, or more: where the first or the last row sees nothing, rows
@@ -91,9 +91,9 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   if (p->batch > TILES_PER_CPU * cpus || p->batch * p->kv_heads >= TILES_PER_CPU * cpus) return;
   if (most_work < work_worth_parts || p->q_len == 0) return;
   int64_t most_parts = (PARTS_PER_CPU + TILES_PER_CPU) * cpus, most_blocks = BLOCKS_PER_CPU * cpus;
-  size_t for_parts = (size_t)most_parts * state_floats(plan, part_rows(plan));
-  size_t for_blocks = (size_t)most_blocks * state_floats(plan, lanes);
-  plan->parts_scratch = sizeof(float) * (for_parts > for_blocks ? for_parts : for_blocks);
+  uint64_t for_parts = (uint64_t)most_parts * state_floats(plan, part_rows(plan));
+  uint64_t for_blocks = (uint64_t)most_blocks * state_floats(plan, lanes);
+  plan->parts_scratch = fovea_bytes_of(for_parts > for_blocks ? for_parts : for_blocks);
   if (tasks == 0 || tasks >= TILES_PER_CPU * cpus || plan->work < work_worth_parts) return;
   int64_t keys = span_keys, parts = deal(plan, keys);
   while (parts > PARTS_PER_CPU * cpus + tasks) parts = deal(plan, keys *= 2);
@@ -109,7 +109,7 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
 /* Where the state of a part is kept: states are numbered as tasks are. */
 static float *part_memory(const fovea_task_context *context, int64_t part) {
   int64_t task = context->task->number - context->task->part + part;
-  return context->shared + (size_t)task * state_floats(context->plan, part_rows(context->plan));
+  return context->shared + (uint64_t)task * state_floats(context->plan, part_rows(context->plan));
 }
 
 /* Between a tile's state, rows row_tile apart, and one that has only the rows that there are. */

@@ -147,7 +147,7 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
                               fovea_error *error) {
   size_t entries, size;
   fovea_plan *made = NULL;
-  if (!__builtin_mul_overflow((size_t)problem->batch, sizeof(fovea_entry), &entries) &&
+  if (!__builtin_mul_overflow((uint64_t)problem->batch, sizeof(fovea_entry), &entries) &&
       !__builtin_add_overflow(sizeof(fovea_plan), entries, &size)) {
     made = fovea_allocate(&problem->allocator, size);
   }

@@ -38,6 +38,9 @@ typedef struct fovea_decode_memory {
  * not crowd a few of a cache's sets. */
 int64_t fovea_copied_stride(int64_t dim);
 
+/* Bytes of so many floats; SIZE_MAX, which nobody has, where size_t has no room for them. */
+size_t fovea_bytes_of(uint64_t floats);
+
 /* Bytes that one worker needs. */
 size_t fovea_scratch_size(const fovea_plan *plan);
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);

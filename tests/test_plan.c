@@ -107,6 +107,48 @@ static void test_scratch(void **state) {
   }
 }
 
+/* Whatever a size_t holds: scratch for dims beyond it is more than there is, not what is left of the number. */
+static void test_scratch_of_large_dims(void **state) {
+  (void)state;
+  for (int values = 0; values < 2; values++) {
+    size_t previous = 0;
+    for (int64_t dim = 1024; dim <= INT64_C(1) << 40; dim *= 2) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 1, 1, 3, 9000, values ? 64 : dim, values ? dim : 64);
+      fovea_plan *plan = plan_of(&problem, NULL);
+      const size_t size = fovea_plan_scratch_size(plan, 1);
+      assert_true(size >= previous);
+      assert_true(size == SIZE_MAX || size / sizeof(float) >= (uint64_t)dim);
+      previous = size;
+      fovea_plan_destroy(plan);
+    }
+  }
+}
+
+static void *ask(void *asked, size_t size, size_t alignment) {
+  (void)alignment;
+  *(size_t *)asked = size;
+  return NULL;
+}
+
+static void take_back(void *asked, void *memory) {
+  (void)asked;
+  (void)memory;
+}
+
+/* Likewise of a batch: its entries take more than one byte each, or are not asked for at all. */
+static void test_plan_of_a_large_batch(void **state) {
+  (void)state;
+  const int64_t batch = (INT64_C(1) << 32) + 40;
+  size_t asked = 0;
+  fovea_plan *plan;
+  fovea_problem problem;
+  fovea_problem_init(&problem, batch, 1, 1, 0, 1, 1, 1);
+  problem.allocator = (fovea_allocator){&asked, ask, take_back};
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_ERROR_MEMORY);
+  assert_true(asked == 0 || asked > (uint64_t)batch);
+}
+
 /* The arrays of a problem are the caller's again once the plan is there. */
 static void test_plan_owns_its_lengths(void **state) {
   (void)state;
@@ -178,6 +220,8 @@ int main(void) {
       cmocka_unit_test(test_counts),
       cmocka_unit_test(test_little_is_wasted),
       cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_scratch_of_large_dims),
+      cmocka_unit_test(test_plan_of_a_large_batch),
       cmocka_unit_test(test_plan_owns_its_lengths),
       cmocka_unit_test(test_tasks),
       cmocka_unit_test(test_no_rows),
