@@ -115,11 +115,11 @@ static void run_tiles(fovea_task_context *context, fovea_tile *tiles, int count,
   }
 }
 
-/* Told by the first segment: where layouts are mixed, either way goes. */
+/* Told by the first segment: where layouts are mixed, either way goes. Where no key is wanted nobody has looked at
+ * the segments, and they need not be there. */
 static int lies_in_panels(const fovea_plan *plan, const fovea_entry *entry, const fovea_tensors *tensors) {
-  if (!plan->problem.segmented) return 0;
-  const fovea_sequence *sequence = &tensors->sequences[entry->batch];
-  return sequence->count > 0 && sequence->segments && sequence->segments[0].k_layout == FOVEA_KEYS_IN_PANELS;
+  if (!plan->problem.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) return 0;
+  return tensors->sequences[entry->batch].segments[0].k_layout == FOVEA_KEYS_IN_PANELS;
 }
 
 /* Prepares the task's tiles. Returns the keys that they meet; end is 0 where they see nothing. */

@@ -1,6 +1,7 @@
 /* Attention over segments that is refused: one call would succeed, each case spoils one thing, and neither O nor
  * LSE is written. */
 #include "support/check.h"
+#include "support/guarded.h"
 #include "support/refusals.h"
 
 #include <string.h>
@@ -119,11 +120,32 @@ static void test_any_stride_of_one_row(void **state) {
   assert_memory_equal(o, expected, sizeof o);
 }
 
+/* Segments of an entry that wants no key need not be there. */
+static void test_segments_that_are_not_wanted(void **state) {
+  (void)state;
+  static const float zeros[HEADS * ROWS * DIM];
+  struct guarded nowhere = guarded_create(0, GUARD_AT_END);
+  const int64_t q_lens[BATCH] = {ROWS, 0};
+  for (int why = 0; why < 3; why++) {
+    struct segmented_call call = good_attention();
+    sequences[1] = (fovea_sequence){(const fovea_segment *)(const void *)nowhere.data, 2};
+    begins[1] = 0;
+    if (why == 0) lengths[1] = 0;
+    if (why == 1) call.problem.q_lens = q_lens;
+    if (why == 2) call.problem.keys_begin = lengths[1] = KEYS / 2;
+    clear();
+    assert_int_equal(fovea_attend(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
+    assert_memory_equal(o + HEADS * ROWS * DIM, zeros, sizeof zeros);
+  }
+  guarded_destroy(&nowhere);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_problems),
       cmocka_unit_test(test_sequences),
       cmocka_unit_test(test_any_stride_of_one_row),
+      cmocka_unit_test(test_segments_that_are_not_wanted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
