@@ -5,32 +5,19 @@
 #include "validate.h"
 
 static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
-  const struct {
-    const char *name;
-    int64_t value, least, most;
-  } sizes[] = {{"pages.count", pages->count, 1, FOVEA_LENGTH_LIMIT},
-               {"pages.page_rows", pages->page_rows, 1, FOVEA_LENGTH_LIMIT},
-               {"pages.kv_heads", pages->kv_heads, 1, FOVEA_LENGTH_LIMIT},
-               {"pages.qk_dim", pages->qk_dim, 1, FOVEA_DIM_LIMIT},
-               {"pages.v_dim", pages->v_dim, 1, FOVEA_DIM_LIMIT}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from %d to %d", sizes[i].name,
-                        sizes[i].value, sizes[i].least, sizes[i].most);
-    }
-  }
-  const struct {
-    const char *name;
-    int value, most;
-  } types[] = {{"pages.k_type", (int)pages->k_type, FOVEA_BF16},
-               {"pages.v_type", (int)pages->v_type, FOVEA_BF16},
-               {"pages.k_layout", (int)pages->k_layout, FOVEA_KEYS_IN_PANELS}};
-  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-    if (types[i].value < 0 || types[i].value > types[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %d; it must be from 0 to %d", types[i].name,
-                        (int64_t)types[i].value, (int64_t)types[i].most);
-    }
-  }
+  const fovea_bounded sizes[] = {{"count", pages->count, 1, FOVEA_LENGTH_LIMIT},
+                                 {"page_rows", pages->page_rows, 1, FOVEA_LENGTH_LIMIT},
+                                 {"kv_heads", pages->kv_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"qk_dim", pages->qk_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"v_dim", pages->v_dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status =
+      fovea_validate_bounds("pages", sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  const fovea_bounded types[] = {{"k_type", (int)pages->k_type, 0, FOVEA_BF16},
+                                 {"v_type", (int)pages->v_type, 0, FOVEA_BF16},
+                                 {"k_layout", (int)pages->k_layout, 0, FOVEA_KEYS_IN_PANELS}};
+  status = fovea_validate_bounds("pages", types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+  if (status) return status;
   if (pages->k_layout == FOVEA_KEYS_IN_PANELS && pages->page_rows % FOVEA_PANEL_ROWS != 0) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "pages.page_rows is %d; with panels it must be a multiple of %d",
                       pages->page_rows, (int64_t)FOVEA_PANEL_ROWS);

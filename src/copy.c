@@ -16,21 +16,12 @@ static fovea_claimed_rows claimed_rows(const void *call, int64_t index) {
 }
 
 static fovea_status check_sizes(const fovea_segment_shape *shape, const copy_call *copy, fovea_error *error) {
-  const struct {
-    const char *name;
-    int64_t value, least, most;
-  } sizes[] = {{"kv_heads", shape->kv_heads, 1, FOVEA_LENGTH_LIMIT},
-               {"qk_dim", shape->qk_dim, 1, FOVEA_DIM_LIMIT},
-               {"v_dim", shape->v_dim, 1, FOVEA_DIM_LIMIT},
-               {"begin", copy->begin, 0, FOVEA_LENGTH_LIMIT},
-               {"end", copy->end, copy->begin, FOVEA_LENGTH_LIMIT}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from %d to %d", sizes[i].name,
-                        sizes[i].value, sizes[i].least, sizes[i].most);
-    }
-  }
-  return FOVEA_OK;
+  const fovea_bounded sizes[] = {{"kv_heads", shape->kv_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"qk_dim", shape->qk_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"v_dim", shape->v_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"begin", copy->begin, 0, FOVEA_LENGTH_LIMIT},
+                                 {"end", copy->end, copy->begin, FOVEA_LENGTH_LIMIT}};
+  return fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
 }
 
 static void copy_side(const copy_call *copy, int values, int64_t kv_heads, int64_t dim) {

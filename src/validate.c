@@ -4,20 +4,25 @@
 
 #include <limits.h>
 
-static fovea_status check_sizes(const fovea_problem *p, fovea_error *error) {
-  const struct {
-    const char *name;
-    int64_t value, least, most;
-  } sizes[] = {{"batch", p->batch, 1, FOVEA_LENGTH_LIMIT},       {"heads", p->heads, 1, FOVEA_LENGTH_LIMIT},
-               {"kv_heads", p->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", p->q_len, 0, FOVEA_LENGTH_LIMIT},
-               {"kv_len", p->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"qk_dim", p->qk_dim, 1, FOVEA_DIM_LIMIT},
-               {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from %d to %d", sizes[i].name,
-                        sizes[i].value, sizes[i].least, sizes[i].most);
-    }
+fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_status status,
+                                   fovea_error *error) {
+  for (size_t i = 0; i < count; i++) {
+    const fovea_bounded *number = &numbers[i];
+    if (number->value >= number->least && number->value <= number->most) continue;
+    return fovea_fail(error, status, "%s%s%s is %d; it must be from %d to %d", of ? of : "", of ? "." : "",
+                      number->name, number->value, number->least, number->most);
   }
+  return FOVEA_OK;
+}
+
+static fovea_status check_sizes(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded sizes[] = {
+      {"batch", p->batch, 1, FOVEA_LENGTH_LIMIT},       {"heads", p->heads, 1, FOVEA_LENGTH_LIMIT},
+      {"kv_heads", p->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", p->q_len, 0, FOVEA_LENGTH_LIMIT},
+      {"kv_len", p->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"qk_dim", p->qk_dim, 1, FOVEA_DIM_LIMIT},
+      {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
   /* Counters and task numbers of the whole problem stay in 64 bits. */
   int64_t rows;
   if (__builtin_mul_overflow(p->batch, p->heads, &rows) || __builtin_mul_overflow(rows, p->q_len + 1, &rows) ||
@@ -177,22 +182,13 @@ static fovea_status check_mask(const fovea_problem *p, fovea_error *error) {
 }
 
 static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
-  const struct {
-    const char *name;
-    int value, most;
-  } types[] = {{"q_type", (int)p->q_type, FOVEA_BF16},
-               {"k_type", (int)p->k_type, FOVEA_BF16},
-               {"v_type", (int)p->v_type, FOVEA_BF16},
-               {"o_type", (int)p->o_type, FOVEA_BF16},
-               {"mask_type", (int)p->mask_type, FOVEA_MASK_BF16},
-               {"sink", (int)p->sink, FOVEA_SINK_ZERO}};
-  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-    if (types[i].value < 0 || types[i].value > types[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %d; it must be from 0 to %d", types[i].name,
-                        (int64_t)types[i].value, (int64_t)types[i].most);
-    }
-  }
-  return FOVEA_OK;
+  const fovea_bounded types[] = {{"q_type", (int)p->q_type, 0, FOVEA_BF16},
+                                 {"k_type", (int)p->k_type, 0, FOVEA_BF16},
+                                 {"v_type", (int)p->v_type, 0, FOVEA_BF16},
+                                 {"o_type", (int)p->o_type, 0, FOVEA_BF16},
+                                 {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
+                                 {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO}};
+  return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 
 static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {

@@ -11,6 +11,16 @@
 /* Largest dimension: the scratch of a worker, less than 2^18 bytes for each, fits in 64 bits. */
 #define FOVEA_DIM_LIMIT (INT64_C(1) << 40)
 
+/* A number that a caller hands in, and what it may be. */
+typedef struct fovea_bounded {
+  const char *name;
+  int64_t value, least, most;
+} fovea_bounded;
+
+/* `of` is what the caller calls the struct that the numbers stand in; NULL where their names alone will do. */
+fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_status status,
+                                   fovea_error *error);
+
 /* The strides of one tensor, which keep its elements apart where it is an output; and what its pointer is to be
  * checked for. */
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,

@@ -7,28 +7,16 @@
 #include "validate.h"
 
 static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) {
-  const struct {
-    const char *name;
-    int64_t value, least, most;
-  } sizes[] = {{"batch", rows->batch, 1, FOVEA_LENGTH_LIMIT},
-               {"kv_heads", rows->kv_heads, 1, FOVEA_LENGTH_LIMIT},
-               {"rows", rows->rows, 0, FOVEA_LENGTH_LIMIT},
-               {"qk_dim", rows->qk_dim, 1, FOVEA_DIM_LIMIT},
-               {"v_dim", rows->v_dim, 1, FOVEA_DIM_LIMIT}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from %d to %d", sizes[i].name,
-                        sizes[i].value, sizes[i].least, sizes[i].most);
-    }
-  }
-  for (int i = 0; i < 2; i++) {
-    int type = (int)(i == 0 ? rows->k_type : rows->v_type);
-    if (type < 0 || type > FOVEA_BF16) {
-      return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %d; it must be from 0 to %d", i == 0 ? "k_type" : "v_type",
-                        (int64_t)type, (int64_t)FOVEA_BF16);
-    }
-  }
-  return FOVEA_OK;
+  const fovea_bounded sizes[] = {{"batch", rows->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"kv_heads", rows->kv_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"rows", rows->rows, 0, FOVEA_LENGTH_LIMIT},
+                                 {"qk_dim", rows->qk_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"v_dim", rows->v_dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  const fovea_bounded types[] = {{"k_type", (int)rows->k_type, 0, FOVEA_BF16},
+                                 {"v_type", (int)rows->v_type, 0, FOVEA_BF16}};
+  return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 
 static fovea_status check_tensors(const fovea_new_rows *r, fovea_error *error) {

@@ -8,12 +8,6 @@
 #define DIMS_LIMIT     (INT64_C(1) << 20)
 #define POSITION_LIMIT (INT64_C(1) << 40)
 
-static fovea_status check_type(const char *name, int value, int most, fovea_error *error) {
-  if (value >= 0 && value <= most) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_TYPE, "%s is %d; it must be from 0 to %d", name, (int64_t)value,
-                    (int64_t)most);
-}
-
 static fovea_status check_frequencies(const fovea_rotary *rotary, fovea_error *error) {
   const double limit = FOVEA_FREQUENCY_LIMIT;
   if ((uintptr_t)rotary->frequencies % sizeof(double) != 0) {
@@ -49,7 +43,8 @@ static fovea_status check_tables(const fovea_rotary *rotary, fovea_error *error)
 }
 
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error) {
-  fovea_status status = check_type("layout", (int)rotary->layout, FOVEA_ROTARY_HALVES, error);
+  const fovea_bounded layout = {"layout", (int)rotary->layout, 0, FOVEA_ROTARY_HALVES};
+  fovea_status status = fovea_validate_bounds(NULL, &layout, 1, FOVEA_ERROR_TYPE, error);
   if (status) return status;
   if (rotary->dims < 0 || rotary->dims > dim || rotary->dims > DIMS_LIMIT || rotary->dims % 2 != 0) {
     return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %d; it must be even and from 0 to %d", rotary->dims,
@@ -91,19 +86,12 @@ static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rota
 }
 
 static fovea_status check_sizes(const fovea_rotation *rotation, fovea_error *error) {
-  const struct {
-    const char *name;
-    int64_t value, least, most;
-  } sizes[] = {{"batch", rotation->batch, 1, FOVEA_LENGTH_LIMIT},
-               {"heads", rotation->heads, 1, FOVEA_LENGTH_LIMIT},
-               {"rows", rotation->rows, 0, FOVEA_LENGTH_LIMIT},
-               {"dim", rotation->dim, 1, FOVEA_DIM_LIMIT}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from %d to %d", sizes[i].name,
-                        sizes[i].value, sizes[i].least, sizes[i].most);
-    }
-  }
+  const fovea_bounded sizes[] = {{"batch", rotation->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"heads", rotation->heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"rows", rotation->rows, 0, FOVEA_LENGTH_LIMIT},
+                                 {"dim", rotation->dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
   int64_t rows;
   if (__builtin_mul_overflow(rotation->batch, rotation->rows, &rows) || rows > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times rows %d is more than %d", rotation->batch,
@@ -168,9 +156,10 @@ static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotatio
 
 fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                      fovea_error *error) {
+  const fovea_bounded types[] = {{"from_type", (int)rotation->from_type, 0, FOVEA_BF16},
+                                 {"to_type", (int)rotation->to_type, 0, FOVEA_BF16}};
   fovea_status status = check_sizes(rotation, error);
-  if (!status) status = check_type("from_type", (int)rotation->from_type, FOVEA_BF16, error);
-  if (!status) status = check_type("to_type", (int)rotation->to_type, FOVEA_BF16, error);
+  if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
   if (!status) status = fovea_validate_rotary(rotary, rotation->dim, error);
   if (!status) status = check_memory(rotary, rotation, error);
   if (!status) status = check_positions(rotary, rotation, error);

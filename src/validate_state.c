@@ -10,19 +10,12 @@ int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end) {
 }
 
 static fovea_status check_sizes(const char *name, const fovea_state *state, fovea_error *error) {
-  const struct {
-    const char *name;
-    int64_t value, least, most;
-  } sizes[] = {{"batch", state->batch, 1, FOVEA_LENGTH_LIMIT},
-               {"heads", state->heads, 1, FOVEA_LENGTH_LIMIT},
-               {"rows", state->rows, 0, FOVEA_LENGTH_LIMIT},
-               {"dim", state->dim, 1, FOVEA_DIM_LIMIT}};
-  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < sizes[i].least || sizes[i].value > sizes[i].most) {
-      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s.%s is %d; it must be from %d to %d", name, sizes[i].name,
-                        sizes[i].value, sizes[i].least, sizes[i].most);
-    }
-  }
+  const fovea_bounded sizes[] = {{"batch", state->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"heads", state->heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"rows", state->rows, 0, FOVEA_LENGTH_LIMIT},
+                                 {"dim", state->dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(name, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
   int64_t rows;
   if (__builtin_mul_overflow(state->batch, state->heads, &rows) ||
       __builtin_mul_overflow(rows, state->rows, &rows) || rows > FOVEA_LENGTH_LIMIT) {
