@@ -3,6 +3,8 @@
 #include "error.h"
 #include "validate.h"
 
+#include <stddef.h>
+
 int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end) {
   if (dim < 1 || dim > FOVEA_DIM_LIMIT || keys_begin < 0 || keys_end < keys_begin || keys_end > FOVEA_LENGTH_LIMIT)
     return 0;
@@ -139,6 +141,16 @@ static fovea_status check_outputs(const fovea_reach *reaches, const fovea_tensor
   return status;
 }
 
+/* What is looked at of a problem for its outputs: none of its arrays, which need not be there any more. */
+static fovea_problem outputs_alone(const fovea_problem *problem) {
+  fovea_problem outputs = *problem;
+  if (problem->cu_seqlens_q) outputs.batch = 1;
+  outputs.cu_seqlens_q = outputs.cu_seqlens_kv = NULL;
+  outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = NULL;
+  outputs.to_state = 0;
+  return outputs;
+}
+
 fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tensors *given_tensors, int to_state,
                                     fovea_problem *problem, fovea_tensors *tensors, fovea_state *state,
                                     fovea_error *error) {
@@ -147,8 +159,8 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   if (!status) status = fovea_read_tensors(given_tensors, tensors, error);
   if (!status) status = fovea_read_state("state", tensors->state, state, error);
   if (status) return status;
-  problem->to_state = 0; /* O and LSE are looked at */
-  status = fovea_validate_problem(problem, reaches, error);
+  const fovea_problem outputs = outputs_alone(problem);
+  status = fovea_validate_problem(&outputs, reaches, error);
   if (!status) status = check_problem_sizes(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
   if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)

@@ -1,5 +1,6 @@
 /* States that are refused: one call would succeed, each case spoils one thing, and nothing is written. */
 #include "support/check.h"
+#include "support/guarded.h"
 #include "support/refusals.h"
 
 #include <string.h>
@@ -221,6 +222,29 @@ static void test_outputs(void **state) {
   OUTPUT_REFUSED(1, call.tensors.sinks = o, FOVEA_ERROR_OVERLAP, "o", "sinks");
 }
 
+/* Arrays of a problem are read by plans alone, and may be gone by the time a state is finished. */
+static void test_arrays_that_are_gone(void **state) {
+  (void)state;
+  struct guarded nowhere = guarded_create(0, GUARD_AT_END);
+  const void *gone = nowhere.data;
+  for (int packed = 0; packed < 2; packed++) {
+    struct output_call call = good_output();
+    call.problem.offsets = call.problem.kv_begins = gone;
+    call.problem.q_lens = call.problem.kv_lens = gone;
+    call.problem.cu_seqlens_kv = gone;
+    call.tensors.state = &call.state;
+    if (packed) {
+      call.problem.cu_seqlens_q = gone;
+      fovea_state_init(&call.state, 1, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
+    }
+    assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL), FOVEA_OK);
+    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL), FOVEA_OK);
+    call.state.batch = 3;
+    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL), FOVEA_ERROR_STATE);
+  }
+  guarded_destroy(&nowhere);
+}
+
 /* What there is no state of. */
 static void test_numbers(void **state) {
   (void)state;
@@ -238,8 +262,11 @@ static void test_numbers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs), cmocka_unit_test(test_segments),
-                                     cmocka_unit_test(test_merging), cmocka_unit_test(test_outputs),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs),
+                                     cmocka_unit_test(test_segments),
+                                     cmocka_unit_test(test_merging),
+                                     cmocka_unit_test(test_outputs),
+                                     cmocka_unit_test(test_arrays_that_are_gone),
                                      cmocka_unit_test(test_numbers)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

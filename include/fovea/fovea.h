@@ -390,9 +390,10 @@ FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_te
                                     const fovea_execution *execution, fovea_error *error);
 
 /* What a state comes to: writes O and LSE (unless NULL) from tensors->state. Of the problem these are used: batch,
- * heads, q_len, v_dim, cu_seqlens_q (but that it is there), o_type, o_strides, lse_strides, the sink, and isa. The
- * sinks are those of tensors; a state has none. With the state of all keys, cut at multiples of FOVEA_SPAN_KEYS, O
- * and LSE have the bits of fovea_attend(). On the calling thread, without allocating. `error` may be NULL. */
+ * heads, q_len, v_dim, cu_seqlens_q (only whether it is there: all q_len rows are written), o_type, o_strides,
+ * lse_strides, the sink, and isa; its arrays need not be there any more. The sinks are those of tensors; a state
+ * has none. With the state of all keys, cut at multiples of FOVEA_SPAN_KEYS, O and LSE have the bits of
+ * fovea_attend(). On the calling thread, without allocating. `error` may be NULL. */
 FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
                                           fovea_error *error);
 
@@ -545,7 +546,7 @@ typedef struct fovea_new_rows {
   const char *isa;           /* as in fovea_problem; that of the rotary embedding is not used */
 } fovea_new_rows;
 
-/* Sets these nine; the rest is as described. Callers in C use fovea_new_rows_init(). */
+/* Sets these eight; the rest is as described. Callers in C use fovea_new_rows_init(). */
 FOVEA_API void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
                                          int64_t row_count, int64_t qk_dim, int64_t v_dim, const void *k,
                                          const void *v, const fovea_sequence *sequences);
