@@ -112,6 +112,23 @@ static void test_last_rows_see_nothing(void **state) {
   trial_destroy(&trial);
 }
 
+/* Work enough for parts in a single block, of which there are none. */
+static void test_one_block(void **state) {
+  (void)state;
+  enum { ROWS = 4, KEYS = 100, DIM = 5000 };
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  struct trial trial = trial_create(&problem, 1);
+  const char *const *isas = whole_isas();
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    problem.isa = isas[isa];
+    assert_int_equal(phases_of(&problem), 1);
+    trial_run(&trial, isas[isa], NULL);
+    assert_contract(&trial, INT64_MAX);
+  }
+  trial_destroy(&trial);
+}
+
 /* What fits the longest fits every shorter one, though shorter ones may have more parts. */
 static void test_scratch(void **state) {
   (void)state;
@@ -132,6 +149,6 @@ static void test_scratch(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_last_rows_see_nothing),
-                                     cmocka_unit_test(test_scratch)};
+                                     cmocka_unit_test(test_one_block), cmocka_unit_test(test_scratch)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
