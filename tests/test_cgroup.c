@@ -1,4 +1,4 @@
-/* What the files of control groups say about CPU time, whatever they hold. */
+/* How many CPUs there are: what the files of control groups say, whatever they hold, and machines of very many. */
 #include "src/cgroup.h"
 #include "src/platform.h"
 #include "support/check.h"
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 /* The files that a process sees; a path of NULL ends them. */
 struct file {
@@ -191,10 +192,42 @@ static void test_files(void **state) {
   }
 }
 
+/* Of a machine that has more CPUs than a set of them has room for; 0: this one. */
+static long online;
+
+int __real_sched_getaffinity(pid_t process, size_t size, void *set);
+int __wrap_sched_getaffinity(pid_t process, size_t size, void *set);
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+
+int __wrap_sched_getaffinity(pid_t process, size_t size, void *set) {
+  if (online != 0) return errno = EINVAL, -1;
+  return __real_sched_getaffinity(process, size, set);
+}
+
+long __wrap_sysconf(int name) {
+  return online != 0 && name == _SC_NPROCESSORS_ONLN ? online : __real_sysconf(name);
+}
+
+static void test_very_many_cpus(void **state) {
+  (void)state;
+  static const struct {
+    long online;
+    int cpus;
+  } machines[] = {{1025, 1025}, {65535, 65535}, {65536, 1}, {-1, 1}};
+  for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+    online = machines[i].online;
+    assert_int_equal(fovea_platform_cpus(), machines[i].cpus);
+  }
+  online = 0;
+  assert_true(fovea_platform_cpus() >= 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_version_2),          cmocka_unit_test(test_version_1), cmocka_unit_test(test_nonsense),
-      cmocka_unit_test(test_nonsense_of_groups), cmocka_unit_test(test_files),
+      cmocka_unit_test(test_version_2), cmocka_unit_test(test_version_1),
+      cmocka_unit_test(test_nonsense),  cmocka_unit_test(test_nonsense_of_groups),
+      cmocka_unit_test(test_files),     cmocka_unit_test(test_very_many_cpus),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
