@@ -2,31 +2,17 @@
 #include "rates.h"
 #include "runner.h"
 
-/* What is kept from round to round of one benchmark. */
-static struct {
-  const bench_case *of;
-  bench_runner runner;
-} current;
-
-static void prepare(const bench_case *wanted) {
-  if (current.of == wanted) return;
-  bench_runner_destroy(&current.runner);
-  current.of = wanted;
-  bench_runner_create(&current.runner, wanted);
-  if (!current.runner.refusal[0]) bench_time_fovea(&current.runner, wanted->threads);
-}
-
 void bench_decode(bench_round *round, const void *argument) {
   const bench_case *wanted = argument;
-  prepare(wanted);
-  if (current.runner.refusal[0]) {
-    bench_skip(round, current.runner.refusal);
+  bench_runner *runner = bench_runner_kept_for(wanted);
+  if (runner->refusal[0]) {
+    bench_skip(round, runner->refusal);
     return;
   }
-  const bench_workload *workload = &current.runner.workload;
+  const bench_workload *workload = &runner->workload;
   const double peak_before = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
   const double rate_before = bench_read_rate(workload, wanted->threads, BENCH_SLICE);
-  const double seconds = bench_time_fovea(&current.runner, wanted->threads);
+  const double seconds = bench_time_fovea(runner, wanted->threads);
   const double rate_after = bench_read_rate(workload, wanted->threads, BENCH_SLICE);
   const double peak_after = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
   const double peak = 0.5 * (peak_before + peak_after);

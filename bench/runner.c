@@ -82,3 +82,14 @@ double bench_time_fovea(bench_runner *runner, int threads) {
   }
   return runs ? seconds / runs : 0.0;
 }
+
+bench_runner *bench_runner_kept_for(const bench_case *wanted) {
+  static const bench_case *of;
+  static bench_runner runner;
+  if (of == wanted) return &runner;
+  bench_runner_destroy(&runner);
+  of = wanted;
+  bench_runner_create(&runner, wanted);
+  if (!runner.refusal[0]) bench_time_fovea(&runner, wanted->threads);
+  return &runner;
+}

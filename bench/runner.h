@@ -16,6 +16,10 @@ typedef struct bench_runner {
 void bench_runner_create(bench_runner *runner, const bench_case *wanted);
 void bench_runner_destroy(bench_runner *runner);
 
+/* The runner of a benchmark, kept from round to round: one at a time, since the rounds of a benchmark come one
+ * after the other. A new one has run already, unless it has a refusal. */
+bench_runner *bench_runner_kept_for(const bench_case *wanted);
+
 /* Whether it is what Fovea chooses by itself. */
 int bench_isa_is_chosen(const char *isa);
 
