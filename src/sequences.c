@@ -5,12 +5,6 @@
 #include "validate.h"
 #include "validate_state.h"
 
-int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
-  /* Without sign, so that no nonsense size is undefined; sizes are checked later. */
-  uint64_t dims = (uint64_t)qk_dim + (type == FOVEA_BF16 && qk_dim % 2 != 0);
-  return (int64_t)(FOVEA_PANEL_ROWS * dims);
-}
-
 const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position) {
   const fovea_segment *low = segments, *high = low + count;
   while (high - low > 1) {

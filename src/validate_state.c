@@ -5,12 +5,6 @@
 
 #include <stddef.h>
 
-int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end) {
-  if (dim < 1 || dim > FOVEA_DIM_LIMIT || keys_begin < 0 || keys_end < keys_begin || keys_end > FOVEA_LENGTH_LIMIT)
-    return 0;
-  return fovea_node_count(fovea_spans_of(keys_begin, keys_end)) * fovea_group_numbers(dim);
-}
-
 static fovea_status check_sizes(const char *name, const fovea_state *state, fovea_error *error) {
   const fovea_bounded sizes[] = {{"batch", state->batch, 1, FOVEA_LENGTH_LIMIT},
                                  {"heads", state->heads, 1, FOVEA_LENGTH_LIMIT},
