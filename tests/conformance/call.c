@@ -22,6 +22,16 @@ void call_note(struct call *call, const char *format, ...) {
   va_end(arguments);
 }
 
+bool call_knows_attributes(struct call *call, const struct test_case *test, const char *const *known,
+                           size_t count) {
+  for (int i = 0; i < test->attribute_count; i++) {
+    size_t j = 0;
+    while (j < count && strcmp(known[j], test->attributes[i].name) != 0) j++;
+    if (j == count) return CALL_REFUSED(call, "the attribute %s is not known", test->attributes[i].name);
+  }
+  return true;
+}
+
 void *call_memory(struct call *call, int64_t count, size_t size) {
   const int limit = (int)(sizeof call->memory / sizeof call->memory[0]);
   void *memory = call->memory_count < limit ? calloc((size_t)count + 1, size) : NULL;

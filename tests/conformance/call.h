@@ -42,6 +42,9 @@ PRINTF_LIKE(2, 3) void call_note(struct call *call, const char *format, ...);
 /* Adds why there is no call, and is false. */
 #define CALL_REFUSED(...) (call_note(__VA_ARGS__), false)
 
+/* A version of an operator that this runner does not know may come with other attributes: no call then. */
+bool call_knows_attributes(struct call *call, const struct test_case *test, const char *const *known, size_t count);
+
 /* Zeros, freed by call_free(). */
 void *call_memory(struct call *call, int64_t count, size_t size);
 void call_free(struct call *call);

@@ -108,30 +108,21 @@ static void take_lengths(const struct test_case *test, const struct array *past,
     call->problem.offset = past ? past->shape[2] : 0;
 }
 
-/* A version of the operator that this runner does not know may come with other attributes. */
-static bool know_attributes(const struct test_case *test, struct call *call) {
-  static const char *const known[] = {
-      "is_causal",         "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
-      "right_window_size", "scale",        "score_mod",        "softcap",     "softmax_precision"};
-  for (int i = 0; i < test->attribute_count; i++) {
-    size_t j = 0;
-    while (j < sizeof known / sizeof known[0] && strcmp(known[j], test->attributes[i].name) != 0) j++;
-    if (j == sizeof known / sizeof known[0])
-      return CALL_REFUSED(call, "the attribute %s is not known", test->attributes[i].name);
-  }
-  return true;
-}
-
 static void note_what_is_left_out(const struct test_case *test, struct call *call) {
   if (case_output(test, "qk_matmul_output")) call_note(call, "qk_matmul_output not compared");
   if (case_has_attribute(test, "softmax_precision")) call_note(call, "softmax_precision not looked at");
 }
 
+static const char *const known_attributes[] = {
+    "is_causal",         "kv_num_heads", "left_window_size", "q_num_heads", "qk_matmul_output_mode",
+    "right_window_size", "scale",        "score_mod",        "softcap",     "softmax_precision"};
+
 bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
   struct operand q, keys[2], values[2]; /* the past, and K and V */
   struct operand *const k = &keys[1], *const v = &values[1];
   fovea_type q_type, k_type, v_type;
-  if (!know_attributes(test, call) || !take_operand(test, "Q", "q_num_heads", &q, &q_type, call) ||
+  if (!call_knows_attributes(call, test, known_attributes, sizeof known_attributes / sizeof known_attributes[0]) ||
+      !take_operand(test, "Q", "q_num_heads", &q, &q_type, call) ||
       !take_operand(test, "K", "kv_num_heads", k, &k_type, call) ||
       !take_operand(test, "V", "kv_num_heads", v, &v_type, call))
     return false;

@@ -3,17 +3,6 @@
 
 #include <string.h>
 
-static bool know_attributes(const struct test_case *test, struct call *call) {
-  static const char *const known[] = {"interleaved", "num_heads", "rotary_embedding_dim"};
-  for (int i = 0; i < test->attribute_count; i++) {
-    size_t j = 0;
-    while (j < sizeof known / sizeof known[0] && strcmp(known[j], test->attributes[i].name) != 0) j++;
-    if (j == sizeof known / sizeof known[0])
-      return CALL_REFUSED(call, "the attribute %s is not known", test->attributes[i].name);
-  }
-  return true;
-}
-
 /* X is (batch, heads, rows, dim), or (batch, rows, heads * dim) with the number of heads as an attribute. */
 static bool take_rows(const struct test_case *test, struct call *call) {
   const struct array *x = case_input(test, "X");
@@ -59,7 +48,9 @@ static bool take_tables(const struct test_case *test, struct call *call) {
 }
 
 bool prepare_rotary(const struct test_case *test, struct call *call) {
-  if (!know_attributes(test, call) || !take_rows(test, call)) return false;
+  static const char *const known[] = {"interleaved", "num_heads", "rotary_embedding_dim"};
+  if (!call_knows_attributes(call, test, known, sizeof known / sizeof known[0]) || !take_rows(test, call))
+    return false;
   const int64_t dims = (int64_t)case_number(test, "rotary_embedding_dim", 0);
   fovea_rotary_init(&call->rotary,
                     case_number(test, "interleaved", 0) != 0 ? FOVEA_ROTARY_INTERLEAVED : FOVEA_ROTARY_HALVES,
