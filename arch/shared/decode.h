@@ -33,6 +33,39 @@ FOVEA_INLINE int decode_rows_at(int row, int row_count, fovea_type type) {
   return FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= row_count ? 2 : 1;
 }
 
+/* Rows of the next block, asked for out of memory into L2 while this one is worked on, each as a whole. Four places
+ * of the block take turns: the prefetcher of L2 runs ahead in every page where it has seen lines one after another,
+ * and in four pages at once it keeps more of them in flight than a core's fill buffers do for one. */
+typedef struct decode_ahead {
+  const void *const *rows;
+  int next, quarter; /* of the block */
+} decode_ahead;
+
+enum { DECODE_PLACES = 4 };
+
+/* From the n-th that is asked for on, of `count`. */
+FOVEA_INLINE decode_ahead decode_look_ahead(const void *const *rows, int count, int n) {
+  int quarter = count / DECODE_PLACES;
+  return (decode_ahead){rows, n % DECODE_PLACES * quarter + n / DECODE_PLACES, quarter};
+}
+
+FOVEA_INLINE const char *decode_next_ahead(decode_ahead *ahead) {
+  const void *row = ahead->rows[ahead->next];
+  ahead->next += ahead->quarter;
+  if (ahead->next >= DECODE_PLACES * ahead->quarter) ahead->next -= DECODE_PLACES * ahead->quarter - 1;
+  return row;
+}
+
+/* A row into L1 or into L2, by pairs of lines, as L2 fetches them anyway. */
+FOVEA_INLINE void decode_fetch_row(const char *row, int64_t bytes, const int into_l1) {
+  const char *end = row + bytes;
+  FOVEA_NO_UNROLL
+  for (; row < end; row += 128) {
+    __builtin_prefetch(row, 0, into_l1 ? 3 : 2);
+    __builtin_prefetch(row + 64, 0, into_l1 ? 3 : 2);
+  }
+}
+
 /* Where the sums of one piece of the dims go, and what they are multiplied by. */
 typedef struct decode_sums {
   float *to;      /* the first row's, the first key's */

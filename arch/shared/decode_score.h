@@ -21,26 +21,32 @@
  * memory into L2. Loads that jump from row to row meet all fill buffers taken by what comes from memory; rows are
  * asked for one after the other, and early. */
 typedef struct decode_fetch {
-  const void *const *near, *const *far;
-  int64_t row, due; /* of LANES rows, the next one; and those that are due, times `squares` */
-  int64_t squares;  /* while that many squares of dims are turned */
+  const void *const *near;
+  decode_ahead far;
+  int far_begin, far_end; /* of LANES rows, those that these query rows ask for: others ask for the rest */
+  int64_t row, due;       /* the next one; and those that are due, times `squares` */
+  int64_t squares;        /* while that many squares of dims are turned */
 } decode_fetch;
 
-FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int key, int64_t step) {
-  const void *const *near = key + LANES < args->key_count ? args->keys + key + LANES : args->ahead;
-  return (decode_fetch){near, args->ahead + key, 0, 0, args->dim / step};
+FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int64_t step) {
+  return (decode_fetch){.far_begin = LANES * row / args->row_count,
+                        .far_end = LANES * (row + rows) / args->row_count,
+                        .squares = args->dim / step};
+}
+
+FOVEA_INLINE void decode_fetch_from(decode_fetch *fetch, const fovea_decode_score_args *args, int key) {
+  fetch->near = key + LANES < args->key_count ? args->keys + key + LANES : args->ahead;
+  fetch->far = decode_look_ahead(args->ahead, args->key_count, key + fetch->far_begin);
+  fetch->row = fetch->due = 0;
 }
 
 FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
   fetch->due += LANES;
   FOVEA_NO_UNROLL
   for (; fetch->row * fetch->squares < fetch->due; fetch->row++) {
-    const char *near = fetch->near[fetch->row], *far = fetch->far[fetch->row];
-    FOVEA_NO_UNROLL
-    for (int64_t byte = 0; byte < bytes; byte += 64) {
-      __builtin_prefetch(far + byte, 0, 2);
-      __builtin_prefetch(near + byte, 0, 3);
-    }
+    int is_far = fetch->row >= fetch->far_begin && fetch->row < fetch->far_end;
+    if (is_far) decode_fetch_row(decode_next_ahead(&fetch->far), bytes, 0);
+    decode_fetch_row(fetch->near[fetch->row], bytes, 1);
   }
 }
 
@@ -145,9 +151,10 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
 FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row, const int rows,
                                     const fovea_type type) {
   float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
+  decode_fetch fetch = decode_plan_fetch(args, row, rows, DECODE_STEP(type));
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += LANES) {
-    decode_fetch fetch = decode_plan_fetch(args, key, DECODE_STEP(type));
+    decode_fetch_from(&fetch, args, key);
     FOVEA_NO_UNROLL
     for (int64_t dim = 0, end; dim < args->dim; dim = end) {
       vec sum[8];

@@ -3,11 +3,16 @@
  *
  *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows, n = 1, 2, 4, 8 */
 
-FOVEA_INLINE void decode_fetch_values(const void *row, int64_t dim, const int vectors, const fovea_type type) {
-  const int64_t size = type == FOVEA_F32 ? 4 : 2;
-  for (int64_t byte = 0; byte < vectors * LANES * size; byte += 64) {
-    __builtin_prefetch((const char *)row + dim * size + byte, 0, 2);
-  }
+/* One row of the next block for so many passes over a value of this one: as many as there are in all. */
+typedef struct decode_value_fetch {
+  decode_ahead ahead;
+  int passes, due;
+} decode_value_fetch;
+
+FOVEA_INLINE void decode_fetch_values(decode_value_fetch *fetch, int64_t bytes) {
+  if (++fetch->due < fetch->passes) return;
+  fetch->due = 0;
+  decode_fetch_row(decode_next_ahead(&fetch->ahead), bytes, 0);
 }
 
 /* What the chains begin with, and what becomes of their ends; sums[row][dim], `dims` of them. */
@@ -44,8 +49,10 @@ FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int ro
 /* The chains of some rows: `count` dims of a single vector, or all of several. A function for each type and number
  * of rows, and in it nothing but this loop; sums[row][dim]. */
 FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
-                                     const int vectors, int count, const fovea_type type, float *sums) {
+                                     const int vectors, int count, const fovea_type type, float *sums,
+                                     decode_value_fetch *kept) {
   vec sum[8][8];
+  decode_value_fetch fetch = *kept;
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
@@ -55,7 +62,7 @@ FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int ro
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
-    decode_fetch_values(args->ahead[key], dim, vectors, type);
+    decode_fetch_values(&fetch, args->dim * (type == FOVEA_F32 ? 4 : 2));
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
       value[v] = count < vectors * LANES ? typed_load_first(args->values[key], dim, count, type)
@@ -73,14 +80,16 @@ FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int ro
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) vec_store(sums + (r * vectors + v) * LANES, sum[r][v]);
   }
+  *kept = fetch;
 }
 
 typedef void decode_value_function(const fovea_decode_value_args *args, int row, int64_t dim, int count,
-                                   float *sums);
+                                   float *sums, decode_value_fetch *fetch);
 
 #define DECODE_VALUE(name, rows, vectors, type)                                                                    \
-  FOVEA_NOINLINE void name(const fovea_decode_value_args *args, int row, int64_t dim, int count, float *sums) {    \
-    decode_value_chain(args, row, rows, dim, vectors, (vectors) > 1 ? (vectors)*LANES : count, type, sums);        \
+  FOVEA_NOINLINE void name(const fovea_decode_value_args *args, int row, int64_t dim, int count, float *sums,      \
+                           decode_value_fetch *fetch) {                                                            \
+    decode_value_chain(args, row, rows, dim, vectors, (vectors) > 1 ? (vectors)*LANES : count, type, sums, fetch); \
   }
 #define DECODE_VALUES(name, type)                                                                                  \
   DECODE_VALUE(name##_8, 8, FOVEA_DECODE_VECTORS_8, type)                                                          \
@@ -107,12 +116,13 @@ FOVEA_INLINE decode_value_function *decode_value_of(fovea_type type, int rows) {
 
 /* Some rows and dims first to last - 1, `width` of them at a time. */
 FOVEA_NOINLINE void decode_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
-                                      int64_t last, int width, decode_value_function *chain) {
+                                      int64_t last, int width, decode_value_function *chain,
+                                      decode_value_fetch *fetch) {
   FOVEA_NO_UNROLL
   for (int64_t dim = first; dim < last; dim += width) {
     float sums[8 * 8 * LANES];
     decode_value_begin(args, row, rows, dim, width, sums);
-    chain(args, row, dim, last - dim < width ? (int)(last - dim) : width, sums);
+    chain(args, row, dim, last - dim < width ? (int)(last - dim) : width, sums, fetch);
     decode_value_end(args, row, rows, dim, width, sums);
   }
 }
@@ -123,13 +133,19 @@ FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) 
                                    [2] = FOVEA_DECODE_VECTORS_2,
                                    [4] = FOVEA_DECODE_VECTORS_4,
                                    [8] = FOVEA_DECODE_VECTORS_8};
+  decode_value_fetch fetch = {decode_look_ahead(args->ahead, args->key_count, 0), 0, 0};
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = decode_rows_at(row, args->row_count, args->type);
+    const int64_t width = vectors_of[rows] * LANES;
+    fetch.passes += (int)(args->dim / width + (args->dim % width + LANES - 1) / LANES * rows);
+  }
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = decode_rows_at(row, args->row_count, args->type);
     const int vectors = vectors_of[rows];
     const int64_t whole = args->dim - args->dim % (vectors * LANES);
-    decode_value_dims(args, row, rows, 0, whole, vectors * LANES, decode_value_of(args->type, rows));
+    decode_value_dims(args, row, rows, 0, whole, vectors * LANES, decode_value_of(args->type, rows), &fetch);
     for (int r = 0; r < rows; r++) {
-      decode_value_dims(args, row + r, 1, whole, args->dim, LANES, decode_value_of(args->type, 0));
+      decode_value_dims(args, row + r, 1, whole, args->dim, LANES, decode_value_of(args->type, 0), &fetch);
     }
   }
 }
