@@ -1,4 +1,5 @@
-/* That `fovea selftest` notices: the same code with a table of digests that are wrong. */
+/* That `fovea selftest` notices: the same code with tables of digests that are wrong. A second program of this file
+ * is without WRONG_PROBLEMS of attention, so that a rotary embedding is all that is wrong there. */
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_problems.h"
 #include "tools/fovea/selftest_rotary.h"
@@ -11,7 +12,7 @@ const selftest_problem selftest_problems[] = {
     {"first", .shape = {1, 1, 1, 1, 3, 4, 4}},
     {"second", .shape = {1, 1, 1, 2, 3, 4, 4}},
 };
-const int selftest_problem_count = 2;
+const int selftest_problem_count = WRONG_PROBLEMS;
 const uint64_t selftest_digests[] = {1, 2};
 
 const selftest_rotary selftest_rotaries[] = {{"third", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
@@ -25,7 +26,8 @@ static void test_wrong_digests_are_noticed(void **state) {
   int best = 0;
   while (!info.isas[best].usable) best++;
   char expected[128];
-  snprintf(expected, sizeof expected, "%s disagrees on problem 'first'", info.isas[best].name);
+  snprintf(expected, sizeof expected, "%s disagrees on problem '%s'", info.isas[best].name,
+           WRONG_PROBLEMS > 0 ? "first" : "third");
 
   failure why = {""};
   assert_false(selftest_command(0, NULL, &why));
