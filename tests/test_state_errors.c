@@ -75,6 +75,18 @@ static void test_runs(void **state) {
   RUN_REFUSED(call.tensors.sinks = right_numbers, FOVEA_ERROR_OVERLAP, "state", "sinks");
 }
 
+/* Keys before the range are not read, so a state may lie there; where the range begins it may not. */
+static void test_keys_before_the_range(void **state) {
+  (void)state;
+  enum { ROW = 8 };
+  static float keys[BATCH * 2 * KEYS * ROW];
+#define LIES_AT(place) (prepare(&call), call.tensors.k = keys, run_state.numbers = keys + (place))
+  ACCEPTED(LIES_AT(0));
+  ACCEPTED(LIES_AT(CUT * ROW - RIGHT));
+  REFUSED(LIES_AT(CUT * ROW - RIGHT + 1), FOVEA_ERROR_OVERLAP, "state", "k", "by 4 bytes");
+  REFUSED(LIES_AT(BATCH * 2 * KEYS * ROW - 1), FOVEA_ERROR_OVERLAP, "state", "k", "by 4 bytes");
+}
+
 /* Segments: written by none of the runs that share memory with them. */
 static void test_segments(void **state) {
   (void)state;
@@ -262,11 +274,9 @@ static void test_numbers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs),
-                                     cmocka_unit_test(test_segments),
-                                     cmocka_unit_test(test_merging),
-                                     cmocka_unit_test(test_outputs),
-                                     cmocka_unit_test(test_arrays_that_are_gone),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs),     cmocka_unit_test(test_keys_before_the_range),
+                                     cmocka_unit_test(test_segments), cmocka_unit_test(test_merging),
+                                     cmocka_unit_test(test_outputs),  cmocka_unit_test(test_arrays_that_are_gone),
                                      cmocka_unit_test(test_numbers)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
