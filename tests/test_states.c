@@ -443,6 +443,7 @@ static void test_empty_pairs(void **state) {
   float o[2] = {NAN, 7.0f}, lse[2] = {-INFINITY, 1.0f}, numbers[2 * 2 * 3], result[2], sum[2];
   fovea_problem_init(&problem, 1, 1, 1, 2, 3 * FOVEA_SPAN_KEYS, 8, 1);
   assert_int_equal(fovea_state_numbers(1, 0, 3 * FOVEA_SPAN_KEYS), 6); /* two nodes */
+  for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) numbers[i] = NAN;
   fovea_state_init(&made, 1, 1, 2, 1, 0, 3 * FOVEA_SPAN_KEYS, numbers);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, o, lse);
   tensors.state = &made;
