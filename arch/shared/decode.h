@@ -61,8 +61,13 @@ FOVEA_INLINE void decode_fetch_row(const char *row, int64_t bytes, const int int
   const char *end = row + bytes;
   FOVEA_NO_UNROLL
   for (; row < end; row += 128) {
-    __builtin_prefetch(row, 0, into_l1 ? 3 : 2);
-    __builtin_prefetch(row + 64, 0, into_l1 ? 3 : 2);
+    if (into_l1) {
+      __builtin_prefetch(row, 0, 3);
+      __builtin_prefetch(row + 64, 0, 3);
+    } else {
+      __builtin_prefetch(row, 0, 2);
+      __builtin_prefetch(row + 64, 0, 2);
+    }
   }
 }
 
