@@ -18,6 +18,7 @@ static void wait_for_all(void) {
   static int missing = FIRST_CALLERS;
   pthread_mutex_lock(&lock);
   if (--missing == 0) pthread_cond_broadcast(&all_there);
+  /* NOLINTNEXTLINE(bugprone-infinite-loop): other threads change it */
   while (missing > 0) pthread_cond_wait(&all_there, &lock);
   pthread_mutex_unlock(&lock);
 }

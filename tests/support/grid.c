@@ -36,6 +36,10 @@ struct grid grid_read(const char *name) {
   struct grid grid = {.text = read_text(name)};
   const int lines = count_of(grid.text, '\n');
   const int separators = count_of(grid.text, '\t') + lines;
+  if (lines == 0) {
+    fail_msg("%s has no lines", name);
+    return grid;
+  }
   grid.columns = separators / lines;
   assert_int_equal(separators % lines, 0);
   grid.rows = lines - 1;
