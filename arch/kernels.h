@@ -149,6 +149,9 @@ typedef struct fovea_value_args {
   int key;                     /* the first key's place in the block */
   const float *maxima;         /* of the block */
   const float *block_sum;
+  /* As in fovea_score_args, for up to value_fetch_rows rows, and not for the careful variant. */
+  const fovea_fetch_row *ahead;
+  int ahead_count;
 } fovea_value_args;
 
 /* Copies the values of one block's keys to where the value tile reads them one after the other:
@@ -291,12 +294,14 @@ typedef struct fovea_widen_panel_args {
 
 typedef struct fovea_kernels {
   const char *name;
-  uint64_t features; /* FOVEA_CPU_* bits, features.h */
-  int lanes;         /* rows of one vector */
-  int row_tile;      /* rows of one tile, a multiple of lanes */
-  int block_tiles;   /* row tiles that share one pass over the keys */
-  int panel_dims;    /* dims that lie together in a panel of values */
-  int panel_always;  /* 1: a panel pays wherever enough tiles share it; 0: only where rows crowd the cache's sets */
+  uint64_t features;    /* FOVEA_CPU_* bits, features.h */
+  int lanes;            /* rows of one vector */
+  int row_tile;         /* rows of one tile, a multiple of lanes */
+  int block_tiles;      /* row tiles that share one pass over the keys */
+  int value_fetch_rows; /* value() asks for rows ahead as well beside up to so many: the products of more take long
+                         * enough for all that score() asks for to come */
+  int panel_dims;       /* dims that lie together in a panel of values */
+  int panel_always; /* 1: a panel pays wherever enough tiles share it; 0: only where rows crowd the cache's sets */
 
   /* Products of half types without widening, with the bits that f32 gives. FOVEA_F32: the table has none, and what
    * stands below is NULL. The instructions are used only where pairs_hold() finds them to give those bits. */

@@ -100,14 +100,16 @@ def function_of(lines, name):
 
 
 def innermost_loops(lines):
-    """Bodies from the target of a backward branch to the branch, without others within."""
+    """Bodies from the target of a backward branch to the branch, without others within; but for those that multiply
+    nothing, as where rows are fetched ahead: of these one turn counts."""
     places = {match.group(1): i for i, line in enumerate(lines) if (match := LABEL.match(line))}
     loops = []
     for end, line in enumerate(lines):
         match = BRANCH.match(line)
         if match and places.get(match.group(1), end) < end:
             loops.append((places[match.group(1)], end))
-    inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] and
+                                         multiply_adds(lines[b[0]:b[1]]) for b in loops)]
     return [[text for text in lines[begin:end + 1] if re.match(r"^\s+[a-z]", text)] for begin, end in inner]
 
 

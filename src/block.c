@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include "fetch.h"
 #include "mask.h"
 #include "nearby.h"
 #include "queries.h"
@@ -80,7 +81,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, int64_t base
         .vectors = segment->vectors,
     };
     if (i == 0) {
-      fovea_plan_fetch(context, t, base, base + segment->begin, args.key_count, &list);
+      fovea_plan_score_fetch(context, t, base, base + segment->begin, args.key_count, &list);
       args.ahead = list.rows;
       args.ahead_count = list.count;
     }
@@ -145,6 +146,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   const fovea_problem *problem = &context->plan->problem;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  fovea_fetch_list list;
+  fovea_plan_value_fetch(context, t, &list);
   for (int i = 0; i < view->count; i++) {
     const fovea_block_segment *segment = &view->segments[i];
     /* A segment may start the chains of some of its vectors and end those of others: one run for each case. */
@@ -174,6 +177,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .block_sum = context->memory.block_sum,
           .mask = segment->biased ? &mask->tile : NULL,
           .key = segment->begin,
+          .ahead = list.rows,
+          .ahead_count = i == 0 ? list.count : 0,
       };
       if (careful && segment->masked) {
         fovea_seen_from_key(&t->view, base + segment->begin, seen_from, seen_to, rows);

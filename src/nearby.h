@@ -1,23 +1,9 @@
-/* Brings near what a task is going to read and write: fetches ahead, and copies of blocks that are not f32 or
- * whose rows lie badly. Nothing here can be seen in results. */
+/* Brings near what the tiles of a task read: copies of blocks that are not f32 or whose rows lie badly. Nothing
+ * here can be seen in results. */
 #ifndef FOVEA_SRC_NEARBY_H
 #define FOVEA_SRC_NEARBY_H
 
 #include "rows.h"
-
-enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 3 * FOVEA_ROW_TILE_LIMIT };
-
-typedef struct fovea_fetch_list {
-  int count;
-  fovea_fetch_row rows[FOVEA_FETCH_LIMIT];
-} fovea_fetch_list;
-
-/* What the tile at work asks for while it computes its scores of key_count keys from position `key` on. */
-void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
-                      int key_count, fovea_fetch_list *list);
-
-/* Asks at once for the first keys that a task meets. */
-void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first);
 
 /* Sets where the keys and values of the block at `base` are read: where they lie, or in scratch if they are not f32
  * or lie badly and enough tiles share the copy. Once a block. */

@@ -2,8 +2,8 @@
 
 #include "block.h"
 #include "decode.h"
+#include "fetch.h"
 #include "groups.h"
-#include "nearby.h"
 #include "parts.h"
 #include "queries.h"
 

@@ -284,8 +284,8 @@ static void test_keys_alone(void **state) {
         memcpy(k.data, tensor_row(&whole.k, 0, 0, begin), size);
         memcpy(v.data, tensor_row(&whole.v, 0, 0, begin), size);
         fovea_tensors tensors = trial_tensors(&part);
-        tensors.k = (const float *)k.data - begin * DIM;
-        tensors.v = (const float *)v.data - begin * DIM;
+        tensors.k = (const float *)(const void *)k.data - begin * DIM;
+        tensors.v = (const float *)(const void *)v.data - begin * DIM;
         const char *const *isas = whole_isas();
         for (int isa = 0; isas[isa] != NULL; isa++) {
           problem = part.problem;

@@ -13,6 +13,7 @@
 #define FOVEA_PANEL_ALWAYS   1
 #endif
 
+#define FOVEA_VALUE_FETCH_ROWS 16
 #define FOVEA_DECODE_ROWS      5
 #define FOVEA_DECODE_GROUPS_8  0
 #define FOVEA_DECODE_GROUPS_4  2

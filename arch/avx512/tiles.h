@@ -18,6 +18,7 @@
 #define FOVEA_PANEL_ALWAYS   0
 #endif
 
+#define FOVEA_VALUE_FETCH_ROWS 16
 #define FOVEA_DECODE_ROWS      12
 #define FOVEA_DECODE_GROUPS_8  2
 #define FOVEA_DECODE_GROUPS_4  4

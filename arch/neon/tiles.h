@@ -15,6 +15,7 @@
 #define FOVEA_PANEL_ALWAYS   1
 #endif
 
+#define FOVEA_VALUE_FETCH_ROWS 0
 #define FOVEA_DECODE_ROWS      3
 #define FOVEA_DECODE_GROUPS_8  0
 #define FOVEA_DECODE_GROUPS_4  4

@@ -23,6 +23,7 @@
 #define FOVEA_PANEL_ALWAYS   0
 #endif
 
+#define FOVEA_VALUE_FETCH_ROWS 0
 #define FOVEA_DECODE_ROWS      4
 #define FOVEA_DECODE_GROUPS_8  0
 #define FOVEA_DECODE_GROUPS_4  1

@@ -8,6 +8,7 @@
  * FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
 
 #include "../kernels.h"
+#include "fetch.h"
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
@@ -23,30 +24,15 @@ FOVEA_INLINE void score_clear(const int vectors, const int keys, score_tile *til
   }
 }
 
-/* Cache lines that each turn of a chain asks for: few at a time, since a core that has as many requests under way
- * as it can count waits until one is done. The others are asked for before a register tile. */
+/* Cache lines that each turn of a chain asks for. The others are asked for before a register tile. */
 #ifndef FOVEA_SCORE_FETCH
 #define FOVEA_SCORE_FETCH 0
 #endif
 
-/* Rows that are still to be asked for. */
 typedef struct score_fetch {
-  const fovea_fetch_row *next, *last;
-  const char *line, *end; /* what is left of the row before the next */
-  int64_t before;         /* lines that are asked for before each register tile */
+  row_fetch rows;
+  int64_t before; /* lines that are asked for before each register tile */
 } score_fetch;
-
-FOVEA_INLINE void score_fetch_lines(const int64_t lines, score_fetch *fetch) {
-  for (int64_t n = 0; n < lines; n++, fetch->line += 64) {
-    if (fetch->line >= fetch->end) {
-      if (fetch->next == fetch->last) return;
-      fetch->line = fetch->next->row;
-      fetch->end = fetch->line + fetch->next->bytes;
-      fetch->next++;
-    }
-    __builtin_prefetch(fetch->line, 0, 2);
-  }
-}
 
 /* The products of all keys and vectors for one item of the queries, a dim or a pair of dims: `lane` counts from
  * where the scalars were loaded. */
@@ -107,9 +93,8 @@ FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys
   score_fetch fetch = {0};
   int64_t tiles = args->key_count / keys, lines = 0;
   if (args->ahead_count == 0 || tiles == 0) return fetch;
-  fetch.next = args->ahead;
-  fetch.last = args->ahead + args->ahead_count;
-  for (const fovea_fetch_row *row = fetch.next; row < fetch.last; row++) lines += (row->bytes + 63) / 64;
+  fetch.rows = fetch_rows(args->ahead, args->ahead_count);
+  for (int i = 0; i < args->ahead_count; i++) lines += (args->ahead[i].bytes + 63) / 64;
   fetch.before = (lines + tiles - 1) / tiles - FOVEA_SCORE_FETCH * (args->dim / SCORE_TURN);
   return fetch;
 }
@@ -151,7 +136,7 @@ FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, scor
   int key = 0;
   score_fetch fetch = score_plan_fetch(args, tile_keys);
   for (; key + tile_keys <= args->key_count; key += tile_keys) {
-    score_fetch_lines(fetch.before, &fetch);
+    fetch_lines(fetch.before, &fetch.rows);
     whole(args, key, &fetch);
   }
   for (; key + 2 <= args->key_count; key += 2) two(args, key, &fetch);

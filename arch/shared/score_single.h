@@ -18,7 +18,7 @@ FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *qu
   FOVEA_NO_UNROLL
   for (; dim >= SCORE_TURN; dim -= SCORE_TURN, queries += 4 * ROW_TILE, key_rows += SCORE_TURN) {
     vec4 scalars[16];
-    score_fetch_lines(lines, fetch);
+    fetch_lines(lines, &fetch->rows);
     FOVEA_UNROLL
     for (int n = 0; n < keys; n++) scalars[n] = vec4_load(key_rows + n * key_stride);
     SCORE_STEP(1);

@@ -5,6 +5,7 @@
  *                       otherwise not defined
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS   up to this many rows have their keys in the lanes (decode.h)
+ *   FOVEA_VALUE_FETCH_ROWS  (value.h)
  *   FOVEA_PANEL_ALWAYS  1 where a row tile is so narrow that a copy of V pays for any layout */
 
 #include "../kernels.h"
@@ -45,6 +46,7 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .lanes = LANES,
     .row_tile = FOVEA_TILE_VECTORS * LANES,
     .block_tiles = FOVEA_BLOCK_TILES,
+    .value_fetch_rows = FOVEA_VALUE_FETCH_ROWS,
     .panel_dims = FOVEA_PANEL_DIMS,
     .panel_always = FOVEA_PANEL_ALWAYS,
 #ifdef FOVEA_PAIR_TYPE

@@ -4,9 +4,11 @@
  *
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
  *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1, 2, 4 up to that;
- *                           where scalars are loaded in fours (NEON), a multiple of 4 */
+ *                           where scalars are loaded in fours (NEON), a multiple of 4
+ *   FOVEA_VALUE_FETCH_ROWS  up to this many rows rows are fetched ahead here as well; 0: none */
 
 #include "../kernels.h"
+#include "fetch.h"
 #include "panel.h"
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
@@ -20,11 +22,15 @@ typedef struct value_tile {
   FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[dim][v] =                                               \
       vec_fma_lane(p[v], scalars, lane, tile->sum[dim][v])
 
+/* With a line to be fetched at each key, `step` bytes from one to the next. */
 FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *weights, const float *values,
-                              int64_t value_stride, int key_count, value_tile *tile) {
+                              int64_t value_stride, int key_count, const int fetches, const char *line,
+                              int64_t step, value_tile *tile) {
   FOVEA_NO_UNROLL
   for (; key_count > 0; key_count--, weights += ROW_TILE, values += value_stride) {
     vec p[4];
+    if (fetches) __builtin_prefetch(line, 0, 2);
+    line += step;
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) p[v] = vec_load(weights + v * LANES);
     FOVEA_UNROLL
@@ -41,6 +47,23 @@ FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *we
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) tile->sum[d][v] = vec_fma(p[v], scalar, tile->sum[d][v]);
     }
+  }
+}
+
+/* The same with rows to be fetched, one after the other: the loop over keys has no branches for it. A whole
+ * register tile asks for a line for each key, and so all tiles for as many as the next block's values have. */
+FOVEA_INLINE void value_chain_fetching(const int vectors, const int dims, const float *weights, const float *values,
+                                       int64_t value_stride, int key_count, row_fetch *fetch, value_tile *tile) {
+  FOVEA_NO_UNROLL
+  while (key_count > 0) {
+    int64_t left = fetch_left(fetch), step = left > 0 ? 64 : 0;
+    int keys = left > 0 && left < key_count ? (int)left : key_count;
+    value_chain(vectors, dims, weights, values, value_stride, keys, 1,
+                left > 0 ? fetch->line : (const char *)values, step, tile);
+    fetch->line += keys * step;
+    weights += keys * ROW_TILE;
+    values += keys * value_stride;
+    key_count -= keys;
   }
 }
 
@@ -87,8 +110,8 @@ FOVEA_INLINE void value_finish(const int vectors, const int dims, const fovea_va
   }
 }
 
-FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const fovea_value_args *args,
-                                      int64_t dim) {
+FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const fovea_value_args *args, int64_t dim,
+                                      row_fetch *fetch) {
   int64_t first = dim * ROW_TILE + args->vectors.first * LANES, stride = args->value_stride;
   const float *values = args->values + dim;
   value_tile tile;
@@ -97,14 +120,19 @@ FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const f
     values = args->panel + dim / FOVEA_PANEL_DIMS * (FOVEA_PANEL_DIMS * FOVEA_BLOCK_KEYS) + dim % FOVEA_PANEL_DIMS;
   }
   value_start(vectors, dims, args, first, &tile);
-  value_chain(vectors, dims, args->weights + args->vectors.first * LANES, values, stride, args->key_count, &tile);
+  const float *weights = args->weights + args->vectors.first * LANES;
+  if (vectors * LANES <= FOVEA_VALUE_FETCH_ROWS && dims >= 4) {
+    value_chain_fetching(vectors, dims, weights, values, stride, args->key_count, fetch, &tile);
+  } else {
+    value_chain(vectors, dims, weights, values, stride, args->key_count, 0, NULL, 0, &tile);
+  }
   value_finish(vectors, dims, args, first, &tile);
 }
 
 /* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
 #define VALUE_TILE(name, vectors, dims)                                                                            \
-  FOVEA_NOINLINE void name(const fovea_value_args *args, int64_t dim) {                                            \
-    value_register_tile(vectors, dims, args, dim);                                                                 \
+  FOVEA_NOINLINE void name(const fovea_value_args *args, int64_t dim, row_fetch *fetch) {                          \
+    value_register_tile(vectors, dims, args, dim, fetch);                                                          \
   }
 
 #define VALUE_TILES(vectors, tile_dims)                                                                            \
@@ -113,15 +141,16 @@ FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const f
   VALUE_TILE(value_two_##vectors, vectors, 2)                                                                      \
   VALUE_TILE(value_one_##vectors, vectors, 1)
 
-typedef void value_tile_function(const fovea_value_args *args, int64_t dim);
+typedef void value_tile_function(const fovea_value_args *args, int64_t dim, row_fetch *fetch);
 
 /* All dims, with register tiles of `tile_dims` as far as they go, then with smaller ones; without fours by twos. */
 FOVEA_NOINLINE void value_dims(const fovea_value_args *args, int64_t dim, int tile_dims, value_tile_function *whole,
                                value_tile_function *four, value_tile_function *two, value_tile_function *one) {
-  for (; dim + tile_dims <= args->dim; dim += tile_dims) whole(args, dim);
-  for (; four && dim + 4 <= args->dim; dim += 4) four(args, dim);
-  for (; dim + 2 <= args->dim; dim += 2) two(args, dim);
-  if (dim < args->dim) one(args, dim);
+  row_fetch fetch = fetch_rows(args->ahead, args->ahead_count);
+  for (; dim + tile_dims <= args->dim; dim += tile_dims) whole(args, dim, &fetch);
+  for (; four && dim + 4 <= args->dim; dim += 4) four(args, dim, &fetch);
+  for (; dim + 2 <= args->dim; dim += 2) two(args, dim, &fetch);
+  if (dim < args->dim) one(args, dim, &fetch);
 }
 
 VALUE_TILES(1, FOVEA_VALUE_DIMS_1)
@@ -148,7 +177,8 @@ FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
 #endif
 #ifdef FOVEA_VALUE_DIMS_3
   if (args->vectors.count == 3) {
-    for (; dim + FOVEA_VALUE_DIMS_3 <= args->dim; dim += FOVEA_VALUE_DIMS_3) value_main_3(args, dim);
+    row_fetch fetch = fetch_rows(args->ahead, args->ahead_count);
+    for (; dim + FOVEA_VALUE_DIMS_3 <= args->dim; dim += FOVEA_VALUE_DIMS_3) value_main_3(args, dim, &fetch);
   }
 #endif
 #if FOVEA_TILE_VECTORS >= 2

@@ -1,5 +1,6 @@
 /* A whole kernel table in one file: the shared bodies with whatever FOVEA_ISA and tile sizes stand before. The
  * names of the operations end in FOVEA_ISA, so that tables live side by side. */
+#define FOVEA_VALUE_FETCH_ROWS 16
 #define FOVEA_DECODE_ROWS      9
 #define FOVEA_DECODE_GROUPS_8  1
 #define FOVEA_DECODE_GROUPS_4  1

@@ -1,0 +1,34 @@
+/* Rows that are asked for, out of memory into L2, while others are worked on: a few cache lines at a time, since a
+ * core that has as many requests under way as it can count waits until one is done. */
+#ifndef FOVEA_ARCH_SHARED_FETCH_H
+#define FOVEA_ARCH_SHARED_FETCH_H
+
+#include "../kernels.h"
+
+typedef struct row_fetch {
+  const fovea_fetch_row *next, *last;
+  const char *line, *end; /* what is left of the row before the next */
+} row_fetch;
+
+FOVEA_INLINE row_fetch fetch_rows(const fovea_fetch_row *rows, int count) {
+  return (row_fetch){.next = rows, .last = count > 0 ? rows + count : rows};
+}
+
+/* Goes on to the next row where the last one has been asked for; returns how many lines are left of it. */
+FOVEA_INLINE int64_t fetch_left(row_fetch *fetch) {
+  if (fetch->line >= fetch->end && fetch->next != fetch->last) {
+    fetch->line = fetch->next->row;
+    fetch->end = fetch->line + fetch->next->bytes;
+    fetch->next++;
+  }
+  return (fetch->end - fetch->line + 63) / 64;
+}
+
+FOVEA_INLINE void fetch_lines(const int64_t lines, row_fetch *fetch) {
+  for (int64_t n = 0; n < lines; n++, fetch->line += 64) {
+    if (fetch_left(fetch) <= 0) return;
+    __builtin_prefetch(fetch->line, 0, 2);
+  }
+}
+
+#endif

@@ -1,0 +1,120 @@
+#include "fetch.h"
+
+#include "mask.h"
+
+/* Keys by which K is fetched ahead within the first block of a task: what the products of a few register tiles take
+ * covers the latency of L3. */
+enum { FETCH_AHEAD = 24 };
+
+static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, int64_t dim) {
+  list->rows[list->count++] = (fovea_fetch_row){row, dim * (fovea_type_bits(type) / 8)};
+}
+
+/* `count` rows from `position` on. Of panels the dims of single keys are not asked for. */
+static void fetch_run(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t position,
+                      int64_t count, fovea_fetch_list *list) {
+  int64_t end = position + count < context->keys_end ? position + count : context->keys_end;
+  while (position < end) {
+    fovea_row_run run = find(context, position);
+    for (; position < end && position < run.end; position++, run.row += run.step) {
+      if (!run.panels) add_row(list, run.row, run.type, dim);
+    }
+  }
+}
+
+/* This tile's share of the next block. Its rows are asked for from four places in turn: the prefetcher of L2 runs
+ * ahead in every page where it has seen lines one after another, and in four at once it keeps more of them in
+ * flight than a core's fill buffers do for one. */
+static void fetch_share(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
+                        fovea_fetch_list *list) {
+  enum { PLACES = 4, QUARTER = FOVEA_BLOCK_KEYS / PLACES };
+  fovea_row_run runs[PLACES];
+  int first = context->tile * FOVEA_BLOCK_KEYS / context->tiles;
+  int end = (context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
+  for (int n = first; n < end; n++) {
+    fovea_row_run *run = &runs[n % PLACES];
+    int64_t position = context->next_block + n % PLACES * QUARTER + n / PLACES;
+    if (position >= context->keys_end) continue;
+    if (n < first + PLACES || position >= run->end) {
+      *run = find(context, position);
+    } else {
+      run->row += run->step;
+    }
+    if (!run->panels) add_row(list, run->row, run->type, dim);
+  }
+}
+
+/* Rows of Q or O. */
+static void fetch_rows(const fovea_task_context *context, const void *tensor, fovea_type type,
+                       fovea_strides strides, int64_t dim, fovea_tile_rows rows, fovea_fetch_list *list) {
+  const fovea_plan *plan = context->plan;
+  fovea_row_place place = fovea_first_place(plan, rows);
+  for (int i = 0; i < rows.count; i++, place = fovea_next_place(plan, place)) {
+    int64_t offset = fovea_place_offset(plan, strides, context->task, place);
+    add_row(list, fovea_element(tensor, type, offset), type, dim);
+  }
+}
+
+/* The mask of a tile for the block at `base`: rows far apart, of which a block needs a few cache lines each. */
+static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base,
+                       fovea_fetch_list *list) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t keys = t->view.any.end - base < FOVEA_BLOCK_KEYS ? t->view.any.end - base : FOVEA_BLOCK_KEYS;
+  if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || keys <= 0) return;
+  fovea_row_place place = fovea_first_place(context->plan, t->rows);
+  int64_t bytes = (keys * fovea_mask_type_bits(problem->mask_type) + 7) / 8;
+  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
+    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, place, base), bytes};
+  }
+}
+
+/* Whether the share of the next block's values waits for the products with this one's. */
+static int values_fetch(const fovea_task_context *context, const fovea_tile *t) {
+  return !context->first_block && t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
+}
+
+/* Keys and values come from far away once and are then met by every tile of the task: each asks for its share of
+ * the next block, so that the fetches are spread over the whole time that this block takes, since a core has too
+ * few of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
+ * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. The mask
+ * is asked for one tile ahead and no more: its rows often lie a power of two apart and crowd on few sets of the
+ * cache. */
+void fovea_plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
+                            int key_count, fovea_fetch_list *list) {
+  const fovea_problem *problem = &context->plan->problem;
+  list->count = 0;
+  if (context->keys_end - context->keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
+  if (context->first_block) {
+    fetch_run(context, fovea_key_run, problem->qk_dim, key + FETCH_AHEAD, key_count, list);
+    fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
+  } else {
+    fetch_share(context, fovea_key_run, problem->qk_dim, list);
+    if (!values_fetch(context, t)) fetch_share(context, fovea_value_run, problem->v_dim, list);
+  }
+  if (context->next_tile) fetch_mask(context, context->next_tile, context->next_tile_block, list);
+  if (context->unbegun) {
+    fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
+               context->unbegun->rows, list);
+  }
+  if (t->view.any.end <= base + FOVEA_BLOCK_KEYS && !problem->to_state) {
+    fetch_rows(context, context->tensors->o, problem->o_type, problem->o_strides, problem->v_dim, t->rows, list);
+  }
+}
+
+void fovea_plan_value_fetch(const fovea_task_context *context, const fovea_tile *t, fovea_fetch_list *list) {
+  list->count = 0;
+  if (context->keys_end - context->keys_begin <= FETCH_AHEAD || !values_fetch(context, t)) return;
+  fetch_share(context, fovea_value_run, context->plan->problem.v_dim, list);
+}
+
+void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first) {
+  const fovea_problem *problem = &context->plan->problem;
+  if (context->keys_end - first <= FETCH_AHEAD) return;
+  fovea_fetch_list list = {.count = 0};
+  fetch_run(context, fovea_key_run, problem->qk_dim, first, FETCH_AHEAD, &list);
+  for (int i = 0; i < list.count; i++) {
+    for (int64_t byte = 0; byte < list.rows[i].bytes; byte += 64) {
+      __builtin_prefetch(list.rows[i].row + byte, 0, 2);
+    }
+  }
+}
