@@ -16,7 +16,8 @@ FOVEA_INLINE row_fetch fetch_rows(const fovea_fetch_row *rows, int count) {
 
 /* Goes on to the next row where the last one has been asked for; returns how many lines are left of it. */
 FOVEA_INLINE int64_t fetch_left(row_fetch *fetch) {
-  if (fetch->line >= fetch->end && fetch->next != fetch->last) {
+  if (fetch->line >= fetch->end) {
+    if (fetch->next == fetch->last) return 0;
     fetch->line = fetch->next->row;
     fetch->end = fetch->line + fetch->next->bytes;
     fetch->next++;

@@ -29,8 +29,10 @@ FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *we
   FOVEA_NO_UNROLL
   for (; key_count > 0; key_count--, weights += ROW_TILE, values += value_stride) {
     vec p[4];
-    if (fetches) __builtin_prefetch(line, 0, 2);
-    line += step;
+    if (fetches) {
+      __builtin_prefetch(line, 0, 2);
+      line += step;
+    }
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) p[v] = vec_load(weights + v * LANES);
     FOVEA_UNROLL
@@ -56,11 +58,11 @@ FOVEA_INLINE void value_chain_fetching(const int vectors, const int dims, const 
                                        int64_t value_stride, int key_count, row_fetch *fetch, value_tile *tile) {
   FOVEA_NO_UNROLL
   while (key_count > 0) {
-    int64_t left = fetch_left(fetch), step = left > 0 ? 64 : 0;
+    int64_t left = fetch_left(fetch);
     int keys = left > 0 && left < key_count ? (int)left : key_count;
-    value_chain(vectors, dims, weights, values, value_stride, keys, 1,
-                left > 0 ? fetch->line : (const char *)values, step, tile);
-    fetch->line += keys * step;
+    const char *line = left > 0 ? fetch->line : (const char *)values;
+    value_chain(vectors, dims, weights, values, value_stride, keys, 1, line, left > 0 ? 64 : 0, tile);
+    if (left > 0) fetch->line += keys * 64;
     weights += keys * ROW_TILE;
     values += keys * value_stride;
     key_count -= keys;
