@@ -49,6 +49,12 @@ static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fov
   return status;
 }
 
+/* Where an element lies: a number, since strides may lead a page beyond what C calls a pointer into the caller's
+ * memory, and nothing is read there yet. */
+static void *address_of(void *tensor, fovea_type type, int64_t offset) {
+  return (void *)((uintptr_t)tensor + (uintptr_t)(offset * (fovea_type_bits(type) / 8)));
+}
+
 /* Positions from `first` on, which lie from that row of the page on (with panels the first of one). */
 static fovea_segment make_segment(const fovea_pages *pages, int64_t page, int64_t row, int64_t first,
                                   int64_t rows) {
@@ -58,8 +64,8 @@ static fovea_segment make_segment(const fovea_pages *pages, int64_t page, int64_
   return (fovea_segment){
       .first = first,
       .rows = rows,
-      .k = fovea_output_element(pages->k, pages->k_type, k_page + k_row * pages->k_strides.row),
-      .v = fovea_output_element(pages->v, pages->v_type, v_page + row * pages->v_strides.row),
+      .k = address_of(pages->k, pages->k_type, k_page + k_row * pages->k_strides.row),
+      .v = address_of(pages->v, pages->v_type, v_page + row * pages->v_strides.row),
       .k_head = pages->k_strides.head,
       .k_row = pages->k_strides.row,
       .v_head = pages->v_strides.head,
