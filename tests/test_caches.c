@@ -171,6 +171,22 @@ static void test_pages_that_follow(void **state) {
   assert_int_equal(sequence.count, 3);
 }
 
+/* Strides may say that a page lies beyond the address space: that is where its segment lies, and no pointer of C's.
+ */
+static void test_pages_far_away(void **state) {
+  (void)state;
+  static float memory[64];
+  const int64_t far = -(INT64_C(1) << 55);
+  fovea_pages pages;
+  fovea_pages_init(&pages, 3, 4, 1, 4, 4, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  pages.k = pages.v = memory;
+  pages.k_strides.batch = far;
+  fovea_segment segment;
+  assert_int_equal(fovea_cache_contiguous(&pages, 2, &segment, NULL), FOVEA_OK);
+  assert_true((uintptr_t)segment.k == (uintptr_t)memory + (uintptr_t)(2 * far * (int64_t)sizeof(float)));
+  assert_true((uintptr_t)segment.v == (uintptr_t)(memory + 32));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_problems),
@@ -178,6 +194,7 @@ int main(void) {
       cmocka_unit_test(test_begins),
       cmocka_unit_test(test_begins_alone),
       cmocka_unit_test(test_pages_that_follow),
+      cmocka_unit_test(test_pages_far_away),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

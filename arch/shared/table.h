@@ -5,7 +5,8 @@
  *                       otherwise not defined
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS   up to this many rows have their keys in the lanes (decode.h)
- *   FOVEA_VALUE_FETCH_ROWS  (value.h)
+ *   FOVEA_VALUE_FETCH_ROWS
+ *                       as in value.h
  *   FOVEA_PANEL_ALWAYS  1 where a row tile is so narrow that a copy of V pays for any layout */
 
 #include "../kernels.h"
