@@ -69,9 +69,11 @@ static void append_rows(const fovea_new_rows *rows, const new_side *side, const 
     if (first + row == segment->first + segment->rows) segment++;
     if (piece->count > 0) fovea_rotary_at(piece, first + row, &angles);
     for (int64_t head = 0; head < rows->kv_heads; head++) {
-      const int64_t offset = entry * side->strides.batch + head * side->strides.head + row * side->strides.row;
+      const int64_t offset =
+          fovea_new_rows_offset(rows, side->strides, entry) + head * side->strides.head + row * side->strides.row;
       const void *from = fovea_element(side->from, side->type, offset);
-      const fovea_cached_row to = fovea_find_cached_row(segment, side->values, side->dim, head, first + row);
+      const fovea_cached_row to =
+          fovea_find_cached_row(segment, side->values, side->dim, rows->layer, head, first + row);
       if (to.panels) {
         turn_into_panel(piece, &angles, from, side->type, &to);
       } else {

@@ -2,18 +2,19 @@
 
 #include "panels.h"
 #include "rotary.h"
+#include "sequences.h"
 #include "types.h"
 
-fovea_cached_row fovea_find_cached_row(const fovea_segment *segment, int values, int64_t dim, int64_t head,
-                                       int64_t position) {
-  int64_t row = position - segment->first;
+fovea_cached_row fovea_find_cached_row(const fovea_segment *segment, int values, int64_t dim, int64_t layer,
+                                       int64_t head, int64_t position) {
+  int64_t row = position - segment->first, first = fovea_segment_head(segment, values, layer, head);
   if (values) {
-    int64_t offset = head * segment->v_head + row * segment->v_row;
+    int64_t offset = first + row * segment->v_row;
     return (fovea_cached_row){fovea_output_element(segment->v, segment->v_type, offset), segment->v_type, dim, 0,
                               0};
   }
   int panels = segment->k_layout == FOVEA_KEYS_IN_PANELS;
-  int64_t offset = head * segment->k_head + (panels ? row / FOVEA_PANEL_ROWS : row) * segment->k_row;
+  int64_t offset = first + (panels ? row / FOVEA_PANEL_ROWS : row) * segment->k_row;
   return (fovea_cached_row){fovea_output_element(segment->k, segment->k_type, offset), segment->k_type, dim, panels,
                             row % FOVEA_PANEL_ROWS};
 }

@@ -14,8 +14,8 @@ typedef struct fovea_cached_row {
 } fovea_cached_row;
 
 /* The key, or the value, of a position that the segment holds. */
-fovea_cached_row fovea_find_cached_row(const fovea_segment *segment, int values, int64_t dim, int64_t head,
-                                       int64_t position);
+fovea_cached_row fovea_find_cached_row(const fovea_segment *segment, int values, int64_t dim, int64_t layer,
+                                       int64_t head, int64_t position);
 
 /* Neighbouring elements that are moved at a time. */
 enum { FOVEA_MOVED_ELEMENTS = 128 };

@@ -5,11 +5,10 @@
 #include "validate.h"
 
 static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
-  const fovea_bounded sizes[] = {{"count", pages->count, 1, FOVEA_LENGTH_LIMIT},
-                                 {"page_rows", pages->page_rows, 1, FOVEA_LENGTH_LIMIT},
-                                 {"kv_heads", pages->kv_heads, 1, FOVEA_LENGTH_LIMIT},
-                                 {"qk_dim", pages->qk_dim, 1, FOVEA_DIM_LIMIT},
-                                 {"v_dim", pages->v_dim, 1, FOVEA_DIM_LIMIT}};
+  const fovea_bounded sizes[] = {
+      {"count", pages->count, 1, FOVEA_LENGTH_LIMIT},       {"page_rows", pages->page_rows, 1, FOVEA_LENGTH_LIMIT},
+      {"kv_heads", pages->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"qk_dim", pages->qk_dim, 1, FOVEA_DIM_LIMIT},
+      {"v_dim", pages->v_dim, 1, FOVEA_DIM_LIMIT},          {"layers", pages->layers, 1, FOVEA_LENGTH_LIMIT}};
   fovea_status status =
       fovea_validate_bounds("pages", sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
   if (status) return status;
@@ -30,6 +29,15 @@ static int64_t key_rows(const fovea_pages *pages) {
   return pages->k_layout == FOVEA_KEYS_IN_PANELS ? pages->page_rows / FOVEA_PANEL_ROWS : pages->page_rows;
 }
 
+/* That the last layer is no further from the first than a tensor reaches. */
+static fovea_status check_layers(const char *name, int64_t layers, int64_t step, fovea_error *error) {
+  const int64_t limit = INT64_C(1) << 57;
+  int64_t last;
+  if (!__builtin_mul_overflow(layers - 1, step, &last) && last <= limit && last >= -limit) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRIDE, "pages.%s is %d; %d layers reach further than 2^57 elements", name,
+                    step, layers);
+}
+
 /* Also that k and v are there, aligned, and reach no further than addresses do. */
 static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
   fovea_status status = fovea_read_pages(given, pages, error);
@@ -44,6 +52,8 @@ static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fov
   fovea_reach k_reach, v_reach;
   status = fovea_validate_strides(&k, 0, &k_reach, error);
   if (!status) status = fovea_validate_strides(&v, 0, &v_reach, error);
+  if (!status) status = check_layers("k_layer", pages->layers, pages->k_layer, error);
+  if (!status) status = check_layers("v_layer", pages->layers, pages->v_layer, error);
   if (!status) status = fovea_validate_pointer(&k_reach, pages->k, error);
   if (!status) status = fovea_validate_pointer(&v_reach, pages->v, error);
   return status;
@@ -73,6 +83,9 @@ static fovea_segment make_segment(const fovea_pages *pages, int64_t page, int64_
       .k_type = pages->k_type,
       .v_type = pages->v_type,
       .k_layout = pages->k_layout,
+      .layers = pages->layers,
+      .k_layer = pages->k_layer,
+      .v_layer = pages->v_layer,
   };
 }
 
@@ -128,28 +141,89 @@ static fovea_status check_table(const fovea_pages *pages, const int32_t *table, 
   return FOVEA_OK;
 }
 
+/* Pages of a table that hold some positions: first to last, which is less than first if there is none. */
+typedef struct table_range {
+  const int32_t *table;
+  int64_t first, last;
+} table_range;
+
+static table_range range_of(const fovea_pages *pages, const int32_t *table, int64_t begin, int64_t end) {
+  int64_t first = begin / pages->page_rows;
+  return (table_range){table, first, begin < end ? (end - 1) / pages->page_rows : first - 1};
+}
+
+/* Whether page i of the table goes on where the one before ends, in memory too. */
+static int continues(const fovea_pages *pages, const table_range *range, int64_t i) {
+  return i > range->first && follows(pages, range->table[i - 1], range->table[i]);
+}
+
+static int64_t count_segments(const fovea_pages *pages, const table_range *range) {
+  int64_t count = 0;
+  for (int64_t i = range->first; i <= range->last; i++) count += !continues(pages, range, i);
+  return count;
+}
+
+/* Returns how many were made. */
+static int64_t make_segments(const fovea_pages *pages, const table_range *range, fovea_segment *segments) {
+  int64_t made = 0;
+  for (int64_t i = range->first; i <= range->last; i++) {
+    if (continues(pages, range, i)) {
+      segments[made - 1].rows += pages->page_rows;
+    } else {
+      segments[made++] = make_segment(pages, range->table[i], 0, i * pages->page_rows, pages->page_rows);
+    }
+  }
+  return made;
+}
+
 fovea_status fovea_cache_paged(const fovea_pages *given, const int32_t *table, int64_t table_length, int64_t begin,
                                int64_t end, fovea_segment *segments, int64_t segment_limit,
                                fovea_sequence *sequence, fovea_error *error) {
+  return fovea_cache_paged_batch(given, 1, table, table_length, &begin, &end, segments, segment_limit, sequence,
+                                 error);
+}
+
+/* Checks every table and counts the segments of all. */
+static fovea_status check_tables(const fovea_pages *pages, int64_t batch, const int32_t *tables,
+                                 int64_t table_length, const int64_t *begins, const int64_t *ends, int64_t *count,
+                                 fovea_error *error) {
+  *count = 0;
+  for (int64_t b = 0; b < batch; b++) {
+    const int32_t *table = tables ? tables + b * table_length : NULL;
+    int64_t begin = begins ? begins[b] : 0;
+    fovea_status status = check_table(pages, table, table_length, begin, ends[b], error);
+    if (status) return status;
+    table_range range = range_of(pages, table, begin, ends[b]);
+    *count += count_segments(pages, &range);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, const int32_t *tables,
+                                     int64_t table_length, const int64_t *begins, const int64_t *ends,
+                                     fovea_segment *segments, int64_t segment_limit, fovea_sequence *sequences,
+                                     fovea_error *error) {
+  const fovea_bounded sizes[] = {{"batch", batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"table_length", table_length, 0, FOVEA_LENGTH_LIMIT}};
   fovea_pages pages;
+  int64_t count;
   fovea_status status = read_pages(given, &pages, error);
-  if (!status) status = check_table(&pages, table, table_length, begin, end, error);
+  if (!status) status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  if (!sequence) return fovea_fail(error, FOVEA_ERROR_NULL, "sequence is NULL");
-  int64_t first = begin / pages.page_rows, last = begin < end ? (end - 1) / pages.page_rows : first - 1, count = 0;
-  for (int64_t i = first; i <= last; i++) count += i == first || !follows(&pages, table[i - 1], table[i]);
+  if (!ends || !sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", ends ? "sequences" : "ends");
+  status = check_tables(&pages, batch, tables, table_length, begins, ends, &count, error);
+  if (status) return status;
   if (count > 0 && !segments) return fovea_fail(error, FOVEA_ERROR_NULL, "segments is NULL");
   if (count > segment_limit) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "segment_limit is %d; %d segments are needed", segment_limit,
                       count);
   }
-  *sequence = (fovea_sequence){segments, count};
-  for (int64_t i = first, made = 0; i <= last; i++) {
-    if (i > first && follows(&pages, table[i - 1], table[i])) {
-      segments[made - 1].rows += pages.page_rows;
-    } else {
-      segments[made++] = make_segment(&pages, table[i], 0, i * pages.page_rows, pages.page_rows);
-    }
+  for (int64_t b = 0; b < batch; b++) {
+    table_range range =
+        range_of(&pages, tables ? tables + b * table_length : NULL, begins ? begins[b] : 0, ends[b]);
+    int64_t made = make_segments(&pages, &range, segments);
+    sequences[b] = (fovea_sequence){segments, made};
+    segments += made;
   }
   return FOVEA_OK;
 }

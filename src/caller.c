@@ -11,9 +11,9 @@
 #define FIRST_TENSORS   offsetof(fovea_tensors, mask)
 #define FIRST_EXECUTION sizeof(fovea_execution)
 #define FIRST_ROTARY    sizeof(fovea_rotary)
-#define FIRST_ROTATION  sizeof(fovea_rotation)
-#define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
-#define FIRST_PAGES     sizeof(fovea_pages)
+#define FIRST_ROTATION  offsetof(fovea_rotation, cu_seqlens)
+#define FIRST_NEW_ROWS  offsetof(fovea_new_rows, cu_seqlens)
+#define FIRST_PAGES     offsetof(fovea_pages, layers)
 #define FIRST_STATE     sizeof(fovea_state)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
@@ -130,10 +130,13 @@ void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t coun
       .k_layout = k_layout,
       .k_strides = contiguous(kv_heads, page_rows, qk_dim),
       .v_strides = contiguous(kv_heads, page_rows, v_dim),
+      .layers = 1,
   };
   if (k_layout == FOVEA_KEYS_IN_PANELS) {
     defaults.k_strides = contiguous(kv_heads, page_rows / FOVEA_PANEL_ROWS, fovea_panel_elements(qk_dim, type));
   }
+  defaults.k_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.k_strides.batch);
+  defaults.v_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.v_strides.batch);
   memcpy(pages, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -213,22 +216,28 @@ fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, 
 fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotation is NULL");
   fovea_status status = check_size("rotation", given->struct_size, FIRST_ROTATION, sizeof *rotation, error);
-  if (!status) *rotation = *given;
-  return status;
+  if (status) return status;
+  fovea_rotation_init_sized(rotation, sizeof *rotation, 0, 0, 0, 0, NULL, NULL);
+  memcpy(rotation, given, given->struct_size);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   fovea_status status = check_size("new_rows", given->struct_size, FIRST_NEW_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  if (status) return status;
+  fovea_new_rows_init_sized(rows, sizeof *rows, 0, 0, 0, 0, 0, NULL, NULL, NULL);
+  memcpy(rows, given, given->struct_size);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
   fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
-  if (!status) *pages = *given;
-  return status;
+  if (status) return status;
+  fovea_pages_init_sized(pages, sizeof *pages, 0, 0, 0, 0, 0, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  memcpy(pages, given, given->struct_size);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {

@@ -93,11 +93,13 @@ typedef struct cursor {
 } cursor;
 
 /* Some keys of a panel, or as many whole panels as there are. */
-static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t *position,
-                                int64_t end) {
+static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t layer,
+                                int64_t *position, int64_t end) {
   int64_t row = *position - segment->first, key = row % FOVEA_PANEL_ROWS, count = end - *position;
   int size = fovea_type_bits(segment->k_type) / 8, together = segment->k_type == FOVEA_BF16 ? 2 : 1;
-  const char *panel = (const char *)segment->k + row / FOVEA_PANEL_ROWS * segment->k_row * size;
+  const char *panel =
+      fovea_element(segment->k, segment->k_type,
+                    fovea_segment_head(segment, 0, layer, 0) + row / FOVEA_PANEL_ROWS * segment->k_row);
   int64_t elements = fovea_panel_elements(shape->qk_dim, segment->k_type);
   if (key == 0 && count >= FOVEA_PANEL_ROWS) {
     int64_t panels = count / FOVEA_PANEL_ROWS;
@@ -112,13 +114,15 @@ static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segmen
 }
 
 static fovea_claim claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                                 int64_t *position, int64_t end) {
-  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) return claim_panels(segment, shape, position, end);
+                                 int64_t layer, int64_t *position, int64_t end) {
+  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
+    return claim_panels(segment, shape, layer, position, end);
   int64_t row = *position - segment->first, rows = end - *position;
   int size = fovea_type_bits(values ? segment->v_type : segment->k_type) / 8;
   int64_t head_step = values ? segment->v_head : segment->k_head,
           row_step = values ? segment->v_row : segment->k_row;
-  const char *first = (const char *)(values ? segment->v : segment->k) + row * row_step * size;
+  const char *first = (const char *)(values ? segment->v : segment->k) +
+                      (fovea_segment_head(segment, values, layer, 0) + row * row_step) * size;
   *position = end;
   return fovea_claim_rows(first, size, shape->kv_heads, head_step, rows, row_step,
                           values ? shape->v_dim : shape->qk_dim);
@@ -138,10 +142,10 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
     }
     int64_t end =
         at->segment->first + at->segment->rows < rows.end ? at->segment->first + at->segment->rows : rows.end;
-    *claim = claim_segment(at->segment, &claims->shape, at->values, &at->position, end);
+    *claim = claim_segment(at->segment, &claims->shape, at->values, rows.layer, &at->position, end);
     claim->written = rows.written;
     claim->name = at->values ? "v" : "k";
-    claim->entry = at->sequence;
+    claim->entry = rows.entry;
     claim->segment = at->segment - rows.sequence->segments;
     if (at->position == rows.end) {
       at->values++;

@@ -25,6 +25,8 @@ typedef struct fovea_claimed_rows {
   const fovea_sequence *sequence;
   int64_t begin, end;
   int written;
+  int64_t entry; /* its number in texts */
+  int64_t layer;
 } fovea_claimed_rows;
 
 /* Everything that a call claims. */

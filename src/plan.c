@@ -145,16 +145,12 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
 
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error) {
-  size_t entries, size;
-  fovea_plan *made = NULL;
-  if (!__builtin_mul_overflow((uint64_t)problem->batch, sizeof(fovea_entry), &entries) &&
-      !__builtin_add_overflow(sizeof(fovea_plan), entries, &size)) {
-    made = fovea_allocate(&problem->allocator, size);
-  }
+  fovea_plan *made = fovea_allocate(&problem->allocator, fovea_plan_size(problem->batch));
   if (!made) {
     return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d batch entries", problem->batch);
   }
   fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, checked);
+  made->allocated = 1;
   *plan = made;
   return FOVEA_OK;
 }
@@ -228,8 +224,45 @@ fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fo
   return status ? status : fovea_plan_build(&problem, &checked, plan, error);
 }
 
+size_t fovea_plan_size(int64_t batch) {
+  size_t entries, size;
+  if (batch < 1) return 0;
+  if (__builtin_mul_overflow((uint64_t)batch, sizeof(fovea_entry), &entries)) return SIZE_MAX;
+  return __builtin_add_overflow(sizeof(fovea_plan), entries, &size) ? SIZE_MAX : size;
+}
+
+/* Memory that a plan is to lie in. */
+static fovea_status check_memory(const void *memory, size_t size, int64_t batch, fovea_error *error) {
+  if (!memory) return fovea_fail(error, FOVEA_ERROR_NULL, "memory is NULL");
+  if ((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT != 0) {
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "memory is %d bytes off an address that is a multiple of %d",
+                      (int64_t)((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
+  }
+  if (size < fovea_plan_size(batch)) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "size is %d bytes; a plan of %d batch entries needs %d",
+                      fovea_printed_size(size), batch, fovea_printed_size(fovea_plan_size(batch)));
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_plan_create_in(const fovea_problem *given, void *memory, size_t size, fovea_plan **plan,
+                                  fovea_error *error) {
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  *plan = NULL;
+  fovea_checked checked;
+  fovea_problem problem;
+  fovea_status status = fovea_read_problem(given, &problem, error);
+  if (!status) status = fovea_plan_check(&problem, &checked, error);
+  if (!status) status = check_memory(memory, size, problem.batch, error);
+  if (status) return status;
+  fovea_plan *made = memory;
+  fovea_plan_fill(made, (fovea_entry *)(made + 1), &problem, &checked);
+  *plan = made;
+  return FOVEA_OK;
+}
+
 void fovea_plan_destroy(fovea_plan *plan) {
-  if (!plan) return;
+  if (!plan || !plan->allocated) return;
   const fovea_allocator allocator = plan->problem.allocator; /* which outlives the plan that it takes back */
   fovea_release(&allocator, plan);
 }

@@ -36,6 +36,7 @@ struct fovea_plan {
   int64_t tasks;         /* of the first phase */
   int64_t part_keys;     /* keys are dealt to tasks in parts of this many, parts.h; 0: they are not */
   int64_t merges;        /* tasks of the second phase, one a tile, where there are parts */
+  int allocated;         /* by fovea_plan_build(), and not in memory of the caller's */
   double work;           /* about how many multiplications and additions */
   size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
   size_t parts_scratch;  /* bytes behind that of the workers, for all of them */

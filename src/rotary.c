@@ -88,17 +88,23 @@ void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles
   }
 }
 
-static int64_t position_of(const fovea_rotation *rotation, int64_t batch, int64_t row) {
-  if (rotation->positions) return rotation->positions[batch * rotation->rows + row];
+/* `row` counts from the entry's first, which is row `first` of a packed tensor. */
+static int64_t position_of(const fovea_rotation *rotation, int64_t batch, int64_t first, int64_t row) {
+  if (rotation->positions) {
+    return rotation->positions[rotation->cu_seqlens ? first + row : batch * rotation->rows + row];
+  }
   return (rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position) + row;
 }
 
 /* The rows of all heads at one position. */
-static void turn_rows(const fovea_rotary_piece *piece, const fovea_rotation *rotation, int64_t batch, int64_t row) {
+static void turn_rows(const fovea_rotary_piece *piece, const fovea_rotation *rotation, int64_t batch, int64_t first,
+                      int64_t row) {
   const fovea_strides *from = &rotation->from_strides, *to = &rotation->to_strides;
-  int64_t from_first = batch * from->batch + row * from->row, to_first = batch * to->batch + row * to->row;
+  int64_t entry = rotation->cu_seqlens ? 0 : batch; /* packed tensors have no batch axis */
+  int64_t from_first = entry * from->batch + (first + row) * from->row;
+  int64_t to_first = entry * to->batch + (first + row) * to->row;
   fovea_rotary_angles angles;
-  fovea_rotary_at(piece, position_of(rotation, batch, row), &angles);
+  fovea_rotary_at(piece, position_of(rotation, batch, first, row), &angles);
   for (int64_t head = 0; head < rotation->heads; head++) {
     fovea_rotary_row(
         piece, &angles, fovea_element(rotation->from, rotation->from_type, from_first + head * from->head),
@@ -121,7 +127,9 @@ fovea_status fovea_rotary_apply(const fovea_rotary *given, const fovea_rotation 
   fovea_rotary_begin(&piece, &rotary, kernels);
   do {
     for (int64_t batch = 0; batch < rotation.batch; batch++) {
-      for (int64_t row = 0; row < rotation.rows; row++) turn_rows(&piece, &rotation, batch, row);
+      int64_t first = rotation.cu_seqlens ? rotation.cu_seqlens[batch] : 0;
+      int64_t rows = fovea_rotation_rows(&rotation, batch);
+      for (int64_t row = 0; row < rows; row++) turn_rows(&piece, &rotation, batch, first, row);
     }
   } while (fovea_rotary_next(&piece));
   return FOVEA_OK;

@@ -61,6 +61,12 @@ enum { FOVEA_ROTARY_ARRAYS = 3 };
 fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
                                           fovea_error *error);
 
+/* Rows of one entry. */
+static inline int64_t fovea_rotation_rows(const fovea_rotation *rotation, int64_t batch) {
+  if (!rotation->cu_seqlens) return rotation->rows;
+  return (int64_t)rotation->cu_seqlens[batch + 1] - rotation->cu_seqlens[batch];
+}
+
 /* The checks. Of an embedding for rows of `dim` elements; of the position of a row; of a whole call. */
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error);
 fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, int64_t row, int64_t position,

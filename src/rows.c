@@ -20,6 +20,13 @@ static int64_t step_of(const fovea_segment *segment, int64_t stride, int64_t siz
   return segment->rows > 1 ? stride * size : 0;
 }
 
+/* Where the task's layer and kv head begin. */
+static const char *head_of(const fovea_task_context *context, const fovea_segment *segment, int values) {
+  int64_t offset = fovea_segment_head(segment, values, context->tensors->layer, context->task->kv_head);
+  return values ? fovea_element(segment->v, segment->v_type, offset)
+                : fovea_element(segment->k, segment->k_type, offset);
+}
+
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->segments) {
@@ -29,7 +36,7 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
   }
   const fovea_segment *segment = find_segment(context, position);
   int64_t row = position - segment->first, size = fovea_type_bits(segment->k_type) / 8;
-  const char *head = (const char *)segment->k + context->task->kv_head * segment->k_head * size;
+  const char *head = head_of(context, segment, 0);
   fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
   if (segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     int64_t panel = row / FOVEA_KEY_PANEL;
@@ -54,10 +61,8 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
   }
   const fovea_segment *segment = find_segment(context, position);
   int64_t step = step_of(segment, segment->v_row, fovea_type_bits(segment->v_type) / 8);
-  const char *head =
-      (const char *)segment->v + context->task->kv_head * segment->v_head * (fovea_type_bits(segment->v_type) / 8);
-  return (fovea_row_run){head + (position - segment->first) * step, step, segment->first + segment->rows,
-                         segment->v_type, 0};
+  return (fovea_row_run){head_of(context, segment, 1) + (position - segment->first) * step, step,
+                         segment->first + segment->rows, segment->v_type, 0};
 }
 
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t base, fovea_interval keys,

@@ -21,8 +21,10 @@ int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape 
   int size = fovea_type_bits(type) / 8;
   fovea_shape rows = {
       .name = values ? "v" : "k",
-      .extent = {1, shape->kv_heads, panels ? (segment->rows - 1) / FOVEA_PANEL_ROWS + 1 : segment->rows},
-      .stride = {0, values ? segment->v_head : segment->k_head, values ? segment->v_row : segment->k_row},
+      .extent = {segment->layers, shape->kv_heads,
+                 panels ? (segment->rows - 1) / FOVEA_PANEL_ROWS + 1 : segment->rows},
+      .stride = {values ? segment->v_layer : segment->k_layer, values ? segment->v_head : segment->k_head,
+                 values ? segment->v_row : segment->k_row},
       .dim = values   ? shape->v_dim
              : panels ? fovea_panel_elements(shape->qk_dim, type)
                       : shape->qk_dim,
@@ -32,6 +34,11 @@ int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape 
     if (rows.extent[axis] <= 1) rows.stride[axis] = 0;
   }
   if (!fovea_shape_range(&rows, &low, &high)) return 0;
+  int64_t layer = fovea_segment_head(segment, values, shape->layer, 0);
+  rows.extent[0] = 1;
+  fovea_shape_range(&rows, &low, &high);
+  low += layer;
+  high += layer;
   *reach = (fovea_reach){rows.name, low * size, (high + 1) * size, size};
   return 1;
 }
@@ -79,6 +86,15 @@ static fovea_status check_segment(const fovea_segment *segment, const fovea_segm
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
                       "sequences[%d].segments[%d] has panels from position %d; it must be a multiple of %d", entry,
                       number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
+  }
+  if (segment->layers < 0 || segment->layers > FOVEA_LENGTH_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d].segments[%d].layers is %d; it must be from 0 to %d", entry, number,
+                      segment->layers, FOVEA_LENGTH_LIMIT);
+  }
+  if (shape->layer > 0 && shape->layer >= segment->layers) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; sequences[%d].segments[%d].layers is %d",
+                      shape->layer, entry, number, segment->layers);
   }
   fovea_status status = check_side(segment, shape, 0, entry, number, error);
   return status ? status : check_side(segment, shape, 1, entry, number, error);
@@ -145,8 +161,16 @@ static fovea_status check_outputs(const run_output *outputs, int count, const fo
 
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
-  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim};
-  if (!problem->segmented) return FOVEA_OK;
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
+  if (tensors->layer < 0) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; it must be 0 or more", tensors->layer);
+  }
+  if (!problem->segmented) {
+    return tensors->layer == 0
+               ? FOVEA_OK
+               : fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                            "layer is %d while segmented is 0; layers are those of segments", tensors->layer);
+  }
   if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
   run_output outputs[2];
   const int count = list_outputs(plan, tensors, outputs);

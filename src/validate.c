@@ -83,15 +83,9 @@ static fovea_status check_list(const char *name, const int64_t *list, int64_t co
   return FOVEA_OK;
 }
 
-static fovea_status check_cumulative(const char *name, const int32_t *list, int64_t batch, int64_t rows,
-                                     const char *rows_name, const int64_t *lens, fovea_error *error) {
+fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, int64_t batch, int64_t rows,
+                                       const char *rows_name, fovea_error *error) {
   if (!list) return FOVEA_OK;
-  if (lens) {
-    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
-                      "%s is given together with lengths for padding; one of them must "
-                      "be NULL",
-                      name);
-  }
   if (list[0] < 0)
     return fovea_fail(error, FOVEA_ERROR_LENGTHS, "%s[0] is %d; it must be 0 or more", name, (int64_t)list[0]);
   for (int64_t i = 1; i <= batch; i++) {
@@ -107,6 +101,15 @@ static fovea_status check_cumulative(const char *name, const int32_t *list, int6
   return FOVEA_OK;
 }
 
+static fovea_status check_packed(const char *name, const int32_t *list, int64_t batch, int64_t rows,
+                                 const char *rows_name, const int64_t *lens, fovea_error *error) {
+  if (list && lens) {
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+                      "%s is given together with lengths for padding; one of them must be NULL", name);
+  }
+  return fovea_validate_cumulative(name, list, batch, rows, rows_name, error);
+}
+
 static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
   fovea_status status = check_list("q_lens", p->q_lens, p->batch, 0, p->q_len, FOVEA_ERROR_LENGTHS, error);
   if (!status) status = check_list("kv_lens", p->kv_lens, p->batch, 0, p->kv_len, FOVEA_ERROR_LENGTHS, error);
@@ -115,10 +118,10 @@ static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
                         error);
   }
   if (!status) {
-    status = check_cumulative("cu_seqlens_q", p->cu_seqlens_q, p->batch, p->q_len, "q_len", p->q_lens, error);
+    status = check_packed("cu_seqlens_q", p->cu_seqlens_q, p->batch, p->q_len, "q_len", p->q_lens, error);
   }
   if (!status) {
-    status = check_cumulative("cu_seqlens_kv", p->cu_seqlens_kv, p->batch, p->kv_len, "kv_len", p->kv_lens, error);
+    status = check_packed("cu_seqlens_kv", p->cu_seqlens_kv, p->batch, p->kv_len, "kv_len", p->kv_lens, error);
   }
   return status;
 }

@@ -21,6 +21,11 @@ typedef struct fovea_bounded {
 fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_status status,
                                    fovea_error *error);
 
+/* A list of cumulative lengths, `batch` + 1 of them, or NULL: from 0 to `rows`, which the caller calls rows_name,
+ * and never decreasing. */
+fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, int64_t batch, int64_t rows,
+                                       const char *rows_name, fovea_error *error);
+
 /* The strides of one tensor, which keep its elements apart where it is an output; and what its pointer is to be
  * checked for. */
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,

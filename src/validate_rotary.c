@@ -71,13 +71,13 @@ fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, 
 static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                     fovea_error *error) {
   fovea_status status = FOVEA_OK;
-  const int64_t rows = rotation->rows;
-  if (rows == 0) return FOVEA_OK;
   for (int64_t batch = 0; batch < rotation->batch && !status; batch++) {
+    const int64_t rows = fovea_rotation_rows(rotation, batch);
+    const int64_t before = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : batch * rows;
     for (int64_t row = 0; row < rows && rotation->positions && !status; row++) {
-      status = fovea_validate_position(rotary, batch, row, rotation->positions[batch * rows + row], error);
+      status = fovea_validate_position(rotary, batch, row, rotation->positions[before + row], error);
     }
-    if (rotation->positions) continue;
+    if (rotation->positions || rows == 0) continue;
     int64_t first = rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position;
     status = fovea_validate_position(rotary, batch, 0, first, error);
     if (!status) status = fovea_validate_position(rotary, batch, rows - 1, first + rows - 1, error);
@@ -130,20 +130,22 @@ fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read
 
 static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotation *rotation, fovea_error *error) {
   const fovea_rotation *r = rotation;
+  const int64_t batch = r->cu_seqlens ? 1 : r->batch;
   const fovea_shape from =
-      fovea_make_shape("from", r->batch, r->heads, r->rows, r->dim, r->from_strides, fovea_type_bits(r->from_type));
+      fovea_make_shape("from", batch, r->heads, r->rows, r->dim, r->from_strides, fovea_type_bits(r->from_type));
   const fovea_shape to =
-      fovea_make_shape("to", r->batch, r->heads, r->rows, r->dim, r->to_strides, fovea_type_bits(r->to_type));
+      fovea_make_shape("to", batch, r->heads, r->rows, r->dim, r->to_strides, fovea_type_bits(r->to_type));
   fovea_reach from_reach, to_reach;
   fovea_status status = fovea_validate_strides(&from, 0, &from_reach, error);
   if (!status) status = fovea_validate_strides(&to, 1, &to_reach, error);
   if (!status) status = fovea_validate_pointer(&from_reach, r->from, error);
   if (!status) status = fovea_validate_pointer(&to_reach, r->to, error);
-  fovea_read_array read[FOVEA_ROTARY_ARRAYS + 2] = {{NULL, {NULL, 0, 0, 1}}};
+  fovea_read_array read[FOVEA_ROTARY_ARRAYS + 3] = {{NULL, {NULL, 0, 0, 1}}};
   if (!status) status = fovea_validate_rotary_arrays(rotary, read, error);
   if (status) return status;
   read[FOVEA_ROTARY_ARRAYS] = array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t));
-  read[FOVEA_ROTARY_ARRAYS + 1] = array_of("positions", r->positions, r->batch * r->rows, sizeof(int64_t));
+  read[FOVEA_ROTARY_ARRAYS + 1] = array_of("positions", r->positions, batch * r->rows, sizeof(int64_t));
+  read[FOVEA_ROTARY_ARRAYS + 2] = array_of("cu_seqlens", r->cu_seqlens, r->batch + 1, sizeof(int32_t));
   for (size_t i = 0; i < sizeof read / sizeof read[0] && !status; i++) {
     status = fovea_validate_pointer(&read[i].reach, read[i].pointer, error);
     if (!status) status = fovea_validate_apart(&to_reach, r->to, &read[i].reach, read[i].pointer, error);
@@ -160,6 +162,10 @@ fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rot
                                  {"to_type", (int)rotation->to_type, 0, FOVEA_BF16}};
   fovea_status status = check_sizes(rotation, error);
   if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+  if (!status) {
+    status = fovea_validate_cumulative("cu_seqlens", rotation->cu_seqlens, rotation->batch, rotation->rows, "rows",
+                                       error);
+  }
   if (!status) status = fovea_validate_rotary(rotary, rotation->dim, error);
   if (!status) status = check_memory(rotary, rotation, error);
   if (!status) status = check_positions(rotary, rotation, error);

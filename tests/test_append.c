@@ -337,7 +337,7 @@ static void test_copies(void **state) {
           segment_write(&model, values, head, position, numbers, dim);
         }
     fovea_error error;
-    if (fovea_sequence_copy(&store.sequences[0], &store.sequences[1], shape.kv_heads, shape.qk_dim, shape.v_dim,
+    if (fovea_sequence_copy(&store.sequences[0], &store.sequences[1], 1, shape.kv_heads, shape.qk_dim, shape.v_dim,
                             first, end, &error) != FOVEA_OK)
       fail_msg("%s", error.text);
     assert_as_expected(&store, "copy");

@@ -346,19 +346,19 @@ static void test_page_own(void **state) {
   assert_int_equal(fovea_page_pool_init(&pool, references, 2, NULL), FOVEA_OK);
   assert_int_equal(fovea_page_take(&pool, &page, NULL), FOVEA_OK);
   const int32_t taken = page;
-  assert_int_equal(fovea_page_own(&pages, &pool, &page, 99, NULL), FOVEA_OK); /* nobody else's */
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 99, NULL), FOVEA_OK); /* nobody else's */
   assert_int_equal(page, taken);
   assert_int_equal(fovea_page_share(&pool, page, NULL), FOVEA_OK);
-  assert_int_equal(fovea_page_own(&pages, &pool, &page, 17, &error), FOVEA_ERROR_SEGMENTS);
-  assert_int_equal(fovea_page_own(&pages, &pool, &page, -1, &error), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_page_own(&pages, &pool, NULL, 1, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 17, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, -1, &error), FOVEA_ERROR_SIZE);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, NULL, 1, &error), FOVEA_ERROR_NULL);
   assert_int_equal(page, taken);
   assert_int_equal(pool.free_count, 1);
   assert_true(fovea_page_is_shared(&pool, page));
   assert_true(is_untouched(cache, sizeof cache));
   int32_t other;
   assert_int_equal(fovea_page_take(&pool, &other, NULL), FOVEA_OK);
-  assert_int_equal(fovea_page_own(&pages, &pool, &page, 1, &error), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 1, &error), FOVEA_ERROR_MEMORY);
   assert_int_equal(page, taken);
 }
 
@@ -367,7 +367,7 @@ static void test_copies(void **state) {
   fovea_error error;
   set_up_segments();
   memset(cache, 0x3a, sizeof cache);
-#define COPY(from, to, heads, begin, end) fovea_sequence_copy(from, to, heads, QK_DIM, V_DIM, begin, end, &error)
+#define COPY(from, to, heads, begin, end) fovea_sequence_copy(from, to, 1, heads, QK_DIM, V_DIM, begin, end, &error)
   assert_int_equal(COPY(NULL, &sequences[1], HEADS, 0, 1), FOVEA_ERROR_NULL);
   assert_int_equal(COPY(&sequences[0], NULL, HEADS, 0, 1), FOVEA_ERROR_NULL);
   assert_int_equal(COPY(&sequences[0], &sequences[1], 0, 0, 1), FOVEA_ERROR_SIZE);

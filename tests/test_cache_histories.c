@@ -104,7 +104,7 @@ static int64_t make_room(struct world *world, int s, int64_t count) {
   if (model->length % page_rows > 0) {
     int32_t *last = &world->tables[s][pages - 1];
     if (fovea_page_is_shared(&world->pool, *last) && world->pool.free_count == 0) return 0;
-    assert_ok(fovea_page_own(&world->pages, &world->pool, last, model->length % page_rows, &error), &error);
+    assert_ok(fovea_page_own(&world->pages, 1, &world->pool, last, model->length % page_rows, &error), &error);
     assert_false(fovea_page_is_shared(&world->pool, *last));
   }
   for (; pages * page_rows < model->length + count && world->pool.free_count > 0; pages++)

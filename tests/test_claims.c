@@ -89,7 +89,7 @@ static void test_random_claims(void **state) {
   for (int i = 0; i < IF_QUICK(5000, 60000); i++) {
     static struct lists lists;
     const fovea_segment_shape shape = {1 + generator_below(&generator, 3), 1 + generator_below(&generator, 5),
-                                       1 + generator_below(&generator, 4)};
+                                       1 + generator_below(&generator, 4), 0};
     int outside = 0;
     for (int list = 0; list < LISTS; list++) {
       int64_t first = 16 * generator_below(&generator, 2);
@@ -102,7 +102,7 @@ static void test_random_claims(void **state) {
       if (end > first) end = first;
       lists.sequences[list] = (fovea_sequence){lists.segments[list], SEGMENTS};
       lists.rows[list] =
-          (fovea_claimed_rows){&lists.sequences[list], begin, end, (int)generator_below(&generator, 2)};
+          (fovea_claimed_rows){&lists.sequences[list], begin, end, (int)generator_below(&generator, 2), list, 0};
     }
     const int shared = shares(&lists, &shape, &outside);
     if (outside) continue;
@@ -121,7 +121,7 @@ static void test_random_claims(void **state) {
 
 /* More claims than are compared at a time: rows of a page each, two of them the same. */
 static fovea_claimed_rows one_row(const void *call, int64_t index) {
-  return (fovea_claimed_rows){(const fovea_sequence *)call + index, 0, 1, 1};
+  return (fovea_claimed_rows){(const fovea_sequence *)call + index, 0, 1, 1, index, 0};
 }
 
 static void test_many_claims(void **state) {

@@ -97,12 +97,8 @@ static void grow(const fovea_pages *pages, fovea_page_pool *pool, int32_t *table
                  fovea_segment *segments, fovea_sequence *sequence) {
   fovea_error error;
   while (length < end) {
-    int64_t next = next_step(length) < end ? next_step(length) : end, page = length / PAGE_ROWS;
-    if (length % PAGE_ROWS > 0) {
-      check(fovea_page_own(pages, pool, &table[page], length % PAGE_ROWS, &error), &error);
-      page++;
-    }
-    for (; page * PAGE_ROWS < next; page++) check(fovea_page_take(pool, &table[page], &error), &error);
+    int64_t next = next_step(length) < end ? next_step(length) : end;
+    check(fovea_page_extend(pages, 1, pool, table, PAGES, length, next - length, &error), &error);
     check(fovea_cache_paged(pages, table, PAGES, 0, next, segments, PAGES, sequence, &error), &error);
     append(sequence, length, next);
     length = next;
@@ -176,7 +172,7 @@ static int by_age(void) {
   check(fovea_cache_contiguous(&old, 0, &segments[0], &error), &error);
   const fovea_sequence from = {&whole, 1}, to = {&segments[0], 1}, both = {segments, 2};
   append(&from, 0, LENGTH);
-  check(fovea_sequence_copy(&from, &to, KV_HEADS, DIM, DIM, 0, OLD, &error), &error);
+  check(fovea_sequence_copy(&from, &to, 1, KV_HEADS, DIM, DIM, 0, OLD, &error), &error);
   segments[1] = whole; /* what is left of it */
   segments[1].first = OLD;
   segments[1].rows = LENGTH - OLD;

@@ -253,8 +253,9 @@ typedef enum fovea_key_layout { FOVEA_KEYS_IN_ROWS = 0, FOVEA_KEYS_IN_PANELS = 1
 /* Elements of one panel of keys: FOVEA_PANEL_ROWS * dim, of bf16 with dim rounded up to even. */
 FOVEA_API int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type);
 
-/* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads. Strides count
- * elements and may be negative; the last axis is contiguous. Attention only reads; fovea_append() writes. */
+/* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
+ * layers of a model that keep them at equal distances. Strides count elements and may be negative; the last axis is
+ * contiguous. Attention only reads; fovea_append() writes. */
 typedef struct fovea_segment {
   int64_t first, rows;
   void *k, *v;               /* kv head 0 of position `first`; with panels the panel that begins there */
@@ -262,6 +263,8 @@ typedef struct fovea_segment {
   int64_t v_head, v_row;     /* likewise; values always lie in rows */
   fovea_type k_type, v_type; /* may differ from segment to segment */
   fovea_key_layout k_layout; /* PANELS: `first` is a multiple of FOVEA_PANEL_ROWS */
+  int64_t layers;            /* layers that the segment has; 0 and 1: one */
+  int64_t k_layer, v_layer;  /* between layers; not used where there is one */
 } fovea_segment;
 
 /* The segments of one batch entry, positions ascending without gaps or overlap. They hold every position from the
@@ -334,6 +337,8 @@ typedef struct fovea_tensors {
   const fovea_sequence *sequences; /* needed with `segmented`: one per batch entry; k and v are then not used */
 
   const fovea_state *state; /* needed with to_state: the problem's sizes and keys; o and lse are then not used */
+
+  int64_t layer; /* with `segmented`: the layer of every segment that is read, from 0. Default 0 */
 } fovea_tensors;
 
 /* Sets these five; the rest is NULL. Callers in C use fovea_tensors_init(). */
@@ -412,6 +417,17 @@ typedef struct fovea_plan fovea_plan;
 /* Checks the problem and allocates a plan for it. On failure *plan is NULL. */
 FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
 FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* NULL is allowed */
+
+/* Bytes of a plan with so many batch entries; 0 if batch is below 1, SIZE_MAX if a size_t has no room for it. */
+FOVEA_API size_t fovea_plan_size(int64_t batch);
+
+/* As fovea_plan_create(), without allocating: the plan lies in memory of the caller's, fovea_plan_size() bytes or
+ * more at a multiple of FOVEA_SCRATCH_ALIGNMENT, and lives as long as that does. Memory for a batch holds a plan of
+ * any smaller one: an engine that decodes makes each step's plan in the same place. Making a plan there ends the
+ * one before. fovea_plan_destroy() leaves such a plan alone. On failure *plan is NULL, and a plan that was there is
+ * gone. */
+FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *memory, size_t size,
+                                            fovea_plan **plan, fovea_error *error);
 
 /* Bytes that scratch has to be aligned to. */
 #define FOVEA_SCRATCH_ALIGNMENT 64
@@ -510,6 +526,12 @@ typedef struct fovea_rotation {
   int64_t first_position;
   const int64_t *first_positions;
   const int64_t *positions;
+
+  /* Packed batches: entry b is rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1, heads, rows, dim);
+   * batch strides are then not used. An array of batch + 1 numbers that never decrease, from 0 to rows. Rows of
+   * `positions` are then those of the tensor, `rows` numbers. Rows outside every entry are not written. Default
+   * NULL. */
+  const int32_t *cu_seqlens;
 } fovea_rotation;
 
 /* Sets these six; the rest is as described. Callers in C use fovea_rotation_init(). */
@@ -542,8 +564,14 @@ typedef struct fovea_new_rows {
   const fovea_sequence *sequences;              /* one per batch entry; only their memory is written to */
   int64_t first_position;                       /* 0 or more; default 0 */
   const int64_t *first_positions;               /* batch numbers; replaces first_position. Default NULL */
-  const int64_t *row_counts; /* batch numbers, 0..rows: how many rows an entry gets. Default NULL: all */
+  const int64_t *row_counts; /* an array of `batch` numbers, 0..rows: how many rows an entry gets. NULL: all */
   const char *isa;           /* as in fovea_problem; that of the rotary embedding is not used */
+
+  /* Packed batches: the new rows of entry b are rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1,
+   * kv_heads, rows, dim); batch strides are then not used, and row_counts is NULL. An array of batch + 1 numbers
+   * that never decrease, from 0 to rows. Default NULL. */
+  const int32_t *cu_seqlens;
+  int64_t layer; /* of the segments that are written to, from 0. Default 0 */
 } fovea_new_rows;
 
 /* Sets these eight; the rest is as described. Callers in C use fovea_new_rows_init(). */
@@ -567,12 +595,12 @@ static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int6
 FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
 
 /* Copies the keys and values at positions begin to end - 1 of one sequence into the segments of another that hold
- * the same positions, whatever types and layouts both have; elements as fovea_append() does. It makes old rows
- * narrower, and copies of pages. What it refuses is the same; texts call `from` sequences[0] and `to` sequences[1].
- */
-FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t kv_heads,
-                                           int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end,
-                                           fovea_error *error);
+ * the same positions, whatever types and layouts both have; elements as fovea_append() does. Layers 0 to layers - 1
+ * are copied, which every segment must have. It makes old rows narrower, and copies of pages. What it refuses is
+ * the same; texts call `from` sequences[0] and `to` sequences[1]. */
+FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
+                                           int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,
+                                           int64_t end, fovea_error *error);
 
 /* ---- Caches: kinds ------------------------------------------------------------------------------------------- */
 
@@ -592,6 +620,10 @@ typedef struct fovea_pages {
    * that k takes count * k_strides.batch elements and v takes count * v_strides.batch.
    * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) is (page, row, head, dim). */
   fovea_strides k_strides, v_strides;
+  /* Layers of a model that share tables: a page has this many, `k_layer` (`v_layer`) elements apart. Default: 1
+   * layer, and as many elements as all pages take, so that layers follow each other. With other strides of pages
+   * these are set, too. */
+  int64_t layers, k_layer, v_layer;
 } fovea_pages;
 
 /* Sets sizes, types, layout and strides; k and v are NULL. Callers in C use fovea_pages_init(). */
@@ -617,6 +649,14 @@ FOVEA_API fovea_status fovea_cache_contiguous(const fovea_pages *pages, int64_t 
 FOVEA_API fovea_status fovea_cache_paged(const fovea_pages *pages, const int32_t *table, int64_t table_length,
                                          int64_t begin, int64_t end, fovea_segment *segments, int64_t segment_limit,
                                          fovea_sequence *sequence, fovea_error *error);
+
+/* Paged, for all entries of a batch: entry b has row b of `tables`, table_length numbers, and positions begins[b]
+ * (NULL: 0) to ends[b] - 1. As fovea_cache_paged(), one entry after the other into the same array; sequences[b] is
+ * set to what was made of entry b. */
+FOVEA_API fovea_status fovea_cache_paged_batch(const fovea_pages *pages, int64_t batch, const int32_t *tables,
+                                               int64_t table_length, const int64_t *begins, const int64_t *ends,
+                                               fovea_segment *segments, int64_t segment_limit,
+                                               fovea_sequence *sequences, fovea_error *error);
 
 /* Segments that a ring may have. */
 #define FOVEA_RING_SEGMENTS 2
@@ -655,9 +695,21 @@ FOVEA_API int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page);
 
 /* Copy on write, before rows are appended to a page that holds `rows` rows (0 to page_rows): a page with other
  * users is exchanged for a free one, with those rows copied, and *page becomes its number. A page with one user
- * stays. */
-FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, fovea_page_pool *pool, int32_t *page, int64_t rows,
-                                      fovea_error *error);
+ * stays.
+ *
+ * `pages` is all memory that the pool's numbers name: an array of `pages_count` (at least 1) structs, each with all
+ * of its layers. Layers that have memory of their own each but one table are several structs; to leave one out
+ * loses that layer's rows. */
+FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
+                                      int32_t *page, int64_t rows, fovea_error *error);
+
+/* Makes room for new_rows rows behind the `rows` rows that a sequence has: owns the page that the new rows begin
+ * in, as fovea_page_own() does, and takes free pages for the rest, whose numbers it writes into the table. All
+ * page_rows of `pages` are equal. On failure (FOVEA_ERROR_MEMORY if pages are too few) neither table nor pool has
+ * changed. */
+FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
+                                         int32_t *table, int64_t table_length, int64_t rows, int64_t new_rows,
+                                         fovea_error *error);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 

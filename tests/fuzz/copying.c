@@ -39,7 +39,7 @@ void copy(struct scene *scene) {
   const enum verdict verdict = judge_copy(&scene->arena, &scene->shape, from, to, begin, end);
   if (verdict == VERDICT_ELSEWHERE) return;
   if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
-  const fovea_status status = fovea_sequence_copy(from, to, scene->shape.kv_heads, scene->shape.qk_dim,
+  const fovea_status status = fovea_sequence_copy(from, to, 1, scene->shape.kv_heads, scene->shape.qk_dim,
                                                   scene->shape.v_dim, begin, end, &error);
   arena_open(&scene->arena);
   if (verdict == VERDICT_RIGHT && status == FOVEA_OK)

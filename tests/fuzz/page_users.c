@@ -84,7 +84,7 @@ static enum verdict judge_own(struct scene *scene, struct own_call *call) {
 static void own_nothing(struct scene *scene, struct pool *pool, const struct own_call *call) {
   const struct pool before = *pool;
   int32_t page = call->page;
-  const fovea_status status = fovea_page_own(&scene->pages, &pool->pool, &page, call->rows, NULL);
+  const fovea_status status = fovea_page_own(&scene->pages, 1, &pool->pool, &page, call->rows, NULL);
   EXPECT((status == FOVEA_OK) == (pool->users[page] == 1));
   EXPECT(page == call->page && memcmp(&before, pool, sizeof before) == 0);
   EXPECT(arena_is_as_modelled(&scene->arena));
@@ -106,7 +106,7 @@ void own_page(struct scene *scene, struct pool *pool) {
   int32_t references[POOL_PAGES], page = call.page;
   memcpy(references, pool->references, sizeof references);
   fovea_error error;
-  const fovea_status status = fovea_page_own(&scene->pages, &pool->pool, &page, call.rows, &error);
+  const fovea_status status = fovea_page_own(&scene->pages, 1, &pool->pool, &page, call.rows, &error);
   if (status == FOVEA_OK) {
     EXPECT(page == call.next && verdict == VERDICT_RIGHT);
     pool->users[call.page]--;
