@@ -1,0 +1,154 @@
+/* What becomes of the scores of few rows: decode_adjust(), decode_softmax(). */
+#include "contract.h"
+#include "masks.h"
+
+enum { ROWS = FOVEA_DECODE_ROWS_LIMIT };
+
+/* Keys of a block in whole vectors. */
+struct keys {
+  int begin, end;
+};
+
+static struct keys random_keys(const fovea_kernels *table, struct generator *generator) {
+  const int all = FOVEA_BLOCK_KEYS / table->lanes;
+  const int begin = (int)generator_below(generator, 2) * (int)generator_below(generator, all);
+  return (struct keys){begin * table->lanes, (begin + random_size(generator, 1, all - begin)) * table->lanes};
+}
+
+static void expect_adjusted(const fovea_decode_adjust_args *args) {
+  for (int row = 0; row < args->row_count; row++)
+    for (int key = args->key_begin; key < args->key_end; key++) {
+      float *score = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS + key);
+      if (args->capped) *score = args->cap * contract_tanh(*score);
+      if (args->mask != NULL) {
+        const int there = args->mask->repeats || key < args->mask->key_count;
+        const float bias = there ? mask_bias(args->mask, row, key) : 0.0f;
+        *score = bias == -INFINITY ? bias : fmaf(bias, 0x1.715476p+0f, *score);
+      }
+      if (key < args->seen_from[row] || key >= args->seen_to[row]) *score = -INFINITY;
+    }
+}
+
+/* Keys beyond the mask are seen by no row. */
+static void try_adjust(const fovea_kernels *table, struct generator *generator) {
+  const struct keys keys = random_keys(table, generator);
+  const int rows = 1 + (int)generator_below(generator, ROWS);
+  int32_t *to;
+  fovea_decode_adjust_args args = {
+      .scores = place_floats(rows * FOVEA_BLOCK_KEYS, random_numbers(generator)),
+      .row_count = rows,
+      .key_begin = keys.begin,
+      .key_end = keys.end,
+      .capped = (int)generator_below(generator, 2),
+      .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
+  };
+  args.seen_from = place_limits(generator, rows, FOVEA_BLOCK_KEYS, &to);
+  args.seen_to = to;
+  fovea_mask_tile mask = {0};
+  if (generator_below(generator, 2) == 0) {
+    mask = place_mask(generator, rows, random_size(generator, 1, FOVEA_BLOCK_KEYS));
+    args.mask = &mask;
+    for (int row = 0; row < rows; row++) to[row] = to[row] < mask.key_count ? to[row] : mask.key_count;
+  }
+  places_watch();
+  table->decode_adjust(&args);
+  expect_adjusted(&args);
+  places_check(table->name, "decode_adjust, %d rows, keys %d to %d, capped %d, mask type %d of %d keys", rows,
+               keys.begin, keys.end - 1, args.capped, (int)mask.type, mask.key_count);
+}
+
+static void test_adjust(void **state) {
+  (void)state;
+  try_tables(whole_tables(), try_adjust, IF_QUICK(50, 5000));
+}
+
+static void fill_scores(struct generator *generator, float *scores, int count) {
+  static const float scales[] = {1.0f, 12.0f, 150.0f, 3e38f};
+  const float scale = scales[generator_below(generator, 4)];
+  const int special = generator_below(generator, 3) == 0, hidden = (int)generator_below(generator, 5);
+  for (int i = 0; i < count; i++) {
+    scores[i] *= scale;
+    if (special && generator_below(generator, 40) == 0) scores[i] = random_number(generator, ANY);
+    if (generator_below(generator, 4) < hidden) scores[i] = -INFINITY;
+  }
+}
+
+static void fill_states(struct generator *generator, float *row_max, float *row_sum) {
+  for (int row = 0; row < ROWS; row++) {
+    row_max[row] = row_max[row] * 150.0f + 0.0f;
+    row_sum[row] = 1.0f + fabsf(row_sum[row]) * 1000.0f;
+    if (generator_below(generator, 5) == 0) row_max[row] = -INFINITY, row_sum[row] = 0.0f;
+  }
+}
+
+/* One row, on the shadows; returns whether it has a state. */
+static int expect_row(const fovea_decode_softmax_args *args, int row) {
+  float *scores = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS), m = -INFINITY, sums[16] = {0.0f};
+  float *row_max = shadow_of(args->row_max), *row_sum = shadow_of(args->row_sum);
+  for (int key = args->key_begin; key < args->key_end; key++) m = maximum_of(m, scores[key]);
+  m += 0.0f;
+  for (int key = args->key_begin; key < args->key_end; key++) {
+    scores[key] = contract_exp2(scores[key] - reference_of(m));
+    sums[key % 16] += scores[key];
+  }
+  for (int half = 8; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+  *(float *)shadow_of(args->block_max + row) = m;
+  *(float *)shadow_of(args->block_sum + row) = sums[0];
+  if (args->first) {
+    row_max[row] = m;
+    row_sum[row] = sums[0];
+    return m != -INFINITY;
+  }
+  const float both = maximum_of(row_max[row], m), reference = reference_of(both);
+  const float a = contract_exp2(row_max[row] - reference), b = contract_exp2(m - reference);
+  row_max[row] = both;
+  row_sum[row] = fmaf(sums[0], b, row_sum[row] * a);
+  *(float *)shadow_of(args->old_part + row) = a;
+  *(float *)shadow_of(args->new_part + row) = b;
+  return m != -INFINITY;
+}
+
+static void try_softmax(const fovea_kernels *table, struct generator *generator) {
+  const struct keys keys = random_keys(table, generator);
+  const int rows = 1 + (int)generator_below(generator, ROWS), rest = (ROWS - rows) * 4;
+  const fovea_decode_softmax_args args = {
+      .scores = place_floats(rows * FOVEA_BLOCK_KEYS, ORDINARY),
+      .row_count = rows,
+      .key_begin = keys.begin,
+      .key_end = keys.end,
+      .block_max = place_floats(ROWS, ORDINARY),
+      .block_sum = place_floats(ROWS, ORDINARY),
+      .row_max = place_floats(ROWS, ORDINARY),
+      .row_sum = place_floats(ROWS, ORDINARY),
+      .old_part = place_floats(ROWS, ORDINARY),
+      .new_part = place_floats(ROWS, ORDINARY),
+      .first = generator_below(generator, 3) == 0,
+  };
+  for (int row = 0; row < rows; row++)
+    fill_scores(generator, args.scores + row * FOVEA_BLOCK_KEYS, FOVEA_BLOCK_KEYS);
+  fill_states(generator, args.row_max, args.row_sum);
+  places_watch();
+  const int none = table->decode_softmax(&args);
+  int all = 1;
+  for (int row = 0; row < rows; row++) all &= expect_row(&args, row);
+  float *const of_rows[] = {args.block_max, args.block_sum, args.row_max,
+                            args.row_sum,   args.old_part,  args.new_part};
+  for (int i = 0; i < 6; i++) shadow_ignores(of_rows[i] + rows, rest);
+  places_check(table->name, "decode_softmax, %d rows, keys %d to %d, first %d", rows, keys.begin, keys.end - 1,
+               args.first);
+  assert_int_equal(none, !all);
+}
+
+static void test_softmax(void **state) {
+  (void)state;
+  try_tables(whole_tables(), try_softmax, IF_QUICK(50, 5000));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_adjust),
+      cmocka_unit_test(test_softmax),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* The online softmax of a block: softmax(). */
+#include "contract.h"
+#include "operation.h"
+
+/* Scores of all sizes, some of them hidden. Without NaN the maximum is that of the scores. */
+static float *place_scores(struct generator *generator, int64_t count) {
+  static const float scales[] = {1.0f, 12.0f, 150.0f, 3e38f};
+  const float scale = scales[generator_below(generator, 4)];
+  const int special = generator_below(generator, 3) == 0, hidden = (int)generator_below(generator, 3);
+  float *scores = place_floats(count, ORDINARY);
+  for (int64_t i = 0; i < count; i++) {
+    scores[i] *= scale;
+    if (special && generator_below(generator, 40) == 0) scores[i] = random_number(generator, ANY);
+    if (generator_below(generator, 4) < hidden) scores[i] = -INFINITY;
+  }
+  return scores;
+}
+
+/* The state of a row: nothing, or a maximum and a sum from 1 up. */
+static void fill_states(struct generator *generator, float *row_max, float *row_sum, int rows) {
+  for (int row = 0; row < rows; row++) {
+    row_max[row] = row_max[row] * 150.0f + 0.0f;
+    row_sum[row] = 1.0f + fabsf(row_sum[row]) * 1000.0f;
+    if (generator_below(generator, 5) == 0) row_max[row] = -INFINITY, row_sum[row] = 0.0f;
+    if (generator_below(generator, 30) == 0) row_sum[row] = NAN;
+  }
+}
+
+/* One row, on the shadows; returns whether it has a state. */
+static int expect_row(const fovea_kernels *table, const fovea_softmax_args *args, int row) {
+  const int vector = row / table->lanes, tile = table->row_tile;
+  float *scores = shadow_of(args->scores), *maxima = shadow_of(args->maxima), sums[16] = {0.0f};
+  float *row_max = shadow_of(args->row_max), *row_sum = shadow_of(args->row_sum);
+  const float m = maxima[row] + 0.0f;
+  for (int key = args->key_begin[vector]; key < args->key_end[vector]; key++) {
+    float *score = &scores[key * tile + row];
+    *score = contract_exp2(*score - reference_of(m));
+    sums[key % 16] += *score;
+  }
+  for (int half = 8; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+  maxima[row] = m;
+  *(float *)shadow_of(args->block_sum + row) = sums[0];
+  if (args->first) {
+    row_max[row] = m;
+    row_sum[row] = sums[0];
+    return m != -INFINITY;
+  }
+  const float both = maximum_of(row_max[row], m), reference = reference_of(both);
+  const float a = contract_exp2(row_max[row] - reference), b = contract_exp2(m - reference);
+  row_max[row] = both;
+  row_sum[row] = fmaf(sums[0], b, row_sum[row] * a);
+  *(float *)shadow_of(args->old_part + row) = a;
+  *(float *)shadow_of(args->new_part + row) = b;
+  return m != -INFINITY;
+}
+
+static void try_softmax(const fovea_kernels *table, struct generator *generator) {
+  const int tile = table->row_tile;
+  int begin[FOVEA_VECTORS_LIMIT], end[FOVEA_VECTORS_LIMIT];
+  for (int v = 0; v < vectors_of(table); v++) {
+    begin[v] = (int)generator_below(generator, 2) * (int)generator_below(generator, FOVEA_BLOCK_KEYS);
+    end[v] = begin[v] + random_size(generator, 1, FOVEA_BLOCK_KEYS - begin[v]);
+  }
+  const fovea_softmax_args args = {
+      .scores = place_scores(generator, (int64_t)FOVEA_BLOCK_KEYS * tile),
+      .maxima = place_floats(tile, ORDINARY),
+      .row_max = place_floats(tile, ORDINARY),
+      .row_sum = place_floats(tile, ORDINARY),
+      .block_sum = place_output(tile),
+      .old_part = place_output(tile),
+      .new_part = place_output(tile),
+      .first = generator_below(generator, 3) == 0,
+      .vectors = random_vectors(table, generator),
+      .key_begin = begin,
+      .key_end = end,
+  };
+  fill_states(generator, args.row_max, args.row_sum, tile);
+  for (int row = 0; row < tile; row++) {
+    const int v = row / table->lanes;
+    args.maxima[row] = -INFINITY;
+    for (int key = begin[v]; key < end[v]; key++)
+      args.maxima[row] = maximum_of(args.maxima[row], args.scores[key * tile + row]);
+    if (args.maxima[row] == 0.0f) args.maxima[row] = -0.0f;
+  }
+  places_watch();
+  const int none = table->softmax(&args);
+  int all = 1;
+  for (int row = first_row(table, args.vectors); row < end_row(table, args.vectors); row++)
+    all &= expect_row(table, &args, row);
+  places_check(table->name, "softmax, keys %d to %d, vectors %d+%d, first %d", begin[args.vectors.first],
+               end[args.vectors.first] - 1, args.vectors.first, args.vectors.count, args.first);
+  assert_int_equal(none, !all);
+}
+
+static void test_softmax(void **state) {
+  (void)state;
+  try_tables(whole_tables(), try_softmax, IF_QUICK(30, 2500));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_softmax)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
