@@ -1,0 +1,43 @@
+/* The vector layer of one instruction set, every primitive of the list in arch/README.md as a function on arrays of
+ * `lanes` elements. Those of which a layer has one form or the other are NULL where it has not. */
+#ifndef FOVEA_TESTS_LAYER_H
+#define FOVEA_TESTS_LAYER_H
+
+#include <stdint.h>
+
+typedef void layer_unary(const float *a, float *to);
+typedef void layer_binary(const float *a, const float *b, float *to);
+typedef void layer_ternary(const float *a, const float *b, const float *c, float *to);
+
+struct layer {
+  int lanes;
+  layer_unary *load, *abs, *is_nan, *mask_not, *exponent_from_low_bits, *fraction;
+  layer_binary *add, *sub, *mul, *div, *max, *min, *copysign, *less, *equal, *mask_or, *mask_and;
+  layer_ternary *fma, *fnma, *select;
+  void (*load_first)(const float *from, int count, float *to);
+  void (*store_first)(float *to, const float *a, int count);
+  void (*load_f16)(const uint16_t *from, float *to);
+  void (*load_bf16)(const uint16_t *from, float *to);
+  void (*load_pairs)(const uint16_t *from, float *to);
+  void (*store_f16)(uint16_t *to, const float *a);
+  void (*store_bf16)(uint16_t *to, const float *a);
+  void (*load_bool)(const uint8_t *from, float *to);
+  void (*load_bits)(const uint8_t *from, int shift, float *to);
+  void (*split_bf16)(const float *a, float *first, float *second);
+  void (*set1)(float x, float *to);
+  void (*fma_lane)(const float *a, const float *four, int lane, const float *c, float *to);
+  void (*seen)(int32_t key, const int32_t *from, const int32_t *to, float *result);
+  int (*mask_any)(const float *a);
+  void (*split_power)(const float *a, float *z, float *e);
+  void (*transpose)(float *square);
+  void (*scalef_unless_less)(const float *x, float limit, const float *a, const float *r, float *to);
+  void (*zero_if_less)(const float *x, float limit, const float *a, float *to);
+  void (*load_halves)(const void *low, const void *high, float *to);
+  void (*load_halves_f16)(const void *low, const void *high, float *to);
+  void (*turn_halves)(float *square);
+};
+
+extern const struct layer fovea_layer_scalar_layer, fovea_layer_avx2_layer, fovea_layer_avx512_layer,
+    fovea_layer_neon_layer;
+
+#endif

@@ -1,0 +1,382 @@
+/* Every primitive of the vector layers against its line in arch/README.md, over random and edge lanes. Operands lie
+ * against inaccessible pages, so that no byte beyond them is read or written. */
+#include "layer.h"
+
+#include "../operation.h"
+
+enum { LIMIT = 16 }; /* lanes of any layer */
+
+static const struct {
+  const char *isa;
+  const struct layer *layer;
+} layers[] = {
+    {"scalar", &fovea_layer_scalar_layer},
+#if defined(__x86_64__)
+    {"avx2", &fovea_layer_avx2_layer},
+    {"avx512", &fovea_layer_avx512_layer},
+#elif defined(__aarch64__)
+    {"neon", &fovea_layer_neon_layer},
+#endif
+};
+
+typedef void layer_trial(const char *isa, const struct layer *layer, struct generator *generator);
+
+/* On the layers of the tables that run here. */
+static void try_layers(layer_trial *trial, int trials) {
+  for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+    for (const fovea_kernels *const *table = whole_tables(); *table != NULL; table++) {
+      struct generator generator = {7};
+      if (strcmp((*table)->name, layers[i].isa) != 0) continue;
+      assert_int_equal((*table)->lanes, layers[i].layer->lanes);
+      for (int j = 0; j < trials; j++) {
+        places_begin(&generator);
+        trial(layers[i].isa, layers[i].layer, &generator);
+      }
+    }
+}
+
+/* ---- Lane by lane ----------------------------------------------------------------------------------------------
+ */
+
+typedef float definition(float a, float b, float c);
+
+static float define_load(float a, float b, float c) {
+  return (void)b, (void)c, a;
+}
+static float define_add(float a, float b, float c) {
+  return (void)c, a + b;
+}
+static float define_sub(float a, float b, float c) {
+  return (void)c, a - b;
+}
+static float define_mul(float a, float b, float c) {
+  return (void)c, a * b;
+}
+static float define_div(float a, float b, float c) {
+  return (void)c, a / b;
+}
+static float define_fma(float a, float b, float c) {
+  return fmaf(a, b, c);
+}
+static float define_fnma(float a, float b, float c) {
+  return fmaf(-a, b, c);
+}
+/* b, and a, are no NaN. */
+static float define_max(float a, float b, float c) {
+  return (void)c, isnan(b) ? NAN : a > b ? a : b;
+}
+static float define_min(float a, float b, float c) {
+  return (void)c, isnan(a) ? NAN : isnan(b) || b < a ? b : a;
+}
+static float define_abs(float a, float b, float c) {
+  return (void)b, (void)c, from_bits(bits_of(a) & 0x7fffffffu);
+}
+static float define_copysign(float a, float b, float c) {
+  return (void)c, from_bits((bits_of(a) & 0x7fffffffu) | (bits_of(b) & 0x80000000u));
+}
+static float define_less(float a, float b, float c) {
+  return (void)c, a < b ? 1.0f : 0.0f;
+}
+static float define_equal(float a, float b, float c) {
+  return (void)c, a == b ? 1.0f : 0.0f;
+}
+static float define_is_nan(float a, float b, float c) {
+  return (void)b, (void)c, isnan(a) ? 1.0f : 0.0f;
+}
+static float define_or(float a, float b, float c) {
+  return (void)c, a != 0.0f || b != 0.0f ? 1.0f : 0.0f;
+}
+static float define_and(float a, float b, float c) {
+  return (void)c, a != 0.0f && b != 0.0f ? 1.0f : 0.0f;
+}
+static float define_not(float a, float b, float c) {
+  return (void)b, (void)c, a != 0.0f ? 0.0f : 1.0f;
+}
+static float define_select(float a, float b, float c) {
+  return a != 0.0f ? b : c;
+}
+static float define_exponent(float a, float b, float c) {
+  return (void)b, (void)c, from_bits(bits_of(a) << 23);
+}
+static float define_fraction(float a, float b, float c) {
+  return (void)b, (void)c, a - rintf(a);
+}
+
+enum { NOT_NAN_A = 1, NOT_NAN_B = 2, WITHOUT_SIGN_A = 4, MANY_ZEROS = 8, EXACT = 16, EITHER_ZERO = 32, SMALL = 64 };
+
+/* What a primitive is called with and compared with. */
+struct lanewise {
+  const char *name;
+  layer_unary *unary;
+  layer_binary *binary;
+  layer_ternary *ternary;
+  definition *define;
+  int flags;
+};
+
+static float lane_number(struct generator *generator, int flags, int operand) {
+  float x = random_number(generator, generator_below(generator, 2) ? ANY : ORDINARY);
+  if ((flags & MANY_ZEROS) && generator_below(generator, 2)) x = generator_below(generator, 2) ? 0.0f : -0.0f;
+  if (operand == 0 && (flags & WITHOUT_SIGN_A)) x = from_bits(bits_of(x) & 0x7fffffffu);
+  if ((flags & SMALL) && fabsf(x) > 0x1p20f) x = isnan(x) ? x : generator_uniform(generator) * 1000.0f;
+  if (isnan(x) && ((operand == 0 && (flags & NOT_NAN_A)) || (operand == 1 && (flags & NOT_NAN_B)))) x = -2.0f;
+  return x;
+}
+
+static void check_lanewise(const char *isa, int lanes, struct generator *generator, const struct lanewise *tried) {
+  float *operands[3], *to;
+  places_begin(generator);
+  for (int i = 0; i < 3; i++) {
+    operands[i] = place_floats(lanes, ORDINARY);
+    for (int lane = 0; lane < lanes; lane++) operands[i][lane] = lane_number(generator, tried->flags, i);
+    if (i > 0 && generator_below(generator, 8) == 0)
+      memcpy(operands[i], operands[0], (size_t)lanes * 4 * !(tried->flags & (NOT_NAN_A | NOT_NAN_B)));
+  }
+  to = tried->flags & EXACT ? place_exact_output(FOVEA_F32, lanes) : place_output(lanes);
+  places_watch();
+  if (tried->unary != NULL) tried->unary(operands[0], to);
+  if (tried->binary != NULL) tried->binary(operands[0], operands[1], to);
+  if (tried->ternary != NULL) tried->ternary(operands[0], operands[1], operands[2], to);
+  float *expected = shadow_of(to);
+  for (int lane = 0; lane < lanes; lane++)
+    expected[lane] = tried->define(operands[0][lane], operands[1][lane], operands[2][lane]);
+  if (tried->flags & EITHER_ZERO) shadow_takes_zeros(to, lanes);
+  places_check(isa, "vec_%s", tried->name);
+}
+
+static void try_lanewise(const char *isa, const struct layer *layer, struct generator *generator) {
+  const struct lanewise all[] = {
+      {"load", layer->load, NULL, NULL, define_load, EXACT},
+      {"abs", layer->abs, NULL, NULL, define_abs, EXACT},
+      {"is_nan", layer->is_nan, NULL, NULL, define_is_nan, EXACT},
+      {"mask_not", layer->mask_not, NULL, NULL, define_not, EXACT | MANY_ZEROS},
+      {"exponent_from_low_bits", layer->exponent_from_low_bits, NULL, NULL, define_exponent, EXACT},
+      {"add", NULL, layer->add, NULL, define_add, 0},
+      {"sub", NULL, layer->sub, NULL, define_sub, 0},
+      {"mul", NULL, layer->mul, NULL, define_mul, 0},
+      {"div", NULL, layer->div, NULL, define_div, 0},
+      {"max", NULL, layer->max, NULL, define_max, NOT_NAN_B | EITHER_ZERO},
+      {"min", NULL, layer->min, NULL, define_min, NOT_NAN_A | EITHER_ZERO},
+      {"copysign", NULL, layer->copysign, NULL, define_copysign, WITHOUT_SIGN_A | EXACT},
+      {"less", NULL, layer->less, NULL, define_less, EXACT},
+      {"equal", NULL, layer->equal, NULL, define_equal, EXACT | MANY_ZEROS},
+      {"mask_or", NULL, layer->mask_or, NULL, define_or, EXACT | MANY_ZEROS},
+      {"mask_and", NULL, layer->mask_and, NULL, define_and, EXACT | MANY_ZEROS},
+      {"fma", NULL, NULL, layer->fma, define_fma, 0},
+      {"fnma", NULL, NULL, layer->fnma, define_fnma, 0},
+      {"select", NULL, NULL, layer->select, define_select, EXACT | MANY_ZEROS},
+      {"fraction", layer->fraction, NULL, NULL, define_fraction, SMALL | EITHER_ZERO},
+  };
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    if (all[i].unary != NULL || all[i].binary != NULL || all[i].ternary != NULL)
+      check_lanewise(isa, layer->lanes, generator, &all[i]);
+}
+
+static void test_lanewise(void **state) {
+  (void)state;
+  try_layers(try_lanewise, IF_QUICK(300, 10000));
+}
+
+/* ---- Loads and stores ------------------------------------------------------------------------------------------
+ */
+
+static void try_some(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int count = (int)generator_below(generator, layer->lanes + 1);
+  const float *from = place_elements(FOVEA_F32, count, ANY), *all = place_elements(FOVEA_F32, layer->lanes, ANY);
+  float *loaded = place_exact_output(FOVEA_F32, layer->lanes), *stored = place_exact_output(FOVEA_F32, count);
+  float *same = place_exact_output(FOVEA_F32, layer->lanes);
+  const float x = random_number(generator, ANY);
+  places_watch();
+  layer->load_first(from, count, loaded);
+  layer->store_first(stored, all, count);
+  layer->set1(x, same);
+  memset(shadow_of(loaded), 0, (size_t)layer->lanes * 4);
+  if (count > 0) memcpy(shadow_of(loaded), from, (size_t)count * 4);
+  if (count > 0) memcpy(shadow_of(stored), all, (size_t)count * 4);
+  for (int lane = 0; lane < layer->lanes; lane++) memcpy((float *)shadow_of(same) + lane, &x, sizeof x);
+  places_check(isa, "vec_load_first and vec_store_first of %d, vec_set1", count);
+}
+
+static void try_halves(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes;
+  const uint16_t *halves = place_elements(FOVEA_BF16, 2 * lanes, ANY), *half = halves + lanes;
+  float *a = place_floats(lanes, ANY);
+  float *f16 = place_output(lanes), *bf16 = place_exact_output(FOVEA_F32, lanes);
+  float *pairs = place_exact_output(FOVEA_F32, lanes), *first = place_exact_output(FOVEA_F32, lanes);
+  float *second = place_exact_output(FOVEA_F32, lanes);
+  uint16_t *to_f16 = place_exact_output(FOVEA_F16, lanes), *to_bf16 = place_exact_output(FOVEA_BF16, lanes);
+  for (int lane = 0; lane < lanes; lane++) {
+    if (generator_below(generator, 2)) a[lane] = ldexpf(a[lane], (int)generator_below(generator, 30) - 25);
+    if (isnan(a[lane])) a[lane] = from_bits(0x7fc00000);
+  }
+  places_watch();
+  layer->load_f16(half, f16);
+  layer->load_bf16(half, bf16);
+  layer->load_pairs(halves, pairs);
+  layer->split_bf16(pairs, first, second);
+  layer->store_f16(to_f16, a);
+  layer->store_bf16(to_bf16, a);
+  for (int lane = 0; lane < lanes; lane++) {
+    ((float *)shadow_of(f16))[lane] = from_bits(widened(FOVEA_F16, half[lane]));
+    ((float *)shadow_of(bf16))[lane] = from_bits(widened(FOVEA_BF16, half[lane]));
+    ((uint32_t *)shadow_of(pairs))[lane] = halves[2 * lane] | (uint32_t)halves[2 * lane + 1] << 16;
+    ((uint32_t *)shadow_of(first))[lane] = (uint32_t)halves[2 * lane] << 16;
+    ((uint32_t *)shadow_of(second))[lane] = (uint32_t)halves[2 * lane + 1] << 16;
+    const uint16_t sign = (uint16_t)(bits_of(a[lane]) >> 16 & 0x8000u); /* rounded() has no -0 */
+    const uint16_t as_f16 = rounded(FOVEA_F16, a[lane]), as_bf16 = rounded(FOVEA_BF16, a[lane]);
+    ((uint16_t *)shadow_of(to_f16))[lane] = as_f16 == 0 ? sign : as_f16;
+    ((uint16_t *)shadow_of(to_bf16))[lane] = as_bf16 == 0 ? sign : as_bf16;
+  }
+  places_check(isa, "loads and stores of f16, bf16 and pairs");
+}
+
+static void try_masks(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes, shift = lanes < 8 ? (int)generator_below(generator, 8 / lanes) * lanes : 0;
+  unsigned char *bytes = place_bytes(lanes), *bits = place_bytes((lanes + 7) / 8);
+  int32_t *to, *from = place_limits(generator, lanes, 30, &to);
+  const int32_t key = (int32_t)generator_below(generator, 60) - 10;
+  float *of_bytes = place_exact_output(FOVEA_F32, lanes), *of_bits = place_exact_output(FOVEA_F32, lanes);
+  float *seen = place_exact_output(FOVEA_F32, lanes), *some = place_floats(lanes, ORDINARY);
+  const int only = (int)generator_below(generator, lanes + 1);
+  for (int lane = 0; lane < lanes; lane++) {
+    if (generator_below(generator, 2)) bytes[lane] = 0;
+    some[lane] = lane == only ? 1.0f : 0.0f;
+  }
+  places_watch();
+  layer->load_bool(bytes, of_bytes);
+  layer->load_bits(bits, shift, of_bits);
+  layer->seen(key, from, to, seen);
+  assert_int_equal(layer->mask_any(some) != 0, only < lanes);
+  for (int lane = 0; lane < lanes; lane++) {
+    ((float *)shadow_of(of_bytes))[lane] = bytes[lane] != 0 ? 0.0f : -INFINITY;
+    ((float *)shadow_of(of_bits))[lane] = bits[(shift + lane) / 8] >> (shift + lane) % 8 & 1 ? 0.0f : -INFINITY;
+    ((float *)shadow_of(seen))[lane] = from[lane] <= key && key < to[lane] ? 1.0f : 0.0f;
+  }
+  places_check(isa, "vec_load_bool, vec_load_bits with shift %d, vec_seen of key %d", shift, (int)key);
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  try_layers(try_some, IF_QUICK(200, 5000));
+  try_layers(try_halves, IF_QUICK(300, 10000));
+  try_layers(try_masks, IF_QUICK(300, 10000));
+}
+
+/* ---- The rest --------------------------------------------------------------------------------------------------
+ */
+
+static void try_lane(const char *isa, const struct layer *layer, struct generator *generator) {
+  const float *a = place_floats(layer->lanes, ANY), *four = place_floats(4, ANY);
+  const float *c = place_floats(layer->lanes, ANY);
+  float *to[4];
+  for (int i = 0; i < 4; i++) to[i] = place_output(layer->lanes);
+  (void)generator;
+  places_watch();
+  for (int i = 0; i < 4; i++) {
+    layer->fma_lane(a, four, i, c, to[i]);
+    for (int lane = 0; lane < layer->lanes; lane++)
+      ((float *)shadow_of(to[i]))[lane] = fmaf(a[lane], four[i], c[lane]);
+  }
+  places_check(isa, "vec_fma_lane");
+}
+
+/* Normal numbers above 0: z from 0x1.6a09e6p-1 to just below 0x1.6a09e6p+0. */
+static void try_split_power(const char *isa, const struct layer *layer, struct generator *generator) {
+  float *a = place_floats(layer->lanes, ORDINARY);
+  float *z = place_exact_output(FOVEA_F32, layer->lanes), *e = place_exact_output(FOVEA_F32, layer->lanes);
+  for (int lane = 0; lane < layer->lanes; lane++) {
+    a[lane] = from_bits(0x00800000u + (uint32_t)generator_below(generator, 0x7f800000 - 0x00800000));
+    if (generator_below(generator, 4) == 0)
+      a[lane] = from_bits(0x3f3504f3u + (uint32_t)generator_below(generator, 3) - 1);
+  }
+  places_watch();
+  layer->split_power(a, z, e);
+  for (int lane = 0; lane < layer->lanes; lane++) {
+    int exponent;
+    const float half = frexpf(a[lane], &exponent);
+    const int low = half < 0x1.6a09e6p-1f;
+    ((float *)shadow_of(z))[lane] = low ? 2.0f * half : half;
+    ((float *)shadow_of(e))[lane] = (float)(exponent - low);
+  }
+  places_check(isa, "vec_split_power");
+}
+
+static void try_transpose(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes;
+  (void)generator;
+  float *square = place_elements(FOVEA_F32, lanes * lanes, ANY);
+  float before[LIMIT * LIMIT];
+  places_watch();
+  memcpy(before, square, (size_t)(lanes * lanes) * 4);
+  layer->transpose(square);
+  float *expected = shadow_of(square);
+  for (int i = 0; i < lanes; i++)
+    for (int j = 0; j < lanes; j++) memcpy(&expected[i * lanes + j], &before[j * lanes + i], sizeof *before);
+  places_check(isa, "vec_transpose");
+}
+
+/* Both forms of scaling: nothing below the limit, NaN stays. */
+static void try_scaling(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes;
+  float *x = place_floats(lanes, ANY), *a = place_floats(lanes, ORDINARY), *r = place_floats(lanes, ORDINARY);
+  float *to = layer->zero_if_less ? place_exact_output(FOVEA_F32, lanes) : place_output(lanes);
+  for (int lane = 0; lane < lanes; lane++) {
+    if (generator_below(generator, 2)) x[lane] = -126.0f + (float)(generator_below(generator, 3) - 1) * 0x1p-17f;
+    r[lane] = (float)(generator_below(generator, 127) - 126);
+    a[lane] = isnan(x[lane]) ? NAN : 1.0f + a[lane] * 0.5f;
+  }
+  places_watch();
+  if (layer->zero_if_less) layer->zero_if_less(x, -126.0f, a, to);
+  if (layer->scalef_unless_less) layer->scalef_unless_less(x, -126.0f, a, r, to);
+  for (int lane = 0; lane < lanes; lane++) {
+    const float scaled = layer->zero_if_less ? a[lane] : ldexpf(a[lane], (int)r[lane]);
+    ((float *)shadow_of(to))[lane] = x[lane] < -126.0f ? 0.0f : scaled;
+  }
+  places_check(isa, "the scaling of 2^x");
+}
+
+/* k[i] has rows r and r + 4, r = i / 4 * 8 + i % 4; turned, k[i] has element i of all rows. */
+static void try_turn(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes, half = lanes / 2;
+  (void)generator;
+  if (layer->turn_halves == NULL) return;
+  float *low = place_elements(FOVEA_F32, half, ANY), *high = place_elements(FOVEA_F32, half, ANY);
+  uint16_t *low_f16 = place_elements(FOVEA_F16, half, ANY), *high_f16 = place_elements(FOVEA_F16, half, ANY);
+  float *both = place_exact_output(FOVEA_F32, lanes), *both_f16 = place_output(lanes);
+  float *square = place_elements(FOVEA_F32, half * lanes, ANY), before[LIMIT * LIMIT];
+  memcpy(before, square, (size_t)(half * lanes) * 4);
+  places_watch();
+  layer->load_halves(low, high, both);
+  layer->load_halves_f16(low_f16, high_f16, both_f16);
+  layer->turn_halves(square);
+  memcpy(shadow_of(both), low, (size_t)half * 4);
+  memcpy((float *)shadow_of(both) + half, high, (size_t)half * 4);
+  for (int i = 0; i < half; i++) {
+    ((float *)shadow_of(both_f16))[i] = from_bits(widened(FOVEA_F16, low_f16[i]));
+    ((float *)shadow_of(both_f16))[half + i] = from_bits(widened(FOVEA_F16, high_f16[i]));
+    for (int part = 0; part < 2; part++) {
+      const int row = i / 4 * 8 + i % 4 + 4 * part;
+      for (int d = 0; d < half; d++)
+        memcpy((float *)shadow_of(square) + d * lanes + row, &before[i * lanes + part * half + d], sizeof *before);
+    }
+  }
+  places_check(isa, "vec_load_halves, vec_load_halves_f16, vec_turn_halves");
+}
+
+static void test_rest(void **state) {
+  (void)state;
+  try_layers(try_lane, IF_QUICK(200, 5000));
+  try_layers(try_split_power, IF_QUICK(300, 10000));
+  try_layers(try_transpose, IF_QUICK(20, 300));
+  try_layers(try_scaling, IF_QUICK(300, 10000));
+  try_layers(try_turn, IF_QUICK(50, 1000));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_lanewise),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_rest),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
