@@ -2,6 +2,7 @@
 #include "cases.h"
 #include "machine.h"
 #include "openblas.h"
+#include "operations.h"
 #include "runner.h"
 
 #include <stdio.h>
@@ -208,4 +209,5 @@ void bench_register_all(void) {
   bench_register("overhead/h1_q1_s16_d64/plain_call", bench_call_plain, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);
+  bench_register_operations();
 }
