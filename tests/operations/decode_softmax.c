@@ -62,13 +62,16 @@ static void test_adjust(void **state) {
   try_tables(whole_tables(), try_adjust, IF_QUICK(50, 5000));
 }
 
+/* The scores of one row: of any size, some hidden, or none above -0. */
 static void fill_scores(struct generator *generator, float *scores, int count) {
   static const float scales[] = {1.0f, 12.0f, 150.0f, 3e38f};
   const float scale = scales[generator_below(generator, 4)];
   const int special = generator_below(generator, 3) == 0, hidden = (int)generator_below(generator, 5);
+  const int negative = generator_below(generator, 8) == 0;
   for (int i = 0; i < count; i++) {
-    scores[i] *= scale;
-    if (special && generator_below(generator, 40) == 0) scores[i] = random_number(generator, ANY);
+    scores[i] = negative ? fminf(scores[i], -0.0f) : scores[i] * scale;
+    if (negative && scores[i] == 0.0f) scores[i] = -0.0f;
+    if (special && !negative && generator_below(generator, 40) == 0) scores[i] = random_number(generator, ANY);
     if (generator_below(generator, 4) < hidden) scores[i] = -INFINITY;
   }
 }
