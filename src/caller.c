@@ -44,7 +44,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .window_right = FOVEA_UNLIMITED,
       .offset = FOVEA_OFFSET_BOTTOM_RIGHT,
       .mask_strides = {mask.batch, mask.head, mask.row, 1},
-      .mask_keys = kv_len,
+      .mask_keys = FOVEA_UNLIMITED,
       .keys_end = FOVEA_UNLIMITED,
   };
   memcpy(problem, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);

@@ -72,9 +72,9 @@ static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distanc
   return 0;
 }
 
-static int claims_meet(const fovea_claim *a, const fovea_claim *b) {
+int fovea_claims_meet(const fovea_claim *a, const fovea_claim *b) {
   if (a->end <= b->begin || b->end <= a->begin || a->run == 0 || b->run == 0) return 0;
-  if (b->count[1] < a->count[1]) return claims_meet(b, a);
+  if (b->count[1] < a->count[1]) return fovea_claims_meet(b, a);
   int64_t distance = (int64_t)b->begin - (int64_t)a->begin, a_extent = inner_extent(a), b_extent = inner_extent(b);
   for (int64_t i = 0; i < a->count[1]; i++, distance -= a->step[1]) {
     for (int64_t j = first_above(0, b->step[1], -distance - b_extent);
@@ -113,8 +113,8 @@ static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segmen
                           step, count * together);
 }
 
-static fovea_claim claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                                 int64_t layer, int64_t *position, int64_t end) {
+fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                int64_t layer, int64_t *position, int64_t end) {
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
     return claim_panels(segment, shape, layer, position, end);
   int64_t row = *position - segment->first, rows = end - *position;
@@ -142,7 +142,7 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
     }
     int64_t end =
         at->segment->first + at->segment->rows < rows.end ? at->segment->first + at->segment->rows : rows.end;
-    *claim = claim_segment(at->segment, &claims->shape, at->values, rows.layer, &at->position, end);
+    *claim = fovea_claim_segment(at->segment, &claims->shape, at->values, rows.layer, &at->position, end);
     claim->written = rows.written;
     claim->name = at->values ? "v" : "k";
     claim->entry = rows.entry;
@@ -210,7 +210,7 @@ static fovea_status compare(const window *w, int count, const fovea_claim *claim
   for (int i = low - 1; i >= 0 && w->furthest[i] > claim->begin; i--) {
     const fovea_claim *other = &w->claims[w->order[i]];
     if (w->order[i] >= count || (!claim->written && !other->written)) continue;
-    if (claims_meet(other, claim)) return refuse(other, claim, error);
+    if (fovea_claims_meet(other, claim)) return refuse(other, claim, error);
   }
   return FOVEA_OK;
 }

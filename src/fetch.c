@@ -59,12 +59,14 @@ static void fetch_rows(const fovea_task_context *context, const void *tensor, fo
 static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base,
                        fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
-  int64_t keys = t->view.any.end - base < FOVEA_BLOCK_KEYS ? t->view.any.end - base : FOVEA_BLOCK_KEYS;
-  if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || keys <= 0) return;
+  int64_t begin = context->task->entry->mask_begin, end = base + FOVEA_BLOCK_KEYS;
+  if (begin < base) begin = base;
+  if (end > t->view.any.end) end = t->view.any.end;
+  if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || begin >= end) return;
   fovea_row_place place = fovea_first_place(context->plan, t->rows);
-  int64_t bytes = (keys * fovea_mask_type_bits(problem->mask_type) + 7) / 8;
+  int64_t bytes = ((end - begin) * fovea_mask_type_bits(problem->mask_type) + 7) / 8;
   for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
-    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, place, base), bytes};
+    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, place, begin), bytes};
   }
 }
 

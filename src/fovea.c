@@ -4,6 +4,7 @@
 #include "caller.h"
 #include "error.h"
 #include "memory.h"
+#include "overlap.h"
 #include "plan.h"
 #include "schedule.h"
 #include "sequences.h"
@@ -15,7 +16,7 @@
 static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *given,
                              fovea_error *error) {
   fovea_execution execution;
-  fovea_status status = fovea_validate_tensors(plan->reaches, tensors, error);
+  fovea_status status = fovea_validate_tensors(plan, tensors, error);
   if (!status) status = fovea_validate_state_of_run(plan, tensors, error);
   if (!status) status = fovea_validate_sequences(plan, tensors, error);
   if (!status) status = fovea_read_execution(given, &execution, error);
@@ -24,6 +25,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
   size_t size = fovea_plan_scratch_size(plan, workers);
   if (execution.scratch) {
     status = fovea_validate_scratch(execution.scratch, execution.scratch_size, size, error);
+    if (!status) status = fovea_validate_scratch_apart(plan, tensors, execution.scratch, size, error);
     if (!status) fovea_schedule_run(plan, tensors, &execution, workers, execution.scratch);
     return status;
   }
@@ -62,12 +64,12 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *gi
   }
   fovea_tensors tensors;
   fovea_status status = fovea_read_tensors(given, &tensors, error);
-  if (!status) status = fovea_validate_tensors(plan->reaches, &tensors, error);
+  if (!status) status = fovea_validate_tensors(plan, &tensors, error);
   if (!status) status = fovea_validate_state_of_run(plan, &tensors, error);
   if (!status) status = fovea_validate_sequences(plan, &tensors, error);
-  if (!status) {
-    status = fovea_validate_scratch(scratch, scratch_size, fovea_plan_scratch_size(plan, workers), error);
-  }
+  size_t size = fovea_plan_scratch_size(plan, workers);
+  if (!status) status = fovea_validate_scratch(scratch, scratch_size, size, error);
+  if (!status) status = fovea_validate_scratch_apart(plan, &tensors, scratch, size, error);
   if (status) return status;
   fovea_run_task(plan, &tensors, phase, task, worker, workers, scratch);
   return FOVEA_OK;

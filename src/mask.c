@@ -2,33 +2,92 @@
 
 #include <string.h>
 
-const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t base) {
+static int64_t min_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t key) {
   const fovea_problem *problem = &context->plan->problem;
+  const fovea_entry *entry = context->task->entry;
   fovea_mask_strides strides = problem->mask_strides;
   int64_t head = context->task->kv_head * context->plan->group + place.head;
-  int64_t element = context->task->entry->batch * strides.batch + head * strides.head + place.row * strides.row +
-                    base * strides.key;
-  /* Rows and blocks of bits begin at whole bytes. */
-  return (const char *)context->tensors->mask + element * fovea_mask_type_bits(problem->mask_type) / 8;
+  int64_t row = min_of(place.row, entry->q_seen - 1); /* those beyond see nothing, and the mask need not have them */
+  int64_t element = entry->batch * strides.batch + head * strides.head + row * strides.row;
+  int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
+  return (const char *)context->tensors->mask + element * bits / 8 +
+         (key - entry->mask_begin) * strides.key * bits / 8;
+}
+
+/* What a row of the copy is made of: `before` keys that are seen with nothing added, then `count` elements. */
+typedef struct row_copy {
+  fovea_mask_type type;
+  int repeats; /* the elements are one and the same */
+  int before, count;
+  int shift; /* of bits: where the first lies in its byte */
+} row_copy;
+
+static void copy_elements(const row_copy *copy, const char *from, char *to) {
+  size_t size = (size_t)fovea_mask_type_bits(copy->type) / 8, count = (size_t)copy->count;
+  memset(to, copy->type == FOVEA_MASK_BOOL, (size_t)copy->before * size);
+  to += (size_t)copy->before * size;
+  if (!copy->repeats) memcpy(to, from, count * size);
+  for (size_t i = 0; copy->repeats && i < count; i++) memcpy(to + i * size, from, size);
+}
+
+/* A byte of a row of bits, of which bytes up to `last` may be read; what lies before the row is seen. */
+static unsigned byte_of_bits(const row_copy *copy, const char *from, int byte, int last) {
+  if (byte < 0) return 0xff;
+  if (copy->repeats) return from[0] & 1 ? 0xff : 0;
+  return byte <= last ? (unsigned char)from[byte] : 0;
+}
+
+static void copy_bits(const row_copy *copy, const char *from, char *to) {
+  int last = (copy->shift + copy->count - 1) / 8;
+  for (int byte = 0; 8 * byte < copy->before + copy->count; byte++) {
+    int bit = 8 * byte - copy->before + copy->shift; /* of the row, to be the lowest one here */
+    int source = bit >= 0 ? bit / 8 : -((7 - bit) / 8);
+    unsigned both = byte_of_bits(copy, from, source, last) | byte_of_bits(copy, from, source + 1, last) << 8;
+    to[byte] = (char)(unsigned char)(both >> (bit - 8 * source));
+  }
+}
+
+/* A row as kernels want it that are to look at a whole block: the block's first key at the start of a byte. */
+static const char *copy_row(const fovea_task_context *context, const row_copy *copy, const char *from, int row) {
+  char *to = context->memory.mask + row * (FOVEA_BLOCK_KEYS * fovea_mask_type_bits(copy->type) / 8);
+  (copy->type == FOVEA_MASK_BITS ? copy_bits : copy_elements)(copy, from, to);
+  return to;
 }
 
 void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_mask_block *mask) {
   const fovea_plan *plan = context->plan;
-  mask->present = plan->problem.mask_type != FOVEA_MASK_NONE;
+  const fovea_problem *problem = &plan->problem;
+  int64_t begin = context->task->entry->mask_begin, end = min_of(t->view.any.end, base + FOVEA_BLOCK_KEYS);
+  mask->present = problem->mask_type != FOVEA_MASK_NONE && begin < end;
   if (!mask->present) return;
+  int64_t first = base > begin ? base : begin;
+  row_copy copy = {.type = problem->mask_type,
+                   .repeats = problem->mask_strides.key == 0,
+                   .before = (int)(first - base),
+                   .count = (int)(end - first)};
+  if (copy.type == FOVEA_MASK_BITS && !copy.repeats) copy.shift = (int)((first - begin) % 8);
+  int copied = copy.before > 0 || copy.shift > 0;
+  const char *row = NULL, *row_before;
   fovea_row_place place = fovea_first_place(plan, t->rows);
   int count = 0, lanes = t->view.vectors * context->kernels->lanes;
   for (; count < t->rows.count; count++, place = fovea_next_place(plan, place)) {
-    mask->rows[count] = fovea_mask_row(context, place, base);
+    row_before = row;
+    row = fovea_mask_row(context, place, first);
+    mask->rows[count] = !copied             ? row
+                        : row == row_before ? mask->rows[count - 1]
+                                            : copy_row(context, &copy, row, count);
   }
   for (; count < lanes; count++)
     mask->rows[count] = mask->rows[t->rows.count - 1]; /* padding sees what that sees */
-  int64_t keys = t->view.any.end - base;
   mask->tile = (fovea_mask_tile){
       .rows = mask->rows,
-      .type = plan->problem.mask_type,
-      .repeats = plan->problem.mask_strides.key == 0,
-      .key_count = keys < FOVEA_BLOCK_KEYS ? (int)keys : FOVEA_BLOCK_KEYS,
+      .type = copy.type,
+      .repeats = copy.repeats && !copied,
+      .key_count = (int)(end - base),
   };
   context->kernels->scan_mask(&mask->tile, t->view.vectors, mask->pieces);
 }

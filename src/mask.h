@@ -4,18 +4,21 @@
 
 #include "task.h"
 
-/* Where the mask of a row begins for the block at `base`. */
-const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t base);
+/* Where the element of a row and a key lies, of bits the byte. The key is not before the mask's first. */
+const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t key);
 
 /* The mask of a tile in one block. */
 typedef struct fovea_mask_block {
-  int present; /* 0: the problem has no mask, and nothing else here is set */
+  int present; /* 0: there is no mask, or it begins behind what the tile sees here, and nothing else is set */
   fovea_mask_tile tile;
   const void *rows[FOVEA_ROW_TILE_LIMIT];
   fovea_mask_pieces pieces[FOVEA_VECTORS_LIMIT];
 } fovea_mask_block;
 
-/* Finds the mask's rows and sums them up. `mask` points into itself: it is not to be copied. */
+/* Finds the mask's rows and sums them up. Kernels name a row by its element for the block's first key. The block
+ * that the mask begins in has none, and bits that begin within a byte cannot be named: there the rows are copied
+ * into scratch. No byte before a row's first element is looked at. `mask` points into itself: it is not to be
+ * copied. */
 void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_mask_block *mask);
 
 /* Gives weight zero to keys that lie between those that a vector looks at. */

@@ -32,16 +32,6 @@ static uint64_t state_floats(const fovea_plan *plan, int64_t rows) {
   return ((uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
 }
 
-/* From the first key that some row sees to the last, or more: where the first or the last row sees nothing, rows
- * between them may see any key. */
-static fovea_interval seen_by_entry(const fovea_plan *plan, const fovea_entry *entry) {
-  if (entry->q_seen == 0) return (fovea_interval){0, 0};
-  fovea_interval first = fovea_visible_keys(&plan->problem, entry, 0);
-  fovea_interval last = fovea_visible_keys(&plan->problem, entry, entry->q_seen - 1);
-  return (fovea_interval){first.end > first.begin ? first.begin : entry->kv_begin,
-                          last.end > last.begin ? last.end : entry->kv_len};
-}
-
 /* Sets the entries' parts of that many keys; 0: one part each. Returns how many there are over all tiles. */
 static int64_t deal(fovea_plan *plan, int64_t part_keys) {
   int64_t parts = 0;
@@ -50,10 +40,9 @@ static int64_t deal(fovea_plan *plan, int64_t part_keys) {
     fovea_entry *entry = &plan->entries[b];
     entry->first_part = 0;
     entry->parts = 1;
-    fovea_interval keys = seen_by_entry(plan, entry);
-    if (part_keys > 0 && keys.end > keys.begin) {
-      entry->first_part = keys.begin / part_keys;
-      entry->parts = (keys.end - 1) / part_keys + 1 - entry->first_part;
+    if (part_keys > 0 && entry->seen_end > entry->seen_begin) {
+      entry->first_part = entry->seen_begin / part_keys;
+      entry->parts = (entry->seen_end - 1) / part_keys + 1 - entry->first_part;
     }
     parts += fovea_plan_tiles(plan, entry) * plan->problem.kv_heads * entry->parts;
   }

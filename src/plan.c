@@ -6,6 +6,7 @@
 #include "memory.h"
 #include "parts.h"
 #include "platform.h"
+#include "regions.h"
 #include "scratch.h"
 #include "segments.h"
 #include "validate.h"
@@ -37,11 +38,18 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
   entry.offset = p->offsets                               ? p->offsets[b]
                  : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
                                                           : entry.kv_len - entry.q_seen;
-  if (p->mask_type != FOVEA_MASK_NONE && p->mask_keys < entry.kv_len) entry.kv_len = p->mask_keys;
+  if (p->mask_type != FOVEA_MASK_NONE) {
+    entry.mask_begin = p->mask_begins ? p->mask_begins[b] : p->mask_begin;
+    int limited = p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < entry.kv_len - entry.mask_begin;
+    if (limited) entry.kv_len = entry.mask_begin + p->mask_keys;
+  }
   int64_t end = fovea_keys_end(p);
   if (entry.kv_len > end) entry.kv_len = end;
   if (entry.kv_begin < p->keys_begin) entry.kv_begin = p->keys_begin;
   if (entry.kv_begin > entry.kv_len) entry.kv_begin = entry.kv_len;
+  fovea_interval seen = fovea_entry_keys(p, &entry);
+  entry.seen_begin = seen.begin;
+  entry.seen_end = seen.end;
   return entry;
 }
 
@@ -126,6 +134,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .c =
           (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * 0x1.71547652b82fep+0),
       .cap = (float)(problem->softcap * 0x1.71547652b82fep+0),
+      .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
@@ -134,10 +143,12 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .entries = entries,
   };
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
+  fovea_narrow_reaches(plan);
   make_tasks(plan);
   plan->worker_scratch = fovea_scratch_size(plan);
   /* What the caller may free after planning is resolved into the entries. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
+  plan->problem.mask_begins = NULL;
   plan->problem.isa = NULL;
   /* Where there is one key, its stride may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;

@@ -16,6 +16,9 @@ typedef struct fovea_entry {
   int64_t kv_first;   /* likewise for keys */
   int64_t kv_begin;   /* positions before are not held, or not wanted */
   int64_t kv_len;     /* those that a mask is too short for left out, and those that are not wanted */
+  int64_t seen_begin; /* the first key that some row sees, ... */
+  int64_t seen_end;   /* ... and behind the last; the same: none sees any */
+  int64_t mask_begin; /* the key that the first element of a mask row belongs to */
   int64_t offset;     /* the own key of row i is i + offset */
   int64_t batch;      /* index along the batch axis */
   int64_t first_task; /* of the plan */
@@ -29,6 +32,7 @@ struct fovea_plan {
   fovea_problem problem; /* its per-entry arrays are resolved into entries: NULL here, or flags not to be read */
   float c;               /* scale * log2(e); with a softcap scale / softcap */
   float cap;             /* softcap * log2(e) */
+  int mask_copied;       /* blocks of the mask may have to be copied into scratch, mask.h */
   int paired;            /* scores are products of pairs, where all elements are for them */
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
@@ -41,7 +45,7 @@ struct fovea_plan {
   size_t worker_scratch; /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
   size_t parts_scratch;  /* bytes behind that of the workers, for all of them */
   fovea_entry *entries;  /* one per batch entry, the longest first */
-  fovea_reach reaches[FOVEA_SHAPES]; /* of the tensors */
+  fovea_reach reaches[FOVEA_SHAPES]; /* of the tensors, as far as a run uses them */
 };
 
 /* What one task does: some row tiles of one entry and one kv head. The rows of a kv head are all rows of its group

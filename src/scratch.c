@@ -1,5 +1,7 @@
 #include "scratch.h"
 
+#include "types.h"
+
 /* Floats of an array; each starts at a multiple of 64 bytes. Counts have 64 bits: those of the largest dims are
  * beyond a size_t of 32. */
 static uint64_t aligned(uint64_t floats) {
@@ -52,9 +54,16 @@ static uint64_t decode_floats(const fovea_plan *plan) {
   return decode_rows(plan) * row;
 }
 
+/* Of a whole tile and a whole block. */
+static uint64_t mask_floats(const fovea_plan *plan) {
+  uint64_t bits = (uint64_t)fovea_mask_type_bits(plan->problem.mask_type);
+  return plan->mask_copied ? aligned((uint64_t)plan->kernels->row_tile * FOVEA_BLOCK_KEYS * bits / 32) : 0;
+}
+
 static uint64_t block_floats(const fovea_plan *plan) {
   return decode_floats(plan) + panel_floats(plan) + copied_floats(plan->problem.qk_dim) + value_floats(plan) +
-         dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 5 * row_array(plan);
+         dim_array(plan, FOVEA_BLOCK_KEYS) + dim_array(plan, plan->problem.v_dim) + 5 * row_array(plan) +
+         mask_floats(plan);
 }
 
 static uint64_t pair_floats(const fovea_plan *plan) {
@@ -87,6 +96,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.block_sum = memory.unused + row_array(plan);
   memory.old_part = memory.block_sum + row_array(plan);
   memory.new_part = memory.old_part + row_array(plan);
+  memory.mask = (char *)(memory.new_part + row_array(plan));
   return memory;
 }
 

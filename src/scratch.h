@@ -24,6 +24,7 @@ typedef struct fovea_block_memory {
   float *block_sum;
   float *old_part;
   float *new_part;
+  char *mask; /* [row][FOVEA_BLOCK_KEYS], elements of a mask that is copied */
 } fovea_block_memory;
 
 /* The arrays of a tile of few rows, one array [row][...] each, rows a multiple of 16 apart. */

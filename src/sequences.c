@@ -1,9 +1,10 @@
 #include "sequences.h"
 
 #include "error.h"
+#include "overlap.h"
 #include "types.h"
 #include "validate.h"
-#include "validate_state.h"
+#include "visibility.h"
 
 const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position) {
   const fovea_segment *low = segments, *high = low + count;
@@ -127,36 +128,54 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
   return FOVEA_OK;
 }
 
-/* What a run writes: O and LSE, or a state. */
-typedef struct run_output {
-  fovea_reach reach;
-  const void *pointer;
-} run_output;
-
-/* Returns how many there are. */
-static int list_outputs(const fovea_plan *plan, const fovea_tensors *tensors, run_output outputs[2]) {
-  if (plan->problem.to_state) {
-    fovea_validate_state("state", tensors->state, 1, &outputs[0].reach,
-                         NULL); /* valid, or it would not come here */
-    outputs[0].pointer = tensors->state->numbers;
-    return 1;
+/* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
+static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
+                                       const fovea_segment *segment, int values, int64_t layer,
+                                       fovea_interval keys, fovea_error *error) {
+  const fovea_problem *problem = &plan->problem;
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
+  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
+    keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
+    keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   }
-  outputs[0] = (run_output){plan->reaches[FOVEA_SHAPE_O], tensors->o};
-  outputs[1] = (run_output){plan->reaches[FOVEA_SHAPE_LSE], tensors->lse};
-  return tensors->lse ? 2 : 1;
+  for (int64_t position = keys.begin; position < keys.end;) {
+    fovea_claim claim = fovea_claim_segment(segment, &shape, values, layer, &position, keys.end);
+    for (int i = 0; i < count; i++) {
+      fovea_status status = fovea_check_claim(plan, &written[i], values ? "v" : "k", &claim, error);
+      if (status) return status;
+    }
+  }
+  return FOVEA_OK;
 }
 
-/* Keys or values of one segment against the outputs. */
-static fovea_status check_outputs(const run_output *outputs, int count, const fovea_segment *segment,
-                                  const fovea_segment_shape *shape, int values, fovea_error *error) {
-  fovea_reach reach;
-  fovea_status status = FOVEA_OK;
-  fovea_segment_reach(segment, shape, values, &reach);
-  for (int i = 0; i < count && !status; i++) {
-    status = fovea_validate_apart(&outputs[i].reach, outputs[i].pointer, &reach, values ? segment->v : segment->k,
-                                  error);
+/* The segments of one entry that hold keys which some row sees. */
+static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_entry *entry,
+                                         const fovea_tensors *tensors, const fovea_written *written, int count,
+                                         fovea_error *error) {
+  const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+  const fovea_interval seen = {entry->seen_begin, entry->seen_end};
+  for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
+    const fovea_segment *segment = &sequence->segments[i];
+    fovea_interval keys = fovea_meet(seen, (fovea_interval){segment->first, segment->first + segment->rows});
+    fovea_status status = check_segment_side(plan, written, count, segment, 0, tensors->layer, keys, error);
+    if (!status) status = check_segment_side(plan, written, count, segment, 1, tensors->layer, keys, error);
+    if (status) return status;
   }
-  return status;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
+                                  const fovea_written *written, fovea_error *error) {
+  for (int64_t b = 0; plan->problem.segmented && b < plan->problem.batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+    if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* nobody looks at them */
+    fovea_claim array = fovea_claim_rows(sequence->segments, (int)sizeof(fovea_segment), 1, 0, 1, 0, sequence->count);
+    fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);
+    if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, error);
+    if (status) return status;
+  }
+  return FOVEA_OK;
 }
 
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -172,17 +191,14 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
                             "layer is %d while segmented is 0; layers are those of segments", tensors->layer);
   }
   if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
-  run_output outputs[2];
-  const int count = list_outputs(plan, tensors, outputs);
+  fovea_written written[2];
+  const int count = fovea_list_written(plan, tensors, written);
   for (int64_t b = 0; b < problem->batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
     int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
     fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, error);
-    for (int64_t i = 0; !status && entry->kv_begin < end && i < sequence->count; i++) {
-      status = check_outputs(outputs, count, &sequence->segments[i], &shape, 0, error);
-      if (!status) status = check_outputs(outputs, count, &sequence->segments[i], &shape, 1, error);
-    }
+    if (!status) status = check_entry_segments(plan, entry, tensors, written, count, error);
     if (status) return status;
   }
   return FOVEA_OK;

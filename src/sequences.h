@@ -30,7 +30,7 @@ const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t c
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error);
 
-/* The sequences of a run: each by itself, and none of them shares memory with an output. */
+/* The sequences of a run: each by itself, and nothing of them that rows see shares memory with an output. */
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
 
 #endif

@@ -29,7 +29,7 @@ static fovea_shape mask_shape(const fovea_problem *p) {
   if (p->mask_type == FOVEA_MASK_NONE) return no_shape("mask");
   int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;
   int64_t keys = p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len;
-  if (p->mask_keys < keys) keys = p->mask_keys;
+  if (p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < keys) keys = p->mask_keys;
   if (keys > 1 && p->mask_strides.key == 0) keys = 1;
   fovea_strides strides = {p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row};
   fovea_shape shape =

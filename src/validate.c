@@ -160,16 +160,53 @@ static fovea_status check_keys(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
+static int64_t entry_keys(const fovea_problem *p, int64_t b) {
+  if (p->cu_seqlens_kv) return (int64_t)p->cu_seqlens_kv[b + 1] - p->cu_seqlens_kv[b];
+  return p->kv_lens ? p->kv_lens[b] : p->kv_len;
+}
+
+/* Which keys the mask has. */
+static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) {
+  if (p->mask_begin < 0 || p->mask_begin > p->kv_len) {
+    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %d; it must be from 0 to kv_len, which is %d",
+                      p->mask_begin, p->kv_len);
+  }
+  if (p->mask_begins && p->mask_begin != 0) {
+    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %d and mask_begins is set; only one of them may be",
+                      p->mask_begin);
+  }
+  for (int64_t b = 0; p->mask_begins && b < p->batch; b++) {
+    if (p->mask_begins[b] >= 0 && p->mask_begins[b] <= entry_keys(p, b)) continue;
+    return fovea_fail(error, FOVEA_ERROR_MASK,
+                      "mask_begins[%d] is %d; it must be from 0 to the entry's kv length, which is %d", b,
+                      p->mask_begins[b], entry_keys(p, b));
+  }
+  if (p->mask_keys != FOVEA_UNLIMITED && (p->mask_keys < 0 || p->mask_keys > p->kv_len - p->mask_begin)) {
+    return fovea_fail(error, FOVEA_ERROR_MASK,
+                      "mask_keys is %d; it must be from 0 to kv_len - mask_begin, which is %d, or -1 for all",
+                      p->mask_keys, p->kv_len - p->mask_begin);
+  }
+  return FOVEA_OK;
+}
+
+/* What would not be used. */
+static fovea_status check_no_mask(const fovea_problem *p, fovea_error *error) {
+  const char *set = p->mask_keys != FOVEA_UNLIMITED ? "mask_keys"
+                    : p->mask_begin != 0            ? "mask_begin"
+                    : p->mask_begins                ? "mask_begins"
+                                                    : NULL;
+  if (!set) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_MASK, "%s is set, but mask_type is FOVEA_MASK_NONE: there is no mask", set);
+}
+
 static fovea_status check_mask(const fovea_problem *p, fovea_error *error) {
-  if (p->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
+  if (p->mask_type == FOVEA_MASK_NONE) return check_no_mask(p, error);
   const struct {
     const char *name;
     int64_t value;
   } strides[] = {{"batch", p->mask_strides.batch}, {"head", p->mask_strides.head}, {"row", p->mask_strides.row}};
-  if (p->mask_keys < 0 || p->mask_keys > p->kv_len) {
-    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_keys is %d; it must be from 0 to kv_len, which is %d",
-                      p->mask_keys, p->kv_len);
-  }
+  fovea_status status = check_mask_keys(p, error);
+  if (status) return status;
   if (p->mask_strides.key != 0 && p->mask_strides.key != 1) {
     return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %d; it must be 1, or 0 to repeat one key",
                       p->mask_strides.key);
@@ -236,29 +273,12 @@ fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fov
   return FOVEA_OK;
 }
 
-/* Keys outside of the range that is wanted need not be there. */
-static fovea_status narrow_to_keys(const fovea_problem *p, const fovea_shape *whole, fovea_reach *reach,
-                                   fovea_error *error) {
-  fovea_shape shape = *whole;
-  int64_t before = p->keys_begin * whole->stride[2] * (whole->bits / 8);
-  if (reach->begin == reach->end || fovea_keys_end(p) - p->keys_begin == p->kv_len) return FOVEA_OK;
-  shape.extent[2] = fovea_keys_end(p) - p->keys_begin;
-  fovea_status status = fovea_validate_strides(&shape, 0, reach, error);
-  reach->begin += before;
-  reach->end += before;
-  return status;
-}
-
 static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
   fovea_shape shapes[FOVEA_SHAPES];
   fovea_make_shapes(p, shapes);
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
     status = fovea_validate_strides(&shapes[i], i >= FOVEA_SHAPE_O, &reaches[i], error);
-  }
-  if (!status && !p->cu_seqlens_kv) {
-    status = narrow_to_keys(p, &shapes[FOVEA_SHAPE_K], &reaches[FOVEA_SHAPE_K], error);
-    if (!status) status = narrow_to_keys(p, &shapes[FOVEA_SHAPE_V], &reaches[FOVEA_SHAPE_V], error);
   }
   return status;
 }
@@ -302,22 +322,6 @@ fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_
   if (shared == 0) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes", output->name,
                     other->name, (int64_t)shared);
-}
-
-fovea_status fovea_validate_tensors(const fovea_reach *reaches, const fovea_tensors *tensors, fovea_error *error) {
-  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
-                                              tensors->sinks, tensors->o, tensors->lse};
-  int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
-  fovea_status status = FOVEA_OK;
-  for (int i = 0; i < count && !status; i++) {
-    status = fovea_validate_pointer(&reaches[i], pointers[i], error);
-  }
-  for (int out = FOVEA_SHAPE_O; out < count; out++) {
-    for (int other = 0; other < out && !status; other++) {
-      status = fovea_validate_apart(&reaches[out], pointers[out], &reaches[other], pointers[other], error);
-    }
-  }
-  return status;
 }
 
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error) {

@@ -31,13 +31,12 @@ fovea_status fovea_validate_cumulative(const char *name, const int32_t *list, in
 fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fovea_reach *reach,
                                     fovea_error *error);
 fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointer, fovea_error *error);
-/* That an output shares no memory with another tensor. */
+/* That the range of an output shares no byte with that of another tensor. */
 fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_pointer, const fovea_reach *other,
                                   const void *other_pointer, fovea_error *error);
 
-/* Also says what the tensors' pointers are to be checked for, FOVEA_SHAPES of them. */
+/* Also says what the tensors take as a whole, FOVEA_SHAPES of them. */
 fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error);
-fovea_status fovea_validate_tensors(const fovea_reach *reaches, const fovea_tensors *tensors, fovea_error *error);
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error);
 
 #endif

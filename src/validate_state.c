@@ -1,6 +1,7 @@
 #include "validate_state.h"
 #include "caller.h"
 #include "error.h"
+#include "overlap.h"
 #include "validate.h"
 
 #include <stddef.h>
@@ -64,11 +65,9 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
   if (!status) status = check_equal("keys_begin", state.keys_begin, "keys_begin", problem->keys_begin, error);
   if (!status) status = check_equal("keys_end", state.keys_end, "keys_end", fovea_keys_end(problem), error);
   if (!status) status = fovea_validate_state("state", &state, 1, &reach, error);
-  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
-  for (int i = 0; i < FOVEA_SHAPE_O && !status; i++) {
-    status = fovea_validate_apart(&reach, state.numbers, &plan->reaches[i], inputs[i], error);
-  }
-  return status;
+  if (status) return status;
+  const fovea_written written = fovea_written_state(plan, &state);
+  return fovea_check_inputs(plan, tensors, &written, error);
 }
 
 static fovea_status check_alike(const fovea_state *left, const char *name, const fovea_state *state,
@@ -140,7 +139,7 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
   fovea_problem outputs = *problem;
   if (problem->cu_seqlens_q) outputs.batch = 1;
   outputs.cu_seqlens_q = outputs.cu_seqlens_kv = NULL;
-  outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = NULL;
+  outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = outputs.mask_begins = NULL;
   outputs.to_state = 0;
   return outputs;
 }

@@ -32,3 +32,36 @@ fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entr
   if (keys.end <= keys.begin) keys.begin = keys.end = 0;
   return keys;
 }
+
+static int sees_some(const fovea_problem *problem, const fovea_entry *entry, int64_t row) {
+  fovea_interval keys = fovea_visible_keys(problem, entry, row);
+  return keys.begin < keys.end;
+}
+
+/* Of rows between one that sees some key and one that sees none, and such rows on either side together: the one
+ * that sees some and is next to those that see none. */
+static int64_t last_that_sees(const fovea_problem *problem, const fovea_entry *entry, int64_t some, int64_t none) {
+  while (some - none > 1 || none - some > 1) {
+    int64_t middle = some + (none - some) / 2;
+    *(sees_some(problem, entry, middle) ? &some : &none) = middle;
+  }
+  return some;
+}
+
+/* Every rule lets a row see its own key, if the entry has it. So rows that see nothing come first, own keys before
+ * the entry's, or last, own keys behind them. */
+fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry *entry) {
+  int64_t first = 0, last = entry->q_seen - 1;
+  if (last < 0 || entry->kv_begin >= entry->kv_len) return (fovea_interval){0, 0};
+  if (!sees_some(problem, entry, first)) {
+    int64_t some = entry->kv_len - 1 - entry->offset < last ? entry->kv_len - 1 - entry->offset : last;
+    if (some < 0 || !sees_some(problem, entry, some)) return (fovea_interval){0, 0};
+    first = last_that_sees(problem, entry, some, first);
+  }
+  if (!sees_some(problem, entry, last)) {
+    int64_t some = entry->kv_begin - entry->offset > first ? entry->kv_begin - entry->offset : first;
+    last = last_that_sees(problem, entry, some, last);
+  }
+  return (fovea_interval){fovea_visible_keys(problem, entry, first).begin,
+                          fovea_visible_keys(problem, entry, last).end};
+}

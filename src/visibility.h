@@ -18,4 +18,7 @@ static inline fovea_interval fovea_meet(fovea_interval a, fovea_interval b) {
 /* What row `row` of the entry sees. Neither end decreases from one row to the next that sees anything. */
 fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entry *entry, int64_t row);
 
+/* From the first key that some row of the entry sees to the last; {0, 0} where none sees any. */
+fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry *entry);
+
 #endif

@@ -190,12 +190,15 @@ typedef struct fovea_problem {
 
   fovea_type q_type, k_type, v_type, o_type; /* default FOVEA_F32; any mix */
 
-  /* The mask of row i and key j of batch entry b and query head h is element
-   * b * batch + h * head + i * row + j * key; with packed batches i and j count from the entry's first row and key.
-   */
+  /* The mask of row i and key mask_begin + j of batch entry b and query head h is element
+   * b * batch + h * head + i * row + j * key; with packed batches rows and keys count from the entry's first. Keys
+   * before mask_begin (below, 0 by default) are left to the other rules, and nothing is added to their scores. Rows
+   * may share elements: strides may be any numbers. */
   fovea_mask_type mask_type;       /* default FOVEA_MASK_NONE */
   fovea_mask_strides mask_strides; /* default: contiguous (batch, heads, q_len, kv_len), see fovea_mask_layout() */
-  int64_t mask_keys;               /* keys that the mask has, 0..kv_len; keys beyond are not seen. Default kv_len */
+  /* Keys that the mask has, 0 to kv_len - mask_begin (with mask_begins to kv_len); keys behind these are not seen.
+   * FOVEA_UNLIMITED (default): all from the first on. */
+  int64_t mask_keys;
 
   double softcap;  /* 0 (default): none; else scores become softcap * tanh(scale * q.k / softcap) */
   fovea_sink sink; /* default FOVEA_SINK_NONE */
@@ -214,6 +217,13 @@ typedef struct fovea_problem {
    * read, and segments need not hold any. From 0 to kv_len, the default; FOVEA_UNLIMITED as keys_end is kv_len. */
   int64_t keys_begin, keys_end;
   int to_state; /* 1: the result is a state over these keys, fovea_tensors.state, not O and LSE. Default 0 */
+
+  /* The key that the first element of a mask row belongs to, 0 (default) to kv_len: the first that a ring holds, or
+   * the first of a tree of drafts. No byte before that element is read. With mask_begins (NULL by default) each
+   * batch entry has its own, 0 to its kv length: `batch` numbers, copied by fovea_plan_create(); mask_begin is then
+   * 0. Neither may be set without a mask_type, nor may mask_keys. */
+  int64_t mask_begin;
+  const int64_t *mask_begins;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -320,9 +330,12 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
 
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
-/* The tensors of one run. Each pointer names the element with all indices 0. O and LSE may not share memory with an
- * input or with each other, judged by the range from the first to the last element of each. Inputs may overlap each
- * other. q, k and v may be NULL where they have no elements. */
+/* The tensors of one run. Each pointer names the element with all indices 0, whether it is used or not. Used are
+ * rows of entries; of K and V, for each entry, all keys from the first that one of its rows sees by the rules to
+ * the last; of a mask the elements of the rows that see any, for these keys and those before them from a multiple
+ * of 128 on. Nothing else need be there, and a tensor of which nothing is used may be NULL. Inputs may overlap each
+ * other. O and LSE may not share a byte that is used with an input or with each other; rows between each other's
+ * are no overlap. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
@@ -331,7 +344,7 @@ typedef struct fovea_tensors {
   void *o;
   float *lse; /* NULL: not wanted. Natural logarithm of the sum of exp(score) over the keys seen and the sink */
 
-  const void *mask;   /* needed with a mask_type */
+  const void *mask;   /* needed with a mask_type, and not to be set without */
   const float *sinks; /* needed with FOVEA_SINK_PER_HEAD: `heads` numbers */
 
   const fovea_sequence *sequences; /* needed with `segmented`: one per batch entry; k and v are then not used */
@@ -365,7 +378,8 @@ typedef struct fovea_execution {
                          gives 64 at most, or as many as there are CPUs */
   fovea_parallel_for parallel_for; /* NULL (default): OpenMP where the library has it, else the calling thread */
   void *parallel_context;          /* handed to parallel_for */
-  void *scratch;                   /* NULL (default): allocated and freed within the call */
+  void *scratch;                   /* NULL (default): allocated and freed within the call. The bytes that are needed
+                                      belong to nothing else that the run uses: no tensor, segment, state or plan */
   size_t scratch_size;             /* bytes at scratch, see fovea_plan_scratch_size() */
 } fovea_execution;
 
@@ -433,7 +447,8 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
 /* Bytes of scratch for that many workers: they depend on the dimensions, the types and the logarithm of the length,
- * so scratch for a problem's largest lengths covers every smaller one. 0 when workers is below 1. */
+ * so scratch for a problem's largest lengths covers every smaller one. A mask that does not begin at key 0 takes
+ * some more, as much for any mask_begin but 0 and for mask_begins. 0 when workers is below 1. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
 /* Runs the whole plan. */
