@@ -76,7 +76,8 @@ static float score(const struct contract_row *row, int64_t position) {
   const float s = row->softcap == 0.0
                       ? sum * (float)(row->scale * LOG2E)
                       : (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
-  return row->bias == NULL ? s : fmaf(row->bias[position], (float)LOG2E, s);
+  const int64_t b = position - row->bias_begin;
+  return row->bias == NULL || b < 0 ? s : fmaf(row->bias[b], (float)LOG2E, s);
 }
 
 /* Step 3: the block that begins at `first`, of the keys before `limit`. */
@@ -94,7 +95,6 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
   }
   if (state.m == -INFINITY && !any_nan) return state;
   if (state.m == 0.0f) state.m = 0.0f; /* -0 as +0 */
-
   state.o = zeros(row->v_dim);
   const float reference = state.m == -INFINITY ? 0.0f : state.m;
   for (int64_t j = first; j < end; j++) {

@@ -16,7 +16,8 @@ struct contract_row {
   int64_t positions; /* keys have positions 0 to positions - 1 */
   double scale;
   double softcap;                                   /* 0: none */
-  const float *bias;                                /* added to the score of each position; NULL: none */
+  const float *bias;                                /* added to the scores of positions from bias_begin on */
+  int64_t bias_begin;                               /* with bias NULL: none is added to any */
   const float *sink;                                /* NULL: none */
   int (*sees)(const void *rules, int64_t position); /* whether the row sees that key */
   const void *rules;

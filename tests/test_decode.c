@@ -16,7 +16,7 @@ static void decode(struct trial *trial, const char *isa, int threads, int64_t fi
   const int64_t q_size = (int64_t)type_size(problem.q_type), o_size = (int64_t)type_size(problem.o_type);
   problem.isa = isa;
   problem.q_len = count;
-  problem.kv_len = problem.mask_keys = trial->problem.kv_len - trial->problem.q_len + first + count;
+  problem.kv_len = trial->problem.kv_len - trial->problem.q_len + first + count;
   tensors.q = (const char *)tensors.q + first * problem.q_strides.row * q_size;
   tensors.o = (char *)tensors.o + first * problem.o_strides.row * o_size;
   tensors.lse += first * problem.lse_strides.row;

@@ -38,7 +38,9 @@ static void test_types(void **state) {
 
 static void test_masks(void **state) {
   (void)state;
-  REFUSED(call.problem.mask_keys = -1, FOVEA_ERROR_MASK, "mask_keys", "-1", "0", "20");
+  static const int64_t zeros[] = {0, 0};
+  ACCEPTED(call.problem.mask_keys = FOVEA_UNLIMITED);
+  REFUSED(call.problem.mask_keys = -2, FOVEA_ERROR_MASK, "mask_keys", "-2", "0", "20");
   REFUSED(call.problem.mask_keys = 21, FOVEA_ERROR_MASK, "mask_keys", "21", "20");
   REFUSED(call.problem.mask_keys = INT64_MAX, FOVEA_ERROR_MASK, "mask_keys", "9223372036854775807");
   REFUSED(call.problem.mask_strides.key = 2, FOVEA_ERROR_MASK, "mask_strides.key", "2", "1");
@@ -51,9 +53,39 @@ static void test_masks(void **state) {
   REFUSED((BITS, call.problem.mask_strides.head = 241), FOVEA_ERROR_MASK, "mask_strides.head", "241", "8");
   REFUSED((BITS, call.problem.mask_strides.batch = -4), FOVEA_ERROR_MASK, "mask_strides.batch", "-4", "8");
   ACCEPTED((BITS, call.problem.mask_strides.batch = 0, call.problem.mask_strides.row = 0));
-  /* Without a mask nothing of it is looked at. */
-  ACCEPTED((call.problem.mask_type = FOVEA_MASK_NONE, call.problem.mask_keys = -5,
-            call.problem.mask_strides.key = 9, call.tensors.mask = NULL));
+#define NO_MASK (call.problem.mask_type = FOVEA_MASK_NONE, call.tensors.mask = NULL)
+  ACCEPTED((NO_MASK, call.problem.mask_strides.key = 9)); /* has a default that is no number of its own */
+  REFUSED((NO_MASK, call.problem.mask_keys = 20), FOVEA_ERROR_MASK, "mask_keys", "mask_type", "FOVEA_MASK_NONE");
+  REFUSED((NO_MASK, call.problem.mask_keys = -5), FOVEA_ERROR_MASK, "mask_keys", "mask_type");
+  REFUSED((NO_MASK, call.problem.mask_begin = 1), FOVEA_ERROR_MASK, "mask_begin ", "mask_type", "FOVEA_MASK_NONE");
+  REFUSED((NO_MASK, call.problem.mask_begins = zeros), FOVEA_ERROR_MASK, "mask_begins", "mask_type");
+  REFUSED(call.problem.mask_type = FOVEA_MASK_NONE, FOVEA_ERROR_MASK, "mask is set", "mask_type");
+}
+
+/* Where a mask begins, for all entries or for each. */
+static void test_mask_begin(void **state) {
+  (void)state;
+  static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0}, lens[] = {20, 6};
+  static const int32_t packed[] = {2, 9, 20};
+  ACCEPTED(call.problem.mask_begin = 20);
+  ACCEPTED(call.problem.mask_begins = good);
+  REFUSED(call.problem.mask_begin = 21, FOVEA_ERROR_MASK, "mask_begin is 21", "kv_len", "20");
+  REFUSED(call.problem.mask_begin = -1, FOVEA_ERROR_MASK, "mask_begin is -1", "from 0 to");
+  REFUSED(call.problem.mask_begin = INT64_MIN, FOVEA_ERROR_MASK, "mask_begin is -9223372036854775808");
+  REFUSED((call.problem.mask_begin = 3, call.problem.mask_begins = zeros), FOVEA_ERROR_MASK, "mask_begin is 3",
+          "mask_begins");
+  REFUSED(call.problem.mask_begins = beyond, FOVEA_ERROR_MASK, "mask_begins[1] is 21", "20");
+  REFUSED(call.problem.mask_begins = negative, FOVEA_ERROR_MASK, "mask_begins[0] is -1");
+  REFUSED((call.problem.mask_begins = good, call.problem.kv_lens = lens), FOVEA_ERROR_MASK, "mask_begins[1] is 7",
+          "6");
+  REFUSED((call.problem.mask_begins = good, call.problem.cu_seqlens_kv = packed), FOVEA_ERROR_MASK,
+          "mask_begins[0] is 20", "7");
+  ACCEPTED((call.problem.mask_begin = 5, call.problem.mask_keys = 15));
+  REFUSED((call.problem.mask_begin = 5, call.problem.mask_keys = 16), FOVEA_ERROR_MASK, "mask_keys is 16",
+          "mask_begin", "15");
+  ACCEPTED((call.problem.mask_begins = zeros, call.problem.mask_keys = 20));
+  REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_MASK, "mask_keys is 21", "20");
+  ACCEPTED((call.problem.mask_begin = 20, call.tensors.mask = NULL)); /* nothing of it is looked at */
 }
 
 static void test_mask_strides(void **state) {
@@ -144,7 +176,6 @@ static void test_overlap(void **state) {
 static void test_unused(void **state) {
   (void)state;
   ACCEPTED((call.problem.sink = FOVEA_SINK_ZERO, call.tensors.sinks = trial.lse.data));
-  ACCEPTED((call.problem.mask_type = FOVEA_MASK_NONE, call.tensors.mask = behind(trial.o.stored, 1)));
 }
 
 static void test_mask_layout(void **state) {
@@ -172,7 +203,7 @@ int main(void) {
       cmocka_unit_test(test_types),     cmocka_unit_test(test_masks),  cmocka_unit_test(test_mask_strides),
       cmocka_unit_test(test_softcap),   cmocka_unit_test(test_null),   cmocka_unit_test(test_alignment),
       cmocka_unit_test(test_overlap),   cmocka_unit_test(test_unused), cmocka_unit_test(test_mask_layout),
-      cmocka_unit_test(test_allocator),
+      cmocka_unit_test(test_allocator), cmocka_unit_test(test_mask_begin),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -18,6 +18,8 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, softcap),
     offsetof(fovea_problem, sink),
     offsetof(fovea_problem, allocator),
+    offsetof(fovea_problem, mask_begin),
+    offsetof(fovea_problem, mask_begins),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks), sizeof(fovea_tensors)};

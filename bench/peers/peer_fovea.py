@@ -110,7 +110,7 @@ class Solver:
         batch = len(problem.lengths) or problem.batch
         LIBRARY.fovea_problem_init_sized(ctypes.byref(described), ctypes.sizeof(described), batch, problem.heads,
                                          problem.kv_heads, problem.rows, problem.keys, problem.dim, problem.dim)
-        if described.offset != BOTTOM_RIGHT or described.mask_keys != problem.keys:
+        if described.offset != BOTTOM_RIGHT or described.mask_keys != -1:
             raise RuntimeError("fovea_problem is not laid out as it is here")
         described.q_type = described.k_type = described.v_type = described.o_type = TYPES[problem.type]
         described.causal = problem.rule in (problems.CAUSAL, problems.WINDOW)

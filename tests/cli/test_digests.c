@@ -28,7 +28,8 @@ struct row_rules {
 static float bias_of(const struct row_rules *rules, int64_t key) {
   const struct mask *mask = &rules->question->mask;
   if (mask->type == FOVEA_MASK_NONE) return 0.0f;
-  if (key >= rules->question->data->problem.mask_keys) return -INFINITY;
+  const int64_t keys = rules->question->data->problem.mask_keys;
+  if (keys != FOVEA_UNLIMITED && key >= keys) return -INFINITY;
   return mask_get(mask, rules->batch, rules->head, rules->row, key);
 }
 

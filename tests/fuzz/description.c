@@ -67,10 +67,11 @@ static void take_mask(fovea_problem *problem, struct bytes *bytes) {
   const int64_t broadcast = bytes_below(bytes, 16);
   if (bytes_one_in(bytes, 4) && problem->kv_len >= 0 && problem->kv_len < INT16_MAX)
     problem->mask_keys = bytes_below(bytes, problem->kv_len + 1);
-  const int64_t columns = broadcast & 1 ? 1 : problem->mask_keys, rows = broadcast & 2 ? 1 : problem->q_len;
+  const int64_t has = problem->mask_keys == FOVEA_UNLIMITED ? problem->kv_len : problem->mask_keys;
+  const int64_t columns = broadcast & 1 ? 1 : has, rows = broadcast & 2 ? 1 : problem->q_len;
   problem->mask_strides = fovea_mask_layout(problem->mask_type, broadcast & 4 ? 1 : problem->batch,
                                             broadcast & 8 ? 1 : problem->heads, rows, columns);
-  if (columns == 1 && problem->mask_keys != 1) problem->mask_strides.key = 0;
+  if (columns == 1 && has != 1) problem->mask_strides.key = 0;
   if (bytes_one_in(bytes, 4) && rows == 1) problem->mask_strides.row = -8 * bytes_below(bytes, 16);
 }
 
@@ -141,6 +142,7 @@ static const struct field fields[] = {
     FIELD(LONG, mask_strides.row),
     FIELD(LONG, mask_strides.key),
     FIELD(LONG, mask_keys),
+    FIELD(LONG, mask_begin),
     FIELD(REAL, softcap),
     FIELD(INTEGER, sink),
     FIELD(LONG, keys_begin),
@@ -218,6 +220,28 @@ static void take_keys(fovea_problem *problem, struct bytes *bytes) {
     problem->keys_end = problem->keys_begin + bytes_below(bytes, problem->kv_len - problem->keys_begin + 1);
 }
 
+static int64_t entry_keys(const fovea_problem *problem, int64_t b) {
+  if (problem->cu_seqlens_kv != NULL)
+    return (int64_t)problem->cu_seqlens_kv[b + 1] - problem->cu_seqlens_kv[b];
+  return problem->kv_lens != NULL ? problem->kv_lens[b] : problem->kv_len;
+}
+
+/* A mask that begins later than at the first key, or at another for each entry. */
+static void take_mask_begin(struct description *description, struct bytes *bytes, enum description_kind kind) {
+  fovea_problem *problem = &description->problem;
+  if (problem->mask_type == FOVEA_MASK_NONE) return;
+  const int64_t choice = bytes_below(bytes, 8), keys = problem->kv_len;
+  if (choice < 2 && keys > 0 && keys < INT16_MAX) {
+    problem->mask_begin = bytes_below(bytes, keys + 1);
+    if (problem->mask_keys > keys - problem->mask_begin) problem->mask_keys = keys - problem->mask_begin;
+  }
+  if (choice < 1 || choice > 2 || problem->batch < 1 || problem->batch > ENTRIES) return;
+  int64_t *begins = description->lists[5] = allocate((size_t)problem->batch * sizeof *begins);
+  for (int64_t b = 0; b < problem->batch; b++) begins[b] = length_up_to(bytes, entry_keys(problem, b), kind);
+  if (kind == DESCRIBE_SOUND) problem->mask_begin = 0;
+  problem->mask_begins = begins;
+}
+
 void description_create(struct description *description, struct bytes *bytes, enum description_kind kind,
                         int64_t budget) {
   *description = (struct description){.isa = NULL};
@@ -233,6 +257,7 @@ void description_create(struct description *description, struct bytes *bytes, en
   take_entries(description, bytes, kind);
   take_isa(description, bytes, kind);
   take_keys(problem, bytes);
+  take_mask_begin(description, bytes, kind);
 }
 
 void description_destroy(struct description *description) {

@@ -6,7 +6,7 @@
 
 #include <fovea/fovea.h>
 
-enum { DESCRIPTION_LISTS = 5, DESCRIPTION_NAME = 12 };
+enum { DESCRIPTION_LISTS = 6, DESCRIPTION_NAME = 12 };
 
 /* Not to be copied. What the problem points to lies in allocations of exactly the size that the header states. */
 struct description {

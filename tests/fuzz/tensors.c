@@ -30,8 +30,15 @@ static int create_mask(struct region *region, const fovea_problem *p) {
   *region = (struct region){.dim = 0};
   if (p->mask_type == FOVEA_MASK_NONE) return 1;
   const int64_t rows = longest(p->cu_seqlens_q, p->batch, p->q_len);
-  int64_t keys = longest(p->cu_seqlens_kv, p->batch, p->kv_len);
-  if (keys > p->mask_keys) keys = p->mask_keys;
+  int64_t keys = 0;
+  for (int64_t b = 0; b < p->batch; b++) {
+    const int64_t begin = p->mask_begins != NULL ? p->mask_begins[b] : p->mask_begin;
+    const int64_t length = p->cu_seqlens_kv != NULL ? p->cu_seqlens_kv[b + 1] - p->cu_seqlens_kv[b]
+                           : p->kv_lens != NULL     ? p->kv_lens[b]
+                                                    : p->kv_len;
+    if (length - begin > keys) keys = length - begin;
+  }
+  if (p->mask_keys != FOVEA_UNLIMITED && keys > p->mask_keys) keys = p->mask_keys;
   if (keys > 1 && p->mask_strides.key == 0) keys = 1;
   return create(region, p->batch, p->heads, keys > 0 ? rows : 0, keys, p->mask_strides.batch, p->mask_strides.head,
                 p->mask_strides.row, fovea_mask_type_bits(p->mask_type));

@@ -127,7 +127,9 @@ static int random_kind(struct generator *generator, int kinds) {
 static void random_mask(fovea_problem *problem, struct generator *generator) {
   problem->mask_type = (fovea_mask_type)random_kind(generator, 6);
   if (problem->mask_type == FOVEA_MASK_NONE) return;
-  problem->mask_keys = one_in(generator, 3) ? generator_below(generator, problem->kv_len + 1) : problem->kv_len;
+  if (one_in(generator, 3)) problem->mask_begin = generator_below(generator, problem->kv_len + 1);
+  if (one_in(generator, 3))
+    problem->mask_keys = generator_below(generator, problem->kv_len - problem->mask_begin + 1);
   const int64_t padding = one_in(generator, 3) ? generator_below(generator, 50) : 0;
   fovea_mask_strides *strides = &problem->mask_strides;
   *strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads, problem_mask_rows(problem),

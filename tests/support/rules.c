@@ -21,8 +21,18 @@ int64_t problem_mask_rows(const fovea_problem *problem) {
 }
 
 int64_t problem_mask_keys(const fovea_problem *problem) {
-  const int64_t keys = longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len);
-  return keys < problem->mask_keys ? keys : problem->mask_keys;
+  int64_t keys = longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len) - problem->mask_begin, most = 0;
+  for (int64_t b = 0; problem->mask_begins != NULL && b < problem->batch; b++) {
+    const int64_t elements = problem_entry(problem, b).kv_len - problem->mask_begins[b];
+    if (elements > most) most = elements;
+  }
+  if (problem->mask_begins != NULL) keys = most;
+  if (keys < 0) keys = 0;
+  return problem->mask_keys == FOVEA_UNLIMITED || keys < problem->mask_keys ? keys : problem->mask_keys;
+}
+
+int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch) {
+  return problem->mask_begins != NULL ? problem->mask_begins[batch] : problem->mask_begin;
 }
 
 struct entry problem_entry(const fovea_problem *problem, int64_t batch) {

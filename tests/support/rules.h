@@ -19,9 +19,11 @@ struct entry problem_entry(const fovea_problem *problem, int64_t batch);
 int64_t problem_q_batches(const fovea_problem *problem);
 int64_t problem_kv_batches(const fovea_problem *problem);
 
-/* Rows and keys of a mask that may be read: those of the longest entry, keys up to mask_keys. */
+/* Rows and elements of them that may be read of a mask: those of the entry that has most, up to mask_keys. */
 int64_t problem_mask_rows(const fovea_problem *problem);
 int64_t problem_mask_keys(const fovea_problem *problem);
+/* The key that the first element of a row belongs to. */
+int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch);
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
 

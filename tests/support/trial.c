@@ -152,7 +152,10 @@ void assert_same_outputs(const struct trial *actual, const struct trial *expecte
 /* By the mask alone. */
 static float bias_of(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
   if (trial->mask.type == FOVEA_MASK_NONE) return 0.0f;
-  return key < trial->problem.mask_keys ? mask_get(&trial->mask, batch, head, row, key) : -INFINITY;
+  const int64_t element = key - problem_mask_begin(&trial->problem, batch), keys = trial->problem.mask_keys;
+  if (element < 0) return 0.0f;
+  if (keys != FOVEA_UNLIMITED && element >= keys) return -INFINITY;
+  return mask_get(&trial->mask, batch, head, row, element);
 }
 
 struct row_rules {
@@ -186,7 +189,9 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   const int64_t kv_head = head / (problem->heads / problem->kv_heads);
   const struct part at = {entry->q_batch, head, entry->q_first + row};
   const int additive = mask_is_additive(problem->mask_type);
-  for (int64_t j = 0; additive && j < entry->kv_len; j++) workspace->bias[j] = bias_of(trial, batch, head, row, j);
+  const int64_t begin = problem_mask_begin(problem, batch);
+  for (int64_t j = begin; additive && j < entry->kv_len; j++)
+    workspace->bias[j - begin] = bias_of(trial, batch, head, row, j);
   const struct contract_row contract = {
       .q = tensor_row(&trial->q, at.batch, at.head, at.row),
       .k = tensor_row(&trial->k, entry->kv_batch, kv_head, entry->kv_first),
@@ -199,6 +204,7 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .scale = problem->scale,
       .softcap = problem->softcap,
       .bias = additive ? workspace->bias : NULL,
+      .bias_begin = begin,
       .sink = problem->sink == FOVEA_SINK_NONE   ? NULL
               : problem->sink == FOVEA_SINK_ZERO ? &zero
                                                  : trial->sinks.data + head,
