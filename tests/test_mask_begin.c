@@ -52,7 +52,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
       trial_run(&trial, isas[isa], NULL);
       trial_run(&whole, isas[isa], NULL);
       assert_same_outputs(&trial, &whole);
-      if (edge == GUARD_AT_END) assert_contract(&trial, CONTRACT_BUDGET);
+      if (edge == GUARD_AT_END) assert_contract(&trial, CONTRACT_BUDGET / (isa + 1));
     }
     trial_destroy(&whole);
     trial_destroy(&trial);
@@ -146,7 +146,7 @@ static void test_parts(void **state) {
   (void)state;
   static const int64_t begins[] = {2048, 2049, 4095, 5000, 128 * 17 + 3, 12345, 12800};
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int i = 0; i < IF_QUICK(3, 7); i++) {
+    for (int i = type % 2; i < IF_QUICK(3, 7); i += 2) {
       fovea_problem problem;
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, 64);
@@ -202,8 +202,7 @@ static void test_states(void **state) {
  */
 
 /* A stream in chunks over a ring, with a mask that has the ring's keys and no more, against one causal call with a
- * window and the whole mask. The last segment's memory is the mask's neighbour on purpose: O lies right before the
- * mask's first byte. */
+ * window and the whole mask. The mask's first byte lies behind a page that is not there. */
 static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
   enum { LENGTH = 500, WINDOW = 90, CAPACITY = 128, DIM = 16, HEADS = 2 };
   fovea_problem whole;

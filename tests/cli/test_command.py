@@ -260,6 +260,18 @@ class MasksAndSinks(InDirectory):
                 np.save(self.path("mask.npy"), tensor)
                 self.assertEqual(self.bits("--mask", self.path("mask.npy")), expected, (options, tensor.dtype))
 
+    def test_mask_begin(self):
+        """The same bits as with a mask that says nothing of the keys before."""
+        self.save(*self.tensors)
+        for kind, nothing in (("?", True), ("<f4", 0), ("<f2", 0)):
+            for begin in (0, 7, 64, 89, 90):
+                mask = self.mask(kind, (50, 90 - begin))
+                np.save(self.path("mask.npy"), np.pad(mask, [(0, 0), (begin, 0)], constant_values=nothing))
+                expected = self.bits("--mask", self.path("mask.npy"), "--causal")
+                np.save(self.path("mask.npy"), mask)
+                options = ["--mask", self.path("mask.npy"), "--mask-begin", str(begin), "--causal"]
+                self.assertEqual(self.bits(*options), expected, (kind, begin))
+
     def test_one_row_one_head(self):
         self.tensors = tensors((7, 16), (30, 16))
         for shape in ((30,), (7, 30), (1, 7, 30), (1, 1, 7, 30)):

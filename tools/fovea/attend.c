@@ -42,6 +42,8 @@ static const char help[] =
     "                         keys of -Inf are not seen. Broadcast against (batch, heads, rows, keys) as NumPy "
     "does;\n"
     "                         where it has fewer keys, but more than one, those beyond are not seen\n"
+    "  --mask-begin N         the key that the first one of the mask is; keys before are left to the other\n"
+    "                         rules. Default 0\n"
     "\n"
     "  --scale X              default 1/sqrt(dim of Q)\n"
     "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
@@ -166,6 +168,7 @@ static bool describe_problem(attend_job *job, failure *why) {
     if (problem->chunk_size < 1)
       return fail(why, "--chunk: a chunk of %lld keys; at least 1 is needed", (long long)problem->chunk_size);
   }
+  if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
   problem->isa = options->isa;
   return set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&

@@ -17,8 +17,11 @@ static bool check_length(const char *path, int axis, int64_t length, int64_t wan
 
 bool load_mask(const char *path, npy_array *mask, fovea_problem *problem, failure *why) {
   const unsigned types = NPY_SET(NPY_BOOL) | NPY_SET(NPY_F32) | NPY_SET(NPY_F16);
-  const int64_t wanted[AXES] = {problem->batch, problem->heads, problem->q_len, problem->kv_len};
+  const int64_t begin = problem->mask_begin, keys = problem->kv_len;
+  const int64_t wanted[AXES] = {problem->batch, problem->heads, problem->q_len, begin < keys ? keys - begin : 0};
   int64_t lengths[AXES];
+  if (begin < 0 || begin > keys)
+    return fail(why, "--mask-begin: the mask begins at key %lld; 0 to %lld is needed", (long long)begin, (long long)keys);
   if (!npy_load_any(path, types, mask, why->text, sizeof why->text)) return false;
   if (mask->rank > AXES)
     return fail(why, "%s: the mask has %d axes; at most (batch, heads, rows, keys) are needed", path, mask->rank);
@@ -33,7 +36,7 @@ bool load_mask(const char *path, npy_array *mask, fovea_problem *problem, failur
                                                : FOVEA_MASK_F32;
   problem->mask_strides =
       fovea_mask_layout(problem->mask_type, lengths[BATCH], lengths[HEADS], lengths[ROWS], lengths[KEYS]);
-  problem->mask_keys = lengths[KEYS] == 1 ? wanted[KEYS] : lengths[KEYS];
+  if (lengths[KEYS] != 1) problem->mask_keys = lengths[KEYS];
   return true;
 }
 

@@ -22,6 +22,7 @@ static const struct option {
     {"--out", OPTION_TEXT, offsetof(attend_options, out), 0, "a path"},
     {"--lse", OPTION_TEXT, offsetof(attend_options, lse), 0, "a path"},
     {"--mask", OPTION_TEXT, offsetof(attend_options, mask), 0, "a path"},
+    {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
     {"--sinks", OPTION_TEXT, offsetof(attend_options, sinks), 0, "a path, or zero"},
     {"--causal", OPTION_FLAG, offsetof(attend_options, causal), 0, ""},
     {"--window", OPTION_LIST, offsetof(attend_options, window), 2, "two numbers LEFT,RIGHT"},
@@ -156,7 +157,7 @@ bool attend_options_parse(attend_options *options, int argument_count, char **ar
 
 void attend_options_free(attend_options *options) {
   number_list *lists[] = {&options->window, &options->chunk,   &options->offset,
-                          &options->q_lens, &options->kv_lens, &options->threads};
+                          &options->q_lens, &options->kv_lens, &options->mask_begin, &options->threads};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
     free(lists[i]->numbers);
     *lists[i] = (number_list){.count = 0};

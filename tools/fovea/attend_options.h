@@ -38,7 +38,8 @@ typedef struct attend_options {
   number_list chunk;  /* size, left, right */
   number_list offset; /* one number, or one per batch entry */
   number_list q_lens, kv_lens;
-  number_list threads; /* one number */
+  number_list mask_begin; /* one number */
+  number_list threads;    /* likewise */
 } attend_options;
 
 /* Fills every field. With --help nothing else is asked for. Free the options afterwards in any case. */

@@ -1,0 +1,363 @@
+/* Which memory a run may share: nothing that it writes with anything that it uses, told to the byte. */
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/refusals.h"
+#include "support/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static _Alignas(64) unsigned char arena[1 << 18];
+
+static fovea_status attend(const fovea_problem *problem, const fovea_tensors *tensors, fovea_error *error) {
+  *error = (fovea_error){FOVEA_OK, ""};
+  return fovea_attend(problem, tensors, NULL, error);
+}
+
+/* ---- To the byte ----------------------------------------------------------------------------------------------
+ */
+
+enum { Q, K, V, MASK, O, LSE, TENSORS };
+
+/* One tensor within the arena: what of it is used, as marks. */
+struct laid {
+  fovea_strides strides;
+  int64_t heads, size; /* bytes of an element */
+  int64_t place;       /* of the element with all indices 0 */
+};
+
+static void mark(unsigned char *marks, const struct laid *laid, int64_t batch, int64_t row, int64_t begin,
+                 int64_t end) {
+  for (int64_t h = 0; h < laid->heads; h++) {
+    const int64_t first = batch * laid->strides.batch + h * laid->strides.head + row * laid->strides.row;
+    for (int64_t byte = (first + begin) * laid->size; byte < (first + end) * laid->size; byte++)
+      marks[laid->place + byte] = 1;
+  }
+}
+
+/* From the first key that some row of the entry sees to the last. */
+static void find_seen(const fovea_problem *problem, const struct entry *entry, int64_t *begin, int64_t *end) {
+  *begin = *end = 0;
+  for (int64_t j = 0; j < entry->kv_len; j++)
+    for (int64_t i = 0; i < entry->q_len; i++) {
+      if (!row_sees(problem, entry, i, j)) continue;
+      if (*end == 0) *begin = j;
+      *end = j + 1;
+    }
+}
+
+static void mark_all(const fovea_problem *problem, const struct laid *laid, int tensor, unsigned char *marks) {
+  memset(marks, 0, sizeof arena);
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const struct entry entry = problem_entry(problem, b);
+    int64_t begin, end;
+    find_seen(problem, &entry, &begin, &end);
+    if (end == 0 && tensor < O) continue;
+    const int64_t first = begin / 128 * 128 > problem->mask_begin ? begin / 128 * 128 - problem->mask_begin : 0;
+    for (int64_t i = 0; i < entry.rows; i++) {
+      if (tensor == MASK && i < entry.q_len && end > problem->mask_begin)
+        mark(marks, laid, b, i, first, end - problem->mask_begin);
+      if (tensor == Q || tensor == O || tensor == LSE)
+        mark(marks, laid, entry.q_batch, entry.q_first + i, 0,
+             tensor == Q   ? problem->qk_dim
+             : tensor == O ? problem->v_dim
+                           : 1);
+    }
+    for (int64_t j = begin; j < end && (tensor == K || tensor == V); j++)
+      mark(marks, laid, entry.kv_batch, entry.kv_first + j, 0, tensor == K ? problem->qk_dim : problem->v_dim);
+  }
+}
+
+/* Where each lies: written tensors near to what is read, rather than anywhere. */
+static void lay_out(const fovea_problem *p, struct generator *generator, struct laid laid[TENSORS]) {
+  const struct laid all[TENSORS] = {
+      [Q] = {p->q_strides, p->heads, 4, 0},         [K] = {p->k_strides, p->kv_heads, 4, 0},
+      [V] = {p->v_strides, p->kv_heads, 4, 0},      [O] = {p->o_strides, p->heads, 4, 0},
+      [LSE] = {p->lse_strides, p->heads, 4, 0},
+      [MASK] = {{p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row}, p->heads, 1, 0},
+  };
+  for (int i = 0; i < TENSORS; i++) {
+    laid[i] = all[i];
+    laid[i].place = (int64_t)sizeof arena / 2 + 4 * (generator_below(generator, 600) - 300);
+  }
+}
+
+static int shares(unsigned char marks[TENSORS][sizeof arena], int a, int b) {
+  for (size_t i = 0; i < sizeof arena; i++)
+    if (marks[a][i] && marks[b][i]) return 1;
+  return 0;
+}
+
+/* Whether no stride leads out of the arena. */
+static int fits(const fovea_problem *p, const struct laid *laid) {
+  int64_t reach = 4096;
+  const int64_t rows = p->q_len > p->kv_len ? p->q_len : p->kv_len;
+  reach += llabs(laid->strides.batch) * p->batch + llabs(laid->strides.head) * laid->heads +
+           llabs(laid->strides.row) * rows;
+  return reach * laid->size < (int64_t)sizeof arena / 2;
+}
+
+static void random_problem(struct listed_problem *listed, struct generator *generator) {
+  fovea_problem *p = &listed->problem;
+  do
+    problem_random(listed, generator, 20000);
+  while (p->q_len > 40 || p->kv_len > 200 || p->qk_dim > 20 || p->v_dim > 20 || p->batch * p->heads > 12);
+  p->mask_type = FOVEA_MASK_BOOL;
+  p->mask_begin = generator_below(generator, p->kv_len + 1);
+  p->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, p->batch, p->heads, p->q_len, p->kv_len - p->mask_begin);
+  problem_random_layout(p, generator);
+  /* Interleaved: twice as far apart as need be. */
+  if (generator_below(generator, 2) == 0) {
+    fovea_strides *const strides[] = {&p->q_strides, &p->o_strides};
+    for (int i = 0; i < 2; i++)
+      *strides[i] = (fovea_strides){p->heads * p->q_len * 48, p->q_len * 48, 48};
+  }
+}
+
+static void test_to_the_byte(void **state) {
+  (void)state;
+  static unsigned char marks[TENSORS][sizeof arena];
+  struct generator generator = {2024};
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < IF_QUICK(300, 3000); i++) {
+    struct listed_problem listed;
+    struct laid laid[TENSORS];
+    fovea_tensors tensors;
+    fovea_error error;
+    random_problem(&listed, &generator);
+    lay_out(&listed.problem, &generator, laid);
+    int inside = 1;
+    for (int t = 0; t < TENSORS; t++) inside &= fits(&listed.problem, &laid[t]);
+    if (!inside) continue;
+    for (int t = 0; t < TENSORS; t++) mark_all(&listed.problem, &laid[t], t, marks[t]);
+    int wrong = shares(marks, O, LSE);
+    for (int t = 0; t < O; t++) wrong |= shares(marks, t, O) || shares(marks, t, LSE);
+    memset(arena, 0, sizeof arena);
+    fovea_tensors_init(&tensors, arena + laid[Q].place, arena + laid[K].place, arena + laid[V].place,
+                       arena + laid[O].place, (float *)(void *)(arena + laid[LSE].place));
+    tensors.mask = arena + laid[MASK].place;
+    const fovea_status status = attend(&listed.problem, &tensors, &error);
+    if (status == FOVEA_ERROR_STRIDE) continue; /* an output that overlaps itself, or may */
+    if (status != (wrong ? FOVEA_ERROR_OVERLAP : FOVEA_OK)) fail_msg("problem %d: %s", i, error.text);
+    wrong ? refused++ : accepted++;
+  }
+  assert_true(accepted > 20 && refused > 20);
+}
+
+/* ---- Rows between rows ----------------------------------------------------------------------------------------
+ */
+
+/* Q and O in one buffer, row beside row, give what they give apart; moved by one element they are refused. */
+static void test_interleaved(void **state) {
+  (void)state;
+  enum { BATCH = 3, HEADS = 2, ROWS = 20, KEYS = 30, DIM = 8 };
+  fovea_problem problem;
+  fovea_error error;
+  fovea_problem_init(&problem, BATCH, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
+  struct trial expected = trial_create(&problem, 3);
+  trial_run(&expected, NULL, NULL);
+  float *both = (void *)arena;
+  const fovea_strides strides = {HEADS * ROWS * 2 * DIM, ROWS * 2 * DIM, 2 * DIM};
+  problem.q_strides = problem.o_strides = strides;
+  fovea_tensors tensors = trial_tensors(&expected);
+  for (int64_t row = 0; row < BATCH * HEADS * ROWS; row++)
+    memcpy(both + row * 2 * DIM, expected.q.data + row * DIM, DIM * sizeof(float));
+  tensors.q = both;
+  tensors.o = both + DIM;
+  if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  for (int64_t row = 0; row < BATCH * HEADS * ROWS; row++)
+    assert_memory_equal(both + row * 2 * DIM + DIM, expected.o.data + row * DIM, DIM * sizeof(float));
+  static const char *const words[] = {"o shares memory with q", NULL};
+  for (int off = -1; off <= 1; off += 2) {
+    tensors.o = both + DIM + off;
+    assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_OVERLAP);
+    assert_says(&error, FOVEA_ERROR_OVERLAP, words);
+  }
+  trial_destroy(&expected);
+}
+
+/* What is not used need not be there. */
+static void test_not_used(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_error error;
+  fovea_problem_init(&problem, 1, 1, 1, 4, 300, 8, 8);
+  float *o = (void *)arena;
+  problem.causal = 1;
+  problem.offset = -4; /* no row sees a key */
+  fovea_tensors_init(&tensors, NULL, NULL, NULL, o, NULL);
+  if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  problem.offset = -3; /* the last one sees one */
+  assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_NULL);
+  /* A mask that begins behind what is seen. */
+  fovea_tensors_init(&tensors, o + 100, o + 200, o + 300, o, NULL);
+  problem.mask_type = FOVEA_MASK_F32;
+  problem.mask_begin = 1;
+  if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  problem.mask_begin = 0;
+  assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_NULL);
+}
+
+/* ---- Scratch --------------------------------------------------------------------------------------------------
+ */
+
+struct run {
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_plan *plan;
+  size_t needed;
+};
+
+static void plan_run(struct run *run, fovea_problem *problem) {
+  run->problem = *problem;
+  assert_int_equal(fovea_plan_create(problem, &run->plan, NULL), FOVEA_OK);
+  run->needed = fovea_plan_scratch_size(run->plan, 1);
+  assert_true(run->needed % 64 == 0 && run->needed + 65536 < sizeof arena);
+}
+
+/* By one call, by a plan, and by one task. More scratch than is needed is not looked at. */
+static void check_scratch(const struct run *run, void *scratch, const char *name) {
+  fovea_execution execution;
+  fovea_error error;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = scratch;
+  execution.scratch_size = run->needed + 1024;
+  const char *const words[] = {"scratch shares memory with ", name, NULL};
+  const fovea_status wanted = name ? FOVEA_ERROR_OVERLAP : FOVEA_OK;
+  for (int way = 0; way < 3; way++) {
+    error = (fovea_error){FOVEA_OK, ""};
+    const fovea_status status =
+        way == 0   ? fovea_attend(&run->problem, &run->tensors, &execution, &error)
+        : way == 1 ? fovea_plan_run(run->plan, &run->tensors, &execution, &error)
+                   : fovea_plan_run_task(run->plan, &run->tensors, 0, 0, 0, 1, scratch, execution.scratch_size, &error);
+    if (status != wanted) fail_msg("way %d, %s: %s", way, name ? name : "apart", error.text);
+    if (name) assert_says(&error, wanted, words);
+  }
+}
+
+/* With the memory that `pointer` names right behind what is needed, and then one element within it. */
+#define CHECK_SCRATCH(pointer, name, size)                                                                         \
+  do {                                                                                                             \
+    const struct run kept = run;                                                                                   \
+    (pointer) = (void *)(arena + run.needed);                                                                      \
+    check_scratch(&run, arena, NULL);                                                                              \
+    (pointer) = (void *)(arena + run.needed - (size));                                                             \
+    check_scratch(&run, arena, name);                                                                              \
+    run = kept;                                                                                                    \
+  } while (0)
+
+static void test_scratch_over_tensors(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 2, 1, 5, 40, 8, 8);
+  problem.mask_type = FOVEA_MASK_F32;
+  problem.sink = FOVEA_SINK_PER_HEAD;
+  struct trial trial_here = trial_create(&problem, 0);
+  struct run run = {.tensors = trial_tensors(&trial_here)};
+  plan_run(&run, &problem);
+  memset(arena, 0, sizeof arena);
+  CHECK_SCRATCH(run.tensors.q, "q", 4);
+  CHECK_SCRATCH(run.tensors.k, "k", 4);
+  CHECK_SCRATCH(run.tensors.v, "v", 4);
+  CHECK_SCRATCH(run.tensors.mask, "mask", 4);
+  CHECK_SCRATCH(run.tensors.sinks, "sinks", 4);
+  CHECK_SCRATCH(run.tensors.o, "o", 4);
+  CHECK_SCRATCH(run.tensors.lse, "lse", 4);
+  check_scratch(&run, arena, NULL);
+  fovea_plan_destroy(run.plan);
+  trial_destroy(&trial_here);
+}
+
+static void test_scratch_over_segments(void **state) {
+  (void)state;
+  static float q[80], o[80], k[640], v[640];
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
+  problem.segmented = 1;
+  struct run run;
+  fovea_segment segment = {.rows = 40, .k = k, .v = v, .k_head = 320, .k_row = 8, .v_head = 320, .v_row = 8};
+  fovea_sequence sequence = {&segment, 1};
+  fovea_tensors_init(&run.tensors, q, NULL, NULL, o, NULL);
+  run.tensors.sequences = &sequence;
+  plan_run(&run, &problem);
+  memset(arena, 0, sizeof arena);
+  CHECK_SCRATCH(segment.k, "k", 4);
+  segment.k = k;
+  CHECK_SCRATCH(segment.v, "v", 4);
+  segment.v = v;
+  fovea_segment *const array = (void *)(arena + run.needed - sizeof segment);
+  *array = segment;
+  sequence.segments = array;
+  check_scratch(&run, arena, "the array of segments");
+  sequence.segments = &segment;
+  fovea_sequence *const sequences = (void *)(arena + run.needed - sizeof sequence);
+  *sequences = sequence;
+  run.tensors.sequences = sequences;
+  check_scratch(&run, arena, "sequences");
+  fovea_plan_destroy(run.plan);
+}
+
+static void test_scratch_over_state(void **state) {
+  (void)state;
+  static float q[80], k[640], v[640], numbers[100];
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
+  problem.to_state = 1;
+  struct run run;
+  fovea_state of_run;
+  fovea_state_init(&of_run, 1, 2, 5, 8, 0, 40, numbers);
+  fovea_tensors_init(&run.tensors, q, k, v, NULL, NULL);
+  run.tensors.state = &of_run;
+  plan_run(&run, &problem);
+  problem.keys_end = run.problem.keys_end;
+  memset(arena, 0, sizeof arena);
+  CHECK_SCRATCH(of_run.numbers, "state", 4);
+  of_run.numbers = numbers;
+  fovea_state *const moved = (void *)(arena + run.needed - sizeof of_run / 8 * 8);
+  *moved = of_run;
+  run.tensors.state = moved;
+  check_scratch(&run, arena, "state");
+  fovea_plan_destroy(run.plan);
+}
+
+static void *allocate_in_arena(void *context, size_t size, size_t alignment) {
+  (void)alignment;
+  return size <= *(size_t *)context ? arena : NULL;
+}
+
+static void release_nothing(void *context, void *pointer) {
+  (void)context, (void)pointer;
+}
+
+/* A plan that lies in the arena, and scratch over its end. */
+static void test_scratch_over_plan(void **state) {
+  (void)state;
+  static float q[80], o[80], k[640], v[640];
+  size_t room = sizeof arena;
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_error error;
+  fovea_plan *plan;
+  fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
+  problem.allocator = (fovea_allocator){&room, allocate_in_arena, release_nothing};
+  fovea_tensors_init(&tensors, q, k, v, o, NULL);
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  assert_ptr_equal(plan, arena);
+  const size_t needed = fovea_plan_scratch_size(plan, 1);
+  static const char *const words[] = {"scratch shares memory with the plan", NULL};
+  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 64, needed, &error), FOVEA_ERROR_OVERLAP);
+  assert_says(&error, FOVEA_ERROR_OVERLAP, words);
+  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 16384, needed, &error), FOVEA_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_to_the_byte),           cmocka_unit_test(test_interleaved),
+      cmocka_unit_test(test_not_used),              cmocka_unit_test(test_scratch_over_tensors),
+      cmocka_unit_test(test_scratch_over_segments), cmocka_unit_test(test_scratch_over_state),
+      cmocka_unit_test(test_scratch_over_plan),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
