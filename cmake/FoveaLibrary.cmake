@@ -50,7 +50,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB driver_sources src/*.c)
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
-    src/caches.c src/cgroup.c src/dispatch.c src/error.c src/info.c src/page_pool.c src/platform_*.c
+    src/caches.c src/cgroup.c src/claims.c src/dispatch.c src/error.c src/info.c src/page_pool.c src/platform_*.c
     src/process.c src/validate_append.c src/validate_rotary.c src/validate_state.c
   )
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|aarch64|arm64|ARM64)$")

@@ -27,8 +27,8 @@ fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *ten
                                 fovea_error *error);
 
 /* That it shares none with the segments that a run of checked sequences looks at, nor with their arrays. */
-fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
-                                  fovea_error *error);
+fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
+                                  const fovea_written *written, fovea_error *error);
 
 /* The pointers to tensors, and that O and LSE are apart from each other and from the inputs. */
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);

@@ -104,38 +104,31 @@ static void add_axis(int64_t begin, int64_t end, int64_t stride, int64_t *low, i
   *high += first < last ? last : first;
 }
 
-/* The strides have been checked for whole tensors: nothing overflows. An axis that is one long has index 0 only,
- * whatever its stride. */
-static void narrow(fovea_reach *reach, const fovea_axes *axes, const fovea_region *region) {
+/* What all entries use of a tensor. The strides have been checked for whole tensors: nothing overflows. An axis
+ * that is one long has index 0 only, whatever its stride. */
+static void narrow(fovea_plan *plan, int shape) {
+  const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
+  fovea_reach *reach = &plan->reaches[shape];
+  fovea_region all = {0};
   int64_t low = 0, high = 0;
-  if (is_empty(region)) {
+  for (int64_t b = 0; b < plan->problem.batch; b++) {
+    fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
+    join_regions(&all, &region);
+  }
+  if (is_empty(&all)) {
     reach->begin = reach->end = 0;
     return;
   }
-  add_axis(region->batch_begin, region->batch_end, axes->strides.batch, &low, &high);
-  add_axis(region->row_begin, region->row_end, axes->strides.row, &low, &high);
-  add_axis(0, axes->heads, axes->strides.head, &low, &high);
-  reach->begin = low * axes->bits / 8 + region->begin * axes->bits / 8;
-  reach->end = high * axes->bits / 8 + (region->end * axes->bits + 7) / 8;
+  add_axis(all.batch_begin, all.batch_end, axes.strides.batch, &low, &high);
+  add_axis(all.row_begin, all.row_end, axes.strides.row, &low, &high);
+  add_axis(0, axes.heads, axes.strides.head, &low, &high);
+  reach->begin = low * axes.bits / 8 + all.begin * axes.bits / 8;
+  reach->end = high * axes.bits / 8 + (all.end * axes.bits + 7) / 8;
 }
 
 void fovea_narrow_reaches(fovea_plan *plan) {
-  const fovea_problem *p = &plan->problem;
-  static const int shapes[] = {FOVEA_SHAPE_Q, FOVEA_SHAPE_K, FOVEA_SHAPE_MASK, FOVEA_SHAPE_O};
-  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-    int shape = shapes[i];
-    if (shape == FOVEA_SHAPE_O && !p->cu_seqlens_q) continue; /* all rows are written */
-    fovea_region all = {0};
-    for (int64_t b = 0; b < p->batch; b++) {
-      fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
-      join_regions(&all, &region);
-    }
-    fovea_axes axes = fovea_axes_of(p, shape);
-    narrow(&plan->reaches[shape], &axes, &all);
-    if (shape != FOVEA_SHAPE_K && shape != FOVEA_SHAPE_O) continue;
-    int same = shape == FOVEA_SHAPE_K ? FOVEA_SHAPE_V : FOVEA_SHAPE_LSE; /* as many rows of another dim */
-    if (!is_empty(&all)) all.end = shape == FOVEA_SHAPE_K ? p->v_dim : 1;
-    axes = fovea_axes_of(p, same);
-    narrow(&plan->reaches[same], &axes, &all);
+  for (int shape = 0; shape < FOVEA_SHAPES; shape++) {
+    int whole = shape == FOVEA_SHAPE_SINKS || (shape >= FOVEA_SHAPE_O && !plan->problem.cu_seqlens_q);
+    if (!whole) narrow(plan, shape);
   }
 }

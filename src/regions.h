@@ -18,7 +18,8 @@ typedef struct fovea_region {
   int64_t batch_begin, batch_end, row_begin, row_end, begin, end;
 } fovea_region;
 
-/* What is used of one of the FOVEA_SHAPES tensors for one entry. Kernels look at a mask from a block's first key on.
+/* What is used of one of the FOVEA_SHAPES tensors for one entry. Kernels look at a mask from a block's first key
+ * on.
  */
 fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, int shape);
 

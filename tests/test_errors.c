@@ -232,12 +232,18 @@ static void test_scratch(void **state) {
   snprintf(size_text, sizeof size_text, "%zu", needed);
   snprintf(short_text, sizeof short_text, "%zu", needed - 1);
   struct guarded memory = guarded_create(needed + FOVEA_SCRATCH_ALIGNMENT, GUARD_AT_START);
+  float *const last = (float *)(void *)(memory.data + needed) - 1; /* the last element of scratch */
 #define WITH_SCRATCH(at, size)                                                                                     \
   (call.execution.threads = 1, call.execution.scratch = memory.data + (at), call.execution.scratch_size = (size))
   REFUSED(WITH_SCRATCH(0, needed - 1), FOVEA_ERROR_SCRATCH, "scratch", short_text, size_text);
   REFUSED(WITH_SCRATCH(0, 0), FOVEA_ERROR_SCRATCH, "scratch", size_text);
   REFUSED(WITH_SCRATCH(4, needed), FOVEA_ERROR_SCRATCH, "scratch", "4", "64");
   REFUSED(WITH_SCRATCH(32, needed), FOVEA_ERROR_SCRATCH, "scratch", "32", "64");
+  REFUSED((WITH_SCRATCH(0, needed), call.tensors.q = last), FOVEA_ERROR_OVERLAP, "scratch shares memory with q");
+  REFUSED((WITH_SCRATCH(0, needed), call.tensors.v = last), FOVEA_ERROR_OVERLAP, "scratch shares memory with v");
+  REFUSED((WITH_SCRATCH(0, needed), call.tensors.o = last), FOVEA_ERROR_OVERLAP, "scratch shares memory with o");
+  REFUSED((WITH_SCRATCH(0, needed), call.tensors.lse = last), FOVEA_ERROR_OVERLAP,
+          "scratch shares memory with lse");
   call = good_call();
   WITH_SCRATCH(0, needed);
   assert_accepted(&call);

@@ -65,7 +65,8 @@ static void test_masks(void **state) {
 /* Where a mask begins, for all entries or for each. */
 static void test_mask_begin(void **state) {
   (void)state;
-  static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0}, lens[] = {20, 6};
+  static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0},
+                       lens[] = {20, 6};
   static const int32_t packed[] = {2, 9, 20};
   ACCEPTED(call.problem.mask_begin = 20);
   ACCEPTED(call.problem.mask_begins = good);
@@ -84,7 +85,8 @@ static void test_mask_begin(void **state) {
   REFUSED((call.problem.mask_begin = 5, call.problem.mask_keys = 16), FOVEA_ERROR_MASK, "mask_keys is 16",
           "mask_begin", "15");
   ACCEPTED((call.problem.mask_begins = zeros, call.problem.mask_keys = 20));
-  REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_MASK, "mask_keys is 21", "20");
+  REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_MASK, "mask_keys is 21",
+          "20");
   ACCEPTED((call.problem.mask_begin = 20, call.tensors.mask = NULL)); /* nothing of it is looked at */
 }
 
@@ -200,9 +202,9 @@ static void test_mask_layout(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types),     cmocka_unit_test(test_masks),  cmocka_unit_test(test_mask_strides),
-      cmocka_unit_test(test_softcap),   cmocka_unit_test(test_null),   cmocka_unit_test(test_alignment),
-      cmocka_unit_test(test_overlap),   cmocka_unit_test(test_unused), cmocka_unit_test(test_mask_layout),
+      cmocka_unit_test(test_types),     cmocka_unit_test(test_masks),      cmocka_unit_test(test_mask_strides),
+      cmocka_unit_test(test_softcap),   cmocka_unit_test(test_null),       cmocka_unit_test(test_alignment),
+      cmocka_unit_test(test_overlap),   cmocka_unit_test(test_unused),     cmocka_unit_test(test_mask_layout),
       cmocka_unit_test(test_allocator), cmocka_unit_test(test_mask_begin),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

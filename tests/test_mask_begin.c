@@ -1,5 +1,5 @@
-/* Masks whose first element belongs to a later key: the bits of the contract, and of the mask with all keys that says
- * the same; no byte before the first element is read. */
+/* Masks whose first element belongs to a later key: the bits of the contract, and of the mask with all keys that
+ * says the same; no byte before the first element is read. */
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/cpus.h"
@@ -60,7 +60,8 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
 }
 
 /* Block starts, inside of blocks, of pieces and of bytes, beyond what is seen, behind the last key. */
-static const int64_t places[] = {0, 1, 3, 8, 15, 16, 37, 40, 64, 100, 127, 128, 129, 136, 200, 255, 256, 257, 290, 300};
+static const int64_t places[] = {0,   1,   3,   8,   15,  16,  37,  40,  64,  100,
+                                 127, 128, 129, 136, 200, 255, 256, 257, 290, 300};
 enum { PLACES = sizeof places / sizeof places[0], KEYS = 300 };
 
 /* Prefill and decoding, all types, under rules of every kind. */
@@ -282,8 +283,7 @@ static void check_shifted(int64_t rows, int64_t keys, int64_t stored_rows, int c
     for (int64_t i = 0; i < rows; i++)
       for (int64_t j = 0; j < keys; j++) {
         const int64_t from = stored_rows == 1 ? 0 : i, distance = j - i; /* from 1 - rows to keys - 1 */
-        mask_set(&expected.mask, 0, h, i, j,
-                 stored[(h * stored_rows + from) * distances + distance + rows - 1]);
+        mask_set(&expected.mask, 0, h, i, j, stored[(h * stored_rows + from) * distances + distance + rows - 1]);
       }
   guarded_make_read_only(&memory);
   actual.problem.mask_strides = (fovea_mask_strides){0, stored_rows * distances, row, 1};
@@ -305,8 +305,8 @@ static void test_shifted_rows(void **state) {
   static const int64_t lengths[] = {1, 2, 17, 64, 130, 200};
   for (int i = 0; i < 6; i++)
     for (int causal = 0; causal <= 1; causal++) {
-      check_shifted(lengths[i], lengths[i], 1, causal);                    /* ALiBi: row stride -1 */
-      check_shifted(lengths[i], lengths[5 - i], 1, causal);                /* of other lengths, too */
+      check_shifted(lengths[i], lengths[i], 1, causal);                     /* ALiBi: row stride -1 */
+      check_shifted(lengths[i], lengths[5 - i], 1, causal);                 /* of other lengths, too */
       check_shifted(lengths[i], lengths[i], lengths[i] + (i == 0), causal); /* Transformer-XL: 2 T - 2 */
     }
 }

@@ -71,8 +71,10 @@ static void mark_all(const fovea_problem *problem, const struct laid *laid, int 
 /* Where each lies: written tensors near to what is read, rather than anywhere. */
 static void lay_out(const fovea_problem *p, struct generator *generator, struct laid laid[TENSORS]) {
   const struct laid all[TENSORS] = {
-      [Q] = {p->q_strides, p->heads, 4, 0},         [K] = {p->k_strides, p->kv_heads, 4, 0},
-      [V] = {p->v_strides, p->kv_heads, 4, 0},      [O] = {p->o_strides, p->heads, 4, 0},
+      [Q] = {p->q_strides, p->heads, 4, 0},
+      [K] = {p->k_strides, p->kv_heads, 4, 0},
+      [V] = {p->v_strides, p->kv_heads, 4, 0},
+      [O] = {p->o_strides, p->heads, 4, 0},
       [LSE] = {p->lse_strides, p->heads, 4, 0},
       [MASK] = {{p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row}, p->heads, 1, 0},
   };
@@ -99,8 +101,7 @@ static int fits(const fovea_problem *p, const struct laid *laid) {
 
 static void random_problem(struct listed_problem *listed, struct generator *generator) {
   fovea_problem *p = &listed->problem;
-  do
-    problem_random(listed, generator, 20000);
+  do problem_random(listed, generator, 20000);
   while (p->q_len > 40 || p->kv_len > 200 || p->qk_dim > 20 || p->v_dim > 20 || p->batch * p->heads > 12);
   p->mask_type = FOVEA_MASK_BOOL;
   p->mask_begin = generator_below(generator, p->kv_len + 1);
@@ -109,8 +110,7 @@ static void random_problem(struct listed_problem *listed, struct generator *gene
   /* Interleaved: twice as far apart as need be. */
   if (generator_below(generator, 2) == 0) {
     fovea_strides *const strides[] = {&p->q_strides, &p->o_strides};
-    for (int i = 0; i < 2; i++)
-      *strides[i] = (fovea_strides){p->heads * p->q_len * 48, p->q_len * 48, 48};
+    for (int i = 0; i < 2; i++) *strides[i] = (fovea_strides){p->heads * p->q_len * 48, p->q_len * 48, 48};
   }
 }
 
@@ -228,10 +228,10 @@ static void check_scratch(const struct run *run, void *scratch, const char *name
   const fovea_status wanted = name ? FOVEA_ERROR_OVERLAP : FOVEA_OK;
   for (int way = 0; way < 3; way++) {
     error = (fovea_error){FOVEA_OK, ""};
-    const fovea_status status =
-        way == 0   ? fovea_attend(&run->problem, &run->tensors, &execution, &error)
-        : way == 1 ? fovea_plan_run(run->plan, &run->tensors, &execution, &error)
-                   : fovea_plan_run_task(run->plan, &run->tensors, 0, 0, 0, 1, scratch, execution.scratch_size, &error);
+    const fovea_status status = way == 0   ? fovea_attend(&run->problem, &run->tensors, &execution, &error)
+                                : way == 1 ? fovea_plan_run(run->plan, &run->tensors, &execution, &error)
+                                           : fovea_plan_run_task(run->plan, &run->tensors, 0, 0, 0, 1, scratch,
+                                                                 execution.scratch_size, &error);
     if (status != wanted) fail_msg("way %d, %s: %s", way, name ? name : "apart", error.text);
     if (name) assert_says(&error, wanted, words);
   }
@@ -347,16 +347,20 @@ static void test_scratch_over_plan(void **state) {
   assert_ptr_equal(plan, arena);
   const size_t needed = fovea_plan_scratch_size(plan, 1);
   static const char *const words[] = {"scratch shares memory with the plan", NULL};
-  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 64, needed, &error), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 64, needed, &error),
+                   FOVEA_ERROR_OVERLAP);
   assert_says(&error, FOVEA_ERROR_OVERLAP, words);
   assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 16384, needed, &error), FOVEA_OK);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_to_the_byte),           cmocka_unit_test(test_interleaved),
-      cmocka_unit_test(test_not_used),              cmocka_unit_test(test_scratch_over_tensors),
-      cmocka_unit_test(test_scratch_over_segments), cmocka_unit_test(test_scratch_over_state),
+      cmocka_unit_test(test_to_the_byte),
+      cmocka_unit_test(test_interleaved),
+      cmocka_unit_test(test_not_used),
+      cmocka_unit_test(test_scratch_over_tensors),
+      cmocka_unit_test(test_scratch_over_segments),
+      cmocka_unit_test(test_scratch_over_state),
       cmocka_unit_test(test_scratch_over_plan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

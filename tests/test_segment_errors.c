@@ -101,6 +101,25 @@ static void test_sequences(void **state) {
   NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_OVERLAP, "shares memory with k");
 }
 
+/* Of a segment the keys that rows see, and no others: of 20 keys and a window of 4 the last three rows see 7. */
+static void test_keys_that_are_not_seen(void **state) {
+  (void)state;
+  static float memory[(KEYS + ROWS) * DIM];
+  for (int64_t place = 0; place < KEYS - ROWS; place++) {
+    struct segmented_call call = good_attention();
+    fovea_error error;
+    fovea_problem_init(&call.problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+    call.problem.segmented = 1;
+    call.problem.window_left = 4;
+    segments[0][0].k = memory;
+    segments[0][1].k = memory + (KEYS - 1) * DIM;
+    call.tensors.o = memory + place * DIM;
+    const fovea_status status = fovea_attend(&call.problem, &call.tensors, NULL, &error);
+    const int64_t first_seen = KEYS - ROWS - 4;
+    assert_int_equal(status, place + ROWS <= first_seen ? FOVEA_OK : FOVEA_ERROR_OVERLAP);
+  }
+}
+
 /* The stride of an only row may be any number. */
 static void test_any_stride_of_one_row(void **state) {
   (void)state;
@@ -144,6 +163,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_problems),
       cmocka_unit_test(test_sequences),
+      cmocka_unit_test(test_keys_that_are_not_seen),
       cmocka_unit_test(test_any_stride_of_one_row),
       cmocka_unit_test(test_segments_that_are_not_wanted),
   };

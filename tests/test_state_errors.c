@@ -87,6 +87,29 @@ static void test_keys_before_the_range(void **state) {
   REFUSED(LIES_AT(BATCH * 2 * KEYS * ROW - 1), FOVEA_ERROR_OVERLAP, "state", "k", "by 4 bytes");
 }
 
+/* Scratch over the numbers, or over the struct, which is read while tasks run. */
+static void test_scratch(void **state) {
+  (void)state;
+  static _Alignas(FOVEA_SCRATCH_ALIGNMENT) char scratch[1 << 18];
+  struct call needs = good_call();
+  prepare(&needs);
+  fovea_plan *plan;
+  assert_int_equal(fovea_plan_create(&needs.problem, &plan, NULL), FOVEA_OK);
+  const size_t needed = fovea_plan_scratch_size(plan, 1);
+  fovea_plan_destroy(plan);
+  assert_true(needed <= sizeof scratch - sizeof right_numbers);
+#define WITH_SCRATCH                                                                                               \
+  (prepare(&call), call.execution.threads = 1, call.execution.scratch = scratch,                                   \
+   call.execution.scratch_size = sizeof scratch)
+  ACCEPTED(WITH_SCRATCH);
+  ACCEPTED((WITH_SCRATCH, run_state.numbers = (float *)(void *)(scratch + needed)));
+  REFUSED((WITH_SCRATCH, run_state.numbers = (float *)(void *)(scratch + needed - 4)), FOVEA_ERROR_OVERLAP,
+          "scratch shares memory with state");
+  REFUSED((WITH_SCRATCH, *(fovea_state *)(void *)scratch = run_state,
+           call.tensors.state = (fovea_state *)(void *)scratch),
+          FOVEA_ERROR_OVERLAP, "scratch shares memory with state");
+}
+
 /* Segments: written by none of the runs that share memory with them. */
 static void test_segments(void **state) {
   (void)state;
@@ -274,9 +297,13 @@ static void test_numbers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs),     cmocka_unit_test(test_keys_before_the_range),
-                                     cmocka_unit_test(test_segments), cmocka_unit_test(test_merging),
-                                     cmocka_unit_test(test_outputs),  cmocka_unit_test(test_arrays_that_are_gone),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_runs),
+                                     cmocka_unit_test(test_keys_before_the_range),
+                                     cmocka_unit_test(test_scratch),
+                                     cmocka_unit_test(test_segments),
+                                     cmocka_unit_test(test_merging),
+                                     cmocka_unit_test(test_outputs),
+                                     cmocka_unit_test(test_arrays_that_are_gone),
                                      cmocka_unit_test(test_numbers)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -333,9 +333,10 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
 /* The tensors of one run. Each pointer names the element with all indices 0, whether it is used or not. Used are
  * rows of entries; of K and V, for each entry, all keys from the first that one of its rows sees by the rules to
  * the last; of a mask the elements of the rows that see any, for these keys and those before them from a multiple
- * of 128 on. Nothing else need be there, and a tensor of which nothing is used may be NULL. Inputs may overlap each
- * other. O and LSE may not share a byte that is used with an input or with each other; rows between each other's
- * are no overlap. */
+ * of 128 on. Nothing else need be there: q, k, v and mask may be NULL where nothing of them is used. Inputs may
+ * overlap each other. O and LSE (or the state) share no byte with what is used of the inputs, nor with each other;
+ * rows of one between those of another are no overlap. (fovea_state_finish() and fovea_state_from_output() compare
+ * the ranges from the first to the last element of each.) */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;

@@ -221,8 +221,7 @@ static void take_keys(fovea_problem *problem, struct bytes *bytes) {
 }
 
 static int64_t entry_keys(const fovea_problem *problem, int64_t b) {
-  if (problem->cu_seqlens_kv != NULL)
-    return (int64_t)problem->cu_seqlens_kv[b + 1] - problem->cu_seqlens_kv[b];
+  if (problem->cu_seqlens_kv != NULL) return (int64_t)problem->cu_seqlens_kv[b + 1] - problem->cu_seqlens_kv[b];
   return problem->kv_lens != NULL ? problem->kv_lens[b] : problem->kv_len;
 }
 

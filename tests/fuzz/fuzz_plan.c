@@ -60,7 +60,7 @@ static void expect_refusal(const fovea_problem *given, fovea_status status) {
 static void call_plainly(const fovea_problem *p) {
   const fovea_status status = fovea_attention(NULL, NULL, NULL, NULL, p->batch, p->heads, p->kv_heads, p->q_len,
                                               p->kv_len, p->qk_dim, p->causal);
-  EXPECT(status != FOVEA_OK || (p->q_len == 0 && p->kv_len == 0));
+  EXPECT(status != FOVEA_OK || p->q_len == 0); /* without rows nothing is used */
 }
 
 /* Numbers about a plan that hold whatever its problem is. */

@@ -11,12 +11,11 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
   int length = snprintf(text, size, " types %s %s %s %s", type_name(problem->q_type), type_name(problem->k_type),
                         type_name(problem->v_type), type_name(problem->o_type));
   if (problem->mask_type != FOVEA_MASK_NONE)
-    length += snprintf(text + length, size - (size_t)length,
-                       " mask %s of %" PRId64 " keys from %" PRId64 "%s, strides %" PRId64 ",%" PRId64 ",%" PRId64
-                       ",%" PRId64,
-                       mask_type_name(problem->mask_type), problem->mask_keys, problem->mask_begin,
-                       problem->mask_begins != NULL ? " begins" : "", strides->batch, strides->head, strides->row,
-                       strides->key);
+    length += snprintf(
+        text + length, size - (size_t)length,
+        " mask %s of %" PRId64 " keys from %" PRId64 "%s, strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64,
+        mask_type_name(problem->mask_type), problem->mask_keys, problem->mask_begin,
+        problem->mask_begins != NULL ? " begins" : "", strides->batch, strides->head, strides->row, strides->key);
   if (problem->softcap != 0.0)
     length += snprintf(text + length, size - (size_t)length, " softcap %g", problem->softcap);
   snprintf(text + length, size - (size_t)length, "%s", sinks[problem->sink]);

@@ -21,7 +21,8 @@ bool load_mask(const char *path, npy_array *mask, fovea_problem *problem, failur
   const int64_t wanted[AXES] = {problem->batch, problem->heads, problem->q_len, begin < keys ? keys - begin : 0};
   int64_t lengths[AXES];
   if (begin < 0 || begin > keys)
-    return fail(why, "--mask-begin: the mask begins at key %lld; 0 to %lld is needed", (long long)begin, (long long)keys);
+    return fail(why, "--mask-begin: the mask begins at key %lld; 0 to %lld is needed", (long long)begin,
+                (long long)keys);
   if (!npy_load_any(path, types, mask, why->text, sizeof why->text)) return false;
   if (mask->rank > AXES)
     return fail(why, "%s: the mask has %d axes; at most (batch, heads, rows, keys) are needed", path, mask->rank);

@@ -156,8 +156,8 @@ bool attend_options_parse(attend_options *options, int argument_count, char **ar
 }
 
 void attend_options_free(attend_options *options) {
-  number_list *lists[] = {&options->window, &options->chunk,   &options->offset,
-                          &options->q_lens, &options->kv_lens, &options->mask_begin, &options->threads};
+  number_list *lists[] = {&options->window,  &options->chunk,      &options->offset, &options->q_lens,
+                          &options->kv_lens, &options->mask_begin, &options->threads};
   for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
     free(lists[i]->numbers);
     *lists[i] = (number_list){.count = 0};
