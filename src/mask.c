@@ -11,8 +11,7 @@ const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place pl
   const fovea_entry *entry = context->task->entry;
   fovea_mask_strides strides = problem->mask_strides;
   int64_t head = context->task->kv_head * context->plan->group + place.head;
-  int64_t row =
-      min_of(place.row, entry->q_seen - 1); /* those beyond see nothing, and the mask need not have them */
+  int64_t row = min_of(place.row, entry->q_seen - 1); /* rows behind see nothing, and the mask may end there */
   int64_t element = entry->batch * strides.batch + head * strides.head + row * strides.row;
   int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
   return (const char *)context->tensors->mask + element * bits / 8 +

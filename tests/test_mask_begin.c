@@ -142,6 +142,34 @@ static void test_short_entries(void **state) {
     }
 }
 
+/* Rows of padding have no mask: it ends with the last row that sees anything. */
+static void test_padded_rows(void **state) {
+  (void)state;
+  static const int64_t q_lens[] = {5};
+  const char *const *isas = whole_isas();
+  for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
+    for (int64_t begin = 0; begin <= 130; begin += 65) {
+      fovea_problem padded, few;
+      fovea_problem_init(&padded, 1, 1, 1, 20, 200, 8, 6);
+      padded.mask_begin = begin;
+      padded.offset = 195;
+      few = padded;
+      padded.q_lens = q_lens;
+      add_mask(&padded, type);
+      few.q_len = 5;
+      add_mask(&few, type);
+      struct trial actual = trial_create(&padded, 0), with_mask = trial_create(&few, 0);
+      fovea_tensors tensors = trial_tensors(&actual);
+      tensors.mask = with_mask.mask.data; /* of 5 rows, before a page that is not there */
+      for (int isa = 0; isas[isa] != NULL; isa++) {
+        padded.isa = isas[isa];
+        assert_int_equal(fovea_attend(&padded, &tensors, NULL, NULL), FOVEA_OK);
+      }
+      trial_destroy(&with_mask);
+      trial_destroy(&actual);
+    }
+}
+
 /* Keys dealt to several tasks, and merged in a second phase. */
 static void test_parts(void **state) {
   (void)state;
@@ -313,9 +341,9 @@ static void test_shifted_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_places),        cmocka_unit_test(test_key_stride_0), cmocka_unit_test(test_entries),
-      cmocka_unit_test(test_short_entries), cmocka_unit_test(test_parts),        cmocka_unit_test(test_states),
-      cmocka_unit_test(test_rings),         cmocka_unit_test(test_shifted_rows),
+      cmocka_unit_test(test_padded_rows), cmocka_unit_test(test_places),        cmocka_unit_test(test_key_stride_0),
+      cmocka_unit_test(test_entries),     cmocka_unit_test(test_short_entries), cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_states),      cmocka_unit_test(test_rings),         cmocka_unit_test(test_shifted_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,76 @@ static void test_interleaved(void **state) {
   trial_destroy(&expected);
 }
 
+/* The same of the rows of a segment. */
+static void test_interleaved_segment(void **state) {
+  (void)state;
+  enum { ROWS = 20, DIM = 8 };
+  static float q[ROWS * DIM], v[ROWS * DIM];
+  float *both = (void *)arena;
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_error error;
+  fovea_problem_init(&problem, 1, 1, 1, ROWS, ROWS, DIM, DIM);
+  problem.segmented = 1;
+  problem.o_strides.row = 2 * DIM;
+  const fovea_segment segment = {.rows = ROWS, .k = both, .v = v, .k_row = 2 * DIM, .v_row = DIM};
+  const fovea_sequence sequence = {&segment, 1};
+  for (int off = -1; off <= 1; off++) {
+    fovea_tensors_init(&tensors, q, NULL, NULL, both + DIM + off, NULL);
+    tensors.sequences = &sequence;
+    assert_int_equal(attend(&problem, &tensors, &error), off == 0 ? FOVEA_OK : FOVEA_ERROR_OVERLAP);
+  }
+}
+
+/* Of a mask: from the block on in which the first key that is seen lies; rows that see any. */
+static void test_used_of_a_mask(void **state) {
+  (void)state;
+  enum { ROWS = 6, SEEN = 4, KEYS = 300, DIM = 8 };
+  static float q[ROWS * DIM], k[KEYS * DIM], v[KEYS * DIM];
+  static const int64_t q_lens[] = {SEEN};
+  float *mask = (void *)arena;
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_error error;
+  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  problem.q_lens = q_lens;
+  problem.window_left = 50; /* keys from 246 on are seen, the block begins at 128 */
+  problem.mask_type = FOVEA_MASK_F32;
+  for (int64_t begin = 0; begin <= 200; begin += 40) {
+    problem.mask_begin = begin;
+    const int64_t used = begin < 128 ? 128 - begin : 0, o_size = ROWS * DIM, behind = SEEN * (KEYS - begin);
+    problem.mask_strides = fovea_mask_layout(FOVEA_MASK_F32, 1, 1, ROWS, KEYS - begin);
+    mask = (float *)(void *)arena + 1000;
+    for (int off = 0; off <= 1; off++) {
+      fovea_tensors_init(&tensors, q, k, v, mask + used - o_size + off, NULL);
+      tensors.mask = mask;
+      assert_int_equal(attend(&problem, &tensors, &error), off ? FOVEA_ERROR_OVERLAP : FOVEA_OK);
+      tensors.o = mask + behind - off;
+      assert_int_equal(attend(&problem, &tensors, &error), off ? FOVEA_ERROR_OVERLAP : FOVEA_OK);
+    }
+  }
+}
+
+/* O of batch entries that lie before the first one in memory. */
+static void test_negative_batch_stride(void **state) {
+  (void)state;
+  enum { BATCH = 5, ROWS = 3, DIM = 8, ENTRY = ROWS * DIM };
+  static float q[BATCH * ENTRY], k[BATCH * ENTRY];
+  float *o = (float *)(void *)arena + 1000;
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_error error;
+  fovea_problem_init(&problem, BATCH, 1, 1, ROWS, ROWS, DIM, DIM);
+  problem.o_strides.batch = -2 * ENTRY;
+  problem.v_strides.batch = 0;
+  for (int64_t place = -10 * ENTRY; place <= 3 * ENTRY; place++) {
+    int shared = 0;
+    for (int64_t b = 0; b < BATCH; b++) shared |= place < -2 * b * ENTRY + ENTRY && -2 * b * ENTRY < place + ENTRY;
+    fovea_tensors_init(&tensors, q, k, o + place, o, NULL);
+    assert_int_equal(attend(&problem, &tensors, &error), shared ? FOVEA_ERROR_OVERLAP : FOVEA_OK);
+  }
+}
+
 /* What is not used need not be there. */
 static void test_not_used(void **state) {
   (void)state;
@@ -355,13 +425,11 @@ static void test_scratch_over_plan(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_to_the_byte),
-      cmocka_unit_test(test_interleaved),
-      cmocka_unit_test(test_not_used),
-      cmocka_unit_test(test_scratch_over_tensors),
-      cmocka_unit_test(test_scratch_over_segments),
-      cmocka_unit_test(test_scratch_over_state),
-      cmocka_unit_test(test_scratch_over_plan),
+      cmocka_unit_test(test_interleaved_segment),   cmocka_unit_test(test_used_of_a_mask),
+      cmocka_unit_test(test_negative_batch_stride), cmocka_unit_test(test_to_the_byte),
+      cmocka_unit_test(test_interleaved),           cmocka_unit_test(test_not_used),
+      cmocka_unit_test(test_scratch_over_tensors),  cmocka_unit_test(test_scratch_over_segments),
+      cmocka_unit_test(test_scratch_over_state),    cmocka_unit_test(test_scratch_over_plan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
