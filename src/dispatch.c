@@ -87,6 +87,7 @@ static int is_for(int i, fovea_type pair_type) {
 const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
   static _Atomic(const fovea_kernels *) chosen[FOVEA_BF16 + 1];
   const fovea_kernels *kernels = atomic_load_explicit(&chosen[pair_type], memory_order_acquire);
+  if (kernels) return kernels;
   for (int i = cap(); !kernels; i++) { /* portable C, the last, runs everywhere */
     if (is_for(i, pair_type) && runs_here(i)) kernels = candidates[i].kernels;
   }
