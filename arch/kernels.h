@@ -11,6 +11,7 @@
 #define FOVEA_ARCH_KERNELS_H
 
 #include "../include/fovea/fovea.h"
+#include "registry.h"
 
 #include <stdint.h>
 
@@ -294,7 +295,6 @@ typedef struct fovea_widen_panel_args {
 
 typedef struct fovea_kernels {
   const char *name;
-  uint64_t features;    /* FOVEA_CPU_* bits, features.h */
   int lanes;            /* rows of one vector */
   int row_tile;         /* rows of one tile, a multiple of lanes */
   int block_tiles;      /* row tiles that share one pass over the keys */
@@ -341,13 +341,11 @@ typedef struct fovea_kernels {
   void (*widen_panel)(const fovea_widen_panel_args *args);
 } fovea_kernels;
 
-extern const fovea_kernels fovea_kernels_scalar;
-extern const fovea_kernels fovea_kernels_avx2;
-extern const fovea_kernels fovea_kernels_avx512;
-extern const fovea_kernels fovea_kernels_avx512_bf16;
-extern const fovea_kernels fovea_kernels_neon;
-extern const fovea_kernels fovea_kernels_neon_bf16;
-extern const fovea_kernels fovea_kernels_neon_fhm;
+/* fovea_kernels_<name> of every instruction set; those of other architectures are nowhere defined. */
+#define FOVEA_DECLARE_TABLE(name, architecture, needs, prefers, type, lacks)                                       \
+  extern const fovea_kernels fovea_kernels_##name;
+FOVEA_INSTRUCTION_SETS(FOVEA_DECLARE_TABLE)
+#undef FOVEA_DECLARE_TABLE
 
 /* Largest row_tile of any table: lets src/ keep per-row arrays of a tile in fixed size. */
 #define FOVEA_ROW_TILE_LIMIT 64

@@ -8,8 +8,26 @@
 #define FOVEA_ARCH_AARCH64 1
 /* Whether arm_neon.h lets single functions use instructions beyond those of the whole file. */
 #if !defined(__clang__) || __clang_major__ >= 16
-#define FOVEA_ARCH_NEON_PAIRS 1
+#define FOVEA_ARCH_AARCH64_EXTENSIONS 1
 #endif
+#endif
+
+/* FOVEA_FOR_<architecture>(text) is the text in a build for that architecture, and nothing in another one. */
+#define FOVEA_FOR_ANY(...) __VA_ARGS__
+#ifdef FOVEA_ARCH_X86_64
+#define FOVEA_FOR_X86_64(...) __VA_ARGS__
+#else
+#define FOVEA_FOR_X86_64(...)
+#endif
+#ifdef FOVEA_ARCH_AARCH64
+#define FOVEA_FOR_AARCH64(...) __VA_ARGS__
+#else
+#define FOVEA_FOR_AARCH64(...)
+#endif
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
+#define FOVEA_FOR_AARCH64_EXTENSIONS(...) __VA_ARGS__
+#else
+#define FOVEA_FOR_AARCH64_EXTENSIONS(...)
 #endif
 
 struct fovea_kernels; /* ISO C wants a declaration in every file */

@@ -63,14 +63,14 @@ class Loop:
     barred: bool = False
 
 
-SCORE = Loop("score", "arch/neon/score.c", "score_main_{}", barred=True)
-VALUE = Loop("value", "arch/neon/value.c", "value_main_{}", barred=True)
-SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon/bf16.c", "score_main_{}", pairs="bf16", barred=True)
-SCORE_F16 = Loop("score, pairs of f16", "arch/neon/fhm.c", "score_main_{}", pairs="f16", barred=True)
-DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/decode.c", f"decode_{function}_{type_name}_4")
+SCORE = Loop("score", "arch/neon/neon.c", "score_main_{}", barred=True)
+VALUE = Loop("value", "arch/neon/neon.c", "value_main_{}", barred=True)
+SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon_bf16/neon_bf16.c", "score_main_{}", pairs="bf16", barred=True)
+SCORE_F16 = Loop("score, pairs of f16", "arch/neon_fhm/neon_fhm.c", "score_main_{}", pairs="f16", barred=True)
+DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/neon.c", f"decode_{function}_{type_name}_4")
                for what, function in (("scores of panels", "panels"), ("values", "value"))
                for type_name in ("f32", "f16", "bf16"))
-SOFTMAX = Loop("softmax", "arch/neon/softmax.c", "fovea_softmax_neon")
+SOFTMAX = Loop("softmax", "arch/neon/neon.c", "fovea_softmax_neon")
 SOFTMAX_FMLA = 6  # for one vector of weights
 
 FUNCTION = re.compile(r"^([A-Za-z_]\w*)(?:\.\w+)*:")

@@ -53,7 +53,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     src/caches.c src/cgroup.c src/claims.c src/dispatch.c src/error.c src/info.c src/page_pool.c src/platform_*.c
     src/process.c src/validate_append.c src/validate_rotary.c src/validate_state.c
   )
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|aarch64|arm64|ARM64)$")
+  if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
     list(APPEND small_sources ${portable_sources})
   endif()

@@ -1,44 +1,27 @@
 #include "dispatch.h"
 
-#include "../arch/targets.h"
+#include "../arch/registry.h"
 #include "error.h"
 #include "process.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* Every name that any build knows, best first where one CPU has several. A build has tables for some of them. */
+/* Every name that any build knows, in the order of the registry. A build has tables for some of them. */
 typedef struct candidate {
   const char *name;
   const fovea_kernels *kernels; /* NULL: not in this build */
-  uint64_t wanted;              /* FOVEA_CPU_* bits without which it is not chosen unless by name */
+  uint64_t needs, prefers;      /* FOVEA_CPU_* bits */
+  const char *lacking;
 } candidate;
 
-#ifdef FOVEA_ARCH_X86_64
-#define FOVEA_BUILT_X86(table) (&(table))
-#else
-#define FOVEA_BUILT_X86(table) NULL
-#endif
-#ifdef FOVEA_ARCH_AARCH64
-#define FOVEA_BUILT_NEON(table) (&(table))
-#else
-#define FOVEA_BUILT_NEON(table) NULL
-#endif
-#ifdef FOVEA_ARCH_NEON_PAIRS
-#define FOVEA_BUILT_NEON_PAIRS(table) (&(table))
-#else
-#define FOVEA_BUILT_NEON_PAIRS(table) NULL
-#endif
-
-static const candidate candidates[] = {
-    {"avx512_bf16", FOVEA_BUILT_X86(fovea_kernels_avx512_bf16), FOVEA_CPU_FAST_BF16},
-    {"avx512", FOVEA_BUILT_X86(fovea_kernels_avx512), 0},
-    {"avx2", FOVEA_BUILT_X86(fovea_kernels_avx2), 0},
-    {"neon_bf16", FOVEA_BUILT_NEON_PAIRS(fovea_kernels_neon_bf16), 0},
-    {"neon_fhm", FOVEA_BUILT_NEON_PAIRS(fovea_kernels_neon_fhm), 0},
-    {"neon", FOVEA_BUILT_NEON(fovea_kernels_neon), 0},
-    {"scalar", &fovea_kernels_scalar, 0},
-};
+#define CANDIDATE(table, architecture, needed, preferred, type, lacks)                                             \
+  {.name = #table,                                                                                                 \
+   .needs = (needed),                                                                                              \
+   .prefers = (preferred),                                                                                         \
+   .lacking = "the CPU or the operating system lacks " lacks,                                                      \
+   FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##table)},
+static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE)};
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 _Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "fovea_library_info has room for every instruction set");
 
@@ -67,7 +50,7 @@ static int pairs_hold(int i) {
 }
 
 static int runs_here(int i) {
-  return candidates[i].kernels && has(candidates[i].kernels->features) && pairs_hold(i);
+  return candidates[i].kernels && has(candidates[i].needs) && pairs_hold(i);
 }
 
 /* Where the choice starts: at the candidate that FOVEA_ISA names, if this build has it. */
@@ -81,7 +64,7 @@ static int cap(void) {
 static int is_for(int i, fovea_type pair_type) {
   const fovea_kernels *kernels = candidates[i].kernels;
   return kernels &&
-         (kernels->pair_type == FOVEA_F32 || (kernels->pair_type == pair_type && has(candidates[i].wanted)));
+         (kernels->pair_type == FOVEA_F32 || (kernels->pair_type == pair_type && has(candidates[i].prefers)));
 }
 
 const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
@@ -110,29 +93,16 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
   return FOVEA_OK;
 }
 
-/* Of a table that only adds products of pairs. */
-static const char *reason_of_pairs(int i) {
-  const fovea_kernels *kernels = candidates[i].kernels;
-  int bf16 = kernels->pair_type == FOVEA_BF16;
-  if (!has(kernels->features)) {
-    return bf16 ? "the CPU or the operating system lacks dot products of bf16"
-                : "the CPU or the operating system lacks long products of f16 (FHM)";
-  }
-  if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";
-  if (!has(candidates[i].wanted)) return "usable by name; products of pairs are slower than f32 on this CPU";
-  if (i < cap()) return "usable by name; FOVEA_ISA caps the choice below it";
-  return bf16 ? "taken where Q and K are bf16" : "taken where Q and K are f16";
-}
-
 static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
   if (!kernels) return "not in this build: it is for another architecture, or beyond the compiler";
-  if (kernels->pair_type != FOVEA_F32) return reason_of_pairs(i);
-  uint64_t missing = kernels->features & ~fovea_process_record()->features;
-  if (missing & FOVEA_CPU_AVX512) return "the CPU or the operating system lacks AVX-512 (F, BW, DQ, VL)";
-  if (missing) return "the CPU or the operating system lacks AVX2, FMA or F16C";
+  if (!has(candidates[i].needs)) return candidates[i].lacking;
+  if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";
+  if (!has(candidates[i].prefers)) return "usable by name; products of pairs are slower than f32 on this CPU";
   if (kernels == chosen) return cap() > 0 ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
   if (i < cap()) return "usable by name; FOVEA_ISA caps the choice below it";
+  if (kernels->pair_type == FOVEA_BF16) return "taken where Q and K are bf16";
+  if (kernels->pair_type == FOVEA_F16) return "taken where Q and K are f16";
   return "usable by name; a better one is chosen";
 }
 

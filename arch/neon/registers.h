@@ -1,4 +1,4 @@
-/* For files whose inner loops fill the registers; before any other header.
+/* What gcc leaves alone between NEON_REGISTERS_FULL and NEON_REGISTERS_END, where inner loops fill the registers.
  *
  * gcc's first scheduling pass moves the loads of all four steps of a score to the front and runs out of registers;
  * its coalescing of variables ties sums to registers that are taken. Either spends FMA slots on moves between
@@ -7,8 +7,13 @@
 #ifndef FOVEA_ARCH_NEON_REGISTERS_H
 #define FOVEA_ARCH_NEON_REGISTERS_H
 
-#if !defined(__clang__)
-#pragma GCC optimize("no-schedule-insns", "no-tree-coalesce-vars")
+#if defined(__clang__)
+#define NEON_REGISTERS_FULL
+#define NEON_REGISTERS_END
+#else
+#define NEON_REGISTERS_FULL                                                                                        \
+  _Pragma("GCC push_options") _Pragma("GCC optimize(\"no-schedule-insns\", \"no-tree-coalesce-vars\")")
+#define NEON_REGISTERS_END _Pragma("GCC pop_options")
 #endif
 
 #endif

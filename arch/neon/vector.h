@@ -19,6 +19,7 @@ typedef float32x4_t vec;
 typedef int32x4_t veci;
 typedef uint32x4_t vecmask;
 /* FMLA by element multiplies with one lane of a register, so four scalars cost one load. */
+#define FOVEA_VECTOR_SCALARS_IN_FOURS
 typedef float32x4_t vec4;
 
 FOVEA_INLINE vec vec_load(const float *p) {

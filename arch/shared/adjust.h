@@ -1,5 +1,5 @@
-/* What is done to scores after the products: softcap, additive and boolean mask, hiding by the rules. Included once
- * by arch/<isa>/adjust.c. */
+/* What is done to scores after the products: softcap, additive and boolean mask, hiding by the rules. Part of
+ * bodies.h. */
 
 #include "../kernels.h"
 #include "tanh.h"
@@ -82,7 +82,7 @@ FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *m
   for (int key = args->key, end = args->key + args->key_count, next; key < end; key = next) {
     int piece = key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE;
     next = piece + FOVEA_MASK_PIECE < end ? piece + FOVEA_MASK_PIECE : end;
-    FOVEA_NAME(mask_turn_piece)(args->mask, row, piece, bias);
+    mask_turn_piece(args->mask, row, piece, bias);
     adjust_keys(args, row, key - args->key, next - args->key, ADJUST_MASK, bias + (key - piece) * LANES, maxima);
   }
 }

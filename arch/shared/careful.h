@@ -1,11 +1,8 @@
 /* The value tile where V holds NaN or Inf and some row must not see it: 0 * Inf is NaN, so weight 0 does not hide a
- * key. Rare, and written for that: one vector of rows and one dim at a time. Included once by arch/<isa>/careful.c.
- */
+ * key. Rare, and written for that: one vector of rows and one dim at a time. Part of bodies.h. */
 
 #include "../kernels.h"
-
-/* turn.h, in adjust.c. */
-void FOVEA_NAME(mask_turn_piece)(const fovea_mask_tile *mask, int row, int key, float *bias);
+#include "turn.h"
 
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
@@ -34,7 +31,7 @@ FOVEA_INLINE const float *careful_mask(const fovea_value_args *args, int row, fl
   if (!args->mask) return NULL;
   int end = args->key + args->key_count;
   for (int key = args->key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE; key < end; key += FOVEA_MASK_PIECE) {
-    FOVEA_NAME(mask_turn_piece)(args->mask, row, key, bias + key * LANES);
+    mask_turn_piece(args->mask, row, key, bias + key * LANES);
   }
   return bias;
 }

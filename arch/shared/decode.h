@@ -1,5 +1,4 @@
-/* Few rows (decoding): keys or dims in the lanes instead of rows. Included once by arch/<isa>/decode.c, after the
- * vector layer and tiles.h, which gives
+/* Few rows (decoding): keys or dims in the lanes instead of rows. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
  *   FOVEA_DECODE_GROUPS_<n>    vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8

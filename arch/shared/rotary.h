@@ -1,5 +1,5 @@
-/* Rows on their way to where they are kept: pairs of elements rotated, elements converted. Included once by
- * arch/<isa>/rotary.c. */
+/* Rows on their way to where they are kept: pairs of elements rotated, elements converted. Part of
+ * bodies.h. */
 
 #include "../kernels.h"
 #include "types.h"

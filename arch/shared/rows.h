@@ -1,5 +1,5 @@
-/* Rows in and out of a tile: Q to Q^T, O^T to O, rows widened to f32, and the merge of two states. Included once by
- * arch/<isa>/rows.c. */
+/* Rows in and out of a tile: Q to Q^T, O^T to O, rows widened to f32, and the merge of two states. Part of
+ * bodies.h. */
 
 #include "../kernels.h"
 #include "exp2.h"

@@ -1,5 +1,5 @@
-/* A mask tensor is summed up before its scores are computed, so that what it empties is skipped. Included once by
- * arch/<isa>/scan.c. */
+/* A mask tensor is summed up before its scores are computed, so that what it empties is skipped. Part of
+ * bodies.h. */
 
 #include "mask.h"
 

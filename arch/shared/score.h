@@ -1,11 +1,14 @@
 /* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
- * are in registers. Included once by arch/<isa>/score.c, after the vector layer and tiles.h, which gives
+ * are in registers. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
  *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1, 2, 4 up to that
  *
- * The products are of f32 (score_single.h). A table of pairs includes this file after its pair layer and defines
- * FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
+ * The products are of f32 (score_single.h). A table of pairs includes this file alone, after its pair layer, and
+ * defines FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
+
+#ifndef FOVEA_ARCH_SHARED_SCORE_H
+#define FOVEA_ARCH_SHARED_SCORE_H
 
 #include "../kernels.h"
 #include "fetch.h"
@@ -214,3 +217,5 @@ FOVEA_KERNEL void FOVEA_NAME(SCORE_OPERATION)(const fovea_score_args *args) {
   score_vectors(&unseen_too);
   score_hide(args);
 }
+
+#endif

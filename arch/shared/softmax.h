@@ -1,5 +1,5 @@
 /* The softmax tile: one block's scores become weights 2^(score - maximum), are summed, and the sum is merged into
- * the running state of the rows (the online softmax). Included once by arch/<isa>/softmax.c.
+ * the running state of the rows (the online softmax). Part of bodies.h.
  *
  *   FOVEA_SOFTMAX_CHAINS   sums that are carried at once: 1, 2 or 4, as many as registers allow beside 2^x */
 

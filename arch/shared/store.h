@@ -1,5 +1,5 @@
 /* The end of a tile: the sinks join the rows' states, O^T is normalised and written out as rows of O, and the
- * logarithms of the sums as LSE. Included once by arch/<isa>/store.c. */
+ * logarithms of the sums as LSE. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "exp2.h"

@@ -1,6 +1,5 @@
-/* The table of one instruction set. Included once by arch/<isa>/table.c, after the vector layer and tiles.h.
+/* The table of one instruction set. Included once, at the end of bodies.h or of a table of pairs.
  *
- *   FOVEA_FEATURES      FOVEA_CPU_* bits without which the table must not run
  *   FOVEA_BASE          the instruction set whose operations the table shares, where it only adds pairs (pairs.h);
  *                       otherwise not defined
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
@@ -13,8 +12,8 @@
 #include "panel.h"
 
 #ifndef FOVEA_BASE
-#define FOVEA_BASE FOVEA_ISA
-#endif
+#define FOVEA_OPERATION FOVEA_NAME
+#else /* operations of another translation unit */
 #define FOVEA_OPERATION(op) FOVEA_JOIN(op, FOVEA_BASE)
 
 void FOVEA_OPERATION(load_queries)(const fovea_load_args *args);
@@ -36,6 +35,7 @@ void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
 int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
+#endif
 
 #define TABLE_LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define FOVEA_TEXT_(x)    #x
@@ -43,7 +43,6 @@ void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 
 const fovea_kernels FOVEA_NAME(kernels) = {
     .name = FOVEA_TEXT(FOVEA_ISA),
-    .features = FOVEA_FEATURES,
     .lanes = LANES,
     .row_tile = FOVEA_TILE_VECTORS * LANES,
     .block_tiles = FOVEA_BLOCK_TILES,

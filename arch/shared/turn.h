@@ -1,5 +1,6 @@
-/* Elements of a mask tensor turned, so that rows lie in the lanes as they do in scores. Part of adjust.h; careful.h
- * calls it. */
+/* Elements of a mask tensor turned, so that rows lie in the lanes as they do in scores. */
+#ifndef FOVEA_ARCH_SHARED_TURN_H
+#define FOVEA_ARCH_SHARED_TURN_H
 
 #include "mask.h"
 
@@ -22,7 +23,7 @@ FOVEA_NOINLINE void mask_turn_square(const fovea_mask_tile *mask, int row, int k
 
 /* bias[key % FOVEA_MASK_PIECE][row] of one vector and the piece that starts with `key`. Where a mask repeats, every
  * key has the row's first element. */
-FOVEA_KERNEL void FOVEA_NAME(mask_turn_piece)(const fovea_mask_tile *mask, int row, int key, float *bias) {
+FOVEA_NOINLINE void mask_turn_piece(const fovea_mask_tile *mask, int row, int key, float *bias) {
   for (int first = key; first < key + FOVEA_MASK_PIECE && first < mask->key_count;
        first += LANES, bias += LANES * LANES) {
     const int rest = mask->key_count - first;
@@ -34,3 +35,5 @@ FOVEA_KERNEL void FOVEA_NAME(mask_turn_piece)(const fovea_mask_tile *mask, int r
     for (int k = 1; k < LANES; k++) vec_store(bias + k * LANES, vec_load(bias));
   }
 }
+
+#endif

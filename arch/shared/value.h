@@ -1,11 +1,13 @@
 /* The value tile: O^T[d][row] = sum over keys of V[key][d] * P^T[key][row], then the merge into the running output
- * while the sums are in registers. Included once by arch/<isa>/value.c, after the vector layer and tiles.h, which
- * gives
+ * while the sums are in registers. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
  *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1, 2, 4 up to that;
  *                           where scalars are loaded in fours (NEON), a multiple of 4
  *   FOVEA_VALUE_FETCH_ROWS  up to this many rows rows are fetched ahead here as well; 0: none */
+
+#ifndef FOVEA_ARCH_SHARED_VALUE_H
+#define FOVEA_ARCH_SHARED_VALUE_H
 
 #include "../kernels.h"
 #include "fetch.h"
@@ -210,3 +212,5 @@ FOVEA_KERNEL void FOVEA_NAME(pack_values)(const fovea_pack_args *args) {
     }
   }
 }
+
+#endif

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Each object of the library uses the instructions of its own directory and no newer ones (x86-64).
-#   isa.sh <objdump> <object>...
+# Each object of the library uses the instructions that its set's line in the registry needs, and no newer ones (x86-64).
+#   isa.sh <objdump> <arch/registry.h> <object>...
 set -e -u -o pipefail
-objdump=$1
-shift
+objdump=$1 registry=$2
+shift 2
 status=0
 
 fail() { # object, what is wrong, lines that show it
@@ -17,10 +17,16 @@ avx512='%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
 # Anything of AVX: VEX and EVEX instructions start with v. (verr and verw do not occur in user code.)
 avx='%ymm|^ *[0-9a-f]+:[[:space:]]+v'
 
+needs_of() { # object; the FOVEA_CPU_* bits of its set, nothing for an object of src/
+  local set=${1##*/arch/}
+  [[ $1 != */arch/* ]] || sed -n "s/^  SET(${set%%/*}, [A-Z0-9_]*, \\([^,]*\\),.*/\\1/p" "$registry" | grep .
+}
+
 for object in "$@"; do
-  case $object in
-    */arch/avx512/*) continue ;;
-    */arch/avx2/*) forbidden=$avx512 ;;
+  needs=$(needs_of "$object") || fail "$object" "has a directory that is not in the registry" ""
+  case $needs in
+    *FOVEA_CPU_AVX512*) continue ;;
+    *FOVEA_CPU_AVX2*) forbidden=$avx512 ;;
     *) forbidden="$avx512|$avx" ;;
   esac
   lines=$($objdump -d --no-show-raw-insn "$object" | grep -E "$forbidden" || true)

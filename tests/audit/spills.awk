@@ -1,7 +1,8 @@
 # Reads what objdump says of one object and looks at its innermost loops; see spills.sh.
-#   name    the object's
-#   limit   uses of the stack that one turn of a loop may have; empty: one for each eight operations
-#   wanted  1 where there must be such loops
+#   isa       the object's instruction set
+#   compiler  with its version
+#   limits    spills.txt: uses of the stack that one turn of a loop may have; without a line, one for each eight
+#             operations
 
 function hex(text, i, value) {
   for (i = 1; i <= length(text); i++) value = value * 16 + index("0123456789abcdef", substr(text, i, 1)) - 1
@@ -17,6 +18,23 @@ function only_fetches(start, end) {
   return fetches[end] > fetches[start - 1] && vectors[end] == vectors[start - 1]
 }
 
+# The shared body that a function is from: the first word of its name.
+function body_of(name) {
+  sub(/^<(fovea_)?/, "", name)
+  if (name ~ /^value_careful/) return "careful"
+  sub(/[_.>].*/, "", name)
+  return name
+}
+
+function read_limits(line, field, place) {
+  while ((getline line < limits) > 0) {
+    if (split(line, field) < 3 || field[1] != compiler) continue
+    all_bodies = 1
+    split(field[2], place, "/")
+    if (place[1] == isa) limit[place[2]] = field[3]
+  }
+}
+
 # From a jump's target to the jump.
 function look_at_loop(start, end, k, operations, uses, example) {
   for (k = start; k <= end; k++) {
@@ -28,19 +46,21 @@ function look_at_loop(start, end, k, operations, uses, example) {
     }
   }
   if (operations < 8) return
-  loops++
-  if (show && uses) printf "%s %s %d operations, the stack %d times\n", name, function_name, operations, uses
-  if (limit == "" ? uses * 8 > operations : uses > limit) {
-    printf "%s: %s a loop of %d operations uses the stack %d times: %s\n", name, function_name, operations, uses, example
+  loops[body]++
+  if (show && uses) printf "%s %s %d operations, the stack %d times\n", isa, function_name, operations, uses
+  if (body in limit ? uses > limit[body] : uses * 8 > operations) {
+    printf "%s: %s a loop of %d operations uses the stack %d times: %s\n", isa, function_name, operations, uses, example
     bad = 1
   }
 }
 
 function finish_function(i) {
+  body = body_of(function_name)
+  if (body == "score" || body == "value") products[body] = 1
   for (i = 1; i <= count; i++) {
     if (i in jump && jump[i] <= address[i] && jump[i] in line_at) loop[i] = line_at[jump[i]]
   }
-  for (i = 1; i <= count; i++) if (i in loop) look_at_loop(loop[i], i)
+  for (i = 1; i <= count && (all_bodies || body in products); i++) if (i in loop) look_at_loop(loop[i], i)
   split("", jump)
   split("", loop)
   split("", line_at)
@@ -48,6 +68,7 @@ function finish_function(i) {
 }
 
 BEGIN {
+  read_limits()
   operation = "vfn?m(add|sub)[0-9]+ps|v(add|sub|mul|div|max|min|dpbf16|scalef|rndscale|cvtph2)[a-z0-9]*ps"
   operation = operation "|fml[as]l?|bfmlal|f(add|sub|mul|div|max|min|cvt)[a-z]*[ \t]+v"
   vector = "%[yz]mm|[ \t,{]q[0-9]"
@@ -77,8 +98,10 @@ BEGIN {
 
 END {
   finish_function()
-  if (wanted && functions && !loops) { # without functions it is for another architecture
-    print name ": no such loop was found"
+  if (functions) products["score"] = 1 # without functions it is for another architecture
+  for (body in products) {
+    if (loops[body]) continue
+    print isa ": no loop of products was found in " body
     bad = 1
   }
   exit bad

@@ -1,9 +1,9 @@
 #!/bin/bash
 # The loops that do the work keep their vectors in registers. Every innermost loop with eight or more operations on
 # vectors of floats is looked at, in the objects of every instruction set but portable C; a loop within it that only
-# prefetches does not count. For each eight operations one use of a vector on the stack is let pass. Objects that need
-# more, or are held to less, are in spills.txt, by compiler, each with the number that is kept and why; without a line
-# for this version of the compiler, only products are held to the rule.
+# prefetches does not count. For each eight operations one use of a vector on the stack is let pass. Functions that
+# need more, or are held to less, are in spills.txt, by compiler, each with the number that is kept and why; without a
+# line for this version of the compiler, only products are held to the rule.
 #   spills.sh <objdump> <compiler and version> <object>...    SPILLS_SHOW=1 prints every loop that uses the stack
 set -e -u -o pipefail
 objdump=$1 compiler=${2%%.*}
@@ -11,25 +11,15 @@ shift 2
 limits=$(dirname "${BASH_SOURCE[0]}")/spills.txt
 status=0 looked_at=0
 
-is_kept() { grep -q "^$compiler " "$limits"; }
-
-limit_of() { # object; empty without
-  awk -v compiler="$compiler" -v object="$1" '$1 == compiler && $2 == object { print $3 }' "$limits"
-}
-
 for object in "$@"; do
   case $object in
-    */arch/scalar/* | */table.c.o) continue ;;
+    */arch/scalar/*) continue ;;
     */arch/*) ;;
     *) continue ;;
   esac
-  name=${object##*/arch/}
-  name=${name%.c.o}
-  products=0
-  case $name in */score | */value | */bf16 | */fhm) products=1 ;; esac
-  if ! is_kept && [ $products = 0 ]; then continue; fi
+  isa=${object##*/arch/}
   looked_at=$((looked_at + 1))
-  $objdump -d --no-show-raw-insn "$object" | awk -v name="$name" -v limit="$(limit_of "$name")" -v wanted="$products" \
+  $objdump -d --no-show-raw-insn "$object" | awk -v isa="${isa%%/*}" -v compiler="$compiler" -v limits="$limits" \
     -v show="${SPILLS_SHOW:-0}" -f "${BASH_SOURCE[0]%.sh}.awk" || status=1
 done
 if [ $looked_at = 0 ]; then

@@ -1,9 +1,14 @@
-/* The tiled QK^T on NEON. */
+/* NEON. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_AARCH64
 #include "registers.h"
 #include "tiles.h"
 #include "vector.h"
 
+NEON_REGISTERS_FULL
 #include "../shared/score.h"
+#include "../shared/value.h"
+NEON_REGISTERS_END
+
+#include "../shared/bodies.h"
 #endif

@@ -1,15 +1,13 @@
 /* Products of bf16 by BFMLALT and BFMLALB: odd elements, then even ones, each with one rounding, as FMLA has. Of
  * clang, arm_neon.h offers them to single functions from version 16 on. */
 #include "../targets.h"
-#if defined(FOVEA_ARCH_AARCH64) && defined(FOVEA_ARCH_NEON_PAIRS)
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
 #define FOVEA_ISA    neon_bf16
 #define FOVEA_BASE   neon
 #define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+bf16")))
-#include "registers.h"
-#include "tiles.h"
-#include "vector.h"
-
-#include "../features.h"
+#include "../neon/registers.h"
+#include "../neon/tiles.h"
+#include "../neon/vector.h"
 
 #define FOVEA_PAIR_TYPE FOVEA_BF16
 
@@ -44,9 +42,10 @@ FOVEA_INLINE int pair_elements_safe(const uint16_t *p) {
 }
 
 #define FOVEA_SCORE_PAIRS
+NEON_REGISTERS_FULL
 #include "../shared/pairs.h"
 #include "../shared/score.h"
+NEON_REGISTERS_END
 
-#define FOVEA_FEATURES (FOVEA_CPU_NEON | FOVEA_CPU_NEON_BF16)
 #include "../shared/table.h"
 #endif

@@ -1,8 +1,8 @@
-/* Rows in and out of a tile on AVX-512. */
+/* AVX2 with FMA and F16C. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64
 #include "tiles.h"
 #include "vector.h"
 
-#include "../shared/rows.h"
+#include "../shared/bodies.h"
 #endif

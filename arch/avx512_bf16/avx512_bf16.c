@@ -6,10 +6,8 @@
 #define FOVEA_ISA    avx512_bf16
 #define FOVEA_BASE   avx512
 #define FOVEA_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c")))
-#include "tiles.h"
-#include "vector.h"
-
-#include "../features.h"
+#include "../avx512/tiles.h"
+#include "../avx512/vector.h"
 
 #include <string.h>
 
@@ -43,6 +41,5 @@ FOVEA_INLINE int pair_elements_safe(const uint16_t *p) {
 #include "../shared/pairs.h"
 #include "../shared/score.h"
 
-#define FOVEA_FEATURES (FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16)
 #include "../shared/table.h"
 #endif

@@ -1,8 +1,8 @@
-/* The value tile on AVX-512. */
+/* AVX-512 with F, BW, DQ and VL. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64
 #include "tiles.h"
 #include "vector.h"
 
-#include "../shared/value.h"
+#include "../shared/bodies.h"
 #endif

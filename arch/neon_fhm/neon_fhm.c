@@ -1,15 +1,13 @@
 /* Products of f16 by FMLAL and FMLAL2: exact, and added with one rounding, as by FMLA. The halves of a vector are
  * the second elements of four rows, and the first: that is the order of the products. */
 #include "../targets.h"
-#if defined(FOVEA_ARCH_AARCH64) && defined(FOVEA_ARCH_NEON_PAIRS)
+#ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
 #define FOVEA_ISA    neon_fhm
 #define FOVEA_BASE   neon
 #define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+fp16fml")))
-#include "registers.h"
-#include "tiles.h"
-#include "vector.h"
-
-#include "../features.h"
+#include "../neon/registers.h"
+#include "../neon/tiles.h"
+#include "../neon/vector.h"
 
 #define FOVEA_PAIR_TYPE FOVEA_F16
 
@@ -47,9 +45,10 @@ FOVEA_INLINE int pair_elements_safe(const uint16_t *p) {
 }
 
 #define FOVEA_SCORE_PAIRS
+NEON_REGISTERS_FULL
 #include "../shared/pairs.h"
 #include "../shared/score.h"
+NEON_REGISTERS_END
 
-#define FOVEA_FEATURES (FOVEA_CPU_NEON | FOVEA_CPU_NEON_FHM)
 #include "../shared/table.h"
 #endif

@@ -1,8 +1,0 @@
-/* Values that must not leak on AVX2. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/careful.h"
-#endif

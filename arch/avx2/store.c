@@ -1,8 +1,0 @@
-/* The end of a tile on AVX2. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/store.h"
-#endif

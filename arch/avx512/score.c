@@ -1,8 +1,0 @@
-/* The tiled QK^T on AVX-512. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/score.h"
-#endif

@@ -1,8 +1,0 @@
-/* Softcap and masks on scores on NEON. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/adjust.h"
-#endif

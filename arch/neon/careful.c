@@ -1,8 +1,0 @@
-/* Values that must not leak on NEON. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/careful.h"
-#endif

@@ -1,8 +1,0 @@
-/* Rows in and out of a tile on NEON. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/rows.h"
-#endif

@@ -1,8 +1,0 @@
-/* Mask tensors, summed up, on NEON. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/scan.h"
-#endif

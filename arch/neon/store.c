@@ -1,8 +1,0 @@
-/* The end of a tile on NEON. */
-#include "../targets.h"
-#ifdef FOVEA_ARCH_AARCH64
-#include "tiles.h"
-#include "vector.h"
-
-#include "../shared/store.h"
-#endif

@@ -1,0 +1,38 @@
+/* The instruction sets, one line each: the best first where one CPU runs several, portable C last. The dispatcher,
+ * fovea_info(), the tests, their audits and the benchmarks take their lists from here. CMake and scripts read the
+ * lines as text.
+ *
+ *   SET(name, architecture, needs, prefers, type, lacks)
+ *
+ *   name          the directory arch/<name>, its file <name>.c, and the table fovea_kernels_<name> in it
+ *   architecture  which builds have the table: ANY, X86_64, AARCH64, or AARCH64_EXTENSIONS, which is AArch64 by a
+ *                 compiler that allows single functions later instructions (targets.h)
+ *   needs         FOVEA_CPU_* bits (features.h) without which the table must not run
+ *   prefers       FOVEA_CPU_* bits without which the table runs, but only for problems that name it
+ *   type          F32: a table for every problem. F16 or BF16: the table adds products of pairs of this type to the
+ *                 table of another set, and is chosen only where Q and K have the type
+ *   lacks         what a CPU without `needs` lacks, in words
+ */
+#ifndef FOVEA_ARCH_REGISTRY_H
+#define FOVEA_ARCH_REGISTRY_H
+
+#include "features.h"
+#include "targets.h"
+
+/* clang-format off */
+#define FOVEA_INSTRUCTION_SETS(SET)                                                                                \
+  SET(avx512_bf16, X86_64, FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16, FOVEA_CPU_FAST_BF16, BF16, "dot products of bf16") \
+  SET(avx512, X86_64, FOVEA_CPU_AVX512, 0, F32, "AVX-512 (F, BW, DQ, VL)")                                         \
+  SET(avx2, X86_64, FOVEA_CPU_AVX2 | FOVEA_CPU_FMA | FOVEA_CPU_F16C, 0, F32, "AVX2, FMA or F16C")                  \
+  SET(neon_bf16, AARCH64_EXTENSIONS, FOVEA_CPU_NEON | FOVEA_CPU_NEON_BF16, 0, BF16, "dot products of bf16")        \
+  SET(neon_fhm, AARCH64_EXTENSIONS, FOVEA_CPU_NEON | FOVEA_CPU_NEON_FHM, 0, F16, "long products of f16 (FHM)")     \
+  SET(neon, AARCH64, FOVEA_CPU_NEON, 0, F32, "NEON")                                                               \
+  SET(scalar, ANY, 0, 0, F32, "nothing")
+/* clang-format on */
+
+/* FOVEA_GENERAL_<type>(text) is the text for a set that serves every problem, nothing for one that adds pairs. */
+#define FOVEA_GENERAL_F32(...) __VA_ARGS__
+#define FOVEA_GENERAL_F16(...)
+#define FOVEA_GENERAL_BF16(...)
+
+#endif

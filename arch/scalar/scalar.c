@@ -1,0 +1,5 @@
+/* Portable C. */
+#include "tiles.h"
+#include "vector.h"
+
+#include "../shared/bodies.h"
