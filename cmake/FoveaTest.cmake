@@ -3,7 +3,7 @@
 #                [LABELS <label>...] [LIBRARIES <library>...] [ARGUMENTS <word>...] [TIMEOUT <seconds>])
 #
 # A cmocka program over the static library, which may use internal headers and functions. It is registered under NAME
-# and, for each instruction set that this architecture can have, as NAME.<isa> with the label `peel`, FOVEA_ISA=<isa>
+# and, for each of ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa> with the label `peel`, FOVEA_ISA=<isa>
 # and FOVEA_EXPECT_ISA=<isa>: the test checks that this is what ran, and exits with 77 where the CPU does not have
 # it. ctest reports that as skipped.
 #
@@ -12,14 +12,6 @@
 # Labels: `slow` is left out under qemu and sanitizers; `tsan` is what runs under ThreadSanitizer.
 
 find_package(Threads REQUIRED)
-
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(fovea_test_isas avx512 avx2 scalar)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-  set(fovea_test_isas neon scalar)
-else()
-  set(fovea_test_isas scalar)
-endif()
 
 # One run of a command under ctest.
 function(fovea_register_test NAME)
@@ -52,7 +44,7 @@ function(fovea_add_test NAME)
   )
   set(common COMMAND ${target} ${arg_ARGUMENTS} TIMEOUT "${arg_TIMEOUT}")
   fovea_register_test(${NAME} ${common} LABELS ${arg_LABELS})
-  foreach(isa ${fovea_test_isas})
+  foreach(isa ${fovea_isas})
     if(isa IN_LIST arg_ISA OR "all" IN_LIST arg_ISA)
       fovea_register_test(${NAME}.${isa} ${common} LABELS ${arg_LABELS} peel
         ENVIRONMENT FOVEA_ISA=${isa} FOVEA_EXPECT_ISA=${isa}

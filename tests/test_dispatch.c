@@ -1,4 +1,6 @@
 /* Which kernel runs: the choice, what caps it, and what the library says about it. */
+#include "arch/kernels.h"
+#include "arch/registry.h"
 #include "support/again.h"
 #include "support/check.h"
 #include "support/trial.h"
@@ -40,6 +42,32 @@ static void test_info(void **state) {
   }
   assert_int_equal(chosen, 1);
   assert_true(has_scalar);
+}
+
+/* Each line of the registry names a table that is what the line says, and is reported in the line's place. */
+static void test_registry(void **state) {
+  (void)state;
+  static const struct line {
+    const char *name;
+    fovea_type type;
+    const fovea_kernels *kernels; /* NULL: for another architecture */
+  } lines[] = {
+#define LINE(isa, architecture, needs, prefers, pairs, lacks)                                                      \
+  {.name = #isa, .type = FOVEA_##pairs, FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##isa)},
+      FOVEA_INSTRUCTION_SETS(LINE)
+#undef LINE
+  };
+  enum { LINES = sizeof lines / sizeof lines[0] };
+  const fovea_library_info info = library_info();
+  assert_int_equal(info.isa_count, LINES);
+  for (int i = 0; i < LINES; i++) {
+    assert_string_equal(info.isas[i].name, lines[i].name);
+    assert_int_equal(lines[i].kernels == NULL, strstr(info.isas[i].reason, "not in this build") != NULL);
+    if (lines[i].kernels == NULL) continue;
+    assert_string_equal(lines[i].kernels->name, lines[i].name);
+    assert_int_equal(lines[i].kernels->pair_type, lines[i].type);
+  }
+  assert_string_equal(lines[LINES - 1].name, "scalar");
 }
 
 static const char *default_isa(void) {
@@ -172,6 +200,7 @@ static void test_environment_ignored(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_info),
+      cmocka_unit_test(test_registry),
       cmocka_unit_test(test_choice),
       cmocka_unit_test(test_expected_isa),
       cmocka_unit_test(test_named_isas),

@@ -1,6 +1,7 @@
 /* Tile sizes cannot be seen in results: tables built from the same bodies with other sizes than the tuned ones give
  * the same bits. */
 #include "arch/kernels.h"
+#include "arch/registry.h"
 #include "src/plan.h"
 #include "src/validate.h"
 #include "support/check.h"
@@ -10,23 +11,18 @@
 
 #include <string.h>
 
-extern const fovea_kernels fovea_kernels_scalar_small, fovea_kernels_scalar_odd;
-extern const fovea_kernels fovea_kernels_avx2_small, fovea_kernels_avx2_odd;
-extern const fovea_kernels fovea_kernels_avx512_small, fovea_kernels_avx512_odd;
-extern const fovea_kernels fovea_kernels_neon_small, fovea_kernels_neon_odd;
+/* Of each set that serves every problem, support/tiles/small.c and odd.c. */
+#define DECLARE_VARIANTS(name, architecture, needs, prefers, type, lacks)                                          \
+  FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_small, fovea_kernels_##name##_odd;)
+#define VARIANTS(name, architecture, needs, prefers, type, lacks)                                                  \
+  FOVEA_GENERAL_##type(                                                                                            \
+      FOVEA_FOR_##architecture({#name, &fovea_kernels_##name##_small}, {#name, &fovea_kernels_##name##_odd}, ))
+FOVEA_INSTRUCTION_SETS(DECLARE_VARIANTS)
 
 static const struct variant {
   const char *isa; /* runs where this one does */
   const fovea_kernels *kernels;
-} variants[] = {
-    {"scalar", &fovea_kernels_scalar_small}, {"scalar", &fovea_kernels_scalar_odd},
-#if defined(__x86_64__)
-    {"avx2", &fovea_kernels_avx2_small},     {"avx2", &fovea_kernels_avx2_odd},
-    {"avx512", &fovea_kernels_avx512_small}, {"avx512", &fovea_kernels_avx512_odd},
-#elif defined(__aarch64__)
-    {"neon", &fovea_kernels_neon_small},     {"neon", &fovea_kernels_neon_odd},
-#endif
-};
+} variants[] = {FOVEA_INSTRUCTION_SETS(VARIANTS)};
 
 static void run_on(struct trial *trial, const fovea_kernels *kernels) {
   fovea_plan *plan;

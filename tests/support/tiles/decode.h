@@ -1,5 +1,4 @@
-/* A whole kernel table in one file: the shared bodies with whatever FOVEA_ISA and tile sizes stand before. The
- * names of the operations end in FOVEA_ISA, so that tables live side by side. */
+/* Tile sizes of few rows, for small.c and odd.c. */
 #define FOVEA_VALUE_FETCH_ROWS 16
 #define FOVEA_DECODE_ROWS      9
 #define FOVEA_DECODE_GROUPS_8  1
@@ -17,16 +16,3 @@
 #define FOVEA_DECODE_VECTORS_4 1
 #define FOVEA_DECODE_VECTORS_2 3
 #endif
-
-#include "arch/shared/adjust.h"
-#include "arch/shared/careful.h"
-#include "arch/shared/decode.h"
-#include "arch/shared/rotary.h"
-#include "arch/shared/rows.h"
-#include "arch/shared/scan.h"
-#include "arch/shared/score.h"
-#include "arch/shared/softmax.h"
-#include "arch/shared/store.h"
-#include "arch/shared/value.h"
-
-#include "arch/shared/table.h"

@@ -1,0 +1,21 @@
+/* A table with tiles of odd sizes, more than registers hold, of the instruction set whose vector layer is
+ * VECTOR_LAYER. CMake compiles this file once for each, FOVEA_ISA being <isa>_odd. */
+#include VECTOR_LAYER
+
+#define FOVEA_TILE_VECTORS 4
+#define FOVEA_SCORE_KEYS_4 5
+#define FOVEA_SCORE_KEYS_2 3
+#define FOVEA_SCORE_KEYS_1 16
+#ifdef FOVEA_VECTOR_SCALARS_IN_FOURS
+#define FOVEA_VALUE_DIMS_4 4
+#else
+#define FOVEA_VALUE_DIMS_4 5
+#endif
+#define FOVEA_VALUE_DIMS_2   12
+#define FOVEA_VALUE_DIMS_1   16
+#define FOVEA_SOFTMAX_CHAINS 2
+#define FOVEA_BLOCK_TILES    5
+#define FOVEA_PANEL_ALWAYS   1
+#include "decode.h"
+
+#include "arch/shared/bodies.h"

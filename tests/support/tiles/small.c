@@ -1,0 +1,17 @@
+/* A table with the smallest tiles, of the instruction set whose vector layer is VECTOR_LAYER. CMake compiles this
+ * file once for each, FOVEA_ISA being <isa>_small. */
+#include VECTOR_LAYER
+
+#define FOVEA_TILE_VECTORS 1
+#define FOVEA_SCORE_KEYS_1 1
+#ifdef FOVEA_VECTOR_SCALARS_IN_FOURS
+#define FOVEA_VALUE_DIMS_1 4
+#else
+#define FOVEA_VALUE_DIMS_1 1
+#endif
+#define FOVEA_SOFTMAX_CHAINS 1
+#define FOVEA_BLOCK_TILES    1
+#define FOVEA_PANEL_ALWAYS   0
+#include "decode.h"
+
+#include "arch/shared/bodies.h"
