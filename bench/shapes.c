@@ -5,6 +5,8 @@
 #include "operations.h"
 #include "runner.h"
 
+#include "arch/registry.h"
+
 #include <stdio.h>
 
 #define SIZES(batch_, heads_, kv_heads_, q_len_, kv_len_, dim_)                                                    \
@@ -123,11 +125,9 @@ static const bench_pair decode_pairs[] = {
      .ratio = "time_over_contiguous"},
 };
 
-#if defined(__x86_64__)
-static const char *const isas[] = {"avx512", "avx2"};
-#elif defined(__aarch64__)
-static const char *const isas[] = {"neon"};
-#endif
+#define NAME(name, architecture, needs, prefers, type, lacks)                                                      \
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(#name, ))
+static const char *const isas[] = {FOVEA_INSTRUCTION_SETS(NAME)};
 
 enum {
   shape_count = sizeof shapes / sizeof *shapes,
@@ -136,7 +136,7 @@ enum {
   decode_count = sizeof decode_shapes / sizeof *decode_shapes,
   decode_speedup_count = sizeof decode_speedup_shapes / sizeof *decode_speedup_shapes,
   decode_pair_count = sizeof decode_pairs / sizeof *decode_pairs,
-  isa_count = sizeof isas / sizeof *isas,
+  isa_count = sizeof isas / sizeof *isas - 1, /* portable C, the last, is left out */
   most_threads = 2,
   case_count = ((shape_count + decode_count) * most_threads + speedup_count + decode_speedup_count) * isa_count,
   pair_case_count = (pair_count + decode_pair_count) * isa_count

@@ -1,5 +1,5 @@
 /* The loops of the benchmarks that must be vectorised whatever flags they are compiled with: one set for each
- * instruction set. None of them is Fovea's. */
+ * instruction set. None of them is Fovea's, but for the names it gives to instructions (arch/<isa>/vector.h). */
 #ifndef FOVEA_BENCH_VECTOR_KERNELS_H
 #define FOVEA_BENCH_VECTOR_KERNELS_H
 
