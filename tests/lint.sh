@@ -12,6 +12,7 @@ lint_cppcheck() {
   cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability -j "$jobs" \
     --suppressions-list=build/cppcheck.suppressions --inline-suppr \
     -DFOVEA_OPENMP=1 -D__x86_64__ -D__linux__ -D__GNUC__=12 -Iinclude -I. -Itests \
+    -DVECTOR_LAYER='"arch/avx2/vector.h"' -DTILES='"arch/avx2/tiles.h"' \
     src arch tools/fovea tests bench examples
 }
 
