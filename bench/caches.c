@@ -70,6 +70,7 @@ static int has_same_bits(bench_workload *workload, fovea_error *error) {
   memset(workload->tensors.o, 0, bytes);
   workload->problem.segmented = 1;
   workload->tensors.sequences = &workload->sequence;
+  workload->tensors.k = workload->tensors.v = NULL;
   int same = fovea_attend(&workload->problem, &workload->tensors, NULL, error) == FOVEA_OK;
   if (same && memcmp(expected, workload->tensors.o, bytes) != 0)
     same = fail(error, "the cache gives other bits than contiguous tensors");
@@ -92,7 +93,6 @@ int bench_cache_create(bench_workload *workload, fovea_error *error) {
   workload->kv_memory = memory;
   workload->kv_bytes = k_bytes + v_bytes;
   workload->k = workload->v = NULL;
-  workload->tensors.k = workload->tensors.v = NULL;
   return made;
 }
 

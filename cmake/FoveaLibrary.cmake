@@ -51,7 +51,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
     src/caches.c src/cgroup.c src/claims.c src/dispatch.c src/error.c src/info.c src/page_pool.c src/platform_*.c
-    src/process.c src/validate_append.c src/validate_rotary.c src/validate_state.c
+    src/process.c src/unused.c src/validate_append.c src/validate_rotary.c src/validate_state.c
   )
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)

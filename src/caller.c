@@ -1,6 +1,7 @@
 #include "caller.h"
 
 #include "error.h"
+#include "unused.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -203,7 +204,7 @@ fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution 
     return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %d; it must be 1 or more, or 0 for the default",
                       (int64_t)given->threads);
   }
-  return FOVEA_OK;
+  return fovea_refuse_unused_execution(execution, error);
 }
 
 fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error) {

@@ -20,8 +20,8 @@ typedef struct fovea_claim {
 fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t heads, int64_t head_step, int64_t rows,
                              int64_t row_step, int64_t dim);
 
-/* Keys or values of one layer of a segment from *position on to `end` - 1 at most: as many as one claim holds. *position becomes
- * the one behind them. */
+/* Keys or values of one layer of a segment from *position on to `end` - 1 at most: as many as one claim holds.
+ * *position becomes the one behind them. */
 fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                                 int64_t layer, int64_t *position, int64_t end);
 

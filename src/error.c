@@ -46,6 +46,8 @@ const char *fovea_status_text(fovea_status status) {
     return "segments of a cache do not fit";
   case FOVEA_ERROR_STATE:
     return "sizes or keys of a state do not fit";
+  case FOVEA_ERROR_UNUSED:
+    return "something is set that would not be used";
   case FOVEA_ERROR_ISA_UNKNOWN:
     return "no instruction set has that name";
   case FOVEA_ERROR_ISA_UNUSABLE:

@@ -9,6 +9,7 @@
 #include "schedule.h"
 #include "sequences.h"
 #include "tile.h"
+#include "unused.h"
 #include "validate.h"
 #include "validate_state.h"
 
@@ -16,7 +17,8 @@
 static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *given,
                              fovea_error *error) {
   fovea_execution execution;
-  fovea_status status = fovea_validate_tensors(plan, tensors, error);
+  fovea_status status = fovea_refuse_unused_tensors(&plan->problem, tensors, error);
+  if (!status) status = fovea_validate_tensors(plan, tensors, error);
   if (!status) status = fovea_validate_state_of_run(plan, tensors, error);
   if (!status) status = fovea_validate_sequences(plan, tensors, error);
   if (!status) status = fovea_read_execution(given, &execution, error);
@@ -64,6 +66,7 @@ fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *gi
   }
   fovea_tensors tensors;
   fovea_status status = fovea_read_tensors(given, &tensors, error);
+  if (!status) status = fovea_refuse_unused_tensors(&plan->problem, &tensors, error);
   if (!status) status = fovea_validate_tensors(plan, &tensors, error);
   if (!status) status = fovea_validate_state_of_run(plan, &tensors, error);
   if (!status) status = fovea_validate_sequences(plan, &tensors, error);

@@ -136,10 +136,6 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
   const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
                                               tensors->sinks, tensors->o, tensors->lse};
   int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
-  if (tensors->mask && plan->problem.mask_type == FOVEA_MASK_NONE) {
-    return fovea_fail(error, FOVEA_ERROR_MASK,
-                      "mask is set, but mask_type is FOVEA_MASK_NONE: it would not be used");
-  }
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < count && !status; i++) {
     status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);

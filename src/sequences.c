@@ -130,8 +130,8 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
 
 /* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
-                                       const fovea_segment *segment, int values, int64_t layer,
-                                       fovea_interval keys, fovea_error *error) {
+                                       const fovea_segment *segment, int values, int64_t layer, fovea_interval keys,
+                                       fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
@@ -185,12 +185,7 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
   if (tensors->layer < 0) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; it must be 0 or more", tensors->layer);
   }
-  if (!problem->segmented) {
-    return tensors->layer == 0
-               ? FOVEA_OK
-               : fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                            "layer is %d while segmented is 0; layers are those of segments", tensors->layer);
-  }
+  if (!problem->segmented) return FOVEA_OK;
   if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
   fovea_written written[2];
   const int count = fovea_list_written(plan, tensors, written);

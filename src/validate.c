@@ -1,6 +1,7 @@
 #include "validate.h"
 
 #include "error.h"
+#include "unused.h"
 
 #include <limits.h>
 
@@ -171,10 +172,6 @@ static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) 
     return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %d; it must be from 0 to kv_len, which is %d",
                       p->mask_begin, p->kv_len);
   }
-  if (p->mask_begins && p->mask_begin != 0) {
-    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %d and mask_begins is set; only one of them may be",
-                      p->mask_begin);
-  }
   for (int64_t b = 0; p->mask_begins && b < p->batch; b++) {
     if (p->mask_begins[b] >= 0 && p->mask_begins[b] <= entry_keys(p, b)) continue;
     return fovea_fail(error, FOVEA_ERROR_MASK,
@@ -189,18 +186,8 @@ static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) 
   return FOVEA_OK;
 }
 
-/* What would not be used. */
-static fovea_status check_no_mask(const fovea_problem *p, fovea_error *error) {
-  const char *set = p->mask_keys != FOVEA_UNLIMITED ? "mask_keys"
-                    : p->mask_begin != 0            ? "mask_begin"
-                    : p->mask_begins                ? "mask_begins"
-                                                    : NULL;
-  if (!set) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_MASK, "%s is set, but mask_type is FOVEA_MASK_NONE: there is no mask", set);
-}
-
 static fovea_status check_mask(const fovea_problem *p, fovea_error *error) {
-  if (p->mask_type == FOVEA_MASK_NONE) return check_no_mask(p, error);
+  if (p->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
   const struct {
     const char *name;
     int64_t value;
@@ -293,6 +280,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_keys(problem, error);
   if (!status) status = check_mask(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
+  if (!status) status = fovea_refuse_unused_rules(problem, error);
   if (!status) status = check_strides(problem, reaches, error);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "error.h"
 #include "rotary.h"
 #include "types.h"
+#include "unused.h"
 #include "validate.h"
 
 static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) {
@@ -100,6 +101,7 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
   append_call call = {.rows = rows};
   fovea_status status = check_sizes(rows, error);
   if (!status) status = check_packing(rows, error);
+  if (!status) status = fovea_refuse_unused_position(rows, error);
   if (!status && rotary) status = fovea_validate_rotary(rotary, rows->qk_dim, error);
   if (!status && rotary) status = fovea_validate_rotary_arrays(rotary, call.arrays, error);
   if (!status) status = check_tensors(rows, error);

@@ -3,6 +3,7 @@
 #include "error.h"
 #include "rotary.h"
 #include "types.h"
+#include "unused.h"
 #include "validate.h"
 
 #define DIMS_LIMIT     (INT64_C(1) << 20)
@@ -50,7 +51,12 @@ fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fove
     return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %d; it must be even and from 0 to %d", rotary->dims,
                       dim < DIMS_LIMIT ? dim : DIMS_LIMIT);
   }
-  if (rotary->cosines || rotary->sines) return check_tables(rotary, error);
+  if (rotary->cosines || rotary->sines) {
+    status = check_tables(rotary, error);
+    return status ? status : fovea_refuse_unused_angles(rotary, error);
+  }
+  status = fovea_refuse_unused_angles(rotary, error);
+  if (status) return status;
   if (rotary->frequencies) return check_frequencies(rotary, error);
   if (!(rotary->base >= 1) || rotary->base - rotary->base != 0) {
     return fovea_fail(error, FOVEA_ERROR_ROTARY, "base is %g; it must be finite and at least 1", rotary->base);
@@ -167,6 +173,7 @@ fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rot
                                        error);
   }
   if (!status) status = fovea_validate_rotary(rotary, rotation->dim, error);
+  if (!status) status = fovea_refuse_unused_positions(rotation, error);
   if (!status) status = check_memory(rotary, rotation, error);
   if (!status) status = check_positions(rotary, rotation, error);
   return status;

@@ -2,6 +2,7 @@
 #include "caller.h"
 #include "error.h"
 #include "overlap.h"
+#include "unused.h"
 #include "validate.h"
 
 #include <stddef.h>
@@ -154,6 +155,7 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   if (status) return status;
   const fovea_problem outputs = outputs_alone(problem);
   status = fovea_validate_problem(&outputs, reaches, error);
+  if (!status) status = fovea_refuse_unused_sinks(problem, tensors, error);
   if (!status) status = check_problem_sizes(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
   if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)

@@ -203,7 +203,7 @@ static void test_layer_is_there(void **state) {
   problem.segmented = 0;
   fovea_tensors_init(&tensors, queries, keys, values, o, NULL);
   tensors.layer = 1;
-  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   pages.layers = 0;
   assert_int_equal(fovea_cache_contiguous(&pages, 0, &segment, &error), FOVEA_ERROR_SIZE);
   pages.layers = LAYERS;

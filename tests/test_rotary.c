@@ -281,8 +281,8 @@ static void test_positions(void **state) {
     struct turning turning = turning_of(layout, 64, 5, 64);
     check_turning(&turning, 1);
     turning.rotation.first_positions = first_positions;
-    turning.rotation.first_position = INT64_MIN; /* not looked at */
     check_turning(&turning, 2);
+    turning.rotation.first_positions = NULL;
     turning.rotation.positions = positions;
     check_turning(&turning, 3);
   }
@@ -300,7 +300,6 @@ static void test_bases_and_frequencies(void **state) {
   }
   struct turning turning = turning_of(FOVEA_ROTARY_INTERLEAVED, 16, 4, 17);
   turning.rotary.frequencies = frequencies;
-  turning.rotary.base = -1.0; /* not looked at */
   turning.rotation.first_position = 999999;
   check_turning(&turning, 9);
 }
@@ -326,6 +325,7 @@ static void test_tables(void **state) {
     check_turning(&turning, 1);
     turning.rotation.first_position = ROWS - 4;
     check_turning(&turning, 2);
+    turning.rotation.first_position = 0;
     turning.rotation.positions = positions;
     check_turning(&turning, 3);
   }

@@ -55,6 +55,7 @@ static int attend_inner(const char *isa) {
     fovea_execution execution = inner.execution;
     problem.isa = isa;
     execution.scratch = NULL; /* kernels need different amounts */
+    execution.scratch_size = 0;
     status = fovea_attend(&problem, &inner.tensors, &execution, NULL);
   }
   return status == FOVEA_OK && memcmp(o->memory.data, inner.expected.o.memory.data, o->memory.size) == 0 &&

@@ -53,7 +53,7 @@ static struct made run_range(const struct trial *trial, const char *isa, int thr
   problem.keys_end = end;
   problem.to_state = 1;
   problem.o_strides = problem.lse_strides = (fovea_strides){INT64_MAX, INT64_MAX, INT64_MAX}; /* not used */
-  tensors.o = NULL;
+  tensors.o = tensors.lse = NULL;
   tensors.state = &made.state;
   expect_ok(fovea_attend(&problem, &tensors, &execution, &error), &error, &problem);
   return made;
@@ -492,6 +492,7 @@ static void test_strides(void **state) {
   fovea_tensors tensors = trial_tensors(&whole);
   part.keys_begin = SHARED;
   part.to_state = 1;
+  tensors.o = tensors.lse = NULL;
   tensors.state = &rest.state;
   assert_int_equal(fovea_attend(&part, &tensors, NULL, NULL), FOVEA_OK);
   prefix.state.strides.batch = 0;

@@ -55,7 +55,7 @@ static void attend(const fovea_sequence *sequence, int64_t begin, int64_t window
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, 1, LENGTH, DIM, DIM);
   problem.causal = 1;
   problem.window_left = window;
-  fovea_tensors_init(&tensors, q, k, v, o, NULL);
+  fovea_tensors_init(&tensors, q, sequence ? NULL : k, sequence ? NULL : v, o, NULL);
   if (sequence) {
     problem.segmented = 1;
     problem.kv_begins = &begin;

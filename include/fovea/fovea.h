@@ -12,7 +12,8 @@
  *
  * Every size and stride counts elements, not bytes. The library never prints, never ends the process, changes
  * neither the rounding mode nor the flush-to-zero flags (it assumes round to nearest, no flushing), reads no byte
- * outside the elements that a problem names, and writes nothing but the outputs. Functions are safe to call from
+ * outside the elements that a problem names, and writes nothing but the outputs. What is set and would not be used
+ * is refused with FOVEA_ERROR_UNUSED: each field says below what it goes with. Functions are safe to call from
  * many threads at once as long as no two calls write the same output or scratch.
  */
 #ifndef FOVEA_FOVEA_H
@@ -66,7 +67,8 @@ typedef enum fovea_status {
   FOVEA_ERROR_ROTARY = 25,      /* dims, base, frequencies or tables of a rotary embedding are out of range */
   FOVEA_ERROR_POSITION = 26,    /* a position is out of range */
   FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
-  FOVEA_ERROR_STATE = 28, /* a state whose sizes or keys are not those of the problem or of the other states */
+  FOVEA_ERROR_STATE = 28,  /* a state whose sizes or keys are not those of the problem or of the other states */
+  FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used, for want of another setting or beside it */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
@@ -171,13 +173,13 @@ typedef struct fovea_problem {
   int causal;                        /* 0 (default) or 1 */
   int64_t window_left, window_right; /* 0 or more; FOVEA_UNLIMITED (default) */
   int64_t chunk_size;                /* 0 (default): no chunks */
-  int64_t chunk_left, chunk_right;   /* 0 (default) or more, or FOVEA_UNLIMITED */
+  int64_t chunk_left, chunk_right;   /* 0 (default) or more, or FOVEA_UNLIMITED; only with a chunk_size */
   int64_t offset;                    /* default FOVEA_OFFSET_BOTTOM_RIGHT; 0 is top-left; may be negative */
 
   /* Per batch entry; NULL (default) where not used. Read by fovea_plan_create() only, which copies them. */
-  const int64_t *offsets; /* batch numbers; replaces `offset` */
-  const int64_t *q_lens;  /* batch numbers, 0..q_len; rows beyond see no key */
-  const int64_t *kv_lens; /* batch numbers, 0..kv_len; keys beyond are not seen */
+  const int64_t *offsets; /* an array of `batch` int64, in place of `offset`, which stays as it is by default */
+  const int64_t *q_lens;  /* an array of `batch` int64, each 0..q_len; rows beyond see no key */
+  const int64_t *kv_lens; /* an array of `batch` int64, each 0..kv_len; keys beyond are not seen */
 
   /* Packed batches of different lengths: entry b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
    * LSE and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each has batch + 1 numbers that never decrease, the
@@ -203,14 +205,15 @@ typedef struct fovea_problem {
   double softcap;  /* 0 (default): none; else scores become softcap * tanh(scale * q.k / softcap) */
   fovea_sink sink; /* default FOVEA_SINK_NONE */
 
-  /* Of the plan, which keeps it, and of scratch that a run allocates. Default: malloc() and free(). */
+  /* Of the plan, which keeps it, and of scratch that a run allocates. Default: malloc() and free(), and no context.
+   */
   fovea_allocator allocator;
 
   /* 1: K and V are caches of segments, fovea_tensors.sequences; k_type, v_type, their strides and cu_seqlens_kv are
    * then not used. kv_len is the longest entry, in positions. Default 0. */
   int segmented;
-  /* With segments: batch numbers, 0..kv length of the entry; positions before are not held any more and not seen.
-   * NULL (default): all of them 0. */
+  /* Only with segments: an array of `batch` int64, each 0..kv length of the entry; positions before are not held
+   * any more and not seen. NULL (default): all of them 0. */
   const int64_t *kv_begins;
 
   /* Only keys at positions keys_begin to keys_end - 1 are seen; one more rule beside those above. No other key is
@@ -336,7 +339,7 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
  * of 128 on. Nothing else need be there: q, k, v and mask may be NULL where nothing of them is used. Inputs may
  * overlap each other. O and LSE (or the state) share no byte with what is used of the inputs, nor with each other;
  * rows of one between those of another are no overlap. (fovea_state_finish() and fovea_state_from_output() compare
- * the ranges from the first to the last element of each.) */
+ * the ranges from the first to the last element of each.) What the problem does not use is NULL. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
@@ -345,12 +348,15 @@ typedef struct fovea_tensors {
   void *o;
   float *lse; /* NULL: not wanted. Natural logarithm of the sum of exp(score) over the keys seen and the sink */
 
-  const void *mask;   /* needed with a mask_type, and not to be set without */
-  const float *sinks; /* needed with FOVEA_SINK_PER_HEAD: `heads` numbers */
+  const void *mask;   /* needed with a mask_type, else NULL */
+  const float *sinks; /* needed with FOVEA_SINK_PER_HEAD, else NULL: `heads` numbers */
 
-  const fovea_sequence *sequences; /* needed with `segmented`: one per batch entry; k and v are then not used */
+  /* Needed with `segmented`, else NULL: one per batch entry; k and v are then NULL. */
+  const fovea_sequence *sequences;
 
-  const fovea_state *state; /* needed with to_state: the problem's sizes and keys; o and lse are then not used */
+  /* Needed with to_state, else NULL: the problem's sizes and keys; o and lse are then NULL. fovea_state_finish()
+   * and fovea_state_from_output() take all three. */
+  const fovea_state *state;
 
   int64_t layer; /* with `segmented`: the layer of every segment that is read, from 0. Default 0 */
 } fovea_tensors;
@@ -378,10 +384,10 @@ typedef struct fovea_execution {
   int threads;        /* workers to use; 0 (default): fovea_default_threads(); 1: the calling thread alone. OpenMP
                          gives 64 at most, or as many as there are CPUs */
   fovea_parallel_for parallel_for; /* NULL (default): OpenMP where the library has it, else the calling thread */
-  void *parallel_context;          /* handed to parallel_for */
+  void *parallel_context;          /* handed to parallel_for; only with one */
   void *scratch;                   /* NULL (default): allocated and freed within the call. The bytes that are needed
                                       belong to nothing else that the run uses: no tensor, segment, state or plan */
-  size_t scratch_size;             /* bytes at scratch, see fovea_plan_scratch_size() */
+  size_t scratch_size;             /* bytes at scratch, see fovea_plan_scratch_size(); 0 without scratch */
 } fovea_execution;
 
 /* All defaults. Callers in C use fovea_execution_init(). */
@@ -504,7 +510,7 @@ typedef struct fovea_rotary {
   fovea_rotary_layout layout; /* which elements make a pair */
   int64_t dims;               /* even, from 0 to the rows' dim; at most 2^20 */
 
-  double base; /* finite, at least 1; default 10000 */
+  double base; /* finite, at least 1; default 10000, and that with frequencies or tables */
 
   /* In place of base: dims / 2 angles a position, in radians, each from -2^32 to 2^32. Scaled positions are scaled
    * frequencies; their negatives undo what they do. Default NULL. */
@@ -513,7 +519,7 @@ typedef struct fovea_rotary {
   /* In place of base and frequencies: both, or NULL (default) both. Row p, dims / 2 numbers from element
    * p * table_stride on, holds the cosines (sines) of position p, from 0 to table_rows - 1. */
   const float *cosines, *sines;
-  int64_t table_rows, table_stride; /* default 0 rows, dims / 2 apart */
+  int64_t table_rows, table_stride; /* default, and without tables, 0 rows; dims / 2 apart */
 
   const char *isa; /* as in fovea_problem */
 } fovea_rotary;
@@ -537,8 +543,9 @@ typedef struct fovea_rotation {
   fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
   fovea_type from_type, to_type;          /* default FOVEA_F32; results are rounded once more to 16 bits */
 
-  /* Row i of entry b is at position first_position + i; or first_positions[b] + i (batch numbers); or at
-   * positions[b * rows + i] (batch * rows numbers). All from -2^40 to 2^40. Default 0, and NULL both. */
+  /* Row i of entry b is at position first_position + i; or first_positions[b] + i (an array of `batch` int64); or
+   * at positions[b * rows + i] (`batch` * `rows` int64). All from -2^40 to 2^40. Only one of the three is set;
+   * default 0, and NULL both. */
   int64_t first_position;
   const int64_t *first_positions;
   const int64_t *positions;
@@ -579,9 +586,11 @@ typedef struct fovea_new_rows {
   fovea_type k_type, v_type;                    /* default FOVEA_F32; the segments have types of their own */
   const fovea_sequence *sequences;              /* one per batch entry; only their memory is written to */
   int64_t first_position;                       /* 0 or more; default 0 */
-  const int64_t *first_positions;               /* batch numbers; replaces first_position. Default NULL */
-  const int64_t *row_counts; /* an array of `batch` numbers, 0..rows: how many rows an entry gets. NULL: all */
-  const char *isa;           /* as in fovea_problem; that of the rotary embedding is not used */
+  /* An array of `batch` int64, in place of first_position, which is 0 then. Default NULL. */
+  const int64_t *first_positions;
+  /* An array of `batch` int64, each 0..rows: how many rows an entry gets. Default NULL: all. */
+  const int64_t *row_counts;
+  const char *isa; /* as in fovea_problem; that of the rotary embedding is not used */
 
   /* Packed batches: the new rows of entry b are rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1,
    * kv_heads, rows, dim); batch strides are then not used, and row_counts is NULL. An array of batch + 1 numbers

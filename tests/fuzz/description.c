@@ -188,7 +188,10 @@ static void take_entries(struct description *description, struct bytes *bytes, e
   /* A batch that is no batch is refused before any list is read. */
   const int64_t entries = problem->batch > 0 && problem->batch <= ENTRIES ? problem->batch : 0;
   const int both = kind == DESCRIBE_WILD;
-  if ((wanted & 24) == 24) problem->offsets = take_lengths(&lists[0], bytes, entries, 600, -300, kind);
+  if ((wanted & 24) == 24) {
+    problem->offsets = take_lengths(&lists[0], bytes, entries, 600, -300, kind);
+    if (!both || !(wanted & 64)) problem->offset = FOVEA_OFFSET_BOTTOM_RIGHT; /* both are refused */
+  }
   if (wanted & 1) problem->cu_seqlens_q = take_cumulative(&lists[1], bytes, entries, problem->q_len, kind);
   if ((wanted & 2) && (both || !(wanted & 1)))
     problem->q_lens = take_lengths(&lists[2], bytes, entries, problem->q_len, 0, kind);

@@ -93,7 +93,7 @@ static void expect_result(const struct subject *subject) {
 }
 
 static void run_at_once(struct subject *subject) {
-  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   EXPECT(fovea_attend(subject->given, &call, NULL, NULL) == FOVEA_OK);
   EXPECT(tensors_are_written(&subject->tensors, &subject->problem, subject->with_lse));
   subject->outputs = tensors_digest(&subject->tensors, TENSOR_O, TENSOR_STATE);
@@ -121,7 +121,7 @@ static void scratch_free(void *scratch) {
 
 /* By a caller's loop, in any order, with as many workers as there may be. */
 static void run_plan(const struct subject *subject, struct bytes *bytes) {
-  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   struct executor executor = {(enum task_order)bytes_below(bytes, TASK_ORDERS), 0};
   fovea_execution execution;
   fovea_execution_init(&execution);
@@ -140,7 +140,7 @@ static void run_plan(const struct subject *subject, struct bytes *bytes) {
 }
 
 static void run_tasks(const struct subject *subject, struct bytes *bytes) {
-  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const enum task_order order = (enum task_order)bytes_below(bytes, TASK_ORDERS);
   const int workers = 1 + (int)bytes_below(bytes, 5);
   const size_t size = fovea_plan_scratch_size(subject->plan, workers);
@@ -221,8 +221,11 @@ static void spoil(fovea_tensors *call, fovea_state *state, const struct region *
     call->state = NULL;
     return;
   case 8:
-    *state = *call->state;
-    spoil_state(state, regions, other, bytes);
+    *state = (fovea_state){.struct_size = sizeof *state}; /* refused where the problem has another result */
+    if (call->state != NULL) {
+      *state = *call->state;
+      spoil_state(state, regions, other, bytes);
+    }
     call->state = state;
     return;
   default:
@@ -242,7 +245,7 @@ static void expect_refused_or_right(const struct subject *subject, fovea_status 
 }
 
 static void run_on_spoiled_tensors(const struct subject *subject, struct bytes *bytes) {
-  fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   fovea_error error;
   fovea_state state;
   spoil(&call, &state, subject->tensors.regions, bytes);
@@ -251,7 +254,7 @@ static void run_on_spoiled_tensors(const struct subject *subject, struct bytes *
 }
 
 static void run_with_spoiled_execution(const struct subject *subject, struct bytes *bytes) {
-  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const size_t size = fovea_plan_scratch_size(subject->plan, 1);
   unsigned char *scratch = scratch_allocate(size);
   fovea_execution execution;
@@ -272,7 +275,7 @@ static void run_with_spoiled_execution(const struct subject *subject, struct byt
 
 /* A task, worker or phase that may not exist. */
 static void run_any_task(const struct subject *subject, struct bytes *bytes) {
-  const fovea_tensors call = tensors_for_call(&subject->tensors, subject->with_lse);
+  const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const size_t size = fovea_plan_scratch_size(subject->plan, 2);
   void *scratch = scratch_allocate(size);
   const int phase = bytes_one_in(bytes, 4) ? (int)wild_number(bytes) : 0;

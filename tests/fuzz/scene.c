@@ -221,7 +221,8 @@ static void create_rotary(struct new_rows *call, struct scene *scene) {
   fovea_rotary_init(rotary, (fovea_rotary_layout)bytes_below(bytes, 2),
                     2 * bytes_below(bytes, scene->shape.qk_dim / 2 + 1));
   const int64_t pairs = rotary->dims / 2, kind = bytes_below(bytes, 4);
-  rotary->base = bases[bytes_below(bytes, 4)];
+  const double base = bases[bytes_below(bytes, 4)];
+  if (kind < 2) rotary->base = base;
   call->frequencies = allocate(DIM_LIMIT / 2, sizeof(double));
   for (int64_t i = 0; i < DIM_LIMIT / 2; i++) call->frequencies[i] = 0.37 * (double)(i - 3);
   if (kind == 2) {

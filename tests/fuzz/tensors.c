@@ -150,14 +150,17 @@ void tensors_destroy(struct tensors *tensors) {
   for (int i = 0; i < TENSORS; i++) region_destroy(&tensors->regions[i]);
 }
 
-fovea_tensors tensors_for_call(const struct tensors *tensors, int with_lse) {
+fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_problem *problem, int with_lse) {
   const struct region *regions = tensors->regions;
   fovea_tensors call;
   fovea_tensors_init(&call, regions[TENSOR_Q].data, regions[TENSOR_K].data, regions[TENSOR_V].data,
                      regions[TENSOR_O].data, with_lse ? regions[TENSOR_LSE].data : NULL);
   call.mask = regions[TENSOR_MASK].data;
-  call.sinks = regions[TENSOR_SINKS].data;
-  call.state = &tensors->state;
+  if (problem->sink == FOVEA_SINK_PER_HEAD) call.sinks = regions[TENSOR_SINKS].data;
+  if (problem->to_state) {
+    call.o = call.lse = NULL;
+    call.state = &tensors->state;
+  }
   return call;
 }
 

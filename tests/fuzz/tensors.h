@@ -25,8 +25,8 @@ struct tensors {
 int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct bytes *bytes);
 void tensors_destroy(struct tensors *tensors);
 
-/* For the call; LSE only where it is wanted. */
-fovea_tensors tensors_for_call(const struct tensors *tensors, int with_lse);
+/* What the problem uses; LSE only where it is wanted. */
+fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_problem *problem, int with_lse);
 
 /* Outputs untouched again. */
 void tensors_reset(const struct tensors *tensors);

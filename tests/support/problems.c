@@ -98,6 +98,7 @@ static void random_entries(struct listed_problem *listed, struct generator *gene
     for (int64_t b = 0; b < entries; b++)
       listed->offsets[b] = generator_below(generator, 2 * problem->kv_len + 2) - problem->kv_len;
     problem->offsets = listed->offsets;
+    problem->offset = FOVEA_OFFSET_BOTTOM_RIGHT;
   }
 }
 

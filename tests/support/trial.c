@@ -78,7 +78,10 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   fovea_tensors_init(&tensors, tensor_pointer(&trial->q), tensor_pointer(&trial->k), tensor_pointer(&trial->v),
                      tensor_pointer(&trial->o), trial->lse.data);
   tensors.mask = trial->mask.data;
-  tensors.sinks = trial->sinks.data;
+  /* What the problem does not use is refused. */
+  if (trial->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = trial->sinks.data;
+  if (trial->problem.segmented) tensors.k = tensors.v = NULL;
+  if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
   return tensors;
 }
 

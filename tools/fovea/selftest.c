@@ -22,7 +22,7 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
   fovea_error error;
   fovea_tensors_init(&tensors, data.q, data.k, data.v, data.o, data.lse);
   tensors.mask = data.mask;
-  tensors.sinks = data.sinks;
+  if (data.problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = data.sinks;
   data.problem.isa = isa;
   bool done = fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);

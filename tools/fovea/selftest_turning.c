@@ -33,7 +33,10 @@ bool selftest_prepare_rotary(const selftest_rotary *description, selftest_turnin
   rotation->to = numbers + count;
   for (int64_t i = 0; i < positions && description->step != 0; i++)
     listed[i] = description->first + i * description->step;
-  if (description->step != 0) rotation->positions = listed;
+  if (description->step != 0) {
+    rotation->positions = listed;
+    rotation->first_position = 0;
+  }
   if (!description->tables) return true;
   selftest_fill_uniform(numbers + 2 * count, FOVEA_F32, TENSOR_COSINES, table);
   selftest_fill_uniform(numbers + 2 * count + table, FOVEA_F32, TENSOR_SINES, table);
