@@ -31,6 +31,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     if (!status) fovea_schedule_run(plan, tensors, &execution, workers, execution.scratch);
     return status;
   }
+  if (plan->tasks == 0) return FOVEA_OK; /* no row, and no use for scratch */
   void *scratch = fovea_allocate(&plan->problem.allocator, size);
   if (!scratch) {
     return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %d bytes of scratch, aligned to %d",
