@@ -203,12 +203,11 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
                                      int64_t table_length, const int64_t *begins, const int64_t *ends,
                                      fovea_segment *segments, int64_t segment_limit, fovea_sequence *sequences,
                                      fovea_error *error) {
-  const fovea_bounded sizes[] = {{"batch", batch, 1, FOVEA_LENGTH_LIMIT},
-                                 {"table_length", table_length, 0, FOVEA_LENGTH_LIMIT}};
+  const fovea_bounded count_of_entries = {"batch", batch, 1, FOVEA_LENGTH_LIMIT};
   fovea_pages pages;
   int64_t count;
   fovea_status status = read_pages(given, &pages, error);
-  if (!status) status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds(NULL, &count_of_entries, 1, FOVEA_ERROR_SIZE, error);
   if (status) return status;
   if (!ends || !sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", ends ? "sequences" : "ends");
   status = check_tables(&pages, batch, tables, table_length, begins, ends, &count, error);

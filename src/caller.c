@@ -12,9 +12,9 @@
 #define FIRST_TENSORS   offsetof(fovea_tensors, mask)
 #define FIRST_EXECUTION sizeof(fovea_execution)
 #define FIRST_ROTARY    sizeof(fovea_rotary)
-#define FIRST_ROTATION  offsetof(fovea_rotation, cu_seqlens)
-#define FIRST_NEW_ROWS  offsetof(fovea_new_rows, cu_seqlens)
-#define FIRST_PAGES     offsetof(fovea_pages, layers)
+#define FIRST_ROTATION  sizeof(fovea_rotation)
+#define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
+#define FIRST_PAGES     sizeof(fovea_pages)
 #define FIRST_STATE     sizeof(fovea_state)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {

@@ -77,6 +77,7 @@ fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, 
 static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                     fovea_error *error) {
   fovea_status status = FOVEA_OK;
+  if (rotation->rows == 0) return FOVEA_OK;
   for (int64_t batch = 0; batch < rotation->batch && !status; batch++) {
     const int64_t rows = fovea_rotation_rows(rotation, batch);
     const int64_t before = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : batch * rows;

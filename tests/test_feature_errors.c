@@ -73,8 +73,8 @@ static void test_mask_begin(void **state) {
   ACCEPTED(call.problem.mask_begins = good);
   REFUSED(call.problem.mask_begin = 21, FOVEA_ERROR_MASK, "mask_begin is 21", "kv_len", "20");
   REFUSED(call.problem.mask_begin = -1, FOVEA_ERROR_MASK, "mask_begin is -1", "from 0 to");
-  REFUSED(call.problem.mask_begin = INT64_MIN, FOVEA_ERROR_UNUSED, "mask_begin is -9223372036854775808");
-  REFUSED((call.problem.mask_begin = 3, call.problem.mask_begins = zeros), FOVEA_ERROR_MASK, "mask_begin is 3",
+  REFUSED(call.problem.mask_begin = INT64_MIN, FOVEA_ERROR_MASK, "mask_begin is -9223372036854775808");
+  REFUSED((call.problem.mask_begin = 3, call.problem.mask_begins = zeros), FOVEA_ERROR_UNUSED, "mask_begin is 3",
           "mask_begins");
   REFUSED(call.problem.mask_begins = beyond, FOVEA_ERROR_MASK, "mask_begins[1] is 21", "20");
   REFUSED(call.problem.mask_begins = negative, FOVEA_ERROR_MASK, "mask_begins[0] is -1");

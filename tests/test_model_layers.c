@@ -354,7 +354,7 @@ static void test_paged_batch(void **state) {
 #define BATCH(count, length, end, sequence)                                                                        \
   fovea_cache_paged_batch(&pages, count, &table, length, NULL, end, &segment, 1, sequence, &error)
   assert_int_equal(BATCH(0, 1, &end, &sequence), FOVEA_ERROR_SIZE);
-  assert_int_equal(BATCH(1, -1, &end, &sequence), FOVEA_ERROR_SIZE);
+  assert_int_equal(BATCH(1, -1, &end, &sequence), FOVEA_ERROR_SEGMENTS);
   assert_int_equal(BATCH(1, 1, NULL, &sequence), FOVEA_ERROR_NULL);
   assert_int_equal(BATCH(1, 1, &end, NULL), FOVEA_ERROR_NULL);
 #undef BATCH
