@@ -1,5 +1,6 @@
 #include "append.h"
 
+#include "../arch/float_state.h"
 #include "cached_rows.h"
 #include "caller.h"
 #include "dispatch.h"
@@ -92,19 +93,27 @@ static void append_side(const fovea_new_rows *rows, const new_side *side, const 
   } while (fovea_rotary_next(&piece));
 }
 
+static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, const fovea_kernels *kernels) {
+  fovea_rotary not_turned;
+  const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
+  const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
+  if (rows->rows == 0) return;
+  fovea_rotary_init(&not_turned, FOVEA_ROTARY_INTERLEAVED, 0);
+  append_side(rows, &keys, rotary ? rotary : &not_turned, kernels);
+  append_side(rows, &values, &not_turned, kernels);
+}
+
 fovea_status fovea_append(const fovea_new_rows *given, const fovea_rotary *given_rotary, fovea_error *error) {
   fovea_new_rows rows;
-  fovea_rotary rotary, not_turned;
+  fovea_rotary rotary;
   const fovea_kernels *kernels;
-  fovea_rotary_init(&not_turned, FOVEA_ROTARY_INTERLEAVED, 0);
   fovea_status status = fovea_read_new_rows(given, &rows, error);
   if (!status && given_rotary) status = fovea_read_rotary(given_rotary, &rotary, error);
-  if (!status) status = fovea_validate_new_rows(&rows, given_rotary ? &rotary : NULL, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  status = fovea_validate_new_rows(&rows, given_rotary ? &rotary : NULL, error);
   if (!status) status = fovea_dispatch_wanted(rows.isa, FOVEA_F32, &kernels, error);
-  if (status || rows.rows == 0) return status;
-  const new_side keys = {0, rows.k, rows.k_type, rows.k_strides, rows.qk_dim};
-  const new_side values = {1, rows.v, rows.v_type, rows.v_strides, rows.v_dim};
-  append_side(&rows, &keys, given_rotary ? &rotary : &not_turned, kernels);
-  append_side(&rows, &values, &not_turned, kernels);
-  return FOVEA_OK;
+  if (!status) append_all(&rows, given_rotary ? &rotary : NULL, kernels);
+  fovea_float_end(caller);
+  return status;
 }

@@ -1,5 +1,6 @@
 #include "caller.h"
 
+#include "../arch/float_state.h"
 #include "error.h"
 #include "unused.h"
 
@@ -23,6 +24,16 @@ static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
   return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
 }
 
+/* Volatile, so that it is computed here and nowhere else. */
+static double default_scale(int64_t qk_dim) {
+  volatile int64_t dim = qk_dim;
+  volatile double scale;
+  fovea_float_state caller = fovea_float_begin();
+  scale = 1.0 / sqrt((double)dim);
+  fovea_float_end(caller);
+  return scale;
+}
+
 void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                               int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_strides mask = contiguous(heads, q_len, kv_len);
@@ -40,7 +51,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .v_strides = contiguous(kv_heads, kv_len, v_dim),
       .o_strides = contiguous(heads, q_len, v_dim),
       .lse_strides = contiguous(heads, q_len, 1),
-      .scale = qk_dim > 0 ? 1.0 / sqrt((double)qk_dim) : 1.0,
+      .scale = qk_dim > 0 ? default_scale(qk_dim) : 1.0,
       .window_left = FOVEA_UNLIMITED,
       .window_right = FOVEA_UNLIMITED,
       .offset = FOVEA_OFFSET_BOTTOM_RIGHT,

@@ -1,4 +1,5 @@
 /* Rows of one cache into another. */
+#include "../arch/float_state.h"
 #include "cached_rows.h"
 #include "claims.h"
 #include "dispatch.h"
@@ -57,9 +58,11 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
   if (!status) status = fovea_check_sequence(to, &claims.shape, 1, begin, end, error);
   if (!status) status = fovea_check_claims(&claims, error);
   if (status || begin == end) return status;
+  fovea_float_state caller = fovea_float_begin();
   for (int64_t layer = 0; layer < layers; layer++) {
     copy_side(&copy, 0, layer, kv_heads, qk_dim);
     copy_side(&copy, 1, layer, kv_heads, v_dim);
   }
+  fovea_float_end(caller);
   return FOVEA_OK;
 }

@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include "../arch/float_state.h"
 #include "../arch/registry.h"
 #include "error.h"
 #include "process.h"
@@ -36,14 +37,16 @@ static int has(uint64_t features) {
   return (features & ~fovea_process_record()->features) == 0;
 }
 
-/* Whether products of pairs give the bits of f32 here. Found out once. */
+/* Whether products of pairs give the bits of f32 here. Found out once, by whatever thread comes first. */
 static int pairs_hold(int i) {
   enum { UNKNOWN, HOLD, FAIL };
   static atomic_int found[CANDIDATES];
   if (candidates[i].kernels->pair_type == FOVEA_F32) return 1;
   int state = atomic_load_explicit(&found[i], memory_order_relaxed);
   if (state == UNKNOWN) {
+    fovea_float_state caller = fovea_float_begin();
     state = candidates[i].kernels->pairs_hold() ? HOLD : FAIL;
+    fovea_float_end(caller);
     atomic_store_explicit(&found[i], state, memory_order_relaxed);
   }
   return state == HOLD;

@@ -1,5 +1,6 @@
 #include "plan.h"
 
+#include "../arch/float_state.h"
 #include "caller.h"
 #include "dispatch.h"
 #include "error.h"
@@ -123,6 +124,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
                      const fovea_checked *checked) {
   const fovea_kernels *kernels = checked->kernels;
   double pairs = 0;
+  fovea_float_state caller = fovea_float_begin();
   for (int64_t b = 0; b < problem->batch; b++) {
     entries[b] = resolve_entry(problem, b);
     pairs += estimate_pairs(problem, &entries[b]);
@@ -152,6 +154,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->problem.isa = NULL;
   /* Where there is one key, its stride may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;
+  fovea_float_end(caller);
 }
 
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
@@ -167,7 +170,9 @@ fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked 
 }
 
 fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error) {
+  fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
+  fovea_float_end(caller);
   if (status) return status;
   int alike = problem->q_type == problem->k_type && !problem->segmented;
   fovea_type pair_type = alike ? problem->q_type : FOVEA_F32;

@@ -1,5 +1,6 @@
 #include "rotary.h"
 
+#include "../arch/float_state.h"
 #include "angle.h"
 #include "caller.h"
 #include "dispatch.h"
@@ -113,24 +114,31 @@ static void turn_rows(const fovea_rotary_piece *piece, const fovea_rotation *rot
   }
 }
 
+static void turn_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels) {
+  fovea_rotary_piece piece;
+  if (rotation->rows == 0) return;
+  fovea_rotary_begin(&piece, rotary, kernels);
+  do {
+    for (int64_t batch = 0; batch < rotation->batch; batch++) {
+      int64_t first = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : 0;
+      int64_t rows = fovea_rotation_rows(rotation, batch);
+      for (int64_t row = 0; row < rows; row++) turn_rows(&piece, rotation, batch, first, row);
+    }
+  } while (fovea_rotary_next(&piece));
+}
+
 fovea_status fovea_rotary_apply(const fovea_rotary *given, const fovea_rotation *given_rotation,
                                 fovea_error *error) {
   fovea_rotary rotary;
   fovea_rotation rotation;
-  fovea_rotary_piece piece;
   const fovea_kernels *kernels;
   fovea_status status = fovea_read_rotary(given, &rotary, error);
   if (!status) status = fovea_read_rotation(given_rotation, &rotation, error);
-  if (!status) status = fovea_validate_rotation(&rotary, &rotation, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  status = fovea_validate_rotation(&rotary, &rotation, error);
   if (!status) status = fovea_dispatch_wanted(rotary.isa, FOVEA_F32, &kernels, error);
-  if (status || rotation.rows == 0) return status;
-  fovea_rotary_begin(&piece, &rotary, kernels);
-  do {
-    for (int64_t batch = 0; batch < rotation.batch; batch++) {
-      int64_t first = rotation.cu_seqlens ? rotation.cu_seqlens[batch] : 0;
-      int64_t rows = fovea_rotation_rows(&rotation, batch);
-      for (int64_t row = 0; row < rows; row++) turn_rows(&piece, &rotation, batch, first, row);
-    }
-  } while (fovea_rotary_next(&piece));
-  return FOVEA_OK;
+  if (!status) turn_all(&rotary, &rotation, kernels);
+  fovea_float_end(caller);
+  return status;
 }

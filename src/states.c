@@ -1,5 +1,6 @@
 #include "validate_state.h"
 
+#include "../arch/float_state.h"
 #include "caller.h"
 #include "dispatch.h"
 #include "fold.h"
@@ -28,7 +29,9 @@ fovea_status fovea_state_merge(const fovea_state *given_left, const fovea_state 
   if (!status) status = fovea_validate_merge(&left, &right, &merged, error);
   if (!status) status = fovea_dispatch_wanted(merged.isa, FOVEA_F32, &kernels, error);
   if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
   fovea_fold_pieces(kernels, &merged, merge_step, &(merge_job){&left, &right, &merged});
+  fovea_float_end(caller);
   return FOVEA_OK;
 }
 
@@ -88,17 +91,24 @@ static void from_output_row(const fovea_kernels *kernels, const output_job *job,
   }
 }
 
+static void from_outputs(const fovea_kernels *kernels, const output_job *job) {
+  const fovea_state *to = job->state;
+  if (fovea_node_count(fovea_state_spans(to)) == 0) return; /* of no keys, and so of no numbers */
+  for (int64_t row = 0; row < to->batch * to->heads * to->rows; row++) from_output_row(kernels, job, row);
+}
+
 fovea_status fovea_state_finish(const fovea_problem *given, const fovea_tensors *given_tensors,
                                 fovea_error *error) {
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_state state;
   const fovea_kernels *kernels;
+  fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_validate_outputs(given, given_tensors, 0, &problem, &tensors, &state, error);
   if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
-  if (status) return status;
-  fovea_fold_pieces(kernels, &state, finish_step, &(output_job){&problem, &tensors, &state});
-  return FOVEA_OK;
+  if (!status) fovea_fold_pieces(kernels, &state, finish_step, &(output_job){&problem, &tensors, &state});
+  fovea_float_end(caller);
+  return status;
 }
 
 fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_tensors *given_tensors,
@@ -107,11 +117,10 @@ fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_ten
   fovea_tensors tensors;
   fovea_state state;
   const fovea_kernels *kernels;
+  fovea_float_state caller = fovea_float_begin();
   fovea_status status = fovea_validate_outputs(given, given_tensors, 1, &problem, &tensors, &state, error);
   if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
-  if (status) return status;
-  const output_job job = {&problem, &tensors, &state};
-  if (fovea_node_count(fovea_state_spans(&state)) == 0) return FOVEA_OK; /* of no keys, and so of no numbers */
-  for (int64_t row = 0; row < state.batch * state.heads * state.rows; row++) from_output_row(kernels, &job, row);
-  return FOVEA_OK;
+  if (!status) from_outputs(kernels, &(output_job){&problem, &tensors, &state});
+  fovea_float_end(caller);
+  return status;
 }

@@ -1,5 +1,6 @@
 #include "tile.h"
 
+#include "../arch/float_state.h"
 #include "block.h"
 #include "decode.h"
 #include "fetch.h"
@@ -205,9 +206,11 @@ void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int ph
       .found = &found,
       .first_block = 1,
   };
+  fovea_float_state caller = fovea_float_begin(); /* of whatever thread this is */
   if (phase == 0) {
     run_keys(&context, worker_scratch);
   } else {
     run_merge(&context, worker_scratch);
   }
+  fovea_float_end(caller);
 }

@@ -10,11 +10,14 @@
  *   fovea_plan_create(), fovea_plan_run()   the plan is made once and run many times (one per layer, per step);
  *   fovea_plan_run_task()                   single tasks of a plan, for engines whose own threads do the work.
  *
- * Every size and stride counts elements, not bytes. The library never prints, never ends the process, changes
- * neither the rounding mode nor the flush-to-zero flags (it assumes round to nearest, no flushing), reads no byte
+ * Every size and stride counts elements, not bytes. The library never prints, never ends the process, reads no byte
  * outside the elements that a problem names, and writes nothing but the outputs. What is set and would not be used
  * is refused with FOVEA_ERROR_UNUSED: each field says below what it goes with. Functions are safe to call from
  * many threads at once as long as no two calls write the same output or scratch.
+ *
+ * A thread may have any rounding mode, flush subnormals to zero and have traps unmasked: the results are the same.
+ * A function that computes sets the floating-point environment of its thread for that time and puts it back;
+ * callbacks run in the caller's own. Exception flags that were set stay set, others may be added.
  */
 #ifndef FOVEA_FOVEA_H
 #define FOVEA_FOVEA_H
