@@ -81,6 +81,13 @@ by_add_subdirectory() {
   same "what the subproject installed" ./bin/sub_fovea_static "$installed"
 }
 
+# gcc links a file that has subnormals flushed to zero, for the whole program.
+by_fast_math() {
+  # shellcheck disable=SC2046
+  cc -O2 -ffast-math -o "$out/fast_math" "$root/tests/install/fast_math.c" $(pkg-config --cflags --libs fovea)
+  LD_LIBRARY_PATH=$libdir "$out/fast_math"
+}
+
 # Only the folders that a project takes along, with threads; tests/install/bare.sh checks the digests without.
 by_sources() {
   mkdir "$out/vendored"
@@ -105,6 +112,7 @@ libdir=$(pkg-config --variable=libdir fovea)
 versions
 by_find_package
 by_pkg_config
+by_fast_math
 by_add_subdirectory
 by_sources
 uninstalled

@@ -1,0 +1,83 @@
+#include "everywhere.h"
+
+#include "check.h"
+#include "trial.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESULT_BYTES = 1 << 20 };
+static _Alignas(64) unsigned char results[RESULT_BYTES], expected[RESULT_BYTES];
+static size_t results_used;
+
+static const struct environment *current; /* NULL: the usual one */
+static uint64_t current_control;
+static atomic_int strangers;
+const char *everywhere_isa;
+
+void *everywhere_room(size_t bytes) {
+  void *place = results + results_used;
+  results_used += (bytes + 63) / 64 * 64;
+  if (results_used > RESULT_BYTES) abort();
+  return place;
+}
+
+void everywhere_keep(fovea_status status) {
+  memcpy(everywhere_room(sizeof status), &status, sizeof status);
+}
+
+void everywhere_look(void) {
+  if (environment_control() != current_control) atomic_fetch_add(&strangers, 1);
+}
+
+void everywhere_enter(void) {
+  if (current != NULL) environment_enter(current);
+}
+
+void everywhere_look_at_flags(void) {
+  if (current != NULL && !environment_has_flags()) atomic_fetch_add(&strangers, 1);
+}
+
+static void act_in(const struct environment *environment, void (*act)(void)) {
+  const char *name = environment != NULL ? environment->name : "usual";
+  memset(results, 0, sizeof results);
+  results_used = 0;
+  current = environment;
+  current_control = environment != NULL ? environment_enter(environment) : environment_control();
+  act();
+  const uint64_t control = environment_control();
+  const int flags = environment == NULL || environment_has_flags();
+  environment_leave();
+  if (control != current_control) fail_msg("%s: the caller's environment is another one after the call", name);
+  if (!flags) fail_msg("%s: flags of the caller's are lost", name);
+  if (atomic_exchange(&strangers, 0) > 0) fail_msg("%s: a callback or a thread was in another environment", name);
+  if (environment == NULL) memcpy(expected, results, sizeof expected);
+  if (memcmp(results, expected, sizeof results) != 0)
+    fail_msg("%s: other results (%s)", name, everywhere_isa != NULL ? everywhere_isa : "the best");
+}
+
+void assert_same_everywhere(void (*act)(void)) {
+  act_in(NULL, act);
+  for (const struct environment *next = environment_list; next->name != NULL; next++) act_in(next, act);
+}
+
+void assert_same_everywhere_on_isas(void (*act)(void)) {
+  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    everywhere_isa = *isa;
+    assert_same_everywhere(act);
+  }
+  everywhere_isa = NULL;
+}
+
+void fill_numbers(float *numbers, int count, float size, struct generator *generator) {
+  for (int i = 0; i < count; i++) numbers[i] = generator_uniform(generator) * size;
+}
+
+void fill_values(float *numbers, int count, struct generator *generator) {
+  fill_numbers(numbers, count, 1, generator);
+  for (int i = 1; i < count; i += 2) {
+    const uint32_t bits = (uint32_t)(generator_bits(generator) & 0x800007ffu);
+    memcpy(&numbers[i], &bits, sizeof bits);
+  }
+}

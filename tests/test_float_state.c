@@ -1,0 +1,335 @@
+/* Callers and threads whose floating-point environment is another than the contract's get the same bits from
+ * attention, and keep their environment. */
+#include "arch/kernels.h"
+#include "arch/targets.h"
+#include "support/check.h"
+#include "support/everywhere.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+enum { HEADS = 4, KV_HEADS = 2, ROWS = 64, KEYS = 128, DIM = 32, FEW_ROWS = 3, LONG_KEYS = 49152, THREADS = 3 };
+
+static float q[HEADS * ROWS * DIM], k[KV_HEADS * KEYS * DIM], v[KV_HEADS * KEYS * DIM];
+static float large_q[FEW_ROWS * DIM], large_k[KEYS * DIM];
+static float long_k[LONG_KEYS * DIM], long_v[LONG_KEYS * DIM];
+static uint16_t halves[KV_HEADS * KEYS * DIM];
+enum { O_BYTES = sizeof q, LSE_BYTES = HEADS * ROWS * sizeof(float) };
+
+static int set_up(void **state) {
+  (void)state;
+  struct generator generator = {77};
+  fill_numbers(q, HEADS * ROWS * DIM, 1, &generator);
+  fill_numbers(k, KV_HEADS * KEYS * DIM, 1, &generator);
+  fill_values(v, KV_HEADS * KEYS * DIM, &generator);
+  fill_numbers(large_q, FEW_ROWS * DIM, 0x1p60f, &generator);
+  fill_numbers(large_k, KEYS * DIM, 0x1p60f, &generator);
+  fill_numbers(long_k, LONG_KEYS * DIM, 1, &generator);
+  fill_values(long_v, LONG_KEYS * DIM, &generator);
+  for (int i = 0; i < KV_HEADS * KEYS * DIM; i++) halves[i] = (uint16_t)(generator_bits(&generator) & 0xbbff);
+  return 0;
+}
+
+static fovea_problem full_problem(void) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, HEADS, KV_HEADS, ROWS, KEYS, DIM, DIM);
+  return problem;
+}
+
+static void act_init(void) {
+  for (int64_t dim = 1; dim <= 64; dim++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, 1, 1, dim, 1);
+    memcpy(everywhere_room(sizeof problem.scale), &problem.scale, sizeof problem.scale);
+  }
+}
+
+static void test_init(void **state) {
+  (void)state;
+  assert_same_everywhere(act_init);
+}
+
+static void act_attention(void) {
+  everywhere_keep(fovea_attention(q, k, v, everywhere_room(O_BYTES), 1, HEADS, KV_HEADS, ROWS, KEYS, DIM, 0));
+}
+
+static void test_attention(void **state) {
+  (void)state;
+  assert_same_everywhere(act_attention);
+}
+
+/* One head, few rows. */
+static void attend(double scale, double softcap, const float *queries, const float *keys) {
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_problem_init(&problem, 1, 1, 1, FEW_ROWS, KEYS, DIM, DIM);
+  problem.isa = everywhere_isa;
+  problem.scale = scale;
+  problem.softcap = softcap;
+  if (softcap > 0) problem.o_type = FOVEA_F16;
+  fovea_tensors_init(&tensors, queries, keys, v, everywhere_room(FEW_ROWS * DIM * sizeof(float)),
+                     everywhere_room(FEW_ROWS * sizeof(float)));
+  everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+}
+
+/* Rows enough for products of pairs. */
+static void attend_halves(fovea_type type) {
+  fovea_problem problem = full_problem();
+  fovea_tensors tensors;
+  problem.isa = everywhere_isa;
+  problem.q_type = problem.k_type = type;
+  fovea_tensors_init(&tensors, halves, halves, v, everywhere_room(O_BYTES), NULL);
+  everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+}
+
+/* Scales and softcaps whose constants round up and down, one whose constant is subnormal, all types. */
+static void act_attend(void) {
+  static const double scales[] = {0.125, 0.3, -0.7, 1.1, 0.01, 0x1p-60};
+  static const double softcaps[] = {0, 30, 0.9};
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+    for (size_t j = 0; j < sizeof softcaps / sizeof *softcaps; j++) attend(scales[i], softcaps[j], q, k);
+  }
+  attend(1e-40, 0, large_q, large_k);
+  attend_halves(FOVEA_F16);
+  attend_halves(FOVEA_BF16);
+}
+
+static void test_attend(void **state) {
+  (void)state;
+  assert_same_everywhere_on_isas(act_attend);
+}
+
+/* Arguments that are refused, and the numbers in the texts. */
+static void act_refused(void) {
+  static const double wrong[][2] = {{1e40, 0},      {-1.7e39, 0}, {HUGE_VAL, 0},
+                                    {1, 0x1p-1074}, {1, -0.3},    {1e30, 1e-9}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    fovea_problem problem = full_problem();
+    fovea_plan *plan;
+    problem.scale = wrong[i][0];
+    problem.softcap = wrong[i][1];
+    everywhere_keep(fovea_plan_create(&problem, &plan, everywhere_room(sizeof(fovea_error))));
+  }
+}
+
+static void test_refused(void **state) {
+  (void)state;
+  assert_same_everywhere(act_refused);
+}
+
+/* An allocator and loops that look at the environment they are called in. */
+static void *look_and_allocate(void *context, size_t size, size_t alignment) {
+  (void)context;
+  everywhere_look();
+  char *memory = malloc(size + alignment + sizeof memory);
+  if (memory == NULL) return NULL;
+  char *aligned = memory + sizeof memory;
+  aligned += -(uintptr_t)aligned % alignment;
+  memcpy(aligned - sizeof memory, &memory, sizeof memory);
+  return aligned;
+}
+
+static void look_and_release(void *context, void *pointer) {
+  (void)context;
+  everywhere_look();
+  void *memory;
+  memcpy(&memory, (char *)pointer - sizeof memory, sizeof memory);
+  free(memory);
+}
+
+struct member {
+  pthread_t thread;
+  int worker;
+  int64_t tasks;
+  fovea_task_function run;
+  void *job;
+};
+static atomic_llong next_task;
+
+static void *work(void *context) {
+  const struct member *member = context;
+  everywhere_enter();
+  for (int64_t task = 0; (task = atomic_fetch_add(&next_task, 1)) < member->tasks;) {
+    member->run(member->job, task, member->worker);
+    everywhere_look();
+  }
+  everywhere_look_at_flags();
+  return NULL;
+}
+
+static void loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
+  struct member members[THREADS];
+  (void)context;
+  everywhere_look();
+  atomic_store(&next_task, 0);
+  for (int i = 0; i < workers; i++) {
+    members[i] = (struct member){.worker = i, .tasks = tasks, .run = run, .job = job};
+    if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0) abort();
+  }
+  for (int i = 0; i < workers; i++) pthread_join(members[i].thread, NULL);
+}
+
+static void act_parallel_for(void) {
+  fovea_problem problem = full_problem();
+  fovea_tensors tensors;
+  fovea_execution execution;
+  fovea_plan *plan;
+  problem.allocator = (fovea_allocator){NULL, look_and_allocate, look_and_release};
+  fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), everywhere_room(LSE_BYTES));
+  fovea_execution_init(&execution);
+  execution.threads = THREADS;
+  execution.parallel_for = loop;
+  everywhere_keep(fovea_plan_create(&problem, &plan, NULL));
+  everywhere_keep(fovea_plan_run(plan, &tensors, &execution, NULL));
+  fovea_plan_destroy(plan);
+}
+
+static void test_parallel_for(void **state) {
+  (void)state;
+  assert_same_everywhere(act_parallel_for);
+}
+
+/* A plan that was made elsewhere, task by task, of both phases, by threads in the environment. */
+static fovea_plan *long_plan;
+static unsigned char *long_scratch;
+struct long_job {
+  fovea_tensors tensors;
+  int phase;
+};
+
+static void run_task(void *context, int64_t task, int worker) {
+  const struct long_job *job = context;
+  if (fovea_plan_run_task(long_plan, &job->tensors, job->phase, task, worker, THREADS, long_scratch,
+                          fovea_plan_scratch_size(long_plan, THREADS), NULL) != FOVEA_OK)
+    abort();
+}
+
+static void act_tasks(void) {
+  struct long_job job;
+  fovea_tensors_init(&job.tensors, q, long_k, long_v, everywhere_room(DIM * sizeof(float)), NULL);
+  for (job.phase = 0; job.phase < fovea_plan_phases(long_plan); job.phase++)
+    loop(NULL, fovea_plan_tasks(long_plan, job.phase), THREADS, run_task, &job);
+}
+
+static void test_tasks(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, 1, LONG_KEYS, DIM, DIM);
+  assert_int_equal(fovea_plan_create(&problem, &long_plan, NULL), FOVEA_OK);
+  assert_int_equal(fovea_plan_phases(long_plan), 2);
+  unsigned char *memory = malloc(fovea_plan_scratch_size(long_plan, THREADS) + FOVEA_SCRATCH_ALIGNMENT);
+  assert_non_null(memory);
+  long_scratch = memory + -(uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT;
+  assert_same_everywhere(act_tasks);
+  free(memory);
+  fovea_plan_destroy(long_plan);
+}
+
+#ifdef _OPENMP
+static void act_openmp(void) {
+  const fovea_problem problem = full_problem();
+  fovea_tensors tensors;
+  fovea_execution execution;
+  fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), everywhere_room(LSE_BYTES));
+  fovea_execution_init(&execution);
+  execution.threads = THREADS;
+#pragma omp parallel num_threads(THREADS)
+  everywhere_enter();
+  everywhere_keep(fovea_attend(&problem, &tensors, &execution, NULL));
+#pragma omp parallel num_threads(THREADS)
+  {
+    everywhere_look();
+    everywhere_look_at_flags();
+    if (omp_get_thread_num() > 0) environment_leave();
+  }
+}
+
+/* The runtime's threads and the caller are in the environment. */
+static void test_openmp(void **state) {
+  (void)state;
+  assert_same_everywhere(act_openmp);
+}
+
+static int workers_in(uint64_t control) {
+  int count = 0;
+#pragma omp parallel num_threads(THREADS) reduction(+ : count)
+  count += omp_get_thread_num() > 0 && environment_control() == control;
+  return count;
+}
+
+/* Only the runtime's threads are, and stay so. */
+static void test_openmp_workers(void **state) {
+  (void)state;
+  static float usual[HEADS * ROWS * DIM], other[HEADS * ROWS * DIM];
+  fovea_problem problem = full_problem();
+  fovea_tensors tensors;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = THREADS;
+  fovea_tensors_init(&tensors, q, k, v, usual, NULL);
+  assert_int_equal(fovea_attend(&problem, &tensors, &execution, NULL), FOVEA_OK);
+  for (const struct environment *next = environment_list; next->name != NULL; next++) {
+    const uint64_t control = environment_enter(next);
+    environment_leave();
+#pragma omp parallel num_threads(THREADS)
+    if (omp_get_thread_num() > 0) environment_enter(next);
+    const int before = workers_in(control); /* none where a team takes after its master, as LLVM's does */
+    tensors.o = other;
+    memset(other, 0, sizeof other);
+    const fovea_status status = fovea_attend(&problem, &tensors, &execution, NULL);
+    const int after = workers_in(control);
+#pragma omp parallel num_threads(THREADS)
+    environment_leave();
+    assert_int_equal(status, FOVEA_OK);
+    if (memcmp(usual, other, sizeof usual) != 0) fail_msg("%s: other results", next->name);
+    if (before != after) fail_msg("%s: in %d threads before, in %d after", next->name, before, after);
+  }
+}
+#endif
+
+/* What the process found out first, while this thread was rounding up: main() asked. */
+static fovea_library_info first_info;
+
+static void assert_pairs(const char *name, const fovea_kernels *kernels) {
+  for (int i = 0; i < first_info.isa_count; i++) {
+    if (strcmp(first_info.isas[i].name, name) != 0) continue;
+    const int has_instruction = strstr(first_info.isas[i].reason, "lacks") == NULL;
+    if (has_instruction) assert_int_equal(first_info.isas[i].usable, kernels->pairs_hold());
+  }
+}
+
+static void test_first_question(void **state) {
+  (void)state;
+  assert_true(first_info.isa_count > 0);
+#ifdef FOVEA_ARCH_X86_64
+  assert_pairs("avx512_bf16", &fovea_kernels_avx512_bf16);
+#elif defined(FOVEA_ARCH_NEON_PAIRS)
+  assert_pairs("neon_bf16", &fovea_kernels_neon_bf16);
+  assert_pairs("neon_fhm", &fovea_kernels_neon_fhm);
+#else
+  (void)assert_pairs;
+#endif
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_first_question), cmocka_unit_test(test_init),
+      cmocka_unit_test(test_attention),      cmocka_unit_test(test_attend),
+      cmocka_unit_test(test_refused),        cmocka_unit_test(test_parallel_for),
+      cmocka_unit_test(test_tasks),
+#ifdef _OPENMP
+      cmocka_unit_test(test_openmp),         cmocka_unit_test(test_openmp_workers),
+#endif
+  };
+  first_info.struct_size = sizeof first_info;
+  environment_enter(&environment_list[0]);
+  const fovea_status status = fovea_info(&first_info);
+  environment_leave();
+  return status != FOVEA_OK ? 1 : cmocka_run_group_tests(tests, set_up, NULL);
+}
