@@ -68,7 +68,7 @@ fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task) {
 void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   const fovea_problem *p = &plan->problem;
   int64_t cpus = fovea_platform_cpus(), tasks = tiles * p->kv_heads, lanes = plan->kernels->lanes;
-  double most_work = (double)p->batch * (double)p->heads * (double)p->q_len * (double)p->kv_len *
+  double most_work = (double)p->batch * (double)p->heads * (double)p->q_len * (double)plan->row_keys *
                      ((double)p->qk_dim + (double)p->v_dim);
   deal(plan, 0);
   plan->parts_scratch = 0;

@@ -10,6 +10,7 @@
 #include "regions.h"
 #include "scratch.h"
 #include "segments.h"
+#include "spans.h"
 #include "validate.h"
 #include "visibility.h"
 
@@ -93,11 +94,21 @@ static void sort_longest_first(fovea_entry *entries, int64_t count) {
   }
 }
 
-static int tree_levels(int64_t kv_len) {
-  int64_t spans = divide_up(kv_len, FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
-  int levels = 1;
-  for (; spans > 1; spans = divide_up(spans, 2)) levels++;
-  return levels;
+static int64_t least_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* Keys of the longest entry. Lengths of entries count with kv_begins only: scratch for a problem's kv_len has to do
+ * for any kv_lens. */
+static int64_t most_keys(const fovea_problem *p) {
+  int64_t most = 0, end = fovea_keys_end(p);
+  if (!p->segmented || !p->kv_begins) return end - p->keys_begin;
+  for (int64_t b = 0; b < p->batch; b++) {
+    int64_t begin = p->kv_begins[b] > p->keys_begin ? p->kv_begins[b] : p->keys_begin;
+    int64_t keys = least_of(p->kv_lens ? p->kv_lens[b] : p->kv_len, end) - begin;
+    if (keys > most) most = keys;
+  }
+  return most;
 }
 
 static void make_tasks(fovea_plan *plan) {
@@ -124,6 +135,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
                      const fovea_checked *checked) {
   const fovea_kernels *kernels = checked->kernels;
   double pairs = 0;
+  int64_t tile_rows = least_of(problem->q_len, kernels->row_tile), longest = most_keys(problem);
   fovea_float_state caller = fovea_float_begin();
   for (int64_t b = 0; b < problem->batch; b++) {
     entries[b] = resolve_entry(problem, b);
@@ -140,7 +152,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
-      .levels = tree_levels(problem->kv_len),
+      .row_keys = least_of(longest, fovea_keys_of_rows(problem, 1)),
+      .states = fovea_span_states(least_of(longest, fovea_keys_of_rows(problem, tile_rows))),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
       .entries = entries,
   };

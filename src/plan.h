@@ -36,7 +36,8 @@ struct fovea_plan {
   int paired;            /* scores are products of pairs, where all elements are for them */
   int64_t group;         /* query heads that share a kv head */
   int block_tiles;       /* row tiles of a task */
-  int levels;            /* of the tree of spans */
+  int64_t row_keys;      /* no row sees more, whatever the lengths of its entry up to the largest */
+  int states;            /* of a tile's tree of spans */
   int64_t tasks;         /* of the first phase */
   int64_t part_keys;     /* keys are dealt to tasks in parts of this many, parts.h; 0: they are not */
   int64_t merges;        /* tasks of the second phase, one a tile, where there are parts */

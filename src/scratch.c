@@ -71,8 +71,7 @@ static uint64_t pair_floats(const fovea_plan *plan) {
 }
 
 static uint64_t tile_floats(const fovea_plan *plan) {
-  return dim_array(plan, plan->problem.qk_dim) + pair_floats(plan) +
-         (uint64_t)(plan->levels + 1) * state_floats(plan);
+  return dim_array(plan, plan->problem.qk_dim) + pair_floats(plan) + (uint64_t)plan->states * state_floats(plan);
 }
 
 size_t fovea_scratch_size(const fovea_plan *plan) {
@@ -115,8 +114,8 @@ fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratc
   memory.queries = next;
   memory.pairs = next + dim_array(plan, plan->problem.qk_dim);
   next = memory.pairs + pair_floats(plan);
-  for (int level = 0; level <= plan->levels; level++, next += state_floats(plan)) {
-    fovea_tile_state *state = &memory.tree.states[level];
+  for (int i = 0; i < plan->states; i++, next += state_floats(plan)) {
+    fovea_tile_state *state = &memory.tree.states[i];
     state->row_max = next;
     state->row_sum = next + row_array(plan);
     state->output = next + 2 * row_array(plan);

@@ -3,14 +3,16 @@
 #include <stddef.h>
 
 void fovea_span_tree_reset(fovea_span_tree *tree) {
-  tree->free_count = 0;
-  tree->current = 0;
-  tree->next_state = 1;
-  tree->top = 0;
+  tree->free_count = tree->next_state = tree->top = 0;
+  tree->current = -1;
 }
 
-static int take_state(fovea_span_tree *tree) {
-  return tree->free_count > 0 ? tree->free_states[--tree->free_count] : tree->next_state++;
+int fovea_span_states(int64_t keys) {
+  /* S - 1: where the first key is the last of its span. */
+  int64_t spans = keys / FOVEA_SPAN_KEYS + (keys % FOVEA_SPAN_KEYS > 1);
+  int states = spans > 0 ? 2 : 1;
+  for (; spans > 1; spans /= 2) states++;
+  return states;
 }
 
 /* left = merge(left, right); right's place becomes free. */
@@ -44,7 +46,7 @@ void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *
     put_state(tree, level + 1, waiting >> 1, tree->waiting_state[level], kernels, dim, vectors);
   }
   put_state(tree, 0, index, tree->current, kernels, dim, vectors);
-  tree->current = take_state(tree);
+  tree->current = -1;
 }
 
 fovea_tile_state *fovea_span_root(fovea_span_tree *tree, const fovea_kernels *kernels, int64_t dim, int vectors) {

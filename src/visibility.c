@@ -65,3 +65,23 @@ fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry 
   return (fovea_interval){fovea_visible_keys(problem, entry, first).begin,
                           fovea_visible_keys(problem, entry, last).end};
 }
+
+/* What is beyond every length is beyond this, and sums of a few never overflow. */
+static int64_t distance_of(int64_t distance) {
+  const int64_t most = INT64_C(1) << 50;
+  return distance == FOVEA_UNLIMITED || distance > most ? most : distance;
+}
+
+int64_t fovea_keys_of_rows(const fovea_problem *problem, int64_t rows) {
+  int64_t before = distance_of(problem->window_left), after = distance_of(problem->window_right);
+  if (problem->chunk_size > 0) {
+    /* The own key is the first of its chunk, or the last. */
+    int64_t size = distance_of(problem->chunk_size);
+    int64_t left = size - 1 + distance_of(problem->chunk_left),
+            right = size - 1 + distance_of(problem->chunk_right);
+    if (left < before) before = left;
+    if (right < after) after = right;
+  }
+  if (problem->causal) after = 0;
+  return before + after + rows;
+}

@@ -21,4 +21,8 @@ fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entr
 /* From the first key that some row of the entry sees to the last; {0, 0} where none sees any. */
 fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry *entry);
 
+/* The keys from the first that one of so many neighbouring rows sees to the last, at most: by window, chunks and
+ * the causal rule alone, wherever the rows are. */
+int64_t fovea_keys_of_rows(const fovea_problem *problem, int64_t rows);
+
 #endif
