@@ -6,7 +6,14 @@ set -e -u -o pipefail
 compiler=$1 program=$2/$(tr -c 'a-z0-9\n' _ <<<"$1")
 if [[ $compiler == *mingw* ]]; then program+=.exe; fi
 
+# gcc warns of other things where it does not optimise, and some projects make errors of its warnings.
 mkdir -p "$2"
+if [[ $compiler == *gcc* ]]; then
+  for file in src/*.c arch/*/*.c; do
+    # shellcheck disable=SC2086
+    $compiler -O0 -Wall -Wextra -Werror -Iinclude -I. -c -o "$program.o" "$file"
+  done
+fi
 # shellcheck disable=SC2086
 $compiler -Iinclude -I. -o "$program" src/*.c arch/*/*.c tools/fovea/*.c -lm
 case $compiler in
