@@ -9,6 +9,11 @@ if(FOVEA_BUILD_TOOLS)
   install(FILES docs/man/fovea.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 endif()
 
+# Debian packages have it under names of their own (FoveaDebian.cmake).
+if(NOT FOVEA_DEBIAN)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/fovea COMPONENT library)
+endif()
+
 install(TARGETS fovea_shared fovea_static EXPORT fovea-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development

@@ -26,8 +26,9 @@ run_embed() { # the command that runs it
   same "$*" "$answer" "$("$@")"
 }
 
-build_project() { # folder, name
-  cmake -G Ninja -S "$root/$1" -B "$out/$2" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$out/$2/prefix"
+build_project() { # folder, name, more options
+  cmake -G Ninja -S "$root/$1" -B "$out/$2" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$out/$2/prefix" \
+    "${@:3}"
   cmake --build "$out/$2"
 }
 
@@ -53,8 +54,10 @@ versions() {
 }
 
 by_find_package() {
-  build_project tests/install/find_package find_package
+  build_project tests/install/find_package find_package -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
   ctest --test-dir "$out/find_package" --output-on-failure
+  cmake --install "$out/find_package"
+  "$out/find_package/prefix/bin/c_fovea"
   build_project examples/embed embed
   run_embed "$out/embed/embed"
   build_project examples/own_threads own_threads
@@ -65,6 +68,10 @@ by_pkg_config() {
   # shellcheck disable=SC2046
   cc -o "$out/shared" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea)
   run_embed env LD_LIBRARY_PATH="$libdir" "$out/shared"
+  # shellcheck disable=SC2046
+  cc -o "$out/with_path" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir fovea)"
+  run_embed "$out/with_path"
   # shellcheck disable=SC2046
   cc -o "$out/static" "$root/examples/embed/embed.c" $(pkg-config --cflags fovea) "$libdir/libfovea.a" \
     $(pkg-config --libs-only-l --static fovea | sed 's/-lfovea//')
@@ -96,6 +103,24 @@ by_sources() {
   run_embed "$out/vendored/embed"
 }
 
+# Neither programs nor anything that is not there where only a compiler is.
+by_preset_library() {
+  local needed prefix=$out/library/prefix
+  cmake -S "$root" --preset library -B "$out/library" -DCMAKE_INSTALL_PREFIX="$prefix"
+  needed=$(grep -iE '(benchmark|blas|cmocka|pkg_?config|python|clang_format)[^=]*=' "$out/library/CMakeCache.txt" || true)
+  same "what the preset library looked for" "" "$(grep -v '^FOVEA_BUILD_BENCH' <<<"$needed" || true)"
+  cmake --build "$out/library"
+  cmake --install "$out/library"
+  same "programs that the preset library installs" "" "$(find "$prefix" -path '*/bin/*')"
+  cmake -G Ninja -S "$root/examples/embed" -B "$out/library_embed" -DCMAKE_PREFIX_PATH="$prefix"
+  cmake --build "$out/library_embed"
+  run_embed "$out/library_embed/embed"
+}
+
+licence() {
+  cmp "$root/LICENSE" "$prefix/share/doc/fovea/LICENSE" || fail "the licence is not installed"
+}
+
 # Nothing stays but what was not Fovea's.
 uninstalled() {
   touch "$prefix/include/other.h"
@@ -110,9 +135,11 @@ PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name fovea.pc)")
 export PKG_CONFIG_PATH
 libdir=$(pkg-config --variable=libdir fovea)
 versions
+licence
 by_find_package
 by_pkg_config
 by_fast_math
 by_add_subdirectory
 by_sources
+by_preset_library
 uninstalled
