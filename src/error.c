@@ -70,16 +70,19 @@ static void put_string(text_buffer *text, const char *string) {
   for (; *string; string++) put_char(text, *string);
 }
 
-static void put_integer(text_buffer *text, int64_t value) {
+static void put_unsigned(text_buffer *text, uint64_t value) {
   char digits[20];
   int count = 0;
-  uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
   do {
-    digits[count++] = (char)('0' + rest % 10);
-    rest /= 10;
-  } while (rest);
-  if (value < 0) put_char(text, '-');
+    digits[count++] = (char)('0' + value % 10);
+    value /= 10;
+  } while (value);
   while (count) put_char(text, digits[--count]);
+}
+
+static void put_integer(text_buffer *text, int64_t value) {
+  if (value < 0) put_char(text, '-');
+  put_unsigned(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 /* Six significant digits, as d.ddddde+x outside 1e-4 .. 1e15; enough to recognise a number by. */
@@ -119,6 +122,9 @@ fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *for
     switch (*++format) {
     case 'd':
       put_integer(&text, va_arg(arguments, int64_t));
+      break;
+    case 'u':
+      put_unsigned(&text, va_arg(arguments, uint64_t));
       break;
     case 'g':
       put_double(&text, va_arg(arguments, double));

@@ -5,13 +5,7 @@
 #include <fovea/fovea.h>
 
 /* Puts the text together from literal pieces and numbers, and returns the status. The format knows %d (int64_t),
- * %g (double) and %s; the library does without stdio. `error` may be NULL. */
+ * %u (uint64_t, of sizes), %g (double) and %s; the library does without stdio. `error` may be NULL. */
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
-
-/* A size as %d takes it; sizes beyond that are not told apart. */
-static inline int64_t fovea_printed_size(size_t size) {
-  uint64_t wide = size;
-  return wide < INT64_MAX ? (int64_t)wide : INT64_MAX;
-}
 
 #endif

@@ -34,8 +34,8 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
   if (plan->tasks == 0) return FOVEA_OK; /* no row, and no use for scratch */
   void *scratch = fovea_allocate(&plan->problem.allocator, size);
   if (!scratch) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %d bytes of scratch, aligned to %d",
-                      fovea_printed_size(size), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)size,
+                      (int64_t)FOVEA_SCRATCH_ALIGNMENT);
   }
   fovea_schedule_run(plan, tensors, &execution, workers, scratch);
   fovea_release(&plan->problem.allocator, scratch);

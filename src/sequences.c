@@ -104,7 +104,11 @@ static fovea_status check_segment(const fovea_segment *segment, const fovea_segm
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error) {
   if (begin >= end) return FOVEA_OK; /* nothing is asked for */
-  if (!sequence->segments || sequence->count < 1) {
+  if (!sequence->segments && sequence->count > 0) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL while count is %d", entry,
+                      sequence->count);
+  }
+  if (sequence->count < 1) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%d] has no segments; positions %d to %d are wanted",
                       entry, begin, end - 1);
   }

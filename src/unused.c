@@ -69,12 +69,13 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
 }
 
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error) {
-  const unused_setting settings[] = {
-      {!execution->scratch, "scratch_size", NULL, fovea_printed_size(execution->scratch_size), 0,
-       "scratch is NULL"},
-      {!execution->parallel_for, "parallel_context", execution->parallel_context, 0, 0, "parallel_for is NULL"},
-  };
-  return refuse(settings, sizeof settings / sizeof settings[0], error);
+  const unused_setting context = {!execution->parallel_for, "parallel_context", execution->parallel_context, 0, 0,
+                                  "parallel_for is NULL"};
+  if (!execution->scratch && execution->scratch_size != 0) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "scratch_size is %u and would not be used: scratch is NULL",
+                      (uint64_t)execution->scratch_size);
+  }
+  return refuse(&context, 1, error);
 }
 
 fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error) {

@@ -308,8 +308,8 @@ fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_
                                   const void *other_pointer, fovea_error *error) {
   uintptr_t shared = overlap(output, output_pointer, other, other_pointer);
   if (shared == 0) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %d bytes", output->name,
-                    other->name, (int64_t)shared);
+  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s: they overlap by %u bytes", output->name,
+                    other->name, (uint64_t)shared);
 }
 
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error) {
@@ -319,8 +319,8 @@ fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t nee
                       (int64_t)((uintptr_t)scratch % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
   }
   if (size < needed) {
-    return fovea_fail(error, FOVEA_ERROR_SCRATCH, "scratch_size is %d bytes; %d are needed",
-                      fovea_printed_size(size), fovea_printed_size(needed));
+    return fovea_fail(error, FOVEA_ERROR_SCRATCH, "scratch_size is %u bytes; %u are needed", (uint64_t)size,
+                      (uint64_t)needed);
   }
   return FOVEA_OK;
 }

@@ -11,9 +11,9 @@
 
 static fovea_status check_frequencies(const fovea_rotary *rotary, fovea_error *error) {
   const double limit = FOVEA_FREQUENCY_LIMIT;
-  if ((uintptr_t)rotary->frequencies % sizeof(double) != 0) {
+  if ((uintptr_t)rotary->frequencies % _Alignof(double) != 0) {
     return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "frequencies are not at a multiple of %d bytes",
-                      (int64_t)sizeof(double));
+                      (int64_t) _Alignof(double));
   }
   for (int64_t i = 0; i < rotary->dims / 2; i++) {
     if (!(rotary->frequencies[i] >= -limit && rotary->frequencies[i] <= limit)) {
@@ -107,8 +107,9 @@ static fovea_status check_sizes(const fovea_rotation *rotation, fovea_error *err
   return FOVEA_OK;
 }
 
-static fovea_read_array array_of(const char *name, const void *pointer, int64_t count, int size) {
-  return (fovea_read_array){pointer, {name, 0, pointer ? count * size : 0, size}};
+/* Numbers of 64 bits may be aligned to 32, as on i386. */
+static fovea_read_array array_of(const char *name, const void *pointer, int64_t count, int size, int alignment) {
+  return (fovea_read_array){pointer, {name, 0, pointer ? count * size : 0, alignment}};
 }
 
 /* Elements from the first to the last of a table; -1 where that is beyond all sense. */
@@ -125,9 +126,9 @@ fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read
     return fovea_fail(error, FOVEA_ERROR_STRIDE, "table_stride is %d: the rows reach further than 2^57 elements",
                       rotary->table_stride);
   }
-  arrays[0] = array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float));
-  arrays[1] = array_of("sines", rotary->sines, table_count(rotary), sizeof(float));
-  arrays[2] = array_of("frequencies", rotary->frequencies, rotary->dims / 2, sizeof(double));
+  arrays[0] = array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float), _Alignof(float));
+  arrays[1] = array_of("sines", rotary->sines, table_count(rotary), sizeof(float), _Alignof(float));
+  arrays[2] = array_of("frequencies", rotary->frequencies, rotary->dims / 2, sizeof(double), _Alignof(double));
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_ROTARY_ARRAYS && !status; i++) {
     status = fovea_validate_pointer(&arrays[i].reach, arrays[i].pointer, error);
@@ -150,9 +151,12 @@ static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotatio
   fovea_read_array read[FOVEA_ROTARY_ARRAYS + 3] = {{NULL, {NULL, 0, 0, 1}}};
   if (!status) status = fovea_validate_rotary_arrays(rotary, read, error);
   if (status) return status;
-  read[FOVEA_ROTARY_ARRAYS] = array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t));
-  read[FOVEA_ROTARY_ARRAYS + 1] = array_of("positions", r->positions, batch * r->rows, sizeof(int64_t));
-  read[FOVEA_ROTARY_ARRAYS + 2] = array_of("cu_seqlens", r->cu_seqlens, r->batch + 1, sizeof(int32_t));
+  read[FOVEA_ROTARY_ARRAYS] =
+      array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t), _Alignof(int64_t));
+  read[FOVEA_ROTARY_ARRAYS + 1] =
+      array_of("positions", r->positions, batch * r->rows, sizeof(int64_t), _Alignof(int64_t));
+  read[FOVEA_ROTARY_ARRAYS + 2] =
+      array_of("cu_seqlens", r->cu_seqlens, r->batch + 1, sizeof(int32_t), _Alignof(int32_t));
   for (size_t i = 0; i < sizeof read / sizeof read[0] && !status; i++) {
     status = fovea_validate_pointer(&read[i].reach, read[i].pointer, error);
     if (!status) status = fovea_validate_apart(&to_reach, r->to, &read[i].reach, read[i].pointer, error);

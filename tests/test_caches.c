@@ -171,6 +171,90 @@ static void test_pages_that_follow(void **state) {
   assert_int_equal(sequence.count, 3);
 }
 
+enum { STREAM = 150, STREAM_DIM = 8, STREAM_HEADS = 2 };
+
+/* Rows first to end - 1 of the stream, over what the ring holds of its first `keys` keys. Returns whether they have
+ * the bits that they have in `whole`. */
+static int attend_to_ring(const struct trial *whole, const fovea_sequence *sequence, int64_t begin, int64_t keys,
+                          int64_t first, int64_t end) {
+  fovea_problem problem = whole->problem;
+  fovea_tensors tensors = trial_tensors(whole);
+  float o[STREAM_HEADS][STREAM][STREAM_DIM], lse[STREAM_HEADS][STREAM];
+  int same = 1;
+  problem.q_len = end - first;
+  problem.kv_len = problem.mask_keys = keys;
+  problem.offset = first;
+  problem.segmented = 1;
+  problem.kv_begins = &begin;
+  problem.o_strides = (fovea_strides){0, STREAM * STREAM_DIM, STREAM_DIM};
+  problem.lse_strides = (fovea_strides){0, STREAM, 1};
+  tensors.q = (const float *)tensors.q + first * problem.q_strides.row;
+  tensors.k = tensors.v = NULL;
+  tensors.o = o;
+  tensors.lse = lse[0];
+  tensors.sequences = sequence;
+  if (fovea_attend(&problem, &tensors, NULL, NULL) != FOVEA_OK) return 0;
+  for (int64_t head = 0; head < STREAM_HEADS; head++)
+    for (int64_t row = first; row < end; row++) {
+      same = same && memcmp(o[head][row - first], tensor_row(&whole->o, 0, head, row), sizeof o[0][0]) == 0;
+      same = same && memcmp(&lse[head][row - first], tensor_row(&whole->lse, 0, head, row), sizeof(float)) == 0;
+    }
+  return same;
+}
+
+/* A stream of chunks through a ring, `push` new keys a step; rows attend as soon as all that they see is there.
+ * Returns whether every step has the bits of one call. */
+static int stream_through_ring(const struct trial *whole, int64_t capacity, int64_t push) {
+  const fovea_problem *problem = &whole->problem;
+  const fovea_tensors tensors = trial_tensors(whole);
+  float k[STREAM * STREAM_DIM], v[STREAM * STREAM_DIM];
+  fovea_pages pages;
+  fovea_pages_init(&pages, 1, capacity, 1, STREAM_DIM, STREAM_DIM, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  pages.k = k;
+  pages.v = v;
+  int64_t ready = 0;
+  int right = 1;
+  for (int64_t end = push; end <= STREAM && right; end += push) {
+    fovea_segment segments[FOVEA_RING_SEGMENTS];
+    fovea_sequence sequence;
+    fovea_new_rows rows;
+    const int64_t begin = end > capacity ? end - capacity : 0, first = ready;
+    assert_int_equal(fovea_cache_ring(&pages, 0, begin, end, segments, &sequence, NULL), FOVEA_OK);
+    fovea_new_rows_init(&rows, 1, 1, push, STREAM_DIM, STREAM_DIM,
+                        (const float *)tensors.k + (end - push) * problem->k_strides.row,
+                        (const float *)tensors.v + (end - push) * problem->v_strides.row, &sequence);
+    rows.first_position = end - push;
+    assert_int_equal(fovea_append(&rows, NULL, NULL), FOVEA_OK);
+    while ((ready / problem->chunk_size + 1) * problem->chunk_size + problem->chunk_right <= end) ready++;
+    if (ready > first) right = attend_to_ring(whole, &sequence, begin, end, first, ready);
+  }
+  return right;
+}
+
+/* The capacity that the header gives is enough, and one row less is not. */
+static void test_chunks_in_rings(void **state) {
+  (void)state;
+  static const int64_t cases[][4] = {/* left, chunk, right, push */
+                                     {0, 4, 0, 3},  {9, 4, 0, 3},  {0, 5, 2, 3},  {16, 8, 4, 5},
+                                     {7, 3, 11, 4}, {10, 6, 1, 1}, {3, 4, 2, 15}, {20, 16, 8, 7}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const int64_t left = cases[i][0], chunk = cases[i][1], right = cases[i][2], push = cases[i][3];
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, STREAM_HEADS, 1, STREAM, STREAM, STREAM_DIM, STREAM_DIM);
+    problem.chunk_size = chunk;
+    problem.chunk_left = left;
+    problem.chunk_right = right;
+    problem.offset = 0;
+    struct trial whole = trial_create(&problem, i);
+    trial_run(&whole, NULL, NULL);
+    assert_contract(&whole, 1000000);
+    const int64_t capacity = left + chunk + right + push - 1;
+    if (!stream_through_ring(&whole, capacity, push)) fail_msg("case %d: too few rows", (int)i);
+    if (stream_through_ring(&whole, capacity - 1, push)) fail_msg("case %d: a row too many", (int)i);
+    trial_destroy(&whole);
+  }
+}
+
 /* Strides may say that a page lies beyond the address space: that is where its segment lies, and no pointer of C's.
  */
 static void test_pages_far_away(void **state) {
@@ -194,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_begins),
       cmocka_unit_test(test_begins_alone),
       cmocka_unit_test(test_pages_that_follow),
+      cmocka_unit_test(test_chunks_in_rings),
       cmocka_unit_test(test_pages_far_away),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

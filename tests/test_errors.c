@@ -77,6 +77,11 @@ static void test_struct_sizes(void **state) {
   (void)state;
   REFUSED(call.problem.struct_size = 0, FOVEA_ERROR_STRUCT_SIZE, "problem", "0");
   REFUSED(call.problem.struct_size += 8, FOVEA_ERROR_STRUCT_SIZE, "problem");
+  char most[32];
+  snprintf(most, sizeof most, "is %llu, more", (unsigned long long)SIZE_MAX);
+  REFUSED(call.problem.struct_size = SIZE_MAX, FOVEA_ERROR_STRUCT_SIZE, "problem", most);
+  REFUSED(call.tensors.struct_size = SIZE_MAX, FOVEA_ERROR_STRUCT_SIZE, "tensors", most);
+  REFUSED(call.execution.struct_size = SIZE_MAX, FOVEA_ERROR_STRUCT_SIZE, "execution", most);
   REFUSED(call.tensors.struct_size = 4, FOVEA_ERROR_STRUCT_SIZE, "tensors", "4");
   REFUSED(call.execution.struct_size = 1, FOVEA_ERROR_STRUCT_SIZE, "execution", "1");
   fovea_library_info info = {.struct_size = 3};

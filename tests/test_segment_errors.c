@@ -91,6 +91,9 @@ static void test_problems(void **state) {
 static void test_sequences(void **state) {
   (void)state;
   NOT_ATTENDED(call.tensors.sequences = NULL, FOVEA_ERROR_NULL, "sequences is NULL");
+  NOT_ATTENDED(sequences[1].segments = NULL, FOVEA_ERROR_NULL, "sequences[1].segments is NULL while count is 2");
+  NOT_ATTENDED(sequences[1].count = 0, FOVEA_ERROR_SEGMENTS, "sequences[1] has no segments", "5 to 19");
+  NOT_ATTENDED(sequences[1].count = -1, FOVEA_ERROR_SEGMENTS, "sequences[1] has no segments");
   NOT_ATTENDED(sequences[1].count = 1, FOVEA_ERROR_SEGMENTS, "sequences[1] holds positions 0 to 18", "5 to 19");
   NOT_ATTENDED(segments[0][0].k_layout = (fovea_key_layout)2, FOVEA_ERROR_TYPE,
                "sequences[0].segments[0].k_layout is 2");

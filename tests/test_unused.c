@@ -2,6 +2,7 @@
  * give the answer to another problem. Each case sets one such thing in a call that succeeds. */
 #include "support/refusals.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, ROWS = 3, KEYS = 20, DIM = 8, NUMBERS = 2048 };
@@ -109,6 +110,9 @@ static void never_called(void *context, int64_t tasks, int workers, fovea_task_f
 static void test_executions(void **state) {
   (void)state;
   REFUSED(call.execution.scratch_size = 64, FOVEA_ERROR_UNUSED, "scratch_size is 64", "scratch is NULL");
+  char most[64];
+  snprintf(most, sizeof most, "scratch_size is %llu and", (unsigned long long)SIZE_MAX);
+  REFUSED(call.execution.scratch_size = SIZE_MAX, FOVEA_ERROR_UNUSED, most);
   REFUSED(call.execution.parallel_context = numbers, FOVEA_ERROR_UNUSED, "parallel_context is",
           "parallel_for is NULL");
   ACCEPTED((call.execution.parallel_context = numbers, call.execution.parallel_for = never_called,

@@ -5,10 +5,10 @@
  * instruction set, for any number of threads, any batch and any layout; docs/numerics.md states the arithmetic.
  *
  * Three ways in, all ending in the same code:
- *   fovea_attention()                       contiguous tensors, one call;
- *   fovea_attend()                          any problem that fovea_problem describes, one call;
- *   fovea_plan_create(), fovea_plan_run()   the plan is made once and run many times (one per layer, per step);
- *   fovea_plan_run_task()                   single tasks of a plan, for engines whose own threads do the work.
+ *   one call       fovea_attention() for contiguous tensors, fovea_attend() for all that fovea_problem describes;
+ *   plan and run   fovea_plan_create() checks a problem, fovea_plan_run() takes any number of tensors through it:
+ * all layers of a step. Lengths are part of a plan, so each step of decoding has a plan of its own; single tasks
+ * fovea_plan_run_task(), for engines whose own threads do the work.
  *
  * Every size and stride counts elements, not bytes. The library never prints, never ends the process, reads no byte
  * outside the elements that a problem names, and writes nothing but the outputs. What is set and would not be used
@@ -185,7 +185,7 @@ typedef struct fovea_problem {
   const int64_t *kv_lens; /* an array of `batch` int64, each 0..kv_len; keys beyond are not seen */
 
   /* Packed batches of different lengths: entry b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
-   * LSE and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each has batch + 1 numbers that never decrease, the
+   * LSE and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Arrays of `batch` + 1 int32 that never decrease, the
    * first at least 0, the last at most q_len (kv_len). Batch strides are then not used. Rows outside every entry
    * are not written. Either may be given without the other; neither goes with the matching q_lens or kv_lens. */
   const int32_t *cu_seqlens_q;
@@ -692,9 +692,10 @@ FOVEA_API fovea_status fovea_cache_paged_batch(const fovea_pages *pages, int64_t
 #define FOVEA_RING_SEGMENTS 2
 
 /* Ring: position p lies in row p % page_rows of that page, so that page_rows are the latest positions that it
- * holds. Makes up to FOVEA_RING_SEGMENTS segments for positions begin to end - 1, at most page_rows of them. For
- * windows: with page_rows of at least window_left + q_len, `end` the length with the new rows and `begin` end -
- * page_rows (or 0), append, then attend with kv_begins of `begin`. With panels the first segment begins at a whole
+ * holds. Makes up to FOVEA_RING_SEGMENTS segments for positions begin to end - 1, at most page_rows of them. A step
+ * with `end` the length with R new rows and `begin` end - page_rows (or 0): append, then attend with kv_begins of
+ * `begin`. For windows page_rows is at least window_left + R, where the new rows are attended to at once; for chunks
+ * chunk_left + chunk_size + chunk_right + R - 1, where rows are as soon as all that they see is there. With panels the first segment begins at a whole
  * panel, whose positions before `begin` are not there any more. */
 FOVEA_API fovea_status fovea_cache_ring(const fovea_pages *pages, int64_t page, int64_t begin, int64_t end,
                                         fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
