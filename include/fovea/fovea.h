@@ -5,10 +5,10 @@
  * instruction set, for any number of threads, any batch and any layout; docs/numerics.md states the arithmetic.
  *
  * Three ways in, all ending in the same code:
- *   one call       fovea_attention() for contiguous tensors, fovea_attend() for all that fovea_problem describes;
- *   plan and run   fovea_plan_create() checks a problem, fovea_plan_run() takes any number of tensors through it:
- * all layers of a step. Lengths are part of a plan, so each step of decoding has a plan of its own; single tasks
- * fovea_plan_run_task(), for engines whose own threads do the work.
+ *   fovea_attention(), fovea_attend()       one call: contiguous tensors; all that fovea_problem describes;
+ *   fovea_plan_create(), fovea_plan_run()   a plan takes all layers of a step; a step of other lengths, as
+ *                                           every one in decoding, has a plan of its own;
+ *   fovea_plan_run_task()                   single tasks of a plan, for engines whose own threads do the work.
  *
  * Every size and stride counts elements, not bytes. The library never prints, never ends the process, reads no byte
  * outside the elements that a problem names, and writes nothing but the outputs. What is set and would not be used
@@ -208,8 +208,7 @@ typedef struct fovea_problem {
   double softcap;  /* 0 (default): none; else scores become softcap * tanh(scale * q.k / softcap) */
   fovea_sink sink; /* default FOVEA_SINK_NONE */
 
-  /* Of the plan, which keeps it, and of scratch that a run allocates. Default: malloc() and free(), and no context.
-   */
+  /* Of the plan, which keeps it, and of scratch that a run allocates. Default: none; malloc() and free() then. */
   fovea_allocator allocator;
 
   /* 1: K and V are caches of segments, fovea_tensors.sequences; k_type, v_type, their strides and cu_seqlens_kv are
@@ -694,9 +693,9 @@ FOVEA_API fovea_status fovea_cache_paged_batch(const fovea_pages *pages, int64_t
 /* Ring: position p lies in row p % page_rows of that page, so that page_rows are the latest positions that it
  * holds. Makes up to FOVEA_RING_SEGMENTS segments for positions begin to end - 1, at most page_rows of them. A step
  * with `end` the length with R new rows and `begin` end - page_rows (or 0): append, then attend with kv_begins of
- * `begin`. For windows page_rows is at least window_left + R, where the new rows are attended to at once; for chunks
- * chunk_left + chunk_size + chunk_right + R - 1, where rows are as soon as all that they see is there. With panels the first segment begins at a whole
- * panel, whose positions before `begin` are not there any more. */
+ * `begin`. For windows page_rows is at least window_left + R, where the new rows are attended to at once; for
+ * chunks chunk_left + chunk_size + chunk_right + R - 1, where rows are as soon as all that they see is there. With
+ * panels the first segment begins at a whole panel, whose positions before `begin` are not there any more. */
 FOVEA_API fovea_status fovea_cache_ring(const fovea_pages *pages, int64_t page, int64_t begin, int64_t end,
                                         fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
                                         fovea_error *error);
