@@ -268,8 +268,8 @@ static fovea_status check_memory(const void *memory, size_t size, int64_t batch,
                       (int64_t)((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
   }
   if (size < fovea_plan_size(batch)) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "size is %d bytes; a plan of %d batch entries needs %d",
-                      fovea_printed_size(size), batch, fovea_printed_size(fovea_plan_size(batch)));
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "size is %u bytes; a plan of %d batch entries needs %u",
+                      (uint64_t)size, batch, (uint64_t)fovea_plan_size(batch));
   }
   return FOVEA_OK;
 }

@@ -134,7 +134,7 @@ static void act_copy(void) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const fovea_segment to = make_segment(types[i], i % 2 == 0 ? FOVEA_KEYS_IN_ROWS : FOVEA_KEYS_IN_PANELS);
     const fovea_sequence target = {&to, 1};
-    everywhere_keep(fovea_sequence_copy(&source, &target, HEADS, DIM, DIM, 0, ROWS, NULL));
+    everywhere_keep(fovea_sequence_copy(&source, &target, 1, HEADS, DIM, DIM, 0, ROWS, NULL));
   }
 }
 
@@ -156,7 +156,7 @@ static void act_own(void) {
   everywhere_keep(fovea_page_pool_init(&pool, references, 2, NULL));
   everywhere_keep(fovea_page_take(&pool, &page, NULL));
   everywhere_keep(fovea_page_share(&pool, page, NULL));
-  everywhere_keep(fovea_page_own(&pages, &pool, &page, ROWS, NULL));
+  everywhere_keep(fovea_page_own(&pages, 1, &pool, &page, ROWS, NULL));
 }
 
 static void test_own(void **state) {
