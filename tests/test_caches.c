@@ -182,7 +182,7 @@ static int attend_to_ring(const struct trial *whole, const fovea_sequence *seque
   float o[STREAM_HEADS][STREAM][STREAM_DIM], lse[STREAM_HEADS][STREAM];
   int same = 1;
   problem.q_len = end - first;
-  problem.kv_len = problem.mask_keys = keys;
+  problem.kv_len = keys;
   problem.offset = first;
   problem.segmented = 1;
   problem.kv_begins = &begin;

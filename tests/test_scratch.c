@@ -136,7 +136,6 @@ static void test_size_covers_smaller_lengths(void **state) {
     for (int smaller = 0; smaller < 10; smaller++) {
       problem.q_len -= generator_below(&generator, problem.q_len);
       problem.kv_len -= problem.segmented ? 0 : generator_below(&generator, problem.kv_len + 1);
-      problem.mask_keys = problem.kv_len;
       for (int b = 0; b < 2; b++) {
         lengths[b] = generator_below(&generator, problem.kv_len + 1);
         if (problem.segmented && begins[b] > lengths[b]) lengths[b] = begins[b];
@@ -171,7 +170,6 @@ static void run_shifted(struct trial *trial, const char *isa, int threads, int64
   problem.isa = isa;
   problem.segmented = 1;
   problem.kv_len += shift;
-  problem.mask_keys = problem.kv_len;
   problem.offset += shift;
   if (begin >= 0) problem.kv_begins = &kv_begin;
   tensors.k = tensors.v = NULL;
@@ -208,7 +206,6 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
     fovea_problem small = problem;
     const int64_t small_shift = (4 - at) * FOVEA_SPAN_KEYS;
     small.kv_len += small_shift;
-    small.mask_keys = small.kv_len;
     small.offset += small_shift;
     struct trial expected = trial_create(&small, 9);
     for (int64_t key = 0; key < KEYS; key++) {

@@ -458,8 +458,8 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 /* Bytes of scratch for that many workers: they depend on the dimensions, the types and the logarithm of how many
  * keys a row can see: by window, chunks, keys_begin and keys_end, by kv_len, or with kv_begins by the longest entry
  * from its begin to its end; not by offsets, masks or other lengths of entries. So with the same rules scratch for
- * a problem's largest lengths covers every smaller one. A mask that does not begin at key 0 takes some more, as much
- * for any mask_begin but 0 and for mask_begins. 0 when workers is below 1. */
+ * a problem's largest lengths covers every smaller one. A mask that does not begin at key 0 takes some more, as
+ * much for any mask_begin but 0 and for mask_begins. 0 when workers is below 1. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
 /* Runs the whole plan. */

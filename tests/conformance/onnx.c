@@ -68,6 +68,7 @@ static void take_segments(struct call *call, const struct operand k[2], const st
   }
   call->problem.segmented = 1;
   call->tensors.sequences = sequences;
+  call->tensors.k = call->tensors.v = NULL;
 }
 
 /* A mask of any rank, broadcast to (batch, heads, rows, keys). With fewer keys, those beyond are not seen. */
