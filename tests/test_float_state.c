@@ -127,7 +127,7 @@ static void test_refused(void **state) {
 static void *look_and_allocate(void *context, size_t size, size_t alignment) {
   (void)context;
   everywhere_look();
-  char *memory = malloc(size + alignment + sizeof memory);
+  char *memory = malloc(size + alignment + sizeof(char *));
   if (memory == NULL) return NULL;
   char *aligned = memory + sizeof memory;
   aligned += -(uintptr_t)aligned % alignment;
