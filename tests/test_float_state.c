@@ -129,7 +129,7 @@ static void *look_and_allocate(void *context, size_t size, size_t alignment) {
   everywhere_look();
   char *memory = malloc(size + alignment + sizeof(char *));
   if (memory == NULL) return NULL;
-  char *aligned = memory + sizeof memory;
+  char *aligned = memory + sizeof(char *);
   aligned += -(uintptr_t)aligned % alignment;
   memcpy(aligned - sizeof memory, &memory, sizeof memory);
   return aligned;
