@@ -1,4 +1,4 @@
-/* What a kernel table may need of the CPU: src/cpu.c finds out which bits hold. */
+/* What a kernel table may need of the CPU: src/system/cpu.c finds out which bits hold. */
 #ifndef FOVEA_ARCH_FEATURES_H
 #define FOVEA_ARCH_FEATURES_H
 

@@ -1,6 +1,6 @@
 #include "operations.h"
 
-#include "../src/dispatch.h"
+#include "../src/system/dispatch.h"
 #include "harness.h"
 #include "machine.h"
 #include "runner.h"

@@ -1,10 +1,10 @@
 # The library, static and shared, from one set of objects.
 #
 # Sources are found, not listed: every .c file belongs to the library on every machine. It guards itself by
-# architecture macros and switches its instruction set on by itself, so that `cc -O2 src/*.c arch/*/*.c` is the same
+# architecture macros and switches its instruction set on by itself, so that `cc -O2 src/*/*.c arch/*/*.c` is the same
 # library and no file needs flags of its own.
 
-file(GLOB fovea_sources CONFIGURE_DEPENDS src/*.c arch/*/*.c)
+file(GLOB fovea_sources CONFIGURE_DEPENDS src/*/*.c arch/*/*.c)
 if(NOT fovea_sources) # until the first sources are there
   file(WRITE ${PROJECT_BINARY_DIR}/placeholder.c "typedef int fovea_placeholder;\n")
   set(fovea_sources ${PROJECT_BINARY_DIR}/placeholder.c)
@@ -36,7 +36,7 @@ set(fovea_shared_objects $<TARGET_OBJECTS:fovea_objects>)
 # A function that a DLL exports is compiled to be exported, and would be by every program that has it from the static
 # library. All of these are in src/.
 if(WIN32)
-  file(GLOB fovea_entry_sources CONFIGURE_DEPENDS src/*.c)
+  file(GLOB fovea_entry_sources CONFIGURE_DEPENDS src/*/*.c)
   fovea_add_objects(fovea_exported_objects ${fovea_entry_sources})
   target_compile_definitions(fovea_exported_objects PRIVATE FOVEA_SHARED)
   set(fovea_shared_objects
@@ -47,11 +47,11 @@ endif()
 # no attention waits for is compiled for size: checks of rare calls, caches, what is asked of the system once; and
 # portable C where it is only what a CPU without anything better falls back to.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  file(GLOB driver_sources src/*.c)
+  file(GLOB driver_sources src/*/*.c)
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
-    src/caches.c src/cgroup.c src/claims.c src/dispatch.c src/error.c src/info.c src/page_pool.c src/platform_*.c
-    src/process.c src/unused.c src/validate_append.c src/validate_rotary.c src/validate_state.c
+    src/cache/caches.c src/system/cgroup.c src/cache/claims.c src/system/dispatch.c src/base/error.c src/api/info.c src/cache/page_pool.c src/system/platform_*.c
+    src/system/process.c src/base/unused.c src/cache/validate_append.c src/rotary/validate_rotary.c src/state/validate_state.c
   )
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
@@ -66,7 +66,7 @@ if(FOVEA_FUZZ)
 endif()
 # For `./run coverage`: lines of src/, counted as they stand. Kernels are as fast as ever.
 if(FOVEA_COVERAGE)
-  file(GLOB measured_sources src/*.c)
+  file(GLOB measured_sources src/*/*.c)
   set_property(SOURCE ${measured_sources} PROPERTY COMPILE_OPTIONS -O0 --coverage -fprofile-update=atomic)
   add_link_options(--coverage)
 endif()

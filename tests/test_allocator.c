@@ -1,7 +1,7 @@
 /* A caller's own allocator: all memory of plans and runs comes from it and goes back to it, whichever request it
  * turns down. Linked with --wrap, so that a call of malloc() behind its back shows. */
 #define _DEFAULT_SOURCE
-#include "src/memory.h"
+#include "src/base/memory.h"
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/guarded.h"

@@ -1,6 +1,6 @@
 /* How many CPUs there are: what the files of control groups say, whatever they hold, and machines of very many. */
-#include "src/cgroup.h"
-#include "src/platform.h"
+#include "src/system/cgroup.h"
+#include "src/system/platform.h"
 #include "support/check.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Memory that calls claim, against bytes that are counted one by one. */
-#include "src/claims.h"
+#include "src/cache/claims.h"
 #include "support/caches.h"
 #include "support/check.h"
 

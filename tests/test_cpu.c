@@ -1,6 +1,6 @@
 /* CPUs that are not at hand, and operating systems that hide a part of one: which features are found, which kernel
  * is chosen for them, and that it is right. */
-#include "src/cpu.h"
+#include "src/system/cpu.h"
 #include "support/again.h"
 #include "support/check.h"
 #include "support/trial.h"

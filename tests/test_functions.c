@@ -1,7 +1,7 @@
 /* 2^x, log2 and tanh: the contract's own against libm in float64, and every kernel's against the contract's, by
  * millions of rows of a few keys. */
 #include "contract.h"
-#include "src/dispatch.h"
+#include "src/system/dispatch.h"
 #include "support/check.h"
 #include "support/trial.h"
 

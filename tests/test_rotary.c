@@ -1,7 +1,7 @@
 /* Rotary position embedding: angles against exact ones, rows of every kind against contract_rotary.c, bit for bit
  * and on every instruction set. */
 #include "contract_rotary.h"
-#include "src/angle.h"
+#include "src/rotary/angle.h"
 #include "support/check.h"
 #include "support/trial.h"
 

@@ -2,8 +2,8 @@
  * the same bits. */
 #include "arch/kernels.h"
 #include "arch/registry.h"
-#include "src/plan.h"
-#include "src/validate.h"
+#include "src/plan/plan.h"
+#include "src/base/validate.h"
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"

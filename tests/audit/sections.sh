@@ -16,7 +16,7 @@ for object in "$@"; do
         ;;
       .data.rel.ro* | .data.rel.local.ro*) ;;
       .data* | .bss* | .tdata* | .tbss*)
-        [[ $object == */src/process.c.o* || $object == */src/dispatch.c.o* || $size =~ ^0*$ ]] && continue
+        [[ $object == */src/system/process.c.o* || $object == */src/system/dispatch.c.o* || $size =~ ^0*$ ]] && continue
         echo "$object has data that changes ($section, $((16#$size)) bytes)"
         status=1
         ;;

@@ -14,12 +14,12 @@ allowed_everywhere="memcpy memset memmove memcmp strcmp strncpy _GLOBAL_OFFSET_T
 allowed_in() { # object
   case $1 in
     */arch/scalar/*) echo "fmaf rintf nearbyintf" ;;
-    */src/memory.c.o*) echo "malloc free" ;;
-    */src/schedule.c.o*) echo "omp_* GOMP_* __kmpc_*" ;;
-    */src/process.c.o*) echo "getenv" ;;
-    */src/cgroup.c.o*) echo "strlen strcspn strncmp" ;;
-    */src/platform_linux.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sysconf open read close __errno_location" ;;
-    */src/platform_windows.c.obj) echo "__imp_GetCurrentProcess __imp_GetProcessAffinityMask __imp_GetActiveProcessorCount" ;;
+    */src/base/memory.c.o*) echo "malloc free" ;;
+    */src/run/schedule.c.o*) echo "omp_* GOMP_* __kmpc_*" ;;
+    */src/system/process.c.o*) echo "getenv" ;;
+    */src/system/cgroup.c.o*) echo "strlen strcspn strncmp" ;;
+    */src/system/platform_linux.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sysconf open read close __errno_location" ;;
+    */src/system/platform_windows.c.obj) echo "__imp_GetCurrentProcess __imp_GetProcessAffinityMask __imp_GetActiveProcessorCount" ;;
   esac
 }
 

@@ -1,6 +1,6 @@
 #include "description.h"
 
-#include "src/validate.h"
+#include "src/base/validate.h"
 #include "support/problems.h"
 #include "wild.h"
 

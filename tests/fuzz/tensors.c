@@ -1,6 +1,6 @@
 #include "tensors.h"
 
-#include "src/types.h"
+#include "src/base/types.h"
 #include "support/generator.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "wild.h"
 
-#include "src/validate.h"
+#include "src/base/validate.h"
 
 #include <string.h>
 

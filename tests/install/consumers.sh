@@ -99,7 +99,7 @@ by_fast_math() {
 by_sources() {
   mkdir "$out/vendored"
   cp -r "$root/include" "$root/src" "$root/arch" "$root/examples/embed/embed.c" "$out/vendored"
-  (cd "$out/vendored" && cc -O2 -Iinclude -I. -fopenmp -DFOVEA_OPENMP -o embed embed.c src/*.c arch/*/*.c -lm)
+  (cd "$out/vendored" && cc -O2 -Iinclude -I. -fopenmp -DFOVEA_OPENMP -o embed embed.c src/*/*.c arch/*/*.c -lm)
   run_embed "$out/vendored/embed"
 }
 

@@ -1,6 +1,6 @@
 #include "tables.h"
 
-#include "src/dispatch.h"
+#include "src/system/dispatch.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,28 @@
+#include "../system/dispatch.h"
+#include "../system/process.h"
+#include "../run/schedule.h"
+
+#include <string.h>
+
+#define FOVEA_TEXT_(x) #x
+#define FOVEA_TEXT(x)  FOVEA_TEXT_(x)
+
+const char *fovea_version(void) {
+  return FOVEA_TEXT(FOVEA_VERSION_MAJOR) "." FOVEA_TEXT(FOVEA_VERSION_MINOR) "." FOVEA_TEXT(FOVEA_VERSION_PATCH);
+}
+
+fovea_status fovea_info(fovea_library_info *info) {
+  if (!info) return FOVEA_ERROR_NULL;
+  const size_t size = info->struct_size, first_version = sizeof *info;
+  if (size < first_version || size > sizeof *info) return FOVEA_ERROR_STRUCT_SIZE;
+  fovea_library_info all = {
+      .struct_size = size,
+      .version = fovea_version(),
+      .cpu = fovea_process_record()->cpu_name,
+      .threading = fovea_schedule_threading(),
+      .threads = fovea_default_threads(),
+  };
+  fovea_dispatch_report(&all);
+  memcpy(info, &all, size); /* as much as the caller knows of */
+  return FOVEA_OK;
+}

@@ -1,0 +1,260 @@
+#include "caller.h"
+
+#include "../../arch/float_state.h"
+#include "error.h"
+#include "unused.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The sizes that the structs had in the first version: what a caller has at least. */
+#define FIRST_PROBLEM   offsetof(fovea_problem, q_type)
+#define FIRST_TENSORS   offsetof(fovea_tensors, mask)
+#define FIRST_EXECUTION sizeof(fovea_execution)
+#define FIRST_ROTARY    sizeof(fovea_rotary)
+#define FIRST_ROTATION  sizeof(fovea_rotation)
+#define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
+#define FIRST_PAGES     sizeof(fovea_pages)
+#define FIRST_STATE     sizeof(fovea_state)
+
+static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
+  /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
+  uint64_t head = (uint64_t)rows * (uint64_t)dim;
+  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
+}
+
+/* Volatile, so that it is computed here and nowhere else. */
+static double default_scale(int64_t qk_dim) {
+  volatile int64_t dim = qk_dim;
+  volatile double scale;
+  fovea_float_state caller = fovea_float_begin();
+  scale = 1.0 / sqrt((double)dim);
+  fovea_float_end(caller);
+  return scale;
+}
+
+void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
+                              int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
+  fovea_strides mask = contiguous(heads, q_len, kv_len);
+  const fovea_problem defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .kv_heads = kv_heads,
+      .q_len = q_len,
+      .kv_len = kv_len,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .q_strides = contiguous(heads, q_len, qk_dim),
+      .k_strides = contiguous(kv_heads, kv_len, qk_dim),
+      .v_strides = contiguous(kv_heads, kv_len, v_dim),
+      .o_strides = contiguous(heads, q_len, v_dim),
+      .lse_strides = contiguous(heads, q_len, 1),
+      .scale = qk_dim > 0 ? default_scale(qk_dim) : 1.0,
+      .window_left = FOVEA_UNLIMITED,
+      .window_right = FOVEA_UNLIMITED,
+      .offset = FOVEA_OFFSET_BOTTOM_RIGHT,
+      .mask_strides = {mask.batch, mask.head, mask.row, 1},
+      .mask_keys = FOVEA_UNLIMITED,
+      .keys_end = FOVEA_UNLIMITED,
+  };
+  memcpy(problem, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim) {
+  uint64_t row = (uint64_t)heads * (uint64_t)dim;
+  return (fovea_strides){(int64_t)((uint64_t)rows * row), dim, (int64_t)row};
+}
+
+fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_t heads, int64_t rows,
+                                     int64_t keys) {
+  int64_t row = type == FOVEA_MASK_BITS && keys < INT64_MAX - 7 ? (keys + 7) / 8 * 8 : keys;
+  fovea_strides strides = contiguous(heads, rows, row);
+  return (fovea_mask_strides){batch == 1 ? 0 : strides.batch, heads == 1 ? 0 : strides.head,
+                              rows == 1 ? 0 : strides.row, keys != 1};
+}
+
+void fovea_tensors_init_sized(fovea_tensors *tensors, size_t struct_size, const void *q, const void *k,
+                              const void *v, void *o, float *lse) {
+  const fovea_tensors defaults = {.struct_size = struct_size, .q = q, .k = k, .v = v, .o = o, .lse = lse};
+  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) {
+  const fovea_execution defaults = {.struct_size = struct_size};
+  memcpy(execution, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
+  const fovea_rotary defaults = {
+      .struct_size = struct_size, .layout = layout, .dims = dims, .base = 10000.0, .table_stride = dims / 2};
+  memcpy(rotary, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int64_t batch, int64_t heads,
+                               int64_t rows, int64_t dim, const void *from, void *to) {
+  const fovea_rotation defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .rows = rows,
+      .dim = dim,
+      .from = from,
+      .to = to,
+      .from_strides = contiguous(heads, rows, dim),
+      .to_strides = contiguous(heads, rows, dim),
+  };
+  memcpy(rotation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
+                               int64_t row_count, int64_t qk_dim, int64_t v_dim, const void *k, const void *v,
+                               const fovea_sequence *sequences) {
+  const fovea_new_rows defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .kv_heads = kv_heads,
+      .rows = row_count,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .k = k,
+      .v = v,
+      .k_strides = contiguous(kv_heads, row_count, qk_dim),
+      .v_strides = contiguous(kv_heads, row_count, v_dim),
+      .sequences = sequences,
+  };
+  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t count, int64_t page_rows,
+                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
+                            fovea_key_layout k_layout) {
+  fovea_pages defaults = {
+      .struct_size = struct_size,
+      .count = count,
+      .page_rows = page_rows,
+      .kv_heads = kv_heads,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .k_type = type,
+      .v_type = type,
+      .k_layout = k_layout,
+      .k_strides = contiguous(kv_heads, page_rows, qk_dim),
+      .v_strides = contiguous(kv_heads, page_rows, v_dim),
+      .layers = 1,
+  };
+  if (k_layout == FOVEA_KEYS_IN_PANELS) {
+    defaults.k_strides = contiguous(kv_heads, page_rows / FOVEA_PANEL_ROWS, fovea_panel_elements(qk_dim, type));
+  }
+  defaults.k_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.k_strides.batch);
+  defaults.v_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.v_strides.batch);
+  memcpy(pages, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batch, int64_t heads, int64_t rows,
+                            int64_t dim, int64_t keys_begin, int64_t keys_end, float *numbers) {
+  const fovea_state defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .rows = rows,
+      .dim = dim,
+      .keys_begin = keys_begin,
+      .keys_end = keys_end,
+      .numbers = numbers,
+      .strides = contiguous(heads, rows, fovea_state_numbers(dim, keys_begin, keys_end)),
+  };
+  memcpy(state, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static fovea_status check_size(const char *name, size_t size, size_t first, size_t now, fovea_error *error) {
+  if (size > now) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                      "%s.struct_size is %u, more than this library's %u; the program was compiled for a newer one",
+                      name, (uint64_t)size, (uint64_t)now);
+  }
+  if (size < first) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "%s.struct_size is %u, less than %u; call fovea_%s_init()",
+                      name, (uint64_t)size, (uint64_t)first, name);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
+  fovea_status status = check_size("problem", given->struct_size, FIRST_PROBLEM, sizeof *problem, error);
+  if (status) return status;
+  if (given->struct_size < sizeof *problem) {
+    fovea_problem_init_sized(problem, sizeof *problem, given->batch, given->heads, given->kv_heads, given->q_len,
+                             given->kv_len, given->qk_dim, given->v_dim);
+  }
+  memcpy(problem, given, given->struct_size);
+  problem->struct_size = sizeof *problem;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
+  fovea_status status = check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  if (status) return status;
+  fovea_tensors_init_sized(tensors, sizeof *tensors, NULL, NULL, NULL, NULL, NULL);
+  memcpy(tensors, given, given->struct_size);
+  tensors->struct_size = sizeof *tensors;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error) {
+  fovea_execution_init_sized(execution, sizeof *execution);
+  if (!given) return FOVEA_OK;
+  fovea_status status = check_size("execution", given->struct_size, FIRST_EXECUTION, sizeof *execution, error);
+  if (status) return status;
+  memcpy(execution, given, given->struct_size);
+  execution->struct_size = sizeof *execution;
+  if (given->threads < 0) {
+    return fovea_fail(error, FOVEA_ERROR_TASK, "threads is %d; it must be 1 or more, or 0 for the default",
+                      (int64_t)given->threads);
+  }
+  return fovea_refuse_unused_execution(execution, error);
+}
+
+fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotary is NULL");
+  fovea_status status = check_size("rotary", given->struct_size, FIRST_ROTARY, sizeof *rotary, error);
+  if (!status) *rotary = *given;
+  return status;
+}
+
+fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotation is NULL");
+  fovea_status status = check_size("rotation", given->struct_size, FIRST_ROTATION, sizeof *rotation, error);
+  if (status) return status;
+  fovea_rotation_init_sized(rotation, sizeof *rotation, 0, 0, 0, 0, NULL, NULL);
+  memcpy(rotation, given, given->struct_size);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  fovea_status status = check_size("new_rows", given->struct_size, FIRST_NEW_ROWS, sizeof *rows, error);
+  if (status) return status;
+  fovea_new_rows_init_sized(rows, sizeof *rows, 0, 0, 0, 0, 0, NULL, NULL, NULL);
+  memcpy(rows, given, given->struct_size);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
+  fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
+  if (status) return status;
+  fovea_pages_init_sized(pages, sizeof *pages, 0, 0, 0, 0, 0, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  memcpy(pages, given, given->struct_size);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  fovea_status status = check_size("state", given->struct_size, FIRST_STATE, sizeof *state, error);
+  if (!status) *state = *given;
+  return status;
+}

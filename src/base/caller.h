@@ -1,0 +1,22 @@
+/* What a caller hands in, as this library knows it: structs of an earlier size are completed with the defaults. */
+#ifndef FOVEA_SRC_BASE_CALLER_H
+#define FOVEA_SRC_BASE_CALLER_H
+
+#include <fovea/fovea.h>
+
+fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error);
+fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error);
+
+fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error);
+fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error);
+
+fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error);
+fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error);
+
+/* `name` is what the caller calls it. */
+fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error);
+
+/* `given` may be NULL: all defaults. */
+fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
+
+#endif

@@ -1,0 +1,11 @@
+/* Failures as values: a status, and a line of text in the caller's buffer. */
+#ifndef FOVEA_SRC_BASE_ERROR_H
+#define FOVEA_SRC_BASE_ERROR_H
+
+#include <fovea/fovea.h>
+
+/* Puts the text together from literal pieces and numbers, and returns the status. The format knows %d (int64_t),
+ * %u (uint64_t, of sizes), %g (double) and %s; the library does without stdio. `error` may be NULL. */
+fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
+
+#endif

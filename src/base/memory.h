@@ -1,0 +1,13 @@
+/* The only place that allocates. */
+#ifndef FOVEA_SRC_BASE_MEMORY_H
+#define FOVEA_SRC_BASE_MEMORY_H
+
+#include <fovea/fovea.h>
+
+/* Aligned to FOVEA_SCRATCH_ALIGNMENT; NULL when there is none. An allocator without functions is malloc() and
+ * free().
+ */
+void *fovea_allocate(const fovea_allocator *allocator, size_t size);
+void fovea_release(const fovea_allocator *allocator, void *memory); /* NULL is allowed */
+
+#endif

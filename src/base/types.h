@@ -1,0 +1,38 @@
+/* The types of elements: their sizes, and pointers to elements; sinks, in the units of scores. */
+#ifndef FOVEA_SRC_BASE_TYPES_H
+#define FOVEA_SRC_BASE_TYPES_H
+
+#include <fovea/fovea.h>
+
+static inline int fovea_type_bits(fovea_type type) {
+  return type == FOVEA_F32 ? 32 : 16;
+}
+
+static inline int fovea_mask_type_bits(fovea_mask_type type) {
+  switch (type) {
+  case FOVEA_MASK_BITS:
+    return 1;
+  case FOVEA_MASK_F32:
+    return 32;
+  case FOVEA_MASK_F16:
+  case FOVEA_MASK_BF16:
+    return 16;
+  default:
+    return 8;
+  }
+}
+
+/* In units of log2. */
+static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
+  return tensors->sinks[head] * 0x1.715476p+0f;
+}
+
+/* The element that lies `offset` elements from where a tensor's pointer names its first. */
+static inline const void *fovea_element(const void *tensor, fovea_type type, int64_t offset) {
+  return (const char *)tensor + offset * (fovea_type_bits(type) / 8);
+}
+static inline void *fovea_output_element(void *tensor, fovea_type type, int64_t offset) {
+  return (char *)tensor + offset * (fovea_type_bits(type) / 8);
+}
+
+#endif

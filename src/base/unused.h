@@ -1,0 +1,19 @@
+/* What a caller set and no step would look at is refused, with a text that names the setting and the field that it
+ * needs or that replaces it: ignored in silence, such settings give answers to another problem. */
+#ifndef FOVEA_SRC_BASE_UNUSED_H
+#define FOVEA_SRC_BASE_UNUSED_H
+
+#include <fovea/fovea.h>
+
+fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error);
+fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
+                                       fovea_error *error);
+/* Of a run, sinks included. */
+fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
+                                         fovea_error *error);
+fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);
+fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error);
+fovea_status fovea_refuse_unused_positions(const fovea_rotation *rotation, fovea_error *error);
+fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, fovea_error *error);
+
+#endif

@@ -1,0 +1,119 @@
+#include "append.h"
+
+#include "../../arch/float_state.h"
+#include "cached_rows.h"
+#include "../base/caller.h"
+#include "../system/dispatch.h"
+#include "panels.h"
+#include "../rotary/rotary.h"
+#include "sequences.h"
+#include "../base/types.h"
+
+#include <string.h>
+
+/* The keys or the values of a call. */
+typedef struct new_side {
+  int values;
+  const void *from;
+  fovea_type type;
+  fovea_strides strides;
+  int64_t dim;
+} new_side;
+
+/* As fovea_rotary_row(), into a panel: the piece is turned beside it. */
+static void turn_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_angles *angles, const void *from,
+                            fovea_type from_type, const fovea_cached_row *to) {
+  const fovea_rotary *rotary = piece->rotary;
+  const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
+  const int64_t count = interleaved ? 2 * piece->count : piece->count; /* that lie together */
+  const int64_t first = interleaved ? 2 * piece->first : piece->first, second = first + rotary->dims / 2;
+  float gathered[2 * FOVEA_ROTATE_PAIRS], turned[2 * FOVEA_ROTATE_PAIRS];
+  const fovea_rotate_args args = {
+      .from = gathered,
+      .to = turned,
+      .from_type = from_type,
+      .to_type = to->type,
+      .partner = interleaved ? 1 : FOVEA_ROTATE_PAIRS,
+      .pair_count = piece->count,
+      .cosines = angles->cosines,
+      .sines = angles->sines,
+  };
+  if (piece->count > 0) {
+    const size_t bytes = (size_t)(count * (fovea_type_bits(from_type) / 8));
+    memcpy(gathered, fovea_element(from, from_type, first), bytes);
+    if (!interleaved) {
+      memcpy(fovea_output_element(gathered, from_type, FOVEA_ROTATE_PAIRS), fovea_element(from, from_type, second),
+             bytes);
+    }
+    piece->kernels->rotate(&args);
+    fovea_panel_write(to->row, to->type, to->key, first, count, to->dim, turned);
+    if (!interleaved) {
+      fovea_panel_write(to->row, to->type, to->key, second, count, to->dim,
+                        fovea_element(turned, to->type, FOVEA_ROTATE_PAIRS));
+    }
+  }
+  if (piece->first == 0) {
+    fovea_write_elements(piece->kernels, to, rotary->dims, to->dim, fovea_element(from, from_type, rotary->dims),
+                         from_type);
+  }
+}
+
+/* One entry's rows, as far as a piece of their pairs goes. */
+static void append_rows(const fovea_new_rows *rows, const new_side *side, const fovea_rotary_piece *piece,
+                        int64_t entry) {
+  const int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
+  const fovea_sequence *sequence = &rows->sequences[entry];
+  if (count == 0) return;
+  const fovea_segment *segment = fovea_find_segment(sequence->segments, sequence->count, first);
+  for (int64_t row = 0; row < count; row++) {
+    fovea_rotary_angles angles;
+    if (first + row == segment->first + segment->rows) segment++;
+    if (piece->count > 0) fovea_rotary_at(piece, first + row, &angles);
+    for (int64_t head = 0; head < rows->kv_heads; head++) {
+      const int64_t offset =
+          fovea_new_rows_offset(rows, side->strides, entry) + head * side->strides.head + row * side->strides.row;
+      const void *from = fovea_element(side->from, side->type, offset);
+      const fovea_cached_row to =
+          fovea_find_cached_row(segment, side->values, side->dim, rows->layer, head, first + row);
+      if (to.panels) {
+        turn_into_panel(piece, &angles, from, side->type, &to);
+      } else {
+        fovea_rotary_row(piece, &angles, from, side->type, to.row, to.type, side->dim);
+      }
+    }
+  }
+}
+
+static void append_side(const fovea_new_rows *rows, const new_side *side, const fovea_rotary *rotary,
+                        const fovea_kernels *kernels) {
+  fovea_rotary_piece piece;
+  fovea_rotary_begin(&piece, rotary, kernels);
+  do {
+    for (int64_t entry = 0; entry < rows->batch; entry++) append_rows(rows, side, &piece, entry);
+  } while (fovea_rotary_next(&piece));
+}
+
+static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, const fovea_kernels *kernels) {
+  fovea_rotary not_turned;
+  const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
+  const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
+  if (rows->rows == 0) return;
+  fovea_rotary_init(&not_turned, FOVEA_ROTARY_INTERLEAVED, 0);
+  append_side(rows, &keys, rotary ? rotary : &not_turned, kernels);
+  append_side(rows, &values, &not_turned, kernels);
+}
+
+fovea_status fovea_append(const fovea_new_rows *given, const fovea_rotary *given_rotary, fovea_error *error) {
+  fovea_new_rows rows;
+  fovea_rotary rotary;
+  const fovea_kernels *kernels;
+  fovea_status status = fovea_read_new_rows(given, &rows, error);
+  if (!status && given_rotary) status = fovea_read_rotary(given_rotary, &rotary, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  status = fovea_validate_new_rows(&rows, given_rotary ? &rotary : NULL, error);
+  if (!status) status = fovea_dispatch_wanted(rows.isa, FOVEA_F32, &kernels, error);
+  if (!status) append_all(&rows, given_rotary ? &rotary : NULL, kernels);
+  fovea_float_end(caller);
+  return status;
+}

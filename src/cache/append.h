@@ -1,0 +1,23 @@
+/* New rows for caches: what fovea_append() checks and knows. */
+#ifndef FOVEA_SRC_CACHE_APPEND_H
+#define FOVEA_SRC_CACHE_APPEND_H
+
+#include <fovea/fovea.h>
+
+/* The positions that an entry's rows go to: from the first on, as many as are said. */
+static inline int64_t fovea_new_position(const fovea_new_rows *rows, int64_t entry) {
+  return rows->first_positions ? rows->first_positions[entry] : rows->first_position;
+}
+static inline int64_t fovea_new_row_count(const fovea_new_rows *rows, int64_t entry) {
+  if (rows->cu_seqlens) return (int64_t)rows->cu_seqlens[entry + 1] - rows->cu_seqlens[entry];
+  return rows->row_counts ? rows->row_counts[entry] : rows->rows;
+}
+/* The element of K or V that an entry's rows begin at. */
+static inline int64_t fovea_new_rows_offset(const fovea_new_rows *rows, fovea_strides strides, int64_t entry) {
+  if (rows->cu_seqlens) return rows->cu_seqlens[entry] > 0 ? rows->cu_seqlens[entry] * strides.row : 0;
+  return entry > 0 ? entry * strides.batch : 0;
+}
+
+fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
+
+#endif

@@ -1,0 +1,242 @@
+#include "claims.h"
+
+#include "../base/error.h"
+#include "../base/types.h"
+
+/* Claims that are compared at a time with all that come after them; on the stack. */
+enum { WINDOW = 96 };
+
+/* Orders the axes, the smaller steps first, and joins runs that follow each other. */
+static void normalise(fovea_claim *claim) {
+  if (claim->step[0] > claim->step[1]) {
+    int64_t count = claim->count[0], step = claim->step[0];
+    claim->count[0] = claim->count[1], claim->step[0] = claim->step[1];
+    claim->count[1] = count, claim->step[1] = step;
+  }
+  for (int axis = 0; axis < 2; axis++) {
+    if (claim->step[axis] != claim->run) continue;
+    claim->run *= claim->count[axis];
+    claim->count[axis] = 1, claim->step[axis] = 0;
+  }
+}
+
+fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t heads, int64_t head_step, int64_t rows,
+                             int64_t row_step, int64_t dim) {
+  fovea_claim claim = {.begin = (uintptr_t)pointer,
+                       .run = dim * element_size,
+                       .count = {rows, heads},
+                       .step = {rows > 1 ? row_step * element_size : 0, heads > 1 ? head_step * element_size : 0},
+                       .segment = -1};
+  if (rows == 0 || heads == 0) return (fovea_claim){.segment = -1};
+  for (int axis = 0; axis < 2; axis++) {
+    if (claim.step[axis] >= 0) continue;
+    claim.begin += (uintptr_t)(claim.step[axis] * (claim.count[axis] - 1));
+    claim.step[axis] = -claim.step[axis];
+  }
+  normalise(&claim);
+  claim.end = claim.begin +
+              (uintptr_t)((claim.count[0] - 1) * claim.step[0] + (claim.count[1] - 1) * claim.step[1] + claim.run);
+  return claim;
+}
+
+/* What a claim takes along its first axis. */
+static int64_t inner_extent(const fovea_claim *claim) {
+  return (claim->count[0] - 1) * claim->step[0] + claim->run;
+}
+
+/* Whether each step goes over all that smaller ones reach, so that no two runs share a byte. */
+static int is_apart(const fovea_claim *claim) {
+  if (claim->count[0] > 1 && claim->step[0] < claim->run) return 0;
+  return claim->count[1] == 1 || claim->step[1] >= inner_extent(claim);
+}
+
+/* The first i from `least` on with i * step above `low`. */
+static int64_t first_above(int64_t least, int64_t step, int64_t low) {
+  if (step == 0 || low < least * step) return least;
+  int64_t i = low / step + (low % step >= 0);
+  return i > least ? i : least;
+}
+
+/* Whether two rows of runs meet, which begin `distance` bytes apart. */
+static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distance) {
+  int64_t low = -distance - b->run, high = a->run - distance; /* where b's run would have to be moved to */
+  if (a->step[0] == b->step[0]) {
+    int64_t i = first_above(-(a->count[0] - 1), a->step[0], low);
+    return i < b->count[0] && low < i * a->step[0] && i * a->step[0] < high;
+  }
+  if (b->count[0] < a->count[0]) return runs_meet(b, a, -distance);
+  for (int64_t i = 0; i < a->count[0]; i++, low += a->step[0], high += a->step[0]) {
+    int64_t j = first_above(0, b->step[0], low);
+    if (j < b->count[0] && low < j * b->step[0] && j * b->step[0] < high) return 1;
+  }
+  return 0;
+}
+
+int fovea_claims_meet(const fovea_claim *a, const fovea_claim *b) {
+  if (a->end <= b->begin || b->end <= a->begin || a->run == 0 || b->run == 0) return 0;
+  if (b->count[1] < a->count[1]) return fovea_claims_meet(b, a);
+  int64_t distance = (int64_t)b->begin - (int64_t)a->begin, a_extent = inner_extent(a), b_extent = inner_extent(b);
+  for (int64_t i = 0; i < a->count[1]; i++, distance -= a->step[1]) {
+    for (int64_t j = first_above(0, b->step[1], -distance - b_extent);
+         j < b->count[1] && j * b->step[1] < a_extent - distance; j++) {
+      if (runs_meet(a, b, distance + j * b->step[1])) return 1;
+    }
+  }
+  return 0;
+}
+
+typedef struct cursor {
+  int64_t sequence, array;
+  int values;
+  const fovea_segment *segment; /* NULL: the side has not begun */
+  int64_t position;
+} cursor;
+
+/* Some keys of a panel, or as many whole panels as there are. */
+static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t layer,
+                                int64_t *position, int64_t end) {
+  int64_t row = *position - segment->first, key = row % FOVEA_PANEL_ROWS, count = end - *position;
+  int size = fovea_type_bits(segment->k_type) / 8, together = segment->k_type == FOVEA_BF16 ? 2 : 1;
+  const char *panel =
+      fovea_element(segment->k, segment->k_type,
+                    fovea_segment_head(segment, 0, layer, 0) + row / FOVEA_PANEL_ROWS * segment->k_row);
+  int64_t elements = fovea_panel_elements(shape->qk_dim, segment->k_type);
+  if (key == 0 && count >= FOVEA_PANEL_ROWS) {
+    int64_t panels = count / FOVEA_PANEL_ROWS;
+    *position += panels * FOVEA_PANEL_ROWS;
+    return fovea_claim_rows(panel, size, shape->kv_heads, segment->k_head, panels, segment->k_row, elements);
+  }
+  if (count > FOVEA_PANEL_ROWS - key) count = FOVEA_PANEL_ROWS - key;
+  *position += count;
+  int64_t step = (int64_t)FOVEA_PANEL_ROWS * together;
+  return fovea_claim_rows(panel + key * together * size, size, shape->kv_heads, segment->k_head, elements / step,
+                          step, count * together);
+}
+
+fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                                int64_t layer, int64_t *position, int64_t end) {
+  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
+    return claim_panels(segment, shape, layer, position, end);
+  int64_t row = *position - segment->first, rows = end - *position;
+  int size = fovea_type_bits(values ? segment->v_type : segment->k_type) / 8;
+  int64_t head_step = values ? segment->v_head : segment->k_head,
+          row_step = values ? segment->v_row : segment->k_row;
+  const char *first = (const char *)(values ? segment->v : segment->k) +
+                      (fovea_segment_head(segment, values, layer, 0) + row * row_step) * size;
+  *position = end;
+  return fovea_claim_rows(first, size, shape->kv_heads, head_step, rows, row_step,
+                          values ? shape->v_dim : shape->qk_dim);
+}
+
+/* 0: no more of them. */
+static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim) {
+  while (at->sequence < claims->sequence_count) {
+    fovea_claimed_rows rows = claims->sequence(claims->call, at->sequence);
+    if (rows.begin >= rows.end || at->values > 1) {
+      *at = (cursor){.sequence = at->sequence + 1};
+      continue;
+    }
+    if (!at->segment) {
+      at->segment = fovea_find_segment(rows.sequence->segments, rows.sequence->count, rows.begin);
+      at->position = rows.begin;
+    }
+    int64_t end =
+        at->segment->first + at->segment->rows < rows.end ? at->segment->first + at->segment->rows : rows.end;
+    *claim = fovea_claim_segment(at->segment, &claims->shape, at->values, rows.layer, &at->position, end);
+    claim->written = rows.written;
+    claim->name = at->values ? "v" : "k";
+    claim->entry = rows.entry;
+    claim->segment = at->segment - rows.sequence->segments;
+    if (at->position == rows.end) {
+      at->values++;
+      at->segment = 0;
+    } else if (at->position == end) {
+      at->segment++;
+    }
+    return 1;
+  }
+  if (at->array >= claims->array_count) return 0;
+  *claim = claims->array(claims->call, at->array++);
+  return 1;
+}
+
+typedef struct window {
+  fovea_claim claims[WINDOW];
+  int count, order[WINDOW];   /* by where they begin */
+  uintptr_t furthest[WINDOW]; /* that any up to this one of the order reaches */
+} window;
+
+static void sort_window(window *w) {
+  for (int i = 0; i < w->count; i++) w->order[i] = i;
+  for (int gap = w->count / 2; gap > 0; gap /= 2) {
+    for (int i = gap; i < w->count; i++) {
+      int moved = w->order[i], j = i;
+      for (; j >= gap && w->claims[w->order[j - gap]].begin > w->claims[moved].begin; j -= gap)
+        w->order[j] = w->order[j - gap];
+      w->order[j] = moved;
+    }
+  }
+  uintptr_t furthest = 0;
+  for (int i = 0; i < w->count; i++) {
+    if (w->claims[w->order[i]].end > furthest) furthest = w->claims[w->order[i]].end;
+    w->furthest[i] = furthest;
+  }
+}
+
+static fovea_status refuse(const fovea_claim *a, const fovea_claim *b, fovea_error *error) {
+  const fovea_claim *first = a->written ? a : b, *other = a->written ? b : a;
+  if (other->segment >= 0) {
+    return fovea_fail(error, FOVEA_ERROR_OVERLAP,
+                      "rows to be written to sequences[%d].segments[%d].%s share memory with rows of "
+                      "sequences[%d].segments[%d].%s",
+                      first->entry, first->segment, first->name, other->entry, other->segment, other->name);
+  }
+  return fovea_fail(error, FOVEA_ERROR_OVERLAP,
+                    "rows to be written to sequences[%d].segments[%d].%s share memory with %s", first->entry,
+                    first->segment, first->name, other->name);
+}
+
+/* One claim, with the first `count` of the window. */
+static fovea_status compare(const window *w, int count, const fovea_claim *claim, fovea_error *error) {
+  int low = 0, high = w->count;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (w->claims[w->order[middle]].begin < claim->end) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  for (int i = low - 1; i >= 0 && w->furthest[i] > claim->begin; i--) {
+    const fovea_claim *other = &w->claims[w->order[i]];
+    if (w->order[i] >= count || (!claim->written && !other->written)) continue;
+    if (fovea_claims_meet(other, claim)) return refuse(other, claim, error);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_inside(const fovea_claim *claim, fovea_error *error) {
+  if (!claim->written || is_apart(claim)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                    "the strides of sequences[%d].segments[%d].%s let heads or rows share memory", claim->entry,
+                    claim->segment, claim->name);
+}
+
+fovea_status fovea_check_claims(const fovea_claims *claims, fovea_error *error) {
+  window w;
+  fovea_claim claim;
+  cursor begin = {0};
+  fovea_status status = FOVEA_OK;
+  do {
+    cursor at = begin;
+    for (w.count = 0; w.count < WINDOW && next_claim(claims, &at, &w.claims[w.count]); w.count++) {
+      status = check_inside(&w.claims[w.count], error);
+      if (status) return status;
+    }
+    sort_window(&w);
+    for (int i = 0; i < w.count && !status; i++) status = compare(&w, i, &w.claims[i], error);
+    begin = at;
+    while (!status && next_claim(claims, &at, &claim)) status = compare(&w, w.count, &claim, error);
+  } while (!status && w.count == WINDOW);
+  return status;
+}

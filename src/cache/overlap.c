@@ -1,0 +1,190 @@
+#include "overlap.h"
+
+#include "../base/error.h"
+#include "../state/groups.h"
+#include "../base/types.h"
+#include "../base/validate.h"
+
+static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
+  const fovea_problem *p = &plan->problem;
+  const fovea_reach *reach = &plan->reaches[shape];
+  return (fovea_written){.name = reach->name,
+                         .begin = (uintptr_t)pointer + (uintptr_t)reach->begin,
+                         .end = (uintptr_t)pointer + (uintptr_t)reach->end,
+                         .pointer = pointer,
+                         .axes = fovea_axes_of(p, shape),
+                         .batch = p->cu_seqlens_q ? 1 : p->batch,
+                         .rows = p->q_len,
+                         .dim = dim};
+}
+
+fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state) {
+  int64_t dim = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end), low = 0, high = dim;
+  const fovea_strides *strides = &state->strides;
+  const int64_t reached[] = {state->batch > 1 ? (state->batch - 1) * strides->batch : 0,
+                             state->heads > 1 ? (state->heads - 1) * strides->head : 0,
+                             state->rows > 1 ? (state->rows - 1) * strides->row : 0};
+  for (int axis = 0; axis < 3; axis++) *(reached[axis] < 0 ? &low : &high) += reached[axis];
+  if (state->rows == 0 || dim == 0) low = high = 0;
+  return (fovea_written){.name = "state",
+                         .begin = (uintptr_t)state->numbers + (uintptr_t)(low * (int64_t)sizeof(float)),
+                         .end = (uintptr_t)state->numbers + (uintptr_t)(high * (int64_t)sizeof(float)),
+                         .pointer = state->numbers,
+                         .axes = {state->strides, plan->problem.heads, 32},
+                         .batch = state->batch,
+                         .rows = state->rows,
+                         .dim = dim};
+}
+
+static fovea_written written_scratch(const void *scratch, size_t size) {
+  return (fovea_written){.name = "scratch",
+                         .begin = (uintptr_t)scratch,
+                         .end = (uintptr_t)scratch + size,
+                         .pointer = scratch,
+                         .axes = {{0, 0, 0}, 1, 8},
+                         .batch = 1,
+                         .rows = 1,
+                         .dim = (int64_t)size};
+}
+
+int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors, fovea_written written[2]) {
+  if (plan->problem.to_state) {
+    written[0] = fovea_written_state(plan, tensors->state);
+    return 1;
+  }
+  written[0] = written_tensor(plan, FOVEA_SHAPE_O, tensors->o, plan->problem.v_dim);
+  if (tensors->lse) written[1] = written_tensor(plan, FOVEA_SHAPE_LSE, tensors->lse, 1);
+  return tensors->lse ? 2 : 1;
+}
+
+/* The rows of packed entries follow each other; those of a padded batch are all written. */
+static fovea_region written_rows(const fovea_plan *plan, const fovea_written *written) {
+  fovea_region rows = {0, 1, 0, written->rows, 0, written->dim};
+  int packed = plan->problem.cu_seqlens_q && written->axes.bits > 8; /* scratch is in bytes, and one row */
+  for (int64_t b = 0; packed && b < plan->problem.batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    int64_t end = entry->q_first + entry->q_len;
+    if (b == 0 || entry->q_first < rows.row_begin) rows.row_begin = entry->q_first;
+    if (b == 0 || end > rows.row_end) rows.row_end = end;
+  }
+  return rows;
+}
+
+/* Whether a claim shares a byte with rows of any batch index. Only those are compared that can be as near. */
+static int rows_meet(const fovea_plan *plan, const fovea_written *written, const fovea_claim *claim) {
+  fovea_region rows = written_rows(plan, written);
+  int64_t step = written->batch > 1 ? written->axes.strides.batch * written->axes.bits / 8 : 0;
+  if (step < 0) rows.batch_begin = written->batch - 1, rows.batch_end = written->batch, step = -step;
+  fovea_claim first = fovea_claim_region(&written->axes, &rows, written->pointer);
+  int64_t low = (int64_t)claim->begin - (int64_t)first.end, high = (int64_t)claim->end - (int64_t)first.begin;
+  int64_t batch = step > 0 && low >= 0 ? low / step : 0;
+  for (; batch < written->batch && batch * step < high; batch++) {
+    fovea_claim moved = first;
+    moved.begin += (uintptr_t)(batch * step);
+    moved.end += (uintptr_t)(batch * step);
+    if (fovea_claims_meet(&moved, claim)) return 1;
+  }
+  return 0;
+}
+
+/* Bytes of a range that are in that of what is written. */
+static uintptr_t in_range(const fovea_written *written, uintptr_t begin, uintptr_t end) {
+  if (written->begin > begin) begin = written->begin;
+  if (written->end < end) end = written->end;
+  return begin < end ? end - begin : 0;
+}
+
+static fovea_status refuse(const fovea_written *written, const char *name, uintptr_t bytes, fovea_error *error) {
+  return fovea_fail(error, FOVEA_ERROR_OVERLAP,
+                    "%s shares memory with %s: their ranges overlap by %d bytes, and rows of both meet there",
+                    written->name, name, (int64_t)bytes);
+}
+
+fovea_status fovea_check_claim(const fovea_plan *plan, const fovea_written *written, const char *name,
+                               const fovea_claim *claim, fovea_error *error) {
+  uintptr_t bytes = claim->run > 0 ? in_range(written, claim->begin, claim->end) : 0;
+  if (bytes == 0 || !rows_meet(plan, written, claim)) return FOVEA_OK;
+  return refuse(written, name, bytes, error);
+}
+
+/* One of the FOVEA_SHAPES tensors. */
+static fovea_status check_tensor(const fovea_plan *plan, const fovea_written *written, int shape,
+                                 const void *pointer, fovea_error *error) {
+  const fovea_reach *reach = &plan->reaches[shape];
+  uintptr_t begin = (uintptr_t)pointer + (uintptr_t)reach->begin, end = (uintptr_t)pointer + (uintptr_t)reach->end;
+  uintptr_t bytes = reach->begin < reach->end ? in_range(written, begin, end) : 0;
+  if (bytes == 0) return FOVEA_OK;
+  const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
+  int64_t entries = shape == FOVEA_SHAPE_SINKS ? 1 : plan->problem.batch;
+  for (int64_t b = 0; b < entries; b++) {
+    fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
+    fovea_claim claim = fovea_claim_region(&axes, &region, pointer);
+    if (claim.run > 0 && rows_meet(plan, written, &claim)) return refuse(written, reach->name, bytes, error);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
+                                fovea_error *error) {
+  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < FOVEA_SHAPE_O && !status; i++) status = check_tensor(plan, written, i, inputs[i], error);
+  return status;
+}
+
+fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
+  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
+                                              tensors->sinks, tensors->o, tensors->lse};
+  int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < count && !status; i++) {
+    status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);
+  }
+  if (status || plan->problem.to_state) return status;
+  fovea_written written[2];
+  int outputs = fovea_list_written(plan, tensors, written);
+  for (int i = 0; i < outputs && !status; i++) status = fovea_check_inputs(plan, tensors, &written[i], error);
+  if (!status && outputs == 2) status = check_tensor(plan, &written[1], FOVEA_SHAPE_O, tensors->o, error);
+  return status;
+}
+
+/* Memory that is used as it stands. */
+static fovea_status check_bytes(const fovea_plan *plan, const fovea_written *scratch, const char *name,
+                                const void *pointer, int64_t bytes, fovea_error *error) {
+  fovea_claim claim = fovea_claim_rows(pointer, 1, 1, 0, 1, 0, bytes);
+  return fovea_check_claim(plan, scratch, name, &claim, error);
+}
+
+static fovea_status check_structs(const fovea_plan *plan, const fovea_tensors *tensors,
+                                  const fovea_written *scratch, fovea_error *error) {
+  const fovea_problem *p = &plan->problem;
+  fovea_status status = check_bytes(plan, scratch, "the plan", plan, sizeof *plan, error);
+  if (!status) {
+    status = check_bytes(plan, scratch, "the plan", plan->entries, p->batch * (int64_t)sizeof(fovea_entry), error);
+  }
+  if (!status && p->to_state) {
+    status = check_bytes(plan, scratch, "state", tensors->state, sizeof *tensors->state, error);
+  }
+  if (!status && p->segmented) {
+    status = check_bytes(plan, scratch, "sequences", tensors->sequences, p->batch * (int64_t)sizeof(fovea_sequence),
+                         error);
+  }
+  return status;
+}
+
+fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, const void *memory,
+                                          size_t size, fovea_error *error) {
+  const fovea_written scratch = written_scratch(memory, size);
+  fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
+  if (!status && plan->problem.to_state) {
+    fovea_written state = fovea_written_state(plan, tensors->state);
+    fovea_claim claim = fovea_claim_rows(memory, 1, 1, 0, 1, 0, (int64_t)size);
+    uintptr_t bytes = in_range(&scratch, state.begin, state.end);
+    if (bytes > 0 && rows_meet(plan, &state, &claim)) return refuse(&scratch, "state", bytes, error);
+  } else {
+    if (!status) status = check_tensor(plan, &scratch, FOVEA_SHAPE_O, tensors->o, error);
+    if (!status && tensors->lse) status = check_tensor(plan, &scratch, FOVEA_SHAPE_LSE, tensors->lse, error);
+  }
+  if (!status) status = check_structs(plan, tensors, &scratch, error);
+  return status ? status : fovea_check_segments(plan, tensors, &scratch, error);
+}

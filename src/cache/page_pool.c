@@ -1,0 +1,145 @@
+/* Which pages of a cache are in use. References of a free page are -1 minus the free page after it. */
+#include "../base/caller.h"
+#include "../base/error.h"
+#include "../base/validate.h"
+
+#include <limits.h>
+
+fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, int32_t count, fovea_error *error) {
+  if (!pool || !references) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "references" : "pool");
+  if (count < 1 || count == INT32_MAX) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "count is %d; it must be from 1 to %d", (int64_t)count,
+                      (int64_t)INT32_MAX - 1);
+  }
+  *pool = (fovea_page_pool){references, count, count, 0};
+  for (int32_t page = 0; page < count; page++) references[page] = -1 - (page + 1);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *error) {
+  if (!pool || !page) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "page" : "pool");
+  if (pool->free_count == 0) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "none of the pool's %d pages is free", (int64_t)pool->count);
+  }
+  *page = pool->first_free;
+  pool->first_free = -1 - pool->references[*page];
+  pool->references[*page] = 1;
+  pool->free_count--;
+  return FOVEA_OK;
+}
+
+static fovea_status check_used(const fovea_page_pool *pool, int32_t page, fovea_error *error) {
+  if (!pool) return fovea_fail(error, FOVEA_ERROR_NULL, "pool is NULL");
+  if (page < 0 || page >= pool->count) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %d; it must be from 0 to %d", (int64_t)page,
+                      (int64_t)pool->count - 1);
+  }
+  if (pool->references[page] >= 1) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page %d is not in use", (int64_t)page);
+}
+
+fovea_status fovea_page_share(fovea_page_pool *pool, int32_t page, fovea_error *error) {
+  fovea_status status = check_used(pool, page, error);
+  if (!status && pool->references[page] == INT32_MAX) {
+    status = fovea_fail(error, FOVEA_ERROR_SIZE, "page %d has %d users, which is the most", (int64_t)page,
+                        (int64_t)INT32_MAX);
+  }
+  if (!status) pool->references[page]++;
+  return status;
+}
+
+fovea_status fovea_page_release(fovea_page_pool *pool, int32_t page, fovea_error *error) {
+  fovea_status status = check_used(pool, page, error);
+  if (status || --pool->references[page] > 0) return status;
+  pool->references[page] = -1 - pool->first_free;
+  pool->first_free = page;
+  pool->free_count++;
+  return FOVEA_OK;
+}
+
+int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page) {
+  return pool && page >= 0 && page < pool->count && pool->references[page] > 1;
+}
+
+/* The first rows of one page into another one, of every layer. */
+static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to, int64_t rows,
+                              fovea_error *error) {
+  fovea_segment segments[2];
+  const fovea_sequence sequences[2] = {{&segments[0], 1}, {&segments[1], 1}};
+  fovea_status status = fovea_cache_contiguous(pages, from, &segments[0], error);
+  if (!status) status = fovea_cache_contiguous(pages, to, &segments[1], error);
+  if (status) return status;
+  return fovea_sequence_copy(&sequences[0], &sequences[1], segments[0].layers, pages->kv_heads, pages->qk_dim,
+                             pages->v_dim, 0, rows, error);
+}
+
+/* The array is the caller's: its structs are as large as the program that made them says. */
+static const fovea_pages *pages_at(const fovea_pages *pages, int64_t i) {
+  return (const fovea_pages *)(const void *)((const char *)pages + (size_t)i * pages->struct_size);
+}
+
+/* That every one is fit to be copied, so that nothing fails half-way; all have page 0. */
+static fovea_status check_pages(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
+  const fovea_bounded count = {"pages_count", pages_count, 1, FOVEA_LENGTH_LIMIT};
+  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  if (!status && !pages) status = fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
+  for (int64_t i = 0; i < pages_count && !status; i++) {
+    const fovea_pages *at = pages_at(pages, i);
+    fovea_segment segment;
+    status = fovea_cache_contiguous(at, 0, &segment, error);
+    if (status) return status;
+    if (at->struct_size != pages->struct_size || at->page_rows != pages->page_rows) {
+      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%d].%s is %d; that of pages[0] is %d", i,
+                        at->struct_size != pages->struct_size ? "struct_size" : "page_rows",
+                        at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
+                        at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
+    }
+  }
+  return status;
+}
+
+fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool, int32_t *page,
+                            int64_t rows, fovea_error *error) {
+  int32_t own = -1;
+  if (!page) return fovea_fail(error, FOVEA_ERROR_NULL, "page is NULL");
+  fovea_status status = check_pages(pages, pages_count, error);
+  if (!status) status = check_used(pool, *page, error);
+  if (status || !fovea_page_is_shared(pool, *page)) return status;
+  status = fovea_page_take(pool, &own, error);
+  if (status) return status;
+  for (int64_t i = 0; i < pages_count && !status; i++)
+    status = copy_page(pages_at(pages, i), *page, own, rows, error);
+  if (status) {
+    fovea_page_release(pool, own, NULL);
+    return status;
+  }
+  fovea_page_release(pool, *page, NULL);
+  *page = own;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool, int32_t *table,
+                               int64_t table_length, int64_t rows, int64_t new_rows, fovea_error *error) {
+  const fovea_bounded sizes[] = {{"rows", rows, 0, FOVEA_LENGTH_LIMIT},
+                                 {"new_rows", new_rows, 0, FOVEA_LENGTH_LIMIT}};
+  fovea_status status = check_pages(pages, pages_count, error);
+  if (!status) status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
+  if (status || new_rows == 0) return status;
+  if (!pool || !table) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "table" : "pool");
+  const int64_t page_rows = pages->page_rows, begun = rows / page_rows, filled = rows % page_rows;
+  const int64_t first = begun + (filled > 0), end = (rows + new_rows - 1) / page_rows + 1;
+  if (end > table_length) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table_length is %d; %d rows need %d pages", table_length,
+                      rows + new_rows, end);
+  }
+  if (filled > 0) status = check_used(pool, table[begun], error);
+  if (status) return status;
+  const int64_t needed = end - first + (filled > 0 && fovea_page_is_shared(pool, table[begun]));
+  if (needed > pool->free_count) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "%d pages are needed; %d of the pool's %d are free", needed,
+                      (int64_t)pool->free_count, (int64_t)pool->count);
+  }
+  if (filled > 0) status = fovea_page_own(pages, pages_count, pool, &table[begun], filled, error);
+  for (int64_t i = first; i < end && !status; i++) status = fovea_page_take(pool, &table[i], error);
+  return status;
+}

@@ -1,0 +1,205 @@
+#include "sequences.h"
+
+#include "../base/error.h"
+#include "overlap.h"
+#include "../base/types.h"
+#include "../base/validate.h"
+#include "../plan/visibility.h"
+
+const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position) {
+  const fovea_segment *low = segments, *high = low + count;
+  while (high - low > 1) {
+    const fovea_segment *middle = low + (high - low) / 2;
+    *(middle->first <= position ? &low : &high) = middle;
+  }
+  return low;
+}
+
+int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                        fovea_reach *reach) {
+  int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+  fovea_type type = values ? segment->v_type : segment->k_type;
+  int size = fovea_type_bits(type) / 8;
+  fovea_shape rows = {
+      .name = values ? "v" : "k",
+      .extent = {segment->layers, shape->kv_heads,
+                 panels ? (segment->rows - 1) / FOVEA_PANEL_ROWS + 1 : segment->rows},
+      .stride = {values ? segment->v_layer : segment->k_layer, values ? segment->v_head : segment->k_head,
+                 values ? segment->v_row : segment->k_row},
+      .dim = values   ? shape->v_dim
+             : panels ? fovea_panel_elements(shape->qk_dim, type)
+                      : shape->qk_dim,
+  };
+  int64_t low, high;
+  for (int axis = 0; axis < 3; axis++) {
+    if (rows.extent[axis] <= 1) rows.stride[axis] = 0;
+  }
+  if (!fovea_shape_range(&rows, &low, &high)) return 0;
+  int64_t layer = fovea_segment_head(segment, values, shape->layer, 0);
+  rows.extent[0] = 1;
+  fovea_shape_range(&rows, &low, &high);
+  low += layer;
+  high += layer;
+  *reach = (fovea_reach){rows.name, low * size, (high + 1) * size, size};
+  return 1;
+}
+
+static fovea_status check_side(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
+                               int64_t entry, int64_t number, fovea_error *error) {
+  fovea_reach reach;
+  const void *pointer = values ? segment->v : segment->k;
+  int type = values ? (int)segment->v_type : (int)segment->k_type;
+  const char *name = values ? "v" : "k";
+  if (type < 0 || type > FOVEA_BF16) {
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].%s_type is %d; it must be from 0 to %d",
+                      entry, number, name, (int64_t)type, (int64_t)FOVEA_BF16);
+  }
+  if (!fovea_segment_reach(segment, shape, values, &reach)) {
+    return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                      "sequences[%d].segments[%d].%s: the elements reach further than 2^57 from the first", entry,
+                      number, name);
+  }
+  if (!pointer)
+    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments[%d].%s is NULL", entry, number, name);
+  if ((uintptr_t)pointer % (uintptr_t)reach.alignment != 0) {
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
+                      "sequences[%d].segments[%d].%s is at an address that ends in %d; it must be a multiple of %d",
+                      entry, number, name, (int64_t)((uintptr_t)pointer % 64), (int64_t)reach.alignment);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t entry,
+                                  int64_t number, fovea_error *error) {
+  const int64_t limit = INT64_C(1) << 48;
+  if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d].segments[%d] has %d rows from position %d; neither may be negative or beyond "
+                      "2^48, and there must be a row",
+                      entry, number, segment->rows, segment->first);
+  }
+  int layout = (int)segment->k_layout;
+  if (layout < 0 || layout > FOVEA_KEYS_IN_PANELS) {
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].k_layout is %d; it must be 0 or 1",
+                      entry, number, (int64_t)layout);
+  }
+  if (layout == FOVEA_KEYS_IN_PANELS && segment->first % FOVEA_PANEL_ROWS != 0) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d].segments[%d] has panels from position %d; it must be a multiple of %d", entry,
+                      number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
+  }
+  if (segment->layers < 0 || segment->layers > FOVEA_LENGTH_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d].segments[%d].layers is %d; it must be from 0 to %d", entry, number,
+                      segment->layers, FOVEA_LENGTH_LIMIT);
+  }
+  if (shape->layer > 0 && shape->layer >= segment->layers) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; sequences[%d].segments[%d].layers is %d",
+                      shape->layer, entry, number, segment->layers);
+  }
+  fovea_status status = check_side(segment, shape, 0, entry, number, error);
+  return status ? status : check_side(segment, shape, 1, entry, number, error);
+}
+
+fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
+                                  int64_t begin, int64_t end, fovea_error *error) {
+  if (begin >= end) return FOVEA_OK; /* nothing is asked for */
+  if (!sequence->segments && sequence->count > 0) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL while count is %d", entry,
+                      sequence->count);
+  }
+  if (sequence->count < 1) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%d] has no segments; positions %d to %d are wanted",
+                      entry, begin, end - 1);
+  }
+  int64_t position = sequence->segments[0].first;
+  for (int64_t i = 0; i < sequence->count; i++) {
+    const fovea_segment *segment = &sequence->segments[i];
+    fovea_status status = check_segment(segment, shape, entry, i, error);
+    if (status) return status;
+    if (segment->first != position) {
+      return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                        "sequences[%d].segments[%d] begins at position %d; the one before ends before %d", entry, i,
+                        segment->first, position);
+    }
+    position += segment->rows;
+  }
+  if (sequence->segments[0].first > begin || position < end) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d] holds positions %d to %d; positions %d to %d are wanted", entry,
+                      sequence->segments[0].first, position - 1, begin, end - 1);
+  }
+  return FOVEA_OK;
+}
+
+/* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
+static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
+                                       const fovea_segment *segment, int values, int64_t layer, fovea_interval keys,
+                                       fovea_error *error) {
+  const fovea_problem *problem = &plan->problem;
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
+  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
+    keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
+    keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
+  }
+  for (int64_t position = keys.begin; position < keys.end;) {
+    fovea_claim claim = fovea_claim_segment(segment, &shape, values, layer, &position, keys.end);
+    for (int i = 0; i < count; i++) {
+      fovea_status status = fovea_check_claim(plan, &written[i], values ? "v" : "k", &claim, error);
+      if (status) return status;
+    }
+  }
+  return FOVEA_OK;
+}
+
+/* The segments of one entry that hold keys which some row sees. */
+static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_entry *entry,
+                                         const fovea_tensors *tensors, const fovea_written *written, int count,
+                                         fovea_error *error) {
+  const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+  const fovea_interval seen = {entry->seen_begin, entry->seen_end};
+  for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
+    const fovea_segment *segment = &sequence->segments[i];
+    fovea_interval keys = fovea_meet(seen, (fovea_interval){segment->first, segment->first + segment->rows});
+    fovea_status status = check_segment_side(plan, written, count, segment, 0, tensors->layer, keys, error);
+    if (!status) status = check_segment_side(plan, written, count, segment, 1, tensors->layer, keys, error);
+    if (status) return status;
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
+                                  const fovea_written *written, fovea_error *error) {
+  for (int64_t b = 0; plan->problem.segmented && b < plan->problem.batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+    if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* nobody looks at them */
+    fovea_claim array =
+        fovea_claim_rows(sequence->segments, (int)sizeof(fovea_segment), 1, 0, 1, 0, sequence->count);
+    fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);
+    if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, error);
+    if (status) return status;
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
+  const fovea_problem *problem = &plan->problem;
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
+  if (tensors->layer < 0) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; it must be 0 or more", tensors->layer);
+  }
+  if (!problem->segmented) return FOVEA_OK;
+  if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
+  fovea_written written[2];
+  const int count = fovea_list_written(plan, tensors, written);
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+    int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
+    fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, error);
+    if (!status) status = check_entry_segments(plan, entry, tensors, written, count, error);
+    if (status) return status;
+  }
+  return FOVEA_OK;
+}

@@ -1,0 +1,125 @@
+/* The checks of what a caller hands in for new rows of caches. */
+#include "append.h"
+#include "claims.h"
+#include "../base/error.h"
+#include "../rotary/rotary.h"
+#include "../base/types.h"
+#include "../base/unused.h"
+#include "../base/validate.h"
+
+static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) {
+  const fovea_bounded sizes[] = {{"batch", rows->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"kv_heads", rows->kv_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"rows", rows->rows, 0, FOVEA_LENGTH_LIMIT},
+                                 {"qk_dim", rows->qk_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"v_dim", rows->v_dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  const fovea_bounded types[] = {{"k_type", (int)rows->k_type, 0, FOVEA_BF16},
+                                 {"v_type", (int)rows->v_type, 0, FOVEA_BF16}};
+  return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+}
+
+static fovea_status check_tensors(const fovea_new_rows *r, fovea_error *error) {
+  const int64_t batch = r->cu_seqlens ? 1 : r->batch;
+  const fovea_shape k =
+      fovea_make_shape("k", batch, r->kv_heads, r->rows, r->qk_dim, r->k_strides, fovea_type_bits(r->k_type));
+  const fovea_shape v =
+      fovea_make_shape("v", batch, r->kv_heads, r->rows, r->v_dim, r->v_strides, fovea_type_bits(r->v_type));
+  fovea_reach k_reach, v_reach;
+  fovea_status status = fovea_validate_strides(&k, 0, &k_reach, error);
+  if (!status) status = fovea_validate_strides(&v, 0, &v_reach, error);
+  if (!status) status = fovea_validate_pointer(&k_reach, r->k, error);
+  if (!status) status = fovea_validate_pointer(&v_reach, r->v, error);
+  return status;
+}
+
+static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rotary *rotary, int64_t entry,
+                                    fovea_error *error) {
+  int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
+  if (count < 0 || count > rows->rows) {
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "row_counts[%d] is %d; it must be from 0 to rows, which is %d",
+                      entry, count, rows->rows);
+  }
+  if (count == 0) return FOVEA_OK;
+  if (first < 0 || first > FOVEA_LENGTH_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_POSITION,
+                      "the first row of batch entry %d is at position %d; it must be from 0 to %d", entry, first,
+                      FOVEA_LENGTH_LIMIT);
+  }
+  if (!rotary) return FOVEA_OK;
+  fovea_status status = fovea_validate_position(rotary, entry, 0, first, error);
+  return status ? status : fovea_validate_position(rotary, entry, count - 1, first + count - 1, error);
+}
+
+/* Which rows of the tensors and which layer: that they are there, and that one way of saying it is taken. */
+static fovea_status check_packing(const fovea_new_rows *rows, fovea_error *error) {
+  const fovea_bounded layer = {"layer", rows->layer, 0, FOVEA_LENGTH_LIMIT};
+  if (rows->cu_seqlens && rows->row_counts) {
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+                      "cu_seqlens is given together with row_counts; one of them must be NULL");
+  }
+  fovea_status status =
+      fovea_validate_cumulative("cu_seqlens", rows->cu_seqlens, rows->batch, rows->rows, "rows", error);
+  return status ? status : fovea_validate_bounds(NULL, &layer, 1, FOVEA_ERROR_SEGMENTS, error);
+}
+
+typedef struct append_call {
+  const fovea_new_rows *rows;
+  fovea_read_array arrays[FOVEA_ROTARY_ARRAYS];
+} append_call;
+
+static fovea_claimed_rows claimed_rows(const void *call, int64_t entry) {
+  const fovea_new_rows *rows = ((const append_call *)call)->rows;
+  int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
+  return (fovea_claimed_rows){&rows->sequences[entry], first, first + count, 1, entry, rows->layer};
+}
+
+/* K and V of each entry, then what the embedding reads. */
+static fovea_claim claimed_array(const void *call, int64_t index) {
+  const fovea_new_rows *rows = ((const append_call *)call)->rows;
+  int64_t entry = index / 2;
+  if (entry >= rows->batch) {
+    const fovea_read_array *array = &((const append_call *)call)->arrays[index - 2 * rows->batch];
+    fovea_claim claim = fovea_claim_rows(array->pointer, 1, 1, 0, array->pointer ? 1 : 0, 0, array->reach.end);
+    claim.name = array->reach.name;
+    return claim;
+  }
+  if (fovea_new_row_count(rows, entry) == 0) return (fovea_claim){.segment = -1};
+  int values = (int)(index % 2);
+  fovea_type type = values ? rows->v_type : rows->k_type;
+  fovea_strides strides = values ? rows->v_strides : rows->k_strides;
+  const void *first = fovea_element(values ? rows->v : rows->k, type, fovea_new_rows_offset(rows, strides, entry));
+  fovea_claim claim =
+      fovea_claim_rows(first, fovea_type_bits(type) / 8, rows->kv_heads, strides.head,
+                       fovea_new_row_count(rows, entry), strides.row, values ? rows->v_dim : rows->qk_dim);
+  claim.name = values ? "rows.v" : "rows.k";
+  return claim;
+}
+
+fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error) {
+  append_call call = {.rows = rows};
+  fovea_status status = check_sizes(rows, error);
+  if (!status) status = check_packing(rows, error);
+  if (!status) status = fovea_refuse_unused_position(rows, error);
+  if (!status && rotary) status = fovea_validate_rotary(rotary, rows->qk_dim, error);
+  if (!status && rotary) status = fovea_validate_rotary_arrays(rotary, call.arrays, error);
+  if (!status) status = check_tensors(rows, error);
+  if (status || rows->rows == 0) return status;
+  if (!rows->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
+  const fovea_segment_shape shape = {rows->kv_heads, rows->qk_dim, rows->v_dim, rows->layer};
+  for (int64_t entry = 0; entry < rows->batch; entry++) {
+    status = check_positions(rows, rotary, entry, error);
+    if (status) return status;
+    fovea_claimed_rows claimed = claimed_rows(&call, entry);
+    status = fovea_check_sequence(claimed.sequence, &shape, entry, claimed.begin, claimed.end, error);
+    if (status) return status;
+  }
+  const fovea_claims claims = {.shape = shape,
+                               .sequence_count = rows->batch,
+                               .array_count = 2 * rows->batch + (rotary ? FOVEA_ROTARY_ARRAYS : 0),
+                               .call = &call,
+                               .sequence = claimed_rows,
+                               .array = claimed_array};
+  return fovea_check_claims(&claims, error);
+}

@@ -1,0 +1,144 @@
+#include "rotary.h"
+
+#include "../../arch/float_state.h"
+#include "angle.h"
+#include "../base/caller.h"
+#include "../system/dispatch.h"
+#include "../base/types.h"
+
+#include <string.h>
+
+/* The turns of the piece's pairs, behind `turn`, which is that of the pair before. */
+static void find_turns(fovea_rotary_piece *piece, fovea_fraction turn) {
+  const fovea_rotary *rotary = piece->rotary;
+  int64_t left = rotary->dims / 2 - piece->first;
+  piece->count = left < FOVEA_ROTATE_PAIRS ? (int)left : FOVEA_ROTATE_PAIRS;
+  if (rotary->cosines) return;
+  for (int i = 0; i < piece->count; i++) {
+    if (rotary->frequencies) {
+      turn = fovea_angle_turn(rotary->frequencies[piece->first + i]);
+    } else {
+      turn = piece->first + i == 0 ? fovea_angle_turn(1.0) : fovea_fraction_multiply(turn, piece->ratio);
+    }
+    piece->turns[i] = turn;
+  }
+}
+
+void fovea_rotary_begin(fovea_rotary_piece *piece, const fovea_rotary *rotary, const fovea_kernels *kernels) {
+  piece->rotary = rotary;
+  piece->kernels = kernels;
+  piece->first = 0;
+  piece->ratio = (fovea_fraction){0, 0};
+  if (rotary->dims > 2 && !rotary->frequencies && !rotary->cosines) {
+    piece->ratio = fovea_angle_ratio(rotary->base, rotary->dims / 2);
+  }
+  find_turns(piece, piece->ratio);
+}
+
+int fovea_rotary_next(fovea_rotary_piece *piece) {
+  if (piece->rotary->dims / 2 - piece->first <= FOVEA_ROTATE_PAIRS) return 0;
+  piece->first += FOVEA_ROTATE_PAIRS;
+  find_turns(piece, piece->turns[FOVEA_ROTATE_PAIRS - 1]);
+  return 1;
+}
+
+void fovea_rotary_at(const fovea_rotary_piece *piece, int64_t position, fovea_rotary_angles *angles) {
+  const fovea_rotary *rotary = piece->rotary;
+  memset(angles, 0, sizeof *angles);
+  if (rotary->cosines) {
+    const int64_t first = position * rotary->table_stride + piece->first;
+    memcpy(angles->cosines, rotary->cosines + first, (size_t)piece->count * sizeof(float));
+    memcpy(angles->sines, rotary->sines + first, (size_t)piece->count * sizeof(float));
+    return;
+  }
+  for (int i = 0; i < piece->count; i++) {
+    fovea_angle_at(piece->turns[i], position, &angles->cosines[i], &angles->sines[i]);
+  }
+}
+
+void fovea_pass_on(const fovea_kernels *kernels, const void *from, fovea_type from_type, void *to,
+                   fovea_type to_type, int64_t count) {
+  if (count == 0 || from == to) return;
+  if (from_type == to_type) {
+    memcpy(to, from, (size_t)(count * (fovea_type_bits(from_type) / 8)));
+    return;
+  }
+  const fovea_convert_args args = {from, to, from_type, to_type, count};
+  kernels->convert(&args);
+}
+
+void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles *angles, const void *from,
+                      fovea_type from_type, void *to, fovea_type to_type, int64_t dim) {
+  const fovea_rotary *rotary = piece->rotary;
+  const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
+  const int64_t first = interleaved ? 2 * piece->first : piece->first;
+  const fovea_rotate_args args = {
+      .from = fovea_element(from, from_type, first),
+      .to = fovea_output_element(to, to_type, first),
+      .from_type = from_type,
+      .to_type = to_type,
+      .partner = interleaved ? 1 : rotary->dims / 2,
+      .pair_count = piece->count,
+      .cosines = angles->cosines,
+      .sines = angles->sines,
+  };
+  if (piece->count > 0) piece->kernels->rotate(&args);
+  if (piece->first == 0) {
+    fovea_pass_on(piece->kernels, fovea_element(from, from_type, rotary->dims), from_type,
+                  fovea_output_element(to, to_type, rotary->dims), to_type, dim - rotary->dims);
+  }
+}
+
+/* `row` counts from the entry's first, which is row `first` of a packed tensor. */
+static int64_t position_of(const fovea_rotation *rotation, int64_t batch, int64_t first, int64_t row) {
+  if (rotation->positions) {
+    return rotation->positions[rotation->cu_seqlens ? first + row : batch * rotation->rows + row];
+  }
+  return (rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position) + row;
+}
+
+/* The rows of all heads at one position. */
+static void turn_rows(const fovea_rotary_piece *piece, const fovea_rotation *rotation, int64_t batch, int64_t first,
+                      int64_t row) {
+  const fovea_strides *from = &rotation->from_strides, *to = &rotation->to_strides;
+  int64_t entry = rotation->cu_seqlens ? 0 : batch; /* packed tensors have no batch axis */
+  int64_t from_first = entry * from->batch + (first + row) * from->row;
+  int64_t to_first = entry * to->batch + (first + row) * to->row;
+  fovea_rotary_angles angles;
+  fovea_rotary_at(piece, position_of(rotation, batch, first, row), &angles);
+  for (int64_t head = 0; head < rotation->heads; head++) {
+    fovea_rotary_row(
+        piece, &angles, fovea_element(rotation->from, rotation->from_type, from_first + head * from->head),
+        rotation->from_type, fovea_output_element(rotation->to, rotation->to_type, to_first + head * to->head),
+        rotation->to_type, rotation->dim);
+  }
+}
+
+static void turn_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels) {
+  fovea_rotary_piece piece;
+  if (rotation->rows == 0) return;
+  fovea_rotary_begin(&piece, rotary, kernels);
+  do {
+    for (int64_t batch = 0; batch < rotation->batch; batch++) {
+      int64_t first = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : 0;
+      int64_t rows = fovea_rotation_rows(rotation, batch);
+      for (int64_t row = 0; row < rows; row++) turn_rows(&piece, rotation, batch, first, row);
+    }
+  } while (fovea_rotary_next(&piece));
+}
+
+fovea_status fovea_rotary_apply(const fovea_rotary *given, const fovea_rotation *given_rotation,
+                                fovea_error *error) {
+  fovea_rotary rotary;
+  fovea_rotation rotation;
+  const fovea_kernels *kernels;
+  fovea_status status = fovea_read_rotary(given, &rotary, error);
+  if (!status) status = fovea_read_rotation(given_rotation, &rotation, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  status = fovea_validate_rotation(&rotary, &rotation, error);
+  if (!status) status = fovea_dispatch_wanted(rotary.isa, FOVEA_F32, &kernels, error);
+  if (!status) turn_all(&rotary, &rotation, kernels);
+  fovea_float_end(caller);
+  return status;
+}

@@ -1,0 +1,13 @@
+/* One row tile and one block of keys: scores, softmax, values. */
+#ifndef FOVEA_SRC_RUN_BLOCK_H
+#define FOVEA_SRC_RUN_BLOCK_H
+
+#include "task.h"
+
+/* Takes the tile through the block that begins at position `base`, which some of its rows see. */
+void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base);
+
+/* A state that has seen nothing. */
+void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state);
+
+#endif

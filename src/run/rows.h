@@ -1,0 +1,25 @@
+/* Where the rows of K and V lie: position by position in runs of equal distance, whatever keeps them. */
+#ifndef FOVEA_SRC_RUN_ROWS_H
+#define FOVEA_SRC_RUN_ROWS_H
+
+#include "task.h"
+
+/* Rows from some position on. */
+typedef struct fovea_row_run {
+  const char *row; /* of that position; in a panel, its first dim */
+  int64_t step;    /* bytes to the row after it; in panels to the next key of the same one */
+  int64_t end;     /* the position after the last row of the run */
+  fovea_type type;
+  int panels;
+} fovea_row_run;
+
+fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position);
+fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t position);
+
+typedef fovea_row_run fovea_find_run(const fovea_task_context *context, int64_t position);
+
+/* Lists the rows of `keys`, positions of the block at `base`. */
+void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t base, fovea_interval keys,
+                     fovea_row_list *list);
+
+#endif

@@ -1,0 +1,106 @@
+/* The only file that knows OpenMP. */
+#include "schedule.h"
+
+#include "../system/platform.h"
+#include "../system/process.h"
+#include "tile.h"
+
+#include <stdatomic.h>
+
+#ifdef FOVEA_OPENMP
+#include <omp.h>
+
+/* Threads beyond the CPUs gain nothing, and a runtime that cannot start one ends the process: not even a caller who
+ * asks for them gets more than this, unless there are more CPUs. */
+enum { MOST_THREADS = 64 };
+
+/* libgomp's threads do not survive fork(), and its next team in the child waits for them for ever. */
+static int is_forked_child(void) {
+  return fovea_process_record()->id != fovea_platform_process();
+}
+#endif
+
+/* Multiplications and additions that one thread does in about 15 microseconds: three times what it costs to wake a
+ * team. */
+static const double work_worth_a_team = 1.5e6;
+
+const char *fovea_schedule_threading(void) {
+#ifdef FOVEA_OPENMP
+  return "OpenMP";
+#else
+  return "none";
+#endif
+}
+
+int fovea_default_threads(void) {
+#ifdef FOVEA_OPENMP
+  int threads = omp_get_max_threads(), cpus = fovea_platform_cpus(), quota = fovea_process_record()->cpu_quota;
+  if (is_forked_child()) return 1;
+  if (threads > cpus) threads = cpus;
+  if (quota > 0 && threads > quota) threads = quota;
+  return threads > 0 ? threads : 1;
+#else
+  return 1;
+#endif
+}
+
+int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execution) {
+  int wanted = execution->threads, own = execution->parallel_for != NULL;
+  if (plan->tasks <= 1 || plan->work < work_worth_a_team || wanted == 1) return 1;
+  int cpus = fovea_platform_cpus();
+  if (own) {
+    if (wanted == 0) wanted = cpus;
+  } else {
+#ifdef FOVEA_OPENMP
+    if (omp_in_parallel() || is_forked_child()) return 1;
+    if (wanted == 0) wanted = fovea_default_threads();
+    int most = cpus > MOST_THREADS ? cpus : MOST_THREADS;
+    if (wanted > most) wanted = most;
+#else
+    return 1;
+#endif
+  }
+  return wanted < plan->tasks ? wanted : (int)plan->tasks;
+}
+
+typedef struct job {
+  const fovea_plan *plan;
+  const fovea_tensors *tensors;
+  void *scratch;
+  int phase, workers;
+} job;
+
+static void run_one(void *argument, int64_t task, int worker) {
+  const job *j = argument;
+  fovea_run_task(j->plan, j->tensors, j->phase, task, worker, j->workers, j->scratch);
+}
+
+static void run_phase(job *j, const fovea_execution *execution) {
+  int64_t tasks = fovea_plan_tasks(j->plan, j->phase);
+  int workers = j->workers < tasks ? j->workers : (int)tasks;
+  if (workers > 1 && execution->parallel_for) {
+    execution->parallel_for(execution->parallel_context, tasks, workers, run_one, j);
+    return;
+  }
+#ifdef FOVEA_OPENMP
+  if (workers > 1) {
+    /* Where two runtimes of OpenMP are in one program, omp_get_thread_num() may belong to the other, and give all
+     * threads the same number: workers are counted here. */
+    atomic_int begun = 0;
+#pragma omp parallel num_threads(workers)
+    {
+      int worker = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
+#pragma omp for schedule(dynamic, 1)
+      for (int64_t task = 0; task < tasks; task++) run_one(j, task, worker);
+    }
+    return;
+  }
+#endif
+  for (int64_t task = 0; task < tasks; task++) run_one(j, task, 0);
+}
+
+void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
+                        int workers, void *scratch) {
+  job j = {plan, tensors, scratch, 0, workers};
+  for (; j.phase < fovea_plan_phases(plan); j.phase++) run_phase(&j, execution);
+}

@@ -1,0 +1,49 @@
+/* The binary tree in which the states of spans merge (docs/numerics.md, step 4), as the stack of its open nodes. */
+#ifndef FOVEA_SRC_RUN_SPANS_H
+#define FOVEA_SRC_RUN_SPANS_H
+
+#include "../../arch/kernels.h"
+
+/* Levels that the longest sequence needs: 2^48 keys are 2^37 spans. */
+#define FOVEA_TREE_LEVELS 40
+
+/* States that are enough for any so many consecutive keys, wherever they begin and whichever of their spans are
+ * left out. They lie in S spans at most, of which the last to be pushed is x. What waits then, beside x (or what x
+ * joined), are left siblings of nodes that x is in: one for each bit of x that is set and at or below the highest
+ * bit in which x differs from the first span. That bit stands for a boundary between the two, and x is at most S -
+ * 2 spans behind it; so 1 + floor(log2(S)) wait. While another span is gathered, which takes one state more, x is
+ * not the last: that makes 2 + floor(log2(S - 1)), which is never fewer. Where S is 1 it is 1. */
+int fovea_span_states(int64_t keys);
+
+/* node(k, i) = merge(node(k - 1, 2 i), node(k - 1, 2 i + 1)); node(0, i) is span i. A node without state is passed
+ * over. Spans arrive in ascending order, so at most one node of a level waits for its right sibling. The current
+ * span's state is states[current]; -1: none is taken yet. */
+typedef struct fovea_span_tree {
+  fovea_tile_state states[FOVEA_TREE_LEVELS + 1];
+  int64_t waiting_index[FOVEA_TREE_LEVELS]; /* which node of its level waits; -1: none */
+  int waiting_state[FOVEA_TREE_LEVELS];     /* its place in states */
+  int free_states[FOVEA_TREE_LEVELS + 1];
+  int free_count, next_state;
+  int current;
+  int top; /* levels below this one may hold a waiting node */
+} fovea_span_tree;
+
+/* Empties the tree; states must be set. */
+void fovea_span_tree_reset(fovea_span_tree *tree);
+
+/* The state that the current span is gathered in. It is taken here and not where the span before ends, which may be
+ * the last. */
+static inline fovea_tile_state *fovea_span_current(fovea_span_tree *tree) {
+  if (tree->current < 0) {
+    tree->current = tree->free_count > 0 ? tree->free_states[--tree->free_count] : tree->next_state++;
+  }
+  return &tree->states[tree->current];
+}
+
+/* The current span, number `index`, is complete and joins the tree; the next one has no state yet. */
+void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors);
+
+/* Merges what waits into the root. Returns NULL when no span was pushed. */
+fovea_tile_state *fovea_span_root(fovea_span_tree *tree, const fovea_kernels *kernels, int64_t dim, int vectors);
+
+#endif

@@ -1,0 +1,105 @@
+/* What the steps of one task share, from the tile driver down to the calls of the kernels. */
+#ifndef FOVEA_SRC_RUN_TASK_H
+#define FOVEA_SRC_RUN_TASK_H
+
+#include "scratch.h"
+#include "../plan/segments.h"
+#include "spans.h"
+#include "../base/types.h"
+
+/* Row tiles of a task at most: block_tiles of any kernel table. */
+enum { FOVEA_TASK_TILES_LIMIT = 16 };
+
+typedef struct fovea_tile {
+  fovea_tile_rows rows;
+  fovea_tile_view view;
+  fovea_tile_memory memory;
+  int64_t span; /* the span that the current state gathers; -1: none yet */
+  int begun;    /* its queries are loaded, as pairs or widened */
+  int few;      /* so few rows that their keys lie in the lanes, decode.h */
+  int paired;   /* as pairs, and all of them are for products of pairs */
+  int widened;  /* as f32 */
+} fovea_tile;
+
+/* Where the rows of one block are read as f32: in the caller's tensors, or in scratch. The pointers name the key at
+ * the block's first position. */
+typedef struct fovea_block_rows {
+  int placed; /* 0: nothing here is set yet */
+  const float *keys, *values;
+  int64_t key_stride, value_stride;
+  int packed; /* the values lie in the panel too */
+  int finite; /* of the values: 1 yes, 0 no, -1 not looked yet */
+  int paired; /* the keys are all for products of pairs, and `keys` is not set */
+} fovea_block_rows;
+
+/* The rows of one block, one pointer a key. Pointers of keys that the task does not meet repeat the nearest of
+ * those that it does. */
+typedef struct fovea_row_list {
+  int64_t base; /* the block's position; -1: nothing is set */
+  int uniform;  /* 0: the rows differ in type or layout, and only that is set */
+  fovea_type type;
+  int panels;
+  const void *rows[FOVEA_BLOCK_KEYS];
+} fovea_row_list;
+
+/* What decoding keeps from block to block. Arrays of rows. */
+typedef struct fovea_decode_state {
+  fovea_decode_memory memory;
+  fovea_row_list keys[2], values[2]; /* this block's and the next one's */
+  int slot;                          /* which of them is this block's */
+  int first;                         /* no state of the span yet */
+  float row_max[FOVEA_DECODE_ROWS_LIMIT], row_sum[FOVEA_DECODE_ROWS_LIMIT];
+  float block_max[FOVEA_DECODE_ROWS_LIMIT], block_sum[FOVEA_DECODE_ROWS_LIMIT];
+  float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
+} fovea_decode_state;
+
+typedef struct fovea_task_context {
+  const fovea_plan *plan;
+  const fovea_kernels *kernels;
+  const fovea_task *task;
+  const fovea_tensors *tensors;
+  float *shared;                 /* scratch of all workers, of a plan that has parts */
+  const void *keys, *values;     /* the entry's position 0 of the kv head */
+  const fovea_segment *segments; /* of the entry, instead; NULL: none */
+  int64_t segment_count;
+  const fovea_segment **found; /* of them, the one that was looked for last; NULL: none yet */
+  fovea_block_memory memory;
+  fovea_block_rows block;       /* the block at work */
+  int64_t keys_begin, keys_end; /* of the keys that the task meets */
+  int64_t next_block;           /* position of the block after this one */
+  int first_block;              /* this is the first tile in the first block of the task */
+  const fovea_tile *unbegun;    /* the tile whose queries are loaded next; NULL: none */
+  fovea_decode_state *decode;   /* of a tile of few rows */
+  const fovea_tile *next_tile;  /* the tile that is at work next, in this block or in the next one; NULL: none */
+  int64_t next_tile_block;      /* the position of its block */
+  int tile, tiles;              /* the tile at work, of how many that meet this block */
+} fovea_task_context;
+
+/* A row of a tile as a query head within its group and a row of the entry: rows of a kv head are numbered
+ * row * group + head. */
+typedef struct fovea_row_place {
+  int64_t head, row;
+} fovea_row_place;
+
+static inline fovea_row_place fovea_first_place(const fovea_plan *plan, fovea_tile_rows rows) {
+  return (fovea_row_place){rows.first % plan->group, rows.first / plan->group};
+}
+static inline fovea_row_place fovea_next_place(const fovea_plan *plan, fovea_row_place place) {
+  place.head++;
+  return place.head < plan->group ? place : (fovea_row_place){0, place.row + 1};
+}
+
+/* The first element of a row; packed tensors have no batch axis. */
+static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head,
+                                          int64_t row) {
+  return (packed ? 0 : entry->batch * strides.batch) + head * strides.head + row * strides.row;
+}
+
+/* The first element of a row of Q, O or LSE. */
+static inline int64_t fovea_place_offset(const fovea_plan *plan, fovea_strides strides, const fovea_task *task,
+                                         fovea_row_place place) {
+  return fovea_tensor_offset(strides, task->entry, plan->problem.cu_seqlens_q != NULL,
+                             task->kv_head * plan->group + place.head, task->entry->q_first + place.row);
+}
+
+#endif

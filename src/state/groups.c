@@ -1,0 +1,43 @@
+#include "groups.h"
+
+#include "../base/validate.h"
+
+#include <string.h>
+
+int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end) {
+  if (dim < 1 || dim > FOVEA_DIM_LIMIT || keys_begin < 0 || keys_end < keys_begin || keys_end > FOVEA_LENGTH_LIMIT)
+    return 0;
+  return fovea_node_count(fovea_spans_of(keys_begin, keys_end)) * fovea_group_numbers(dim);
+}
+
+/* One NaN and one zero; by bits, since a compiler may be told that there are no NaNs. */
+float fovea_canonical(float number) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) bits = 0x7fc00000u;
+  if (bits == 0x80000000u) bits = 0;
+  memcpy(&number, &bits, sizeof bits);
+  return number;
+}
+
+void fovea_write_outputs(const fovea_kernels *kernels, const fovea_tile_state *from, int64_t count, int row_count,
+                         float *const *rows) {
+  /* Rows that are divided by a sum of one are not changed. */
+  _Alignas(64) float ones[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < kernels->row_tile; i++) ones[i] = 1.0f;
+  fovea_store_args args = {
+      .state = {from->row_max, ones, from->output},
+      .dim = count,
+      .row_count = row_count,
+      .rows = (void *const *)rows,
+      .type = FOVEA_F32,
+  };
+  kernels->store(&args);
+}
+
+void fovea_write_sums(const fovea_tile_state *from, int row_count, float *const *rows) {
+  for (int i = 0; i < row_count; i++) {
+    rows[i][0] = fovea_canonical(from->row_max[i]);
+    rows[i][1] = fovea_canonical(from->row_sum[i]);
+  }
+}

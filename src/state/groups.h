@@ -1,0 +1,28 @@
+/* States in the caller's memory. A row has a group of numbers for each node of its range of keys, nodes.h: its
+ * output, not normalised, its maximum, and its sum. */
+#ifndef FOVEA_SRC_STATE_GROUPS_H
+#define FOVEA_SRC_STATE_GROUPS_H
+
+#include "../../arch/kernels.h"
+
+#include "../base/nodes.h"
+
+/* Numbers of one group. */
+static inline int64_t fovea_group_numbers(int64_t dim) {
+  return dim + 2;
+}
+
+static inline fovea_spans fovea_state_spans(const fovea_state *state) {
+  return fovea_spans_of(state->keys_begin, state->keys_end);
+}
+
+/* The number that states, and results, have in place of this one: there is one NaN, and no negative zero. */
+float fovea_canonical(float number);
+
+/* Writes `count` dims of a tile's rows to `rows`, with the bits that states have. */
+void fovea_write_outputs(const fovea_kernels *kernels, const fovea_tile_state *from, int64_t count, int row_count,
+                         float *const *rows);
+/* Writes their maxima and sums, two numbers a row. */
+void fovea_write_sums(const fovea_tile_state *from, int row_count, float *const *rows);
+
+#endif

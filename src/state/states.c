@@ -1,0 +1,126 @@
+#include "validate_state.h"
+
+#include "../../arch/float_state.h"
+#include "../base/caller.h"
+#include "../system/dispatch.h"
+#include "fold.h"
+#include "../base/types.h"
+
+typedef struct merge_job {
+  const fovea_state *left, *right, *merged;
+} merge_job;
+
+static void merge_step(fovea_fold *f, const void *pointer) {
+  const merge_job *job = pointer;
+  fovea_spans spans = fovea_state_spans(job->merged);
+  for (int64_t node = 0, count = fovea_node_count(spans); node < count; node++) {
+    fovea_fold_node(f, job->left, job->right, fovea_node_at(spans, node));
+    fovea_write_node(f, job->merged, node);
+  }
+}
+
+fovea_status fovea_state_merge(const fovea_state *given_left, const fovea_state *given_right,
+                               const fovea_state *given_merged, fovea_error *error) {
+  fovea_state left, right, merged;
+  const fovea_kernels *kernels;
+  fovea_status status = fovea_read_state("left", given_left, &left, error);
+  if (!status) status = fovea_read_state("right", given_right, &right, error);
+  if (!status) status = fovea_read_state("merged", given_merged, &merged, error);
+  if (!status) status = fovea_validate_merge(&left, &right, &merged, error);
+  if (!status) status = fovea_dispatch_wanted(merged.isa, FOVEA_F32, &kernels, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  fovea_fold_pieces(kernels, &merged, merge_step, &(merge_job){&left, &right, &merged});
+  fovea_float_end(caller);
+  return FOVEA_OK;
+}
+
+typedef struct output_job {
+  const fovea_problem *problem;
+  const fovea_tensors *tensors;
+  const fovea_state *state;
+} output_job;
+
+/* What merging leaves becomes rows of O, and of LSE with the first piece. */
+static void finish_step(fovea_fold *f, const void *pointer) {
+  const output_job *job = pointer;
+  const fovea_problem *problem = job->problem;
+  const fovea_tensors *tensors = job->tensors;
+  void *rows[FOVEA_ROW_TILE_LIMIT];
+  float *lse[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  fovea_fold_all(f, job->state);
+  for (int i = 0; i < f->row_count; i++) {
+    int64_t row = f->row + i, heads = job->state->heads, all = job->state->rows;
+    int64_t offset = fovea_row_offset(problem->o_strides, heads, all, row) + f->dim;
+    rows[i] = fovea_output_element(tensors->o, problem->o_type, offset);
+    if (tensors->lse) lse[i] = tensors->lse + fovea_row_offset(problem->lse_strides, heads, all, row);
+    if (problem->sink == FOVEA_SINK_PER_HEAD) sinks[i] = fovea_sink_of_head(tensors, row / all % heads);
+  }
+  fovea_store_args args = {
+      .state = fovea_piece_state(f->merged),
+      .dim = f->count,
+      .row_count = f->row_count,
+      .rows = rows,
+      .type = problem->o_type,
+      .lse = tensors->lse && f->dim == 0 ? lse : NULL,
+      .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
+  };
+  f->kernels->store(&args);
+}
+
+/* One node has all that there is, since nobody can tell which key gave what. */
+static void from_output_row(const fovea_kernels *kernels, const output_job *job, int64_t row) {
+  const fovea_problem *problem = job->problem;
+  const fovea_state *to = job->state;
+  float *group = to->numbers + fovea_row_offset(to->strides, to->heads, to->rows, row);
+  float lse = job->tensors->lse[fovea_row_offset(problem->lse_strides, to->heads, to->rows, row)];
+  int64_t count = fovea_node_count(fovea_state_spans(to));
+  int seen = lse != -__builtin_inff();
+  if (seen) {
+    int64_t offset = fovea_row_offset(problem->o_strides, to->heads, to->rows, row);
+    fovea_convert_args args = {fovea_element(job->tensors->o, problem->o_type, offset), group, problem->o_type,
+                               FOVEA_F32, to->dim};
+    kernels->convert(&args);
+    for (int64_t d = 0; d < to->dim; d++) group[d] = fovea_canonical(group[d]);
+    group[to->dim] = fovea_canonical(lse * 0x1.715476p+0f);
+    group[to->dim + 1] = 1.0f;
+  }
+  for (int64_t node = seen; node < count; node++) {
+    float *empty = group + node * fovea_group_numbers(to->dim);
+    for (int64_t d = 0; d < to->dim + 2; d++) empty[d] = d == to->dim ? -__builtin_inff() : 0;
+  }
+}
+
+static void from_outputs(const fovea_kernels *kernels, const output_job *job) {
+  const fovea_state *to = job->state;
+  if (fovea_node_count(fovea_state_spans(to)) == 0) return; /* of no keys, and so of no numbers */
+  for (int64_t row = 0; row < to->batch * to->heads * to->rows; row++) from_output_row(kernels, job, row);
+}
+
+fovea_status fovea_state_finish(const fovea_problem *given, const fovea_tensors *given_tensors,
+                                fovea_error *error) {
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_state state;
+  const fovea_kernels *kernels;
+  fovea_float_state caller = fovea_float_begin();
+  fovea_status status = fovea_validate_outputs(given, given_tensors, 0, &problem, &tensors, &state, error);
+  if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
+  if (!status) fovea_fold_pieces(kernels, &state, finish_step, &(output_job){&problem, &tensors, &state});
+  fovea_float_end(caller);
+  return status;
+}
+
+fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_tensors *given_tensors,
+                                     fovea_error *error) {
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_state state;
+  const fovea_kernels *kernels;
+  fovea_float_state caller = fovea_float_begin();
+  fovea_status status = fovea_validate_outputs(given, given_tensors, 1, &problem, &tensors, &state, error);
+  if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
+  if (!status) from_outputs(kernels, &(output_job){&problem, &tensors, &state});
+  fovea_float_end(caller);
+  return status;
+}

@@ -1,0 +1,164 @@
+#include "validate_state.h"
+#include "../base/caller.h"
+#include "../base/error.h"
+#include "../cache/overlap.h"
+#include "../base/unused.h"
+#include "../base/validate.h"
+
+#include <stddef.h>
+
+static fovea_status check_sizes(const char *name, const fovea_state *state, fovea_error *error) {
+  const fovea_bounded sizes[] = {{"batch", state->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"heads", state->heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"rows", state->rows, 0, FOVEA_LENGTH_LIMIT},
+                                 {"dim", state->dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(name, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  int64_t rows;
+  if (__builtin_mul_overflow(state->batch, state->heads, &rows) ||
+      __builtin_mul_overflow(rows, state->rows, &rows) || rows > FOVEA_LENGTH_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "%s: batch %d times heads %d times rows %d is more than %d", name,
+                      state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
+  }
+  if (state->keys_begin < 0 || state->keys_end < state->keys_begin || state->keys_end > FOVEA_LENGTH_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_STATE, "%s is of keys %d to %d; they must ascend, from 0 to %d", name,
+                      state->keys_begin, state->keys_end, FOVEA_LENGTH_LIMIT);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_validate_state(const char *name, const fovea_state *state, int is_output, fovea_reach *reach,
+                                  fovea_error *error) {
+  fovea_status status = check_sizes(name, state, error);
+  if (status) return status;
+  int64_t numbers = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end);
+  fovea_shape shape = fovea_make_shape(name, state->batch, state->heads, numbers > 0 ? state->rows : 0, numbers,
+                                       state->strides, 32);
+  status = fovea_validate_strides(&shape, is_output, reach, error);
+  return status ? status : fovea_validate_pointer(reach, state->numbers, error);
+}
+
+/* That the state has the sizes of the problem, or the keys. */
+static fovea_status check_equal(const char *name, int64_t value, const char *problem_name, int64_t wanted,
+                                fovea_error *error) {
+  if (value == wanted) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STATE, "state.%s is %d; the problem's %s is %d", name, value, problem_name,
+                    wanted);
+}
+
+static fovea_status check_problem_sizes(const fovea_problem *problem, const fovea_state *state,
+                                        fovea_error *error) {
+  fovea_status status = check_equal("batch", state->batch, problem->cu_seqlens_q ? "batch, packed," : "batch",
+                                    problem->cu_seqlens_q ? 1 : problem->batch, error);
+  if (!status) status = check_equal("heads", state->heads, "heads", problem->heads, error);
+  if (!status) status = check_equal("rows", state->rows, "q_len", problem->q_len, error);
+  if (!status) status = check_equal("dim", state->dim, "v_dim", problem->v_dim, error);
+  return status;
+}
+
+fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
+  const fovea_problem *problem = &plan->problem;
+  fovea_state state;
+  fovea_reach reach;
+  if (!problem->to_state) return FOVEA_OK;
+  fovea_status status = fovea_read_state("state", tensors->state, &state, error);
+  if (!status) status = check_problem_sizes(problem, &state, error);
+  if (!status) status = check_equal("keys_begin", state.keys_begin, "keys_begin", problem->keys_begin, error);
+  if (!status) status = check_equal("keys_end", state.keys_end, "keys_end", fovea_keys_end(problem), error);
+  if (!status) status = fovea_validate_state("state", &state, 1, &reach, error);
+  if (status) return status;
+  const fovea_written written = fovea_written_state(plan, &state);
+  return fovea_check_inputs(plan, tensors, &written, error);
+}
+
+static fovea_status check_alike(const fovea_state *left, const char *name, const fovea_state *state,
+                                fovea_error *error) {
+  const struct {
+    const char *name;
+    int64_t value, wanted;
+  } sizes[] = {{"batch", state->batch, left->batch},
+               {"heads", state->heads, left->heads},
+               {"rows", state->rows, left->rows},
+               {"dim", state->dim, left->dim}};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    if (sizes[i].value == sizes[i].wanted) continue;
+    return fovea_fail(error, FOVEA_ERROR_STATE, "%s.%s is %d; that of left is %d", name, sizes[i].name,
+                      sizes[i].value, sizes[i].wanted);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *right, const fovea_state *merged,
+                                  fovea_error *error) {
+  fovea_reach left_reach, right_reach, merged_reach;
+  fovea_status status = fovea_validate_state("left", left, 0, &left_reach, error);
+  if (!status) status = fovea_validate_state("right", right, 0, &right_reach, error);
+  if (!status) status = fovea_validate_state("merged", merged, 1, &merged_reach, error);
+  if (!status) status = check_alike(left, "right", right, error);
+  if (!status) status = check_alike(left, "merged", merged, error);
+  if (!status && right->keys_begin != left->keys_end) {
+    return fovea_fail(error, FOVEA_ERROR_STATE, "right is of keys from %d; they must go on from left's, at %d",
+                      right->keys_begin, left->keys_end);
+  }
+  if (!status && (merged->keys_begin != left->keys_begin || merged->keys_end != right->keys_end)) {
+    return fovea_fail(error, FOVEA_ERROR_STATE, "merged is of keys %d to %d; those of left and right are %d to %d",
+                      merged->keys_begin, merged->keys_end, left->keys_begin, right->keys_end);
+  }
+  if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &left_reach, left->numbers, error);
+  if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &right_reach, right->numbers, error);
+  return status;
+}
+
+/* That what is written is apart from what is read. */
+static fovea_status check_outputs(const fovea_reach *reaches, const fovea_tensors *tensors, int to_state,
+                                  const fovea_reach *state_reach, const fovea_state *state, fovea_error *error) {
+  const struct {
+    const fovea_reach *reach;
+    const void *pointer;
+  } results[] = {{&reaches[FOVEA_SHAPE_O], tensors->o}, {&reaches[FOVEA_SHAPE_LSE], tensors->lse}},
+    sinks = {&reaches[FOVEA_SHAPE_SINKS], tensors->sinks};
+  int count = tensors->lse ? 2 : 1;
+  fovea_status status = to_state ? FOVEA_OK : fovea_validate_pointer(sinks.reach, sinks.pointer, error);
+  for (int i = 0; i < count && !status; i++) {
+    status = fovea_validate_pointer(results[i].reach, results[i].pointer, error);
+    if (status) return status;
+    if (to_state) {
+      status = fovea_validate_apart(state_reach, state->numbers, results[i].reach, results[i].pointer, error);
+      continue;
+    }
+    status = fovea_validate_apart(results[i].reach, results[i].pointer, state_reach, state->numbers, error);
+    if (!status)
+      status = fovea_validate_apart(results[i].reach, results[i].pointer, sinks.reach, sinks.pointer, error);
+  }
+  if (!status && !to_state && tensors->lse)
+    status = fovea_validate_apart(results[1].reach, tensors->lse, results[0].reach, tensors->o, error);
+  return status;
+}
+
+/* What is looked at of a problem for its outputs: none of its arrays, which need not be there any more. */
+static fovea_problem outputs_alone(const fovea_problem *problem) {
+  fovea_problem outputs = *problem;
+  if (problem->cu_seqlens_q) outputs.batch = 1;
+  outputs.cu_seqlens_q = outputs.cu_seqlens_kv = NULL;
+  outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = outputs.mask_begins = NULL;
+  outputs.to_state = 0;
+  return outputs;
+}
+
+fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tensors *given_tensors, int to_state,
+                                    fovea_problem *problem, fovea_tensors *tensors, fovea_state *state,
+                                    fovea_error *error) {
+  fovea_reach reaches[FOVEA_SHAPES], state_reach;
+  fovea_status status = fovea_read_problem(given, problem, error);
+  if (!status) status = fovea_read_tensors(given_tensors, tensors, error);
+  if (!status) status = fovea_read_state("state", tensors->state, state, error);
+  if (status) return status;
+  const fovea_problem outputs = outputs_alone(problem);
+  status = fovea_validate_problem(&outputs, reaches, error);
+  if (!status) status = fovea_refuse_unused_sinks(problem, tensors, error);
+  if (!status) status = check_problem_sizes(problem, state, error);
+  if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
+  if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)
+    return fovea_fail(error, FOVEA_ERROR_NULL, "lse is NULL");
+  return status ? status : check_outputs(reaches, tensors, to_state, &state_reach, state, error);
+}

@@ -1,0 +1,133 @@
+#include "dispatch.h"
+
+#include "../../arch/float_state.h"
+#include "../../arch/registry.h"
+#include "../base/error.h"
+#include "process.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* Every name that any build knows, in the order of the registry. A build has tables for some of them. */
+typedef struct candidate {
+  const char *name;
+  const fovea_kernels *kernels; /* NULL: not in this build */
+  uint64_t needs, prefers;      /* FOVEA_CPU_* bits */
+  const char *lacking;
+} candidate;
+
+#define CANDIDATE(table, architecture, needed, preferred, type, lacks)                                             \
+  {.name = #table,                                                                                                 \
+   .needs = (needed),                                                                                              \
+   .prefers = (preferred),                                                                                         \
+   .lacking = "the CPU or the operating system lacks " lacks,                                                      \
+   FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##table)},
+static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE)};
+enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
+_Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "fovea_library_info has room for every instruction set");
+
+static int find(const char *name) {
+  for (int i = 0; i < CANDIDATES; i++) {
+    if (strcmp(candidates[i].name, name) == 0) return i;
+  }
+  return -1;
+}
+
+static int has(uint64_t features) {
+  return (features & ~fovea_process_record()->features) == 0;
+}
+
+/* Whether products of pairs give the bits of f32 here. Found out once, by whatever thread comes first. */
+static int pairs_hold(int i) {
+  enum { UNKNOWN, HOLD, FAIL };
+  static atomic_int found[CANDIDATES];
+  if (candidates[i].kernels->pair_type == FOVEA_F32) return 1;
+  int state = atomic_load_explicit(&found[i], memory_order_relaxed);
+  if (state == UNKNOWN) {
+    fovea_float_state caller = fovea_float_begin();
+    state = candidates[i].kernels->pairs_hold() ? HOLD : FAIL;
+    fovea_float_end(caller);
+    atomic_store_explicit(&found[i], state, memory_order_relaxed);
+  }
+  return state == HOLD;
+}
+
+static int runs_here(int i) {
+  return candidates[i].kernels && has(candidates[i].needs) && pairs_hold(i);
+}
+
+/* Where the choice starts: at the candidate that FOVEA_ISA names, if this build has it. */
+static int cap(void) {
+  const char *name = fovea_process_record()->isa_cap;
+  int i = name[0] ? find(name) : 0;
+  return i >= 0 && (i == 0 || candidates[i].kernels) ? i : 0;
+}
+
+/* A table that only adds products of pairs is for problems of its type. */
+static int is_for(int i, fovea_type pair_type) {
+  const fovea_kernels *kernels = candidates[i].kernels;
+  return kernels &&
+         (kernels->pair_type == FOVEA_F32 || (kernels->pair_type == pair_type && has(candidates[i].prefers)));
+}
+
+const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
+  static _Atomic(const fovea_kernels *) chosen[FOVEA_BF16 + 1];
+  const fovea_kernels *kernels = atomic_load_explicit(&chosen[pair_type], memory_order_acquire);
+  if (kernels) return kernels;
+  for (int i = cap(); !kernels; i++) { /* portable C, the last, runs everywhere */
+    if (is_for(i, pair_type) && runs_here(i)) kernels = candidates[i].kernels;
+  }
+  atomic_store_explicit(&chosen[pair_type], kernels, memory_order_release);
+  return kernels;
+}
+
+fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
+                                   fovea_error *error) {
+  int i = name ? find(name) : 0;
+  if (i < 0) {
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNKNOWN, "isa is \"%s\"; fovea_info() lists the names there are",
+                      name);
+  }
+  if (name && !runs_here(i)) {
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "isa is \"%s\", which this CPU or build does not have",
+                      name);
+  }
+  *kernels = name ? candidates[i].kernels : fovea_dispatch_default(pair_type);
+  return FOVEA_OK;
+}
+
+static const char *reason(int i, const fovea_kernels *chosen) {
+  const fovea_kernels *kernels = candidates[i].kernels;
+  if (!kernels) return "not in this build: it is for another architecture, or beyond the compiler";
+  if (!has(candidates[i].needs)) return candidates[i].lacking;
+  if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";
+  if (!has(candidates[i].prefers)) return "usable by name; products of pairs are slower than f32 on this CPU";
+  if (kernels == chosen) return cap() > 0 ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
+  if (i < cap()) return "usable by name; FOVEA_ISA caps the choice below it";
+  if (kernels->pair_type == FOVEA_BF16) return "taken where Q and K are bf16";
+  if (kernels->pair_type == FOVEA_F16) return "taken where Q and K are f16";
+  return "usable by name; a better one is chosen";
+}
+
+static const char *environment(void) {
+  const char *name = fovea_process_record()->isa_cap;
+  if (!name[0]) return "";
+  int i = find(name);
+  if (i < 0) return "FOVEA_ISA names no instruction set that Fovea knows; ignored";
+  if (!candidates[i].kernels) return "FOVEA_ISA names an instruction set of another architecture; ignored";
+  return "FOVEA_ISA caps the choice";
+}
+
+void fovea_dispatch_report(fovea_library_info *info) {
+  const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32);
+  info->isa = chosen->name;
+  info->environment = environment();
+  info->isa_count = CANDIDATES;
+  for (int i = 0; i < CANDIDATES; i++) {
+    info->isas[i].name = candidates[i].name;
+    info->isas[i].usable = runs_here(i);
+    info->isas[i].chosen = candidates[i].kernels == chosen;
+    info->isas[i].reason = reason(i, chosen);
+    info->isas[i].type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32;
+  }
+}

@@ -1,0 +1,20 @@
+/* Which kernel table a problem runs on. */
+#ifndef FOVEA_SRC_SYSTEM_DISPATCH_H
+#define FOVEA_SRC_SYSTEM_DISPATCH_H
+
+#include "../../arch/kernels.h"
+#include <fovea/fovea.h>
+
+/* The table that problems get which name none: the best that this CPU can run, capped by FOVEA_ISA. `pair_type` is
+ * the type of Q and K where they have the same, else FOVEA_F32. */
+const fovea_kernels *fovea_dispatch_default(fovea_type pair_type);
+
+/* The table of that name; the default one for NULL. A name that there is not, or that this CPU cannot run, is
+ * refused. */
+fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
+                                   fovea_error *error);
+
+/* Fills the ISA part of the report. */
+void fovea_dispatch_report(fovea_library_info *info);
+
+#endif
