@@ -1,6 +1,7 @@
 /* Scratch follows what a row can see and not how long the keys are, and is enough wherever the rows are: states of
  * the tree of spans against every way of coming by them, sizes, and runs with exactly so much between guard pages.
  */
+#include "../src/base/nodes.h"
 #include "../src/run/spans.h"
 #include "support/check.h"
 #include "support/problems.h"

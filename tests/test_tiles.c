@@ -2,8 +2,8 @@
  * the same bits. */
 #include "arch/kernels.h"
 #include "arch/registry.h"
-#include "src/plan/plan.h"
-#include "src/base/validate.h"
+#include "src/plan/check_problem.h"
+#include "src/plan/make.h"
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"

@@ -1,17 +1,17 @@
 /* The entry points: check, plan, run. */
+#include "../plan/make.h"
 #include <fovea/fovea.h>
 
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/memory.h"
-#include "../cache/overlap.h"
-#include "../plan/plan.h"
-#include "../run/schedule.h"
-#include "../cache/sequences.h"
-#include "../run/tile.h"
 #include "../base/unused.h"
 #include "../base/validate.h"
-#include "../state/validate_state.h"
+#include "../plan/plan.h"
+#include "../run/check_run.h"
+#include "../run/run_segments.h"
+#include "../run/schedule.h"
+#include "../run/tile.h"
 
 /* Runs a plan on tensors that were read. */
 static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *given,

@@ -36,4 +36,23 @@ static inline fovea_spans fovea_node_at(fovea_spans range, int64_t number) {
   return node;
 }
 
+/* Numbers that a state has for one node and row. */
+static inline int64_t fovea_group_numbers(int64_t dim) {
+  return dim + 2;
+}
+
+/* States that are enough for any so many consecutive keys, wherever they begin and whichever of their spans are
+ * left out. They lie in S spans at most, of which the last to be pushed is x. What waits then, beside x (or what x
+ * joined), are left siblings of nodes that x is in: one for each bit of x that is set and at or below the highest
+ * bit in which x differs from the first span. That bit stands for a boundary between the two, and x is at most S -
+ * 2 spans behind it; so 1 + floor(log2(S)) wait. While another span is gathered, which takes one state more, x is
+ * not the last: that makes 2 + floor(log2(S - 1)), which is never fewer. Where S is 1 it is 1. */
+static inline int fovea_span_states(int64_t keys) {
+  /* S - 1: where the first key is the last of its span. */
+  int64_t spans = keys / FOVEA_SPAN_KEYS + (keys % FOVEA_SPAN_KEYS > 1);
+  int states = spans > 0 ? 2 : 1;
+  for (; spans > 1; spans /= 2) states++;
+  return states;
+}
+
 #endif

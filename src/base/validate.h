@@ -35,8 +35,6 @@ fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointe
 fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_pointer, const fovea_reach *other,
                                   const void *other_pointer, fovea_error *error);
 
-/* Also says what the tensors take as a whole, FOVEA_SHAPES of them. */
-fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error);
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error);
 
 #endif

@@ -1,13 +1,15 @@
-#include "append.h"
+#include "new_rows.h"
+#include "validate_append.h"
 
 #include "../../arch/float_state.h"
-#include "cached_rows.h"
 #include "../base/caller.h"
-#include "../system/dispatch.h"
-#include "panels.h"
-#include "../rotary/rotary.h"
-#include "sequences.h"
 #include "../base/types.h"
+#include "../rotary/rotary.h"
+#include "../rotary/validate_rotary.h"
+#include "../system/dispatch.h"
+#include "cached_rows.h"
+#include "panels.h"
+#include "sequences.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "cached_rows.h"
 
-#include "panels.h"
-#include "../rotary/rotary.h"
-#include "sequences.h"
 #include "../base/types.h"
+#include "../rotary/rotary.h"
+#include "panels.h"
+#include "sequences.h"
 
 fovea_cached_row fovea_find_cached_row(const fovea_segment *segment, int values, int64_t dim, int64_t layer,
                                        int64_t head, int64_t position) {

@@ -6,85 +6,6 @@
 /* Claims that are compared at a time with all that come after them; on the stack. */
 enum { WINDOW = 96 };
 
-/* Orders the axes, the smaller steps first, and joins runs that follow each other. */
-static void normalise(fovea_claim *claim) {
-  if (claim->step[0] > claim->step[1]) {
-    int64_t count = claim->count[0], step = claim->step[0];
-    claim->count[0] = claim->count[1], claim->step[0] = claim->step[1];
-    claim->count[1] = count, claim->step[1] = step;
-  }
-  for (int axis = 0; axis < 2; axis++) {
-    if (claim->step[axis] != claim->run) continue;
-    claim->run *= claim->count[axis];
-    claim->count[axis] = 1, claim->step[axis] = 0;
-  }
-}
-
-fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t heads, int64_t head_step, int64_t rows,
-                             int64_t row_step, int64_t dim) {
-  fovea_claim claim = {.begin = (uintptr_t)pointer,
-                       .run = dim * element_size,
-                       .count = {rows, heads},
-                       .step = {rows > 1 ? row_step * element_size : 0, heads > 1 ? head_step * element_size : 0},
-                       .segment = -1};
-  if (rows == 0 || heads == 0) return (fovea_claim){.segment = -1};
-  for (int axis = 0; axis < 2; axis++) {
-    if (claim.step[axis] >= 0) continue;
-    claim.begin += (uintptr_t)(claim.step[axis] * (claim.count[axis] - 1));
-    claim.step[axis] = -claim.step[axis];
-  }
-  normalise(&claim);
-  claim.end = claim.begin +
-              (uintptr_t)((claim.count[0] - 1) * claim.step[0] + (claim.count[1] - 1) * claim.step[1] + claim.run);
-  return claim;
-}
-
-/* What a claim takes along its first axis. */
-static int64_t inner_extent(const fovea_claim *claim) {
-  return (claim->count[0] - 1) * claim->step[0] + claim->run;
-}
-
-/* Whether each step goes over all that smaller ones reach, so that no two runs share a byte. */
-static int is_apart(const fovea_claim *claim) {
-  if (claim->count[0] > 1 && claim->step[0] < claim->run) return 0;
-  return claim->count[1] == 1 || claim->step[1] >= inner_extent(claim);
-}
-
-/* The first i from `least` on with i * step above `low`. */
-static int64_t first_above(int64_t least, int64_t step, int64_t low) {
-  if (step == 0 || low < least * step) return least;
-  int64_t i = low / step + (low % step >= 0);
-  return i > least ? i : least;
-}
-
-/* Whether two rows of runs meet, which begin `distance` bytes apart. */
-static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distance) {
-  int64_t low = -distance - b->run, high = a->run - distance; /* where b's run would have to be moved to */
-  if (a->step[0] == b->step[0]) {
-    int64_t i = first_above(-(a->count[0] - 1), a->step[0], low);
-    return i < b->count[0] && low < i * a->step[0] && i * a->step[0] < high;
-  }
-  if (b->count[0] < a->count[0]) return runs_meet(b, a, -distance);
-  for (int64_t i = 0; i < a->count[0]; i++, low += a->step[0], high += a->step[0]) {
-    int64_t j = first_above(0, b->step[0], low);
-    if (j < b->count[0] && low < j * b->step[0] && j * b->step[0] < high) return 1;
-  }
-  return 0;
-}
-
-int fovea_claims_meet(const fovea_claim *a, const fovea_claim *b) {
-  if (a->end <= b->begin || b->end <= a->begin || a->run == 0 || b->run == 0) return 0;
-  if (b->count[1] < a->count[1]) return fovea_claims_meet(b, a);
-  int64_t distance = (int64_t)b->begin - (int64_t)a->begin, a_extent = inner_extent(a), b_extent = inner_extent(b);
-  for (int64_t i = 0; i < a->count[1]; i++, distance -= a->step[1]) {
-    for (int64_t j = first_above(0, b->step[1], -distance - b_extent);
-         j < b->count[1] && j * b->step[1] < a_extent - distance; j++) {
-      if (runs_meet(a, b, distance + j * b->step[1])) return 1;
-    }
-  }
-  return 0;
-}
-
 typedef struct cursor {
   int64_t sequence, array;
   int values;
@@ -216,7 +137,7 @@ static fovea_status compare(const window *w, int count, const fovea_claim *claim
 }
 
 static fovea_status check_inside(const fovea_claim *claim, fovea_error *error) {
-  if (!claim->written || is_apart(claim)) return FOVEA_OK;
+  if (!claim->written || fovea_claim_is_apart(claim)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRIDE,
                     "the strides of sequences[%d].segments[%d].%s let heads or rows share memory", claim->entry,
                     claim->segment, claim->name);

@@ -3,30 +3,13 @@
 #ifndef FOVEA_SRC_CACHE_CLAIMS_H
 #define FOVEA_SRC_CACHE_CLAIMS_H
 
+#include "../base/claim.h"
 #include "sequences.h"
-
-/* Runs of bytes along two axes. */
-typedef struct fovea_claim {
-  uintptr_t begin, end; /* from the first byte of any run to behind the last of any */
-  int64_t run;          /* bytes of one; 0: nothing is claimed */
-  int64_t count[2];     /* at least 1 */
-  int64_t step[2];      /* bytes, 0 or more */
-  int written;
-  const char *name;       /* for the text */
-  int64_t entry, segment; /* -1: no segment, but an array of that name */
-} fovea_claim;
-
-/* Elements of a (heads, rows, dim) tensor. */
-fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t heads, int64_t head_step, int64_t rows,
-                             int64_t row_step, int64_t dim);
 
 /* Keys or values of one layer of a segment from *position on to `end` - 1 at most: as many as one claim holds.
  * *position becomes the one behind them. */
 fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                                 int64_t layer, int64_t *position, int64_t end);
-
-/* Whether two claims share a byte. */
-int fovea_claims_meet(const fovea_claim *a, const fovea_claim *b);
 
 /* Positions of one sequence. */
 typedef struct fovea_claimed_rows {

@@ -1,10 +1,10 @@
 /* Rows of one cache into another. */
 #include "../../arch/float_state.h"
-#include "cached_rows.h"
-#include "claims.h"
-#include "../system/dispatch.h"
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "../system/dispatch.h"
+#include "cached_rows.h"
+#include "claims.h"
 
 typedef struct copy_call {
   const fovea_sequence *sequences[2]; /* from, to */

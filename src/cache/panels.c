@@ -1,11 +1,5 @@
 #include "panels.h"
 
-int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
-  /* Without sign, so that no nonsense size is undefined; sizes are checked later. */
-  uint64_t dims = (uint64_t)qk_dim + (type == FOVEA_BF16 && qk_dim % 2 != 0);
-  return (int64_t)(FOVEA_PANEL_ROWS * dims);
-}
-
 /* Where a dim of a key lies, in elements. */
 static int64_t place_of(fovea_type type, int64_t key, int64_t dim) {
   if (type == FOVEA_BF16) return (dim / 2 * FOVEA_PANEL_ROWS + key) * 2 + dim % 2;

@@ -1,10 +1,8 @@
 #include "sequences.h"
 
 #include "../base/error.h"
-#include "overlap.h"
 #include "../base/types.h"
 #include "../base/validate.h"
-#include "../plan/visibility.h"
 
 const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position) {
   const fovea_segment *low = segments, *high = low + count;
@@ -128,78 +126,6 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
                       "sequences[%d] holds positions %d to %d; positions %d to %d are wanted", entry,
                       sequence->segments[0].first, position - 1, begin, end - 1);
-  }
-  return FOVEA_OK;
-}
-
-/* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
-static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
-                                       const fovea_segment *segment, int values, int64_t layer, fovea_interval keys,
-                                       fovea_error *error) {
-  const fovea_problem *problem = &plan->problem;
-  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
-  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
-    keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
-    keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
-  }
-  for (int64_t position = keys.begin; position < keys.end;) {
-    fovea_claim claim = fovea_claim_segment(segment, &shape, values, layer, &position, keys.end);
-    for (int i = 0; i < count; i++) {
-      fovea_status status = fovea_check_claim(plan, &written[i], values ? "v" : "k", &claim, error);
-      if (status) return status;
-    }
-  }
-  return FOVEA_OK;
-}
-
-/* The segments of one entry that hold keys which some row sees. */
-static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_entry *entry,
-                                         const fovea_tensors *tensors, const fovea_written *written, int count,
-                                         fovea_error *error) {
-  const fovea_sequence *sequence = &tensors->sequences[entry->batch];
-  const fovea_interval seen = {entry->seen_begin, entry->seen_end};
-  for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
-    const fovea_segment *segment = &sequence->segments[i];
-    fovea_interval keys = fovea_meet(seen, (fovea_interval){segment->first, segment->first + segment->rows});
-    fovea_status status = check_segment_side(plan, written, count, segment, 0, tensors->layer, keys, error);
-    if (!status) status = check_segment_side(plan, written, count, segment, 1, tensors->layer, keys, error);
-    if (status) return status;
-  }
-  return FOVEA_OK;
-}
-
-fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
-                                  const fovea_written *written, fovea_error *error) {
-  for (int64_t b = 0; plan->problem.segmented && b < plan->problem.batch; b++) {
-    const fovea_entry *entry = &plan->entries[b];
-    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
-    if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* nobody looks at them */
-    fovea_claim array =
-        fovea_claim_rows(sequence->segments, (int)sizeof(fovea_segment), 1, 0, 1, 0, sequence->count);
-    fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);
-    if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, error);
-    if (status) return status;
-  }
-  return FOVEA_OK;
-}
-
-fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
-  const fovea_problem *problem = &plan->problem;
-  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
-  if (tensors->layer < 0) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; it must be 0 or more", tensors->layer);
-  }
-  if (!problem->segmented) return FOVEA_OK;
-  if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
-  fovea_written written[2];
-  const int count = fovea_list_written(plan, tensors, written);
-  for (int64_t b = 0; b < problem->batch; b++) {
-    const fovea_entry *entry = &plan->entries[b];
-    const fovea_sequence *sequence = &tensors->sequences[entry->batch];
-    int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
-    fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, error);
-    if (!status) status = check_entry_segments(plan, entry, tensors, written, count, error);
-    if (status) return status;
   }
   return FOVEA_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef FOVEA_SRC_CACHE_SEQUENCES_H
 #define FOVEA_SRC_CACHE_SEQUENCES_H
 
-#include "../plan/plan.h"
+#include "../base/shapes.h"
 
 /* What all segments of a call have in common. */
 typedef struct fovea_segment_shape {
@@ -29,8 +29,5 @@ const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t c
  * the text. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error);
-
-/* The sequences of a run: each by itself, and nothing of them that rows see shares memory with an output. */
-fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
 
 #endif

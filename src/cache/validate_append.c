@@ -1,11 +1,13 @@
 /* The checks of what a caller hands in for new rows of caches. */
-#include "append.h"
-#include "claims.h"
+#include "validate_append.h"
 #include "../base/error.h"
-#include "../rotary/rotary.h"
 #include "../base/types.h"
 #include "../base/unused.h"
 #include "../base/validate.h"
+#include "../rotary/rotary.h"
+#include "../rotary/validate_rotary.h"
+#include "claims.h"
+#include "new_rows.h"
 
 static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) {
   const fovea_bounded sizes[] = {{"batch", rows->batch, 1, FOVEA_LENGTH_LIMIT},

@@ -5,7 +5,7 @@
 #ifndef FOVEA_SRC_PLAN_PARTS_H
 #define FOVEA_SRC_PLAN_PARTS_H
 
-#include "../run/task.h"
+#include "tiles.h"
 
 /* Sets part_keys, the parts of every entry, and the memory for their states. The number of tiles is known, the
  * tasks are not counted yet. */
@@ -14,10 +14,9 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles);
 /* The keys of one part, where fovea_has_parts(). */
 fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task);
 
-/* Keeps the state of a part for the second phase; NULL: no row of the tile has looked at a key. */
-void fovea_keep_part(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state);
-
-/* Merges the parts of a tile. Returns NULL when none has a state. */
-fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_tile *t);
+/* Rows of a part's state, and floats of the whole: maximum, sum and output of every row, and before them whether
+ * there is a state at all; a multiple of 64 bytes. */
+int64_t fovea_part_rows(const fovea_plan *plan);
+uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows);
 
 #endif

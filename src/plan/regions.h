@@ -2,7 +2,8 @@
 #ifndef FOVEA_SRC_PLAN_REGIONS_H
 #define FOVEA_SRC_PLAN_REGIONS_H
 
-#include "../cache/claims.h"
+#include "../base/claim.h"
+#include "plan.h"
 
 /* The axes of a tensor: its strides, in its elements, and how large these are. */
 typedef struct fovea_axes {

@@ -2,18 +2,7 @@
 #ifndef FOVEA_SRC_PLAN_VISIBILITY_H
 #define FOVEA_SRC_PLAN_VISIBILITY_H
 
-#include "plan.h"
-
-/* Positions begin to end - 1; empty when end <= begin. */
-typedef struct fovea_interval {
-  int64_t begin, end;
-} fovea_interval;
-
-/* What two intervals share; {0, 0} where that is nothing. */
-static inline fovea_interval fovea_meet(fovea_interval a, fovea_interval b) {
-  fovea_interval keys = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
-  return keys.begin < keys.end ? keys : (fovea_interval){0, 0};
-}
+#include "entry.h"
 
 /* What row `row` of the entry sees. Neither end decreases from one row to the next that sees anything. */
 fovea_interval fovea_visible_keys(const fovea_problem *problem, const fovea_entry *entry, int64_t row);

@@ -1,10 +1,12 @@
 #include "rotary.h"
 
+#include "validate_rotary.h"
+
 #include "../../arch/float_state.h"
-#include "angle.h"
 #include "../base/caller.h"
-#include "../system/dispatch.h"
 #include "../base/types.h"
+#include "../system/dispatch.h"
+#include "angle.h"
 
 #include <string.h>
 

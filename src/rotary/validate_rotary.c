@@ -1,10 +1,9 @@
-/* The checks of what a caller hands in for a rotary embedding. */
-#include "angle.h"
+#include "validate_rotary.h"
 #include "../base/error.h"
-#include "rotary.h"
 #include "../base/types.h"
 #include "../base/unused.h"
 #include "../base/validate.h"
+#include "angle.h"
 
 #define DIMS_LIMIT     (INT64_C(1) << 20)
 #define POSITION_LIMIT (INT64_C(1) << 40)

@@ -35,21 +35,10 @@ typedef struct fovea_decode_memory {
   float *partial;
 } fovea_decode_memory;
 
-/* Elements between rows that are copied to scratch: an odd number of cache lines, so that the rows of a block do
- * not crowd a few of a cache's sets. */
-int64_t fovea_copied_stride(int64_t dim);
-
-/* Bytes of so many floats; SIZE_MAX, which nobody has, where size_t has no room for them. */
-size_t fovea_bytes_of(uint64_t floats);
-
-/* Bytes that one worker needs. */
-size_t fovea_scratch_size(const fovea_plan *plan);
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);
 /* The arrays of tile 0 .. block_tiles - 1 of a task. */
 fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile);
-
-/* Elements between rows of queries or outputs where rows are few: with room for whole vectors. */
-int64_t fovea_decode_stride(int64_t dim);
+/* Those of a tile of few rows. */
 fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch);
 
 #endif

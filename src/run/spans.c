@@ -7,14 +7,6 @@ void fovea_span_tree_reset(fovea_span_tree *tree) {
   tree->current = -1;
 }
 
-int fovea_span_states(int64_t keys) {
-  /* S - 1: where the first key is the last of its span. */
-  int64_t spans = keys / FOVEA_SPAN_KEYS + (keys % FOVEA_SPAN_KEYS > 1);
-  int states = spans > 0 ? 2 : 1;
-  for (; spans > 1; spans /= 2) states++;
-  return states;
-}
-
 /* left = merge(left, right); right's place becomes free. */
 static void join(fovea_span_tree *tree, int left, int right, const fovea_kernels *kernels, int64_t dim,
                  int vectors) {

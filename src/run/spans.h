@@ -7,14 +7,6 @@
 /* Levels that the longest sequence needs: 2^48 keys are 2^37 spans. */
 #define FOVEA_TREE_LEVELS 40
 
-/* States that are enough for any so many consecutive keys, wherever they begin and whichever of their spans are
- * left out. They lie in S spans at most, of which the last to be pushed is x. What waits then, beside x (or what x
- * joined), are left siblings of nodes that x is in: one for each bit of x that is set and at or below the highest
- * bit in which x differs from the first span. That bit stands for a boundary between the two, and x is at most S -
- * 2 spans behind it; so 1 + floor(log2(S)) wait. While another span is gathered, which takes one state more, x is
- * not the last: that makes 2 + floor(log2(S - 1)), which is never fewer. Where S is 1 it is 1. */
-int fovea_span_states(int64_t keys);
-
 /* node(k, i) = merge(node(k - 1, 2 i), node(k - 1, 2 i + 1)); node(0, i) is span i. A node without state is passed
  * over. Spans arrive in ascending order, so at most one node of a level waits for its right sibling. The current
  * span's state is states[current]; -1: none is taken yet. */

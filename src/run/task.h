@@ -2,10 +2,10 @@
 #ifndef FOVEA_SRC_RUN_TASK_H
 #define FOVEA_SRC_RUN_TASK_H
 
-#include "scratch.h"
-#include "../plan/segments.h"
-#include "spans.h"
 #include "../base/types.h"
+#include "../plan/tile_view.h"
+#include "scratch.h"
+#include "spans.h"
 
 /* Row tiles of a task at most: block_tiles of any kernel table. */
 enum { FOVEA_TASK_TILES_LIMIT = 16 };

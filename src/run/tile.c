@@ -1,11 +1,12 @@
 #include "tile.h"
 
 #include "../../arch/float_state.h"
+#include "../plan/parts.h"
+#include "../state/groups.h"
 #include "block.h"
 #include "decode.h"
 #include "fetch.h"
-#include "../state/groups.h"
-#include "../plan/parts.h"
+#include "part_states.h"
 #include "queries.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {

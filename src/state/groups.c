@@ -1,14 +1,6 @@
 #include "groups.h"
 
-#include "../base/validate.h"
-
 #include <string.h>
-
-int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end) {
-  if (dim < 1 || dim > FOVEA_DIM_LIMIT || keys_begin < 0 || keys_end < keys_begin || keys_end > FOVEA_LENGTH_LIMIT)
-    return 0;
-  return fovea_node_count(fovea_spans_of(keys_begin, keys_end)) * fovea_group_numbers(dim);
-}
 
 /* One NaN and one zero; by bits, since a compiler may be told that there are no NaNs. */
 float fovea_canonical(float number) {

@@ -7,11 +7,6 @@
 
 #include "../base/nodes.h"
 
-/* Numbers of one group. */
-static inline int64_t fovea_group_numbers(int64_t dim) {
-  return dim + 2;
-}
-
 static inline fovea_spans fovea_state_spans(const fovea_state *state) {
   return fovea_spans_of(state->keys_begin, state->keys_end);
 }

@@ -2,9 +2,9 @@
 
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
+#include "../base/types.h"
 #include "../system/dispatch.h"
 #include "fold.h"
-#include "../base/types.h"
 
 typedef struct merge_job {
   const fovea_state *left, *right, *merged;

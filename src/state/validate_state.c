@@ -1,9 +1,9 @@
 #include "validate_state.h"
 #include "../base/caller.h"
 #include "../base/error.h"
-#include "../cache/overlap.h"
 #include "../base/unused.h"
 #include "../base/validate.h"
+#include "../plan/check_problem.h"
 
 #include <stddef.h>
 
@@ -38,37 +38,22 @@ fovea_status fovea_validate_state(const char *name, const fovea_state *state, in
   return status ? status : fovea_validate_pointer(reach, state->numbers, error);
 }
 
-/* That the state has the sizes of the problem, or the keys. */
-static fovea_status check_equal(const char *name, int64_t value, const char *problem_name, int64_t wanted,
-                                fovea_error *error) {
+fovea_status fovea_check_state_size(const char *name, int64_t value, const char *problem_name, int64_t wanted,
+                                    fovea_error *error) {
   if (value == wanted) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STATE, "state.%s is %d; the problem's %s is %d", name, value, problem_name,
                     wanted);
 }
 
-static fovea_status check_problem_sizes(const fovea_problem *problem, const fovea_state *state,
-                                        fovea_error *error) {
-  fovea_status status = check_equal("batch", state->batch, problem->cu_seqlens_q ? "batch, packed," : "batch",
-                                    problem->cu_seqlens_q ? 1 : problem->batch, error);
-  if (!status) status = check_equal("heads", state->heads, "heads", problem->heads, error);
-  if (!status) status = check_equal("rows", state->rows, "q_len", problem->q_len, error);
-  if (!status) status = check_equal("dim", state->dim, "v_dim", problem->v_dim, error);
+fovea_status fovea_check_state_of_problem(const fovea_problem *problem, const fovea_state *state,
+                                          fovea_error *error) {
+  fovea_status status =
+      fovea_check_state_size("batch", state->batch, problem->cu_seqlens_q ? "batch, packed," : "batch",
+                             problem->cu_seqlens_q ? 1 : problem->batch, error);
+  if (!status) status = fovea_check_state_size("heads", state->heads, "heads", problem->heads, error);
+  if (!status) status = fovea_check_state_size("rows", state->rows, "q_len", problem->q_len, error);
+  if (!status) status = fovea_check_state_size("dim", state->dim, "v_dim", problem->v_dim, error);
   return status;
-}
-
-fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
-  const fovea_problem *problem = &plan->problem;
-  fovea_state state;
-  fovea_reach reach;
-  if (!problem->to_state) return FOVEA_OK;
-  fovea_status status = fovea_read_state("state", tensors->state, &state, error);
-  if (!status) status = check_problem_sizes(problem, &state, error);
-  if (!status) status = check_equal("keys_begin", state.keys_begin, "keys_begin", problem->keys_begin, error);
-  if (!status) status = check_equal("keys_end", state.keys_end, "keys_end", fovea_keys_end(problem), error);
-  if (!status) status = fovea_validate_state("state", &state, 1, &reach, error);
-  if (status) return status;
-  const fovea_written written = fovea_written_state(plan, &state);
-  return fovea_check_inputs(plan, tensors, &written, error);
 }
 
 static fovea_status check_alike(const fovea_state *left, const char *name, const fovea_state *state,
@@ -156,7 +141,7 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   const fovea_problem outputs = outputs_alone(problem);
   status = fovea_validate_problem(&outputs, reaches, error);
   if (!status) status = fovea_refuse_unused_sinks(problem, tensors, error);
-  if (!status) status = check_problem_sizes(problem, state, error);
+  if (!status) status = fovea_check_state_of_problem(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);
   if (!status && to_state && !tensors->lse && state_reach.begin != state_reach.end)
     return fovea_fail(error, FOVEA_ERROR_NULL, "lse is NULL");

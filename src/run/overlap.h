@@ -1,7 +1,7 @@
 /* What a run writes, and whether a byte of it is used by anything else. Ranges are compared first; only where two
  * overlap, rows are. */
-#ifndef FOVEA_SRC_CACHE_OVERLAP_H
-#define FOVEA_SRC_CACHE_OVERLAP_H
+#ifndef FOVEA_SRC_RUN_OVERLAP_H
+#define FOVEA_SRC_RUN_OVERLAP_H
 
 #include "../plan/regions.h"
 
@@ -16,6 +16,7 @@ typedef struct fovea_written {
 
 /* Outputs of a run, with pointers that were checked: one or two. Returns how many there are. */
 int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors, fovea_written written[2]);
+fovea_written fovea_written_scratch(const void *scratch, size_t size);
 fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state);
 
 /* That nothing shares a byte with a claim. `name` is what the caller calls the claimed memory. */
@@ -26,15 +27,12 @@ fovea_status fovea_check_claim(const fovea_plan *plan, const fovea_written *writ
 fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                 fovea_error *error);
 
-/* That it shares none with the segments that a run of checked sequences looks at, nor with their arrays. */
-fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
-                                  const fovea_written *written, fovea_error *error);
+/* That scratch shares none with the numbers of a state. */
+fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_written *scratch,
+                                       const fovea_written *state, fovea_error *error);
 
-/* The pointers to tensors, and that O and LSE are apart from each other and from the inputs. */
-fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
-
-/* That `size` bytes of scratch belong to nothing that the run uses. All else has been checked. */
-fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, const void *scratch,
-                                          size_t size, fovea_error *error);
+/* That two tensors of the FOVEA_SHAPES share none. */
+fovea_status fovea_check_tensor(const fovea_plan *plan, const fovea_written *written, int shape,
+                                const void *pointer, fovea_error *error);
 
 #endif

@@ -1,4 +1,6 @@
-#include "segments.h"
+#include "tile_view.h"
+
+#include "visibility.h"
 
 static int64_t min_of(int64_t a, int64_t b) {
   return a < b ? a : b;

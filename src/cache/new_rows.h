@@ -1,6 +1,6 @@
-/* New rows for caches: what fovea_append() checks and knows. */
-#ifndef FOVEA_SRC_CACHE_APPEND_H
-#define FOVEA_SRC_CACHE_APPEND_H
+/* New rows for caches: which rows of the tensors, and which positions. */
+#ifndef FOVEA_SRC_CACHE_NEW_ROWS_H
+#define FOVEA_SRC_CACHE_NEW_ROWS_H
 
 #include <fovea/fovea.h>
 
@@ -17,7 +17,5 @@ static inline int64_t fovea_new_rows_offset(const fovea_new_rows *rows, fovea_st
   if (rows->cu_seqlens) return rows->cu_seqlens[entry] > 0 ? rows->cu_seqlens[entry] * strides.row : 0;
   return entry > 0 ? entry * strides.batch : 0;
 }
-
-fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
 
 #endif

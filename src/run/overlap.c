@@ -1,9 +1,9 @@
 #include "overlap.h"
 
 #include "../base/error.h"
-#include "../state/groups.h"
 #include "../base/types.h"
 #include "../base/validate.h"
+#include "../state/groups.h"
 
 static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
   const fovea_problem *p = &plan->problem;
@@ -36,7 +36,7 @@ fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *sta
                          .dim = dim};
 }
 
-static fovea_written written_scratch(const void *scratch, size_t size) {
+fovea_written fovea_written_scratch(const void *scratch, size_t size) {
   return (fovea_written){.name = "scratch",
                          .begin = (uintptr_t)scratch,
                          .end = (uintptr_t)scratch + size,
@@ -107,9 +107,15 @@ fovea_status fovea_check_claim(const fovea_plan *plan, const fovea_written *writ
   return refuse(written, name, bytes, error);
 }
 
-/* One of the FOVEA_SHAPES tensors. */
-static fovea_status check_tensor(const fovea_plan *plan, const fovea_written *written, int shape,
-                                 const void *pointer, fovea_error *error) {
+fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_written *scratch,
+                                       const fovea_written *state, fovea_error *error) {
+  fovea_claim claim = fovea_claim_rows(scratch->pointer, 1, 1, 0, 1, 0, scratch->dim);
+  uintptr_t bytes = in_range(scratch, state->begin, state->end);
+  return bytes > 0 && rows_meet(plan, state, &claim) ? refuse(scratch, "state", bytes, error) : FOVEA_OK;
+}
+
+fovea_status fovea_check_tensor(const fovea_plan *plan, const fovea_written *written, int shape,
+                                const void *pointer, fovea_error *error) {
   const fovea_reach *reach = &plan->reaches[shape];
   uintptr_t begin = (uintptr_t)pointer + (uintptr_t)reach->begin, end = (uintptr_t)pointer + (uintptr_t)reach->end;
   uintptr_t bytes = reach->begin < reach->end ? in_range(written, begin, end) : 0;
@@ -128,63 +134,7 @@ fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *ten
                                 fovea_error *error) {
   const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
   fovea_status status = FOVEA_OK;
-  for (int i = 0; i < FOVEA_SHAPE_O && !status; i++) status = check_tensor(plan, written, i, inputs[i], error);
+  for (int i = 0; i < FOVEA_SHAPE_O && !status; i++)
+    status = fovea_check_tensor(plan, written, i, inputs[i], error);
   return status;
-}
-
-fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
-  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
-                                              tensors->sinks, tensors->o, tensors->lse};
-  int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
-  fovea_status status = FOVEA_OK;
-  for (int i = 0; i < count && !status; i++) {
-    status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);
-  }
-  if (status || plan->problem.to_state) return status;
-  fovea_written written[2];
-  int outputs = fovea_list_written(plan, tensors, written);
-  for (int i = 0; i < outputs && !status; i++) status = fovea_check_inputs(plan, tensors, &written[i], error);
-  if (!status && outputs == 2) status = check_tensor(plan, &written[1], FOVEA_SHAPE_O, tensors->o, error);
-  return status;
-}
-
-/* Memory that is used as it stands. */
-static fovea_status check_bytes(const fovea_plan *plan, const fovea_written *scratch, const char *name,
-                                const void *pointer, int64_t bytes, fovea_error *error) {
-  fovea_claim claim = fovea_claim_rows(pointer, 1, 1, 0, 1, 0, bytes);
-  return fovea_check_claim(plan, scratch, name, &claim, error);
-}
-
-static fovea_status check_structs(const fovea_plan *plan, const fovea_tensors *tensors,
-                                  const fovea_written *scratch, fovea_error *error) {
-  const fovea_problem *p = &plan->problem;
-  fovea_status status = check_bytes(plan, scratch, "the plan", plan, sizeof *plan, error);
-  if (!status) {
-    status = check_bytes(plan, scratch, "the plan", plan->entries, p->batch * (int64_t)sizeof(fovea_entry), error);
-  }
-  if (!status && p->to_state) {
-    status = check_bytes(plan, scratch, "state", tensors->state, sizeof *tensors->state, error);
-  }
-  if (!status && p->segmented) {
-    status = check_bytes(plan, scratch, "sequences", tensors->sequences, p->batch * (int64_t)sizeof(fovea_sequence),
-                         error);
-  }
-  return status;
-}
-
-fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, const void *memory,
-                                          size_t size, fovea_error *error) {
-  const fovea_written scratch = written_scratch(memory, size);
-  fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
-  if (!status && plan->problem.to_state) {
-    fovea_written state = fovea_written_state(plan, tensors->state);
-    fovea_claim claim = fovea_claim_rows(memory, 1, 1, 0, 1, 0, (int64_t)size);
-    uintptr_t bytes = in_range(&scratch, state.begin, state.end);
-    if (bytes > 0 && rows_meet(plan, &state, &claim)) return refuse(&scratch, "state", bytes, error);
-  } else {
-    if (!status) status = check_tensor(plan, &scratch, FOVEA_SHAPE_O, tensors->o, error);
-    if (!status && tensors->lse) status = check_tensor(plan, &scratch, FOVEA_SHAPE_LSE, tensors->lse, error);
-  }
-  if (!status) status = check_structs(plan, tensors, &scratch, error);
-  return status ? status : fovea_check_segments(plan, tensors, &scratch, error);
 }

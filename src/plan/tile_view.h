@@ -1,9 +1,9 @@
 /* How a row tile and a block of keys meet: which vectors of rows look at which keys, and where masking is needed.
  */
-#ifndef FOVEA_SRC_PLAN_SEGMENTS_H
-#define FOVEA_SRC_PLAN_SEGMENTS_H
+#ifndef FOVEA_SRC_PLAN_TILE_VIEW_H
+#define FOVEA_SRC_PLAN_TILE_VIEW_H
 
-#include "visibility.h"
+#include "tiles.h"
 
 /* What the rows of a tile see, row by row and summed up for each vector of rows. */
 typedef struct fovea_tile_view {

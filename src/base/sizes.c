@@ -1,0 +1,15 @@
+/* Sizes that the initialisers of public structs count with. */
+#include "nodes.h"
+#include "validate.h"
+
+int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
+  /* Without sign, so that no nonsense size is undefined; sizes are checked later. */
+  uint64_t dims = (uint64_t)qk_dim + (type == FOVEA_BF16 && qk_dim % 2 != 0);
+  return (int64_t)(FOVEA_PANEL_ROWS * dims);
+}
+
+int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end) {
+  if (dim < 1 || dim > FOVEA_DIM_LIMIT || keys_begin < 0 || keys_end < keys_begin || keys_end > FOVEA_LENGTH_LIMIT)
+    return 0;
+  return fovea_node_count(fovea_spans_of(keys_begin, keys_end)) * fovea_group_numbers(dim);
+}

@@ -1,0 +1,10 @@
+/* The checks of new rows for caches. */
+#ifndef FOVEA_SRC_CACHE_VALIDATE_APPEND_H
+#define FOVEA_SRC_CACHE_VALIDATE_APPEND_H
+
+#include <fovea/fovea.h>
+
+/* `rotary` may be NULL. */
+fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
+
+#endif

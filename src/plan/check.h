@@ -1,0 +1,16 @@
+/* The checks of a problem, by subject. */
+#ifndef FOVEA_SRC_PLAN_CHECK_H
+#define FOVEA_SRC_PLAN_CHECK_H
+
+#include <fovea/fovea.h>
+
+/* Lengths of entries: padded, packed. */
+fovea_status fovea_check_lengths(const fovea_problem *problem, fovea_error *error);
+/* What only goes with segments, or not with them. */
+fovea_status fovea_check_segmented(const fovea_problem *problem, fovea_error *error);
+/* The range of keys that is wanted, and to_state. */
+fovea_status fovea_check_keys(const fovea_problem *problem, fovea_error *error);
+/* The mask's strides and keys. */
+fovea_status fovea_check_mask(const fovea_problem *problem, fovea_error *error);
+
+#endif

@@ -1,0 +1,121 @@
+#include "check_problem.h"
+
+#include "../base/error.h"
+#include "../base/unused.h"
+#include "../base/validate.h"
+#include "check.h"
+
+#include <limits.h>
+
+static fovea_status check_sizes(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded sizes[] = {
+      {"batch", p->batch, 1, FOVEA_LENGTH_LIMIT},       {"heads", p->heads, 1, FOVEA_LENGTH_LIMIT},
+      {"kv_heads", p->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", p->q_len, 0, FOVEA_LENGTH_LIMIT},
+      {"kv_len", p->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"qk_dim", p->qk_dim, 1, FOVEA_DIM_LIMIT},
+      {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
+  fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  /* Counters and task numbers of the whole problem stay in 64 bits. */
+  int64_t rows;
+  if (__builtin_mul_overflow(p->batch, p->heads, &rows) || __builtin_mul_overflow(rows, p->q_len + 1, &rows) ||
+      rows > FOVEA_LENGTH_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times heads %d times q_len %d is more than %d rows",
+                      p->batch, p->heads, p->q_len, FOVEA_LENGTH_LIMIT);
+  }
+  if (p->heads % p->kv_heads != 0) {
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "kv_heads is %d; it must divide heads, which is %d", p->kv_heads,
+                      p->heads);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
+  const struct {
+    const char *name;
+    int64_t value;
+  } sides[] = {{"window_left", p->window_left},
+               {"window_right", p->window_right},
+               {"chunk_left", p->chunk_left},
+               {"chunk_right", p->chunk_right}};
+  for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+    if (sides[i].value < FOVEA_UNLIMITED) {
+      return fovea_fail(error, FOVEA_ERROR_RULE, "%s is %d; it must be 0 or more, or -1 for no limit",
+                        sides[i].name, sides[i].value);
+    }
+  }
+  if (p->chunk_size < 0) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "chunk_size is %d; it must be 1 or more, or 0 for no chunks",
+                      p->chunk_size);
+  }
+  if (p->causal != 0 && p->causal != 1) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "causal is %d; it must be 0 or 1", (int64_t)p->causal);
+  }
+  if (p->scale - p->scale != 0) {
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", p->scale);
+  }
+  double c = p->scale * 0x1.71547652b82fep+0;
+  if (c > 0x1.fffffep+127 || c < -0x1.fffffep+127) {
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38", p->scale);
+  }
+  if (!p->offsets && p->offset != FOVEA_OFFSET_BOTTOM_RIGHT &&
+      (p->offset > FOVEA_LENGTH_LIMIT || p->offset < -FOVEA_LENGTH_LIMIT)) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %d; it must be from %d to %d", p->offset,
+                      -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded types[] = {{"q_type", (int)p->q_type, 0, FOVEA_BF16},
+                                 {"k_type", (int)p->k_type, 0, FOVEA_BF16},
+                                 {"v_type", (int)p->v_type, 0, FOVEA_BF16},
+                                 {"o_type", (int)p->o_type, 0, FOVEA_BF16},
+                                 {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
+                                 {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO}};
+  return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+}
+
+static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
+  const double largest = 0x1.fffffep+127;
+  if (!(p->softcap >= 0) || p->softcap * 0x1.71547652b82fep+0 > largest) {
+    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; it must be positive and finite, or 0 for none",
+                      p->softcap);
+  }
+  double ratio = p->softcap > 0 ? p->scale / p->softcap : 0;
+  if (ratio > largest || ratio < -largest) {
+    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; scale / softcap must not be beyond 3.4e38",
+                      p->softcap);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
+  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+                    allocator->allocate ? "release" : "allocate");
+}
+
+static fovea_status check_strides(const fovea_problem *p, fovea_reach *reaches, fovea_error *error) {
+  fovea_shape shapes[FOVEA_SHAPES];
+  fovea_make_shapes(p, shapes);
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
+    status = fovea_validate_strides(&shapes[i], i >= FOVEA_SHAPE_O, &reaches[i], error);
+  }
+  return status;
+}
+
+fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *reaches, fovea_error *error) {
+  fovea_status status = check_sizes(problem, error);
+  if (!status) status = check_types(problem, error);
+  if (!status) status = check_rules(problem, error);
+  if (!status) status = check_softcap(problem, error);
+  if (!status) status = fovea_check_lengths(problem, error);
+  if (!status) status = fovea_check_segmented(problem, error);
+  if (!status) status = fovea_check_keys(problem, error);
+  if (!status) status = fovea_check_mask(problem, error);
+  if (!status) status = check_allocator(&problem->allocator, error);
+  if (!status) status = fovea_refuse_unused_rules(problem, error);
+  if (!status) status = check_strides(problem, reaches, error);
+  return status;
+}

@@ -1,0 +1,84 @@
+#include "entries.h"
+
+#include "../base/shapes.h"
+#include "visibility.h"
+
+static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
+  fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};
+  if (p->cu_seqlens_q) {
+    entry.q_first = p->cu_seqlens_q[b];
+    entry.q_len = p->cu_seqlens_q[b + 1] - entry.q_first;
+  }
+  if (p->cu_seqlens_kv) {
+    entry.kv_first = p->cu_seqlens_kv[b];
+    entry.kv_len = p->cu_seqlens_kv[b + 1] - entry.kv_first;
+  }
+  if (p->kv_lens) entry.kv_len = p->kv_lens[b];
+  if (p->segmented && p->kv_begins) entry.kv_begin = p->kv_begins[b];
+  entry.q_seen = p->q_lens ? p->q_lens[b] : entry.q_len;
+  entry.offset = p->offsets                               ? p->offsets[b]
+                 : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
+                                                          : entry.kv_len - entry.q_seen;
+  if (p->mask_type != FOVEA_MASK_NONE) {
+    entry.mask_begin = p->mask_begins ? p->mask_begins[b] : p->mask_begin;
+    int limited = p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < entry.kv_len - entry.mask_begin;
+    if (limited) entry.kv_len = entry.mask_begin + p->mask_keys;
+  }
+  int64_t end = fovea_keys_end(p);
+  if (entry.kv_len > end) entry.kv_len = end;
+  if (entry.kv_begin < p->keys_begin) entry.kv_begin = p->keys_begin;
+  if (entry.kv_begin > entry.kv_len) entry.kv_begin = entry.kv_len;
+  fovea_interval seen = fovea_entry_keys(p, &entry);
+  entry.seen_begin = seen.begin;
+  entry.seen_end = seen.end;
+  return entry;
+}
+
+/* Keys that rows of the entry see, from three of its rows: an estimate for scheduling. */
+static double estimate_pairs(const fovea_problem *p, const fovea_entry *entry) {
+  if (entry->q_seen == 0) return 0;
+  double keys = 0;
+  for (int third = 0; third <= 2; third++) {
+    fovea_interval seen = fovea_visible_keys(p, entry, (entry->q_seen - 1) / 2 * third);
+    keys += (double)(seen.end - seen.begin);
+  }
+  return keys / 3 * (double)entry->q_seen;
+}
+
+/* Longest entries first, so that the last tasks are short ones. Heap sort: no memory, no bad cases. */
+static void sift_down(fovea_entry *entries, int64_t root, int64_t count) {
+  for (;;) {
+    int64_t child = 2 * root + 1;
+    if (child >= count) return;
+    if (child + 1 < count && entries[child + 1].kv_len < entries[child].kv_len) child++;
+    if (entries[root].kv_len <= entries[child].kv_len) return;
+    fovea_entry swap = entries[root];
+    entries[root] = entries[child];
+    entries[child] = swap;
+    root = child;
+  }
+}
+
+static void sort_longest_first(fovea_entry *entries, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    if (entries[i].kv_len != entries[0].kv_len) break;
+    if (i == count - 1) return; /* all alike */
+  }
+  for (int64_t root = count / 2; root-- > 0;) sift_down(entries, root, count);
+  for (int64_t last = count - 1; last > 0; last--) {
+    fovea_entry swap = entries[0];
+    entries[0] = entries[last];
+    entries[last] = swap;
+    sift_down(entries, 0, last);
+  }
+}
+
+double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries) {
+  double pairs = 0;
+  for (int64_t b = 0; b < problem->batch; b++) {
+    entries[b] = resolve_entry(problem, b);
+    pairs += estimate_pairs(problem, &entries[b]);
+  }
+  sort_longest_first(entries, problem->batch);
+  return pairs;
+}

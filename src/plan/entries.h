@@ -1,0 +1,11 @@
+/* The entries of a checked problem, resolved. */
+#ifndef FOVEA_SRC_PLAN_ENTRIES_H
+#define FOVEA_SRC_PLAN_ENTRIES_H
+
+#include "entry.h"
+
+/* Sets one entry for each of the batch, the longest first. Returns about how many pairs of a row and a key they
+ * see. */
+double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries);
+
+#endif

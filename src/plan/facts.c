@@ -1,0 +1,48 @@
+/* What a plan tells of itself. */
+#include "tile_view.h"
+#include "tiles.h"
+#include "visibility.h"
+
+size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {
+  size_t size;
+  if (!plan || workers < 1) return 0;
+  if (__builtin_mul_overflow(plan->worker_scratch, (size_t)workers, &size)) return SIZE_MAX;
+  return __builtin_add_overflow(size, plan->parts_scratch, &size) ? SIZE_MAX : size;
+}
+
+int fovea_plan_phases(const fovea_plan *plan) {
+  return !plan ? 0 : plan->part_keys > 0 ? 2 : 1;
+}
+
+int64_t fovea_plan_tasks(const fovea_plan *plan, int phase) {
+  if (!plan || phase < 0 || phase >= fovea_plan_phases(plan)) return 0;
+  return phase == 0 ? plan->tasks : plan->merges;
+}
+
+const char *fovea_plan_isa(const fovea_plan *plan) {
+  return plan ? plan->kernels->name : "";
+}
+
+/* A sum of pairs, or the largest number where it is beyond that. */
+static int64_t more_pairs(int64_t pairs, int64_t more, int64_t times) {
+  int64_t sum;
+  if (__builtin_mul_overflow(more, times, &more) || __builtin_add_overflow(pairs, more, &sum)) return INT64_MAX;
+  return sum;
+}
+
+fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
+  if (!plan || !counts) return FOVEA_ERROR_NULL;
+  counts->pairs_seen = counts->pairs_computed = 0;
+  for (int64_t b = 0; b < plan->problem.batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    for (int64_t row = 0; row < entry->q_seen; row++) {
+      fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
+      counts->pairs_seen = more_pairs(counts->pairs_seen, keys.end - keys.begin, plan->problem.heads);
+    }
+    for (int64_t tile = 0, tiles = fovea_plan_tiles(plan, entry); tile < tiles; tile++) {
+      int64_t pairs = fovea_tile_pairs(plan, entry, fovea_plan_tile_rows(plan, entry, tile));
+      counts->pairs_computed = more_pairs(counts->pairs_computed, pairs, plan->problem.kv_heads);
+    }
+  }
+  return FOVEA_OK;
+}

@@ -1,0 +1,123 @@
+#include "make.h"
+#include "../base/nodes.h"
+#include "check_problem.h"
+#include "entries.h"
+#include "tiles.h"
+
+#include "../../arch/float_state.h"
+#include "../base/caller.h"
+#include "../base/error.h"
+#include "../base/memory.h"
+#include "../base/validate.h"
+#include "../system/dispatch.h"
+#include "../system/platform.h"
+#include "parts.h"
+#include "regions.h"
+#include "visibility.h"
+
+#include <string.h>
+
+/* The tiles of a task share each block of keys while it is in the cache, so tasks are large as long as every CPU
+ * gets this many of them, enough to even out what they take. */
+enum { TASKS_PER_CPU = 8 };
+
+static int64_t least_of(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* Keys of the longest entry. Lengths of entries count with kv_begins only: scratch for a problem's kv_len has to do
+ * for any kv_lens. */
+static int64_t most_keys(const fovea_problem *p) {
+  int64_t most = 0, end = fovea_keys_end(p);
+  if (!p->segmented || !p->kv_begins) return end - p->keys_begin;
+  for (int64_t b = 0; b < p->batch; b++) {
+    int64_t begin = p->kv_begins[b] > p->keys_begin ? p->kv_begins[b] : p->keys_begin;
+    int64_t keys = least_of(p->kv_lens ? p->kv_lens[b] : p->kv_len, end) - begin;
+    if (keys > most) most = keys;
+  }
+  return most;
+}
+
+static void make_tasks(fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  int64_t tiles = 0;
+  for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
+  fovea_plan_parts(plan, tiles);
+  plan->block_tiles = plan->part_keys > 0 ? 1 : plan->kernels->block_tiles;
+  if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
+  int64_t wanted = plan->block_tiles > 1 ? (int64_t)TASKS_PER_CPU * fovea_platform_cpus() : 0;
+  while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < wanted) plan->block_tiles /= 2;
+  plan->tasks = plan->merges = 0;
+  for (int64_t b = 0; b < p->batch; b++) {
+    fovea_entry *entry = &plan->entries[b];
+    entry->first_task = plan->tasks;
+    entry->first_merge = plan->merges;
+    int64_t tasks = fovea_divide_up(fovea_plan_tiles(plan, entry), plan->block_tiles) * p->kv_heads;
+    plan->tasks += tasks * entry->parts;
+    if (plan->part_keys > 0) plan->merges += tasks;
+  }
+}
+
+void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
+                     const fovea_checked *checked) {
+  const fovea_kernels *kernels = checked->kernels;
+  int64_t tile_rows = least_of(problem->q_len, kernels->row_tile), longest = most_keys(problem);
+  fovea_float_state caller = fovea_float_begin();
+  double pairs = fovea_resolve_entries(problem, entries);
+  *plan = (fovea_plan){
+      .kernels = kernels,
+      .problem = *problem,
+      .c =
+          (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * 0x1.71547652b82fep+0),
+      .cap = (float)(problem->softcap * 0x1.71547652b82fep+0),
+      .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
+      .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
+                problem->k_type == kernels->pair_type,
+      .group = problem->heads / problem->kv_heads,
+      .row_keys = least_of(longest, fovea_keys_of_rows(problem, 1)),
+      .states = fovea_span_states(least_of(longest, fovea_keys_of_rows(problem, tile_rows))),
+      .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
+      .entries = entries,
+  };
+  memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
+  fovea_narrow_reaches(plan);
+  make_tasks(plan);
+  plan->layout = fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states);
+  plan->worker_scratch = fovea_bytes_of(plan->layout.block + (uint64_t)kernels->block_tiles * plan->layout.tile);
+  /* What the caller may free after planning is resolved into the entries. */
+  plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
+  plan->problem.mask_begins = NULL;
+  plan->problem.isa = NULL;
+  /* Where there is one key, its stride may be any number. */
+  if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;
+  fovea_float_end(caller);
+}
+
+fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
+                              fovea_error *error) {
+  fovea_plan *made = fovea_allocate(&problem->allocator, fovea_plan_size(problem->batch));
+  if (!made) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for a plan of %d batch entries", problem->batch);
+  }
+  fovea_plan_fill(made, (fovea_entry *)(made + 1), problem, checked);
+  made->allocated = 1;
+  *plan = made;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error) {
+  fovea_float_state caller = fovea_float_begin();
+  fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
+  fovea_float_end(caller);
+  if (status) return status;
+  int alike = problem->q_type == problem->k_type && !problem->segmented;
+  fovea_type pair_type = alike ? problem->q_type : FOVEA_F32;
+  return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
+}
+
+size_t fovea_plan_size(int64_t batch) {
+  size_t entries, size;
+  if (batch < 1) return 0;
+  if (__builtin_mul_overflow((uint64_t)batch, sizeof(fovea_entry), &entries)) return SIZE_MAX;
+  return __builtin_add_overflow(sizeof(fovea_plan), entries, &size) ? SIZE_MAX : size;
+}

@@ -1,0 +1,62 @@
+#include "scratch_layout.h"
+
+#include "../base/types.h"
+
+static uint64_t aligned(uint64_t floats) {
+  return (floats + 15) / 16 * 16;
+}
+
+int64_t fovea_copied_stride(int64_t dim) {
+  return ((dim + 15) / 16 | 1) * 16;
+}
+
+int64_t fovea_decode_stride(int64_t dim) {
+  return (dim + 15) / 16 * 16;
+}
+
+size_t fovea_bytes_of(uint64_t floats) {
+  uint64_t bytes = floats * sizeof(float);
+  return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+}
+
+static uint64_t copied_block(int64_t dim) {
+  return (uint64_t)fovea_copied_stride(dim) * FOVEA_BLOCK_KEYS;
+}
+
+static uint64_t packed_values(const fovea_kernels *kernels, int64_t dim) {
+  uint64_t width = (uint64_t)kernels->panel_dims;
+  return aligned(((uint64_t)dim + width - 1) / width * width * FOVEA_BLOCK_KEYS);
+}
+
+static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *kernels,
+                             const fovea_problem *problem) {
+  int rows = kernels->decode_rows;
+  if (problem->segmented && kernels->decode_panel_rows > rows) rows = kernels->decode_panel_rows;
+  layout->decode_rows = (uint64_t)rows;
+  layout->decode = layout->decode_rows * ((uint64_t)fovea_decode_stride(problem->qk_dim) + FOVEA_BLOCK_KEYS +
+                                          2 * (uint64_t)fovea_decode_stride(problem->v_dim));
+}
+
+fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
+                                           int mask_copied, int states) {
+  const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
+                 mask_bits = (uint64_t)fovea_mask_type_bits(problem->mask_type);
+  const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented;
+  fovea_scratch_layout layout = {
+      .row = aligned(rows),
+      .queries = aligned(rows * qk_dim),
+      .pairs = paired ? aligned(rows * ((qk_dim + 1) / 2)) : 0,
+      .scores = aligned(rows * FOVEA_BLOCK_KEYS),
+      .output = aligned(rows * (uint64_t)problem->v_dim),
+      .panel = packed_values(kernels, problem->v_dim),
+      .keys = copied_block(problem->qk_dim),
+      .values = values_copied ? copied_block(problem->v_dim) : 0,
+      .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
+  };
+  lay_out_decoding(&layout, kernels, problem);
+  layout.state = 2 * layout.row + layout.output;
+  layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
+                 5 * layout.row + layout.mask;
+  layout.tile = layout.queries + layout.pairs + (uint64_t)states * layout.state;
+  return layout;
+}

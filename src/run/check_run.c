@@ -1,0 +1,81 @@
+#include "check_run.h"
+
+#include "../base/caller.h"
+#include "../base/claim.h"
+#include "../base/error.h"
+#include "../base/validate.h"
+#include "../state/validate_state.h"
+#include "overlap.h"
+#include "run_segments.h"
+
+fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
+  const fovea_problem *problem = &plan->problem;
+  fovea_state state;
+  fovea_reach reach;
+  if (!problem->to_state) return FOVEA_OK;
+  fovea_status status = fovea_read_state("state", tensors->state, &state, error);
+  if (!status) status = fovea_check_state_of_problem(problem, &state, error);
+  if (!status)
+    status = fovea_check_state_size("keys_begin", state.keys_begin, "keys_begin", problem->keys_begin, error);
+  if (!status)
+    status = fovea_check_state_size("keys_end", state.keys_end, "keys_end", fovea_keys_end(problem), error);
+  if (!status) status = fovea_validate_state("state", &state, 1, &reach, error);
+  if (status) return status;
+  const fovea_written written = fovea_written_state(plan, &state);
+  return fovea_check_inputs(plan, tensors, &written, error);
+}
+
+fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
+  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
+                                              tensors->sinks, tensors->o, tensors->lse};
+  int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < count && !status; i++) {
+    status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);
+  }
+  if (status || plan->problem.to_state) return status;
+  fovea_written written[2];
+  int outputs = fovea_list_written(plan, tensors, written);
+  for (int i = 0; i < outputs && !status; i++) status = fovea_check_inputs(plan, tensors, &written[i], error);
+  if (!status && outputs == 2) status = fovea_check_tensor(plan, &written[1], FOVEA_SHAPE_O, tensors->o, error);
+  return status;
+}
+
+/* Memory that is used as it stands. */
+static fovea_status check_bytes(const fovea_plan *plan, const fovea_written *scratch, const char *name,
+                                const void *pointer, int64_t bytes, fovea_error *error) {
+  fovea_claim claim = fovea_claim_rows(pointer, 1, 1, 0, 1, 0, bytes);
+  return fovea_check_claim(plan, scratch, name, &claim, error);
+}
+
+static fovea_status check_structs(const fovea_plan *plan, const fovea_tensors *tensors,
+                                  const fovea_written *scratch, fovea_error *error) {
+  const fovea_problem *p = &plan->problem;
+  fovea_status status = check_bytes(plan, scratch, "the plan", plan, sizeof *plan, error);
+  if (!status) {
+    status = check_bytes(plan, scratch, "the plan", plan->entries, p->batch * (int64_t)sizeof(fovea_entry), error);
+  }
+  if (!status && p->to_state) {
+    status = check_bytes(plan, scratch, "state", tensors->state, sizeof *tensors->state, error);
+  }
+  if (!status && p->segmented) {
+    status = check_bytes(plan, scratch, "sequences", tensors->sequences, p->batch * (int64_t)sizeof(fovea_sequence),
+                         error);
+  }
+  return status;
+}
+
+fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, const void *memory,
+                                          size_t size, fovea_error *error) {
+  const fovea_written scratch = fovea_written_scratch(memory, size);
+  fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
+  if (!status && plan->problem.to_state) {
+    fovea_written state = fovea_written_state(plan, tensors->state);
+    status = fovea_check_written_state(plan, &scratch, &state, error);
+  } else {
+    if (!status) status = fovea_check_tensor(plan, &scratch, FOVEA_SHAPE_O, tensors->o, error);
+    if (!status && tensors->lse) status = fovea_check_tensor(plan, &scratch, FOVEA_SHAPE_LSE, tensors->lse, error);
+  }
+  if (!status) status = check_structs(plan, tensors, &scratch, error);
+  return status ? status : fovea_check_segments(plan, tensors, &scratch, error);
+}

@@ -1,0 +1,57 @@
+#include "part_states.h"
+
+#include "../plan/parts.h"
+
+#include <string.h>
+
+/* Where the state of a part is kept: states are numbered as tasks are. */
+static float *part_memory(const fovea_task_context *context, int64_t part) {
+  int64_t task = context->task->number - context->task->part + part;
+  return context->shared + (uint64_t)task * fovea_part_floats(context->plan, fovea_part_rows(context->plan));
+}
+
+/* Between a tile's state, rows row_tile apart, and one that has only the rows that there are. */
+static void copy_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                       float *kept, int keeping) {
+  size_t rows = (size_t)t->view.vectors * (size_t)context->kernels->lanes, bytes = rows * sizeof(float);
+  float *row_max = kept + 1, *row_sum = row_max + rows, *output = row_sum + rows, *of_tile = state->output;
+  memcpy(keeping ? row_max : state->row_max, keeping ? state->row_max : row_max, bytes);
+  memcpy(keeping ? row_sum : state->row_sum, keeping ? state->row_sum : row_sum, bytes);
+  for (int64_t d = 0; d < context->plan->problem.v_dim;
+       d++, output += rows, of_tile += context->kernels->row_tile) {
+    memcpy(keeping ? output : of_tile, keeping ? of_tile : output, bytes);
+  }
+}
+
+void fovea_keep_part(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+  float *kept = part_memory(context, context->task->part);
+  kept[0] = state != NULL;
+  if (state) copy_state(context, t, state, kept, 1);
+}
+
+fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_tile *t) {
+  const fovea_plan *plan = context->plan;
+  const fovea_entry *entry = context->task->entry;
+  fovea_span_tree *tree = &t->memory.tree;
+  int64_t dim = plan->problem.v_dim;
+  /* Leaves of the tree: spans that blocks are merged into, or the parts themselves. */
+  int64_t parts_of_leaf = plan->part_keys < FOVEA_SPAN_KEYS ? FOVEA_SPAN_KEYS / plan->part_keys : 1, leaf = -1;
+  fovea_tile_state next = {context->memory.maxima, context->memory.block_sum, context->memory.partial};
+  for (int64_t part = 0; part < entry->parts; part++) {
+    float *kept = part_memory(context, part);
+    if (kept[0] == 0) continue;
+    int64_t index = (entry->first_part + part) / parts_of_leaf;
+    if (index == leaf) {
+      copy_state(context, t, &next, kept, 0);
+      fovea_merge_args args = {*fovea_span_current(tree), next, dim, t->view.vectors};
+      context->kernels->merge(&args);
+      continue;
+    }
+    if (leaf >= 0) fovea_span_push(tree, leaf, context->kernels, dim, t->view.vectors);
+    leaf = index;
+    copy_state(context, t, fovea_span_current(tree), kept, 0);
+  }
+  if (leaf < 0) return NULL;
+  fovea_span_push(tree, leaf, context->kernels, dim, t->view.vectors);
+  return fovea_span_root(tree, context->kernels, dim, t->view.vectors);
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The rooms of src: who includes and calls whom.
+
+    rooms.py NM OBJECT...
+
+src/README.md has a table of rooms and of what each may use. Every include and every call between rooms has to be one
+that it allows, and no two files may need each other, directly or through others. Calls are read from the objects, so
+that a prototype by hand does not get past.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "src"
+ROW = re.compile(r"^\| `(\w+)` \|.*\|([^|]*)\|$", re.MULTILINE)
+
+
+def allowed_uses():
+    """room -> what it may use: rooms, and single headers as room/name.h"""
+    table = (SOURCES / "README.md").read_text(encoding="utf-8")
+    return {room: set(re.findall(r"`([\w/.]+)`", uses)) for room, uses in ROW.findall(table)}
+
+
+def includes():
+    """(file, included file), both below src or arch, relative to the root"""
+    for path in sorted(SOURCES.rglob("*.[ch]")):
+        for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+            yield path.relative_to(ROOT), (path.parent / name).resolve().relative_to(ROOT)
+
+
+def symbols(nm, objects, *options):
+    for path in objects:
+        source = re.search(r"(src|arch)/[\w/]+\.c", path)
+        if not source:
+            continue
+        listing = subprocess.run([nm, *options, "--format=posix", path], capture_output=True, text=True, check=True)
+        for line in listing.stdout.splitlines():
+            yield pathlib.Path(source[0]), line.split()[0].removeprefix(".refptr.")
+
+
+def calls(nm, objects):
+    """(calling file, file that defines the function, function)"""
+    defined = {name: source for source, name in symbols(nm, objects, "--defined-only", "--extern-only")}
+    for source, name in symbols(nm, objects, "--undefined-only"):
+        if name in defined and source.parts[0] == "src" and defined[name].parts[0] == "src":
+            yield source, defined[name], name
+
+
+def is_declared(header, name):
+    return re.search(rf"\b{name}\b", (SOURCES / header).read_text(encoding="utf-8")) is not None
+
+
+def upward_includes(allowed):
+    for source, target in includes():
+        if target.parts[0] == "include":
+            continue
+        if target.parts[0] == "arch":
+            if source.parts[1] == "base" and target.name != "float_state.h":
+                yield f"{source} includes {target}; base knows no instruction sets"
+            continue
+        room, used = source.parts[1], target.parts[1]
+        if room != used and used not in allowed[room] and f"{used}/{target.name}" not in allowed[room]:
+            yield f"{source} includes {target}; src/README.md does not let {room} use it"
+
+
+def upward_calls(allowed, calls_made):
+    for source, target, name in calls_made:
+        room, used = source.parts[1], target.parts[1]
+        headers = [use for use in allowed[room] if use.startswith(used + "/")]
+        if room == used or used in allowed[room] or any(is_declared(header, name) for header in headers):
+            continue
+        yield f"{source} calls {name}() of {target}; src/README.md does not let {room} use {used}"
+
+
+def circles(calls_made):
+    """Files that need each other; a header and the file that defines what it declares are one."""
+    needs = {}
+    edges = [(source, target) for source, target in includes() if target.parts[0] == "src"]
+    edges += [(source, target) for source, target, _ in calls_made]
+    for source, target in edges:
+        a, b = source.with_suffix(""), target.with_suffix("")
+        needs.setdefault(a, set()).add(b)
+        needs.setdefault(b, set())
+    reached = {}
+
+    def reach(start):
+        if start not in reached:
+            seen, todo = set(), [start]
+            while todo:
+                for file in needs[todo.pop()] - seen:
+                    seen.add(file)
+                    todo.append(file)
+            reached[start] = seen
+        return reached[start]
+
+    found = set()
+    for file in needs:
+        for other in needs[file] - {file}:
+            if file in reach(other):
+                found.add(frozenset((file, other)))
+    for pair in sorted(found, key=sorted):
+        first, second = sorted(pair)
+        yield f"{first} and {second} need each other"
+
+
+def main():
+    nm, objects = sys.argv[1], sys.argv[2:]
+    allowed = allowed_uses()
+    rooms = {path.name for path in SOURCES.iterdir() if path.is_dir()}
+    problems = [f"src/README.md does not list {room}" for room in sorted(rooms - set(allowed))]
+    problems += [f"src/{path.name} stands in no room" for path in SOURCES.glob("*.[ch]")]
+    if problems:
+        sys.exit("\n".join(problems))
+    calls_made = list(calls(nm, objects))
+    if not calls_made:
+        sys.exit("no calls were found: these are not the library's objects")
+    problems += upward_includes(allowed)
+    problems += upward_calls(allowed, calls_made)
+    problems += circles(calls_made)
+    print("\n".join(sorted(set(problems))))
+    sys.exit(1 if problems else 0)
+
+
+main()
