@@ -1,6 +1,7 @@
 /* Every bad argument gets its status and a text that names the argument, its value and the limit; the outputs stay
  * untouched. */
 #include "support/refusals.h"
+#include "support/single_task.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ static void test_null_plan(void **state) {
   assert_int_equal(fovea_plan_create(&call.problem, NULL, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_create(NULL, &plan, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_run(NULL, &call.tensors, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_plan_run_task(NULL, &call.tensors, 0, 0, 0, 1, NULL, 0, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(single_task(NULL, &call.tensors, 0, 0, 0, 1, NULL, 0, NULL), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_counts(NULL, &counts), FOVEA_ERROR_NULL);
   assert_int_equal(fovea_plan_create(&call.problem, &plan, NULL), FOVEA_OK);
   assert_int_equal(fovea_plan_counts(plan, NULL), FOVEA_ERROR_NULL);
@@ -271,7 +272,7 @@ static void test_threads(void **state) {
   REFUSED(call.execution.threads = -1, FOVEA_ERROR_TASK, "threads", "-1", "0");
 }
 
-/* fovea_plan_run_task() with one argument wrong. */
+/* A task with one number wrong. */
 static void assert_task_refused(const fovea_plan *plan, int phase, int64_t task, int worker, int workers,
                                 const char *word, const char *value) {
   struct guarded scratch = guarded_create(fovea_plan_scratch_size(plan, 2), GUARD_AT_START);
@@ -279,7 +280,7 @@ static void assert_task_refused(const fovea_plan *plan, int phase, int64_t task,
   const char *const words[] = {word, value, NULL};
   fovea_error error;
   const fovea_status status =
-      fovea_plan_run_task(plan, &tensors, phase, task, worker, workers, scratch.data, scratch.size, &error);
+      single_task(plan, &tensors, phase, task, worker, workers, scratch.data, scratch.size, &error);
   assert_int_equal(status, FOVEA_ERROR_TASK);
   assert_says(&error, FOVEA_ERROR_TASK, words);
   assert_true(tensor_is_untouched(&trial.o));
@@ -305,16 +306,16 @@ static void test_tasks(void **state) {
   assert_task_refused(plan, 0, tasks, 0, 2, "task", tasks_text);
   assert_task_refused(plan, 0, 0, -1, 2, "worker", "-1");
   assert_task_refused(plan, 0, 0, 2, 2, "worker", "2");
-  assert_task_refused(plan, 0, 0, 0, 0, "worker", "0");
+  assert_task_refused(plan, 0, 0, 0, 0, "workers", "0");
 
   const fovea_tensors tensors = trial_tensors(&trial);
   const size_t needed = fovea_plan_scratch_size(plan, 2);
   struct guarded scratch = guarded_create(needed, GUARD_AT_START);
   unsigned char *at = scratch.data;
-  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 2, at, needed - 1, NULL), FOVEA_ERROR_SCRATCH);
-  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 2, at + 4, needed, NULL), FOVEA_ERROR_SCRATCH);
-  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 2, NULL, needed, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_plan_run_task(plan, NULL, 0, 0, 0, 2, at, needed, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(single_task(plan, &tensors, 0, 0, 0, 2, at, needed - 1, NULL), FOVEA_ERROR_SCRATCH);
+  assert_int_equal(single_task(plan, &tensors, 0, 0, 0, 2, at + 4, needed, NULL), FOVEA_ERROR_SCRATCH);
+  assert_int_equal(single_task(plan, &tensors, 0, 0, 0, 2, NULL, needed, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(single_task(plan, NULL, 0, 0, 0, 2, at, needed, NULL), FOVEA_ERROR_NULL);
   assert_true(tensor_is_untouched(&trial.o));
   guarded_destroy(&scratch);
   fovea_plan_destroy(plan);

@@ -4,6 +4,7 @@
 #include "arch/targets.h"
 #include "support/check.h"
 #include "support/everywhere.h"
+#include "support/single_task.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -206,8 +207,8 @@ struct long_job {
 
 static void run_task(void *context, int64_t task, int worker) {
   const struct long_job *job = context;
-  if (fovea_plan_run_task(long_plan, &job->tensors, job->phase, task, worker, THREADS, long_scratch,
-                          fovea_plan_scratch_size(long_plan, THREADS), NULL) != FOVEA_OK)
+  if (single_task(long_plan, &job->tensors, job->phase, task, worker, THREADS, long_scratch,
+                  fovea_plan_scratch_size(long_plan, THREADS), NULL) != FOVEA_OK)
     abort();
 }
 

@@ -1,6 +1,7 @@
 /* What is allocated, and what happens when there is no memory. Linked with --wrap, so that every allocation of the
  * library comes through here. */
 #include "support/check.h"
+#include "support/single_task.h"
 #include "support/trial.h"
 
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static void test_no_allocation_with_scratch(void **state) {
   fovea_status status = fovea_plan_run(plan, &tensors, &execution, NULL);
   for (int phase = 0; phase < fovea_plan_phases(plan); phase++)
     for (int64_t task = 0; task < fovea_plan_tasks(plan, phase) && status == FOVEA_OK; task++)
-      status = fovea_plan_run_task(plan, &tensors, phase, task, 0, 1, scratch.data, scratch.size, NULL);
+      status = single_task(plan, &tensors, phase, task, 0, 1, scratch.data, scratch.size, NULL);
   fovea_plan_counts(plan, &counts);
   fovea_info(&info);
   const int met = allocations;

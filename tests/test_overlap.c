@@ -2,6 +2,7 @@
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/refusals.h"
+#include "support/single_task.h"
 #include "support/trial.h"
 
 #include <stdlib.h>
@@ -298,10 +299,10 @@ static void check_scratch(const struct run *run, void *scratch, const char *name
   const fovea_status wanted = name ? FOVEA_ERROR_OVERLAP : FOVEA_OK;
   for (int way = 0; way < 3; way++) {
     error = (fovea_error){FOVEA_OK, ""};
-    const fovea_status status = way == 0   ? fovea_attend(&run->problem, &run->tensors, &execution, &error)
-                                : way == 1 ? fovea_plan_run(run->plan, &run->tensors, &execution, &error)
-                                           : fovea_plan_run_task(run->plan, &run->tensors, 0, 0, 0, 1, scratch,
-                                                                 execution.scratch_size, &error);
+    const fovea_status status =
+        way == 0   ? fovea_attend(&run->problem, &run->tensors, &execution, &error)
+        : way == 1 ? fovea_plan_run(run->plan, &run->tensors, &execution, &error)
+                   : single_task(run->plan, &run->tensors, 0, 0, 0, 1, scratch, execution.scratch_size, &error);
     if (status != wanted) fail_msg("way %d, %s: %s", way, name ? name : "apart", error.text);
     if (name) assert_says(&error, wanted, words);
   }
@@ -417,10 +418,9 @@ static void test_scratch_over_plan(void **state) {
   assert_ptr_equal(plan, arena);
   const size_t needed = fovea_plan_scratch_size(plan, 1);
   static const char *const words[] = {"scratch shares memory with the plan", NULL};
-  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 64, needed, &error),
-                   FOVEA_ERROR_OVERLAP);
+  assert_int_equal(single_task(plan, &tensors, 0, 0, 0, 1, arena + 64, needed, &error), FOVEA_ERROR_OVERLAP);
   assert_says(&error, FOVEA_ERROR_OVERLAP, words);
-  assert_int_equal(fovea_plan_run_task(plan, &tensors, 0, 0, 0, 1, arena + 16384, needed, &error), FOVEA_OK);
+  assert_int_equal(single_task(plan, &tensors, 0, 0, 0, 1, arena + 16384, needed, &error), FOVEA_OK);
 }
 
 int main(void) {

@@ -200,7 +200,7 @@ static void test_refused_memory(void **state) {
   assert_int_equal(fovea_plan_create_in(&problem, memory + 8, sizeof memory - 8, &plan, &error),
                    FOVEA_ERROR_ALIGNMENT);
   assert_int_equal(fovea_plan_create_in(&problem, memory, fovea_plan_size(2) - 1, &plan, &error), FOVEA_ERROR_SIZE);
-  assert_non_null(strstr(error.text, "a plan of 2 batch entries needs"));
+  assert_non_null(strstr(error.text, "the plan needs"));
   assert_int_equal(fovea_plan_create_in(&problem, memory, sizeof memory, NULL, &error), FOVEA_ERROR_NULL);
   problem.heads = 3;
   assert_int_equal(fovea_plan_create_in(&problem, memory, sizeof memory, &plan, &error), FOVEA_ERROR_HEADS);

@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/problems.h"
+#include "support/single_task.h"
 #include "support/trial.h"
 
 #include <string.h>
@@ -41,9 +42,9 @@ static void run_single_tasks(struct trial *trial, const char *isa) {
   trial_clear(trial);
   for (int phase = 0; phase < fovea_plan_phases(plan); phase++) {
     for (int64_t task = fovea_plan_tasks(plan, phase); task-- > 0;) {
-      assert_int_equal(fovea_plan_run_task(plan, &tensors, phase, task, (int)(task % WORKERS), WORKERS,
-                                           scratch.data, size, NULL),
-                       FOVEA_OK);
+      assert_int_equal(
+          single_task(plan, &tensors, phase, task, (int)(task % WORKERS), WORKERS, scratch.data, size, NULL),
+          FOVEA_OK);
     }
   }
   trial_load(trial);

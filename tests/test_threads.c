@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/problems.h"
+#include "support/single_task.h"
 #include "support/trial.h"
 
 #include <pthread.h>
@@ -191,14 +192,20 @@ static void planned_destroy(struct planned *planned) {
 }
 
 static void run_tasks(const struct planned *planned, const fovea_tensors *tensors, enum task_order order) {
+  _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory[RUN_ROOM];
+  fovea_run *run;
+  fovea_error error;
+  fovea_tensors given = *tensors;
+  if (fovea_run_bind(planned->plan, &given, planned->workers, planned->scratch.data, planned->scratch.size, memory,
+                     sizeof memory, &run, &error) != FOVEA_OK)
+    fail_msg("%s", error.text);
+  memset(&given, 0, sizeof given); /* it has been read */
   for (int phase = 0; phase < fovea_plan_phases(planned->plan); phase++) {
     const int64_t tasks = fovea_plan_tasks(planned->plan, phase);
     for (int64_t step = 0; step < tasks; step++) {
-      fovea_error error;
-      const fovea_status status = fovea_plan_run_task(planned->plan, tensors, phase, task_at(order, tasks, step),
-                                                      (int)(step % planned->workers), planned->workers,
-                                                      planned->scratch.data, planned->scratch.size, &error);
-      if (status != FOVEA_OK) fail_msg("%s", error.text);
+      if (fovea_run_task(run, phase, task_at(order, tasks, step), (int)(step % planned->workers), &error) !=
+          FOVEA_OK)
+        fail_msg("%s", error.text);
     }
   }
 }

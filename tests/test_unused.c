@@ -1,6 +1,7 @@
 /* What is set and would not be used is refused, with a text that names it and why: a call that ignored it would
  * give the answer to another problem. Each case sets one such thing in a call that succeeds. */
 #include "support/refusals.h"
+#include "support/single_task.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +98,7 @@ static void test_single_tasks(void **state) {
   static const char *const words[] = {"sinks is", "FOVEA_SINK_PER_HEAD", NULL};
   assert_int_equal(fovea_plan_create(&call.problem, &plan, NULL), FOVEA_OK);
   call.tensors.sinks = sinks;
-  assert_int_equal(fovea_plan_run_task(plan, &call.tensors, 0, 0, 0, 1, NULL, 0, &error), FOVEA_ERROR_UNUSED);
+  assert_int_equal(single_task(plan, &call.tensors, 0, 0, 0, 1, NULL, 0, &error), FOVEA_ERROR_UNUSED);
   assert_says(&error, FOVEA_ERROR_UNUSED, words);
   fovea_plan_destroy(plan);
 }

@@ -26,8 +26,7 @@ static void work(struct worker *self) {
   for (int phase = 0; phase < phases; phase++) {
     int64_t tasks = fovea_plan_tasks(plan, phase), task;
     while (self->status == FOVEA_OK && (task = atomic_fetch_add(&pool->next_task, 1)) < tasks) {
-      self->status = fovea_plan_run_task(plan, pool->tensors, phase, task, self->number, POOL_WORKERS,
-                                         pool->scratch, pool->scratch_size, &self->error);
+      self->status = fovea_run_task(pool->run, phase, task, self->number, &self->error);
     }
     wait_for_all(pool);
   }
@@ -66,10 +65,14 @@ void pool_stop(struct pool *pool) {
 
 fovea_status pool_run(struct pool *pool, const fovea_plan *plan, const fovea_tensors *tensors, void *scratch,
                       size_t scratch_size, fovea_error *error) {
+  enum { RUN_ROOM = 1024 };
+  _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory[RUN_ROOM];
+  fovea_run *run;
+  fovea_status status =
+      fovea_run_bind(plan, tensors, POOL_WORKERS, scratch, scratch_size, memory, sizeof memory, &run, error);
+  if (status != FOVEA_OK) return status;
   pool->plan = plan;
-  pool->tensors = tensors;
-  pool->scratch = scratch;
-  pool->scratch_size = scratch_size;
+  pool->run = run;
   wait_for_all(pool); /* the workers take it up */
   work(&pool->workers[0]);
   for (int i = 0; i < POOL_WORKERS; i++) {

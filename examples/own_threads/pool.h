@@ -23,9 +23,7 @@ struct pool {
   struct worker workers[POOL_WORKERS]; /* the first is whoever calls pool_run() */
 
   const fovea_plan *plan; /* what is run, by all of them; NULL: the pool is at its end */
-  const fovea_tensors *tensors;
-  void *scratch;
-  size_t scratch_size;
+  const fovea_run *run;   /* the plan, bound to tensors and scratch */
   atomic_llong next_task; /* of the phase */
 
   /* The barrier. */

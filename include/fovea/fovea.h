@@ -8,7 +8,7 @@
  *   fovea_attention(), fovea_attend()       one call: contiguous tensors; all that fovea_problem describes;
  *   fovea_plan_create(), fovea_plan_run()   a plan takes all layers of a step; a step of other lengths, as
  *                                           every one in decoding, has a plan of its own;
- *   fovea_plan_run_task()                   single tasks of a plan, for engines whose own threads do the work.
+ *   fovea_run_bind(), fovea_run_task()      single tasks of a plan, for engines whose own threads do the work.
  *
  * Every size and stride counts elements, not bytes. The library never prints, never ends the process, reads no byte
  * outside the elements that a problem names, and writes nothing but the outputs. What is set and would not be used
@@ -466,19 +466,36 @@ FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 FOVEA_API fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors,
                                       const fovea_execution *execution, fovea_error *error);
 
-/* For engines that own their threads. A plan has phases, run one after the other (a barrier between them is the
- * engine's to make); a phase has tasks, run in any order by any worker. All workers of a run share one scratch of
- * fovea_plan_scratch_size(plan, workers) bytes, and no two calls that overlap in time share a worker number.
- *
- *   for phase in 0 .. fovea_plan_phases(plan) - 1
- *     for task in 0 .. fovea_plan_tasks(plan, phase) - 1, on any of the workers
- *       fovea_plan_run_task(plan, &tensors, phase, task, worker, workers, scratch, scratch_size, &error);
- */
+/* A plan has phases, run one after the other; a phase has tasks, run in any order by any worker. */
 FOVEA_API int fovea_plan_phases(const fovea_plan *plan);
 FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase); /* 0 for a phase that does not exist */
-FOVEA_API fovea_status fovea_plan_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase,
-                                           int64_t task, int worker, int workers, void *scratch,
-                                           size_t scratch_size, fovea_error *error);
+
+/* For engines that own their threads: a plan bound to the tensors and the scratch of one run. Everything is checked
+ * when it is bound, once; a task then checks its own numbers and nothing else. All workers share one scratch of
+ * fovea_plan_scratch_size(plan, workers) bytes, and no two calls that overlap in time share a worker number. The
+ * barrier between phases is the engine's to make.
+ *
+ *   fovea_run_bind(plan, &tensors, workers, scratch, scratch_size, memory, fovea_run_size(plan), &run, &error);
+ *   for phase in 0 .. fovea_plan_phases(plan) - 1
+ *     for task in 0 .. fovea_plan_tasks(plan, phase) - 1, on any of the workers
+ *       fovea_run_task(run, phase, task, worker, &error);
+ */
+typedef struct fovea_run fovea_run;
+
+/* Bytes of a run; 0 for NULL. */
+FOVEA_API size_t fovea_run_size(const fovea_plan *plan);
+
+/* Makes a run in memory of the caller's, fovea_run_size() bytes or more at a multiple of FOVEA_SCRATCH_ALIGNMENT.
+ * It holds nothing that has to be given back, lives as long as memory, plan, scratch and what the tensors name do,
+ * and is not to be moved. The struct `tensors`, and that of a state, may go. On failure *run is NULL. Not for
+ * several threads at once in the same memory. */
+FOVEA_API fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensors *tensors, int workers,
+                                      void *scratch, size_t scratch_size, void *memory, size_t size,
+                                      fovea_run **run, fovea_error *error);
+
+/* One task, from any thread. */
+FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int worker,
+                                      fovea_error *error);
 
 /* How much of the score matrix is looked at, over all batch entries and query heads, as the parameters say it; a
  * mask tensor takes away more when the plan runs. */

@@ -1,6 +1,6 @@
-#include "../run/schedule.h"
 #include "../system/dispatch.h"
 #include "../system/process.h"
+#include "../system/schedule.h"
 
 #include <string.h>
 

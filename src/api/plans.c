@@ -2,6 +2,7 @@
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/memory.h"
+#include "../base/validate.h"
 #include "../plan/make.h"
 
 fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fovea_error *error) {
@@ -14,20 +15,6 @@ fovea_status fovea_plan_create(const fovea_problem *given, fovea_plan **plan, fo
   return status ? status : fovea_plan_build(&problem, &checked, plan, error);
 }
 
-/* Memory that a plan is to lie in. */
-static fovea_status check_memory(const void *memory, size_t size, int64_t batch, fovea_error *error) {
-  if (!memory) return fovea_fail(error, FOVEA_ERROR_NULL, "memory is NULL");
-  if ((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT != 0) {
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "memory is %d bytes off an address that is a multiple of %d",
-                      (int64_t)((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
-  }
-  if (size < fovea_plan_size(batch)) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "size is %u bytes; a plan of %d batch entries needs %u",
-                      (uint64_t)size, batch, (uint64_t)fovea_plan_size(batch));
-  }
-  return FOVEA_OK;
-}
-
 fovea_status fovea_plan_create_in(const fovea_problem *given, void *memory, size_t size, fovea_plan **plan,
                                   fovea_error *error) {
   if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
@@ -36,7 +23,7 @@ fovea_status fovea_plan_create_in(const fovea_problem *given, void *memory, size
   fovea_problem problem;
   fovea_status status = fovea_read_problem(given, &problem, error);
   if (!status) status = fovea_plan_check(&problem, &checked, error);
-  if (!status) status = check_memory(memory, size, problem.batch, error);
+  if (!status) status = fovea_validate_memory("plan", memory, size, fovea_plan_size(problem.batch), error);
   if (status) return status;
   fovea_plan *made = memory;
   fovea_plan_fill(made, (fovea_entry *)(made + 1), &problem, &checked);

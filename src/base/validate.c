@@ -80,6 +80,18 @@ fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_
                     other->name, (uint64_t)shared);
 }
 
+fovea_status fovea_validate_memory(const char *what, const void *memory, size_t size, size_t needed,
+                                   fovea_error *error) {
+  if (!memory) return fovea_fail(error, FOVEA_ERROR_NULL, "memory is NULL");
+  if ((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT != 0) {
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "memory is %d bytes off an address that is a multiple of %d",
+                      (int64_t)((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT), (int64_t)FOVEA_SCRATCH_ALIGNMENT);
+  }
+  if (size >= needed) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "size is %u bytes; the %s needs %u", (uint64_t)size, what,
+                    (uint64_t)needed);
+}
+
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error) {
   if (!scratch) return fovea_fail(error, FOVEA_ERROR_NULL, "scratch is NULL");
   if ((uintptr_t)scratch % FOVEA_SCRATCH_ALIGNMENT != 0) {

@@ -35,6 +35,9 @@ fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointe
 fovea_status fovea_validate_apart(const fovea_reach *output, const void *output_pointer, const fovea_reach *other,
                                   const void *other_pointer, fovea_error *error);
 
+/* Memory of the caller's that a plan or a run (`what`) is to lie in, of which `needed` bytes are needed. */
+fovea_status fovea_validate_memory(const char *what, const void *memory, size_t size, size_t needed,
+                                   fovea_error *error);
 fovea_status fovea_validate_scratch(const void *scratch, size_t size, size_t needed, fovea_error *error);
 
 #endif

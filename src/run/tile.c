@@ -8,6 +8,7 @@
 #include "fetch.h"
 #include "part_states.h"
 #include "queries.h"
+#include "run.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const fovea_plan *plan = context->plan;
@@ -189,29 +190,45 @@ static void run_merge(const fovea_task_context *context, void *worker_scratch) {
   finish_tile(context, &tile, fovea_merge_parts(context, &tile));
 }
 
-void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase, int64_t number, int worker,
-                    int workers, void *scratch) {
-  char *worker_scratch = (char *)scratch + (size_t)worker * plan->worker_scratch;
-  fovea_task task = phase == 0 ? fovea_plan_task(plan, number) : fovea_plan_merge(plan, number);
-  fovea_decode_state decode; /* set when a tile of few rows begins */
-  const fovea_segment *found = NULL;
-  decode.memory = fovea_scratch_decode(plan, worker_scratch);
-  fovea_task_context context = {
+/* What the steps of a task share. `found` and `decode` are the task's own. */
+static fovea_task_context begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
+                                     fovea_decode_state *decode, const fovea_segment **found) {
+  const fovea_plan *plan = run->plan;
+  *found = NULL;
+  decode->memory = fovea_scratch_decode(plan, worker_scratch); /* the rest is set when a tile of few rows begins */
+  return (fovea_task_context){
       .plan = plan,
       .kernels = plan->kernels,
-      .task = &task,
-      .tensors = tensors,
-      .shared = (float *)(void *)((char *)scratch + (size_t)workers * plan->worker_scratch),
+      .task = task,
+      .tensors = &run->tensors,
+      .shared = (float *)(void *)(run->scratch + (size_t)run->workers * plan->worker_scratch),
       .memory = fovea_scratch_block(plan, worker_scratch),
-      .decode = &decode,
-      .found = &found,
+      .decode = decode,
+      .found = found,
       .first_block = 1,
   };
-  fovea_float_state caller = fovea_float_begin(); /* of whatever thread this is */
-  if (phase == 0) {
-    run_keys(&context, worker_scratch);
-  } else {
-    run_merge(&context, worker_scratch);
-  }
+}
+
+void fovea_attend_task(const void *data, int64_t number, int worker) {
+  const fovea_run *run = data;
+  fovea_float_state caller = fovea_float_begin();
+  char *worker_scratch = run->scratch + (size_t)worker * run->plan->worker_scratch;
+  fovea_task task = fovea_plan_task(run->plan, number);
+  fovea_decode_state decode;
+  const fovea_segment *found;
+  fovea_task_context context = begin_task(run, &task, worker_scratch, &decode, &found);
+  run_keys(&context, worker_scratch);
+  fovea_float_end(caller);
+}
+
+void fovea_merge_task(const void *data, int64_t number, int worker) {
+  const fovea_run *run = data;
+  fovea_float_state caller = fovea_float_begin();
+  char *worker_scratch = run->scratch + (size_t)worker * run->plan->worker_scratch;
+  fovea_task task = fovea_plan_merge(run->plan, number);
+  fovea_decode_state decode;
+  const fovea_segment *found;
+  fovea_task_context context = begin_task(run, &task, worker_scratch, &decode, &found);
+  run_merge(&context, worker_scratch);
   fovea_float_end(caller);
 }

@@ -2,10 +2,11 @@
 #ifndef FOVEA_SRC_RUN_TILE_H
 #define FOVEA_SRC_RUN_TILE_H
 
-#include "../plan/plan.h"
+#include <stdint.h>
 
-/* Runs one task of a phase of the plan. Everything was checked before. `scratch` is that of `workers` workers. */
-void fovea_run_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase, int64_t number, int worker,
-                    int workers, void *scratch);
+/* One task of a phase of a job over a fovea_run, which has been checked. First the tiles through their keys, then,
+ * if keys are split into parts, the parts of each tile. */
+void fovea_attend_task(const void *run, int64_t number, int worker);
+void fovea_merge_task(const void *run, int64_t number, int worker);
 
 #endif

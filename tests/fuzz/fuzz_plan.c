@@ -3,6 +3,7 @@
 #include "description.h"
 #include "expect.h"
 #include "support/executors.h"
+#include "support/single_task.h"
 #include "tensors.h"
 #include "wild.h"
 
@@ -148,8 +149,8 @@ static void run_tasks(const struct subject *subject, struct bytes *bytes) {
   for (int phase = 0; phase < fovea_plan_phases(subject->plan); phase++) {
     const int64_t tasks = fovea_plan_tasks(subject->plan, phase);
     for (int64_t step = 0; step < tasks; step++)
-      EXPECT(fovea_plan_run_task(subject->plan, &call, phase, task_at(order, tasks, step), (int)(step % workers),
-                                 workers, scratch, size, NULL) == FOVEA_OK);
+      EXPECT(single_task(subject->plan, &call, phase, task_at(order, tasks, step), (int)(step % workers), workers,
+                         scratch, size, NULL) == FOVEA_OK);
   }
   scratch_free(scratch);
   expect_result(subject);
@@ -283,7 +284,7 @@ static void run_any_task(const struct subject *subject, struct bytes *bytes) {
   const int worker = (int)wild_number(bytes), workers = bytes_one_in(bytes, 2) ? 2 : (int)wild_number(bytes);
   fovea_error error;
   const fovea_status status =
-      fovea_plan_run_task(subject->plan, &call, phase, task, worker, workers, scratch, size, &error);
+      single_task(subject->plan, &call, phase, task, worker, workers, scratch, size, &error);
   scratch_free(scratch);
   if (status == FOVEA_OK)
     tensors_reset(&subject->tensors);

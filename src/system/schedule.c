@@ -1,9 +1,8 @@
 /* The only file that knows OpenMP. */
 #include "schedule.h"
 
-#include "../system/platform.h"
-#include "../system/process.h"
-#include "tile.h"
+#include "platform.h"
+#include "process.h"
 
 #include <stdatomic.h>
 
@@ -44,9 +43,9 @@ int fovea_default_threads(void) {
 #endif
 }
 
-int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execution) {
+int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *execution) {
   int wanted = execution->threads, own = execution->parallel_for != NULL;
-  if (plan->tasks <= 1 || plan->work < work_worth_a_team || wanted == 1) return 1;
+  if (tasks <= 1 || work < work_worth_a_team || wanted == 1) return 1;
   int cpus = fovea_platform_cpus();
   if (own) {
     if (wanted == 0) wanted = cpus;
@@ -60,26 +59,26 @@ int fovea_schedule_workers(const fovea_plan *plan, const fovea_execution *execut
     return 1;
 #endif
   }
-  return wanted < plan->tasks ? wanted : (int)plan->tasks;
+  return wanted < tasks ? wanted : (int)tasks;
 }
 
-typedef struct job {
-  const fovea_plan *plan;
-  const fovea_tensors *tensors;
-  void *scratch;
-  int phase, workers;
-} job;
+typedef struct running_phase {
+  const fovea_phase *phase;
+  const void *data;
+} running_phase;
 
+/* As a caller's parallel-for wants it. */
 static void run_one(void *argument, int64_t task, int worker) {
-  const job *j = argument;
-  fovea_run_task(j->plan, j->tensors, j->phase, task, worker, j->workers, j->scratch);
+  const running_phase *running = argument;
+  running->phase->run(running->data, task, worker);
 }
 
-static void run_phase(job *j, const fovea_execution *execution) {
-  int64_t tasks = fovea_plan_tasks(j->plan, j->phase);
-  int workers = j->workers < tasks ? j->workers : (int)tasks;
+static void run_phase(const fovea_phase *phase, const void *data, const fovea_execution *execution, int workers) {
+  running_phase running = {phase, data};
+  int64_t tasks = phase->tasks;
+  if (workers > tasks) workers = (int)tasks;
   if (workers > 1 && execution->parallel_for) {
-    execution->parallel_for(execution->parallel_context, tasks, workers, run_one, j);
+    execution->parallel_for(execution->parallel_context, tasks, workers, run_one, &running);
     return;
   }
 #ifdef FOVEA_OPENMP
@@ -91,16 +90,14 @@ static void run_phase(job *j, const fovea_execution *execution) {
     {
       int worker = atomic_fetch_add_explicit(&begun, 1, memory_order_relaxed);
 #pragma omp for schedule(dynamic, 1)
-      for (int64_t task = 0; task < tasks; task++) run_one(j, task, worker);
+      for (int64_t task = 0; task < tasks; task++) phase->run(data, task, worker);
     }
     return;
   }
 #endif
-  for (int64_t task = 0; task < tasks; task++) run_one(j, task, 0);
+  for (int64_t task = 0; task < tasks; task++) phase->run(data, task, 0);
 }
 
-void fovea_schedule_run(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_execution *execution,
-                        int workers, void *scratch) {
-  job j = {plan, tensors, scratch, 0, workers};
-  for (; j.phase < fovea_plan_phases(plan); j.phase++) run_phase(&j, execution);
+void fovea_schedule_run(const fovea_job *job, const fovea_execution *execution, int workers) {
+  for (int i = 0; i < job->phase_count; i++) run_phase(&job->phases[i], job->data, execution, workers);
 }

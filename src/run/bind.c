@@ -1,0 +1,40 @@
+#include "bind.h"
+
+#include "../base/caller.h"
+#include "../base/unused.h"
+#include "../base/validate.h"
+#include "check_run.h"
+#include "run_segments.h"
+#include "tile.h"
+
+fovea_status fovea_bind_tensors(fovea_run *run, const fovea_plan *plan, const fovea_tensors *tensors,
+                                fovea_error *error) {
+  run->plan = plan;
+  fovea_status status = fovea_read_tensors(tensors, &run->tensors, error);
+  if (!status) status = fovea_refuse_unused_tensors(&plan->problem, &run->tensors, error);
+  if (!status) status = fovea_validate_tensors(plan, &run->tensors, error);
+  if (!status) status = fovea_validate_state_of_run(plan, &run->tensors, error);
+  if (!status) status = fovea_validate_sequences(plan, &run->tensors, error);
+  if (status || !plan->problem.to_state) return status;
+  return fovea_read_state("state", run->tensors.state, &run->state, error);
+}
+
+fovea_status fovea_check_scratch(const fovea_run *run, int workers, const void *scratch, size_t size,
+                                 fovea_error *error) {
+  size_t needed = fovea_plan_scratch_size(run->plan, workers);
+  fovea_status status = fovea_validate_scratch(scratch, size, needed, error);
+  return status ? status : fovea_validate_scratch_apart(run->plan, &run->tensors, scratch, needed, error);
+}
+
+void fovea_bind_scratch(fovea_run *run, int workers, void *scratch) {
+  const fovea_plan *plan = run->plan;
+  if (plan->problem.to_state) run->tensors.state = &run->state; /* scratch was compared with the caller's */
+  run->scratch = scratch;
+  run->workers = workers;
+  run->job = (fovea_job){
+      .data = run,
+      .work = plan->work,
+      .phase_count = fovea_plan_phases(plan),
+      .phases = {{plan->tasks, fovea_attend_task}, {plan->merges, fovea_merge_task}},
+  };
+}
