@@ -34,8 +34,10 @@ int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape 
   }
   if (!fovea_shape_range(&rows, &low, &high)) return 0;
   int64_t layer = fovea_segment_head(segment, values, shape->layer, 0);
-  rows.extent[0] = 1;
-  fovea_shape_range(&rows, &low, &high);
+  if (rows.extent[0] > 1) {
+    rows.extent[0] = 1;
+    fovea_shape_range(&rows, &low, &high);
+  }
   low += layer;
   high += layer;
   *reach = (fovea_reach){rows.name, low * size, (high + 1) * size, size};

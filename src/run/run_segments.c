@@ -3,12 +3,26 @@
 #include "../base/error.h"
 #include "../cache/claims.h"
 
+/* Whether the ranges of what is written and of a segment meet: of thousands of segments hardly one does. */
+static int is_near(const fovea_written *written, int count, const fovea_segment *segment,
+                   const fovea_segment_shape *shape, int values) {
+  fovea_reach reach;
+  fovea_segment_reach(segment, shape, values, &reach);
+  uintptr_t pointer = (uintptr_t)(values ? segment->v : segment->k);
+  uintptr_t begin = pointer + (uintptr_t)reach.begin, end = pointer + (uintptr_t)reach.end;
+  for (int i = 0; i < count; i++) {
+    if (begin < written[i].end && written[i].begin < end) return 1;
+  }
+  return 0;
+}
+
 /* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
                                        const fovea_segment *segment, int values, int64_t layer, fovea_interval keys,
                                        fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
+  if (!is_near(written, count, segment, &shape, values)) return FOVEA_OK;
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
     keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
@@ -32,6 +46,7 @@ static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_ent
   for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
     const fovea_segment *segment = &sequence->segments[i];
     fovea_interval keys = fovea_meet(seen, (fovea_interval){segment->first, segment->first + segment->rows});
+    if (keys.begin >= keys.end) continue;
     fovea_status status = check_segment_side(plan, written, count, segment, 0, tensors->layer, keys, error);
     if (!status) status = check_segment_side(plan, written, count, segment, 1, tensors->layer, keys, error);
     if (status) return status;
