@@ -1,5 +1,6 @@
 #include "caches.h"
 
+#include "../arch/formats.h"
 #include "machine.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 enum { page_rows = 16 };
 
 static size_t bytes_of(int64_t elements, fovea_type type) {
-  return (size_t)elements * (type == FOVEA_F32 ? sizeof(float) : sizeof(uint16_t));
+  return (size_t)fovea_bytes(type, elements);
 }
 
 static int fail(fovea_error *error, const char *text) {

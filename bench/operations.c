@@ -77,7 +77,7 @@ static size_t piece_of(const operation_case *wanted) {
 static double flops_of_byte(const operation_case *wanted) {
   const bench_operation *operation = wanted->operation;
   const int slots = operation->by_rows ? wanted->table->row_tile : operation->slots;
-  return 2.0 * slots / (operation->type == FOVEA_F32 ? 4.0 : 2.0);
+  return 2.0 * slots / (fovea_type_bits(operation->type) / 8.0);
 }
 
 /* Seconds for a byte of what streams. Goes on where the last round stopped, so that nothing of it is in a cache. */

@@ -2,6 +2,7 @@
 #ifndef FOVEA_BENCH_OPERATIONS_H
 #define FOVEA_BENCH_OPERATIONS_H
 
+#include "../arch/formats.h"
 #include "../arch/kernels.h"
 
 #include <stddef.h>

@@ -5,10 +5,6 @@ enum { DIM = 128, MOST = FOVEA_BLOCK_KEYS };
 
 #define ARRAYS (&bench_operation_arrays)
 
-static size_t size_of(fovea_type type) {
-  return type == FOVEA_F32 ? 4 : 2;
-}
-
 typedef struct row_list {
   const void *rows[MOST], *ahead[MOST];
   int count;
@@ -16,7 +12,7 @@ typedef struct row_list {
 
 /* A pointer for each key, as a cache has them, and for each of the next piece. */
 static void list_rows(const operation_call *call, fovea_type type, row_list *list) {
-  const size_t bytes = DIM * size_of(type);
+  const size_t bytes = (size_t)fovea_bytes(type, DIM);
   list->count = (int)(call->bytes / bytes);
   for (int i = 0; i < list->count; i++) {
     list->rows[i] = call->piece + (size_t)i * bytes;
@@ -97,7 +93,7 @@ static void run_decode_softmax(const operation_call *call) {
 
 /* Sixteen rows of f32, or more of 16 bits. */
 static void widen(const operation_call *call, fovea_type type) {
-  const int64_t rows = (int64_t)(call->bytes / (DIM * size_of(type)));
+  const int64_t rows = (int64_t)call->bytes / fovea_bytes(type, DIM);
   call->table->widen(&(fovea_widen_args){call->piece, type, DIM, rows, DIM, ARRAYS->scores, DIM});
 }
 

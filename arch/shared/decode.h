@@ -18,10 +18,7 @@
 /* Up to DECODE_SQUARE elements as f32. */
 FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type, float *elements) {
   for (int i = 0; i < count; i++) {
-    vec element = type == FOVEA_F16    ? typed_load_first(row, first + i, 1, FOVEA_F16)
-                  : type == FOVEA_BF16 ? typed_load_first(row, first + i, 1, FOVEA_BF16)
-                                       : typed_load_first(row, first + i, 1, FOVEA_F32);
-    vec_store_first(elements + i, element, 1);
+    TYPED(type, vec_store_first(elements + i, typed_load_first(row, first + i, 1, constant), 1))
   }
 }
 
@@ -117,11 +114,7 @@ FOVEA_INLINE void decode_keep(const fovea_decode_score_args *args, float *scores
 FOVEA_KERNEL void FOVEA_NAME(decode_score)(const fovea_decode_score_args *args) {
   if (args->panels) {
     decode_panels_any(args);
-  } else if (args->type == FOVEA_F16) {
-    decode_score_f16(args);
-  } else if (args->type == FOVEA_BF16) {
-    decode_score_bf16(args);
   } else {
-    decode_score_f32(args);
+    decode_score_any(args);
   }
 }

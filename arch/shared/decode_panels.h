@@ -3,8 +3,8 @@
  *
  *   FOVEA_DECODE_GROUPS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
-/* What `keys` point at from one dim to the next, in elements; of bf16 from one pair of dims. */
-#define PANEL_STEP(type) ((type) == FOVEA_BF16 ? 2 * FOVEA_KEY_PANEL : FOVEA_KEY_PANEL)
+/* What `keys` point at from one dim to the next, in elements; where dims stay together from one group of them. */
+#define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_KEY_PANEL)
 
 /* One dim of LANES keys of a panel. */
 FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_type type) {
@@ -28,9 +28,8 @@ FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_t
 
 /* Two dims of the next block's keys. */
 FOVEA_INLINE void decode_fetch_panel(const void *ahead, int64_t dim, const fovea_type type) {
-  const int64_t size = type == FOVEA_F32 ? 4 : 2;
-  for (int64_t byte = 0; byte < 2 * FOVEA_KEY_PANEL * size; byte += 64) {
-    __builtin_prefetch((const char *)ahead + dim * FOVEA_KEY_PANEL * size + byte, 0, 2);
+  for (int64_t byte = 0; byte < fovea_bytes(type, 2 * FOVEA_KEY_PANEL); byte += 64) {
+    __builtin_prefetch((const char *)ahead + fovea_bytes(type, dim * FOVEA_KEY_PANEL) + byte, 0, 2);
   }
 }
 
@@ -109,16 +108,12 @@ typedef void decode_panel_function(const fovea_decode_score_args *args, int row,
     return rows > 0 ? name##_1 : name##_rest;                                                                      \
   }
 
-DECODE_PANELS(decode_panels_f32, FOVEA_F32)
-DECODE_PANELS(decode_panels_f16, FOVEA_F16)
-DECODE_PANELS(decode_panels_bf16, FOVEA_BF16)
+#define DECODE_PANELS_OF(with, type, name, ...) DECODE_PANELS(decode_panels_##name, type)
+FOVEA_FORMATS(DECODE_PANELS_OF, )
 
 /* One dim of a panel of any type. */
-FOVEA_NOINLINE void decode_panel_any(const void *keys, int64_t dim, fovea_type type, float *lanes) {
-  vec_store(lanes, type == FOVEA_F16    ? decode_panel_dim(keys, dim, FOVEA_F16)
-                   : type == FOVEA_BF16 ? decode_panel_dim(keys, dim, FOVEA_BF16)
-                                        : decode_panel_dim(keys, dim, FOVEA_F32));
-}
+FOVEA_NOINLINE void decode_panel_any(const void *keys, int64_t dim, fovea_type type, float *lanes){
+    TYPED(type, vec_store(lanes, decode_panel_dim(keys, dim, constant)))}
 
 /* An odd last dim, on top of the numbers of some vectors of keys. */
 FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int row, int rows, int key, int width,
@@ -158,10 +153,14 @@ FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int r
   }
 }
 
+#define DECODE_PANELS_CASE(with, type, name, ...)                                                                  \
+  case type:                                                                                                       \
+    return decode_panels_##name(rows);
 FOVEA_INLINE decode_panel_function *decode_panel_of(fovea_type type, int rows) {
-  return type == FOVEA_F16    ? decode_panels_f16(rows)
-         : type == FOVEA_BF16 ? decode_panels_bf16(rows)
-                              : decode_panels_f32(rows);
+  switch (type) {
+  default:
+    FOVEA_FORMATS(DECODE_PANELS_CASE, )
+  }
 }
 
 /* All rows and keys. The keys that fill no register tile are taken row by row. */
@@ -183,10 +182,10 @@ FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
 
 /* Keys out of a panel, as rows. */
 FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
-  const int64_t size = args->type == FOVEA_F16 ? 2 : 4; /* to the next key's element, of bf16 its pair */
+  const int64_t step = fovea_panel_step(args->type);
   FOVEA_NO_UNROLL
   for (int lane = args->first / LANES * LANES; lane < args->first + args->row_count; lane += LANES) {
-    const void *keys = (const char *)args->panel + lane * size;
+    const void *keys = (const char *)args->panel + lane * step;
     int first = args->first > lane ? args->first - lane : 0, last = args->first + args->row_count - lane;
     float *to = args->to + (lane - args->first) * args->to_stride;
     if (last > LANES) last = LANES;

@@ -50,15 +50,24 @@ FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
   }
 }
 
+#ifdef FOVEA_VECTOR_TURNS_HALVES
+#define DECODE_LOAD_HALVES(with, format, name, element, bits, together, load, store, half_of_least, load_halves)   \
+  case format:                                                                                                     \
+    k[i] = load_halves(low, high);                                                                                 \
+    break;
+#endif
+
 /* k[i] = the keys' elements of dim + i, or their pairs of dims from dim + 2 i on. */
 FOVEA_INLINE void decode_turn(const void *const *keys, int64_t dim, const fovea_type type, vec k[DECODE_TURN]) {
 #ifdef FOVEA_VECTOR_TURNS_HALVES
-  const int64_t size = type == FOVEA_F32 ? 4 : 2;
   FOVEA_UNROLL
   for (int i = 0; i < DECODE_TURN; i++) {
-    const void *low = (const char *)keys[i / 4 * 8 + i % 4] + dim * size;
-    const void *high = (const char *)keys[i / 4 * 8 + i % 4 + 4] + dim * size;
-    k[i] = type == FOVEA_F16 ? vec_load_halves_f16(low, high) : vec_load_halves(low, high);
+    const void *low = typed_at(keys[i / 4 * 8 + i % 4], dim, type);
+    const void *high = typed_at(keys[i / 4 * 8 + i % 4 + 4], dim, type);
+    switch (type) {
+    default:
+      FOVEA_FORMATS(DECODE_LOAD_HALVES, )
+    }
   }
   vec_turn_halves(k);
 #else
@@ -122,7 +131,7 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
   for (int r = 0; r < rows; r++) sum[r] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (; dim + step <= end; dim += step) {
-    decode_fetch_rows(fetch, args->dim * (type == FOVEA_F32 ? 4 : 2));
+    decode_fetch_rows(fetch, fovea_bytes(type, args->dim));
     FOVEA_UNROLL
     for (int64_t part = 0; part < step; part += step / DECODE_SQUARE * DECODE_TURN) {
       vec k[DECODE_TURN];
@@ -185,6 +194,16 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
     for (; row < args->row_count; row++) name##_1(args, row);                                                      \
   }
 
-DECODE_SCORE(decode_score_f32, FOVEA_F32)
-DECODE_SCORE(decode_score_f16, FOVEA_F16)
-DECODE_SCORE(decode_score_bf16, FOVEA_BF16)
+#define DECODE_SCORE_OF(with, type, name, ...) DECODE_SCORE(decode_score_##name, type)
+FOVEA_FORMATS(DECODE_SCORE_OF, )
+
+#define DECODE_SCORE_CASE(with, type, name, ...)                                                                   \
+  case type:                                                                                                       \
+    decode_score_##name(args);                                                                                     \
+    break;
+FOVEA_INLINE void decode_score_any(const fovea_decode_score_args *args) {
+  switch (args->type) {
+  default:
+    FOVEA_FORMATS(DECODE_SCORE_CASE, )
+  }
+}

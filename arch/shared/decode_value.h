@@ -62,7 +62,7 @@ FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int ro
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
-    decode_fetch_values(&fetch, args->dim * (type == FOVEA_F32 ? 4 : 2));
+    decode_fetch_values(&fetch, fovea_bytes(type, args->dim));
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
       value[v] = count < vectors * LANES ? typed_load_first(args->values[key], dim, count, type)
@@ -104,14 +104,17 @@ typedef void decode_value_function(const fovea_decode_value_args *args, int row,
     return rows > 0 ? name##_1 : name##_rest;                                                                      \
   }
 
-DECODE_VALUES(decode_value_f32, FOVEA_F32)
-DECODE_VALUES(decode_value_f16, FOVEA_F16)
-DECODE_VALUES(decode_value_bf16, FOVEA_BF16)
+#define DECODE_VALUES_OF(with, type, name, ...) DECODE_VALUES(decode_value_##name, type)
+FOVEA_FORMATS(DECODE_VALUES_OF, )
 
+#define DECODE_VALUES_CASE(with, type, name, ...)                                                                  \
+  case type:                                                                                                       \
+    return decode_value_##name(rows);
 FOVEA_INLINE decode_value_function *decode_value_of(fovea_type type, int rows) {
-  return type == FOVEA_F16    ? decode_value_f16(rows)
-         : type == FOVEA_BF16 ? decode_value_bf16(rows)
-                              : decode_value_f32(rows);
+  switch (type) {
+  default:
+    FOVEA_FORMATS(DECODE_VALUES_CASE, )
+  }
 }
 
 /* Some rows and dims first to last - 1, `width` of them at a time. */

@@ -16,33 +16,11 @@ FOVEA_INLINE void narrow_elements(const float *from, int64_t count, void *to, co
   if (i < count) typed_store_first(to, i, vec_load_first(from + i, (int)(count - i)), (int)(count - i), type);
 }
 
-FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count, float *to) {
-  switch (type) {
-  case FOVEA_F16:
-    widen_elements((const uint16_t *)from + first, count, to, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    widen_elements((const uint16_t *)from + first, count, to, FOVEA_BF16);
-    break;
-  default:
-    widen_elements((const float *)from + first, count, to, FOVEA_F32);
-    break;
-  }
-}
+FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count, float *to){
+    TYPED(type, widen_elements(typed_at(from, first, constant), count, to, constant))}
 
-FOVEA_NOINLINE void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count) {
-  switch (type) {
-  case FOVEA_F16:
-    narrow_elements(from, count, (uint16_t *)to + first, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    narrow_elements(from, count, (uint16_t *)to + first, FOVEA_BF16);
-    break;
-  default:
-    narrow_elements(from, count, (float *)to + first, FOVEA_F32);
-    break;
-  }
-}
+FOVEA_NOINLINE void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count){
+    TYPED(type, narrow_elements(from, count, typed_output_at(to, first, constant), constant))}
 
 /* One product is rounded, the other is fused: no compiler can make anything else of it. */
 FOVEA_INLINE void rotate_pairs(float *first, float *second, const fovea_rotate_args *args) {

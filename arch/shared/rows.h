@@ -17,19 +17,8 @@ FOVEA_INLINE void load_typed(const void *const *rows, int64_t dim, int row_count
 }
 
 FOVEA_NOINLINE void load_elements(const fovea_load_args *args, int row, int64_t dim, int row_count, int dims,
-                                  float *square) {
-  switch (args->type) {
-  case FOVEA_F16:
-    load_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    load_typed(args->rows + row, dim, row_count, dims, square, FOVEA_BF16);
-    break;
-  default:
-    load_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F32);
-    break;
-  }
-}
+                                  float *square){
+    TYPED(args->type, load_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
 /* One square of LANES rows and LANES dims. */
 FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim) {
@@ -81,7 +70,7 @@ FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
 
 FOVEA_INLINE void widen_rows(const fovea_widen_args *args, const fovea_type type) {
   const char *from = args->rows;
-  const int64_t step = args->row_stride * (type == FOVEA_F32 ? 4 : 2);
+  const int64_t step = fovea_bytes(type, args->row_stride);
   float *to = args->to;
   for (int64_t row = 0; row < args->row_count; row++, from += step, to += args->to_stride) {
     int64_t d = 0;
@@ -90,19 +79,7 @@ FOVEA_INLINE void widen_rows(const fovea_widen_args *args, const fovea_type type
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args) {
-  switch (args->type) {
-  case FOVEA_F16:
-    widen_rows(args, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    widen_rows(args, FOVEA_BF16);
-    break;
-  default:
-    widen_rows(args, FOVEA_F32);
-    break;
-  }
-}
+FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args){TYPED(args->type, widen_rows(args, constant))}
 
 FOVEA_KERNEL void FOVEA_NAME(merge)(const fovea_merge_args *args) {
   const fovea_tile_state *left = &args->left, *right = &args->right;

@@ -65,19 +65,8 @@ FOVEA_INLINE void store_typed(void *const *rows, int64_t dim, int row_count, int
 }
 
 FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_t dim, int row_count, int dims,
-                                   const float *square) {
-  switch (args->type) {
-  case FOVEA_F16:
-    store_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F16);
-    break;
-  case FOVEA_BF16:
-    store_typed(args->rows + row, dim, row_count, dims, square, FOVEA_BF16);
-    break;
-  default:
-    store_typed(args->rows + row, dim, row_count, dims, square, FOVEA_F32);
-    break;
-  }
-}
+                                   const float *square){
+    TYPED(args->type, store_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
 /* One square of LANES rows and LANES dims. */
 FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t dim, const store_state *state) {

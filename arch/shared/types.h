@@ -3,30 +3,62 @@
 #ifndef FOVEA_ARCH_SHARED_TYPES_H
 #define FOVEA_ARCH_SHARED_TYPES_H
 
+#include "../formats.h"
 #include "../kernels.h"
 
 #include <string.h>
 
+/* Makes `call` with `constant` in place of the type: code of its own for each format, chosen before any loop. */
+#define TYPED_CASE(call, format, ...)                                                                              \
+  case format: {                                                                                                   \
+    const fovea_type constant = format;                                                                            \
+    call;                                                                                                          \
+    break;                                                                                                         \
+  }
+#define TYPED(type, call)                                                                                          \
+  switch (type) {                                                                                                  \
+  default:                                                                                                         \
+    FOVEA_FORMATS(TYPED_CASE, call)                                                                                \
+  }
+
+/* Where element `first` of a row lies. */
+FOVEA_INLINE const void *typed_at(const void *row, int64_t first, const fovea_type type) {
+  return (const char *)row + fovea_bytes(type, first);
+}
+FOVEA_INLINE void *typed_output_at(void *row, int64_t first, const fovea_type type) {
+  return (char *)row + fovea_bytes(type, first);
+}
+
+/* Which of a row's `element`s holds number `first`: several numbers share one where they have fewer bits. */
+#define TYPED_INDEX(element, bits, first) ((first) * (bits) / (8 * (int)sizeof(element)))
+
 /* LANES elements from element `first` of a row. */
+#define TYPED_LOAD(with, format, name, element, bits, together, load, ...)                                         \
+  case format:                                                                                                     \
+    return load((const element *)row + TYPED_INDEX(element, bits, first));
 FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type type) {
   switch (type) {
-  case FOVEA_F16:
-    return vec_load_f16((const uint16_t *)row + first);
-  case FOVEA_BF16:
-    return vec_load_bf16((const uint16_t *)row + first);
   default:
-    return vec_load((const float *)row + first);
+    FOVEA_FORMATS(TYPED_LOAD, )
   }
 }
 
 /* `count` elements, up to LANES, and zeros. */
+#define TYPED_LOAD_FIRST(with, format, name, element, bits, together, load, ...)                                   \
+  case format: {                                                                                                   \
+    element elements[LANES] = {0};                                                                                 \
+    memcpy(elements, (const element *)row + TYPED_INDEX(element, bits, first),                                     \
+           (size_t)fovea_bytes(format, least));                                                                    \
+    return load(elements);                                                                                         \
+  }
 FOVEA_INLINE vec typed_load_first(const void *row, int64_t first, int count, const fovea_type type) {
   if (type == FOVEA_F32) return vec_load_first((const float *)row + first, count);
-  uint16_t elements[LANES] = {0};
   /* More than LANES is never asked for; gcc -O0 warns of branches that would, and are never taken. */
   const unsigned least = (unsigned)count < LANES ? (unsigned)count : LANES;
-  memcpy(elements, (const uint16_t *)row + first, least * sizeof elements[0]);
-  return typed_load(elements, 0, type);
+  switch (type) {
+  default:
+    FOVEA_FORMATS(TYPED_LOAD_FIRST, )
+  }
 }
 
 /* The one NaN and the one zero that results have: the default NaNs of x86 and ARM differ in their sign. */
@@ -42,28 +74,34 @@ FOVEA_INLINE vec typed_zero(vec x, const float half_of_least) {
   return vec_select(rounds_to_zero, vec_set1(0.0f), x);
 }
 
+#define TYPED_STORE(with, format, name, element, bits, together, load, store, half_of_least, ...)                  \
+  case format:                                                                                                     \
+    store((element *)row + TYPED_INDEX(element, bits, first),                                                      \
+          half_of_least > 0 ? typed_zero(x, half_of_least) : x);                                                   \
+    break;
 FOVEA_INLINE void typed_store(void *row, int64_t first, vec x, const fovea_type type) {
   switch (type) {
-  case FOVEA_F16:
-    vec_store_f16((uint16_t *)row + first, typed_zero(x, 0x1p-25f));
-    break;
-  case FOVEA_BF16:
-    vec_store_bf16((uint16_t *)row + first, typed_zero(x, 0x1p-134f));
-    break;
   default:
-    vec_store((float *)row + first, x);
-    break;
+    FOVEA_FORMATS(TYPED_STORE, )
   }
 }
 
+#define TYPED_STORE_FIRST(with, format, name, element, bits, ...)                                                  \
+  case format: {                                                                                                   \
+    element elements[LANES];                                                                                       \
+    typed_store(elements, 0, x, format);                                                                           \
+    memcpy((element *)row + TYPED_INDEX(element, bits, first), elements, (size_t)fovea_bytes(format, count));      \
+    break;                                                                                                         \
+  }
 FOVEA_INLINE void typed_store_first(void *row, int64_t first, vec x, int count, const fovea_type type) {
   if (type == FOVEA_F32) {
     vec_store_first((float *)row + first, x, count);
     return;
   }
-  uint16_t elements[LANES];
-  typed_store(elements, 0, x, type);
-  memcpy((uint16_t *)row + first, elements, (size_t)count * sizeof elements[0]);
+  switch (type) {
+  default:
+    FOVEA_FORMATS(TYPED_STORE_FIRST, )
+  }
 }
 
 #endif

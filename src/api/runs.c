@@ -10,8 +10,8 @@ size_t fovea_run_size(const fovea_plan *plan) {
 
 /* That the run does not lie in its own scratch. */
 static fovea_status check_apart(const fovea_run *run, const void *scratch, size_t size, fovea_error *error) {
-  fovea_claim a = fovea_claim_rows(run, 1, 1, 0, 1, 0, sizeof *run);
-  fovea_claim b = fovea_claim_rows(scratch, 1, 1, 0, 1, 0, (int64_t)size);
+  fovea_claim a = fovea_claim_rows(run, 8, 1, 0, 1, 0, sizeof *run);
+  fovea_claim b = fovea_claim_rows(scratch, 8, 1, 0, 1, 0, (int64_t)size);
   return fovea_claims_meet(&a, &b) ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "scratch shares memory with the run")
                                    : FOVEA_OK;
 }

@@ -1,5 +1,7 @@
 #include "claim.h"
 
+#include "../../arch/formats.h"
+
 /* Orders the axes, the smaller steps first, and joins runs that follow each other. */
 static void normalise(fovea_claim *claim) {
   if (claim->step[0] > claim->step[1]) {
@@ -14,12 +16,13 @@ static void normalise(fovea_claim *claim) {
   }
 }
 
-fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t heads, int64_t head_step, int64_t rows,
+fovea_claim fovea_claim_rows(const void *pointer, int bits, int64_t heads, int64_t head_step, int64_t rows,
                              int64_t row_step, int64_t dim) {
   fovea_claim claim = {.begin = (uintptr_t)pointer,
-                       .run = dim * element_size,
+                       .run = fovea_bytes_of_bits(bits, dim),
                        .count = {rows, heads},
-                       .step = {rows > 1 ? row_step * element_size : 0, heads > 1 ? head_step * element_size : 0},
+                       .step = {rows > 1 ? fovea_bytes_of_bits(bits, row_step) : 0,
+                                heads > 1 ? fovea_bytes_of_bits(bits, head_step) : 0},
                        .segment = -1};
   if (rows == 0 || heads == 0) return (fovea_claim){.segment = -1};
   for (int axis = 0; axis < 2; axis++) {

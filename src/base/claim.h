@@ -16,8 +16,8 @@ typedef struct fovea_claim {
   int64_t entry, segment; /* -1: no segment, but an array of that name */
 } fovea_claim;
 
-/* Elements of a (heads, rows, dim) tensor. */
-fovea_claim fovea_claim_rows(const void *pointer, int element_size, int64_t heads, int64_t head_step, int64_t rows,
+/* Elements of a (heads, rows, dim) tensor, of so many bits each. */
+fovea_claim fovea_claim_rows(const void *pointer, int bits, int64_t heads, int64_t head_step, int64_t rows,
                              int64_t row_step, int64_t dim);
 
 /* Whether two claims share a byte. */

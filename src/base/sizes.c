@@ -1,10 +1,12 @@
 /* Sizes that the initialisers of public structs count with. */
+#include "../../arch/formats.h"
 #include "nodes.h"
 #include "validate.h"
 
 int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
   /* Without sign, so that no nonsense size is undefined; sizes are checked later. */
-  uint64_t dims = (uint64_t)qk_dim + (type == FOVEA_BF16 && qk_dim % 2 != 0);
+  uint64_t together = (uint64_t)fovea_dims_together(type);
+  uint64_t dims = ((uint64_t)qk_dim + together - 1) & ~(together - 1);
   return (int64_t)(FOVEA_PANEL_ROWS * dims);
 }
 

@@ -1,12 +1,8 @@
-/* The types of elements: their sizes, and pointers to elements; sinks, in the units of scores. */
+/* Pointers to elements of the formats in arch/formats.h; bits of masks; sinks, in the units of scores. */
 #ifndef FOVEA_SRC_BASE_TYPES_H
 #define FOVEA_SRC_BASE_TYPES_H
 
-#include <fovea/fovea.h>
-
-static inline int fovea_type_bits(fovea_type type) {
-  return type == FOVEA_F32 ? 32 : 16;
-}
+#include "../../arch/formats.h"
 
 static inline int fovea_mask_type_bits(fovea_mask_type type) {
   switch (type) {
@@ -22,6 +18,10 @@ static inline int fovea_mask_type_bits(fovea_mask_type type) {
   }
 }
 
+static inline int64_t fovea_mask_bytes(fovea_mask_type type, int64_t count) {
+  return fovea_bytes_of_bits(fovea_mask_type_bits(type), count);
+}
+
 /* In units of log2. */
 static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
   return tensors->sinks[head] * 0x1.715476p+0f;
@@ -29,10 +29,10 @@ static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t hea
 
 /* The element that lies `offset` elements from where a tensor's pointer names its first. */
 static inline const void *fovea_element(const void *tensor, fovea_type type, int64_t offset) {
-  return (const char *)tensor + offset * (fovea_type_bits(type) / 8);
+  return (const char *)tensor + fovea_bytes(type, offset);
 }
 static inline void *fovea_output_element(void *tensor, fovea_type type, int64_t offset) {
-  return (char *)tensor + offset * (fovea_type_bits(type) / 8);
+  return (char *)tensor + fovea_bytes(type, offset);
 }
 
 #endif

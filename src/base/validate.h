@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_BASE_VALIDATE_H
 #define FOVEA_SRC_BASE_VALIDATE_H
 
+#include "../../arch/formats.h"
 #include "shapes.h"
 
 #include <fovea/fovea.h>
@@ -16,6 +17,11 @@ typedef struct fovea_bounded {
   const char *name;
   int64_t value, least, most;
 } fovea_bounded;
+
+/* A type of elements: any format there is. */
+static inline fovea_bounded fovea_bounded_type(const char *name, fovea_type type) {
+  return (fovea_bounded){name, (int)type, 0, FOVEA_TYPES - 1};
+}
 
 /* `of` is what the caller calls the struct that the numbers stand in; NULL where their names alone will do. */
 fovea_status fovea_validate_bounds(const char *of, const fovea_bounded *numbers, size_t count, fovea_status status,

@@ -41,7 +41,7 @@ static void turn_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_
       .sines = angles->sines,
   };
   if (piece->count > 0) {
-    const size_t bytes = (size_t)(count * (fovea_type_bits(from_type) / 8));
+    const size_t bytes = (size_t)fovea_bytes(from_type, count);
     memcpy(gathered, fovea_element(from, from_type, first), bytes);
     if (!interleaved) {
       memcpy(fovea_output_element(gathered, from_type, FOVEA_ROTATE_PAIRS), fovea_element(from, from_type, second),

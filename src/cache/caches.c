@@ -12,8 +12,8 @@ static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
   fovea_status status =
       fovea_validate_bounds("pages", sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  const fovea_bounded types[] = {{"k_type", (int)pages->k_type, 0, FOVEA_BF16},
-                                 {"v_type", (int)pages->v_type, 0, FOVEA_BF16},
+  const fovea_bounded types[] = {fovea_bounded_type("k_type", pages->k_type),
+                                 fovea_bounded_type("v_type", pages->v_type),
                                  {"k_layout", (int)pages->k_layout, 0, FOVEA_KEYS_IN_PANELS}};
   status = fovea_validate_bounds("pages", types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
   if (status) return status;
@@ -62,7 +62,7 @@ static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fov
 /* Where an element lies: a number, since strides may lead a page beyond what C calls a pointer into the caller's
  * memory, and nothing is read there yet. */
 static void *address_of(void *tensor, fovea_type type, int64_t offset) {
-  return (void *)((uintptr_t)tensor + (uintptr_t)(offset * (fovea_type_bits(type) / 8)));
+  return (void *)((uintptr_t)tensor + (uintptr_t)fovea_bytes(type, offset));
 }
 
 /* Positions from `first` on, which lie from that row of the page on (with panels the first of one). */

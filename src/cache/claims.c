@@ -17,7 +17,7 @@ typedef struct cursor {
 static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t layer,
                                 int64_t *position, int64_t end) {
   int64_t row = *position - segment->first, key = row % FOVEA_PANEL_ROWS, count = end - *position;
-  int size = fovea_type_bits(segment->k_type) / 8, together = segment->k_type == FOVEA_BF16 ? 2 : 1;
+  const int bits = fovea_type_bits(segment->k_type), together = fovea_dims_together(segment->k_type);
   const char *panel =
       fovea_element(segment->k, segment->k_type,
                     fovea_segment_head(segment, 0, layer, 0) + row / FOVEA_PANEL_ROWS * segment->k_row);
@@ -25,13 +25,13 @@ static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segmen
   if (key == 0 && count >= FOVEA_PANEL_ROWS) {
     int64_t panels = count / FOVEA_PANEL_ROWS;
     *position += panels * FOVEA_PANEL_ROWS;
-    return fovea_claim_rows(panel, size, shape->kv_heads, segment->k_head, panels, segment->k_row, elements);
+    return fovea_claim_rows(panel, bits, shape->kv_heads, segment->k_head, panels, segment->k_row, elements);
   }
   if (count > FOVEA_PANEL_ROWS - key) count = FOVEA_PANEL_ROWS - key;
   *position += count;
   int64_t step = (int64_t)FOVEA_PANEL_ROWS * together;
-  return fovea_claim_rows(panel + key * together * size, size, shape->kv_heads, segment->k_head, elements / step,
-                          step, count * together);
+  return fovea_claim_rows(panel + key * fovea_panel_step(segment->k_type), bits, shape->kv_heads, segment->k_head,
+                          elements / step, step, count * together);
 }
 
 fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
@@ -39,13 +39,13 @@ fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segmen
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
     return claim_panels(segment, shape, layer, position, end);
   int64_t row = *position - segment->first, rows = end - *position;
-  int size = fovea_type_bits(values ? segment->v_type : segment->k_type) / 8;
+  const fovea_type type = values ? segment->v_type : segment->k_type;
   int64_t head_step = values ? segment->v_head : segment->k_head,
           row_step = values ? segment->v_row : segment->k_row;
-  const char *first = (const char *)(values ? segment->v : segment->k) +
-                      (fovea_segment_head(segment, values, layer, 0) + row * row_step) * size;
+  const void *first = fovea_element(values ? segment->v : segment->k, type,
+                                    fovea_segment_head(segment, values, layer, 0) + row * row_step);
   *position = end;
-  return fovea_claim_rows(first, size, shape->kv_heads, head_step, rows, row_step,
+  return fovea_claim_rows(first, fovea_type_bits(type), shape->kv_heads, head_step, rows, row_step,
                           values ? shape->v_dim : shape->qk_dim);
 }
 

@@ -1,36 +1,41 @@
 #include "panels.h"
 
+#include "../../arch/formats.h"
+
 /* Where a dim of a key lies, in elements. */
-static int64_t place_of(fovea_type type, int64_t key, int64_t dim) {
-  if (type == FOVEA_BF16) return (dim / 2 * FOVEA_PANEL_ROWS + key) * 2 + dim % 2;
-  return dim * FOVEA_PANEL_ROWS + key;
+static inline int64_t place_of(const int together, int64_t key, int64_t dim) {
+  return (dim / together * FOVEA_PANEL_ROWS + key) * together + dim % together;
 }
 
+#define WHOLE(with, type, name, element, bits, ...)                                                                \
+  _Static_assert(sizeof(element) * 8 == (bits), "elements of panels are taken one by one");
+FOVEA_FORMATS(WHOLE, )
+
+#define READ(with, type, name, element, bits, together, ...)                                                       \
+  case type:                                                                                                       \
+    for (int64_t i = 0; i < count; i++)                                                                            \
+      ((element *)elements)[i] = ((const element *)panel)[place_of(together, key, first + i)];                     \
+    break;
 void fovea_panel_read(const void *panel, fovea_type type, int64_t key, int64_t first, int64_t count,
                       void *elements) {
-  if (type == FOVEA_F32) {
-    const float *from = (const float *)panel + place_of(type, key, first);
-    for (int64_t i = 0; i < count; i++) ((float *)elements)[i] = from[i * FOVEA_PANEL_ROWS];
-  } else if (type == FOVEA_F16) {
-    const uint16_t *from = (const uint16_t *)panel + place_of(type, key, first);
-    for (int64_t i = 0; i < count; i++) ((uint16_t *)elements)[i] = from[i * FOVEA_PANEL_ROWS];
-  } else {
-    for (int64_t i = 0; i < count; i++)
-      ((uint16_t *)elements)[i] = ((const uint16_t *)panel)[place_of(FOVEA_BF16, key, first + i)];
+  switch (type) {
+  default:
+    FOVEA_FORMATS(READ, )
   }
 }
 
+/* Dims beyond the last that stay together with it are zero. */
+#define WRITE(with, type, name, element, bits, together, ...)                                                      \
+  case type:                                                                                                       \
+    for (int64_t i = 0; i < count; i++)                                                                            \
+      ((element *)panel)[place_of(together, key, first + i)] = ((const element *)elements)[i];                     \
+    for (int64_t i = dim; first + count == dim && i % (together) != 0; i++)                                        \
+      ((element *)panel)[place_of(together, key, i)] = 0;                                                          \
+    break;
 void fovea_panel_write(void *panel, fovea_type type, int64_t key, int64_t first, int64_t count, int64_t dim,
                        const void *elements) {
-  if (type == FOVEA_F32) {
-    float *to = (float *)panel + place_of(type, key, first);
-    for (int64_t i = 0; i < count; i++) to[i * FOVEA_PANEL_ROWS] = ((const float *)elements)[i];
-  } else if (type == FOVEA_F16) {
-    uint16_t *to = (uint16_t *)panel + place_of(type, key, first);
-    for (int64_t i = 0; i < count; i++) to[i * FOVEA_PANEL_ROWS] = ((const uint16_t *)elements)[i];
-  } else {
-    uint16_t *to = panel;
-    for (int64_t i = 0; i < count; i++) to[place_of(FOVEA_BF16, key, first + i)] = ((const uint16_t *)elements)[i];
-    if (dim % 2 == 1 && first + count == dim) to[place_of(FOVEA_BF16, key, dim)] = 0;
+  switch (type) {
+  default:
+    FOVEA_FORMATS(WRITE, )
   }
 }

@@ -5,7 +5,7 @@
 #include <fovea/fovea.h>
 
 /* `count` dims of a key, from dim `first` on, between a panel and neighbouring elements of the same type. Writing
- * the last dim of bf16 keys also writes the zero beside it where there is one. */
+ * the last dim also writes the zeros beside it where there are any. */
 void fovea_panel_read(const void *panel, fovea_type type, int64_t key, int64_t first, int64_t count,
                       void *elements);
 void fovea_panel_write(void *panel, fovea_type type, int64_t key, int64_t first, int64_t count, int64_t dim,

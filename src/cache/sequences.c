@@ -17,7 +17,6 @@ int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape 
                         fovea_reach *reach) {
   int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   fovea_type type = values ? segment->v_type : segment->k_type;
-  int size = fovea_type_bits(type) / 8;
   fovea_shape rows = {
       .name = values ? "v" : "k",
       .extent = {segment->layers, shape->kv_heads,
@@ -40,7 +39,7 @@ int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape 
   }
   low += layer;
   high += layer;
-  *reach = (fovea_reach){rows.name, low * size, (high + 1) * size, size};
+  *reach = (fovea_reach){rows.name, fovea_bytes(type, low), fovea_bytes(type, high + 1), fovea_alignment(type)};
   return 1;
 }
 
@@ -50,9 +49,9 @@ static fovea_status check_side(const fovea_segment *segment, const fovea_segment
   const void *pointer = values ? segment->v : segment->k;
   int type = values ? (int)segment->v_type : (int)segment->k_type;
   const char *name = values ? "v" : "k";
-  if (type < 0 || type > FOVEA_BF16) {
+  if (type < 0 || type >= FOVEA_TYPES) {
     return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].%s_type is %d; it must be from 0 to %d",
-                      entry, number, name, (int64_t)type, (int64_t)FOVEA_BF16);
+                      entry, number, name, (int64_t)type, (int64_t)FOVEA_TYPES - 1);
   }
   if (!fovea_segment_reach(segment, shape, values, &reach)) {
     return fovea_fail(error, FOVEA_ERROR_STRIDE,

@@ -17,8 +17,8 @@ static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) 
                                  {"v_dim", rows->v_dim, 1, FOVEA_DIM_LIMIT}};
   fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  const fovea_bounded types[] = {{"k_type", (int)rows->k_type, 0, FOVEA_BF16},
-                                 {"v_type", (int)rows->v_type, 0, FOVEA_BF16}};
+  const fovea_bounded types[] = {fovea_bounded_type("k_type", rows->k_type),
+                                 fovea_bounded_type("v_type", rows->v_type)};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 
@@ -83,7 +83,7 @@ static fovea_claim claimed_array(const void *call, int64_t index) {
   int64_t entry = index / 2;
   if (entry >= rows->batch) {
     const fovea_read_array *array = &((const append_call *)call)->arrays[index - 2 * rows->batch];
-    fovea_claim claim = fovea_claim_rows(array->pointer, 1, 1, 0, array->pointer ? 1 : 0, 0, array->reach.end);
+    fovea_claim claim = fovea_claim_rows(array->pointer, 8, 1, 0, array->pointer ? 1 : 0, 0, array->reach.end);
     claim.name = array->reach.name;
     return claim;
   }
@@ -93,8 +93,8 @@ static fovea_claim claimed_array(const void *call, int64_t index) {
   fovea_strides strides = values ? rows->v_strides : rows->k_strides;
   const void *first = fovea_element(values ? rows->v : rows->k, type, fovea_new_rows_offset(rows, strides, entry));
   fovea_claim claim =
-      fovea_claim_rows(first, fovea_type_bits(type) / 8, rows->kv_heads, strides.head,
-                       fovea_new_row_count(rows, entry), strides.row, values ? rows->v_dim : rows->qk_dim);
+      fovea_claim_rows(first, fovea_type_bits(type), rows->kv_heads, strides.head, fovea_new_row_count(rows, entry),
+                       strides.row, values ? rows->v_dim : rows->qk_dim);
   claim.name = values ? "rows.v" : "rows.k";
   return claim;
 }

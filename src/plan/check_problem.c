@@ -66,10 +66,10 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
 }
 
 static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
-  const fovea_bounded types[] = {{"q_type", (int)p->q_type, 0, FOVEA_BF16},
-                                 {"k_type", (int)p->k_type, 0, FOVEA_BF16},
-                                 {"v_type", (int)p->v_type, 0, FOVEA_BF16},
-                                 {"o_type", (int)p->o_type, 0, FOVEA_BF16},
+  const fovea_bounded types[] = {fovea_bounded_type("q_type", p->q_type),
+                                 fovea_bounded_type("k_type", p->k_type),
+                                 fovea_bounded_type("v_type", p->v_type),
+                                 fovea_bounded_type("o_type", p->o_type),
                                  {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
                                  {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);

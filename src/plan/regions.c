@@ -76,7 +76,7 @@ fovea_claim fovea_claim_region(const fovea_axes *axes, const fovea_region *regio
   int64_t heads = strides->head == 0 ? 1 : axes->heads;
   int64_t rows = strides->row == 0 ? 1 : region->row_end - region->row_begin;
   /* Rows of bits begin at whole bytes. */
-  return fovea_claim_rows((const char *)pointer + first * axes->bits / 8 + begin, 1, heads,
+  return fovea_claim_rows((const char *)pointer + first * axes->bits / 8 + begin, 8, heads,
                           heads > 1 ? strides->head * axes->bits / 8 : 0, rows,
                           rows > 1 ? strides->row * axes->bits / 8 : 0, end - begin);
 }

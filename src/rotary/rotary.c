@@ -62,7 +62,7 @@ void fovea_pass_on(const fovea_kernels *kernels, const void *from, fovea_type fr
                    fovea_type to_type, int64_t count) {
   if (count == 0 || from == to) return;
   if (from_type == to_type) {
-    memcpy(to, from, (size_t)(count * (fovea_type_bits(from_type) / 8)));
+    memcpy(to, from, (size_t)fovea_bytes(from_type, count));
     return;
   }
   const fovea_convert_args args = {from, to, from_type, to_type, count};

@@ -168,8 +168,8 @@ static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotatio
 
 fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                      fovea_error *error) {
-  const fovea_bounded types[] = {{"from_type", (int)rotation->from_type, 0, FOVEA_BF16},
-                                 {"to_type", (int)rotation->to_type, 0, FOVEA_BF16}};
+  const fovea_bounded types[] = {fovea_bounded_type("from_type", rotation->from_type),
+                                 fovea_bounded_type("to_type", rotation->to_type)};
   fovea_status status = check_sizes(rotation, error);
   if (!status) status = fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
   if (!status) {

@@ -44,7 +44,7 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
 /* Memory that is used as it stands. */
 static fovea_status check_bytes(const fovea_plan *plan, const fovea_written *scratch, const char *name,
                                 const void *pointer, int64_t bytes, fovea_error *error) {
-  fovea_claim claim = fovea_claim_rows(pointer, 1, 1, 0, 1, 0, bytes);
+  fovea_claim claim = fovea_claim_rows(pointer, 8, 1, 0, 1, 0, bytes);
   return fovea_check_claim(plan, scratch, name, &claim, error);
 }
 

@@ -7,7 +7,7 @@
 enum { FETCH_AHEAD = 24 };
 
 static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, int64_t dim) {
-  list->rows[list->count++] = (fovea_fetch_row){row, dim * (fovea_type_bits(type) / 8)};
+  list->rows[list->count++] = (fovea_fetch_row){row, fovea_bytes(type, dim)};
 }
 
 /* `count` rows from `position` on. Of panels the dims of single keys are not asked for. */
@@ -64,7 +64,7 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
   if (end > t->view.any.end) end = t->view.any.end;
   if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || begin >= end) return;
   fovea_row_place place = fovea_first_place(context->plan, t->rows);
-  int64_t bytes = ((end - begin) * fovea_mask_type_bits(problem->mask_type) + 7) / 8;
+  int64_t bytes = fovea_mask_bytes(problem->mask_type, end - begin);
   for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
     list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, place, begin), bytes};
   }

@@ -27,7 +27,7 @@ typedef struct row_copy {
 } row_copy;
 
 static void copy_elements(const row_copy *copy, const char *from, char *to) {
-  size_t size = (size_t)fovea_mask_type_bits(copy->type) / 8, count = (size_t)copy->count;
+  size_t size = (size_t)fovea_mask_bytes(copy->type, 1), count = (size_t)copy->count;
   memset(to, copy->type == FOVEA_MASK_BOOL, (size_t)copy->before * size);
   to += (size_t)copy->before * size;
   if (!copy->repeats) memcpy(to, from, count * size);
@@ -53,7 +53,7 @@ static void copy_bits(const row_copy *copy, const char *from, char *to) {
 
 /* A row as kernels want it that are to look at a whole block: the block's first key at the start of a byte. */
 static const char *copy_row(const fovea_task_context *context, const row_copy *copy, const char *from, int row) {
-  char *to = context->memory.mask + row * (FOVEA_BLOCK_KEYS * fovea_mask_type_bits(copy->type) / 8);
+  char *to = context->memory.mask + row * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
   (copy->type == FOVEA_MASK_BITS ? copy_bits : copy_elements)(copy, from, to);
   return to;
 }

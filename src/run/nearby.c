@@ -28,7 +28,7 @@ static const float *widen(const fovea_task_context *context, fovea_find_run *fin
       context->kernels->widen_panel(&args);
     } else {
       fovea_widen_args args = {
-          run.row, run.type, run.step / (fovea_type_bits(run.type) / 8), count, dim, to + begin * stride, stride};
+          run.row, run.type, fovea_elements(run.type, run.step), count, dim, to + begin * stride, stride};
       context->kernels->widen(&args);
     }
     begin += count;

@@ -109,7 +109,7 @@ fovea_status fovea_check_claim(const fovea_plan *plan, const fovea_written *writ
 
 fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_written *scratch,
                                        const fovea_written *state, fovea_error *error) {
-  fovea_claim claim = fovea_claim_rows(scratch->pointer, 1, 1, 0, 1, 0, scratch->dim);
+  fovea_claim claim = fovea_claim_rows(scratch->pointer, 8, 1, 0, 1, 0, scratch->dim);
   uintptr_t bytes = in_range(scratch, state->begin, state->end);
   return bytes > 0 && rows_meet(plan, state, &claim) ? refuse(scratch, "state", bytes, error) : FOVEA_OK;
 }

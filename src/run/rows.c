@@ -16,8 +16,8 @@ static const fovea_segment *find_segment(const fovea_task_context *context, int6
 }
 
 /* Bytes from one row of a segment to the next. Where there is one row, its stride may be any number. */
-static int64_t step_of(const fovea_segment *segment, int64_t stride, int64_t size) {
-  return segment->rows > 1 ? stride * size : 0;
+static int64_t step_of(const fovea_segment *segment, int64_t stride, fovea_type type) {
+  return segment->rows > 1 ? fovea_bytes(type, stride) : 0;
 }
 
 /* Where the task's layer and kv head begin. */
@@ -32,22 +32,22 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
   if (!context->segments) {
     int64_t stride = problem->k_strides.row;
     return (fovea_row_run){fovea_element(context->keys, problem->k_type, position * stride),
-                           stride * (fovea_type_bits(problem->k_type) / 8), INT64_MAX, problem->k_type, 0};
+                           fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0};
   }
   const fovea_segment *segment = find_segment(context, position);
-  int64_t row = position - segment->first, size = fovea_type_bits(segment->k_type) / 8;
+  int64_t row = position - segment->first;
   const char *head = head_of(context, segment, 0);
   fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
   if (segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     int64_t panel = row / FOVEA_KEY_PANEL;
     run.panels = 1;
-    run.step = segment->k_type == FOVEA_BF16 ? 2 * size : size;
-    run.row = head + panel * segment->k_row * size + row % FOVEA_KEY_PANEL * run.step;
+    run.step = fovea_panel_step(run.type);
+    run.row = head + fovea_bytes(run.type, panel * segment->k_row) + row % FOVEA_KEY_PANEL * run.step;
     int64_t panel_end = segment->first + (panel + 1) * FOVEA_KEY_PANEL;
     if (panel_end < run.end) run.end = panel_end;
     return run;
   }
-  run.step = step_of(segment, segment->k_row, size);
+  run.step = step_of(segment, segment->k_row, run.type);
   run.row = head + row * run.step;
   return run;
 }
@@ -57,10 +57,10 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
   if (!context->segments) {
     int64_t stride = problem->v_strides.row;
     return (fovea_row_run){fovea_element(context->values, problem->v_type, position * stride),
-                           stride * (fovea_type_bits(problem->v_type) / 8), INT64_MAX, problem->v_type, 0};
+                           fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0};
   }
   const fovea_segment *segment = find_segment(context, position);
-  int64_t step = step_of(segment, segment->v_row, fovea_type_bits(segment->v_type) / 8);
+  int64_t step = step_of(segment, segment->v_row, segment->v_type);
   return (fovea_row_run){head_of(context, segment, 1) + (position - segment->first) * step, step,
                          segment->first + segment->rows, segment->v_type, 0};
 }
@@ -85,8 +85,8 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
   /* In panels a vector of keys is found by its first one, which has to lie in its own panel. */
   for (int key = begin - 1; key >= 0; key--) {
     int in_panel = list->panels && key / FOVEA_KEY_PANEL == begin / FOVEA_KEY_PANEL;
-    int64_t step = list->type == FOVEA_F32 || list->type == FOVEA_BF16 ? 4 : 2;
-    list->rows[key] = in_panel ? (const char *)list->rows[key + 1] - step : list->rows[begin];
+    list->rows[key] =
+        in_panel ? (const char *)list->rows[key + 1] - fovea_panel_step(list->type) : list->rows[begin];
   }
   for (int key = end; key < FOVEA_BLOCK_KEYS; key++) list->rows[key] = list->rows[end - 1];
 }

@@ -61,7 +61,7 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
     if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* nobody looks at them */
     fovea_claim array =
-        fovea_claim_rows(sequence->segments, (int)sizeof(fovea_segment), 1, 0, 1, 0, sequence->count);
+        fovea_claim_rows(sequence->segments, 8 * (int)sizeof(fovea_segment), 1, 0, 1, 0, sequence->count);
     fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);
     if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, error);
     if (status) return status;

@@ -1,6 +1,7 @@
 #include "dispatch.h"
 
 #include "../../arch/float_state.h"
+#include "../../arch/formats.h"
 #include "../../arch/registry.h"
 #include "../base/error.h"
 #include "process.h"
@@ -71,7 +72,7 @@ static int is_for(int i, fovea_type pair_type) {
 }
 
 const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
-  static _Atomic(const fovea_kernels *) chosen[FOVEA_BF16 + 1];
+  static _Atomic(const fovea_kernels *) chosen[FOVEA_TYPES];
   const fovea_kernels *kernels = atomic_load_explicit(&chosen[pair_type], memory_order_acquire);
   if (kernels) return kernels;
   for (int i = cap(); !kernels; i++) { /* portable C, the last, runs everywhere */

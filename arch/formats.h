@@ -1,0 +1,86 @@
+/* The formats of elements, one row each: what the library knows of a type it takes from here. Kernels compute in
+ * f32; a format says how its elements lie in memory and how they become f32 and come of it.
+ *
+ *   ROW(with, type, name, element, bits, together, load, store, half_of_least, load_halves)
+ *
+ *   with           what FOVEA_FORMATS() was given, handed on
+ *   type           the format's number, fovea_type; rows stand in the order of the numbers
+ *   name           ends the names of functions for this format
+ *   element        the C type of an element in memory; below 8 bits that of the byte which elements share
+ *   bits           of an element
+ *   together       dims of a key that lie side by side in a panel, x[dim / together][key][dim % together]; a power
+ *                  of 2. What the dim does not fill is zero
+ *   load, store    of the vector layer (arch/README.md), LANES elements as f32
+ *   half_of_least  half of the least subnormal. Numbers of at most that size are stored as +0; 0: no such rule
+ *   load_halves    of layers with FOVEA_VECTOR_TURNS_HALVES, where keys are turned for few rows
+ *
+ * No format has a scale yet. */
+#ifndef FOVEA_ARCH_FORMATS_H
+#define FOVEA_ARCH_FORMATS_H
+
+#include "../include/fovea/fovea.h"
+
+/* clang-format off */
+#define FOVEA_FORMATS(ROW, with)                                                                                   \
+  ROW(with, FOVEA_F32,  f32,  float,    32, 1, vec_load,      vec_store,      0.0f,      vec_load_halves)          \
+  ROW(with, FOVEA_F16,  f16,  uint16_t, 16, 1, vec_load_f16,  vec_store_f16,  0x1p-25f,  vec_load_halves_f16)      \
+  ROW(with, FOVEA_BF16, bf16, uint16_t, 16, 2, vec_load_bf16, vec_store_bf16, 0x1p-134f, vec_load_halves)
+/* clang-format on */
+
+/* How many there are, and that their order is that of their numbers. */
+#define FOVEA_FORMAT_PLACE(with, type, name, ...) FOVEA_FORMAT_##name,
+enum { FOVEA_FORMATS(FOVEA_FORMAT_PLACE, ) FOVEA_TYPES };
+#define FOVEA_FORMAT_ORDER(with, type, name, ...)                                                                  \
+  _Static_assert((int)FOVEA_FORMAT_##name == (int)(type), "formats stand in the order of their numbers");
+FOVEA_FORMATS(FOVEA_FORMAT_ORDER, )
+
+/* What follows is a constant where the type is one. What is no type counts as the first one. */
+#define FOVEA_FORMAT_INLINE static inline __attribute__((always_inline, const))
+
+#define FOVEA_FORMAT_BITS(with, type, name, element, bits, ...)                                                    \
+  case type:                                                                                                       \
+    return bits;
+FOVEA_FORMAT_INLINE int fovea_type_bits(fovea_type type) {
+  switch (type) {
+  default:
+    FOVEA_FORMATS(FOVEA_FORMAT_BITS, )
+  }
+}
+
+#define FOVEA_FORMAT_TOGETHER(with, type, name, element, bits, together, ...)                                      \
+  case type:                                                                                                       \
+    return together;
+FOVEA_FORMAT_INLINE int fovea_dims_together(fovea_type type) {
+  switch (type) {
+  default:
+    FOVEA_FORMATS(FOVEA_FORMAT_TOGETHER, )
+  }
+}
+
+/* Bytes of `count` elements of so many bits, or from one element to another that lies `count` after it, or before.
+ * Elements below 8 bits that do not fill their last byte take all of it; strides of them have to be whole bytes. */
+FOVEA_FORMAT_INLINE int64_t fovea_bytes_of_bits(int bits, int64_t count) {
+  return bits % 8 == 0 ? count * (bits / 8) : (count * bits + 7) >> 3;
+}
+FOVEA_FORMAT_INLINE int64_t fovea_bytes(fovea_type type, int64_t count) {
+  return fovea_bytes_of_bits(fovea_type_bits(type), count);
+}
+
+/* The other way round: elements that so many bytes have. */
+FOVEA_FORMAT_INLINE int64_t fovea_elements(fovea_type type, int64_t bytes) {
+  const int bits = fovea_type_bits(type);
+  return bits % 8 == 0 ? bytes / (bits / 8) : bytes * 8 / bits;
+}
+
+/* Bytes that an element's address is a multiple of. */
+FOVEA_FORMAT_INLINE int fovea_alignment(fovea_type type) {
+  const int bits = fovea_type_bits(type);
+  return bits < 8 ? 1 : bits / 8;
+}
+
+/* Bytes from one key of a panel to the next. */
+FOVEA_FORMAT_INLINE int64_t fovea_panel_step(fovea_type type) {
+  return fovea_bytes(type, fovea_dims_together(type));
+}
+
+#endif
