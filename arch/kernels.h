@@ -21,6 +21,8 @@
 #define FOVEA_SPAN_BLOCKS 16
 /* The qk dim is summed in pieces of this many, each in one chain. */
 #define FOVEA_DOT_PIECE 128
+/* The weights of a block are summed in so many sums, one for each position modulo this, which then halve. */
+#define FOVEA_WEIGHT_SUMS 16
 
 /* Vectors that a segment of a tile covers. */
 typedef struct fovea_vector_range {
@@ -215,12 +217,9 @@ typedef struct fovea_convert_args {
  *
  * Decoding has too few rows to fill vectors. Scores and weights are x[row][FOVEA_BLOCK_KEYS], outputs x[row][dim]
  * here; keys and values are found by one pointer each, so that any cache looks the same. Pointers are given for
- * whole groups of FOVEA_KEY_PANEL keys: those beyond the keys wanted point at any row that may be read, and what
+ * whole groups of FOVEA_PANEL_ROWS keys: those beyond the keys wanted point at any row that may be read, and what
  * comes of them is hidden afterwards. */
 
-/* Keys that lie side by side in a panel of keys: x[dim][key], of bf16 x[dim / 2][key][dim % 2], an odd last dim
- * beside zeros. */
-#define FOVEA_KEY_PANEL 16
 /* Most rows that any table takes this way. */
 #define FOVEA_DECODE_ROWS_LIMIT 16
 
@@ -229,7 +228,7 @@ typedef struct fovea_decode_score_args {
   const float *queries; /* [row][query_stride]; four floats beyond the dim may be read */
   int64_t query_stride;
   int row_count;
-  const void *const *keys;  /* one pointer a key; in a panel each is FOVEA_KEY_PANEL keys' distance between dims */
+  const void *const *keys;  /* one pointer a key; in a panel each is FOVEA_PANEL_ROWS keys' distance between dims */
   const void *const *ahead; /* rows that will be needed next and are asked for; the same ones: none */
   int panels;               /* 1: the keys lie in panels */
   fovea_type type;

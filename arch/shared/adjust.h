@@ -3,9 +3,8 @@
 
 #include "../kernels.h"
 #include "tanh.h"
+#include "tile.h"
 #include "turn.h"
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 /* What is added comes in natural units: log2 e as f32. */
 #define LOG2E 0x1.715476p+0f

@@ -2,9 +2,9 @@
  * key. Rare, and written for that: one vector of rows and one dim at a time. Part of bodies.h. */
 
 #include "../kernels.h"
+#include "state.h"
+#include "tile.h"
 #include "turn.h"
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t dim, const float *bias, vec sum) {
   /* A row without state in this block, neither a maximum nor a NaN, reads no value at all. */
@@ -48,7 +48,7 @@ FOVEA_KERNEL void FOVEA_NAME(value_careful)(const fovea_value_args *args) {
       sum = careful_chain(args, row, dim, bias, sum);
       if (args->flags & FOVEA_VALUE_MERGE) {
         vec old_part = vec_load(args->old_part + row), new_part = vec_load(args->new_part + row);
-        vec_store(output, vec_fma(sum, new_part, vec_mul(vec_load(output), old_part)));
+        vec_store(output, state_join(vec_load(output), old_part, sum, new_part));
       } else {
         vec_store(args->flags & FOVEA_VALUE_ASSIGN ? output : partial, sum);
       }

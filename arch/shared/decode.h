@@ -7,9 +7,10 @@
  * each at most 8; 0 for n = 2 to 8 says that so many rows are taken fewer at a time, for less code. */
 
 #include "../kernels.h"
-#include "exp2.h"
 #include "mask.h"
+#include "state.h"
 #include "tanh.h"
+#include "tile.h"
 #include "types.h"
 
 /* Eight rows at a time are for f32 alone: elements of other types are widened once for four rows. */

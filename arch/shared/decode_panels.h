@@ -4,7 +4,7 @@
  *   FOVEA_DECODE_GROUPS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
 /* What `keys` point at from one dim to the next, in elements; where dims stay together from one group of them. */
-#define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_KEY_PANEL)
+#define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_PANEL_ROWS)
 
 /* One dim of LANES keys of a panel. */
 FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_type type) {
@@ -19,7 +19,7 @@ FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_typ
 /* Two dims of LANES keys of a panel, from an even one on. */
 FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_type type, vec *even, vec *odd) {
   if (type == FOVEA_BF16) {
-    vec_split_bf16(vec_load_pairs((const uint16_t *)keys + dim * FOVEA_KEY_PANEL), even, odd);
+    vec_split_bf16(vec_load_pairs((const uint16_t *)keys + dim * FOVEA_PANEL_ROWS), even, odd);
   } else {
     *even = typed_load(keys, dim * PANEL_STEP(type), type);
     *odd = typed_load(keys, (dim + 1) * PANEL_STEP(type), type);
@@ -28,8 +28,8 @@ FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_t
 
 /* Two dims of the next block's keys. */
 FOVEA_INLINE void decode_fetch_panel(const void *ahead, int64_t dim, const fovea_type type) {
-  for (int64_t byte = 0; byte < fovea_bytes(type, 2 * FOVEA_KEY_PANEL); byte += 64) {
-    __builtin_prefetch((const char *)ahead + fovea_bytes(type, dim * FOVEA_KEY_PANEL) + byte, 0, 2);
+  for (int64_t byte = 0; byte < fovea_bytes(type, 2 * FOVEA_PANEL_ROWS); byte += 64) {
+    __builtin_prefetch((const char *)ahead + fovea_bytes(type, dim * FOVEA_PANEL_ROWS) + byte, 0, 2);
   }
 }
 

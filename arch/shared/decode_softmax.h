@@ -1,8 +1,8 @@
 /* What becomes of the scores of few rows, keys in the lanes: softcap and masks, then weights and their sums. The
  * arithmetic is that of adjust.h and softmax.h. Part of decode.h. */
 
-/* Sixteen sums, one for each position mod 16. */
-#define DECODE_SUMS (FOVEA_KEY_PANEL / LANES)
+/* Vectors of sums. */
+#define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
 
 static const float decode_lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -50,11 +50,11 @@ FOVEA_INLINE float decode_maximum(const float *scores, int begin, int end) {
   return lanes[0] + 0.0f; /* -0 becomes +0 */
 }
 
-/* Scores become weights. Returns their sum: sixteen sums, then halves onto halves. */
+/* Scores become weights. Returns their sum: FOVEA_WEIGHT_SUMS sums, then halves onto halves. */
 FOVEA_INLINE float decode_weights(float *scores, int begin, int end, float maximum) {
-  const vec reference = vec_set1(maximum == -INFINITY ? 0.0f : maximum);
+  const vec reference = state_reference(vec_set1(maximum));
   vec sums[DECODE_SUMS];
-  float lanes[FOVEA_KEY_PANEL];
+  float lanes[FOVEA_WEIGHT_SUMS];
   for (int i = 0; i < DECODE_SUMS; i++) sums[i] = vec_set1(0.0f);
   for (int key = begin; key < end; key += LANES) {
     vec weight = vec_exp2(vec_sub(vec_load(scores + key), reference));
@@ -62,29 +62,10 @@ FOVEA_INLINE float decode_weights(float *scores, int begin, int end, float maxim
     sums[key / LANES % DECODE_SUMS] = vec_add(sums[key / LANES % DECODE_SUMS], weight);
   }
   for (int i = 0; i < DECODE_SUMS; i++) vec_store(lanes + i * LANES, sums[i]);
-  for (int half = FOVEA_KEY_PANEL / 2; half > 0; half /= 2) {
+  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
   }
   return lanes[0];
-}
-
-/* LANES rows of the states at a time; those beyond row_count are computed along and never looked at. */
-FOVEA_INLINE void decode_join(const fovea_decode_softmax_args *args, int row) {
-  vec block_max = vec_load(args->block_max + row), block_sum = vec_load(args->block_sum + row);
-  vec old_max = vec_load(args->row_max + row), old_sum = vec_load(args->row_sum + row);
-  if (args->first) {
-    vec_store(args->row_max + row, block_max);
-    vec_store(args->row_sum + row, block_sum);
-    return;
-  }
-  vec maximum = vec_max(block_max, old_max);
-  vec reference = vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
-  vec old_part = vec_exp2(vec_sub(old_max, reference));
-  vec new_part = vec_exp2(vec_sub(block_max, reference));
-  vec_store(args->row_max + row, maximum);
-  vec_store(args->row_sum + row, vec_fma(block_sum, new_part, vec_mul(old_sum, old_part)));
-  vec_store(args->old_part + row, old_part);
-  vec_store(args->new_part + row, new_part);
 }
 
 FOVEA_KERNEL int FOVEA_NAME(decode_softmax)(const fovea_decode_softmax_args *args) {
@@ -95,6 +76,10 @@ FOVEA_KERNEL int FOVEA_NAME(decode_softmax)(const fovea_decode_softmax_args *arg
     args->block_sum[row] = decode_weights(scores, args->key_begin, args->key_end, args->block_max[row]);
     none |= args->block_max[row] == -INFINITY;
   }
-  for (int row = 0; row < args->row_count; row += LANES) decode_join(args, row);
+  /* LANES rows at a time; those beyond row_count are computed along and never looked at. */
+  for (int row = 0; row < args->row_count; row += LANES) {
+    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
+    state_advance(&running, row, args->first, vec_load(args->block_max + row), vec_load(args->block_sum + row));
+  }
   return none;
 }

@@ -38,8 +38,8 @@ FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int ro
     for (int d = 0; d < dims; d += LANES) {
       vec sum = vec_load(sums + d);
       if (args->flags & FOVEA_VALUE_MERGE) {
-        vec old = vec_mul(vec_load(output + d), vec_set1(args->old_part[row + r]));
-        sum = vec_fma(sum, vec_set1(args->new_part[row + r]), old);
+        vec old_part = vec_set1(args->old_part[row + r]), new_part = vec_set1(args->new_part[row + r]);
+        sum = state_join(vec_load(output + d), old_part, sum, new_part);
       }
       vec_store((args->flags & (FOVEA_VALUE_MERGE | FOVEA_VALUE_ASSIGN) ? output : partial) + d, sum);
     }

@@ -5,11 +5,10 @@
  *   vec_pair_arrange(a)    LANES pairs, first elements in the low halves, as vec_pair() takes them
  *   pair_elements_safe(p)  whether the 2 * LANES elements at p may go through the instruction */
 
+#include "tile.h"
 #include "types.h"
 
 #include <string.h>
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 /* LANES pairs from element `first` of a row of `dim`, zeros beyond its end. */
 FOVEA_INLINE vec pairs_load(const uint16_t *row, int64_t first, int64_t dim, int *safe) {

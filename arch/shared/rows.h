@@ -2,10 +2,9 @@
  * bodies.h. */
 
 #include "../kernels.h"
-#include "exp2.h"
+#include "state.h"
+#include "tile.h"
 #include "types.h"
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 /* `dims` elements of each row from `dim` on as f32, and zeros: square[i] is rows[i]. */
 FOVEA_INLINE void load_typed(const void *const *rows, int64_t dim, int row_count, int dims, float *square,
@@ -84,18 +83,14 @@ FOVEA_KERNEL void FOVEA_NAME(widen)(const fovea_widen_args *args){TYPED(args->ty
 FOVEA_KERNEL void FOVEA_NAME(merge)(const fovea_merge_args *args) {
   const fovea_tile_state *left = &args->left, *right = &args->right;
   for (int row = 0; row < args->vectors * LANES; row += LANES) {
-    vec left_max = vec_load(left->row_max + row), right_max = vec_load(right->row_max + row);
-    vec maximum = vec_max(right_max, left_max);
-    vec reference = vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
-    vec left_part = vec_exp2(vec_sub(left_max, reference));
-    vec right_part = vec_exp2(vec_sub(right_max, reference));
-    vec_store(left->row_max + row, maximum);
-    vec_store(left->row_sum + row, vec_fma(vec_load(right->row_sum + row), right_part,
-                                           vec_mul(vec_load(left->row_sum + row), left_part)));
+    state_parts parts = state_merge(vec_load(left->row_max + row), vec_load(right->row_max + row));
+    vec sum = state_join(vec_load(left->row_sum + row), parts.left, vec_load(right->row_sum + row), parts.right);
+    vec_store(left->row_max + row, parts.maximum);
+    vec_store(left->row_sum + row, sum);
     for (int64_t dim = 0; dim < args->dim; dim++) {
       float *output = left->output + dim * ROW_TILE + row;
       vec right_output = vec_load(right->output + dim * ROW_TILE + row);
-      vec_store(output, vec_fma(right_output, right_part, vec_mul(vec_load(output), left_part)));
+      vec_store(output, state_join(vec_load(output), parts.left, right_output, parts.right));
     }
   }
 }

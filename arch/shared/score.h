@@ -12,8 +12,7 @@
 
 #include "../kernels.h"
 #include "fetch.h"
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
+#include "tile.h"
 
 typedef struct score_tile {
   vec sum[16][4]; /* [key][vector]; what a register tile does not use is never touched */

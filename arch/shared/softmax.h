@@ -4,15 +4,10 @@
  *   FOVEA_SOFTMAX_CHAINS   sums that are carried at once: 1, 2 or 4, as many as registers allow beside 2^x */
 
 #include "../kernels.h"
-#include "exp2.h"
+#include "state.h"
+#include "tile.h"
 
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
-#define SUMS     16 /* one for each position mod 16 */
-
-/* What scores are measured from: the maximum, or 0 where there is none, since -Inf - -Inf is not a number. */
-FOVEA_INLINE vec softmax_reference(vec maximum) {
-  return vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
-}
+#define SUMS FOVEA_WEIGHT_SUMS
 
 FOVEA_INLINE vec softmax_weight(float *score, vec reference) {
   vec weight = vec_exp2(vec_sub(vec_load(score), reference));
@@ -62,35 +57,17 @@ FOVEA_INLINE vec softmax_vector(float *scores, vec reference, int begin, int end
   return sums[0];
 }
 
-/* The state (block_max, block_sum) joins the running one; the factors for the outputs are left for the value tile.
- */
-FOVEA_INLINE void softmax_join(const fovea_softmax_args *args, int row, vec block_max, vec block_sum) {
-  if (args->first) {
-    vec_store(args->row_max + row, block_max);
-    vec_store(args->row_sum + row, block_sum);
-    return;
-  }
-  vec old_max = vec_load(args->row_max + row);
-  vec maximum = vec_max(block_max, old_max);
-  vec reference = softmax_reference(maximum);
-  vec old_part = vec_exp2(vec_sub(old_max, reference));
-  vec new_part = vec_exp2(vec_sub(block_max, reference));
-  vec_store(args->row_max + row, maximum);
-  vec_store(args->row_sum + row, vec_fma(block_sum, new_part, vec_mul(vec_load(args->row_sum + row), old_part)));
-  vec_store(args->old_part + row, old_part);
-  vec_store(args->new_part + row, new_part);
-}
-
 FOVEA_KERNEL int FOVEA_NAME(softmax)(const fovea_softmax_args *args) {
   vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     int row = vector * LANES;
     vec block_max = vec_add(vec_load(args->maxima + row), vec_set1(0.0f)); /* -0 becomes +0 */
-    vec block_sum = softmax_vector(args->scores + row, softmax_reference(block_max), args->key_begin[vector],
+    vec block_sum = softmax_vector(args->scores + row, state_reference(block_max), args->key_begin[vector],
                                    args->key_end[vector]);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
-    softmax_join(args, row, block_max, block_sum);
+    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
+    state_advance(&running, row, args->first, block_max, block_sum);
     none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
   }
   return vecmask_any(none);

@@ -2,10 +2,9 @@
  * logarithms of the sums as LSE. Part of bodies.h. */
 
 #include "../kernels.h"
-#include "exp2.h"
+#include "state.h"
+#include "tile.h"
 #include "types.h"
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 /* The state of one vector of rows. The output still wants two factors, one rounding each: `part`, which is 1
  * without a sink, and `inverse`. */
@@ -19,16 +18,13 @@ FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
   store_state state = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row), vec_set1(1.0f),
                        vec_set1(0.0f)};
   if (args->sinks) {
-    vec sink = vec_load(args->sinks + row);
-    vec maximum = vec_max(sink, state.maximum);
-    vec reference = vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
-    state.part = vec_exp2(vec_sub(state.maximum, reference));
+    state_parts parts = state_merge(state.maximum, vec_load(args->sinks + row));
     /* A one that the compiler cannot see: it would make a sum of this, and under -ffp-contract=fast clang would
      * fuse that sum with the product, pragma or not. */
     const volatile float one = 1.0f;
-    vec sink_part = vec_exp2(vec_sub(sink, reference));
-    state.sum = vec_fma(vec_set1(one), sink_part, vec_mul(state.sum, state.part));
-    state.maximum = maximum;
+    state.sum = state_join(state.sum, parts.left, vec_set1(one), parts.right);
+    state.part = parts.left;
+    state.maximum = parts.maximum;
   }
   /* No state: zeros. */
   state.inverse =

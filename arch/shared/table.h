@@ -10,6 +10,7 @@
 
 #include "../kernels.h"
 #include "panel.h"
+#include "tile.h"
 
 #ifndef FOVEA_BASE
 #define FOVEA_OPERATION FOVEA_NAME
@@ -44,7 +45,7 @@ void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 const fovea_kernels FOVEA_NAME(kernels) = {
     .name = FOVEA_TEXT(FOVEA_ISA),
     .lanes = LANES,
-    .row_tile = FOVEA_TILE_VECTORS * LANES,
+    .row_tile = ROW_TILE,
     .block_tiles = FOVEA_BLOCK_TILES,
     .value_fetch_rows = FOVEA_VALUE_FETCH_ROWS,
     .panel_dims = FOVEA_PANEL_DIMS,
@@ -70,8 +71,8 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .store = FOVEA_OPERATION(store),
     .rotate = FOVEA_OPERATION(rotate),
     .convert = FOVEA_OPERATION(convert),
-    .decode_rows = TABLE_LEAST(FOVEA_TILE_VECTORS * LANES, FOVEA_DECODE_ROWS),
-    .decode_panel_rows = TABLE_LEAST(FOVEA_TILE_VECTORS * LANES, FOVEA_DECODE_ROWS_LIMIT),
+    .decode_rows = TABLE_LEAST(ROW_TILE, FOVEA_DECODE_ROWS),
+    .decode_panel_rows = TABLE_LEAST(ROW_TILE, FOVEA_DECODE_ROWS_LIMIT),
     .decode_score = FOVEA_OPERATION(decode_score),
     .decode_adjust = FOVEA_OPERATION(decode_adjust),
     .decode_softmax = FOVEA_OPERATION(decode_softmax),

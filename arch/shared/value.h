@@ -12,8 +12,8 @@
 #include "../kernels.h"
 #include "fetch.h"
 #include "panel.h"
-
-#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
+#include "state.h"
+#include "tile.h"
 
 typedef struct value_tile {
   vec sum[16][4]; /* [dim][vector]; what a register tile does not use is never touched */
@@ -100,8 +100,8 @@ FOVEA_INLINE void value_finish(const int vectors, const int dims, const fovea_va
       vec old_part = vec_load(old_parts + v * LANES), new_part = vec_load(new_parts + v * LANES);
       FOVEA_UNROLL
       for (int d = 0; d < dims; d++) {
-        vec old = vec_mul(vec_load(output + d * ROW_TILE + v * LANES), old_part);
-        vec_store(output + d * ROW_TILE + v * LANES, vec_fma(tile->sum[d][v], new_part, old));
+        float *to = output + d * ROW_TILE + v * LANES;
+        vec_store(to, state_join(vec_load(to), old_part, tile->sum[d][v], new_part));
       }
     }
     return;

@@ -22,7 +22,7 @@ static const float *widen(const fovea_task_context *context, fovea_find_run *fin
     fovea_row_run run = find(context, base + begin);
     int64_t count = (run.end - base < end ? run.end - base : end) - begin;
     if (run.panels) {
-      int64_t first = (base + begin) % FOVEA_KEY_PANEL;
+      int64_t first = (base + begin) % FOVEA_PANEL_ROWS;
       fovea_widen_panel_args args = {run.row - first * run.step, run.type, (int)first, (int)count, dim,
                                      to + begin * stride,        stride};
       context->kernels->widen_panel(&args);

@@ -39,11 +39,11 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
   const char *head = head_of(context, segment, 0);
   fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
   if (segment->k_layout == FOVEA_KEYS_IN_PANELS) {
-    int64_t panel = row / FOVEA_KEY_PANEL;
+    int64_t panel = row / FOVEA_PANEL_ROWS;
     run.panels = 1;
     run.step = fovea_panel_step(run.type);
-    run.row = head + fovea_bytes(run.type, panel * segment->k_row) + row % FOVEA_KEY_PANEL * run.step;
-    int64_t panel_end = segment->first + (panel + 1) * FOVEA_KEY_PANEL;
+    run.row = head + fovea_bytes(run.type, panel * segment->k_row) + row % FOVEA_PANEL_ROWS * run.step;
+    int64_t panel_end = segment->first + (panel + 1) * FOVEA_PANEL_ROWS;
     if (panel_end < run.end) run.end = panel_end;
     return run;
   }
@@ -84,7 +84,7 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
   }
   /* In panels a vector of keys is found by its first one, which has to lie in its own panel. */
   for (int key = begin - 1; key >= 0; key--) {
-    int in_panel = list->panels && key / FOVEA_KEY_PANEL == begin / FOVEA_KEY_PANEL;
+    int in_panel = list->panels && key / FOVEA_PANEL_ROWS == begin / FOVEA_PANEL_ROWS;
     list->rows[key] =
         in_panel ? (const char *)list->rows[key + 1] - fovea_panel_step(list->type) : list->rows[begin];
   }

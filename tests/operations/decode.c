@@ -3,8 +3,8 @@
 
 /* Where a dim of a key lies in a panel, in elements. */
 static int64_t panel_place(fovea_type type, int64_t key, int64_t dim) {
-  if (type == FOVEA_BF16) return (dim / 2 * FOVEA_KEY_PANEL + key) * 2 + dim % 2;
-  return dim * FOVEA_KEY_PANEL + key;
+  if (type == FOVEA_BF16) return (dim / 2 * FOVEA_PANEL_ROWS + key) * 2 + dim % 2;
+  return dim * FOVEA_PANEL_ROWS + key;
 }
 
 /* A pointer for each key, rounded up to whole vectors: rows in any order, the same one twice; those beyond the keys
@@ -25,16 +25,16 @@ static const void **place_keys(struct generator *generator, fovea_type type, int
 
 /* Panels of 16 keys in any order: a pointer to the first dim of each key. */
 static const void **place_panels(fovea_type type, int64_t dim, enum numbers numbers, int pointers) {
-  const int64_t size = (type == FOVEA_BF16 ? rounded_up(dim, 2) : dim) * FOVEA_KEY_PANEL;
-  const int count = (pointers + FOVEA_KEY_PANEL - 1) / FOVEA_KEY_PANEL;
+  const int64_t size = (type == FOVEA_BF16 ? rounded_up(dim, 2) : dim) * FOVEA_PANEL_ROWS;
+  const int count = (pointers + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS;
   void *panels = place_elements(type, count * size, numbers);
   if (type == FOVEA_BF16 && dim % 2 != 0) /* beside zeros */
-    for (int64_t key = 0; key < count * FOVEA_KEY_PANEL; key++)
-      ((uint16_t *)panels)[key / FOVEA_KEY_PANEL * size + panel_place(type, key % FOVEA_KEY_PANEL, dim)] = 0;
+    for (int64_t key = 0; key < count * FOVEA_PANEL_ROWS; key++)
+      ((uint16_t *)panels)[key / FOVEA_PANEL_ROWS * size + panel_place(type, key % FOVEA_PANEL_ROWS, dim)] = 0;
   const void **keys = place_pointers(pointers);
   for (int key = 0; key < pointers; key++) {
-    const int64_t panel = count - 1 - key / FOVEA_KEY_PANEL;
-    keys[key] = element_at(type, panels, panel * size + panel_place(type, key % FOVEA_KEY_PANEL, 0));
+    const int64_t panel = count - 1 - key / FOVEA_PANEL_ROWS;
+    keys[key] = element_at(type, panels, panel * size + panel_place(type, key % FOVEA_PANEL_ROWS, 0));
   }
   return keys;
 }

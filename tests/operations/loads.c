@@ -54,17 +54,17 @@ static void test_widen(void **state) {
 
 /* Where a dim of a key lies in a panel, in elements. */
 static int64_t panel_place(fovea_type type, int64_t key, int64_t dim) {
-  if (type == FOVEA_BF16) return (dim / 2 * FOVEA_KEY_PANEL + key) * 2 + dim % 2;
-  return dim * FOVEA_KEY_PANEL + key;
+  if (type == FOVEA_BF16) return (dim / 2 * FOVEA_PANEL_ROWS + key) * 2 + dim % 2;
+  return dim * FOVEA_PANEL_ROWS + key;
 }
 
 static void try_widen_panel(const fovea_kernels *table, struct generator *generator) {
   const fovea_type type = random_type(generator);
-  const int first = (int)generator_below(generator, FOVEA_KEY_PANEL);
-  const int rows = 1 + (int)generator_below(generator, FOVEA_KEY_PANEL - first);
+  const int first = (int)generator_below(generator, FOVEA_PANEL_ROWS);
+  const int rows = 1 + (int)generator_below(generator, FOVEA_PANEL_ROWS - first);
   const int dim = random_size(generator, 1, 200), stride = dim + (int)generator_below(generator, 9);
   const int64_t dims = type == FOVEA_BF16 ? rounded_up(dim, 2) : dim;
-  const void *panel = place_elements(type, dims * FOVEA_KEY_PANEL, random_numbers(generator));
+  const void *panel = place_elements(type, dims * FOVEA_PANEL_ROWS, random_numbers(generator));
   float *to = place_output((rows - 1) * stride + dim);
   places_watch();
   table->widen_panel(&(fovea_widen_panel_args){panel, type, first, rows, dim, to, stride});

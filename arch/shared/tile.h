@@ -1,0 +1,16 @@
+/* Rows of a tile, and what lane counts and tile sizes have to fit. Included after tiles.h and a vector layer. */
+#ifndef FOVEA_ARCH_SHARED_TILE_H
+#define FOVEA_ARCH_SHARED_TILE_H
+
+#include "../kernels.h"
+
+/* From one item of a tile's arrays to the next, x[item][row]. */
+#define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
+
+_Static_assert(FOVEA_TILE_VECTORS <= FOVEA_VECTORS_LIMIT, "src/ keeps arrays of a tile's vectors");
+_Static_assert(ROW_TILE <= FOVEA_ROW_TILE_LIMIT, "src/ keeps arrays of a tile's rows");
+_Static_assert(FOVEA_PANEL_ROWS % LANES == 0, "a panel of keys is whole vectors");
+_Static_assert(FOVEA_MASK_PIECE % LANES == 0, "a piece of a mask is whole vectors");
+_Static_assert(FOVEA_WEIGHT_SUMS % LANES == 0, "with keys in the lanes, the sums are whole vectors");
+
+#endif
