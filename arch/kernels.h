@@ -24,6 +24,9 @@
 /* The weights of a block are summed in so many sums, one for each position modulo this, which then halve. */
 #define FOVEA_WEIGHT_SUMS 16
 
+/* log2 e, as a double for constants that are computed once; as f32 for what is added to scores. */
+#define FOVEA_LOG2E 0x1.71547652b82fep+0
+
 /* Vectors that a segment of a tile covers. */
 typedef struct fovea_vector_range {
   int first, count;

@@ -2,24 +2,15 @@
  * bodies.h. */
 
 #include "../kernels.h"
-#include "tanh.h"
+#include "terms.h"
 #include "tile.h"
 #include "turn.h"
 
-/* What is added comes in natural units: log2 e as f32. */
-#define LOG2E 0x1.715476p+0f
-
-FOVEA_INLINE vec adjust_bias(vec score, vec bias) {
-  vec sum = vec_fma(bias, vec_set1(LOG2E), score);
-  return vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum); /* whatever the score is, NaN as well */
-}
-
 /* Keys that are worked on at once. Each has a maximum of its own, since one chain of maxima would take the latency
  * of an instruction for every key. */
-#define ADJUST_KEYS TANH_LIMIT
+#define ADJUST_KEYS TERM_SCORES
 
-/* What one pass over the scores of a segment does. Where more than one thing is to be done, which is rare, there is
- * a pass for each. */
+/* The term of one pass over the scores of a segment. */
 typedef enum adjust_pass { ADJUST_CAP, ADJUST_MASK, ADJUST_HIDE } adjust_pass;
 
 /* `count` keys of one vector of rows, a constant; `key` is counted from the segment's first, `bias` is where the
@@ -28,17 +19,16 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
                                   const adjust_pass pass, const float *bias, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
   vec score[ADJUST_KEYS];
+  score_terms terms = {.capped = pass == ADJUST_CAP, .masked = pass == ADJUST_MASK, .hidden = pass == ADJUST_HIDE};
+  terms.cap = &args->cap;
+  terms.bias = bias;
+  if (pass == ADJUST_HIDE) terms.seen_from = args->seen_from + row, terms.seen_to = args->seen_to + row;
+  terms.key = key;
   FOVEA_UNROLL
   for (int i = 0; i < count; i++) score[i] = vec_load(scores + i * ROW_TILE);
-  if (pass == ADJUST_CAP) vec_tanh_together(score, count);
+  apply_terms(score, count, 0, &terms);
   FOVEA_UNROLL
   for (int i = 0; i < count; i++) {
-    if (pass == ADJUST_CAP) score[i] = vec_mul(vec_set1(args->cap), score[i]);
-    if (pass == ADJUST_MASK) score[i] = adjust_bias(score[i], vec_load(bias + i * LANES));
-    if (pass == ADJUST_HIDE) {
-      vecmask seen = vec_seen(key + i, veci_load(args->seen_from + row), veci_load(args->seen_to + row));
-      score[i] = vec_select(seen, score[i], vec_set1(-INFINITY));
-    }
     vec_store(scores + i * ROW_TILE, score[i]);
     maximum[i] = vec_max(score[i], maximum[i]);
   }
@@ -86,7 +76,7 @@ FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *m
   }
 }
 
-/* The maxima are those of the last pass. */
+/* The passes, in the order of terms.h. The maxima are those of the last one. */
 FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
   FOVEA_NO_UNROLL
   for (int vector = 0; vector < args->vectors.count; vector++) {

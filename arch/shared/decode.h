@@ -9,7 +9,7 @@
 #include "../kernels.h"
 #include "mask.h"
 #include "state.h"
-#include "tanh.h"
+#include "terms.h"
 #include "tile.h"
 #include "types.h"
 

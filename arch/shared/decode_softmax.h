@@ -1,37 +1,23 @@
 /* What becomes of the scores of few rows, keys in the lanes: softcap and masks, then weights and their sums. The
- * arithmetic is that of adjust.h and softmax.h. Part of decode.h. */
+ * arithmetic is that of terms.h and state.h. Part of decode.h. */
 
 /* Vectors of sums. */
 #define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
-
-static const float decode_lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-/* What a mask adds to LANES keys of a row; nothing beyond its end. */
-FOVEA_INLINE vec decode_bias(const fovea_mask_tile *mask, const void *row, int key) {
-  if (mask->repeats) {
-    float lanes[LANES];
-    vec_store(lanes, mask_load(row, 0, 1, mask->type));
-    return vec_set1(lanes[0]);
-  }
-  int rest = mask->key_count - key;
-  if (rest <= 0) return vec_set1(0.0f);
-  return mask_load(row, key, rest < LANES ? rest : LANES, mask->type);
-}
 
 FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int row) {
   const vec from = vec_set1((float)args->seen_from[row]), to = vec_set1((float)args->seen_to[row]);
   for (int key = args->key_begin; key < args->key_end; key += LANES) {
     float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
     vec score = vec_load(scores);
-    if (args->capped) score = vec_mul(vec_set1(args->cap), vec_tanh(score));
-    if (args->mask) {
-      vec bias = decode_bias(args->mask, args->mask->rows[row], key);
-      vec sum = vec_fma(bias, vec_set1(0x1.715476p+0f), score); /* log2 e */
-      score = vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum);
-    }
-    vec number = vec_add(vec_set1((float)key), vec_load(decode_lane_numbers));
-    vecmask seen = vecmask_and(vecmask_not(vec_less(number, from)), vec_less(number, to));
-    vec_store(scores, vec_select(seen, score, vec_set1(-INFINITY)));
+    score_terms terms = {.capped = args->capped, .masked = args->mask != NULL, .hidden = 1};
+    terms.cap = &args->cap;
+    terms.mask = args->mask;
+    terms.row = row;
+    terms.key = key;
+    terms.from = from;
+    terms.to = to;
+    apply_terms(&score, 1, 1, &terms);
+    vec_store(scores, score);
   }
 }
 

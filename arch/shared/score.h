@@ -12,6 +12,7 @@
 
 #include "../kernels.h"
 #include "fetch.h"
+#include "terms.h"
 #include "tile.h"
 
 typedef struct score_tile {
@@ -197,7 +198,7 @@ FOVEA_NOINLINE void score_hide(const fovea_score_args *args) {
     FOVEA_NO_UNROLL
     for (int key = 0; key < args->key_count; key++) {
       float *score = args->scores + (int64_t)key * ROW_TILE + row;
-      vec s = vec_select(vec_seen(key, from, to), vec_load(score), vec_set1(-INFINITY));
+      vec s = term_hide(vec_load(score), vec_seen(key, from, to));
       vec_store(score, s);
       maximum = vec_max(s, maximum);
     }

@@ -3,6 +3,8 @@
 #ifndef FOVEA_ARCH_SHARED_TANH_H
 #define FOVEA_ARCH_SHARED_TANH_H
 
+#include "../kernels.h"
+
 #define TANH_LIMIT 4
 #define TANH_EACH  FOVEA_UNROLL for (int i = 0; i < count; i++)
 
@@ -19,7 +21,7 @@ FOVEA_INLINE void vec_tanh_together(vec *x, const int count) {
   vec a[TANH_LIMIT], shifted[TANH_LIMIT], f[TANH_LIMIT], power[TANH_LIMIT], q[TANH_LIMIT], g[TANH_LIMIT];
   vec y[TANH_LIMIT], e[TANH_LIMIT], r[TANH_LIMIT], step[TANH_LIMIT], t[TANH_LIMIT], left[TANH_LIMIT];
   TANH_EACH a[i] = vec_min(vec_set1(10.0f), vec_abs(x[i]));
-  TANH_EACH shifted[i] = vec_fma(a[i], vec_set1(-0x1.715476p+1f), shift);
+  TANH_EACH shifted[i] = vec_fma(a[i], vec_set1(-2.0f * (float)FOVEA_LOG2E), shift);
   TANH_EACH f[i] = vec_sub(shifted[i], shift);
   TANH_EACH power[i] = vec_exponent_from_low_bits(shifted[i]);
   TANH_EACH f[i] = vec_fma(f[i], vec_set1(0x1.62e43p-2f), a[i]);
@@ -47,10 +49,5 @@ FOVEA_INLINE void vec_tanh_together(vec *x, const int count) {
 }
 
 #undef TANH_EACH
-
-FOVEA_INLINE vec vec_tanh(vec x) {
-  vec_tanh_together(&x, 1);
-  return x;
-}
 
 #endif

@@ -1,4 +1,4 @@
-/* Pointers to elements of the formats in arch/formats.h; bits of masks; sinks, in the units of scores. */
+/* Pointers to elements of the formats in arch/formats.h; bits of masks. */
 #ifndef FOVEA_SRC_BASE_TYPES_H
 #define FOVEA_SRC_BASE_TYPES_H
 
@@ -20,11 +20,6 @@ static inline int fovea_mask_type_bits(fovea_mask_type type) {
 
 static inline int64_t fovea_mask_bytes(fovea_mask_type type, int64_t count) {
   return fovea_bytes_of_bits(fovea_mask_type_bits(type), count);
-}
-
-/* In units of log2. */
-static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
-  return tensors->sinks[head] * 0x1.715476p+0f;
 }
 
 /* The element that lies `offset` elements from where a tensor's pointer names its first. */

@@ -1,5 +1,7 @@
 #include "check_problem.h"
 
+#include "../../arch/kernels.h"
+
 #include "../base/error.h"
 #include "../base/unused.h"
 #include "../base/validate.h"
@@ -53,7 +55,7 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
   if (p->scale - p->scale != 0) {
     return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", p->scale);
   }
-  double c = p->scale * 0x1.71547652b82fep+0;
+  double c = p->scale * FOVEA_LOG2E;
   if (c > 0x1.fffffep+127 || c < -0x1.fffffep+127) {
     return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38", p->scale);
   }
@@ -77,7 +79,7 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
 
 static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
   const double largest = 0x1.fffffep+127;
-  if (!(p->softcap >= 0) || p->softcap * 0x1.71547652b82fep+0 > largest) {
+  if (!(p->softcap >= 0) || p->softcap * FOVEA_LOG2E > largest) {
     return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; it must be positive and finite, or 0 for none",
                       p->softcap);
   }

@@ -20,4 +20,9 @@ void fovea_write_outputs(const fovea_kernels *kernels, const fovea_tile_state *f
 /* Writes their maxima and sums, two numbers a row. */
 void fovea_write_sums(const fovea_tile_state *from, int row_count, float *const *rows);
 
+/* A sink in the units of scores, log2. */
+static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
+  return tensors->sinks[head] * (float)FOVEA_LOG2E;
+}
+
 #endif

@@ -82,7 +82,7 @@ static void from_output_row(const fovea_kernels *kernels, const output_job *job,
                                FOVEA_F32, to->dim};
     kernels->convert(&args);
     for (int64_t d = 0; d < to->dim; d++) group[d] = fovea_canonical(group[d]);
-    group[to->dim] = fovea_canonical(lse * 0x1.715476p+0f);
+    group[to->dim] = fovea_canonical(lse * (float)FOVEA_LOG2E);
     group[to->dim + 1] = 1.0f;
   }
   for (int64_t node = seen; node < count; node++) {

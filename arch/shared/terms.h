@@ -1,0 +1,80 @@
+/* The terms of a score: all that is done to it between the product and the softmax, in this order
+ * (docs/numerics.md, step 2). Both layouts share the list: rows in the lanes (adjust.h), with a pass over the
+ * scores for each term, since to have more than one is rare, and keys in the lanes (decode_softmax.h). A further
+ * term is one more flag and line of apply_terms(), and a pass of adjust(). Included after a vector layer. */
+#ifndef FOVEA_ARCH_SHARED_TERMS_H
+#define FOVEA_ARCH_SHARED_TERMS_H
+
+#include "mask.h"
+#include "tanh.h"
+
+/* Vectors of scores that are worked on together. */
+#define TERM_SCORES TANH_LIMIT
+
+/* Which terms there are, and what they read. `key` is the first vector's, or the first lane's. */
+typedef struct score_terms {
+  int capped, masked, hidden;
+  const float *cap;
+  const float *bias;                  /* rows in the lanes: what a mask adds, [vector][row] */
+  const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
+  const fovea_mask_tile *mask;        /* keys in the lanes: NULL where they are not */
+  vec from, to;                       /* and the row's limits */
+  int row, key;
+} score_terms;
+
+/* What a mask adds to LANES keys of a row; nothing beyond its end. */
+FOVEA_INLINE vec term_bias_of_keys(const fovea_mask_tile *mask, const void *row, int key) {
+  if (mask->repeats) {
+    float lanes[LANES];
+    vec_store(lanes, mask_load(row, 0, 1, mask->type));
+    return vec_set1(lanes[0]);
+  }
+  int rest = mask->key_count - key;
+  if (rest <= 0) return vec_set1(0.0f);
+  return mask_load(row, key, rest < LANES ? rest : LANES, mask->type);
+}
+
+/* What is added comes in natural units. -Inf hides a key whatever its score is, NaN as well. */
+FOVEA_INLINE vec term_mask(vec score, vec bias) {
+  vec sum = vec_fma(bias, vec_set1((float)FOVEA_LOG2E), score);
+  return vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum);
+}
+
+FOVEA_INLINE vec term_hide(vec score, vecmask seen) {
+  return vec_select(seen, score, vec_set1(-INFINITY));
+}
+
+static const float term_lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+FOVEA_INLINE vecmask term_seen_keys(int key, vec from, vec to) {
+  vec number = vec_add(vec_set1((float)key), vec_load(term_lane_numbers));
+  return vecmask_and(vecmask_not(vec_less(number, from)), vec_less(number, to));
+}
+
+/* `count` vectors, a constant, and so is whether keys are in the lanes. */
+FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lanes, const score_terms *terms) {
+  if (terms->capped) {
+    vec_tanh_together(score, count);
+    FOVEA_UNROLL
+    for (int i = 0; i < count; i++) score[i] = vec_mul(vec_set1(*terms->cap), score[i]);
+  }
+  if (terms->masked) {
+    FOVEA_UNROLL
+    for (int i = 0; i < count; i++) {
+      vec bias = keys_in_lanes ? term_bias_of_keys(terms->mask, terms->mask->rows[terms->row], terms->key)
+                               : vec_load(terms->bias + i * LANES);
+      score[i] = term_mask(score[i], bias);
+    }
+  }
+  if (terms->hidden) {
+    FOVEA_UNROLL
+    for (int i = 0; i < count; i++) {
+      vecmask seen = keys_in_lanes
+                         ? term_seen_keys(terms->key, terms->from, terms->to)
+                         : vec_seen(terms->key + i, veci_load(terms->seen_from), veci_load(terms->seen_to));
+      score[i] = term_hide(score[i], seen);
+    }
+  }
+}
+
+#endif
