@@ -32,13 +32,14 @@ typedef struct fovea_vector_range {
   int first, count;
 } fovea_vector_range;
 
-/* Copies rows into a tile: queries[d][row] = rows[row][d]; the last vector is filled up with zeros. */
+/* Turns rows, of queries or of outputs, into a tile: tile[d][row] = rows[row][d]. The last vector is filled up with
+ * zeros. */
 typedef struct fovea_load_args {
   const void *const *rows; /* row_count pointers, each to dim elements */
   fovea_type type;
   int row_count;
   int64_t dim;
-  float *queries;
+  float *tile;
 } fovea_load_args;
 
 /* Copies rows as f32, one after the other: to[row * to_stride + d] = rows[row * row_stride + d]. The rest of a
@@ -184,7 +185,8 @@ typedef struct fovea_merge_args {
   int vectors;
 } fovea_merge_args;
 
-/* Merges the rows' sinks into a tile's state, normalises it and writes its rows out. */
+/* Merges the rows' sinks into a tile's state, normalises it and writes its rows out. Unnormalised, the outputs are
+ * written as they are but for NaN and -0, which become the one NaN and +0 of results. */
 typedef struct fovea_store_args {
   fovea_tile_state state;
   int64_t dim;
@@ -193,6 +195,7 @@ typedef struct fovea_store_args {
   fovea_type type;
   float *const *lse;  /* row_count pointers to one element each, or NULL */
   const float *sinks; /* [row], in units of log2; NULL: none */
+  int unnormalised;   /* 1: state.row_max and row_sum are not read; lse and sinks are NULL */
 } fovea_store_args;
 
 /* Pairs of one call: cosines and sines of that many are kept at once. */
@@ -309,14 +312,14 @@ typedef struct fovea_kernels {
    * stands below is NULL. The instructions are used only where pairs_hold() finds them to give those bits. */
   fovea_type pair_type;
   int (*pairs_hold)(void);
-  /* load_queries() as pairs of dims, queries[d / 2][row], each half of an element's size, an odd last dim beside a
+  /* load_rows() as pairs of dims, tile[d / 2][row], each half of an element's size, an odd last dim beside a
    * zero. Returns 0 when some element is not for score_pairs(); the tile then takes the other path. */
   int (*load_pairs)(const fovea_load_args *args);
   /* Whether the elements of rows are for score_pairs(): `to` is not used. */
   int (*pairs_safe)(const fovea_widen_args *args);
   void (*score_pairs)(const fovea_score_args *args);
 
-  void (*load_queries)(const fovea_load_args *args);
+  void (*load_rows)(const fovea_load_args *args);
   void (*widen)(const fovea_widen_args *args);
   void (*score)(const fovea_score_args *args);
   /* Sums a mask up for the first `vectors` vectors of a tile. */

@@ -111,7 +111,7 @@ static void load(const operation_call *call, fovea_type type, size_t size) {
   const void *rows[FOVEA_ROW_TILE_LIMIT];
   const size_t dim = call->bytes / size / (size_t)call->table->row_tile;
   for (int row = 0; row < call->table->row_tile; row++) rows[row] = call->piece + (size_t)row * dim * size;
-  call->table->load_queries(&(fovea_load_args){rows, type, call->table->row_tile, (int64_t)dim, ARRAYS->queries});
+  call->table->load_rows(&(fovea_load_args){rows, type, call->table->row_tile, (int64_t)dim, ARRAYS->queries});
 }
 
 static void run_load(const operation_call *call) {

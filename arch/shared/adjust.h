@@ -22,8 +22,11 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
   score_terms terms = {.capped = pass == ADJUST_CAP, .masked = pass == ADJUST_MASK, .hidden = pass == ADJUST_HIDE};
   terms.cap = &args->cap;
   terms.bias = bias;
-  if (pass == ADJUST_HIDE) terms.seen_from = args->seen_from + row, terms.seen_to = args->seen_to + row;
   terms.key = key;
+  if (pass == ADJUST_HIDE) {
+    terms.seen_from = args->seen_from + row;
+    terms.seen_to = args->seen_to + row;
+  }
   FOVEA_UNROLL
   for (int i = 0; i < count; i++) score[i] = vec_load(scores + i * ROW_TILE);
   apply_terms(score, count, 0, &terms);

@@ -29,14 +29,14 @@ FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args) {
   for (int row = 0; row < args->row_count; row += LANES) {
     for (int64_t dim = 0; dim < args->dim; dim += 2 * LANES) {
       int64_t rest = (args->dim - dim + 1) / 2;
-      float *queries = args->queries + dim / 2 * ROW_TILE + row;
+      float *tile = args->tile + dim / 2 * ROW_TILE + row;
       vec square[LANES];
       for (int i = 0; i < LANES; i++) {
         square[i] =
             row + i < args->row_count ? pairs_load(args->rows[row + i], dim, args->dim, &safe) : vec_set1(0.0f);
       }
       vec_transpose(square);
-      for (int d = 0; d < LANES && d < rest; d++) vec_store(queries + d * ROW_TILE, vec_pair_arrange(square[d]));
+      for (int d = 0; d < LANES && d < rest; d++) vec_store(tile + d * ROW_TILE, vec_pair_arrange(square[d]));
     }
   }
   return safe;

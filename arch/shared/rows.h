@@ -1,4 +1,4 @@
-/* Rows in and out of a tile: Q to Q^T, O^T to O, rows widened to f32, and the merge of two states. Part of
+/* Rows into a tile, turned: Q to Q^T, O to O^T; rows widened to f32, and the merge of two states. Part of
  * bodies.h. */
 
 #include "../kernels.h"
@@ -24,7 +24,7 @@ FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim)
   const int64_t rest = args->dim - dim;
   const int dims = rest < LANES ? (int)rest : LANES;
   const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
-  float *queries = args->queries + dim * ROW_TILE + row, elements[LANES * LANES];
+  float *tile = args->tile + dim * ROW_TILE + row, elements[LANES * LANES];
   vec square[LANES];
   if (args->type == FOVEA_F32 && rows == LANES && dims == LANES) {
     FOVEA_UNROLL
@@ -38,7 +38,7 @@ FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim)
   }
   vec_transpose(square);
   FOVEA_NO_UNROLL
-  for (int d = 0; d < dims; d++) vec_store(queries + d * ROW_TILE, square[d]);
+  for (int d = 0; d < dims; d++) vec_store(tile + d * ROW_TILE, square[d]);
 }
 
 /* A row alone, which transposing would take most of the time of a small problem. */
@@ -47,17 +47,17 @@ FOVEA_INLINE void load_single_row(const fovea_load_args *args) {
   for (int64_t dim = 0; dim < args->dim; dim += LANES) {
     int64_t rest = args->dim - dim;
     int dims = rest < LANES ? (int)rest : LANES;
-    float *queries = args->queries + dim * ROW_TILE;
+    float *tile = args->tile + dim * ROW_TILE;
     load_elements(args, 0, dim, 1, dims, lanes);
     FOVEA_NO_UNROLL
-    for (int d = 0; d < dims; d++, queries += ROW_TILE) {
-      vec_store(queries, vec_set1(0.0f));
-      queries[0] = lanes[d];
+    for (int d = 0; d < dims; d++, tile += ROW_TILE) {
+      vec_store(tile, vec_set1(0.0f));
+      tile[0] = lanes[d];
     }
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(load_queries)(const fovea_load_args *args) {
+FOVEA_KERNEL void FOVEA_NAME(load_rows)(const fovea_load_args *args) {
   if (args->row_count == 1) {
     load_single_row(args);
     return;

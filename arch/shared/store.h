@@ -15,6 +15,7 @@ typedef struct store_state {
 /* A sink is one more state (sink, 1, 0) to the right of all others. Its output is zero, and so is what it adds to
  * the row's, unless the sink's part is not a number: then neither is the sum, nor any result. */
 FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
+  if (args->unnormalised) return (store_state){.part = vec_set1(1.0f), .inverse = vec_set1(1.0f)};
   store_state state = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row), vec_set1(1.0f),
                        vec_set1(0.0f)};
   if (args->sinks) {

@@ -17,7 +17,7 @@
 #else /* operations of another translation unit */
 #define FOVEA_OPERATION(op) FOVEA_JOIN(op, FOVEA_BASE)
 
-void FOVEA_OPERATION(load_queries)(const fovea_load_args *args);
+void FOVEA_OPERATION(load_rows)(const fovea_load_args *args);
 void FOVEA_OPERATION(widen)(const fovea_widen_args *args);
 void FOVEA_OPERATION(score)(const fovea_score_args *args);
 void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
@@ -57,7 +57,7 @@ const fovea_kernels FOVEA_NAME(kernels) = {
     .pairs_safe = FOVEA_NAME(pairs_safe),
     .score_pairs = FOVEA_NAME(score_pairs),
 #endif
-    .load_queries = FOVEA_OPERATION(load_queries),
+    .load_rows = FOVEA_OPERATION(load_rows),
     .widen = FOVEA_OPERATION(widen),
     .score = FOVEA_OPERATION(score),
     .scan_mask = FOVEA_OPERATION(scan_mask),

@@ -17,7 +17,7 @@ typedef struct score_terms {
   const float *cap;
   const float *bias;                  /* rows in the lanes: what a mask adds, [vector][row] */
   const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
-  const fovea_mask_tile *mask;        /* keys in the lanes: NULL where they are not */
+  const fovea_mask_tile *mask;        /* keys in the lanes */
   vec from, to;                       /* and the row's limits */
   int row, key;
 } score_terms;

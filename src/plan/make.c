@@ -67,8 +67,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   *plan = (fovea_plan){
       .kernels = kernels,
       .problem = *problem,
-      .c =
-          (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * FOVEA_LOG2E),
+      .c = (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * FOVEA_LOG2E),
       .cap = (float)(problem->softcap * FOVEA_LOG2E),
       .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&

@@ -227,5 +227,5 @@ void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {
   }
   for (int i = 0; i < t->rows.count; i++) rows[i] = state->memory.output + i * fovea_decode_stride(dim);
   fovea_load_args args = {rows, FOVEA_F32, t->rows.count, dim, current->output};
-  context->kernels->load_queries(&args);
+  context->kernels->load_rows(&args);
 }

@@ -27,6 +27,6 @@ void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   if (t->widened) return;
   find_rows(context, t, rows);
   fovea_load_args args = {rows, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
-  context->kernels->load_queries(&args);
+  context->kernels->load_rows(&args);
   t->widened = 1;
 }

@@ -24,7 +24,7 @@ static void read_node(const fovea_fold *f, const fovea_state *from, int64_t node
     to->row_sum[i] = 0;
   }
   fovea_load_args args = {rows, FOVEA_F32, f->row_count, f->count, to->output};
-  f->kernels->load_queries(&args);
+  f->kernels->load_rows(&args);
 }
 
 static void clear_piece(fovea_state_piece *piece) {

@@ -14,15 +14,13 @@ float fovea_canonical(float number) {
 
 void fovea_write_outputs(const fovea_kernels *kernels, const fovea_tile_state *from, int64_t count, int row_count,
                          float *const *rows) {
-  /* Rows that are divided by a sum of one are not changed. */
-  _Alignas(64) float ones[FOVEA_ROW_TILE_LIMIT];
-  for (int i = 0; i < kernels->row_tile; i++) ones[i] = 1.0f;
   fovea_store_args args = {
-      .state = {from->row_max, ones, from->output},
+      .state = *from,
       .dim = count,
       .row_count = row_count,
       .rows = (void *const *)rows,
       .type = FOVEA_F32,
+      .unnormalised = 1,
   };
   kernels->store(&args);
 }

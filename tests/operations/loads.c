@@ -1,4 +1,4 @@
-/* Rows on their way into a tile: load_queries(), widen(), widen_panel(). */
+/* Rows on their way into a tile: load_rows(), widen(), widen_panel(). */
 #include "operation.h"
 
 /* Rows of any distance, in any order, each alone against a page's end where there is but one. */
@@ -10,24 +10,24 @@ static const void **place_rows(struct generator *generator, fovea_type type, int
   return rows;
 }
 
-static void try_load_queries(const fovea_kernels *table, struct generator *generator) {
+static void try_load_rows(const fovea_kernels *table, struct generator *generator) {
   const int count = generator_below(generator, 5) == 0 ? 1 : random_size(generator, 1, table->row_tile);
   const int64_t dim = random_size(generator, 1, 200), tile = table->row_tile;
   const fovea_type type = random_type(generator);
   const void **rows = place_rows(generator, type, count, dim);
-  float *queries = place_output(dim * tile);
+  float *to = place_output(dim * tile);
   places_watch();
-  table->load_queries(&(fovea_load_args){rows, type, count, dim, queries});
-  float *expected = shadow_of(queries);
+  table->load_rows(&(fovea_load_args){rows, type, count, dim, to});
+  float *expected = shadow_of(to);
   for (int64_t d = 0; d < dim; d++)
     for (int row = 0; row < rounded_up(count, table->lanes); row++)
       expected[d * tile + row] = row < count ? element(type, rows[row], d) : 0.0f;
-  places_check(table->name, "load_queries, %d rows of %d dims, %s", count, (int)dim, type_name(type));
+  places_check(table->name, "load_rows, %d rows of %d dims, %s", count, (int)dim, type_name(type));
 }
 
-static void test_load_queries(void **state) {
+static void test_load_rows(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_load_queries, IF_QUICK(60, 4000));
+  try_tables(whole_tables(), try_load_rows, IF_QUICK(60, 4000));
 }
 
 static void try_widen(const fovea_kernels *table, struct generator *generator) {
@@ -83,7 +83,7 @@ static void test_widen_panel(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_load_queries),
+      cmocka_unit_test(test_load_rows),
       cmocka_unit_test(test_widen),
       cmocka_unit_test(test_widen_panel),
   };

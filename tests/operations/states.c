@@ -50,6 +50,11 @@ static void expect_element(fovea_type type, void *elements, int64_t i, float x) 
     ((uint16_t *)elements)[i] = rounded(type, x);
 }
 
+static void expect_output(const fovea_kernels *table, const fovea_store_args *args, int row) {
+  for (int64_t d = 0; d < args->dim; d++)
+    expect_element(args->type, shadow_of(args->rows[row]), d, args->state.output[d * table->row_tile + row]);
+}
+
 /* Steps 5 and 6 of the contract; the shadows of the row's results. */
 static void expect_row(const fovea_kernels *table, const fovea_store_args *args, int row) {
   float m = args->state.row_max[row], l = args->state.row_sum[row], a = 1.0f, added = 0.0f;
@@ -87,16 +92,22 @@ static float *place_sinks(struct generator *generator, int rows) {
   return sinks;
 }
 
+/* Rows of O in reverse order, side by side or not. */
+static const void **place_results(struct generator *generator, fovea_type type, int count, int64_t dim) {
+  const int64_t stride = dim + generator_below(generator, 3) * 5;
+  char *elements = place_exact_output(type, (count - 1) * stride + dim);
+  const void **rows = place_pointers(count);
+  for (int i = 0; i < count; i++) rows[i] = element_at(type, elements, (count - 1 - i) * stride);
+  return rows;
+}
+
 static void try_store(const fovea_kernels *table, struct generator *generator) {
   const int count = generator_below(generator, 5) == 0 ? 1 : random_size(generator, 1, table->row_tile);
-  const int64_t dim = random_size(generator, 1, 200), stride = dim + generator_below(generator, 3) * 5;
+  const int64_t dim = random_size(generator, 1, 200);
   fovea_store_args args = {
       .state = place_state(table, generator, dim), .dim = dim, .row_count = count, .type = random_type(generator)};
   tidy(table, &args.state, dim);
-  char *elements = place_exact_output(args.type, (count - 1) * stride + dim);
-  const void **rows = place_pointers(count);
-  for (int i = 0; i < count; i++) rows[i] = element_at(args.type, elements, (count - 1 - i) * stride);
-  args.rows = (void *const *)rows;
+  args.rows = (void *const *)place_results(generator, args.type, count, dim);
   if (generator_below(generator, 3) > 0) {
     const void **lse = place_pointers(count);
     const float *numbers = place_exact_output(FOVEA_F32, 2 * count - 1);
@@ -116,10 +127,29 @@ static void test_store(void **state) {
   try_tables(whole_tables(), try_store, IF_QUICK(60, 6000));
 }
 
+/* Outputs alone: no maximum and no sum can be read, and NaN and -0 are those of results. */
+static void try_store_unnormalised(const fovea_kernels *table, struct generator *generator) {
+  const int count = generator_below(generator, 5) == 0 ? 1 : random_size(generator, 1, table->row_tile);
+  const int64_t dim = random_size(generator, 1, 200);
+  fovea_store_args args = {.dim = dim, .row_count = count, .type = random_type(generator), .unnormalised = 1};
+  args.state.output = place_floats(dim * table->row_tile, ANY);
+  args.rows = (void *const *)place_results(generator, args.type, count, dim);
+  places_watch();
+  table->store(&args);
+  for (int row = 0; row < count; row++) expect_output(table, &args, row);
+  places_check(table->name, "store, unnormalised, %d rows of %d dims, %s", count, (int)dim, type_name(args.type));
+}
+
+static void test_store_unnormalised(void **state) {
+  (void)state;
+  try_tables(whole_tables(), try_store_unnormalised, IF_QUICK(40, 3000));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_merge),
       cmocka_unit_test(test_store),
+      cmocka_unit_test(test_store_unnormalised),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
