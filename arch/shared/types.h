@@ -43,6 +43,9 @@ FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type typ
   }
 }
 
+/* More than LANES is never asked for; gcc -O0 warns of branches that would, and are never taken. */
+#define TYPED_AT_MOST(count) ((unsigned)(count) < LANES ? (unsigned)(count) : LANES)
+
 /* `count` elements, up to LANES, and zeros. */
 #define TYPED_LOAD_FIRST(with, format, name, element, bits, together, load, ...)                                   \
   case format: {                                                                                                   \
@@ -53,8 +56,7 @@ FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type typ
   }
 FOVEA_INLINE vec typed_load_first(const void *row, int64_t first, int count, const fovea_type type) {
   if (type == FOVEA_F32) return vec_load_first((const float *)row + first, count);
-  /* More than LANES is never asked for; gcc -O0 warns of branches that would, and are never taken. */
-  const unsigned least = (unsigned)count < LANES ? (unsigned)count : LANES;
+  const unsigned least = TYPED_AT_MOST(count);
   switch (type) {
   default:
     FOVEA_FORMATS(TYPED_LOAD_FIRST, )
@@ -90,7 +92,7 @@ FOVEA_INLINE void typed_store(void *row, int64_t first, vec x, const fovea_type 
   case format: {                                                                                                   \
     element elements[LANES];                                                                                       \
     typed_store(elements, 0, x, format);                                                                           \
-    memcpy((element *)row + TYPED_INDEX(element, bits, first), elements, (size_t)fovea_bytes(format, count));      \
+    memcpy((element *)row + TYPED_INDEX(element, bits, first), elements, (size_t)fovea_bytes(format, least));      \
     break;                                                                                                         \
   }
 FOVEA_INLINE void typed_store_first(void *row, int64_t first, vec x, int count, const fovea_type type) {
@@ -98,6 +100,7 @@ FOVEA_INLINE void typed_store_first(void *row, int64_t first, vec x, int count, 
     vec_store_first((float *)row + first, x, count);
     return;
   }
+  const unsigned least = TYPED_AT_MOST(count);
   switch (type) {
   default:
     FOVEA_FORMATS(TYPED_STORE_FIRST, )
