@@ -43,15 +43,18 @@ if(WIN32)
     $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
   )
 endif()
-# The driver gains nothing by -O3 and loses 12 KB to it: its loops are short, and unrolled they are only longer. What
-# no attention waits for is compiled for size: checks of rare calls, caches, what is asked of the system once; and
-# portable C where it is only what a CPU without anything better falls back to.
+# The driver gains nothing by -O3 and loses 12 KB to it: its loops are short, and unrolled they are only longer. But the
+# list of a block's rows has 128 pointers to fill. What no attention waits for is compiled for size: checks of rare calls,
+# caches, states, what is asked of the system once; and portable C where it is only what a CPU without anything better
+# falls back to.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB driver_sources src/*/*.c)
+  list(REMOVE_ITEM driver_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
-    src/cache/caches.c src/system/cgroup.c src/cache/claims.c src/system/dispatch.c src/base/error.c src/api/info.c src/cache/page_pool.c src/system/platform_*.c
-    src/system/process.c src/base/unused.c src/cache/validate_append.c src/rotary/validate_rotary.c src/state/validate_state.c
+    src/api/info.c src/base/error.c src/base/unused.c src/cache/caches.c src/cache/claims.c src/cache/page_pool.c
+    src/cache/validate_append.c src/rotary/validate_rotary.c src/state/*.c src/system/cgroup.c src/system/dispatch.c
+    src/system/platform_*.c src/system/process.c
   )
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)

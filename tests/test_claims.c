@@ -135,7 +135,8 @@ static void test_many_claims(void **state) {
     segments[i] = (fovea_segment){.rows = 1, .k = memory + place * 4, .v = memory + place * 4 + 2};
     sequences[i] = (fovea_sequence){&segments[i], 1};
   }
-  const fovea_claims claims = {.shape = {1, 2, 2, 0}, .sequence_count = COUNT, .call = sequences, .sequence = one_row};
+  const fovea_claims claims = {
+      .shape = {1, 2, 2, 0}, .sequence_count = COUNT, .call = sequences, .sequence = one_row};
   assert_int_equal(fovea_check_claims(&claims, NULL), FOVEA_OK);
   for (int i = 0; i < 300; i++) {
     const int64_t a = generator_below(&generator, COUNT),

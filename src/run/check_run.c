@@ -1,7 +1,6 @@
 #include "check_run.h"
 
 #include "../base/caller.h"
-#include "../base/claim.h"
 #include "../base/error.h"
 #include "../base/validate.h"
 #include "../state/validate_state.h"
@@ -41,26 +40,19 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
   return status;
 }
 
-/* Memory that is used as it stands. */
-static fovea_status check_bytes(const fovea_plan *plan, const fovea_written *scratch, const char *name,
-                                const void *pointer, int64_t bytes, fovea_error *error) {
-  fovea_claim claim = fovea_claim_rows(pointer, 8, 1, 0, 1, 0, bytes);
-  return fovea_check_claim(plan, scratch, name, &claim, error);
-}
-
 static fovea_status check_structs(const fovea_plan *plan, const fovea_tensors *tensors,
                                   const fovea_written *scratch, fovea_error *error) {
   const fovea_problem *p = &plan->problem;
-  fovea_status status = check_bytes(plan, scratch, "the plan", plan, sizeof *plan, error);
+  fovea_status status = fovea_check_bytes(scratch, "the plan", plan, sizeof *plan, error);
   if (!status) {
-    status = check_bytes(plan, scratch, "the plan", plan->entries, p->batch * (int64_t)sizeof(fovea_entry), error);
+    status = fovea_check_bytes(scratch, "the plan", plan->entries, p->batch * (int64_t)sizeof(fovea_entry), error);
   }
   if (!status && p->to_state) {
-    status = check_bytes(plan, scratch, "state", tensors->state, sizeof *tensors->state, error);
+    status = fovea_check_bytes(scratch, "state", tensors->state, sizeof *tensors->state, error);
   }
   if (!status && p->segmented) {
-    status = check_bytes(plan, scratch, "sequences", tensors->sequences, p->batch * (int64_t)sizeof(fovea_sequence),
-                         error);
+    status = fovea_check_bytes(scratch, "sequences", tensors->sequences, p->batch * (int64_t)sizeof(fovea_sequence),
+                               error);
   }
   return status;
 }

@@ -27,6 +27,10 @@ fovea_status fovea_check_claim(const fovea_plan *plan, const fovea_written *writ
 fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                 fovea_error *error);
 
+/* That scratch shares none with memory that is used as it stands. */
+fovea_status fovea_check_bytes(const fovea_written *scratch, const char *name, const void *pointer, int64_t count,
+                               fovea_error *error);
+
 /* That scratch shares none with the numbers of a state. */
 fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_written *scratch,
                                        const fovea_written *state, fovea_error *error);
