@@ -6,6 +6,8 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
+#include <string.h>
+
 #include <math.h>
 
 enum { CONTRACT_BUDGET = IF_QUICK(6000, 40000), TYPES = FOVEA_MASK_BF16 };
@@ -182,7 +184,9 @@ static void test_parts(void **state) {
       problem.mask_begin = begins[i];
       add_mask(&problem, type);
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
-      assert_true(fovea_plan_phases(plan) == 2 || fovea_default_threads() == 1);
+      /* Portable C has tiles of so few rows that the many rows of every other problem are tasks enough. */
+      const int split = i % 2 == 0 || strcmp(fovea_plan_isa(plan), "scalar") != 0;
+      assert_true(fovea_plan_phases(plan) == (split ? 2 : 1) || fovea_default_threads() == 1);
       fovea_plan_destroy(plan);
       check_problem(&problem, (uint64_t)i * 9); /* half of the keys are seen */
     }

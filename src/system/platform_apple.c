@@ -2,7 +2,7 @@
 
 #if defined(__APPLE__)
 
-#include "cpu.h"
+#include "../../arch/features.h"
 #include <sys/sysctl.h>
 #include <sys/types.h>
 #include <unistd.h>

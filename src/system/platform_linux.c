@@ -5,7 +5,7 @@
 
 #if defined(__linux__)
 
-#include "cpu.h"
+#include "../../arch/features.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@ if [[ $compiler == *mingw* ]]; then program+=.exe; fi
 
 # gcc warns of other things where it does not optimise, and some projects make errors of its warnings.
 mkdir -p "$2"
-if [[ $compiler == *gcc* ]]; then
+if [[ ${compiler%% *} == *gcc* ]]; then
   for file in src/*/*.c arch/*/*.c; do
     # shellcheck disable=SC2086
     $compiler -O0 -Wall -Wextra -Werror -Iinclude -I. -c -o "$program.o" "$file"
