@@ -78,11 +78,15 @@ static const fovea_pages *pages_at(const fovea_pages *pages, int64_t i) {
   return (const fovea_pages *)(const void *)((const char *)pages + (size_t)i * pages->struct_size);
 }
 
+static fovea_status check_array(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
+  const fovea_bounded count = {"pages_count", pages_count, 1, FOVEA_LENGTH_LIMIT};
+  if (!pages) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
+  return fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+}
+
 /* That every one is fit to be copied, so that nothing fails half-way; all have page 0. */
 static fovea_status check_pages(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
-  const fovea_bounded count = {"pages_count", pages_count, 1, FOVEA_LENGTH_LIMIT};
-  fovea_status status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
-  if (!status && !pages) status = fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
+  fovea_status status = check_array(pages, pages_count, error);
   for (int64_t i = 0; i < pages_count && !status; i++) {
     const fovea_pages *at = pages_at(pages, i);
     fovea_segment segment;
@@ -102,10 +106,11 @@ fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea
                             int64_t rows, fovea_error *error) {
   int32_t own = -1;
   if (!page) return fovea_fail(error, FOVEA_ERROR_NULL, "page is NULL");
-  fovea_status status = check_pages(pages, pages_count, error);
+  fovea_status status = check_array(pages, pages_count, error);
   if (!status) status = check_used(pool, *page, error);
   if (status || !fovea_page_is_shared(pool, *page)) return status;
-  status = fovea_page_take(pool, &own, error);
+  status = check_pages(pages, pages_count, error);
+  if (!status) status = fovea_page_take(pool, &own, error);
   if (status) return status;
   for (int64_t i = 0; i < pages_count && !status; i++)
     status = copy_page(pages_at(pages, i), *page, own, rows, error);

@@ -245,12 +245,25 @@ static void expect_refused_or_right(const struct subject *subject, fovea_status 
   EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
 }
 
+/* Whether an output was moved: between the rows of another one it shares no byte with them, and what it holds there
+ * is not where it is looked for. */
+static int is_elsewhere(const fovea_tensors *call, const fovea_tensors *given) {
+  return call->o != given->o || call->lse != given->lse ||
+         (call->state != NULL && given->state != NULL && call->state->numbers != given->state->numbers);
+}
+
 static void run_on_spoiled_tensors(const struct subject *subject, struct bytes *bytes) {
-  fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
+  const fovea_tensors given = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
+  fovea_tensors call = given;
   fovea_error error;
   fovea_state state;
   spoil(&call, &state, subject->tensors.regions, bytes);
   const fovea_status status = fovea_plan_run(subject->plan, &call, NULL, &error);
+  if (status == FOVEA_OK && is_elsewhere(&call, &given)) {
+    EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
+    tensors_reset(&subject->tensors);
+    return;
+  }
   expect_refused_or_right(subject, status, &error);
 }
 
