@@ -272,6 +272,38 @@ static void test_threads(void **state) {
   REFUSED(call.execution.threads = -1, FOVEA_ERROR_TASK, "threads", "-1", "0");
 }
 
+/* Memory that a run is to lie in. */
+static void test_memory_of_runs(void **state) {
+  (void)state;
+  static const char *const too_small[] = {"size is", "the run needs", NULL}, *const within[] = {"scratch",
+                                                                                                "the run", NULL};
+  fovea_plan *plan;
+  fovea_run *run;
+  fovea_error error;
+  assert_int_equal(fovea_plan_create(&trial.problem, &plan, NULL), FOVEA_OK);
+  const fovea_tensors tensors = trial_tensors(&trial);
+  const size_t needed = fovea_plan_scratch_size(plan, 1), size = fovea_run_size(plan);
+  struct guarded scratch = guarded_create((needed + 63) / 64 * 64, GUARD_AT_START);
+  struct guarded memory = guarded_create((size + 63) / 64 * 64, GUARD_AT_START);
+#define BIND(memory, size) fovea_run_bind(plan, &tensors, 1, scratch.data, needed, memory, size, &run, &error)
+  assert_int_equal(BIND(memory.data, size), FOVEA_OK);
+  assert_ptr_equal(run, memory.data);
+  assert_int_equal(BIND(NULL, size), FOVEA_ERROR_NULL);
+  assert_null(run);
+  assert_int_equal(BIND(memory.data + 8, size), FOVEA_ERROR_ALIGNMENT);
+  assert_int_equal(BIND(memory.data, size - 1), FOVEA_ERROR_SIZE);
+  assert_says(&error, FOVEA_ERROR_SIZE, too_small);
+  assert_int_equal(BIND(scratch.data, size), FOVEA_ERROR_OVERLAP);
+  assert_says(&error, FOVEA_ERROR_OVERLAP, within);
+  assert_int_equal(fovea_run_task(NULL, 0, 0, 0, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_run_size(NULL), 0);
+#undef BIND
+  assert_true(tensor_is_untouched(&trial.o));
+  guarded_destroy(&memory);
+  guarded_destroy(&scratch);
+  fovea_plan_destroy(plan);
+}
+
 /* A task with one number wrong. */
 static void assert_task_refused(const fovea_plan *plan, int phase, int64_t task, int worker, int workers,
                                 const char *word, const char *value) {
@@ -371,6 +403,7 @@ int main(void) {
       cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_isa),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_memory_of_runs),
       cmocka_unit_test(test_tasks),
       cmocka_unit_test(test_plain_call),
       cmocka_unit_test(test_status_texts),
