@@ -182,19 +182,23 @@ int tensors_are_untouched(const struct tensors *tensors) {
   return untouched;
 }
 
+/* The rows of all batch entries. */
+static void limit_rows(struct region *region, const fovea_problem *problem) {
+  if (problem->cu_seqlens_q == NULL) return;
+  region->first_row = problem->cu_seqlens_q[0];
+  region->end_row = problem->cu_seqlens_q[problem->batch];
+}
+
 /* Ones where an output is to be written. */
 static unsigned char *mark_written(const struct region *region, const fovea_problem *problem) {
   unsigned char *marks = calloc(region->size + 1, 1);
   if (marks == NULL) abort();
-  int64_t first = 0, end = problem->q_len;
+  struct region rows = *region;
+  limit_rows(&rows, problem);
   if (region->size == 0) return marks;
-  if (problem->cu_seqlens_q != NULL) {
-    first = problem->cu_seqlens_q[0];
-    end = problem->cu_seqlens_q[problem->batch];
-  }
   for (int64_t b = 0; b < region->extent[0]; b++)
     for (int64_t h = 0; h < region->extent[1]; h++)
-      for (int64_t i = first; i < end; i++)
+      for (int64_t i = rows.first_row; i < rows.end_row; i++)
         memset(marks + (region_row(region, b, h, i) - region->block), 1, region_row_size(region));
   return marks;
 }
@@ -231,4 +235,36 @@ uint64_t tensors_digest(const struct tensors *tensors, enum tensor_name first, e
     region_close(region);
   }
   return digest;
+}
+
+void tensors_open(const struct tensors *tensors) {
+  for (int i = 0; i < TENSORS; i++) region_open(&tensors->regions[i]);
+}
+
+void tensors_close(const struct tensors *tensors) {
+  for (int i = 0; i < TENSORS; i++) region_close(&tensors->regions[i]);
+}
+
+static uint64_t rows_digest(const struct region *written, const void *data, const fovea_problem *problem,
+                            uint64_t digest) {
+  struct region region = *written;
+  region.data = (void *)data;
+  limit_rows(&region, problem);
+  for (int64_t b = 0; b < region.extent[0] && region.size > 0 && data != NULL; b++)
+    for (int64_t h = 0; h < region.extent[1]; h++)
+      for (int64_t i = region.first_row; i < region.end_row; i++) {
+        const unsigned char *row = region_row(&region, b, h, i);
+        for (size_t byte = 0; byte < region_row_size(&region); byte++)
+          digest = (digest ^ row[byte]) * 0x100000001b3u;
+      }
+  return digest;
+}
+
+uint64_t tensors_rows_digest(const struct tensors *tensors, const fovea_problem *problem,
+                             const fovea_tensors *call) {
+  const struct region *regions = tensors->regions;
+  const void *numbers = call->state != NULL ? call->state->numbers : NULL;
+  uint64_t digest = rows_digest(&regions[TENSOR_O], call->o, problem, 0xcbf29ce484222325u);
+  digest = rows_digest(&regions[TENSOR_LSE], call->lse, problem, digest);
+  return rows_digest(&regions[TENSOR_STATE], numbers, problem, digest);
 }

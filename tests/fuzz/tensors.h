@@ -38,5 +38,12 @@ int tensors_are_written(const struct tensors *tensors, const fovea_problem *prob
 
 /* A number that tells the bytes of all tensors from others. */
 uint64_t tensors_digest(const struct tensors *tensors, enum tensor_name first, enum tensor_name last);
+/* The same of every row of the outputs where a call put them, without what lies between rows. */
+uint64_t tensors_rows_digest(const struct tensors *tensors, const fovea_problem *problem,
+                             const fovea_tensors *call);
+
+/* What lies between rows may be written, or not again. */
+void tensors_open(const struct tensors *tensors);
+void tensors_close(const struct tensors *tensors);
 
 #endif
