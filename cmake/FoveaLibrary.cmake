@@ -53,7 +53,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
     src/api/info.c src/base/error.c src/base/unused.c src/cache/caches.c src/cache/claims.c src/cache/page_pool.c
-    src/cache/validate_append.c src/rotary/validate_rotary.c src/state/*.c src/system/cgroup.c src/system/dispatch.c
+    src/cache/validate_append.c src/run/count.c src/rotary/validate_rotary.c src/state/*.c src/system/cgroup.c src/system/dispatch.c
     src/system/platform_*.c src/system/process.c
   )
   if(fovea_architectures)

@@ -497,14 +497,20 @@ FOVEA_API fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensor
 FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int worker,
                                       fovea_error *error);
 
-/* How much of the score matrix is looked at, over all batch entries and query heads, as the parameters say it; a
- * mask tensor takes away more when the plan runs. */
+/* How much of the score matrix is looked at, over all batch entries and query heads. */
 typedef struct fovea_counts {
-  int64_t pairs_seen;     /* (row, key) pairs that the rules allow */
+  int64_t pairs_seen;     /* (row, key) pairs that may be seen */
   int64_t pairs_computed; /* pairs whose score is computed, lanes of padding included */
 } fovea_counts;
 
-/* Fills in the counts of a plan. */
+/* The counts of a run, exactly: a mask tensor is read, and segments in panels count as they are computed. In the
+ * scratch of worker 0, so not while that runs a task; in the time of a pass over all blocks, and over every element
+ * of a mask that hides some keys. */
+FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
+
+/* The counts of a plan, which knows no tensors: as its rules say, with keys in rows and without a mask, which takes
+ * away more when the plan runs. The same as those of a run without a mask and without segments in panels. In the
+ * time of a pass over all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
 /* The name of the instruction set that a plan runs on. */

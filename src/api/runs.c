@@ -3,6 +3,7 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 #include "../run/bind.h"
+#include "../run/count.h"
 
 size_t fovea_run_size(const fovea_plan *plan) {
   return plan ? sizeof(fovea_run) : 0;
@@ -49,5 +50,11 @@ fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int w
                       (int64_t)worker, (int64_t)run->workers);
   }
   run->job.phases[phase].run(run, task, worker);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts) {
+  if (!run || !counts) return FOVEA_ERROR_NULL;
+  fovea_count_run(run, counts);
   return FOVEA_OK;
 }

@@ -4,6 +4,13 @@
 
 #include <fovea/fovea.h>
 
+static inline int64_t fovea_least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static inline int64_t fovea_most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
 /* Positions begin to end - 1; empty when end <= begin. */
 typedef struct fovea_interval {
   int64_t begin, end;
@@ -11,7 +18,7 @@ typedef struct fovea_interval {
 
 /* What two intervals share; {0, 0} where that is nothing. */
 static inline fovea_interval fovea_meet(fovea_interval a, fovea_interval b) {
-  fovea_interval keys = {a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
+  fovea_interval keys = {fovea_most(a.begin, b.begin), fovea_least(a.end, b.end)};
   return keys.begin < keys.end ? keys : (fovea_interval){0, 0};
 }
 

@@ -21,10 +21,6 @@
  * gets this many of them, enough to even out what they take. */
 enum { TASKS_PER_CPU = 8 };
 
-static int64_t least_of(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* Keys of the longest entry. Lengths of entries count with kv_begins only: scratch for a problem's kv_len has to do
  * for any kv_lens. */
 static int64_t most_keys(const fovea_problem *p) {
@@ -32,7 +28,7 @@ static int64_t most_keys(const fovea_problem *p) {
   if (!p->segmented || !p->kv_begins) return end - p->keys_begin;
   for (int64_t b = 0; b < p->batch; b++) {
     int64_t begin = p->kv_begins[b] > p->keys_begin ? p->kv_begins[b] : p->keys_begin;
-    int64_t keys = least_of(p->kv_lens ? p->kv_lens[b] : p->kv_len, end) - begin;
+    int64_t keys = fovea_least(p->kv_lens ? p->kv_lens[b] : p->kv_len, end) - begin;
     if (keys > most) most = keys;
   }
   return most;
@@ -61,7 +57,7 @@ static void make_tasks(fovea_plan *plan) {
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
                      const fovea_checked *checked) {
   const fovea_kernels *kernels = checked->kernels;
-  int64_t tile_rows = least_of(problem->q_len, kernels->row_tile), longest = most_keys(problem);
+  int64_t tile_rows = fovea_least(problem->q_len, kernels->row_tile), longest = most_keys(problem);
   fovea_float_state caller = fovea_float_begin();
   double pairs = fovea_resolve_entries(problem, entries);
   *plan = (fovea_plan){
@@ -73,8 +69,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
-      .row_keys = least_of(longest, fovea_keys_of_rows(problem, 1)),
-      .states = fovea_span_states(least_of(longest, fovea_keys_of_rows(problem, tile_rows))),
+      .row_keys = fovea_least(longest, fovea_keys_of_rows(problem, 1)),
+      .states = fovea_span_states(fovea_least(longest, fovea_keys_of_rows(problem, tile_rows))),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
       .entries = entries,
   };

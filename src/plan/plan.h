@@ -38,8 +38,8 @@ static inline int fovea_has_parts(const fovea_plan *plan) {
   return plan->part_keys > 0 || plan->problem.to_state;
 }
 
-/* Whether the rows of a kv head are so few that keys lie in the lanes instead of rows (decoding). */
-static inline int fovea_has_few_rows(const fovea_plan *plan, const fovea_entry *entry, int panels) {
+/* Whether the entry is decoded: the rows of a kv head are so few that keys lie in the lanes instead of rows. */
+static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, int panels) {
   const fovea_kernels *kernels = plan->kernels;
   return entry->q_len * plan->group <= (panels ? kernels->decode_panel_rows : kernels->decode_rows);
 }

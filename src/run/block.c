@@ -1,10 +1,10 @@
 #include "block.h"
 
 #include "fetch.h"
-#include "mask.h"
 #include "nearby.h"
 #include "queries.h"
 #include "rows.h"
+#include "sight.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
   int64_t row_tile = context->kernels->row_tile;
@@ -19,17 +19,17 @@ static void clear_maxima(float *maxima, int rows) {
   for (int i = 0; i < rows; i++) maxima[i] = -__builtin_inff();
 }
 
-/* What is done to a segment's scores after the products. */
-static void adjust_segment(const fovea_task_context *context, const fovea_score_args *scored,
-                           const fovea_block_segment *segment, const fovea_mask_block *mask) {
+/* What is done to a slice's scores after the products. */
+static void adjust_slice(const fovea_task_context *context, const fovea_score_args *scored,
+                         const fovea_block_slice *slice, const fovea_mask_block *mask) {
   fovea_adjust_args args = {
       .scores = scored->scores,
       .capped = context->plan->problem.softcap > 0,
       .cap = context->plan->cap,
-      .key = segment->begin,
+      .key = slice->begin,
       .key_count = scored->key_count,
-      .vectors = segment->vectors,
-      .mask = segment->biased ? &mask->tile : NULL,
+      .vectors = slice->vectors,
+      .mask = slice->masked ? &mask->tile : NULL,
       .seen_from = scored->seen_from,
       .seen_to = scored->seen_to,
       .maxima = context->memory.maxima,
@@ -45,43 +45,45 @@ typedef struct score_source {
   int64_t key_stride, key_bytes;
 } score_source;
 
-static score_source find_source(fovea_task_context *context, fovea_tile *t, int64_t base) {
+static score_source find_source(fovea_task_context *context, fovea_tile *t) {
   const fovea_kernels *kernels = context->kernels;
-  if (t->paired && context->block.paired) {
+  if (t->forms & context->block.key_forms & FOVEA_FORM_PAIRS) {
     int64_t stride = context->plan->problem.k_strides.row;
-    const char *keys = fovea_key_run(context, base).row; /* pairs are for tensors, not for segments */
+    const char *keys =
+        fovea_key_run(context, context->walk.block).row; /* pairs are for tensors, not for segments */
     return (score_source){kernels->score_pairs, t->memory.pairs, keys, stride, 2 * stride};
   }
-  fovea_widen_block(context, base);
+  fovea_widen_block(context);
   fovea_widen_queries(context, t);
   int64_t stride = context->block.key_stride;
   return (score_source){kernels->score, t->memory.queries, (const char *)context->block.keys, stride, 4 * stride};
 }
 
-static void score_block(fovea_task_context *context, fovea_tile *t, int64_t base, const fovea_mask_block *mask,
-                        const fovea_block_view *view) {
+static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  const fovea_block_view *view = &sight->view;
+  int64_t base = context->walk.block;
   const fovea_plan *plan = context->plan;
-  score_source source = find_source(context, t, base);
+  score_source source = find_source(context, t);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   fovea_fetch_list list;
   clear_maxima(context->memory.maxima, rows);
   for (int i = 0; i < view->count; i++) {
-    const fovea_block_segment *segment = &view->segments[i];
-    int adjusted = segment->biased || plan->problem.softcap > 0;
+    const fovea_block_slice *slice = &view->slices[i];
+    int adjusted = slice->masked || plan->problem.softcap > 0;
     fovea_score_args args = {
         .queries = source.queries,
-        .keys = source.keys + segment->begin * source.key_bytes,
+        .keys = source.keys + slice->begin * source.key_bytes,
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
-        .key_count = segment->end - segment->begin,
+        .key_count = slice->end - slice->begin,
         .c = plan->c,
-        .scores = context->memory.scores + segment->begin * row_tile,
+        .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
-        .vectors = segment->vectors,
+        .vectors = slice->vectors,
     };
     if (i == 0) {
-      fovea_plan_score_fetch(context, t, base, base + segment->begin, args.key_count, &list);
+      fovea_plan_score_fetch(context, t, base + slice->begin, args.key_count, &list);
       args.ahead = list.rows;
       args.ahead_count = list.count;
     }
@@ -90,13 +92,13 @@ static void score_block(fovea_task_context *context, fovea_tile *t, int64_t base
       args.maxima = context->memory.unused;
       source.score(&args);
     }
-    if (segment->masked) {
-      fovea_seen_from_key(&t->view, base + segment->begin, seen_from, seen_to, rows);
+    if (slice->limited) {
+      fovea_seen_from_key(&t->view, base + slice->begin, seen_from, seen_to, rows);
       args.seen_from = seen_from;
       args.seen_to = seen_to;
     }
     if (adjusted) {
-      adjust_segment(context, &args, segment, mask);
+      adjust_slice(context, &args, slice, &sight->mask);
     } else {
       source.score(&args);
     }
@@ -132,39 +134,40 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
 
 /* Whether V may hold NaN or Inf where weight 0 is to hide it: at keys that some row does not see, or everywhere
  * when some row has no state. */
-static int needs_care(fovea_task_context *context, int64_t base, const fovea_block_view *view, int stateless) {
+static int needs_care(fovea_task_context *context, const fovea_block_view *view, int stateless) {
   for (int i = 0; i < view->count; i++) {
-    const fovea_block_segment *segment = &view->segments[i];
-    if (segment->masked || segment->biased || stateless) return !fovea_block_is_finite(context, base);
+    const fovea_block_slice *slice = &view->slices[i];
+    if (slice->limited || slice->masked || stateless) return !fovea_block_is_finite(context);
   }
   return 0;
 }
 
 static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                        int64_t base, const fovea_mask_block *mask, const fovea_block_view *view, int first,
-                        int careful) {
+                        const fovea_sight *sight, int first, int careful) {
+  const fovea_block_view *view = &sight->view;
+  int64_t base = context->walk.block;
   const fovea_problem *problem = &context->plan->problem;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   fovea_fetch_list list;
   fovea_plan_value_fetch(context, t, &list);
   for (int i = 0; i < view->count; i++) {
-    const fovea_block_segment *segment = &view->segments[i];
-    /* A segment may start the chains of some of its vectors and end those of others: one run for each case. */
-    for (int v = segment->vectors.first, end = v + segment->vectors.count; v < end;) {
-      int starts = view->begin[v] == segment->begin, ends = view->end[v] == segment->end, run = 1;
-      while (v + run < end && (view->begin[v + run] == segment->begin) == starts &&
-             (view->end[v + run] == segment->end) == ends) {
+    const fovea_block_slice *slice = &view->slices[i];
+    /* A slice may start the chains of some of its vectors and end those of others: one run for each case. */
+    for (int v = slice->vectors.first, end = v + slice->vectors.count; v < end;) {
+      int starts = view->begin[v] == slice->begin, ends = view->end[v] == slice->end, run = 1;
+      while (v + run < end && (view->begin[v + run] == slice->begin) == starts &&
+             (view->end[v + run] == slice->end) == ends) {
         run++;
       }
       fovea_value_args args = {
-          .weights = context->memory.scores + segment->begin * row_tile,
-          .values = context->block.values + segment->begin * context->block.value_stride,
+          .weights = context->memory.scores + slice->begin * row_tile,
+          .values = context->block.values + slice->begin * context->block.value_stride,
           .value_stride = context->block.value_stride,
           .panel =
-              context->block.packed ? context->memory.panel + segment->begin * context->kernels->panel_dims : NULL,
+              context->block.packed ? context->memory.panel + slice->begin * context->kernels->panel_dims : NULL,
           .dim = problem->v_dim,
-          .key_count = segment->end - segment->begin,
+          .key_count = slice->end - slice->begin,
           .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
                                                        : first ? FOVEA_VALUE_ASSIGN
                                                                : FOVEA_VALUE_MERGE),
@@ -175,13 +178,13 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .vectors = {v, run},
           .maxima = context->memory.maxima,
           .block_sum = context->memory.block_sum,
-          .mask = segment->biased ? &mask->tile : NULL,
-          .key = segment->begin,
+          .mask = slice->masked ? &sight->mask.tile : NULL,
+          .key = slice->begin,
           .ahead = list.rows,
           .ahead_count = i == 0 ? list.count : 0,
       };
-      if (careful && segment->masked) {
-        fovea_seen_from_key(&t->view, base + segment->begin, seen_from, seen_to, rows);
+      if (careful && slice->limited) {
+        fovea_seen_from_key(&t->view, base + slice->begin, seen_from, seen_to, rows);
         args.seen_from = seen_from;
         args.seen_to = seen_to;
       }
@@ -191,28 +194,31 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   }
 }
 
-void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
-  const fovea_plan *plan = context->plan;
-  const int64_t span_keys = FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS;
-  fovea_mask_block mask;
-  fovea_block_view view;
-  fovea_read_mask(context, t, base, &mask);
-  fovea_view_block(&t->view, base, mask.present ? mask.pieces : NULL, &view);
-  if (view.count == 0) return; /* the mask hides all of it */
-  fovea_place_block(context, base);
-  int first = t->span != base / span_keys;
-  if (first && t->span >= 0) {
-    fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
+/* The state that the tile gathers this block in. Returns whether the block is the first of its span and every row
+ * begins here; a row that does not merges with a state that is none. */
+static int enter_span(const fovea_task_context *context, fovea_tile *t, const fovea_block_view *view) {
+  int64_t span = context->walk.block / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
+  if (t->span == span) return 0;
+  if (t->span >= 0) {
+    fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
   }
-  t->span = base / span_keys;
-  fovea_tile_state *state = fovea_span_current(&t->memory.tree);
-  for (int v = 0; first && v < t->view.vectors; v++) {
-    if (view.begin[v] != view.end[v]) continue;
-    fovea_clear_state(context, state); /* not every row begins here: all merge with a state that is none */
-    first = 0;
+  t->span = span;
+  for (int v = 0; v < t->view.vectors; v++) {
+    if (view->begin[v] != view->end[v]) continue;
+    fovea_clear_state(context, fovea_span_current(&t->memory.tree));
+    return 0;
   }
-  score_block(context, t, base, &mask, &view);
-  if (mask.present) fovea_mask_holes(context, t, &mask, &view);
-  int stateless = softmax_block(context, state, &view, t->view.vectors, first);
-  value_block(context, t, state, base, &mask, &view, first, needs_care(context, base, &view, stateless));
+  return 1;
+}
+
+void fovea_run_block(fovea_task_context *context, fovea_tile *t) {
+  fovea_sight sight;
+  if (!fovea_look(context, t, &sight)) return;
+  fovea_place_block(context);
+  int first = enter_span(context, t, &sight.view);
+  const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
+  score_block(context, t, &sight);
+  if (sight.mask.present) fovea_mask_holes(context, t, &sight.mask, &sight.view);
+  int stateless = softmax_block(context, state, &sight.view, t->view.vectors, first);
+  value_block(context, t, state, &sight, first, needs_care(context, &sight.view, stateless));
 }

@@ -4,8 +4,8 @@
 
 #include "task.h"
 
-/* Takes the tile through the block that begins at position `base`, which some of its rows see. */
-void fovea_run_block(fovea_task_context *context, fovea_tile *t, int64_t base);
+/* Takes the tile through the block at work. */
+void fovea_run_block(fovea_task_context *context, fovea_tile *t);
 
 /* A state that has seen nothing. */
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state);

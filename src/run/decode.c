@@ -1,8 +1,8 @@
 #include "decode.h"
 
-#include "mask.h"
 #include "nearby.h"
 #include "rows.h"
+#include "sight.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -20,7 +20,7 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
     };
     context->kernels->widen(&args);
   }
-  t->begun = 1;
+  t->forms = FOVEA_FORM_F32;
   context->decode->keys[0].base = context->decode->keys[1].base = -1;
   context->decode->values[0].base = context->decode->values[1].base = -1;
   context->decode->slot = 0;
@@ -50,10 +50,10 @@ static void gather_rows(fovea_task_context *context, fovea_find_run *find, int64
 }
 
 /* Finds the rows of this block, and of the next one so that they can be asked for. */
-static void find_rows(fovea_task_context *context, int64_t base) {
+static void find_rows(fovea_task_context *context) {
   const fovea_problem *problem = &context->plan->problem;
   fovea_decode_state *state = context->decode;
-  int64_t next = base + FOVEA_BLOCK_KEYS;
+  int64_t base = context->walk.block, next = context->walk.next_block;
   if (state->keys[!state->slot].base == base) {
     state->slot = !state->slot;
   } else {
@@ -62,7 +62,7 @@ static void find_rows(fovea_task_context *context, int64_t base) {
   gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
   gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
   state->keys[!state->slot].base = state->values[!state->slot].base = -1;
-  if (next < context->keys_end) list_block(context, next, !state->slot);
+  if (next != FOVEA_NO_BLOCK) list_block(context, next, !state->slot);
 }
 
 /* The rows that will be wanted next, from key `key` of their block on; where they are not known or not alike, those
@@ -71,8 +71,9 @@ static const void *const *ahead_of(const fovea_row_list *list, const fovea_row_l
   return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : list->rows + key;
 }
 
-static void score_block(fovea_task_context *context, const fovea_tile *t, int64_t base,
-                        const fovea_mask_block *mask, int begin, int end) {
+static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask, int begin,
+                        int end) {
+  int64_t base = context->walk.block;
   const fovea_plan *plan = context->plan;
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *keys = &state->keys[state->slot];
@@ -109,13 +110,13 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, int64_
 }
 
 /* One row alone and only the keys that it sees: 0 * Inf is NaN, so weight 0 does not hide a value. */
-static void value_of_row(const fovea_task_context *context, const fovea_tile *t, int64_t base,
-                         const fovea_mask_block *mask, int row, fovea_decode_value_args args) {
+static void value_of_row(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
+                         int row, fovea_decode_value_args args) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int stateless = state->block_max[row] == -__builtin_inff() && state->block_sum[row] == 0;
   int32_t from[FOVEA_ROW_TILE_LIMIT], to[FOVEA_ROW_TILE_LIMIT];
-  fovea_seen_from_key(&t->view, base, from, to, t->rows.count);
+  fovea_seen_from_key(&t->view, context->walk.block, from, to, t->rows.count);
   args.row_count = 1;
   args.partial += row * args.output_stride;
   args.key_count = 0;
@@ -132,8 +133,8 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
 }
 
 /* Values that are finite need no care, and where weights are zero and values are not, the sums are not. */
-static void value_block(const fovea_task_context *context, const fovea_tile *t, int64_t base,
-                        const fovea_mask_block *mask, int begin, int end, int careful) {
+static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
+                        int begin, int end, int careful) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int64_t dim = context->plan->problem.v_dim;
@@ -156,14 +157,15 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   context->kernels->decode_value(&args);
   if (!careful) return;
   if (!context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
-    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, base, mask, row, args);
+    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, mask, row, args);
   }
   args.key_count = 0;
   args.flags = last;
   context->kernels->decode_value(&args);
 }
 
-static void enter_span(fovea_task_context *context, fovea_tile *t, int64_t span) {
+static void enter_span(fovea_task_context *context, fovea_tile *t) {
+  int64_t span = context->walk.block / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
   context->decode->first = t->span != span;
   if (!context->decode->first) return;
   if (t->span >= 0) {
@@ -173,30 +175,27 @@ static void enter_span(fovea_task_context *context, fovea_tile *t, int64_t span)
   t->span = span;
 }
 
-/* What rows look at of this block: keys from the first to the last that any of them does. */
-static fovea_interval looked_at(const fovea_tile *t, int64_t base, const fovea_mask_block *mask) {
-  fovea_block_view view;
+fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *view) {
   fovea_interval keys = {FOVEA_BLOCK_KEYS, 0};
-  fovea_view_block(&t->view, base, mask->present ? mask->pieces : NULL, &view);
   for (int v = 0; v < t->view.vectors; v++) {
-    if (view.begin[v] == view.end[v]) continue;
-    if (view.begin[v] < keys.begin) keys.begin = view.begin[v];
-    if (view.end[v] > keys.end) keys.end = view.end[v];
+    if (view->begin[v] == view->end[v]) continue;
+    keys.begin = fovea_least(keys.begin, view->begin[v]);
+    keys.end = fovea_most(keys.end, view->end[v]);
   }
   return keys;
 }
 
-void fovea_decode_block(fovea_task_context *context, fovea_tile *t, int64_t base) {
+void fovea_decode_block(fovea_task_context *context, fovea_tile *t) {
   fovea_decode_state *state = context->decode;
+  int64_t base = context->walk.block;
   int lanes = context->kernels->lanes;
-  fovea_mask_block mask;
-  fovea_read_mask(context, t, base, &mask);
-  fovea_interval keys = looked_at(t, base, &mask);
-  if (keys.end <= keys.begin) return; /* the mask hides all of it */
+  fovea_sight sight;
+  if (!fovea_look(context, t, &sight)) return;
+  fovea_interval keys = fovea_keys_decoded(t, &sight.view);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
-  find_rows(context, base);
-  enter_span(context, t, base / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS));
-  score_block(context, t, base, &mask, begin, end);
+  find_rows(context);
+  enter_span(context, t);
+  score_block(context, t, &sight.mask, begin, end);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
@@ -212,7 +211,8 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, int64_t base
   };
   int stateless = context->kernels->decode_softmax(&softmax);
   int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
-  value_block(context, t, base, &mask, (int)keys.begin, (int)keys.end, stateless || !all_seen || mask.present);
+  int careful = stateless || !all_seen || sight.mask.present;
+  value_block(context, t, &sight.mask, (int)keys.begin, (int)keys.end, careful);
 }
 
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {

@@ -13,7 +13,7 @@ static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, in
 /* `count` rows from `position` on. Of panels the dims of single keys are not asked for. */
 static void fetch_run(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t position,
                       int64_t count, fovea_fetch_list *list) {
-  int64_t end = position + count < context->keys_end ? position + count : context->keys_end;
+  int64_t end = position + count < context->walk.keys_end ? position + count : context->walk.keys_end;
   while (position < end) {
     fovea_row_run run = find(context, position);
     for (; position < end && position < run.end; position++, run.row += run.step) {
@@ -29,12 +29,12 @@ static void fetch_share(const fovea_task_context *context, fovea_find_run *find,
                         fovea_fetch_list *list) {
   enum { PLACES = 4, QUARTER = FOVEA_BLOCK_KEYS / PLACES };
   fovea_row_run runs[PLACES];
-  int first = context->tile * FOVEA_BLOCK_KEYS / context->tiles;
-  int end = (context->tile + 1) * FOVEA_BLOCK_KEYS / context->tiles;
+  int first = context->walk.tile * FOVEA_BLOCK_KEYS / context->walk.tiles;
+  int end = (context->walk.tile + 1) * FOVEA_BLOCK_KEYS / context->walk.tiles;
   for (int n = first; n < end; n++) {
     fovea_row_run *run = &runs[n % PLACES];
-    int64_t position = context->next_block + n % PLACES * QUARTER + n / PLACES;
-    if (position >= context->keys_end) continue;
+    int64_t position = context->walk.next_block + n % PLACES * QUARTER + n / PLACES;
+    if (position >= context->walk.keys_end) continue;
     if (n < first + PLACES || position >= run->end) {
       *run = find(context, position);
     } else {
@@ -72,7 +72,7 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
 
 /* Whether the share of the next block's values waits for the products with this one's. */
 static int values_fetch(const fovea_task_context *context, const fovea_tile *t) {
-  return !context->first_block && t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
+  return !context->walk.first && t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
 }
 
 /* Keys and values come from far away once and are then met by every tile of the task: each asks for its share of
@@ -81,37 +81,38 @@ static int values_fetch(const fovea_task_context *context, const fovea_tile *t) 
  * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. The mask
  * is asked for one tile ahead and no more: its rows often lie a power of two apart and crowd on few sets of the
  * cache. */
-void fovea_plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t base, int64_t key,
-                            int key_count, fovea_fetch_list *list) {
+void fovea_plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
+                            fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   list->count = 0;
-  if (context->keys_end - context->keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
-  if (context->first_block) {
+  if (context->walk.keys_end - context->walk.keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
+  if (context->walk.first) {
     fetch_run(context, fovea_key_run, problem->qk_dim, key + FETCH_AHEAD, key_count, list);
     fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
   } else {
     fetch_share(context, fovea_key_run, problem->qk_dim, list);
     if (!values_fetch(context, t)) fetch_share(context, fovea_value_run, problem->v_dim, list);
   }
-  if (context->next_tile) fetch_mask(context, context->next_tile, context->next_tile_block, list);
-  if (context->unbegun) {
+  if (context->walk.next_tile) fetch_mask(context, context->walk.next_tile, context->walk.next_tile_block, list);
+  if (context->walk.unloaded) {
     fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
-               context->unbegun->rows, list);
+               context->walk.unloaded->rows, list);
   }
-  if (t->view.any.end <= base + FOVEA_BLOCK_KEYS && !problem->to_state) {
+  if (t->block == FOVEA_NO_BLOCK && !problem->to_state) {
     fetch_rows(context, context->tensors->o, problem->o_type, problem->o_strides, problem->v_dim, t->rows, list);
   }
 }
 
 void fovea_plan_value_fetch(const fovea_task_context *context, const fovea_tile *t, fovea_fetch_list *list) {
   list->count = 0;
-  if (context->keys_end - context->keys_begin <= FETCH_AHEAD || !values_fetch(context, t)) return;
+  if (context->walk.keys_end - context->walk.keys_begin <= FETCH_AHEAD || !values_fetch(context, t)) return;
   fetch_share(context, fovea_value_run, context->plan->problem.v_dim, list);
 }
 
-void fovea_fetch_first_keys(const fovea_task_context *context, int64_t first) {
+void fovea_fetch_first_keys(const fovea_task_context *context) {
+  int64_t first = context->walk.keys_begin;
   const fovea_problem *problem = &context->plan->problem;
-  if (context->keys_end - first <= FETCH_AHEAD) return;
+  if (context->walk.keys_end - first <= FETCH_AHEAD) return;
   fovea_fetch_list list = {.count = 0};
   fetch_run(context, fovea_key_run, problem->qk_dim, first, FETCH_AHEAD, &list);
   for (int i = 0; i < list.count; i++) {

@@ -2,16 +2,12 @@
 
 #include <string.h>
 
-static int64_t min_of(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place place, int64_t key) {
   const fovea_problem *problem = &context->plan->problem;
   const fovea_entry *entry = context->task->entry;
   fovea_mask_strides strides = problem->mask_strides;
   int64_t head = context->task->kv_head * context->plan->group + place.head;
-  int64_t row = min_of(place.row, entry->q_seen - 1); /* rows behind see nothing, and the mask may end there */
+  int64_t row = fovea_least(place.row, entry->q_seen - 1); /* rows behind see nothing, and the mask may end there */
   int64_t element = entry->batch * strides.batch + head * strides.head + row * strides.row;
   int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
   return (const char *)context->tensors->mask + element * bits / 8 +
@@ -61,7 +57,7 @@ static const char *copy_row(const fovea_task_context *context, const row_copy *c
 void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_mask_block *mask) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
-  int64_t begin = context->task->entry->mask_begin, end = min_of(t->view.any.end, base + FOVEA_BLOCK_KEYS);
+  int64_t begin = context->task->entry->mask_begin, end = fovea_least(t->view.any.end, base + FOVEA_BLOCK_KEYS);
   mask->present = problem->mask_type != FOVEA_MASK_NONE && begin < end;
   if (!mask->present) return;
   int64_t first = base > begin ? base : begin;

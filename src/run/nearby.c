@@ -1,7 +1,7 @@
 #include "nearby.h"
 
 fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base) {
-  int64_t begin = context->keys_begin - base, end = context->keys_end - base;
+  int64_t begin = context->walk.keys_begin - base, end = context->walk.keys_end - base;
   return (fovea_interval){begin > 0 ? begin : 0, end < FOVEA_BLOCK_KEYS ? end : FOVEA_BLOCK_KEYS};
 }
 
@@ -66,16 +66,16 @@ static int lies_well(const fovea_row_run *run, int64_t end) {
 }
 
 static void place_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
-  context->block.keys = NULL;
-  context->block.paired = keys_are_paired(context, base, begin, end);
-  if (context->block.paired) return;
+  fovea_block_rows *block = &context->block;
+  block->key_forms = keys_are_paired(context, base, begin, end) ? FOVEA_FORM_PAIRS : FOVEA_FORM_F32;
+  if (block->key_forms & FOVEA_FORM_PAIRS) return;
   fovea_row_run run = fovea_key_run(context, base + begin);
   int64_t stride = run.step / (int64_t)sizeof(float);
   int crowded =
-      context->tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
+      context->walk.tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
   if (lies_well(&run, base + end) && !crowded) {
-    context->block.keys = (const float *)(const void *)run.row - begin * stride;
-    context->block.key_stride = stride;
+    block->keys = (const float *)(const void *)run.row - begin * stride;
+    block->key_stride = stride;
     return;
   }
   widen_keys(context, base, begin, end);
@@ -92,7 +92,7 @@ static void place_values(fovea_task_context *context, int64_t base, int64_t begi
     context->block.value_stride = fovea_copied_stride(dim);
   }
   context->block.finite = -1;
-  context->block.packed = context->tiles >= TILES_WORTH_COPYING &&
+  context->block.packed = context->walk.tiles >= TILES_WORTH_COPYING &&
                           (context->kernels->panel_always || crowds_sets(context->block.value_stride));
   if (!context->block.packed) return;
   fovea_pack_args args = {
@@ -105,21 +105,23 @@ static void place_values(fovea_task_context *context, int64_t base, int64_t begi
   context->kernels->pack_values(&args);
 }
 
-void fovea_place_block(fovea_task_context *context, int64_t base) {
+void fovea_place_block(fovea_task_context *context) {
+  int64_t base = context->walk.block;
   fovea_interval keys = fovea_met_keys(context, base);
-  if (context->block.placed) return;
-  context->block.placed = 1;
+  if (context->block.key_forms) return;
   place_keys(context, base, keys.begin, keys.end);
   place_values(context, base, keys.begin, keys.end);
 }
 
-void fovea_widen_block(fovea_task_context *context, int64_t base) {
-  fovea_interval keys = fovea_met_keys(context, base);
-  if (!context->block.keys) widen_keys(context, base, keys.begin, keys.end);
+void fovea_widen_block(fovea_task_context *context) {
+  if (context->block.key_forms & FOVEA_FORM_F32) return;
+  fovea_interval keys = fovea_met_keys(context, context->walk.block);
+  widen_keys(context, context->walk.block, keys.begin, keys.end);
+  context->block.key_forms |= FOVEA_FORM_F32;
 }
 
-int fovea_block_is_finite(fovea_task_context *context, int64_t base) {
-  fovea_interval keys = fovea_met_keys(context, base);
+int fovea_block_is_finite(fovea_task_context *context) {
+  fovea_interval keys = fovea_met_keys(context, context->walk.block);
   fovea_block_rows *block = &context->block;
   if (block->finite < 0) {
     block->finite =

@@ -12,21 +12,20 @@ static void find_rows(const fovea_task_context *context, const fovea_tile *t, co
 void fovea_load_queries(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   const void *rows[FOVEA_ROW_TILE_LIMIT];
-  t->begun = 1;
   if (context->plan->paired) {
     find_rows(context, t, rows);
     fovea_load_args args = {rows, problem->q_type, t->rows.count, problem->qk_dim, t->memory.pairs};
-    t->paired = context->kernels->load_pairs(&args);
+    if (context->kernels->load_pairs(&args)) t->forms |= FOVEA_FORM_PAIRS;
   }
-  if (!t->paired) fovea_widen_queries(context, t);
+  if (!t->forms) fovea_widen_queries(context, t);
 }
 
 void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   const void *rows[FOVEA_ROW_TILE_LIMIT];
-  if (t->widened) return;
+  if (t->forms & FOVEA_FORM_F32) return;
   find_rows(context, t, rows);
   fovea_load_args args = {rows, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
   context->kernels->load_rows(&args);
-  t->widened = 1;
+  t->forms |= FOVEA_FORM_F32;
 }

@@ -8,10 +8,11 @@ static int holds(const fovea_segment *segment, int64_t position) {
 
 /* Rows are wanted one after the other: mostly out of the segment before, or out of its neighbour. */
 static const fovea_segment *find_segment(const fovea_task_context *context, int64_t position) {
-  const fovea_segment *near = *context->found, *end = context->segments + context->segment_count;
+  const fovea_segment *near = *context->source.found,
+                      *end = context->source.segments + context->source.segment_count;
   if (near && !holds(near, position)) near = near + 1 < end && holds(near + 1, position) ? near + 1 : NULL;
-  if (!near) near = fovea_find_segment(context->segments, context->segment_count, position);
-  *context->found = near;
+  if (!near) near = fovea_find_segment(context->source.segments, context->source.segment_count, position);
+  *context->source.found = near;
   return near;
 }
 
@@ -29,9 +30,9 @@ static const char *head_of(const fovea_task_context *context, const fovea_segmen
 
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
   const fovea_problem *problem = &context->plan->problem;
-  if (!context->segments) {
+  if (!context->source.segments) {
     int64_t stride = problem->k_strides.row;
-    return (fovea_row_run){fovea_element(context->keys, problem->k_type, position * stride),
+    return (fovea_row_run){fovea_element(context->source.keys, problem->k_type, position * stride),
                            fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0};
   }
   const fovea_segment *segment = find_segment(context, position);
@@ -54,9 +55,9 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
 
 fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t position) {
   const fovea_problem *problem = &context->plan->problem;
-  if (!context->segments) {
+  if (!context->source.segments) {
     int64_t stride = problem->v_strides.row;
-    return (fovea_row_run){fovea_element(context->values, problem->v_type, position * stride),
+    return (fovea_row_run){fovea_element(context->source.values, problem->v_type, position * stride),
                            fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0};
   }
   const fovea_segment *segment = find_segment(context, position);

@@ -27,7 +27,7 @@ typedef struct fovea_block_memory {
   char *mask; /* [row][FOVEA_BLOCK_KEYS], elements of a mask that is copied */
 } fovea_block_memory;
 
-/* The arrays of a tile of few rows, one array [row][...] each, rows a multiple of 16 apart. */
+/* The arrays of a tile that is decoded, one array [row][...] each, rows a multiple of 16 apart. */
 typedef struct fovea_decode_memory {
   float *queries; /* fovea_decode_stride() apart, like outputs and partial */
   float *scores;  /* [row][FOVEA_BLOCK_KEYS] */
@@ -38,7 +38,7 @@ typedef struct fovea_decode_memory {
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);
 /* The arrays of tile 0 .. block_tiles - 1 of a task. */
 fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile);
-/* Those of a tile of few rows. */
+/* Those of a tile that is decoded. */
 fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch);
 
 #endif

@@ -3,33 +3,37 @@
 #define FOVEA_SRC_RUN_TASK_H
 
 #include "../base/types.h"
-#include "../plan/tile_view.h"
+#include "../plan/block_view.h"
 #include "scratch.h"
 #include "spans.h"
 
 /* Row tiles of a task at most: block_tiles of any kernel table. */
 enum { FOVEA_TASK_TILES_LIMIT = 16 };
 
+/* The forms in which queries and keys are multiplied, as bits. */
+enum {
+  FOVEA_FORM_F32 = 1,
+  FOVEA_FORM_PAIRS = 2, /* pairs of a half type, score_pairs() */
+};
+
 typedef struct fovea_tile {
   fovea_tile_rows rows;
   fovea_tile_view view;
   fovea_tile_memory memory;
-  int64_t span; /* the span that the current state gathers; -1: none yet */
-  int begun;    /* its queries are loaded, as pairs or widened */
-  int few;      /* so few rows that their keys lie in the lanes, decode.h */
-  int paired;   /* as pairs, and all of them are for products of pairs */
-  int widened;  /* as f32 */
+  int64_t block;  /* the next one that the tile meets, behind the one at work; FOVEA_NO_BLOCK: none */
+  int64_t span;   /* the span that the current state gathers; -1: none yet */
+  int decoded;    /* so few rows that their keys lie in the lanes, decode.h */
+  unsigned forms; /* in which its queries are loaded; 0: in none, its first block is still to come */
 } fovea_tile;
 
-/* Where the rows of one block are read as f32: in the caller's tensors, or in scratch. The pointers name the key at
- * the block's first position. */
+/* Where the rows of one block are read: in the caller's tensors, or in scratch. The pointers name the key at the
+ * block's first position. */
 typedef struct fovea_block_rows {
-  int placed; /* 0: nothing here is set yet */
+  unsigned key_forms; /* in which the keys can be read; 0: nothing here is set yet */
   const float *keys, *values;
   int64_t key_stride, value_stride;
   int packed; /* the values lie in the panel too */
   int finite; /* of the values: 1 yes, 0 no, -1 not looked yet */
-  int paired; /* the keys are all for products of pairs, and `keys` is not set */
 } fovea_block_rows;
 
 /* The rows of one block, one pointer a key. Pointers of keys that the task does not meet repeat the nearest of
@@ -53,26 +57,37 @@ typedef struct fovea_decode_state {
   float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
 } fovea_decode_state;
 
+/* Where the keys and values of the task's entry and kv head lie, rows.h. */
+typedef struct fovea_row_source {
+  const void *keys, *values;     /* position 0 */
+  const fovea_segment *segments; /* of the entry, instead; NULL: none */
+  int64_t segment_count;
+  const fovea_segment **found; /* of them, the one that was looked for last; NULL: none yet */
+} fovea_row_source;
+
+/* How far the task is: the block at work, the tile at work, and what comes after them, walk.h. */
+typedef struct fovea_walk {
+  int64_t keys_begin, keys_end; /* of the keys that the task meets */
+  int64_t block, next_block;    /* positions; FOVEA_NO_BLOCK: none */
+  fovea_tile *meeting[FOVEA_TASK_TILES_LIMIT];
+  int tile, tiles;             /* the tile at work, of how many that meet the block */
+  int first;                   /* it is the first tile in the first block of the task */
+  const fovea_tile *next_tile; /* the tile that is at work next, in this block or in the next one; NULL: none */
+  int64_t next_tile_block;     /* its block */
+  const fovea_tile *unloaded;  /* the same tile, if its queries are to be loaded in this block; else NULL */
+} fovea_walk;
+
 typedef struct fovea_task_context {
   const fovea_plan *plan;
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
-  float *shared;                 /* scratch of all workers, of a plan that has parts */
-  const void *keys, *values;     /* the entry's position 0 of the kv head */
-  const fovea_segment *segments; /* of the entry, instead; NULL: none */
-  int64_t segment_count;
-  const fovea_segment **found; /* of them, the one that was looked for last; NULL: none yet */
+  float *shared; /* scratch of all workers, of a plan that has parts */
   fovea_block_memory memory;
-  fovea_block_rows block;       /* the block at work */
-  int64_t keys_begin, keys_end; /* of the keys that the task meets */
-  int64_t next_block;           /* position of the block after this one */
-  int first_block;              /* this is the first tile in the first block of the task */
-  const fovea_tile *unbegun;    /* the tile whose queries are loaded next; NULL: none */
-  fovea_decode_state *decode;   /* of a tile of few rows */
-  const fovea_tile *next_tile;  /* the tile that is at work next, in this block or in the next one; NULL: none */
-  int64_t next_tile_block;      /* the position of its block */
-  int tile, tiles;              /* the tile at work, of how many that meet this block */
+  fovea_row_source source;
+  fovea_walk walk;
+  fovea_block_rows block;     /* the block at work */
+  fovea_decode_state *decode; /* of a tile that is decoded */
 } fovea_task_context;
 
 /* A row of a tile as a query head within its group and a row of the entry: rows of a kv head are numbered

@@ -1,0 +1,67 @@
+#include "count.h"
+
+#include "decode.h"
+#include "sight.h"
+#include "walk.h"
+
+/* Keys of a slice that a row sees. */
+static int64_t keys_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                         const fovea_block_slice *slice, int row) {
+  const fovea_interval slice_keys = {context->walk.block + slice->begin, context->walk.block + slice->end};
+  const fovea_interval keys = fovea_meet(t->view.rows[row], slice_keys);
+  if (!slice->masked) return keys.end - keys.begin;
+  int64_t seen = 0;
+  for (int64_t key = keys.begin; key < keys.end; key++) {
+    seen += !fovea_mask_hides(&sight->mask.tile, row, (int)(key - context->walk.block));
+  }
+  return seen;
+}
+
+static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
+  int64_t pairs = 0, lanes = context->kernels->lanes;
+  for (int i = 0; i < sight->view.count; i++) {
+    const fovea_block_slice *slice = &sight->view.slices[i];
+    int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
+    for (int64_t row = first; row < end && row < t->rows.count; row++) {
+      pairs += keys_seen(context, t, sight, slice, (int)row);
+    }
+  }
+  return pairs;
+}
+
+static int64_t pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
+  int64_t pairs = 0, lanes = context->kernels->lanes;
+  if (t->decoded) {
+    fovea_interval keys = fovea_keys_decoded(t, &sight->view);
+    return t->rows.count * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) * lanes;
+  }
+  for (int i = 0; i < sight->view.count; i++) {
+    const fovea_block_slice *slice = &sight->view.slices[i];
+    pairs += (slice->end - slice->begin) * slice->vectors.count * lanes;
+  }
+  return pairs;
+}
+
+static void count_task(fovea_task_context *context, void *worker_scratch, fovea_counts *counts) {
+  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
+  fovea_begin_walk(context, tiles, worker_scratch);
+  while (fovea_next_block_of_walk(context, tiles)) {
+    for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) {
+      fovea_sight sight;
+      if (!fovea_look(context, t, &sight)) continue;
+      counts->pairs_seen += pairs_seen(context, t, &sight);
+      counts->pairs_computed += pairs_computed(context, t, &sight);
+    }
+  }
+}
+
+void fovea_count_run(const fovea_run *run, fovea_counts *counts) {
+  fovea_decode_state decode;
+  const fovea_segment *found;
+  *counts = (fovea_counts){0, 0};
+  for (int64_t number = 0; number < run->plan->tasks; number++) {
+    fovea_task task = fovea_plan_task(run->plan, number);
+    fovea_task_context context = fovea_begin_task(run, &task, run->scratch, &decode, &found);
+    count_task(&context, run->scratch, counts);
+  }
+}

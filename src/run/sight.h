@@ -1,0 +1,19 @@
+/* What a tile sees of the block at work, all sources together: what the rules and a mask allow. */
+#ifndef FOVEA_SRC_RUN_SIGHT_H
+#define FOVEA_SRC_RUN_SIGHT_H
+
+#include "mask.h"
+
+typedef struct fovea_sight {
+  fovea_mask_block mask;
+  fovea_block_view view;
+} fovea_sight;
+
+/* Returns 0 where no row sees a key. `sight` points into itself: it is not to be copied. */
+static inline int fovea_look(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
+  fovea_read_mask(context, t, context->walk.block, &sight->mask);
+  fovea_view_block(&t->view, context->walk.block, sight->mask.present ? sight->mask.pieces : NULL, &sight->view);
+  return sight->view.count > 0;
+}
+
+#endif

@@ -1,0 +1,111 @@
+#include "walk.h"
+
+#include "../plan/parts.h"
+
+fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
+                                    fovea_decode_state *decode, const fovea_segment **found) {
+  const fovea_plan *plan = run->plan;
+  *found = NULL;
+  decode->memory = fovea_scratch_decode(plan, worker_scratch); /* the rest is set when a tile begins */
+  return (fovea_task_context){
+      .plan = plan,
+      .kernels = plan->kernels,
+      .task = task,
+      .tensors = &run->tensors,
+      .shared = (float *)(void *)(run->scratch + (size_t)run->workers * plan->worker_scratch),
+      .memory = fovea_scratch_block(plan, worker_scratch),
+      .source = {.found = found},
+      .decode = decode,
+  };
+}
+
+/* Told by the first segment: where layouts are mixed, either way goes. Where no key is wanted nobody has looked at
+ * the segments, and they need not be there. */
+static int lies_in_panels(const fovea_plan *plan, const fovea_entry *entry, const fovea_tensors *tensors) {
+  if (!plan->problem.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) return 0;
+  return tensors->sequences[entry->batch].segments[0].k_layout == FOVEA_KEYS_IN_PANELS;
+}
+
+/* Where the entry's keys and values begin. */
+static void find_keys(fovea_task_context *context) {
+  const fovea_problem *problem = &context->plan->problem;
+  const fovea_entry *entry = context->task->entry;
+  fovea_row_source *source = &context->source;
+  if (problem->segmented) {
+    const fovea_sequence *sequence = &context->tensors->sequences[entry->batch];
+    source->segments = sequence->segments;
+    source->segment_count = sequence->count;
+    return;
+  }
+  int packed = problem->cu_seqlens_kv != NULL;
+  int64_t head = context->task->kv_head;
+  int64_t key = fovea_tensor_offset(problem->k_strides, entry, packed, head, entry->kv_first);
+  int64_t value = fovea_tensor_offset(problem->v_strides, entry, packed, head, entry->kv_first);
+  source->keys = fovea_element(context->tensors->k, problem->k_type, key);
+  source->values = fovea_element(context->tensors->v, problem->v_type, value);
+}
+
+void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch) {
+  const fovea_plan *plan = context->plan;
+  const fovea_task *task = context->task;
+  fovea_walk *walk = &context->walk;
+  int decoded = fovea_is_decoded(plan, task->entry, lies_in_panels(plan, task->entry, context->tensors));
+  *walk = (fovea_walk){.keys_begin = INT64_MAX, .first = 1, .next_block = FOVEA_NO_BLOCK};
+  for (int i = 0; i < task->tiles; i++) {
+    fovea_tile *t = &tiles[i];
+    t->rows = fovea_plan_tile_rows(plan, task->entry, task->first_tile + i);
+    t->memory = fovea_scratch_tile(plan, worker_scratch, i);
+    t->span = -1;
+    t->forms = 0;
+    t->decoded = decoded;
+    fovea_view_tile(plan, task->entry, t->rows, &t->view);
+    if (fovea_has_parts(plan)) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
+    t->block = fovea_next_block(&t->view, 0);
+    if (t->block == FOVEA_NO_BLOCK) continue;
+    walk->keys_begin = fovea_least(walk->keys_begin, t->view.any.begin);
+    walk->keys_end = fovea_most(walk->keys_end, t->view.any.end);
+    walk->next_block = fovea_least(walk->next_block, t->block);
+  }
+  if (walk->keys_end > 0) find_keys(context); /* else K and V may be NULL */
+}
+
+int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles) {
+  fovea_walk *walk = &context->walk;
+  walk->block = walk->next_block;
+  walk->next_block = FOVEA_NO_BLOCK;
+  walk->tiles = 0;
+  walk->tile = -1;
+  context->block.key_forms = 0; /* its rows are found when a tile comes to it: a mask may hide all of it */
+  if (walk->block == FOVEA_NO_BLOCK) return 0;
+  for (int i = 0; i < context->task->tiles; i++) {
+    fovea_tile *t = &tiles[i];
+    if (t->block == walk->block) {
+      walk->meeting[walk->tiles++] = t;
+      t->block = fovea_next_block(&t->view, walk->block + FOVEA_BLOCK_KEYS);
+    }
+    walk->next_block = fovea_least(walk->next_block, t->block);
+  }
+  return 1;
+}
+
+/* The tile that is at work after this one: of those that meet this block, or of all in the next block. */
+static void find_next_tile(fovea_task_context *context, const fovea_tile *tiles) {
+  fovea_walk *walk = &context->walk;
+  int last = walk->tile + 1 == walk->tiles;
+  walk->next_tile = last ? NULL : walk->meeting[walk->tile + 1];
+  walk->next_tile_block = last ? walk->next_block : walk->block;
+  if (!last || walk->next_block == FOVEA_NO_BLOCK) return;
+  while (tiles->block != walk->next_block) tiles++;
+  walk->next_tile = tiles;
+}
+
+fovea_tile *fovea_next_tile_of_walk(fovea_task_context *context, fovea_tile *tiles) {
+  fovea_walk *walk = &context->walk;
+  if (walk->tile >= 0) walk->first = 0;
+  if (++walk->tile == walk->tiles) return NULL;
+  fovea_tile *t = walk->meeting[walk->tile];
+  find_next_tile(context, tiles);
+  int loads = !t->forms && walk->next_tile && walk->next_tile_block == walk->block && !walk->next_tile->forms;
+  walk->unloaded = loads ? walk->next_tile : NULL;
+  return t;
+}

@@ -1,0 +1,22 @@
+/* The walk of a task: block by block through the keys that its tiles meet, and tile by tile through each block. */
+#ifndef FOVEA_SRC_RUN_WALK_H
+#define FOVEA_SRC_RUN_WALK_H
+
+#include "run.h"
+#include "task.h"
+
+/* What the steps of a task share. `found` and `decode` are the task's own. */
+fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
+                                    fovea_decode_state *decode, const fovea_segment **found);
+
+/* Prepares the task's tiles and stands before the first block. A tile whose `block` is FOVEA_NO_BLOCK meets none.
+ */
+void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch);
+
+/* Goes to the next block that some tile meets. Returns 0 when there is none. */
+int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles);
+
+/* Goes to the next tile that meets the block. Returns NULL when there is none. */
+fovea_tile *fovea_next_tile_of_walk(fovea_task_context *context, fovea_tile *tiles);
+
+#endif
