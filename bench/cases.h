@@ -57,6 +57,15 @@ typedef struct bench_pair_case {
  *   read_over_contiguous   for pages: the time of plainly reading them over that of contiguous memory */
 void bench_paired(bench_round *round, const void *argument);
 
+/* Argument: a bench_case of one thread. What a run spends its time on, measured by wrapping the operations of its
+ * kernel table:
+ *   load_share, score_share, adjust_share, softmax_share, value_share, merge_share, store_share   of the sum
+ *   driver_share        everything else
+ *   parts_over_whole    the sum over the time of a run whose operations are not wrapped
+ *   score_peak_fraction, value_peak_fraction             of the FMA peak, by the pairs that are seen
+ *   score_bandwidth_fraction, value_bandwidth_fraction   for few rows: of the rate of reading */
+void bench_budget(bench_round *round, const void *argument);
+
 /* No argument. One head, one row, 16 keys, 64 dims: fovea_attention(), making and running a plan with the caller's
  * scratch, and running a plan that is there. */
 void bench_call_plain(bench_round *round, const void *argument);

@@ -221,7 +221,7 @@ def rewrite_readme(kept):
 
 
 def only_kept_run():
-    found = sorted(path for path in RESULTS.glob("*.json") if not path.name.startswith("peers-"))
+    found = sorted(path for path in RESULTS.glob("*.json") if not path.name.startswith(("peers-", "budget-")))
     if len(found) != 1:
         sys.exit(f"report.py: bench/results has {len(found)} runs; name the one for the README")
     return found[0]

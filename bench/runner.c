@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void run(bench_runner *runner, int threads) {
+void bench_run_fovea(bench_runner *runner, int threads) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = threads;
@@ -76,7 +76,7 @@ double bench_time_fovea(bench_runner *runner, int threads) {
   const double start = machine_now();
   double seconds = 0.0;
   while (seconds < BENCH_SLICE && !runner->refusal[0]) {
-    run(runner, threads);
+    bench_run_fovea(runner, threads);
     runs++;
     seconds = machine_now() - start;
   }

@@ -23,6 +23,9 @@ bench_runner *bench_runner_kept_for(const bench_case *wanted);
 /* Whether it is what Fovea chooses by itself. */
 int bench_isa_is_chosen(const char *isa);
 
+/* Runs Fovea once on so many threads. Sets refusal if that fails. */
+void bench_run_fovea(bench_runner *runner, int threads);
+
 /* Seconds of one run of Fovea on so many threads: the mean over a slice of time, at least one run. */
 double bench_time_fovea(bench_runner *runner, int threads);
 

@@ -68,6 +68,15 @@ static const bench_shape decode_shapes[] = {
      .cache = BENCH_PANELS},
 };
 
+/* The shapes whose parts docs/benchmarks.md lists. */
+static const bench_shape budget_shapes[] = {
+    {.name = "budget/h8_s2048_d128/full", SIZES(1, 8, 8, 2048, 2048, 128)},
+    {.name = "budget/h8_s2048_d64/causal", SIZES(1, 8, 8, 2048, 2048, 64), .causal = 1},
+    {.name = "budget/b8_h12_s197_d64/full", SIZES(8, 12, 12, 197, 197, 64)},
+    {.name = "budget/h32_kv8_s4096_d128/decode", SIZES(1, 32, 8, 1, 4096, 128)},
+    {.name = "budget/h32_kv8_s32768_d128/decode", SIZES(1, 32, 8, 1, 32768, 128)},
+};
+
 static const bench_shape decode_speedup_shapes[] = {
     {.name = "speedup/h4_kv1_s131072_d128/decode", SIZES(1, 4, 1, 1, 131072, 128)},
 };
@@ -133,12 +142,14 @@ enum {
   shape_count = sizeof shapes / sizeof *shapes,
   speedup_count = sizeof speedup_shapes / sizeof *speedup_shapes,
   pair_count = sizeof pairs / sizeof *pairs,
+  budget_count = sizeof budget_shapes / sizeof *budget_shapes,
   decode_count = sizeof decode_shapes / sizeof *decode_shapes,
   decode_speedup_count = sizeof decode_speedup_shapes / sizeof *decode_speedup_shapes,
   decode_pair_count = sizeof decode_pairs / sizeof *decode_pairs,
   isa_count = sizeof isas / sizeof *isas - 1, /* portable C, the last, is left out */
   most_threads = 2,
-  case_count = ((shape_count + decode_count) * most_threads + speedup_count + decode_speedup_count) * isa_count,
+  case_count = ((shape_count + decode_count) * most_threads + speedup_count + decode_speedup_count + budget_count) *
+               isa_count,
   pair_case_count = (pair_count + decode_pair_count) * isa_count
 };
 
@@ -206,6 +217,8 @@ void bench_register_all(void) {
     for (int i = 0; i < speedup_count; i++)
       register_case(&speedup_shapes[i], isas[isa], most_threads, bench_speedup);
   register_decode_comparisons();
+  for (int isa = 0; isa < isa_count; isa++)
+    for (int i = 0; i < budget_count; i++) register_case(&budget_shapes[i], isas[isa], 1, bench_budget);
   bench_register("overhead/h1_q1_s16_d64/plain_call", bench_call_plain, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);
