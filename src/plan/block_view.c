@@ -63,7 +63,17 @@ static void add_slices(const fovea_tile_view *tile, int64_t base, int begin, int
   }
 }
 
-void fovea_view_block(const fovea_tile_view *tile, int64_t base, const fovea_mask_pieces *pieces,
+/* The limits of all lanes: padding sees what the last row sees. */
+static void limit_rows(const fovea_tile_view *tile, int64_t base, int rows, fovea_block_view *block) {
+  int all = sees_all(tile, base, 0, FOVEA_BLOCK_KEYS);
+  for (int i = 0; all && i < rows; i++) block->from[i] = 0, block->to[i] = FOVEA_BLOCK_KEYS;
+  for (int i = 0; !all && i < rows; i++) {
+    block->from[i] = clip(tile->rows[i].begin, base);
+    block->to[i] = clip(tile->rows[i].end, base);
+  }
+}
+
+void fovea_view_block(const fovea_tile_view *tile, int64_t base, int lanes, const fovea_mask_pieces *pieces,
                       fovea_block_view *block) {
   int cuts[FOVEA_CUTS_LIMIT], count = 0;
   block->count = 0;
@@ -87,11 +97,5 @@ void fovea_view_block(const fovea_tile_view *tile, int64_t base, const fovea_mas
     if (key > first && pieces_differ(pieces, tile->vectors, key)) add_cut(cuts, &count, key);
   }
   for (int i = 0; i + 1 < count; i++) add_slices(tile, base, cuts[i], cuts[i + 1], pieces, block);
-}
-
-void fovea_seen_from_key(const fovea_tile_view *tile, int64_t key, int32_t *from, int32_t *to, int rows) {
-  for (int i = 0; i < rows; i++) {
-    from[i] = clip(tile->rows[i].begin, key);
-    to[i] = clip(tile->rows[i].end, key);
-  }
+  limit_rows(tile, base, tile->vectors * lanes, block);
 }

@@ -9,7 +9,7 @@
 typedef struct fovea_block_slice {
   int begin, end;
   fovea_vector_range vectors;
-  int limited; /* the rules let rows see from some key to some other only, fovea_seen_from_key() */
+  int limited; /* the rules let rows see from some key to some other only, `from` and `to` of the view */
   int masked;  /* a mask hides single keys from single rows, or adds to scores */
 } fovea_block_slice;
 
@@ -24,15 +24,14 @@ typedef struct fovea_block_view {
   /* The keys that each vector looks at; begin == end: none. */
   int begin[FOVEA_VECTORS_LIMIT];
   int end[FOVEA_VECTORS_LIMIT];
+  /* What the rules let each row see, counted from the block's first key. */
+  int32_t from[FOVEA_ROW_TILE_LIMIT];
+  int32_t to[FOVEA_ROW_TILE_LIMIT];
 } fovea_block_view;
 
-/* The block that begins at position `base`: what the rules let rows see of it and the mask does, whose `pieces`
- * there are for every vector, or NULL where there is none. */
-void fovea_view_block(const fovea_tile_view *tile, int64_t base, const fovea_mask_pieces *pieces,
+/* The block that begins at position `base`, of a tile whose vectors have so many lanes: what the rules let rows see
+ * of it and the mask does, whose `pieces` there are for every vector, or NULL where there is none. */
+void fovea_view_block(const fovea_tile_view *tile, int64_t base, int lanes, const fovea_mask_pieces *pieces,
                       fovea_block_view *block);
-
-/* What the rules let the first `rows` rows see of a block, as kernels want it: counted from position `key`, clipped
- * to a block. */
-void fovea_seen_from_key(const fovea_tile_view *tile, int64_t key, int32_t *from, int32_t *to, int rows);
 
 #endif

@@ -1,10 +1,6 @@
 #include "block.h"
 
-#include "fetch.h"
-#include "nearby.h"
-#include "queries.h"
-#include "rows.h"
-#include "sight.h"
+#include "operands.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
   int64_t row_tile = context->kernels->row_tile;
@@ -37,36 +33,42 @@ static void adjust_slice(const fovea_task_context *context, const fovea_score_ar
   context->kernels->adjust(&args);
 }
 
-/* What the products are made of: pairs of half types, or f32. */
-typedef struct score_source {
-  void (*score)(const fovea_score_args *args);
-  const float *queries;
-  const char *keys; /* the block's first */
-  int64_t key_stride, key_bytes;
-} score_source;
-
-static score_source find_source(fovea_task_context *context, fovea_tile *t) {
-  const fovea_kernels *kernels = context->kernels;
-  if (t->forms & context->block.key_forms & FOVEA_FORM_PAIRS) {
-    int64_t stride = context->plan->problem.k_strides.row;
-    const char *keys =
-        fovea_key_run(context, context->walk.block).row; /* pairs are for tensors, not for segments */
-    return (score_source){kernels->score_pairs, t->memory.pairs, keys, stride, 2 * stride};
+/* Gives weight zero to keys that lie between those that a vector looks at: scores of one vector for the keys of one
+ * piece. */
+static void hide_piece(const fovea_task_context *context, int vector, int begin, int end) {
+  int lanes = context->kernels->lanes, row_tile = context->kernels->row_tile;
+  for (int key = begin; key < end; key++) {
+    float *scores = context->memory.scores + key * row_tile + vector * lanes;
+    for (int i = 0; i < lanes; i++) scores[i] = -__builtin_inff();
   }
-  fovea_widen_block(context);
-  fovea_widen_queries(context, t);
-  int64_t stride = context->block.key_stride;
-  return (score_source){kernels->score, t->memory.queries, (const char *)context->block.keys, stride, 4 * stride};
 }
 
-static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+static void hide_holes(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
   const fovea_block_view *view = &sight->view;
-  int64_t base = context->walk.block;
+  for (int v = 0; v < t->view.vectors; v++) {
+    for (int key = view->begin[v], next; key < view->end[v]; key = next) {
+      next = (key / FOVEA_MASK_PIECE + 1) * FOVEA_MASK_PIECE;
+      if (next > view->end[v]) next = view->end[v];
+      if (!(sight->mask.pieces[v].seen >> key / FOVEA_MASK_PIECE & 1)) hide_piece(context, v, key, next);
+    }
+  }
+}
+
+/* What rows see, as kernels want it: counted from key `key` of the block. */
+static void limits_from(const fovea_block_view *view, int key, int rows, int32_t *from, int32_t *to) {
+  for (int i = 0; i < rows; i++) {
+    from[i] = view->from[i] > key ? view->from[i] - key : 0;
+    to[i] = view->to[i] > key ? view->to[i] - key : 0;
+  }
+}
+
+static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
+                        const fovea_fetch *fetch) {
+  const fovea_block_view *view = &sight->view;
   const fovea_plan *plan = context->plan;
-  score_source source = find_source(context, t);
+  const fovea_score_operands source = fovea_operands_of(context, t);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
-  fovea_fetch_list list;
   clear_maxima(context->memory.maxima, rows);
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
@@ -83,9 +85,8 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .vectors = slice->vectors,
     };
     if (i == 0) {
-      fovea_plan_score_fetch(context, t, base + slice->begin, args.key_count, &list);
-      args.ahead = list.rows;
-      args.ahead_count = list.count;
+      args.ahead = fetch->score.rows;
+      args.ahead_count = fetch->score.count;
     }
     if (adjusted) { /* nothing is hidden yet, and no maximum taken: both follow the adjustment */
       clear_maxima(context->memory.unused, rows);
@@ -93,7 +94,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
       source.score(&args);
     }
     if (slice->limited) {
-      fovea_seen_from_key(&t->view, base + slice->begin, seen_from, seen_to, rows);
+      limits_from(view, slice->begin, rows, seen_from, seen_to);
       args.seen_from = seen_from;
       args.seen_to = seen_to;
     }
@@ -143,14 +144,11 @@ static int needs_care(fovea_task_context *context, const fovea_block_view *view,
 }
 
 static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                        const fovea_sight *sight, int first, int careful) {
+                        const fovea_sight *sight, const fovea_fetch *fetch, int first, int careful) {
   const fovea_block_view *view = &sight->view;
-  int64_t base = context->walk.block;
   const fovea_problem *problem = &context->plan->problem;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
-  fovea_fetch_list list;
-  fovea_plan_value_fetch(context, t, &list);
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
     /* A slice may start the chains of some of its vectors and end those of others: one run for each case. */
@@ -180,11 +178,11 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .block_sum = context->memory.block_sum,
           .mask = slice->masked ? &sight->mask.tile : NULL,
           .key = slice->begin,
-          .ahead = list.rows,
-          .ahead_count = i == 0 ? list.count : 0,
+          .ahead = fetch->value.rows,
+          .ahead_count = i == 0 ? fetch->value.count : 0,
       };
       if (careful && slice->limited) {
-        fovea_seen_from_key(&t->view, base + slice->begin, seen_from, seen_to, rows);
+        limits_from(view, slice->begin, rows, seen_from, seen_to);
         args.seen_from = seen_from;
         args.seen_to = seen_to;
       }
@@ -194,31 +192,24 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   }
 }
 
-/* The state that the tile gathers this block in. Returns whether the block is the first of its span and every row
- * begins here; a row that does not merges with a state that is none. */
-static int enter_span(const fovea_task_context *context, fovea_tile *t, const fovea_block_view *view) {
-  int64_t span = context->walk.block / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
-  if (t->span == span) return 0;
-  if (t->span >= 0) {
-    fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
-  }
-  t->span = span;
+/* Whether the state of the span begins with this block in every row; if not, the rows that look at none of its keys
+ * begin as a state that has seen nothing, and all others merge with it. */
+static int begin_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                       const fovea_block_view *view) {
   for (int v = 0; v < t->view.vectors; v++) {
     if (view->begin[v] != view->end[v]) continue;
-    fovea_clear_state(context, fovea_span_current(&t->memory.tree));
+    fovea_clear_state(context, state);
     return 0;
   }
   return 1;
 }
 
-void fovea_run_block(fovea_task_context *context, fovea_tile *t) {
-  fovea_sight sight;
-  if (!fovea_look(context, t, &sight)) return;
-  fovea_place_block(context);
-  int first = enter_span(context, t, &sight.view);
+void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
+                     int first) {
   const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
-  score_block(context, t, &sight);
-  if (sight.mask.present) fovea_mask_holes(context, t, &sight.mask, &sight.view);
-  int stateless = softmax_block(context, state, &sight.view, t->view.vectors, first);
-  value_block(context, t, state, &sight, first, needs_care(context, &sight.view, stateless));
+  first = first && begin_state(context, t, state, &sight->view);
+  score_block(context, t, sight, fetch);
+  if (sight->mask.present) hide_holes(context, t, sight);
+  int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
+  value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
 }

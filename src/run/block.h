@@ -2,10 +2,13 @@
 #ifndef FOVEA_SRC_RUN_BLOCK_H
 #define FOVEA_SRC_RUN_BLOCK_H
 
-#include "task.h"
+#include "fetch.h"
+#include "sight.h"
 
-/* Takes the tile through the block at work. */
-void fovea_run_block(fovea_task_context *context, fovea_tile *t);
+/* Takes the tile through the block at work, of which it sees something, and prefetches meanwhile. `first`: the
+ * block is the first of its span. */
+void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
+                     int first);
 
 /* A state that has seen nothing. */
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state);

@@ -1,17 +1,13 @@
 #include "decode.h"
 
-#include "nearby.h"
-#include "rows.h"
-#include "sight.h"
+#include "operands.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   int64_t stride = fovea_decode_stride(problem->qk_dim);
-  fovea_row_place place = fovea_first_place(context->plan, t->rows);
-  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
-    int64_t offset = fovea_place_offset(context->plan, problem->q_strides, context->task, place);
+  for (int i = 0; i < t->rows.count; i++) {
     fovea_widen_args args = {
-        .rows = fovea_element(context->tensors->q, problem->q_type, offset),
+        .rows = t->queries[i],
         .type = problem->q_type,
         .row_count = 1,
         .dim = problem->qk_dim,
@@ -71,7 +67,7 @@ static const void *const *ahead_of(const fovea_row_list *list, const fovea_row_l
   return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : list->rows + key;
 }
 
-static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask, int begin,
+static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight, int begin,
                         int end) {
   int64_t base = context->walk.block;
   const fovea_plan *plan = context->plan;
@@ -92,9 +88,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   };
   context->kernels->decode_score(&args);
   int all_seen = t->view.all.begin <= base + begin && base + end <= t->view.all.end;
-  if (all_seen && !mask->present && plan->problem.softcap == 0) return;
-  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
-  fovea_seen_from_key(&t->view, base, seen_from, seen_to, t->rows.count);
+  if (all_seen && !sight->mask.present && plan->problem.softcap == 0) return;
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
@@ -102,28 +96,26 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .key_end = end,
       .capped = plan->problem.softcap > 0,
       .cap = plan->cap,
-      .mask = mask->present ? &mask->tile : NULL,
-      .seen_from = seen_from,
-      .seen_to = seen_to,
+      .mask = sight->mask.present ? &sight->mask.tile : NULL,
+      .seen_from = sight->view.from,
+      .seen_to = sight->view.to,
   };
   context->kernels->decode_adjust(&adjust);
 }
 
 /* One row alone and only the keys that it sees: 0 * Inf is NaN, so weight 0 does not hide a value. */
-static void value_of_row(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
-                         int row, fovea_decode_value_args args) {
+static void value_of_row(const fovea_task_context *context, const fovea_sight *sight, int row,
+                         fovea_decode_value_args args) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int stateless = state->block_max[row] == -__builtin_inff() && state->block_sum[row] == 0;
-  int32_t from[FOVEA_ROW_TILE_LIMIT], to[FOVEA_ROW_TILE_LIMIT];
-  fovea_seen_from_key(&t->view, context->walk.block, from, to, t->rows.count);
   args.row_count = 1;
   args.partial += row * args.output_stride;
   args.key_count = 0;
   args.flags = FOVEA_VALUE_START;
   context->kernels->decode_value(&args);
-  for (int key = from[row]; key < to[row] && !stateless; key++) {
-    if (mask->present && fovea_mask_hides(&mask->tile, row, key)) continue;
+  for (int key = sight->view.from[row]; key < sight->view.to[row] && !stateless; key++) {
+    if (sight->mask.present && fovea_mask_hides(&sight->mask.tile, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
     args.values = args.ahead = values->rows + key;
     args.key_count = 1;
@@ -133,8 +125,8 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
 }
 
 /* Values that are finite need no care, and where weights are zero and values are not, the sums are not. */
-static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
-                        int begin, int end, int careful) {
+static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight, int begin,
+                        int end, int careful) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int64_t dim = context->plan->problem.v_dim;
@@ -157,22 +149,11 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   context->kernels->decode_value(&args);
   if (!careful) return;
   if (!context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
-    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, mask, row, args);
+    for (int row = 0; row < t->rows.count; row++) value_of_row(context, sight, row, args);
   }
   args.key_count = 0;
   args.flags = last;
   context->kernels->decode_value(&args);
-}
-
-static void enter_span(fovea_task_context *context, fovea_tile *t) {
-  int64_t span = context->walk.block / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
-  context->decode->first = t->span != span;
-  if (!context->decode->first) return;
-  if (t->span >= 0) {
-    fovea_end_decoded_span(context, t);
-    fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
-  }
-  t->span = span;
 }
 
 fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *view) {
@@ -185,17 +166,15 @@ fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *v
   return keys;
 }
 
-void fovea_decode_block(fovea_task_context *context, fovea_tile *t) {
+void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first) {
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;
   int lanes = context->kernels->lanes;
-  fovea_sight sight;
-  if (!fovea_look(context, t, &sight)) return;
-  fovea_interval keys = fovea_keys_decoded(t, &sight.view);
+  fovea_interval keys = fovea_keys_decoded(t, &sight->view);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   find_rows(context);
-  enter_span(context, t);
-  score_block(context, t, &sight.mask, begin, end);
+  state->first = first;
+  score_block(context, t, sight, begin, end);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
@@ -211,8 +190,8 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t) {
   };
   int stateless = context->kernels->decode_softmax(&softmax);
   int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
-  int careful = stateless || !all_seen || sight.mask.present;
-  value_block(context, t, &sight.mask, (int)keys.begin, (int)keys.end, careful);
+  int careful = stateless || !all_seen || sight->mask.present;
+  value_block(context, t, sight, (int)keys.begin, (int)keys.end, careful);
 }
 
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {

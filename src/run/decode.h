@@ -2,13 +2,14 @@
 #ifndef FOVEA_SRC_RUN_DECODE_H
 #define FOVEA_SRC_RUN_DECODE_H
 
-#include "task.h"
+#include "sight.h"
 
 /* Prepares the queries of a tile, where fovea_is_decoded(). */
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t);
 
-/* Takes the tile through the block at work. */
-void fovea_decode_block(fovea_task_context *context, fovea_tile *t);
+/* Takes the tile through the block at work, of which it sees something. `first`: it is the first of its
+ * span. */
+void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first);
 
 /* The keys of a block whose scores are computed, before they are rounded to whole vectors: from the first that some
  * row looks at to the last. */

@@ -44,17 +44,6 @@ static void fetch_share(const fovea_task_context *context, fovea_find_run *find,
   }
 }
 
-/* Rows of Q or O. */
-static void fetch_rows(const fovea_task_context *context, const void *tensor, fovea_type type,
-                       fovea_strides strides, int64_t dim, fovea_tile_rows rows, fovea_fetch_list *list) {
-  const fovea_plan *plan = context->plan;
-  fovea_row_place place = fovea_first_place(plan, rows);
-  for (int i = 0; i < rows.count; i++, place = fovea_next_place(plan, place)) {
-    int64_t offset = fovea_place_offset(plan, strides, context->task, place);
-    add_row(list, fovea_element(tensor, type, offset), type, dim);
-  }
-}
-
 /* The mask of a tile for the block at `base`: rows far apart, of which a block needs a few cache lines each. */
 static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base,
                        fovea_fetch_list *list) {
@@ -63,10 +52,9 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
   if (begin < base) begin = base;
   if (end > t->view.any.end) end = t->view.any.end;
   if (problem->mask_type == FOVEA_MASK_NONE || problem->mask_strides.key == 0 || begin >= end) return;
-  fovea_row_place place = fovea_first_place(context->plan, t->rows);
   int64_t bytes = fovea_mask_bytes(problem->mask_type, end - begin);
-  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(context->plan, place)) {
-    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, place, begin), bytes};
+  for (int i = 0; i < t->rows.count; i++) {
+    list->rows[list->count++] = (fovea_fetch_row){fovea_mask_row(context, t->places[i], begin), bytes};
   }
 }
 
@@ -81,11 +69,9 @@ static int values_fetch(const fovea_task_context *context, const fovea_tile *t) 
  * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. The mask
  * is asked for one tile ahead and no more: its rows often lie a power of two apart and crowd on few sets of the
  * cache. */
-void fovea_plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
-                            fovea_fetch_list *list) {
+static void plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
+                             fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
-  list->count = 0;
-  if (context->walk.keys_end - context->walk.keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
   if (context->walk.first) {
     fetch_run(context, fovea_key_run, problem->qk_dim, key + FETCH_AHEAD, key_count, list);
     fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
@@ -94,19 +80,22 @@ void fovea_plan_score_fetch(const fovea_task_context *context, const fovea_tile 
     if (!values_fetch(context, t)) fetch_share(context, fovea_value_run, problem->v_dim, list);
   }
   if (context->walk.next_tile) fetch_mask(context, context->walk.next_tile, context->walk.next_tile_block, list);
-  if (context->walk.unloaded) {
-    fetch_rows(context, context->tensors->q, problem->q_type, problem->q_strides, problem->qk_dim,
-               context->walk.unloaded->rows, list);
+  const fovea_tile *unloaded = context->walk.unloaded;
+  for (int i = 0; unloaded && i < unloaded->rows.count; i++) {
+    add_row(list, unloaded->queries[i], problem->q_type, problem->qk_dim);
   }
-  if (t->block == FOVEA_NO_BLOCK && !problem->to_state) {
-    fetch_rows(context, context->tensors->o, problem->o_type, problem->o_strides, problem->v_dim, t->rows, list);
-  }
+  int ends = t->block == FOVEA_NO_BLOCK && !problem->to_state;
+  for (int i = 0; ends && i < t->rows.count; i++) add_row(list, t->outputs[i], problem->o_type, problem->v_dim);
 }
 
-void fovea_plan_value_fetch(const fovea_task_context *context, const fovea_tile *t, fovea_fetch_list *list) {
-  list->count = 0;
-  if (context->walk.keys_end - context->walk.keys_begin <= FETCH_AHEAD || !values_fetch(context, t)) return;
-  fetch_share(context, fovea_value_run, context->plan->problem.v_dim, list);
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
+                      fovea_fetch *fetch) {
+  fetch->score.count = fetch->value.count = 0;
+  if (context->walk.keys_end - context->walk.keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
+  plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
+  if (values_fetch(context, t)) {
+    fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
+  }
 }
 
 void fovea_fetch_first_keys(const fovea_task_context *context) {

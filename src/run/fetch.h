@@ -11,12 +11,14 @@ typedef struct fovea_fetch_list {
   fovea_fetch_row rows[FOVEA_FETCH_LIMIT];
 } fovea_fetch_list;
 
-/* What the tile at work asks for while it computes its scores of key_count keys from position `key` on. */
-void fovea_plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
-                            fovea_fetch_list *list);
+/* What the tile at work prefetches in this block: while it computes the scores of the first slice, and while it
+ * multiplies weights and values of that slice. */
+typedef struct fovea_fetch {
+  fovea_fetch_list score, value;
+} fovea_fetch;
 
-/* What it asks for while it multiplies weights and values, if anything. */
-void fovea_plan_value_fetch(const fovea_task_context *context, const fovea_tile *t, fovea_fetch_list *list);
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
+                      fovea_fetch *fetch);
 
 /* Asks at once for the first keys that a task meets. */
 void fovea_fetch_first_keys(const fovea_task_context *context);

@@ -6,9 +6,8 @@ const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place pl
   const fovea_problem *problem = &context->plan->problem;
   const fovea_entry *entry = context->task->entry;
   fovea_mask_strides strides = problem->mask_strides;
-  int64_t head = context->task->kv_head * context->plan->group + place.head;
   int64_t row = fovea_least(place.row, entry->q_seen - 1); /* rows behind see nothing, and the mask may end there */
-  int64_t element = entry->batch * strides.batch + head * strides.head + row * strides.row;
+  int64_t element = entry->batch * strides.batch + place.head * strides.head + row * strides.row;
   int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
   return (const char *)context->tensors->mask + element * bits / 8 +
          (key - entry->mask_begin) * strides.key * bits / 8;
@@ -68,11 +67,10 @@ void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int
   if (copy.type == FOVEA_MASK_BITS && !copy.repeats) copy.shift = (int)((first - begin) % 8);
   int copied = copy.before > 0 || copy.shift > 0;
   const char *row = NULL, *row_before;
-  fovea_row_place place = fovea_first_place(plan, t->rows);
   int count = 0, lanes = t->view.vectors * context->kernels->lanes;
-  for (; count < t->rows.count; count++, place = fovea_next_place(plan, place)) {
+  for (; count < t->rows.count; count++) {
     row_before = row;
-    row = fovea_mask_row(context, place, first);
+    row = fovea_mask_row(context, t->places[count], first);
     mask->rows[count] = !copied             ? row
                         : row == row_before ? mask->rows[count - 1]
                                             : copy_row(context, &copy, row, count);
@@ -86,26 +84,6 @@ void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int
       .key_count = (int)(end - base),
   };
   context->kernels->scan_mask(&mask->tile, t->view.vectors, mask->pieces);
-}
-
-/* Scores of one vector for the keys of one piece. */
-static void hide_piece(const fovea_task_context *context, int vector, int begin, int end) {
-  int lanes = context->kernels->lanes, row_tile = context->kernels->row_tile;
-  for (int key = begin; key < end; key++) {
-    float *scores = context->memory.scores + key * row_tile + vector * lanes;
-    for (int i = 0; i < lanes; i++) scores[i] = -__builtin_inff();
-  }
-}
-
-void fovea_mask_holes(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
-                      const fovea_block_view *view) {
-  for (int v = 0; v < t->view.vectors; v++) {
-    for (int key = view->begin[v], next; key < view->end[v]; key = next) {
-      next = (key / FOVEA_MASK_PIECE + 1) * FOVEA_MASK_PIECE;
-      if (next > view->end[v]) next = view->end[v];
-      if (!(mask->pieces[v].seen >> key / FOVEA_MASK_PIECE & 1)) hide_piece(context, v, key, next);
-    }
-  }
 }
 
 int fovea_mask_hides(const fovea_mask_tile *mask, int row, int key) {

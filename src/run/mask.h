@@ -21,10 +21,6 @@ typedef struct fovea_mask_block {
  * copied. */
 void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_mask_block *mask);
 
-/* Gives weight zero to keys that lie between those that a vector looks at. */
-void fovea_mask_holes(const fovea_task_context *context, const fovea_tile *t, const fovea_mask_block *mask,
-                      const fovea_block_view *view);
-
 /* Whether the mask hides a key of the block from row `row` of the tile. */
 int fovea_mask_hides(const fovea_mask_tile *mask, int row, int key);
 

@@ -7,24 +7,21 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
-  void *rows[FOVEA_ROW_TILE_LIMIT];
   float *lse[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
-  fovea_row_place place = fovea_first_place(plan, t->rows);
-  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(plan, place)) {
-    rows[i] = fovea_output_element(tensors->o, problem->o_type,
-                                   fovea_place_offset(plan, problem->o_strides, context->task, place));
+  for (int i = 0; i < t->rows.count; i++) {
+    fovea_row_place place = t->places[i];
     if (tensors->lse) {
-      lse[i] = tensors->lse + fovea_place_offset(plan, problem->lse_strides, context->task, place);
+      lse[i] = tensors->lse + fovea_place_offset(context, problem->lse_strides, place);
     }
     if (problem->sink == FOVEA_SINK_PER_HEAD) {
-      sinks[i] = fovea_sink_of_head(tensors, context->task->kv_head * plan->group + place.head);
+      sinks[i] = fovea_sink_of_head(tensors, place.head);
     }
   }
   fovea_store_args args = {
       .state = *state,
       .dim = problem->v_dim,
       .row_count = t->rows.count,
-      .rows = rows,
+      .rows = t->outputs,
       .type = problem->o_type,
       .lse = tensors->lse ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
@@ -38,9 +35,8 @@ static void store_state(const fovea_task_context *context, const fovea_tile *t, 
   const fovea_state *to = context->tensors->state;
   int64_t dim = plan->problem.v_dim, node = context->task->part * fovea_group_numbers(dim);
   float *rows[FOVEA_ROW_TILE_LIMIT];
-  fovea_row_place place = fovea_first_place(plan, t->rows);
-  for (int i = 0; i < t->rows.count; i++, place = fovea_next_place(plan, place)) {
-    rows[i] = to->numbers + fovea_place_offset(plan, to->strides, context->task, place) + node;
+  for (int i = 0; i < t->rows.count; i++) {
+    rows[i] = to->numbers + fovea_place_offset(context, to->strides, t->places[i]) + node;
   }
   fovea_write_outputs(context->kernels, state, dim, t->rows.count, rows);
   for (int i = 0; i < t->rows.count; i++) rows[i] += dim;

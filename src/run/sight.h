@@ -12,7 +12,8 @@ typedef struct fovea_sight {
 /* Returns 0 where no row sees a key. `sight` points into itself: it is not to be copied. */
 static inline int fovea_look(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
   fovea_read_mask(context, t, context->walk.block, &sight->mask);
-  fovea_view_block(&t->view, context->walk.block, sight->mask.present ? sight->mask.pieces : NULL, &sight->view);
+  fovea_view_block(&t->view, context->walk.block, context->kernels->lanes,
+                   sight->mask.present ? sight->mask.pieces : NULL, &sight->view);
   return sight->view.count > 0;
 }
 

@@ -16,8 +16,16 @@ enum {
   FOVEA_FORM_PAIRS = 2, /* pairs of a half type, score_pairs() */
 };
 
+/* A row of a tile as a query head and a row of the entry. */
+typedef struct fovea_row_place {
+  int64_t head, row;
+} fovea_row_place;
+
 typedef struct fovea_tile {
   fovea_tile_rows rows;
+  fovea_row_place places[FOVEA_ROW_TILE_LIMIT];
+  const void *queries[FOVEA_ROW_TILE_LIMIT]; /* rows of Q; not set of a tile that sees nothing */
+  void *outputs[FOVEA_ROW_TILE_LIMIT];       /* rows of O; not set if the result is a state */
   fovea_tile_view view;
   fovea_tile_memory memory;
   int64_t block;  /* the next one that the tile meets, behind the one at work; FOVEA_NO_BLOCK: none */
@@ -30,6 +38,7 @@ typedef struct fovea_tile {
  * block's first position. */
 typedef struct fovea_block_rows {
   unsigned key_forms; /* in which the keys can be read; 0: nothing here is set yet */
+  const char *pairs;  /* the keys as pairs, problem.k_strides apart */
   const float *keys, *values;
   int64_t key_stride, value_stride;
   int packed; /* the values lie in the panel too */
@@ -90,31 +99,18 @@ typedef struct fovea_task_context {
   fovea_decode_state *decode; /* of a tile that is decoded */
 } fovea_task_context;
 
-/* A row of a tile as a query head within its group and a row of the entry: rows of a kv head are numbered
- * row * group + head. */
-typedef struct fovea_row_place {
-  int64_t head, row;
-} fovea_row_place;
-
-static inline fovea_row_place fovea_first_place(const fovea_plan *plan, fovea_tile_rows rows) {
-  return (fovea_row_place){rows.first % plan->group, rows.first / plan->group};
-}
-static inline fovea_row_place fovea_next_place(const fovea_plan *plan, fovea_row_place place) {
-  place.head++;
-  return place.head < plan->group ? place : (fovea_row_place){0, place.row + 1};
-}
-
 /* The first element of a row; packed tensors have no batch axis. */
 static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head,
                                           int64_t row) {
   return (packed ? 0 : entry->batch * strides.batch) + head * strides.head + row * strides.row;
 }
 
-/* The first element of a row of Q, O or LSE. */
-static inline int64_t fovea_place_offset(const fovea_plan *plan, fovea_strides strides, const fovea_task *task,
+/* The first element of a row of Q, O, LSE or a state. */
+static inline int64_t fovea_place_offset(const fovea_task_context *context, fovea_strides strides,
                                          fovea_row_place place) {
-  return fovea_tensor_offset(strides, task->entry, plan->problem.cu_seqlens_q != NULL,
-                             task->kv_head * plan->group + place.head, task->entry->q_first + place.row);
+  const fovea_entry *entry = context->task->entry;
+  int packed = context->plan->problem.cu_seqlens_q != NULL;
+  return fovea_tensor_offset(strides, entry, packed, place.head, entry->q_first + place.row);
 }
 
 #endif

@@ -3,18 +3,31 @@
 #include "../../arch/float_state.h"
 #include "block.h"
 #include "decode.h"
-#include "fetch.h"
+#include "operands.h"
 #include "part_states.h"
-#include "queries.h"
 #include "results.h"
 #include "walk.h"
+
+/* The state of the span that a tile has gathered joins its tree. */
+static void end_span(const fovea_task_context *context, fovea_tile *t) {
+  if (t->decoded) fovea_end_decoded_span(context, t);
+  fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
+}
+
+/* Returns whether the block at work is the first of its span that the tile looks at. */
+static int enter_span(const fovea_task_context *context, fovea_tile *t) {
+  int64_t span = context->walk.block / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
+  if (t->span == span) return 0;
+  if (t->span >= 0) end_span(context, t);
+  t->span = span;
+  return 1;
+}
 
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   fovea_tile_state *state = NULL;
   if (t->span >= 0) {
-    if (t->decoded) fovea_end_decoded_span(context, t);
-    fovea_span_push(&t->memory.tree, t->span, context->kernels, plan->problem.v_dim, t->view.vectors);
+    end_span(context, t);
     state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->view.vectors);
   }
   if (plan->part_keys > 0) {
@@ -22,6 +35,21 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   } else {
     fovea_write_results(context, t, state);
   }
+}
+
+/* One tile through the block at work. */
+static void run_block(fovea_task_context *context, fovea_tile *t) {
+  fovea_sight sight;
+  fovea_fetch fetch;
+  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+  if (!fovea_look(context, t, &sight)) return;
+  int first = enter_span(context, t);
+  if (t->decoded) {
+    fovea_decode_block(context, t, &sight, first);
+    return;
+  }
+  fovea_plan_fetch(context, t, &sight.view.slices[0], &fetch);
+  fovea_run_block(context, t, &sight, &fetch, first);
 }
 
 /* A task of the first phase: its tiles through the keys that they see. */
@@ -34,8 +62,7 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
   }
   while (fovea_next_block_of_walk(context, tiles)) {
     for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) {
-      if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
-      (t->decoded ? fovea_decode_block : fovea_run_block)(context, t);
+      run_block(context, t);
       if (t->block == FOVEA_NO_BLOCK) end_tile(context, t);
     }
   }
@@ -43,9 +70,8 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
 
 /* A task of the second phase: a tile's parts become its results. */
 static void run_merge(fovea_task_context *context, void *worker_scratch) {
-  fovea_tile tile = {.rows = fovea_plan_tile_rows(context->plan, context->task->entry, context->task->first_tile),
-                     .memory = fovea_scratch_tile(context->plan, worker_scratch, 0)};
-  fovea_view_tile(context->plan, context->task->entry, tile.rows, &tile.view);
+  fovea_tile tile;
+  fovea_begin_tile(context, &tile, 0, worker_scratch);
   fovea_write_results(context, &tile, fovea_merge_parts(context, &tile));
 }
 

@@ -45,6 +45,39 @@ static void find_keys(fovea_task_context *context) {
   source->values = fovea_element(context->tensors->v, problem->v_type, value);
 }
 
+/* Where the rows of a tile lie: of those of a kv head the heads of a row come before the next row. */
+static void find_rows(const fovea_task_context *context, fovea_tile *t, int sees) {
+  const fovea_problem *problem = &context->plan->problem;
+  const fovea_tensors *tensors = context->tensors;
+  int64_t group = context->plan->group, head = t->rows.first % group, row = t->rows.first / group;
+  for (int i = 0; i < t->rows.count; i++) {
+    fovea_row_place place = {context->task->kv_head * group + head, row};
+    t->places[i] = place;
+    if (sees) {
+      t->queries[i] =
+          fovea_element(tensors->q, problem->q_type, fovea_place_offset(context, problem->q_strides, place));
+    }
+    if (!problem->to_state) {
+      t->outputs[i] =
+          fovea_output_element(tensors->o, problem->o_type, fovea_place_offset(context, problem->o_strides, place));
+    }
+    if (++head == group) head = 0, row++;
+  }
+}
+
+void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch) {
+  const fovea_plan *plan = context->plan;
+  const fovea_task *task = context->task;
+  t->rows = fovea_plan_tile_rows(plan, task->entry, task->first_tile + number);
+  t->memory = fovea_scratch_tile(plan, worker_scratch, number);
+  t->span = -1;
+  t->forms = 0;
+  fovea_view_tile(plan, task->entry, t->rows, &t->view);
+  if (fovea_has_parts(plan)) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
+  t->block = fovea_next_block(&t->view, 0);
+  find_rows(context, t, t->block != FOVEA_NO_BLOCK);
+}
+
 void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch) {
   const fovea_plan *plan = context->plan;
   const fovea_task *task = context->task;
@@ -53,14 +86,8 @@ void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *work
   *walk = (fovea_walk){.keys_begin = INT64_MAX, .first = 1, .next_block = FOVEA_NO_BLOCK};
   for (int i = 0; i < task->tiles; i++) {
     fovea_tile *t = &tiles[i];
-    t->rows = fovea_plan_tile_rows(plan, task->entry, task->first_tile + i);
-    t->memory = fovea_scratch_tile(plan, worker_scratch, i);
-    t->span = -1;
-    t->forms = 0;
+    fovea_begin_tile(context, t, i, worker_scratch);
     t->decoded = decoded;
-    fovea_view_tile(plan, task->entry, t->rows, &t->view);
-    if (fovea_has_parts(plan)) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
-    t->block = fovea_next_block(&t->view, 0);
     if (t->block == FOVEA_NO_BLOCK) continue;
     walk->keys_begin = fovea_least(walk->keys_begin, t->view.any.begin);
     walk->keys_end = fovea_most(walk->keys_end, t->view.any.end);

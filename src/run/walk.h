@@ -9,6 +9,9 @@
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
                                     fovea_decode_state *decode, const fovea_segment **found);
 
+/* Prepares tile `number` of the task: its rows, what they see, its arrays. */
+void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch);
+
 /* Prepares the task's tiles and stands before the first block. A tile whose `block` is FOVEA_NO_BLOCK meets none.
  */
 void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch);

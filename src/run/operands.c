@@ -1,4 +1,21 @@
-#include "nearby.h"
+#include "operands.h"
+
+static void widen_queries(const fovea_task_context *context, fovea_tile *t) {
+  const fovea_problem *problem = &context->plan->problem;
+  if (t->forms & FOVEA_FORM_F32) return;
+  fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
+  context->kernels->load_rows(&args);
+  t->forms |= FOVEA_FORM_F32;
+}
+
+void fovea_load_queries(fovea_task_context *context, fovea_tile *t) {
+  const fovea_problem *problem = &context->plan->problem;
+  if (context->plan->paired) {
+    fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.pairs};
+    if (context->kernels->load_pairs(&args)) t->forms |= FOVEA_FORM_PAIRS;
+  }
+  if (!t->forms) widen_queries(context, t);
+}
 
 fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base) {
   int64_t begin = context->walk.keys_begin - base, end = context->walk.keys_end - base;
@@ -43,13 +60,13 @@ void fovea_widen_rows(const fovea_task_context *context, fovea_find_run *find, i
 }
 
 /* Keys for products of pairs are read where they lie, those of a block that has others are widened. */
-static int keys_are_paired(const fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
+static int keys_are_paired(const fovea_task_context *context, const fovea_row_run *run, int64_t count) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->plan->paired) return 0;
-  fovea_widen_args args = {.rows = fovea_key_run(context, base + begin).row,
+  fovea_widen_args args = {.rows = run->row,
                            .type = problem->k_type,
                            .row_stride = problem->k_strides.row,
-                           .row_count = end - begin,
+                           .row_count = count,
                            .dim = problem->qk_dim};
   return context->kernels->pairs_safe(&args);
 }
@@ -65,28 +82,32 @@ static int lies_well(const fovea_row_run *run, int64_t end) {
   return run->type == FOVEA_F32 && !run->panels && run->end >= end;
 }
 
-static void place_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
+static void place_keys(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
+                       int64_t end) {
   fovea_block_rows *block = &context->block;
-  block->key_forms = keys_are_paired(context, base, begin, end) ? FOVEA_FORM_PAIRS : FOVEA_FORM_F32;
-  if (block->key_forms & FOVEA_FORM_PAIRS) return;
-  fovea_row_run run = fovea_key_run(context, base + begin);
-  int64_t stride = run.step / (int64_t)sizeof(float);
+  if (keys_are_paired(context, run, end - begin)) {
+    block->key_forms = FOVEA_FORM_PAIRS;
+    block->pairs = run->row - begin * run->step;
+    return;
+  }
+  block->key_forms = FOVEA_FORM_F32;
+  int64_t stride = run->step / (int64_t)sizeof(float);
   int crowded =
       context->walk.tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
-  if (lies_well(&run, base + end) && !crowded) {
-    block->keys = (const float *)(const void *)run.row - begin * stride;
+  if (lies_well(run, base + end) && !crowded) {
+    block->keys = (const float *)(const void *)run->row - begin * stride;
     block->key_stride = stride;
     return;
   }
   widen_keys(context, base, begin, end);
 }
 
-static void place_values(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
+static void place_values(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
+                         int64_t end) {
   int64_t dim = context->plan->problem.v_dim;
-  fovea_row_run run = fovea_value_run(context, base + begin);
-  if (lies_well(&run, base + end)) {
-    context->block.value_stride = run.step / (int64_t)sizeof(float);
-    context->block.values = (const float *)(const void *)run.row - begin * context->block.value_stride;
+  if (lies_well(run, base + end)) {
+    context->block.value_stride = run->step / (int64_t)sizeof(float);
+    context->block.values = (const float *)(const void *)run->row - begin * context->block.value_stride;
   } else {
     context->block.values = widen(context, fovea_value_run, dim, base, begin, end, context->memory.values);
     context->block.value_stride = fovea_copied_stride(dim);
@@ -105,19 +126,33 @@ static void place_values(fovea_task_context *context, int64_t base, int64_t begi
   context->kernels->pack_values(&args);
 }
 
-void fovea_place_block(fovea_task_context *context) {
+/* Once a block. */
+static void place_block(fovea_task_context *context) {
   int64_t base = context->walk.block;
   fovea_interval keys = fovea_met_keys(context, base);
   if (context->block.key_forms) return;
-  place_keys(context, base, keys.begin, keys.end);
-  place_values(context, base, keys.begin, keys.end);
+  fovea_row_run key_run = fovea_key_run(context, base + keys.begin);
+  fovea_row_run value_run = fovea_value_run(context, base + keys.begin);
+  place_keys(context, &key_run, base, keys.begin, keys.end);
+  place_values(context, &value_run, base, keys.begin, keys.end);
 }
 
-void fovea_widen_block(fovea_task_context *context) {
-  if (context->block.key_forms & FOVEA_FORM_F32) return;
-  fovea_interval keys = fovea_met_keys(context, context->walk.block);
-  widen_keys(context, context->walk.block, keys.begin, keys.end);
-  context->block.key_forms |= FOVEA_FORM_F32;
+fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *t) {
+  const fovea_kernels *kernels = context->kernels;
+  fovea_block_rows *block = &context->block;
+  place_block(context);
+  if (t->forms & block->key_forms & FOVEA_FORM_PAIRS) {
+    int64_t stride = context->plan->problem.k_strides.row;
+    return (fovea_score_operands){kernels->score_pairs, t->memory.pairs, block->pairs, stride, 2 * stride};
+  }
+  if (!(block->key_forms & FOVEA_FORM_F32)) {
+    fovea_interval keys = fovea_met_keys(context, context->walk.block);
+    widen_keys(context, context->walk.block, keys.begin, keys.end);
+    block->key_forms |= FOVEA_FORM_F32;
+  }
+  widen_queries(context, t);
+  return (fovea_score_operands){kernels->score, t->memory.queries, (const char *)block->keys, block->key_stride,
+                                4 * block->key_stride};
 }
 
 int fovea_block_is_finite(fovea_task_context *context) {
