@@ -149,8 +149,8 @@ void bench_register_operations(void) {
   if (fovea_info(&info) != FOVEA_OK) return;
   for (int i = 0; i < info.isa_count; i++) {
     const fovea_kernels *table;
-    if (!info.isas[i].usable || !vector_kernels_named(info.isas[i].name)) continue;
-    if (fovea_dispatch_wanted(info.isas[i].name, FOVEA_F32, &table, NULL) != FOVEA_OK) continue;
+    if (!info.isas[i]->usable || !vector_kernels_named(info.isas[i]->name)) continue;
+    if (fovea_dispatch_wanted(info.isas[i]->name, FOVEA_F32, &table, NULL) != FOVEA_OK) continue;
     register_operations(table, bench_tile_operations);
     register_operations(table, bench_row_operations);
   }

@@ -92,7 +92,7 @@ static void random_store(struct store *store, const fovea_new_rows *rows, struct
       *segment = random_segment(store, first, rows->kv_heads, rows->qk_dim, rows->v_dim, generator);
       first += segment->rows;
     }
-    store->sequences[entry] = (fovea_sequence){store->segments[entry], SEGMENTS};
+    store->sequences[entry] = fovea_sequence_of(store->segments[entry], SEGMENTS);
   }
 }
 

@@ -34,7 +34,7 @@ static void set_up_segments(void) {
                                      .v_head = 16 * V_DIM,
                                      .v_row = V_DIM,
                                      .k_layout = FOVEA_KEYS_IN_PANELS};
-    sequences[b] = (fovea_sequence){segments[b], 2};
+    sequences[b] = fovea_sequence_of(segments[b], 2);
     firsts[b] = FIRST;
     counts[b] = ROWS;
   }
@@ -158,7 +158,8 @@ static void test_sized_initialisers(void **state) {
     const size_t known = sizes[i] < sizeof(fovea_new_rows) ? sizes[i] : sizeof(fovea_new_rows);
     assert_true(is_untouched(memory + known, sizeof memory - known));
     memset(memory, 0x3a, sizeof memory);
-    fovea_pages_init_sized((void *)memory, sizes[i], 1, 1, 1, 1, 1, FOVEA_BF16, FOVEA_KEYS_IN_PANELS);
+    fovea_pages_init_sized((void *)memory, sizes[i], sizeof(fovea_segment), 1, 1, 1, 1, 1, FOVEA_BF16,
+                           FOVEA_KEYS_IN_PANELS);
     const size_t pages = sizes[i] < sizeof(fovea_pages) ? sizes[i] : sizeof(fovea_pages);
     assert_true(is_untouched(memory + pages, sizeof memory - pages));
   }

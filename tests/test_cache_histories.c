@@ -256,7 +256,7 @@ static void end_sequence(struct world *world, int s) {
 
 static void begin_sequence(struct world *world, int s) {
   world->models[s] = (struct model){.used = 1};
-  world->sequences[s] = (fovea_sequence){NULL, 0};
+  world->sequences[s] = fovea_sequence_of(NULL, 0);
   for (int64_t i = 0; i < TABLE; i++) world->tables[s][i] = -1;
 }
 

@@ -100,7 +100,7 @@ static void test_random_claims(void **state) {
       }
       int64_t end = begin + generator_below(&generator, generator_below(&generator, 2) ? 4 : 50);
       if (end > first) end = first;
-      lists.sequences[list] = (fovea_sequence){lists.segments[list], SEGMENTS};
+      lists.sequences[list] = fovea_sequence_of(lists.segments[list], SEGMENTS);
       lists.rows[list] =
           (fovea_claimed_rows){&lists.sequences[list], begin, end, (int)generator_below(&generator, 2), list, 0};
     }
@@ -133,7 +133,7 @@ static void test_many_claims(void **state) {
   for (int i = 0; i < COUNT; i++) {
     const int place = i * 7 % COUNT;
     segments[i] = (fovea_segment){.rows = 1, .k = memory + place * 4, .v = memory + place * 4 + 2};
-    sequences[i] = (fovea_sequence){&segments[i], 1};
+    sequences[i] = fovea_sequence_of(&segments[i], 1);
   }
   const fovea_claims claims = {
       .shape = {1, 2, 2, 0}, .sequence_count = COUNT, .call = sequences, .sequence = one_row};

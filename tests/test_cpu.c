@@ -139,7 +139,7 @@ static void test_visible_part(void **state) {
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   assert_string_equal(info.isa, expected_isa(features));
   for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = &info.isas[i];
+    const fovea_isa_report *report = info.isas[i];
     fovea_problem problem;
     fovea_plan *plan;
     fovea_problem_init(&problem, 1, 1, 1, 4, 4, 4, 4);

@@ -30,7 +30,7 @@ static void test_info(void **state) {
   assert_true(info.isa_count >= 1 && info.isa_count <= FOVEA_ISA_LIMIT);
   int chosen = 0, has_scalar = 0;
   for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = &info.isas[i];
+    const fovea_isa_report *report = info.isas[i];
     assert_true(strlen(report->name) > 0);
     assert_true(strlen(report->reason) > 0);
     if (report->chosen) {
@@ -61,8 +61,8 @@ static void test_registry(void **state) {
   const fovea_library_info info = library_info();
   assert_int_equal(info.isa_count, LINES);
   for (int i = 0; i < LINES; i++) {
-    assert_string_equal(info.isas[i].name, lines[i].name);
-    assert_int_equal(lines[i].kernels == NULL, strstr(info.isas[i].reason, "not in this build") != NULL);
+    assert_string_equal(info.isas[i]->name, lines[i].name);
+    assert_int_equal(lines[i].kernels == NULL, strstr(info.isas[i]->reason, "not in this build") != NULL);
     if (lines[i].kernels == NULL) continue;
     assert_string_equal(lines[i].kernels->name, lines[i].name);
     assert_int_equal(lines[i].kernels->pair_type, lines[i].type);
@@ -85,10 +85,10 @@ static const char *default_isa(void) {
 static const char *best_isa(const char *from) {
   const fovea_library_info info = library_info();
   int i = 0;
-  while (from != NULL && strcmp(info.isas[i].name, from) != 0) i++;
-  while (!info.isas[i].usable || info.isas[i].type != FOVEA_F32) i++;
+  while (from != NULL && strcmp(info.isas[i]->name, from) != 0) i++;
+  while (!info.isas[i]->usable || info.isas[i]->type != FOVEA_F32) i++;
   static char name[32];
-  snprintf(name, sizeof name, "%s", info.isas[i].name);
+  snprintf(name, sizeof name, "%s", info.isas[i]->name);
   return name;
 }
 
@@ -139,7 +139,7 @@ static void test_pairs(void **state) {
   (void)state;
   const fovea_library_info info = library_info();
   for (int i = 0; i < info.isa_count; i++) {
-    const fovea_isa_report *report = &info.isas[i];
+    const fovea_isa_report *report = info.isas[i];
     if (report->type == FOVEA_F32) continue;
     assert_null(strstr(report->reason, "do not give the bits"));
     for (int type = FOVEA_F32; type <= FOVEA_BF16; type++) {
@@ -194,7 +194,7 @@ static void test_environment_ignored(void **state) {
   assert_cap("", best, "");
   const fovea_library_info info = library_info();
   for (int i = 0; i < info.isa_count; i++)
-    if (strstr(info.isas[i].reason, "not in this build") != NULL) assert_cap(info.isas[i].name, best, "ignored");
+    if (strstr(info.isas[i]->reason, "not in this build") != NULL) assert_cap(info.isas[i]->name, best, "ignored");
 }
 
 int main(int argc, char **argv) {

@@ -263,8 +263,8 @@ static void test_isa(void **state) {
   fovea_library_info info = {.struct_size = sizeof info};
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   for (int i = 0; i < info.isa_count; i++)
-    if (!info.isas[i].usable)
-      REFUSED(call.problem.isa = info.isas[i].name, FOVEA_ERROR_ISA_UNUSABLE, "isa", info.isas[i].name);
+    if (!info.isas[i]->usable)
+      REFUSED(call.problem.isa = info.isas[i]->name, FOVEA_ERROR_ISA_UNUSABLE, "isa", info.isas[i]->name);
 }
 
 static void test_threads(void **state) {

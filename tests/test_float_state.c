@@ -300,9 +300,9 @@ static fovea_library_info first_info;
 
 static void assert_pairs(const char *name, const fovea_kernels *kernels) {
   for (int i = 0; i < first_info.isa_count; i++) {
-    if (strcmp(first_info.isas[i].name, name) != 0) continue;
-    const int has_instruction = strstr(first_info.isas[i].reason, "lacks") == NULL;
-    if (has_instruction) assert_int_equal(first_info.isas[i].usable, kernels->pairs_hold());
+    if (strcmp(first_info.isas[i]->name, name) != 0) continue;
+    const int has_instruction = strstr(first_info.isas[i]->reason, "lacks") == NULL;
+    if (has_instruction) assert_int_equal(first_info.isas[i]->usable, kernels->pairs_hold());
   }
 }
 

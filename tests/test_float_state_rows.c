@@ -103,7 +103,7 @@ static fovea_segment make_segment(fovea_type type, fovea_key_layout layout) {
 }
 
 static void append(fovea_segment segment, const fovea_rotary *rotary) {
-  const fovea_sequence sequence = {&segment, 1};
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, ROWS, DIM, DIM, new_rows, v, &sequence);
   rows.isa = everywhere_isa;
@@ -130,10 +130,10 @@ static void act_copy(void) {
   const fovea_type types[] = {FOVEA_F16, FOVEA_BF16, FOVEA_F32};
   fovea_segment from = {.rows = ROWS, .k = new_rows, .v = v, .k_row = DIM, .k_head = ROWS * DIM, .v_row = DIM};
   from.v_head = from.k_head;
-  const fovea_sequence source = {&from, 1};
+  const fovea_sequence source = fovea_sequence_of(&from, 1);
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const fovea_segment to = make_segment(types[i], i % 2 == 0 ? FOVEA_KEYS_IN_ROWS : FOVEA_KEYS_IN_PANELS);
-    const fovea_sequence target = {&to, 1};
+    const fovea_sequence target = fovea_sequence_of(&to, 1);
     everywhere_keep(fovea_sequence_copy(&source, &target, 1, HEADS, DIM, DIM, 0, ROWS, NULL));
   }
 }

@@ -181,7 +181,7 @@ static void test_layer_is_there(void **state) {
   ASSERT_OK(fovea_cache_contiguous(&pages, 0, &segment, &error));
   assert_int_equal(segment.layers, LAYERS);
   assert_int_equal(segment.k_layer, PAGES * PAGE_ROWS * KV_HEADS * QK_DIM);
-  const fovea_sequence sequence = {&segment, 1};
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, 1, PAGE_ROWS, QK_DIM, V_DIM);
   problem.segmented = 1;
   fovea_tensors_init(&tensors, queries, NULL, NULL, o, NULL);
@@ -221,7 +221,7 @@ static void test_overlap_is_the_layers(void **state) {
   fovea_tensors tensors;
   fovea_error error;
   ASSERT_OK(fovea_cache_contiguous(&pages, 0, &segment, &error));
-  const fovea_sequence sequence = {&segment, 1};
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, 1, PAGE_ROWS, QK_DIM, V_DIM);
   problem.segmented = 1;
   fovea_tensors_init(&tensors, queries, NULL, NULL, (float *)pages.v + 2 * pages.v_layer, NULL);
@@ -241,7 +241,7 @@ static void test_copies_of_layers(void **state) {
   fovea_error error;
   ASSERT_OK(fovea_cache_contiguous(&pages, 1, &segments[0], &error));
   ASSERT_OK(fovea_cache_contiguous(&pages, 2, &segments[1], &error));
-  const fovea_sequence from = {&segments[0], 1}, to = {&segments[1], 1};
+  const fovea_sequence from = fovea_sequence_of(&segments[0], 1), to = fovea_sequence_of(&segments[1], 1);
 #define COPY(layers) fovea_sequence_copy(&from, &to, layers, KV_HEADS, QK_DIM, V_DIM, 0, 10, &error)
   for (int layer = 0; layer < LAYERS; layer++) append(&from, layer, layer, 0, 0, 10);
   ASSERT_OK(COPY(LAYERS));

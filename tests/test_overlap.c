@@ -190,7 +190,7 @@ static void test_interleaved_segment(void **state) {
   problem.segmented = 1;
   problem.o_strides.row = 2 * DIM;
   const fovea_segment segment = {.rows = ROWS, .k = both, .v = v, .k_row = 2 * DIM, .v_row = DIM};
-  const fovea_sequence sequence = {&segment, 1};
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   for (int off = -1; off <= 1; off++) {
     fovea_tensors_init(&tensors, q, NULL, NULL, both + DIM + off, NULL);
     tensors.sequences = &sequence;
@@ -349,7 +349,7 @@ static void test_scratch_over_segments(void **state) {
   problem.segmented = 1;
   struct run run;
   fovea_segment segment = {.rows = 40, .k = k, .v = v, .k_head = 320, .k_row = 8, .v_head = 320, .v_row = 8};
-  fovea_sequence sequence = {&segment, 1};
+  fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_tensors_init(&run.tensors, q, NULL, NULL, o, NULL);
   run.tensors.sequences = &sequence;
   plan_run(&run, &problem);

@@ -34,7 +34,7 @@ static void set_up_caches(struct generator *generator) {
                                           .k_row = QK_DIM,
                                           .v_head = CAPACITY * V_DIM,
                                           .v_row = V_DIM};
-      sequences[side][b] = (fovea_sequence){&segments[side][b], 1};
+      sequences[side][b] = fovea_sequence_of(&segments[side][b], 1);
     }
 }
 

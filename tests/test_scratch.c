@@ -162,7 +162,7 @@ static void run_shifted(struct trial *trial, const char *isa, int threads, int64
                                       .k_row = given->k_strides.row,
                                       .v_head = given->v_strides.head,
                                       .v_row = given->v_strides.row}};
-  const fovea_sequence sequence = begin >= 0 ? (fovea_sequence){segments + 1, 1} : (fovea_sequence){segments, 2};
+  const fovea_sequence sequence = begin >= 0 ? fovea_sequence_of(segments + 1, 1) : fovea_sequence_of(segments, 2);
   const int64_t kv_begin = shift + begin;
   fovea_tensors tensors = trial_tensors(trial);
   fovea_execution execution;

@@ -36,7 +36,7 @@ static struct segmented_call good_attention(void) {
     segments[b][1].rows = 1;
     segments[b][1].k = &k[b][(KEYS - 1) * DIM];
     segments[b][1].v = &v[b][(KEYS - 1) * DIM];
-    sequences[b] = (fovea_sequence){segments[b], 2};
+    sequences[b] = fovea_sequence_of(segments[b], 2);
     begins[b] = b * 5;
     lengths[b] = KEYS;
   }
@@ -150,7 +150,7 @@ static void test_segments_that_are_not_wanted(void **state) {
   const int64_t q_lens[BATCH] = {ROWS, 0};
   for (int why = 0; why < 3; why++) {
     struct segmented_call call = good_attention();
-    sequences[1] = (fovea_sequence){(const fovea_segment *)(const void *)nowhere.data, 2};
+    sequences[1] = fovea_sequence_of((const fovea_segment *)(const void *)nowhere.data, 2);
     begins[1] = 0;
     if (why == 0) lengths[1] = 0;
     if (why == 1) call.problem.q_lens = q_lens;

@@ -119,7 +119,7 @@ static void test_segments(void **state) {
                            .v = tensor_pointer(&trial.v),
                            .k_row = 8,
                            .v_row = DIM};
-  const fovea_sequence sequences[BATCH] = {{&segment, 1}, {&segment, 1}};
+  const fovea_sequence sequences[BATCH] = {fovea_sequence_of(&segment, 1), fovea_sequence_of(&segment, 1)};
 #define SEGMENTED                                                                                                  \
   (prepare(&call), call.problem.segmented = 1, call.tensors.sequences = sequences, call.tensors.k = NULL,          \
    call.tensors.v = NULL)

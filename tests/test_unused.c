@@ -55,7 +55,7 @@ static void test_segments(void **state) {
                            .k_row = DIM,
                            .v_head = DIM * KEYS,
                            .v_row = DIM};
-  const fovea_sequence sequences[BATCH] = {{&segment, 1}, {&segment, 1}};
+  const fovea_sequence sequences[BATCH] = {fovea_sequence_of(&segment, 1), fovea_sequence_of(&segment, 1)};
   REFUSED(call.tensors.sequences = sequences, FOVEA_ERROR_UNUSED, "sequences is", "segmented is 0");
 #define SEGMENTED                                                                                                  \
   (call.problem.segmented = 1, call.tensors.sequences = sequences, call.tensors.k = call.tensors.v = NULL)
@@ -180,7 +180,7 @@ static void test_new_rows(void **state) {
                            .k_row = DIM,
                            .v_head = DIM * KEYS,
                            .v_row = DIM};
-  const fovea_sequence sequence = {&segment, 1};
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   static const char *const words[] = {"first_position is 2", "first_positions is not NULL", NULL};
   static const float from[DIM];
   fovea_new_rows rows;

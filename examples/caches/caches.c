@@ -84,7 +84,7 @@ static int contiguous(void) {
   fovea_segment segment;
   fovea_error error;
   check(fovea_cache_contiguous(&pages, 0, &segment, &error), &error);
-  fovea_sequence sequence = {&segment, 1};
+  fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   for (int64_t length = 0; length < LENGTH; length = next_step(length))
     append(&sequence, length, next_step(length));
   int failed = compare("contiguous", &sequence, 0, FOVEA_UNLIMITED);
@@ -170,7 +170,8 @@ static int by_age(void) {
   fovea_error error;
   check(fovea_cache_contiguous(&recent, 0, &whole, &error), &error);
   check(fovea_cache_contiguous(&old, 0, &segments[0], &error), &error);
-  const fovea_sequence from = {&whole, 1}, to = {&segments[0], 1}, both = {segments, 2};
+  const fovea_sequence from = fovea_sequence_of(&whole, 1), to = fovea_sequence_of(&segments[0], 1),
+                       both = fovea_sequence_of(segments, 2);
   append(&from, 0, LENGTH);
   check(fovea_sequence_copy(&from, &to, 1, KV_HEADS, DIM, DIM, 0, OLD, &error), &error);
   segments[1] = whole; /* what is left of it */

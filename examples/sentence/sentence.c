@@ -178,7 +178,8 @@ static bool report_kernels(const struct view *view) {
   printf("  on one thread, median of %d calls:\n", TIMED_CALLS);
   bool all = true;
   for (int i = 0; i < info.isa_count && all; i++)
-    if (info.isas[i].usable && info.isas[i].type == FOVEA_F32) all = report_kernel(view, info.isas[i].name, output);
+    if (info.isas[i]->usable && info.isas[i]->type == FOVEA_F32)
+      all = report_kernel(view, info.isas[i]->name, output);
   free(output);
   return all;
 }

@@ -108,9 +108,9 @@ static void agrees_with_the_model(void **state) {
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   int compared = 0;
   for (int i = 0; i < info.isa_count; i++) {
-    if (!info.isas[i].usable) continue;
-    print_message("%s on %s\n", (const char *)*state, info.isas[i].name);
-    compare(&captured, info.isas[i].name);
+    if (!info.isas[i]->usable) continue;
+    print_message("%s on %s\n", (const char *)*state, info.isas[i]->name);
+    compare(&captured, info.isas[i]->name);
     compared++;
   }
   assert_true(compared > 0);

@@ -37,7 +37,7 @@ static fovea_state attend_to_part(const fovea_problem *whole, const float *q, fo
   fovea_error error;
   fovea_tensors tensors;
   fovea_problem problem = *whole;
-  const fovea_sequence sequence = {part, 1};
+  const fovea_sequence sequence = fovea_sequence_of(part, 1);
   fovea_state state = allocate_state(part->first, part->first + part->rows);
   problem.segmented = problem.to_state = 1;
   problem.keys_begin = part->first;

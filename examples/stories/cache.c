@@ -77,7 +77,7 @@ bool cache_sequence(struct cache *cache, int64_t layer, int64_t end, fovea_seque
   fovea_status status = FOVEA_OK;
   switch (cache->kind) {
   case CACHE_CONTIGUOUS:
-    *sequence = (fovea_sequence){.segments = cache->segments, .count = 1};
+    *sequence = fovea_sequence_of(cache->segments, 1);
     status = fovea_cache_contiguous(pages, layer, cache->segments, &error);
     break;
   case CACHE_PAGED:

@@ -164,7 +164,7 @@ static int list_isas(const char *names[FOVEA_ISA_LIMIT]) {
   int count = 0;
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i].usable) names[count++] = info.isas[i].name;
+    if (info.isas[i]->usable) names[count++] = info.isas[i]->name;
   return count;
 }
 

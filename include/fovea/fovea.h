@@ -270,7 +270,8 @@ FOVEA_API int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type);
 
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
  * layers of a model that keep them at equal distances. Strides count elements and may be negative; the last axis is
- * contiguous. Attention only reads; fovea_append() writes. */
+ * contiguous. Attention only reads; fovea_append() writes. Fields are only ever added at the end, and 0 is the
+ * default of each that is: fill a segment with designated initialisers, or clear it first. */
 typedef struct fovea_segment {
   int64_t first, rows;
   void *k, *v;               /* kv head 0 of position `first`; with panels the panel that begins there */
@@ -283,11 +284,24 @@ typedef struct fovea_segment {
 } fovea_segment;
 
 /* The segments of one batch entry, positions ascending without gaps or overlap. They hold every position from the
- * entry's kv_begin to its kv length (and may hold more). Sequences may share segments. */
+ * entry's kv_begin to its kv length (and may hold more). Sequences may share segments. Prepare it with
+ * fovea_sequence_of(), or have it made by fovea_cache_paged() and the like. This struct has no more fields in any
+ * later version. */
 typedef struct fovea_sequence {
   const fovea_segment *segments; /* in the order of their positions */
   int64_t count;                 /* how many there are */
+  size_t segment_size;           /* bytes from one to the next: sizeof(fovea_segment) where they were made */
 } fovea_sequence;
+
+/* A sequence of the segments of an array. Tells the library the size of the segments that this program was compiled
+ * with: it steps through them by that size, and takes the defaults for fields that they do not have. */
+static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, int64_t count) {
+  fovea_sequence sequence;
+  sequence.segments = segments;
+  sequence.count = count;
+  sequence.segment_size = sizeof *segments;
+  return sequence;
+}
 
 /* ---- States: attention over some of the keys ---------------------------------------------------------------- */
 
@@ -676,17 +690,19 @@ typedef struct fovea_pages {
    * layer, and as many elements as all pages take, so that layers follow each other. With other strides of pages
    * these are set, too. */
   int64_t layers, k_layer, v_layer;
+  size_t segment_size; /* bytes of each segment that is made of these pages: set by fovea_pages_init() */
 } fovea_pages;
 
 /* Sets sizes, types, layout and strides; k and v are NULL. Callers in C use fovea_pages_init(). */
-FOVEA_API void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t count, int64_t page_rows,
-                                      int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
-                                      fovea_key_layout k_layout);
+FOVEA_API void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segment_size, int64_t count,
+                                      int64_t page_rows, int64_t kv_heads, int64_t qk_dim, int64_t v_dim,
+                                      fovea_type type, fovea_key_layout k_layout);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Tells the library the sizes of the struct and of the segments that this program was compiled with. */
 static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t page_rows, int64_t kv_heads,
                                     int64_t qk_dim, int64_t v_dim, fovea_type type, fovea_key_layout k_layout) {
-  fovea_pages_init_sized(pages, sizeof *pages, count, page_rows, kv_heads, qk_dim, v_dim, type, k_layout);
+  fovea_pages_init_sized(pages, sizeof *pages, sizeof(fovea_segment), count, page_rows, kv_heads, qk_dim, v_dim,
+                         type, k_layout);
 }
 
 /* Contiguous, with room to grow: one segment, positions 0 to page_rows - 1 in that page. */
@@ -766,10 +782,10 @@ FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
-/* How many instruction sets fovea_info() has room for: this never changes, nor does a report. */
+/* No version lists more instruction sets than this. */
 #define FOVEA_ISA_LIMIT 16
 
-/* One instruction set that this build has or could have. */
+/* One instruction set that this build has or could have. Fields are only ever added at the end. */
 typedef struct fovea_isa_report {
   const char *name;   /* "avx512", "avx2", "neon", "scalar", ... */
   int usable;         /* a problem may ask for it by name */
@@ -788,12 +804,13 @@ typedef struct fovea_library_info {
   const char *threading;   /* "OpenMP" or "none" */
   int threads;             /* fovea_default_threads() */
   const char *environment; /* what FOVEA_ISA did, or that it was ignored and why; "" when it is not set */
-  int isa_count;           /* reports that follow, best first */
-  fovea_isa_report isas[FOVEA_ISA_LIMIT]; /* the first isa_count of them */
+  int isa_count;           /* how many reports there are */
+  const fovea_isa_report *const *isas; /* pointers to that many reports, best first */
+  size_t report_size; /* bytes that each report has: those of an earlier library lack the fields beyond */
 } fovea_library_info;
 
-/* Tells what was chosen, what was not, and why. The texts live as long as the process. The environment variable
- * FOVEA_ISA=<name> caps the choice; it is read once, by the first call into the library that needs it. */
+/* Tells what was chosen, what was not, and why. Texts and reports live as long as the process. The environment
+ * variable FOVEA_ISA=<name> caps the choice; it is read once, by the first call into the library that needs it. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
 /* "major.minor.patch" of the library that runs. */

@@ -17,6 +17,7 @@
 #define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
 #define FIRST_PAGES     sizeof(fovea_pages)
 #define FIRST_STATE     sizeof(fovea_state)
+#define FIRST_SEGMENT   offsetof(fovea_segment, layers)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
   /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
@@ -127,8 +128,8 @@ void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
-void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t count, int64_t page_rows,
-                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
+void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segment_size, int64_t count,
+                            int64_t page_rows, int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
                             fovea_key_layout k_layout) {
   fovea_pages defaults = {
       .struct_size = struct_size,
@@ -143,6 +144,7 @@ void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, int64_t coun
       .k_strides = contiguous(kv_heads, page_rows, qk_dim),
       .v_strides = contiguous(kv_heads, page_rows, v_dim),
       .layers = 1,
+      .segment_size = segment_size,
   };
   if (k_layout == FOVEA_KEYS_IN_PANELS) {
     defaults.k_strides = contiguous(kv_heads, page_rows / FOVEA_PANEL_ROWS, fovea_panel_elements(qk_dim, type));
@@ -243,13 +245,31 @@ fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *ro
   return FOVEA_OK;
 }
 
+static int knows_segments(size_t size) {
+  return size >= FIRST_SEGMENT && size <= sizeof(fovea_segment) && size % _Alignof(fovea_segment) == 0;
+}
+
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "pages is NULL");
   fovea_status status = check_size("pages", given->struct_size, FIRST_PAGES, sizeof *pages, error);
   if (status) return status;
-  fovea_pages_init_sized(pages, sizeof *pages, 0, 0, 0, 0, 0, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  fovea_pages_init_sized(pages, sizeof *pages, 0, 0, 0, 0, 0, 0, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
   memcpy(pages, given, given->struct_size);
-  return FOVEA_OK;
+  if (knows_segments(pages->segment_size)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                    "pages.segment_size is %u; this library knows multiples of %u from %u to %u; call "
+                    "fovea_pages_init()",
+                    (uint64_t)pages->segment_size, (uint64_t) _Alignof(fovea_segment), (uint64_t)FIRST_SEGMENT,
+                    (uint64_t)sizeof(fovea_segment));
+}
+
+fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error) {
+  if (knows_segments(sequence->segment_size)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                    "sequences[%d].segment_size is %u; this library knows multiples of %u from %u to %u; call "
+                    "fovea_sequence_of()",
+                    entry, (uint64_t)sequence->segment_size, (uint64_t) _Alignof(fovea_segment),
+                    (uint64_t)FIRST_SEGMENT, (uint64_t)sizeof(fovea_segment));
 }
 
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {

@@ -13,6 +13,9 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error);
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error);
 
+/* Refuses segments whose size is that of no version. `entry` is for the text. */
+fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error);
+
 /* `name` is what the caller calls it. */
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error);
 

@@ -66,10 +66,10 @@ static void append_rows(const fovea_new_rows *rows, const new_side *side, const 
   const int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
   const fovea_sequence *sequence = &rows->sequences[entry];
   if (count == 0) return;
-  const fovea_segment *segment = fovea_find_segment(sequence->segments, sequence->count, first);
+  const fovea_segment *segment = fovea_find_segment(sequence, first);
   for (int64_t row = 0; row < count; row++) {
     fovea_rotary_angles angles;
-    if (first + row == segment->first + segment->rows) segment++;
+    if (first + row == segment->first + segment->rows) segment = fovea_segment_after(sequence, segment);
     if (piece->count > 0) fovea_rotary_at(piece, first + row, &angles);
     for (int64_t head = 0; head < rows->kv_heads; head++) {
       const int64_t offset =

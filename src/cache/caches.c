@@ -3,6 +3,9 @@
 #include "../base/error.h"
 #include "../base/types.h"
 #include "../base/validate.h"
+#include "sequences.h"
+
+#include <string.h>
 
 static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
   const fovea_bounded sizes[] = {
@@ -52,6 +55,10 @@ static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fov
   fovea_reach k_reach, v_reach;
   status = fovea_validate_strides(&k, 0, &k_reach, error);
   if (!status) status = fovea_validate_strides(&v, 0, &v_reach, error);
+  if (!status && pages->layers > 1 && pages->segment_size < FOVEA_SEGMENT_WITH_LAYERS) {
+    status = fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.layers is %d; segments of segment_size %u have one",
+                        pages->layers, (uint64_t)pages->segment_size);
+  }
   if (!status) status = check_layers("k_layer", pages->layers, pages->k_layer, error);
   if (!status) status = check_layers("v_layer", pages->layers, pages->v_layer, error);
   if (!status) status = fovea_validate_pointer(&k_reach, pages->k, error);
@@ -89,6 +96,23 @@ static fovea_segment make_segment(const fovea_pages *pages, int64_t page, int64_
   };
 }
 
+/* Segment i of the caller's array: each is as large as the program that has the array says. */
+static fovea_segment *segment_at(const fovea_pages *pages, fovea_segment *segments, int64_t i) {
+  return (fovea_segment *)(void *)((char *)segments + (size_t)i * pages->segment_size);
+}
+
+static void put_segment(const fovea_pages *pages, fovea_segment *to, const fovea_segment *segment) {
+  if (pages->segment_size == sizeof *segment) {
+    *to = *segment;
+  } else {
+    memcpy(to, segment, pages->segment_size);
+  }
+}
+
+static fovea_sequence make_sequence(const fovea_pages *pages, const fovea_segment *segments, int64_t count) {
+  return (fovea_sequence){segments, count, pages->segment_size};
+}
+
 static fovea_status check_page(const fovea_pages *pages, int64_t page, fovea_error *error) {
   if (page >= 0 && page < pages->count) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "page is %d; it must be from 0 to %d", page, pages->count - 1);
@@ -111,7 +135,8 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   if (!status) status = check_page(&pages, page, error);
   if (status) return status;
   if (!segment) return fovea_fail(error, FOVEA_ERROR_NULL, "segment is NULL");
-  *segment = make_segment(&pages, page, 0, 0, pages.page_rows);
+  const fovea_segment made = make_segment(&pages, page, 0, 0, pages.page_rows);
+  put_segment(&pages, segment, &made);
   return FOVEA_OK;
 }
 
@@ -168,9 +193,10 @@ static int64_t make_segments(const fovea_pages *pages, const table_range *range,
   int64_t made = 0;
   for (int64_t i = range->first; i <= range->last; i++) {
     if (continues(pages, range, i)) {
-      segments[made - 1].rows += pages->page_rows;
+      segment_at(pages, segments, made - 1)->rows += pages->page_rows;
     } else {
-      segments[made++] = make_segment(pages, range->table[i], 0, i * pages->page_rows, pages->page_rows);
+      const fovea_segment segment = make_segment(pages, range->table[i], 0, i * pages->page_rows, pages->page_rows);
+      put_segment(pages, segment_at(pages, segments, made++), &segment);
     }
   }
   return made;
@@ -221,8 +247,8 @@ fovea_status fovea_cache_paged_batch(const fovea_pages *given, int64_t batch, co
     table_range range =
         range_of(&pages, tables ? tables + b * table_length : NULL, begins ? begins[b] : 0, ends[b]);
     int64_t made = make_segments(&pages, &range, segments);
-    sequences[b] = (fovea_sequence){segments, made};
-    segments += made;
+    sequences[b] = make_sequence(&pages, segments, made);
+    if (made > 0) segments = segment_at(&pages, segments, made);
   }
   return FOVEA_OK;
 }
@@ -245,9 +271,10 @@ fovea_status fovea_cache_ring(const fovea_pages *given, int64_t page, int64_t be
   while (first < end && begin < end) {
     int64_t row = first % pages.page_rows, rows = pages.page_rows - row;
     if (rows > end - first) rows = end - first;
-    segments[count++] = make_segment(&pages, page, row, first, rows);
+    const fovea_segment segment = make_segment(&pages, page, row, first, rows);
+    put_segment(&pages, segment_at(&pages, segments, count++), &segment);
     first += rows;
   }
-  *sequence = (fovea_sequence){segments, count};
+  *sequence = make_sequence(&pages, segments, count);
   return FOVEA_OK;
 }

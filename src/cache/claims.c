@@ -10,6 +10,7 @@ typedef struct cursor {
   int64_t sequence, array;
   int values;
   const fovea_segment *segment; /* NULL: the side has not begun */
+  int64_t segment_number;
   int64_t position;
 } cursor;
 
@@ -58,7 +59,8 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
       continue;
     }
     if (!at->segment) {
-      at->segment = fovea_find_segment(rows.sequence->segments, rows.sequence->count, rows.begin);
+      at->segment = fovea_find_segment(rows.sequence, rows.begin);
+      at->segment_number = fovea_segment_number(rows.sequence, at->segment);
       at->position = rows.begin;
     }
     int64_t end =
@@ -67,12 +69,13 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
     claim->written = rows.written;
     claim->name = at->values ? "v" : "k";
     claim->entry = rows.entry;
-    claim->segment = at->segment - rows.sequence->segments;
+    claim->segment = at->segment_number;
     if (at->position == rows.end) {
       at->values++;
       at->segment = 0;
     } else if (at->position == end) {
-      at->segment++;
+      at->segment = fovea_segment_after(rows.sequence, at->segment);
+      at->segment_number++;
     }
     return 1;
   }

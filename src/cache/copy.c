@@ -30,11 +30,12 @@ static void copy_side(const copy_call *copy, int values, int64_t layer, int64_t 
   const fovea_kernels *kernels = fovea_dispatch_default(FOVEA_F32);
   const fovea_segment *segment[2];
   for (int i = 0; i < 2; i++) {
-    segment[i] = fovea_find_segment(copy->sequences[i]->segments, copy->sequences[i]->count, copy->begin);
+    segment[i] = fovea_find_segment(copy->sequences[i], copy->begin);
   }
   for (int64_t position = copy->begin; position < copy->end; position++) {
     for (int i = 0; i < 2; i++) {
-      if (position == segment[i]->first + segment[i]->rows) segment[i]++;
+      if (position == segment[i]->first + segment[i]->rows)
+        segment[i] = fovea_segment_after(copy->sequences[i], segment[i]);
     }
     for (int64_t head = 0; head < kv_heads; head++) {
       const fovea_cached_row from = fovea_find_cached_row(segment[0], values, dim, layer, head, position);

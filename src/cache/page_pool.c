@@ -64,13 +64,17 @@ int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page) {
 /* The first rows of one page into another one, of every layer. */
 static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to, int64_t rows,
                               fovea_error *error) {
-  fovea_segment segments[2];
-  const fovea_sequence sequences[2] = {{&segments[0], 1}, {&segments[1], 1}};
-  fovea_status status = fovea_cache_contiguous(pages, from, &segments[0], error);
-  if (!status) status = fovea_cache_contiguous(pages, to, &segments[1], error);
+  fovea_segment segments[2]; /* as this library knows them, whatever the caller's are */
+  fovea_pages known;
+  fovea_status status = fovea_read_pages(pages, &known, error);
   if (status) return status;
-  return fovea_sequence_copy(&sequences[0], &sequences[1], segments[0].layers, pages->kv_heads, pages->qk_dim,
-                             pages->v_dim, 0, rows, error);
+  known.segment_size = sizeof(fovea_segment);
+  const fovea_sequence sequences[2] = {fovea_sequence_of(&segments[0], 1), fovea_sequence_of(&segments[1], 1)};
+  status = fovea_cache_contiguous(&known, from, &segments[0], error);
+  if (!status) status = fovea_cache_contiguous(&known, to, &segments[1], error);
+  if (status) return status;
+  return fovea_sequence_copy(&sequences[0], &sequences[1], known.layers, known.kv_heads, known.qk_dim, known.v_dim,
+                             0, rows, error);
 }
 
 /* The array is the caller's: its structs are as large as the program that made them says. */

@@ -1,28 +1,39 @@
 #include "sequences.h"
 
+#include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/types.h"
 #include "../base/validate.h"
 
-const fovea_segment *fovea_find_segment(const fovea_segment *segments, int64_t count, int64_t position) {
-  const fovea_segment *low = segments, *high = low + count;
+const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position) {
+  int64_t low = 0, high = sequence->count;
   while (high - low > 1) {
-    const fovea_segment *middle = low + (high - low) / 2;
-    *(middle->first <= position ? &low : &high) = middle;
+    const int64_t middle = low + (high - low) / 2;
+    *(fovea_segment_at(sequence, middle)->first <= position ? &low : &high) = middle;
   }
-  return low;
+  return fovea_segment_at(sequence, low);
 }
 
-int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                        fovea_reach *reach) {
+void fovea_find_head(const fovea_sequence *sequence, int64_t position, int64_t layer, int64_t head,
+                     fovea_found_segment *found) {
+  const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
+  int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
+  if (!neighbour) next = fovea_find_segment(sequence, position);
+  found->segment = next;
+  found->keys = fovea_element(next->k, next->k_type, fovea_segment_head(next, 0, layer, head));
+  found->values = fovea_element(next->v, next->v_type, fovea_segment_head(next, 1, layer, head));
+}
+
+int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *segment,
+                        const fovea_segment_shape *shape, int values, fovea_reach *reach) {
+  int64_t layers = fovea_segment_layers(sequence, segment), layer_step = 0;
+  if (layers > 1) layer_step = values ? segment->v_layer : segment->k_layer;
   int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   fovea_type type = values ? segment->v_type : segment->k_type;
   fovea_shape rows = {
       .name = values ? "v" : "k",
-      .extent = {segment->layers, shape->kv_heads,
-                 panels ? (segment->rows - 1) / FOVEA_PANEL_ROWS + 1 : segment->rows},
-      .stride = {values ? segment->v_layer : segment->k_layer, values ? segment->v_head : segment->k_head,
-                 values ? segment->v_row : segment->k_row},
+      .extent = {layers, shape->kv_heads, panels ? (segment->rows - 1) / FOVEA_PANEL_ROWS + 1 : segment->rows},
+      .stride = {layer_step, values ? segment->v_head : segment->k_head, values ? segment->v_row : segment->k_row},
       .dim = values   ? shape->v_dim
              : panels ? fovea_panel_elements(shape->qk_dim, type)
                       : shape->qk_dim,
@@ -43,8 +54,9 @@ int fovea_segment_reach(const fovea_segment *segment, const fovea_segment_shape 
   return 1;
 }
 
-static fovea_status check_side(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                               int64_t entry, int64_t number, fovea_error *error) {
+static fovea_status check_side(const fovea_sequence *sequence, const fovea_segment *segment,
+                               const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
+                               fovea_error *error) {
   fovea_reach reach;
   const void *pointer = values ? segment->v : segment->k;
   int type = values ? (int)segment->v_type : (int)segment->k_type;
@@ -53,7 +65,7 @@ static fovea_status check_side(const fovea_segment *segment, const fovea_segment
     return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].%s_type is %d; it must be from 0 to %d",
                       entry, number, name, (int64_t)type, (int64_t)FOVEA_TYPES - 1);
   }
-  if (!fovea_segment_reach(segment, shape, values, &reach)) {
+  if (!fovea_segment_reach(sequence, segment, shape, values, &reach)) {
     return fovea_fail(error, FOVEA_ERROR_STRIDE,
                       "sequences[%d].segments[%d].%s: the elements reach further than 2^57 from the first", entry,
                       number, name);
@@ -68,8 +80,9 @@ static fovea_status check_side(const fovea_segment *segment, const fovea_segment
   return FOVEA_OK;
 }
 
-static fovea_status check_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t entry,
-                                  int64_t number, fovea_error *error) {
+static fovea_status check_segment(const fovea_sequence *sequence, const fovea_segment *segment,
+                                  const fovea_segment_shape *shape, int64_t entry, int64_t number,
+                                  fovea_error *error) {
   const int64_t limit = INT64_C(1) << 48;
   if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
@@ -87,17 +100,18 @@ static fovea_status check_segment(const fovea_segment *segment, const fovea_segm
                       "sequences[%d].segments[%d] has panels from position %d; it must be a multiple of %d", entry,
                       number, segment->first, (int64_t)FOVEA_PANEL_ROWS);
   }
-  if (segment->layers < 0 || segment->layers > FOVEA_LENGTH_LIMIT) {
+  const int64_t layers = fovea_segment_layers(sequence, segment);
+  if (layers < 0 || layers > FOVEA_LENGTH_LIMIT) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d].segments[%d].layers is %d; it must be from 0 to %d", entry, number,
-                      segment->layers, FOVEA_LENGTH_LIMIT);
+                      "sequences[%d].segments[%d].layers is %d; it must be from 0 to %d", entry, number, layers,
+                      FOVEA_LENGTH_LIMIT);
   }
-  if (shape->layer > 0 && shape->layer >= segment->layers) {
+  if (shape->layer > 0 && shape->layer >= layers) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; sequences[%d].segments[%d].layers is %d",
-                      shape->layer, entry, number, segment->layers);
+                      shape->layer, entry, number, layers);
   }
-  fovea_status status = check_side(segment, shape, 0, entry, number, error);
-  return status ? status : check_side(segment, shape, 1, entry, number, error);
+  fovea_status status = check_side(sequence, segment, shape, 0, entry, number, error);
+  return status ? status : check_side(sequence, segment, shape, 1, entry, number, error);
 }
 
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
@@ -111,10 +125,12 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%d] has no segments; positions %d to %d are wanted",
                       entry, begin, end - 1);
   }
+  fovea_status status = fovea_check_segment_size(sequence, entry, error);
+  if (status) return status;
   int64_t position = sequence->segments[0].first;
   for (int64_t i = 0; i < sequence->count; i++) {
-    const fovea_segment *segment = &sequence->segments[i];
-    fovea_status status = check_segment(segment, shape, entry, i, error);
+    const fovea_segment *segment = fovea_segment_at(sequence, i);
+    status = check_segment(sequence, segment, shape, entry, i, error);
     if (status) return status;
     if (segment->first != position) {
       return fovea_fail(error, FOVEA_ERROR_SEGMENTS,

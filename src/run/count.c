@@ -57,7 +57,7 @@ static void count_task(fovea_task_context *context, void *worker_scratch, fovea_
 
 void fovea_count_run(const fovea_run *run, fovea_counts *counts) {
   fovea_decode_state decode;
-  const fovea_segment *found;
+  fovea_found_segment found;
   *counts = (fovea_counts){0, 0};
   for (int64_t number = 0; number < run->plan->tasks; number++) {
     fovea_task task = fovea_plan_task(run->plan, number);

@@ -4,10 +4,10 @@
 #include "../cache/claims.h"
 
 /* Whether the ranges of what is written and of a segment meet: of thousands of segments hardly one does. */
-static int is_near(const fovea_written *written, int count, const fovea_segment *segment,
-                   const fovea_segment_shape *shape, int values) {
+static int is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
+                   const fovea_segment *segment, const fovea_segment_shape *shape, int values) {
   fovea_reach reach;
-  fovea_segment_reach(segment, shape, values, &reach);
+  fovea_segment_reach(sequence, segment, shape, values, &reach);
   uintptr_t pointer = (uintptr_t)(values ? segment->v : segment->k);
   uintptr_t begin = pointer + (uintptr_t)reach.begin, end = pointer + (uintptr_t)reach.end;
   for (int i = 0; i < count; i++) {
@@ -18,11 +18,11 @@ static int is_near(const fovea_written *written, int count, const fovea_segment 
 
 /* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
-                                       const fovea_segment *segment, int values, int64_t layer, fovea_interval keys,
-                                       fovea_error *error) {
+                                       const fovea_sequence *sequence, const fovea_segment *segment, int values,
+                                       int64_t layer, fovea_interval keys, fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
-  if (!is_near(written, count, segment, &shape, values)) return FOVEA_OK;
+  if (!is_near(written, count, sequence, segment, &shape, values)) return FOVEA_OK;
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
     keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
@@ -44,11 +44,13 @@ static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_ent
   const fovea_sequence *sequence = &tensors->sequences[entry->batch];
   const fovea_interval seen = {entry->seen_begin, entry->seen_end};
   for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
-    const fovea_segment *segment = &sequence->segments[i];
+    const fovea_segment *segment = fovea_segment_at(sequence, i);
     fovea_interval keys = fovea_meet(seen, (fovea_interval){segment->first, segment->first + segment->rows});
     if (keys.begin >= keys.end) continue;
-    fovea_status status = check_segment_side(plan, written, count, segment, 0, tensors->layer, keys, error);
-    if (!status) status = check_segment_side(plan, written, count, segment, 1, tensors->layer, keys, error);
+    fovea_status status =
+        check_segment_side(plan, written, count, sequence, segment, 0, tensors->layer, keys, error);
+    if (!status)
+      status = check_segment_side(plan, written, count, sequence, segment, 1, tensors->layer, keys, error);
     if (status) return status;
   }
   return FOVEA_OK;
@@ -61,7 +63,7 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
     if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* nobody looks at them */
     fovea_claim array =
-        fovea_claim_rows(sequence->segments, 8 * (int)sizeof(fovea_segment), 1, 0, 1, 0, sequence->count);
+        fovea_claim_rows(sequence->segments, 8 * (int)sequence->segment_size, 1, 0, 1, 0, sequence->count);
     fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);
     if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, error);
     if (status) return status;

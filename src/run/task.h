@@ -3,6 +3,7 @@
 #define FOVEA_SRC_RUN_TASK_H
 
 #include "../base/types.h"
+#include "../cache/sequences.h"
 #include "../plan/block_view.h"
 #include "scratch.h"
 #include "spans.h"
@@ -68,10 +69,9 @@ typedef struct fovea_decode_state {
 
 /* Where the keys and values of the task's entry and kv head lie, rows.h. */
 typedef struct fovea_row_source {
-  const void *keys, *values;     /* position 0 */
-  const fovea_segment *segments; /* of the entry, instead; NULL: none */
-  int64_t segment_count;
-  const fovea_segment **found; /* of them, the one that was looked for last; NULL: none yet */
+  const void *keys, *values; /* position 0 */
+  fovea_sequence sequence;   /* of the entry, instead; segments is NULL: none */
+  fovea_found_segment *found;
 } fovea_row_source;
 
 /* How far the task is: the block at work, the tile at work, and what comes after them, walk.h. */

@@ -3,9 +3,9 @@
 #include "../plan/parts.h"
 
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
-                                    fovea_decode_state *decode, const fovea_segment **found) {
+                                    fovea_decode_state *decode, fovea_found_segment *found) {
   const fovea_plan *plan = run->plan;
-  *found = NULL;
+  found->segment = NULL;
   decode->memory = fovea_scratch_decode(plan, worker_scratch); /* the rest is set when a tile begins */
   return (fovea_task_context){
       .plan = plan,
@@ -32,9 +32,7 @@ static void find_keys(fovea_task_context *context) {
   const fovea_entry *entry = context->task->entry;
   fovea_row_source *source = &context->source;
   if (problem->segmented) {
-    const fovea_sequence *sequence = &context->tensors->sequences[entry->batch];
-    source->segments = sequence->segments;
-    source->segment_count = sequence->count;
+    source->sequence = context->tensors->sequences[entry->batch];
     return;
   }
   int packed = problem->cu_seqlens_kv != NULL;

@@ -7,7 +7,7 @@
 
 /* What the steps of a task share. `found` and `decode` are the task's own. */
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
-                                    fovea_decode_state *decode, const fovea_segment **found);
+                                    fovea_decode_state *decode, fovea_found_segment *found);
 
 /* Prepares tile `number` of the task: its rows, what they see, its arrays. */
 void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch);

@@ -25,7 +25,7 @@ typedef struct candidate {
    FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##table)},
 static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE)};
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
-_Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "fovea_library_info has room for every instruction set");
+_Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "no more than the header says");
 
 static int find(const char *name) {
   for (int i = 0; i < CANDIDATES; i++) {
@@ -119,16 +119,43 @@ static const char *environment(void) {
   return "FOVEA_ISA caps the choice";
 }
 
+static fovea_isa_report report_of(int i, const fovea_kernels *chosen) {
+  return (fovea_isa_report){
+      .name = candidates[i].name,
+      .usable = runs_here(i),
+      .chosen = candidates[i].kernels == chosen,
+      .reason = reason(i, chosen),
+      .type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32,
+  };
+}
+
+/* The reports of this process, written by the thread that comes first. */
+static const fovea_isa_report *const *all_reports(const fovea_kernels *chosen) {
+  enum { EMPTY, BEING_WRITTEN, READY };
+  static fovea_isa_report reports[CANDIDATES];
+  static const fovea_isa_report *pointers[CANDIDATES];
+  static atomic_int state = EMPTY;
+  fovea_isa_report made[CANDIDATES];
+  int expected = EMPTY;
+  if (atomic_load_explicit(&state, memory_order_acquire) == READY) return pointers;
+  for (int i = 0; i < CANDIDATES; i++) made[i] = report_of(i, chosen);
+  if (atomic_compare_exchange_strong(&state, &expected, BEING_WRITTEN)) {
+    for (int i = 0; i < CANDIDATES; i++) {
+      reports[i] = made[i];
+      pointers[i] = &reports[i];
+    }
+    atomic_store_explicit(&state, READY, memory_order_release);
+  }
+  while (atomic_load_explicit(&state, memory_order_acquire) != READY) { /* others wait for a copy at most */
+  }
+  return pointers;
+}
+
 void fovea_dispatch_report(fovea_library_info *info) {
   const fovea_kernels *chosen = fovea_dispatch_default(FOVEA_F32);
   info->isa = chosen->name;
   info->environment = environment();
   info->isa_count = CANDIDATES;
-  for (int i = 0; i < CANDIDATES; i++) {
-    info->isas[i].name = candidates[i].name;
-    info->isas[i].usable = runs_here(i);
-    info->isas[i].chosen = candidates[i].kernels == chosen;
-    info->isas[i].reason = reason(i, chosen);
-    info->isas[i].type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32;
-  }
+  info->isas = all_reports(chosen);
+  info->report_size = sizeof(fovea_isa_report);
 }

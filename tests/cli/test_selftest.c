@@ -24,9 +24,9 @@ static void test_wrong_digests_are_noticed(void **state) {
   fovea_library_info info = {.struct_size = sizeof info};
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   int best = 0;
-  while (!info.isas[best].usable) best++;
+  while (!info.isas[best]->usable) best++;
   char expected[128];
-  snprintf(expected, sizeof expected, "%s disagrees on problem '%s'", info.isas[best].name,
+  snprintf(expected, sizeof expected, "%s disagrees on problem '%s'", info.isas[best]->name,
            WRONG_PROBLEMS > 0 ? "first" : "third");
 
   failure why = {""};

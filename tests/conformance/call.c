@@ -140,9 +140,9 @@ struct comparison call_run(struct call *call) {
 
   int run = 0;
   for (int i = 0; i < info.isa_count && comparison.agrees; i++) {
-    const char *isa = info.isas[i].name;
+    const char *isa = info.isas[i]->name;
     fovea_error error;
-    if (!info.isas[i].usable) continue;
+    if (!info.isas[i]->usable) continue;
     if (run_on(call, isa, run == 0 ? first : o, &error) != FOVEA_OK) {
       disagree(&comparison, isa, error.text);
     } else if (run++ == 0) {

@@ -64,7 +64,7 @@ static void take_segments(struct call *call, const struct operand k[2], const st
     int count = 0;
     if (past && k[0].rows > 0) segments[count++] = segment_of(&k[0], &v[0], batch, 0);
     if (k[1].rows > 0) segments[count++] = segment_of(&k[1], &v[1], batch, past ? k[0].rows : 0);
-    sequences[batch] = (fovea_sequence){segments, count};
+    sequences[batch] = fovea_sequence_of(segments, count);
   }
   call->problem.segmented = 1;
   call->tensors.sequences = sequences;

@@ -26,7 +26,7 @@ void report_summary(const struct report *report) {
          report_count(report, OUTCOME_NOT_RUN), report_count(report, OUTCOME_OTHER_OPERATOR));
   if (fovea_info(&info) != FOVEA_OK) info.isa_count = 0;
   for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i].usable) printf(" %s", info.isas[i].name);
+    if (info.isas[i]->usable) printf(" %s", info.isas[i]->name);
   putchar('\n');
 }
 

@@ -60,13 +60,23 @@ int are_pages(const fovea_pages *pages) {
           (pages->k_layout == FOVEA_KEYS_IN_PANELS && pages->page_rows % FOVEA_PANEL_ROWS == 0));
 }
 
+int is_segment_size(size_t size) {
+  return size >= EARLIER_SEGMENT && size <= sizeof(fovea_segment) && size % _Alignof(fovea_segment) == 0;
+}
+
+const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i) {
+  return (const fovea_segment *)(const void *)((const char *)sequence->segments +
+                                               (size_t)i * sequence->segment_size);
+}
+
 int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
   const int64_t limit = INT64_C(1) << 48;
   int64_t next = 0;
   if (begin >= end) return 1;
+  if (!is_segment_size(sequence->segment_size)) return 0;
   if (sequence->segments == NULL || sequence->count < 1 || sequence->segments[0].first > begin) return 0;
   for (int64_t i = 0; i < sequence->count; i++) {
-    const fovea_segment *segment = &sequence->segments[i];
+    const fovea_segment *segment = segment_at(sequence, i);
     const int layout = (int)segment->k_layout;
     if (segment->first < 0 || segment->first > limit || segment->rows < 1 || segment->rows > limit) return 0;
     if (i > 0 && segment->first != next) return 0;
@@ -79,9 +89,9 @@ int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
 }
 
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position) {
-  const fovea_segment *segment = sequence->segments;
-  while (position >= segment->first + segment->rows) segment++;
-  return segment;
+  int64_t i = 0;
+  while (position >= segment_at(sequence, i)->first + segment_at(sequence, i)->rows) i++;
+  return segment_at(sequence, i);
 }
 
 /* An odd last dim of bf16 in a panel lies beside a zero, which is written with it. */

@@ -25,9 +25,14 @@ struct row tensor_row_at(const void *data, fovea_type type, fovea_strides stride
                          int64_t row);
 struct row page_row(const fovea_pages *pages, int values, int64_t page, int64_t head, int64_t row);
 
+/* Bytes of a segment that knows of no layers. */
+enum { EARLIER_SEGMENT = offsetof(fovea_segment, layers) };
+int is_segment_size(size_t size);
+
 /* Whether segments follow each other and hold these positions, with pointers that can be those of such elements. */
 int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
 /* The one that holds a position. */
+const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i);
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position);
 
 /* All rows at these positions. Where they are read, panels may be read as a whole. */

@@ -61,7 +61,7 @@ void make_contiguous(struct scene *scene) {
     return;
   }
   expect_untouched_segments(&made, 1);
-  made.sequence = (fovea_sequence){made.segments, 1};
+  made.sequence = fovea_sequence_of(made.segments, 1);
   EXPECT(made.segments[0].first == 0 && made.segments[0].rows == pages->page_rows);
   for (int64_t p = 0; p < pages->page_rows && p < ROWS_JUDGED; p++)
     expect_position(pages, &made.sequence, p, page, p);

@@ -57,7 +57,7 @@ static int pages_as_sequences(const fovea_pages *pages, int32_t from, int32_t to
   if (!are_pages(pages)) return 0;
   for (int i = 0; i < 2; i++) {
     if (fovea_cache_contiguous(pages, numbers[i], &segments[i], NULL) != FOVEA_OK) return 0;
-    sequences[i] = (fovea_sequence){&segments[i], 1};
+    sequences[i] = fovea_sequence_of(&segments[i], 1);
   }
   return 1;
 }

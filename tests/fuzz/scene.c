@@ -124,11 +124,12 @@ void scene_destroy(struct scene *scene) {
 }
 
 void scene_set(struct scene *scene, int64_t entry, const fovea_segment *segments, int64_t count) {
-  fovea_segment *own = allocate(count, sizeof *own);
-  if (count > 0) memcpy(own, segments, (size_t)count * sizeof *own);
+  const size_t size = count > 0 && segments[0].rows % 3 == 0 ? EARLIER_SEGMENT : sizeof *segments;
+  char *own = allocate(count, size);
+  for (int64_t i = 0; i < count; i++) memcpy(own + (size_t)i * size, &segments[i], size);
   free(scene->segments[entry]);
   scene->segments[entry] = own;
-  scene->sequences[entry] = (fovea_sequence){own, count};
+  scene->sequences[entry] = (fovea_sequence){(const fovea_segment *)(const void *)own, count, size};
 }
 
 static int cut_segment(struct scene *scene, fovea_segment *segment, int64_t first) {
@@ -166,18 +167,24 @@ void scene_cut(struct scene *scene, int64_t entry) {
     if (bytes_one_in(bytes, 8)) wild_edit(&segments[i], segment_fields, COUNT(segment_fields), bytes);
   scene_set(scene, entry, segments, count);
   if (!scene->wild || !bytes_one_in(bytes, 16)) return;
-  if (bytes_one_in(bytes, 2))
+  switch (bytes_below(bytes, 3)) {
+  case 1:
     scene->sequences[entry].segments = NULL;
-  else
+    return;
+  case 2:
+    scene->sequences[entry].segment_size = (size_t)wild_number(bytes);
+    return;
+  default:
     scene->sequences[entry].count -= 1 + bytes_below(bytes, 10);
+  }
 }
 
 void scene_positions(struct scene *scene, const fovea_sequence *sequence, int64_t most, int64_t *begin,
                      int64_t *end) {
   struct bytes *bytes = scene->bytes;
   *begin = *end = 0;
-  if (sequence->segments == NULL || sequence->count < 1) return;
-  const fovea_segment *last = &sequence->segments[sequence->count - 1];
+  if (sequence->segments == NULL || sequence->count < 1 || !is_segment_size(sequence->segment_size)) return;
+  const fovea_segment *last = segment_at(sequence, sequence->count - 1);
   const int64_t first = sequence->segments[0].first;
   int64_t held = (int64_t)((uint64_t)last->first + (uint64_t)last->rows - (uint64_t)first);
   if (held < 0 || held > 1024) held = scene->wild ? 1024 : 0;

@@ -11,15 +11,15 @@ struct scene {
   struct bytes *bytes;
   int wild; /* in any field may be anything; else all that is made can be used */
   struct row_shape shape;
-  fovea_pages pages;                      /* wild ones may be no pages at all */
-  fovea_segment *segments[SCENE_ENTRIES]; /* allocations of exactly what the sequences have */
+  fovea_pages pages;             /* wild ones may be no pages at all */
+  void *segments[SCENE_ENTRIES]; /* allocations of exactly what the sequences have */
   fovea_sequence sequences[SCENE_ENTRIES];
 };
 
 void scene_create(struct scene *scene, struct bytes *bytes);
 void scene_destroy(struct scene *scene);
 
-/* A sequence gets these segments, copied. */
+/* A sequence gets these segments, copied, some as a program has them that knows of no layers. */
 void scene_set(struct scene *scene, int64_t entry, const fovea_segment *segments, int64_t count);
 /* Segments of any layout; in a wild scene with gaps, overlaps, nonsense in any field. */
 void scene_cut(struct scene *scene, int64_t entry);

@@ -80,7 +80,7 @@ static void cut(struct cache *cache, const struct trial *trial, enum cache_kind 
     first += segments[count++].rows;
   }
   cache->segments[entry] = segments;
-  cache->sequences[entry] = (fovea_sequence){segments, count};
+  cache->sequences[entry] = fovea_sequence_of(segments, count);
 }
 
 static fovea_pages create_pages(struct cache *cache, const fovea_problem *problem, enum cache_kind kind,
@@ -146,7 +146,7 @@ static void contiguous(struct cache *cache, const struct trial *trial, int64_t e
   fovea_error error;
   if (fovea_cache_contiguous(&pages, generator_below(generator, 2), cache->segments[entry], &error) != FOVEA_OK)
     fail_msg("%s", error.text);
-  cache->sequences[entry] = (fovea_sequence){cache->segments[entry], 1};
+  cache->sequences[entry] = fovea_sequence_of(cache->segments[entry], 1);
 }
 
 static void fill(const struct cache *cache, const struct trial *trial, int64_t entry, int64_t begin, int64_t end) {

@@ -9,8 +9,8 @@ static void list_tables(const fovea_kernels **tables, int with_pairs) {
   if (fovea_info(&info) != FOVEA_OK) abort();
   int count = 0;
   for (int i = 0; i < info.isa_count; i++) {
-    if (!info.isas[i].usable || (info.isas[i].type != FOVEA_F32) != with_pairs) continue;
-    if (fovea_dispatch_wanted(info.isas[i].name, info.isas[i].type, &tables[count++], NULL) != FOVEA_OK) abort();
+    if (!info.isas[i]->usable || (info.isas[i]->type != FOVEA_F32) != with_pairs) continue;
+    if (fovea_dispatch_wanted(info.isas[i]->name, info.isas[i]->type, &tables[count++], NULL) != FOVEA_OK) abort();
   }
   tables[count] = NULL;
 }

@@ -247,7 +247,8 @@ static void list_isas(const char **names, int with_pairs) {
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   int count = 0;
   for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i].usable && (with_pairs || info.isas[i].type == FOVEA_F32)) names[count++] = info.isas[i].name;
+    if (info.isas[i]->usable && (with_pairs || info.isas[i]->type == FOVEA_F32))
+      names[count++] = info.isas[i]->name;
   names[count] = NULL;
   assert_true(count > 0);
 }

@@ -21,7 +21,7 @@ static void print_info(const fovea_library_info *info) {
 
   printf("%-*s  usable  chosen  reason\n", width, "");
   for (int i = 0; i < info->isa_count; i++) {
-    const fovea_isa_report *isa = &info->isas[i];
+    const fovea_isa_report *isa = info->isas[i];
     printf("%-*s  %-6s  %-6s  %s\n", width, isa->name, isa->usable ? "yes" : "no", isa->chosen ? "yes" : "no",
            isa->reason);
   }

@@ -90,9 +90,9 @@ static bool test_every_isa(failure *why) {
   int usable = 0;
   for (int i = 0; i < info.isa_count; i++) {
     failure reason;
-    if (!info.isas[i].usable) continue;
+    if (!info.isas[i]->usable) continue;
     usable++;
-    if (test_isa(info.isas[i].name, &reason)) continue;
+    if (test_isa(info.isas[i]->name, &reason)) continue;
     if (passed) *why = reason;
     passed = false;
   }
