@@ -65,7 +65,7 @@ fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task) {
 
 void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   const fovea_problem *p = &plan->problem;
-  int64_t cpus = fovea_platform_cpus(), tasks = tiles * p->kv_heads, lanes = plan->kernels->lanes;
+  int64_t tasks = tiles * p->kv_heads, lanes = plan->kernels->lanes;
   double most_work = (double)p->batch * (double)p->heads * (double)p->q_len * (double)plan->row_keys *
                      ((double)p->qk_dim + (double)p->v_dim);
   deal(plan, 0);
@@ -74,9 +74,11 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
     deal_nodes(plan);
     return;
   }
-  /* Decided by the lengths in a way that smaller ones never need more, so that scratch for the largest will do. */
-  if (p->batch > TILES_PER_CPU * cpus || p->batch * p->kv_heads >= TILES_PER_CPU * cpus) return;
+  /* Decided by the lengths in a way that smaller ones never need more, so that scratch for the largest will do. To
+   * ask for the CPUs is a system call, which takes as long as all else that small problems take. */
   if (most_work < work_worth_parts || p->q_len == 0) return;
+  int64_t cpus = fovea_platform_cpus();
+  if (p->batch > TILES_PER_CPU * cpus || p->batch * p->kv_heads >= TILES_PER_CPU * cpus) return;
   int64_t most_parts = (PARTS_PER_CPU + TILES_PER_CPU) * cpus, most_blocks = BLOCKS_PER_CPU * cpus;
   uint64_t for_parts = (uint64_t)most_parts * fovea_part_floats(plan, fovea_part_rows(plan));
   uint64_t for_blocks = (uint64_t)most_blocks * fovea_part_floats(plan, lanes);
