@@ -17,6 +17,11 @@ function(fovea_add_objects NAME)
   # Kernels need -O3 (gcc keeps accumulators in memory otherwise). Link-time optimisation could move code of one
   # instruction set into functions that run before the CPU is known.
   target_compile_options(${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> ${fovea_numeric_flags} -fno-lto)
+  # gcc copies and clears structs of some hundred bytes by string instructions, whose start takes longer than the C
+  # library takes for all of it.
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|i.86)$")
+    target_compile_options(${NAME} PRIVATE -mstringop-strategy=libcall)
+  endif()
   target_link_libraries(${NAME} PRIVATE fovea_warnings)
   set_target_properties(${NAME} PROPERTIES
     C_VISIBILITY_PRESET hidden
@@ -52,7 +57,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   list(REMOVE_ITEM driver_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
-    src/api/info.c src/base/error.c src/base/unused.c src/cache/caches.c src/cache/claims.c src/cache/page_pool.c
+    src/api/info.c src/base/error.c src/cache/caches.c src/cache/claims.c src/cache/page_pool.c
     src/cache/validate_append.c src/run/count.c src/rotary/validate_rotary.c src/state/*.c src/system/cgroup.c src/system/dispatch.c
     src/system/platform_*.c src/system/process.c
   )

@@ -38,7 +38,14 @@ static double default_scale(int64_t qk_dim) {
 void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                               int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_strides mask = contiguous(heads, q_len, kv_len);
-  const fovea_problem defaults = {
+  if (struct_size < sizeof *problem) { /* of an earlier version: the first of the fields */
+    fovea_problem defaults;
+    fovea_problem_init_sized(&defaults, sizeof defaults, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+    defaults.struct_size = struct_size;
+    memcpy(problem, &defaults, struct_size);
+    return;
+  }
+  *problem = (fovea_problem){
       .struct_size = struct_size,
       .batch = batch,
       .heads = heads,
@@ -60,7 +67,6 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .mask_keys = FOVEA_UNLIMITED,
       .keys_end = FOVEA_UNLIMITED,
   };
-  memcpy(problem, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
 fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim) {

@@ -68,20 +68,23 @@ int fovea_shape_is_empty(const fovea_shape *shape) {
 
 int fovea_shape_range(const fovea_shape *shape, int64_t *low, int64_t *high) {
   const int64_t limit = INT64_C(1) << 57;
-  *low = 0;
-  *high = shape->dim - 1;
+  int64_t below = 0, above = shape->dim - 1;
   for (int axis = 0; axis < 3; axis++) {
     int64_t reach;
-    if (shape->extent[axis] == 0) continue;
+    if (shape->extent[axis] <= 1 && shape->extent[axis] >= 0) continue; /* no step is taken */
     if (__builtin_mul_overflow(shape->extent[axis] - 1, shape->stride[axis], &reach)) return 0;
     if (reach > limit || reach < -limit) return 0;
-    *(reach < 0 ? low : high) += reach;
+    below += reach < 0 ? reach : 0;
+    above += reach < 0 ? 0 : reach;
   }
-  return *high <= limit && *low >= -limit;
+  *low = below;
+  *high = above;
+  return above <= limit && below >= -limit;
 }
 
 int fovea_shape_is_apart(const fovea_shape *shape, int *axis, int64_t *least) {
   int order[3] = {0, 1, 2};
+  if (shape->extent[0] <= 1 && shape->extent[1] <= 1 && shape->extent[2] <= 1) return 1;
   for (int i = 0; i < 3; i++) {
     for (int j = i + 1; j < 3; j++) {
       int64_t a = shape->stride[order[i]], b = shape->stride[order[j]];

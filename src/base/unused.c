@@ -2,104 +2,107 @@
 
 #include "error.h"
 
-/* One setting that would not be used: a pointer, or a number that is not what it is where nobody sets it. */
-typedef struct unused_setting {
-  int would_not_be_used;
-  const char *name;
-  const void *pointer;
-  int64_t value, unset;
-  const char *why;
-} unused_setting;
+/* Settings that would not be used: a pointer, or a number that is not what it is where nobody sets it. Every call
+ * passes a dozen of them: each is to be a comparison, and no entry of a table. */
+static inline __attribute__((always_inline)) fovea_status
+refuse_pointer(int would_not_be_used, const char *name, const void *pointer, const char *why, fovea_error *error) {
+  if (!would_not_be_used || !pointer) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is not NULL and would not be used: %s", name, why);
+}
 
-static fovea_status refuse(const unused_setting *settings, size_t count, fovea_error *error) {
-  for (size_t i = 0; i < count; i++) {
-    const unused_setting *s = &settings[i];
-    if (!s->would_not_be_used) continue;
-    if (s->pointer) {
-      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is not NULL and would not be used: %s", s->name, s->why);
-    }
-    if (s->value != s->unset) {
-      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", s->name, s->value, s->why);
-    }
-  }
-  return FOVEA_OK;
+static inline __attribute__((always_inline)) fovea_status refuse_number(int would_not_be_used, const char *name,
+                                                                        int64_t value, int64_t unset,
+                                                                        const char *why, fovea_error *error) {
+  if (!would_not_be_used || value == unset) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, value, why);
 }
 
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error) {
   const fovea_problem *p = problem;
-  const unused_setting settings[] = {
-      {p->chunk_size == 0, "chunk_left", NULL, p->chunk_left, 0, "chunk_size is 0"},
-      {p->chunk_size == 0, "chunk_right", NULL, p->chunk_right, 0, "chunk_size is 0"},
-      {p->offsets != NULL, "offset", NULL, p->offset, FOVEA_OFFSET_BOTTOM_RIGHT, "offsets is not NULL"},
-      {!p->segmented, "kv_begins", p->kv_begins, 0, 0, "segmented is 0"},
-      {!p->mask_type, "mask_begins", p->mask_begins, 0, 0, "mask_type is FOVEA_MASK_NONE"},
-      {!p->mask_type, "mask_begin", NULL, p->mask_begin, 0, "mask_type is FOVEA_MASK_NONE"},
-      {!p->mask_type, "mask_keys", NULL, p->mask_keys, FOVEA_UNLIMITED, "mask_type is FOVEA_MASK_NONE"},
-      {p->mask_begins != NULL, "mask_begin", NULL, p->mask_begin, 0, "mask_begins is not NULL"},
-      {!p->allocator.allocate, "allocator.context", p->allocator.context, 0, 0, "allocator.allocate is NULL"},
-  };
-  return refuse(settings, sizeof settings / sizeof settings[0], error);
+  fovea_status status = refuse_number(p->chunk_size == 0, "chunk_left", p->chunk_left, 0, "chunk_size is 0", error);
+  if (!status)
+    status = refuse_number(p->chunk_size == 0, "chunk_right", p->chunk_right, 0, "chunk_size is 0", error);
+  if (!status)
+    status = refuse_number(p->offsets != NULL, "offset", p->offset, FOVEA_OFFSET_BOTTOM_RIGHT,
+                           "offsets is not NULL", error);
+  if (!status) status = refuse_pointer(!p->segmented, "kv_begins", p->kv_begins, "segmented is 0", error);
+  if (!status)
+    status = refuse_pointer(!p->mask_type, "mask_begins", p->mask_begins, "mask_type is FOVEA_MASK_NONE", error);
+  if (!status)
+    status = refuse_number(!p->mask_type, "mask_begin", p->mask_begin, 0, "mask_type is FOVEA_MASK_NONE", error);
+  if (!status)
+    status = refuse_number(!p->mask_type, "mask_keys", p->mask_keys, FOVEA_UNLIMITED,
+                           "mask_type is FOVEA_MASK_NONE", error);
+  if (!status)
+    status =
+        refuse_number(p->mask_begins != NULL, "mask_begin", p->mask_begin, 0, "mask_begins is not NULL", error);
+  if (!status)
+    status = refuse_pointer(!p->allocator.allocate, "allocator.context", p->allocator.context,
+                            "allocator.allocate is NULL", error);
+  return status;
 }
 
 fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
                                        fovea_error *error) {
-  const unused_setting sinks = {problem->sink != FOVEA_SINK_PER_HEAD,
-                                "sinks",
-                                tensors->sinks,
-                                0,
-                                0,
-                                "sink of the problem is not FOVEA_SINK_PER_HEAD"};
-  return refuse(&sinks, 1, error);
+  return refuse_pointer(problem->sink != FOVEA_SINK_PER_HEAD, "sinks", tensors->sinks,
+                        "sink of the problem is not FOVEA_SINK_PER_HEAD", error);
 }
 
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
                                          fovea_error *error) {
-  const unused_setting settings[] = {
-      {problem->segmented, "k", tensors->k, 0, 0, "segmented is 1, and keys are those of sequences"},
-      {problem->segmented, "v", tensors->v, 0, 0, "segmented is 1, and values are those of sequences"},
-      {!problem->segmented, "sequences", tensors->sequences, 0, 0, "segmented is 0"},
-      {!problem->segmented, "layer", NULL, tensors->layer, 0, "segmented is 0, and layers are those of segments"},
-      {!problem->mask_type, "mask", tensors->mask, 0, 0, "mask_type is FOVEA_MASK_NONE"},
-      {problem->to_state, "o", tensors->o, 0, 0, "to_state is 1, and the result is state"},
-      {problem->to_state, "lse", tensors->lse, 0, 0, "to_state is 1, and the result is state"},
-      {!problem->to_state, "state", tensors->state, 0, 0, "to_state is 0"},
-  };
-  fovea_status status = refuse(settings, sizeof settings / sizeof settings[0], error);
+  fovea_status status =
+      refuse_pointer(problem->segmented, "k", tensors->k, "segmented is 1, and keys are those of sequences", error);
+  if (!status)
+    status = refuse_pointer(problem->segmented, "v", tensors->v,
+                            "segmented is 1, and values are those of sequences", error);
+  if (!status)
+    status = refuse_pointer(!problem->segmented, "sequences", tensors->sequences, "segmented is 0", error);
+  if (!status)
+    status = refuse_number(!problem->segmented, "layer", tensors->layer, 0,
+                           "segmented is 0, and layers are those of segments", error);
+  if (!status)
+    status = refuse_pointer(!problem->mask_type, "mask", tensors->mask, "mask_type is FOVEA_MASK_NONE", error);
+  if (!status)
+    status = refuse_pointer(problem->to_state, "o", tensors->o, "to_state is 1, and the result is state", error);
+  if (!status)
+    status =
+        refuse_pointer(problem->to_state, "lse", tensors->lse, "to_state is 1, and the result is state", error);
+  if (!status) status = refuse_pointer(!problem->to_state, "state", tensors->state, "to_state is 0", error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }
 
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error) {
-  const unused_setting context = {!execution->parallel_for, "parallel_context", execution->parallel_context, 0, 0,
-                                  "parallel_for is NULL"};
   if (!execution->scratch && execution->scratch_size != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "scratch_size is %u and would not be used: scratch is NULL",
                       (uint64_t)execution->scratch_size);
   }
-  return refuse(&context, 1, error);
+  return refuse_pointer(!execution->parallel_for, "parallel_context", execution->parallel_context,
+                        "parallel_for is NULL", error);
 }
 
 fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error) {
   const int tables = rotary->cosines || rotary->sines;
-  const unused_setting table_rows = {!tables, "table_rows", NULL, rotary->table_rows, 0, "cosines is NULL"};
   if ((tables || rotary->frequencies) && rotary->base != 10000.0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "base is %g and would not be used: %s", rotary->base,
                       tables ? "cosines and sines are not NULL" : "frequencies is not NULL");
   }
-  return refuse(&table_rows, 1, error);
+  return refuse_number(!tables, "table_rows", rotary->table_rows, 0, "cosines is NULL", error);
 }
 
 fovea_status fovea_refuse_unused_positions(const fovea_rotation *rotation, fovea_error *error) {
   const fovea_rotation *r = rotation;
-  const unused_setting settings[] = {
-      {r->positions != NULL, "first_positions", r->first_positions, 0, 0, "positions is not NULL"},
-      {r->positions != NULL, "first_position", NULL, r->first_position, 0, "positions is not NULL"},
-      {r->first_positions != NULL, "first_position", NULL, r->first_position, 0, "first_positions is not NULL"},
-  };
-  return refuse(settings, sizeof settings / sizeof settings[0], error);
+  fovea_status status =
+      refuse_pointer(r->positions != NULL, "first_positions", r->first_positions, "positions is not NULL", error);
+  if (!status)
+    status =
+        refuse_number(r->positions != NULL, "first_position", r->first_position, 0, "positions is not NULL", error);
+  if (!status)
+    status = refuse_number(r->first_positions != NULL, "first_position", r->first_position, 0,
+                           "first_positions is not NULL", error);
+  return status;
 }
 
 fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, fovea_error *error) {
-  const unused_setting first = {rows->first_positions != NULL, "first_position", NULL, rows->first_position, 0,
-                                "first_positions is not NULL"};
-  return refuse(&first, 1, error);
+  return refuse_number(rows->first_positions != NULL, "first_position", rows->first_position, 0,
+                       "first_positions is not NULL", error);
 }

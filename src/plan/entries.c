@@ -38,6 +38,10 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
 static double estimate_pairs(const fovea_problem *p, const fovea_entry *entry) {
   if (entry->q_seen == 0) return 0;
   double keys = 0;
+  if (entry->q_seen <= 2) { /* the three are one */
+    fovea_interval seen = fovea_visible_keys(p, entry, 0);
+    return (double)(seen.end - seen.begin) * (double)entry->q_seen;
+  }
   for (int third = 0; third <= 2; third++) {
     fovea_interval seen = fovea_visible_keys(p, entry, (entry->q_seen - 1) / 2 * third);
     keys += (double)(seen.end - seen.begin);

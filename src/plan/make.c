@@ -62,7 +62,6 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   double pairs = fovea_resolve_entries(problem, entries);
   *plan = (fovea_plan){
       .kernels = kernels,
-      .problem = *problem,
       .c = (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * FOVEA_LOG2E),
       .cap = (float)(problem->softcap * FOVEA_LOG2E),
       .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
@@ -74,6 +73,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
       .entries = entries,
   };
+  plan->problem = *problem; /* within the braces gcc copies it twice */
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
   make_tasks(plan);

@@ -109,9 +109,9 @@ static void add_axis(int64_t begin, int64_t end, int64_t stride, int64_t *low, i
 static void narrow(fovea_plan *plan, int shape) {
   const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
   fovea_reach *reach = &plan->reaches[shape];
-  fovea_region all = {0};
+  fovea_region all = fovea_region_of(plan, &plan->entries[0], shape);
   int64_t low = 0, high = 0;
-  for (int64_t b = 0; b < plan->problem.batch; b++) {
+  for (int64_t b = 1; b < plan->problem.batch; b++) {
     fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
     join_regions(&all, &region);
   }
@@ -129,6 +129,7 @@ static void narrow(fovea_plan *plan, int shape) {
 void fovea_narrow_reaches(fovea_plan *plan) {
   for (int shape = 0; shape < FOVEA_SHAPES; shape++) {
     int whole = shape == FOVEA_SHAPE_SINKS || (shape >= FOVEA_SHAPE_O && !plan->problem.cu_seqlens_q);
-    if (!whole) narrow(plan, shape);
+    int there = plan->reaches[shape].begin < plan->reaches[shape].end; /* and not narrow already */
+    if (there && !whole) narrow(plan, shape);
   }
 }
