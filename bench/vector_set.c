@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* Six for each vector of rows in a tile: 12 of 16 registers, 24 of 32. */
-#define FMA_CHAINS (6 * FOVEA_TILE_VECTORS)
+/* Twelve of 16 registers, 24 of 32: six for each vector of rows in a tile of two or four, four where it has three.
+ */
+#define FMA_CHAINS ((FOVEA_TILE_VECTORS == 3 ? 4 : 6) * FOVEA_TILE_VECTORS)
 
 static FOVEA_KERNEL float lane_sum(vec a) {
   float lanes[LANES], sum = 0.0f;

@@ -11,12 +11,14 @@
 
 #include <string.h>
 
-/* Of each set that serves every problem, support/tiles/small.c and odd.c. */
+/* Of each set that serves every problem, support/tiles/small.c, three.c and odd.c. */
 #define DECLARE_VARIANTS(name, architecture, needs, prefers, type, lacks)                                          \
-  FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_small, fovea_kernels_##name##_odd;)
+  FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_small, fovea_kernels_##name##_three,      \
+                       fovea_kernels_##name##_odd;)
 #define VARIANTS(name, architecture, needs, prefers, type, lacks)                                                  \
-  FOVEA_GENERAL_##type(                                                                                            \
-      FOVEA_FOR_##architecture({#name, &fovea_kernels_##name##_small}, {#name, &fovea_kernels_##name##_odd}, ))
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture({#name, &fovea_kernels_##name##_small},                            \
+                                                {#name, &fovea_kernels_##name##_three},                            \
+                                                {#name, &fovea_kernels_##name##_odd}, ))
 FOVEA_INSTRUCTION_SETS(DECLARE_VARIANTS)
 
 static const struct variant {

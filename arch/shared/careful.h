@@ -36,7 +36,7 @@ FOVEA_INLINE const float *careful_mask(const fovea_value_args *args, int row, fl
   return bias;
 }
 
-FOVEA_KERNEL void FOVEA_NAME(value_careful)(const fovea_value_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(value_careful)(const fovea_value_args *args) {
   float turned[FOVEA_BLOCK_KEYS * LANES];
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     int row = vector * LANES;

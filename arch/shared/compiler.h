@@ -47,6 +47,14 @@ __asm__(".ifndef fovea_unaligned_moves\n"
 #define FOVEA_NOINLINE FOVEA_TARGET static __attribute__((noinline, noclone, unused))
 #endif
 
+/* A function that -O3 makes longer and not faster: gcc peels and unswitches loops whose bodies are calls, are
+ * written for whole vectors, or rarely run. */
+#if !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define FOVEA_SHORT __attribute__((optimize("O2")))
+#else
+#define FOVEA_SHORT
+#endif
+
 /* FOVEA_NO_UNROLL leaves the loop that follows alone. FOVEA_UNROLL unrolls it completely; its trip count is a
  * constant of at most 32. Without it gcc keeps arrays of accumulators in memory; so does clang when it is told a
  * count, which it unrolls too late for registers. */

@@ -32,7 +32,7 @@ FOVEA_INLINE void rotate_pairs(float *first, float *second, const fovea_rotate_a
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
   float first[FOVEA_ROTATE_PAIRS] = {0}, second[FOVEA_ROTATE_PAIRS] = {0}, both[2 * FOVEA_ROTATE_PAIRS];
   const int count = args->pair_count;
   if (args->partner == 1) {

@@ -1,8 +1,9 @@
 /* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
  * are in registers. Part of bodies.h; tiles.h gives
  *
- *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
- *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1, 2, 4 up to that
+ *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1 to 4
+ *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1, 2, 3, 4 up to that; of four,
+ *                           three may be left out
  *
  * The products are of f32 (score_single.h). A table of pairs includes this file alone, after its pair layer, and
  * defines FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
@@ -37,12 +38,16 @@ typedef struct score_fetch {
   int64_t before; /* lines that are asked for before each register tile */
 } score_fetch;
 
+#ifndef FOVEA_VECTOR_HOLDS_LOADS
+#define vec_load_held vec_load
+#endif
+
 /* The products of all keys and vectors for one item of the queries, a dim or a pair of dims: `lane` counts from
  * where the scalars were loaded. */
 #define SCORE_STEP(lane)                                                                                           \
   do {                                                                                                             \
     vec q[4];                                                                                                      \
-    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load(queries + (lane)*ROW_TILE + v * LANES);         \
+    FOVEA_UNROLL for (int v = 0; v < vectors; v++) q[v] = vec_load_held(queries + (lane)*ROW_TILE + v * LANES);    \
     FOVEA_UNROLL for (int n = 0; n < keys; n++) {                                                                  \
       FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[n][v] =                                             \
           SCORE_PRODUCT(q[v], scalars[n], lane, tile->sum[n][v]);                                                  \
@@ -134,8 +139,8 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
 typedef void score_tile_function(const fovea_score_args *args, int key, score_fetch *fetch);
 
 /* All keys, with register tiles of `tile_keys` as far as they go, then by twos and one. */
-FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, score_tile_function *whole,
-                               score_tile_function *two, score_tile_function *one) {
+FOVEA_SHORT FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, score_tile_function *whole,
+                                           score_tile_function *two, score_tile_function *one) {
   int key = 0;
   score_fetch fetch = score_plan_fetch(args, tile_keys);
   for (; key + tile_keys <= args->key_count; key += tile_keys) {
@@ -150,24 +155,31 @@ SCORE_TILES(1, FOVEA_SCORE_KEYS_1)
 #if FOVEA_TILE_VECTORS >= 2
 SCORE_TILES(2, FOVEA_SCORE_KEYS_2)
 #endif
-#if FOVEA_TILE_VECTORS >= 4
+#if FOVEA_TILE_VECTORS == 3
+SCORE_TILES(3, FOVEA_SCORE_KEYS_3)
+#elif FOVEA_TILE_VECTORS == 4
 SCORE_TILES(4, FOVEA_SCORE_KEYS_4)
-#endif
 #ifdef FOVEA_SCORE_KEYS_3
 SCORE_TILE(score_main_3, 3, FOVEA_SCORE_KEYS_3, FOVEA_SCORE_FETCH)
 #endif
+#endif
 
-/* Four vectors of rows, two and one. Three are one tile where tiles.h has it, and else two and one, as they always
- * are for the keys that are left. */
+/* A whole tile of three or four vectors of rows, two, and one. Three of four are one tile where tiles.h has it, and
+ * else two and one, as they always are for the keys that are left. */
 FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
   fovea_score_args part = *args;
-#if FOVEA_TILE_VECTORS >= 4
+#if FOVEA_TILE_VECTORS == 4
   if (args->vectors.count == 4) {
     score_keys(args, FOVEA_SCORE_KEYS_4, score_main_4, score_two_4, score_one_4);
     return;
   }
 #endif
-#ifdef FOVEA_SCORE_KEYS_3
+#if FOVEA_TILE_VECTORS == 3
+  if (args->vectors.count == 3) {
+    score_keys(args, FOVEA_SCORE_KEYS_3, score_main_3, score_two_3, score_one_3);
+    return;
+  }
+#elif defined(FOVEA_SCORE_KEYS_3)
   if (args->vectors.count == 3) {
     const int whole = args->key_count / FOVEA_SCORE_KEYS_3 * FOVEA_SCORE_KEYS_3;
     part.key_count = whole;

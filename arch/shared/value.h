@@ -1,9 +1,9 @@
 /* The value tile: O^T[d][row] = sum over keys of V[key][d] * P^T[key][row], then the merge into the running output
  * while the sums are in registers. Part of bodies.h; tiles.h gives
  *
- *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1, 2 or 4
- *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1, 2, 4 up to that;
- *                           where scalars are loaded in fours (NEON), a multiple of 4
+ *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1 to 4
+ *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1, 2, 3, 4 up to that; of four,
+ *                           three may be left out; where scalars are loaded in fours (NEON), a multiple of 4
  *   FOVEA_VALUE_FETCH_ROWS  up to this many rows rows are fetched ahead here as well; 0: none */
 
 #ifndef FOVEA_ARCH_SHARED_VALUE_H
@@ -161,25 +161,33 @@ VALUE_TILES(1, FOVEA_VALUE_DIMS_1)
 #if FOVEA_TILE_VECTORS >= 2
 VALUE_TILES(2, FOVEA_VALUE_DIMS_2)
 #endif
-#if FOVEA_TILE_VECTORS >= 4
+#if FOVEA_TILE_VECTORS == 3
+VALUE_TILES(3, FOVEA_VALUE_DIMS_3)
+#elif FOVEA_TILE_VECTORS == 4
 VALUE_TILES(4, FOVEA_VALUE_DIMS_4)
-#endif
 #ifdef FOVEA_VALUE_DIMS_3
 VALUE_TILE(value_main_3, 3, FOVEA_VALUE_DIMS_3)
 #endif
+#endif
 
-/* Three vectors of rows as in score.h. */
+/* Vectors of rows as in score.h. */
 FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
   fovea_value_args part = *args;
   int64_t dim = 0;
-#if FOVEA_TILE_VECTORS >= 4
+#if FOVEA_TILE_VECTORS == 4
   if (args->vectors.count == 4) {
     value_dims(args, 0, FOVEA_VALUE_DIMS_4, value_main_4, FOVEA_VALUE_DIMS_4 > 4 ? value_four_4 : NULL, value_two_4,
                value_one_4);
     return;
   }
 #endif
-#ifdef FOVEA_VALUE_DIMS_3
+#if FOVEA_TILE_VECTORS == 3
+  if (args->vectors.count == 3) {
+    value_dims(args, 0, FOVEA_VALUE_DIMS_3, value_main_3, FOVEA_VALUE_DIMS_3 > 4 ? value_four_3 : NULL, value_two_3,
+               value_one_3);
+    return;
+  }
+#elif defined(FOVEA_VALUE_DIMS_3)
   if (args->vectors.count == 3) {
     row_fetch fetch = fetch_rows(args->ahead, args->ahead_count);
     for (; dim + FOVEA_VALUE_DIMS_3 <= args->dim; dim += FOVEA_VALUE_DIMS_3) value_main_3(args, dim, &fetch);

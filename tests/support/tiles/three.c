@@ -1,0 +1,22 @@
+/* A table with tiles of three vectors, of the instruction set whose vector layer is VECTOR_LAYER. CMake compiles
+ * this file once for each, FOVEA_ISA being <isa>_three. */
+#include VECTOR_LAYER
+
+#define FOVEA_TILE_VECTORS 3
+#define FOVEA_SCORE_KEYS_3 7
+#define FOVEA_SCORE_KEYS_2 5
+#define FOVEA_SCORE_KEYS_1 3
+#ifdef FOVEA_VECTOR_SCALARS_IN_FOURS
+#define FOVEA_VALUE_DIMS_3 8
+#define FOVEA_VALUE_DIMS_2 4
+#else
+#define FOVEA_VALUE_DIMS_3 7
+#define FOVEA_VALUE_DIMS_2 5
+#endif
+#define FOVEA_VALUE_DIMS_1   4
+#define FOVEA_SOFTMAX_CHAINS 4
+#define FOVEA_BLOCK_TILES    7
+#define FOVEA_PANEL_ALWAYS   0
+#include "decode.h"
+
+#include "arch/shared/bodies.h"
