@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The sizes that the structs had in the first version: what a caller has at least. */
+/* The sizes of the structs in the first version: a caller's struct is at least as large. */
 #define FIRST_PROBLEM   offsetof(fovea_problem, q_type)
 #define FIRST_TENSORS   offsetof(fovea_tensors, mask)
 #define FIRST_EXECUTION sizeof(fovea_execution)
@@ -20,12 +20,12 @@
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
-  /* Products are taken without sign so that no nonsense size is undefined; sizes are checked later. */
+  /* Products are unsigned, so that sizes that make no sense do not overflow undefined; sizes are checked later. */
   uint64_t head = (uint64_t)rows * (uint64_t)dim;
   return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
 }
 
-/* Volatile, so that it is computed here and nowhere else. */
+/* Volatile, so that the compiler cannot compute it elsewhere or in advance. */
 static double default_scale(int64_t qk_dim) {
   volatile int64_t dim = qk_dim;
   volatile double scale;

@@ -1,4 +1,5 @@
-/* What a caller hands in, as this library knows it: structs of an earlier size are completed with the defaults. */
+/* Reads the caller's structs into structs of this library's size. Fields that a smaller struct lacks get their
+ * defaults. */
 #ifndef FOVEA_SRC_BASE_CALLER_H
 #define FOVEA_SRC_BASE_CALLER_H
 
@@ -16,10 +17,10 @@ fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fove
 /* Refuses segments whose size is that of no version. `entry` is for the text. */
 fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t entry, fovea_error *error);
 
-/* `name` is what the caller calls it. */
+/* `name` is the caller's name of the state. */
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error);
 
-/* `given` may be NULL: all defaults. */
+/* `given` may be NULL, for all defaults. */
 fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
 
 #endif

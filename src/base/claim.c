@@ -2,7 +2,7 @@
 
 #include "../../arch/formats.h"
 
-/* Orders the axes, the smaller steps first, and joins runs that follow each other. */
+/* Sorts the axes by step, the smaller first, and joins runs that follow each other. */
 static void normalise(fovea_claim *claim) {
   if (claim->step[0] > claim->step[1]) {
     int64_t count = claim->count[0], step = claim->step[0];
@@ -36,7 +36,7 @@ fovea_claim fovea_claim_rows(const void *pointer, int bits, int64_t heads, int64
   return claim;
 }
 
-/* What a claim takes along its first axis. */
+/* The bytes from the first to the last run along the first axis. */
 static int64_t inner_extent(const fovea_claim *claim) {
   return (claim->count[0] - 1) * claim->step[0] + claim->run;
 }
@@ -46,16 +46,18 @@ int fovea_claim_is_apart(const fovea_claim *claim) {
   return claim->count[1] == 1 || claim->step[1] >= inner_extent(claim);
 }
 
-/* The first i from `least` on with i * step above `low`. */
+/* The first i, at least `least`, with i * step above `low`. */
 static int64_t first_above(int64_t least, int64_t step, int64_t low) {
   if (step == 0 || low < least * step) return least;
   int64_t i = low / step + (low % step >= 0);
   return i > least ? i : least;
 }
 
-/* Whether two rows of runs meet, which begin `distance` bytes apart. */
+/* Whether two rows of runs that begin `distance` bytes apart overlap. */
 static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distance) {
-  int64_t low = -distance - b->run, high = a->run - distance; /* where b's run would have to be moved to */
+  /* A run of b overlaps the first run of a if it lies more than low and less than high behind the first run of b.
+   */
+  int64_t low = -distance - b->run, high = a->run - distance;
   if (a->step[0] == b->step[0]) {
     int64_t i = first_above(-(a->count[0] - 1), a->step[0], low);
     return i < b->count[0] && low < i * a->step[0] && i * a->step[0] < high;

@@ -59,7 +59,7 @@ const char *fovea_status_text(fovea_status status) {
 }
 
 typedef struct text_buffer {
-  char *next, *end; /* end: where the terminating zero fits at the latest */
+  char *next, *end; /* end: the last place for the terminating zero */
 } text_buffer;
 
 static void put_char(text_buffer *text, char c) {
@@ -85,7 +85,7 @@ static void put_integer(text_buffer *text, int64_t value) {
   put_unsigned(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-/* Six significant digits, as d.ddddde+x outside 1e-4 .. 1e15; enough to recognise a number by. */
+/* Writes six significant digits, as d.ddddde+x outside 1e-4 .. 1e15. That is enough to recognise a number. */
 static void put_double(text_buffer *text, double value) {
   if (value != value || value - value != 0) {
     put_string(text, value != value ? "nan" : value > 0 ? "inf" : "-inf");

@@ -4,8 +4,8 @@
 
 #include <fovea/fovea.h>
 
-/* Puts the text together from literal pieces and numbers, and returns the status. The format knows %d (int64_t),
- * %u (uint64_t, of sizes), %g (double) and %s; the library does without stdio. `error` may be NULL. */
+/* Writes the text and returns the status. The format knows %d (int64_t), %u (uint64_t, for sizes), %g (double) and
+ * %s, since the library does not use stdio. `error` may be NULL. */
 fovea_status fovea_fail(fovea_error *error, fovea_status status, const char *format, ...);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-/* malloc with room for alignment and for the address that free() wants: aligned_alloc is not everywhere. */
+/* Calls malloc() with room for alignment and for the address that free() needs: some systems have no
+ * aligned_alloc(). */
 static void *allocate_aligned(size_t size) {
   char *memory = malloc(size + FOVEA_SCRATCH_ALIGNMENT + sizeof(void *));
   if (!memory) return NULL;
@@ -14,7 +15,7 @@ static void *allocate_aligned(size_t size) {
 }
 
 void *fovea_allocate(const fovea_allocator *allocator, size_t size) {
-  if (size > PTRDIFF_MAX) return NULL; /* so that an allocator can add to it */
+  if (size > PTRDIFF_MAX) return NULL; /* so that an allocator can add to the size */
   if (!allocator->allocate) return allocate_aligned(size);
   void *memory = allocator->allocate(allocator->context, size, FOVEA_SCRATCH_ALIGNMENT);
   if ((uintptr_t)memory % FOVEA_SCRATCH_ALIGNMENT == 0) return memory;

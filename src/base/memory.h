@@ -4,9 +4,8 @@
 
 #include <fovea/fovea.h>
 
-/* Aligned to FOVEA_SCRATCH_ALIGNMENT; NULL when there is none. An allocator without functions is malloc() and
- * free().
- */
+/* Allocates memory aligned to FOVEA_SCRATCH_ALIGNMENT. Returns NULL if there is none. An allocator without
+ * functions stands for malloc() and free(). */
 void *fovea_allocate(const fovea_allocator *allocator, size_t size);
 void fovea_release(const fovea_allocator *allocator, void *memory); /* NULL is allowed */
 

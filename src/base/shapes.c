@@ -24,7 +24,7 @@ static int64_t longest(const int32_t *cu_seqlens, int64_t batch) {
   return most;
 }
 
-/* The mask of an entry has as many rows and keys as the longest. */
+/* The mask has as many rows and keys for each entry as the longest entry needs. */
 static fovea_shape mask_shape(const fovea_problem *p) {
   if (p->mask_type == FOVEA_MASK_NONE) return no_shape("mask");
   int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;

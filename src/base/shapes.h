@@ -1,11 +1,11 @@
-/* The tensors of a problem as axes with extents and strides: what checks of strides, pointers and overlap need. */
+/* The tensors of a problem as axes with extents and strides, for the checks of strides, pointers and overlap. */
 #ifndef FOVEA_SRC_BASE_SHAPES_H
 #define FOVEA_SRC_BASE_SHAPES_H
 
 #include <fovea/fovea.h>
 
-/* The batch, head and row axes, and the contiguous dimension (of a mask: its keys). The stride of an axis that is
- * one long is 0 here, whatever the caller says: it is never used. */
+/* The batch, head and row axes, and the contiguous dimension (of a mask: its keys). An axis of extent 1 has stride
+ * 0 here, whatever the caller says: its stride is never used. */
 typedef struct fovea_shape {
   const char *name;
   int64_t extent[3], stride[3], dim;
@@ -18,7 +18,7 @@ enum {
   FOVEA_SHAPE_V,
   FOVEA_SHAPE_MASK,
   FOVEA_SHAPE_SINKS,
-  FOVEA_SHAPE_O, /* the outputs come last */
+  FOVEA_SHAPE_O, /* the outputs are last */
   FOVEA_SHAPE_LSE,
   FOVEA_SHAPES
 };
@@ -26,26 +26,26 @@ enum {
 fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
                              fovea_strides strides, int bits);
 
-/* A tensor that the problem does not have is empty. */
+/* A tensor that the problem does not have gets an empty shape. */
 void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
 
-/* Behind the last of the keys that are wanted. */
+/* Behind the last wanted key. */
 static inline int64_t fovea_keys_end(const fovea_problem *problem) {
   return problem->keys_end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys_end;
 }
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 
-/* The lowest and highest element that a tensor touches, counted from its pointer. 0 when they do not fit in 57
- * bits, so that bits and bytes of any type do fit. */
+/* Sets the lowest and highest element of a tensor, counted from its pointer. Returns 0 if they do not fit in 57
+ * bits; if they do, bits and bytes of any type fit in 64. */
 int fovea_shape_range(const fovea_shape *shape, int64_t *low, int64_t *high);
 
-/* Whether no two elements share memory, judged by axes that nest: each stride steps over all that smaller strides
- * reach. Where not, the axis that does not, and the least size of its stride. */
+/* Whether no two elements share memory, judged by nested axes: each stride must be at least the extent of all
+ * smaller strides. If not, sets the axis whose stride is too small, and the least size of that stride. */
 int fovea_shape_is_apart(const fovea_shape *shape, int *axis, int64_t *least);
 
-/* What a tensor's pointer has to be checked for: the bytes that its elements take, counted from the pointer (none
- * where begin equals end), and their alignment. */
+/* The bytes that a tensor's pointer is checked for, from its first element to its last, counted from the pointer
+ * (none if begin equals end), and the alignment of the elements. */
 typedef struct fovea_reach {
   const char *name;
   int64_t begin, end;

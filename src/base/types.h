@@ -1,4 +1,4 @@
-/* Pointers to elements of the formats in arch/formats.h; bits of masks. */
+/* Addresses of elements of the formats in arch/formats.h; bits of mask elements. */
 #ifndef FOVEA_SRC_BASE_TYPES_H
 #define FOVEA_SRC_BASE_TYPES_H
 
@@ -22,7 +22,7 @@ static inline int64_t fovea_mask_bytes(fovea_mask_type type, int64_t count) {
   return fovea_bytes_of_bits(fovea_mask_type_bits(type), count);
 }
 
-/* The element that lies `offset` elements from where a tensor's pointer names its first. */
+/* The element that lies `offset` elements behind the tensor's first. */
 static inline const void *fovea_element(const void *tensor, fovea_type type, int64_t offset) {
   return (const char *)tensor + fovea_bytes(type, offset);
 }

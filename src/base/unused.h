@@ -1,5 +1,5 @@
-/* What a caller set and no step would look at is refused, with a text that names the setting and the field that it
- * needs or that replaces it: ignored in silence, such settings give answers to another problem. */
+/* Refuses settings that no step would read. The text names the setting, and the field that it needs or that
+ * replaces it. If such settings were ignored in silence, the answer would be that of another problem. */
 #ifndef FOVEA_SRC_BASE_UNUSED_H
 #define FOVEA_SRC_BASE_UNUSED_H
 
@@ -8,7 +8,7 @@
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error);
 fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
                                        fovea_error *error);
-/* Of a run, sinks included. */
+/* All tensors of a run, sinks included. */
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
                                          fovea_error *error);
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);

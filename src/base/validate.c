@@ -64,7 +64,7 @@ fovea_status fovea_validate_pointer(const fovea_reach *reach, const void *pointe
   return FOVEA_OK;
 }
 
-/* Bytes that two tensors share. */
+/* The bytes that two ranges share. */
 static uintptr_t overlap(const fovea_reach *a, const void *a_pointer, const fovea_reach *b, const void *b_pointer) {
   uintptr_t a_begin = (uintptr_t)a_pointer + (uintptr_t)a->begin, a_end = (uintptr_t)a_pointer + (uintptr_t)a->end;
   uintptr_t b_begin = (uintptr_t)b_pointer + (uintptr_t)b->begin, b_end = (uintptr_t)b_pointer + (uintptr_t)b->end;

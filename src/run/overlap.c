@@ -3,7 +3,7 @@
 #include "../base/error.h"
 #include "../base/types.h"
 #include "../base/validate.h"
-#include "../state/groups.h"
+#include "../state/row_states.h"
 
 static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
   const fovea_problem *p = &plan->problem;

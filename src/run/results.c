@@ -1,6 +1,6 @@
 #include "results.h"
 
-#include "../state/groups.h"
+#include "../state/row_states.h"
 #include "block.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
@@ -33,7 +33,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
 static void store_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const fovea_plan *plan = context->plan;
   const fovea_state *to = context->tensors->state;
-  int64_t dim = plan->problem.v_dim, node = context->task->part * fovea_group_numbers(dim);
+  int64_t dim = plan->problem.v_dim, node = context->task->part * fovea_row_state_numbers(dim);
   float *rows[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < t->rows.count; i++) {
     rows[i] = to->numbers + fovea_place_offset(context, to->strides, t->places[i]) + node;

@@ -2,22 +2,22 @@
 
 #include <string.h>
 
-/* Where the rows' groups of one node lie. */
-static void find_groups(const fovea_fold *f, const fovea_state *state, int64_t node, float **groups) {
+/* The row state of each row, for one node. */
+static void find_row_states(const fovea_fold *f, const fovea_state *state, int64_t node, float **row_states) {
   for (int i = 0; i < f->row_count; i++) {
-    groups[i] = state->numbers + fovea_row_offset(state->strides, state->heads, state->rows, f->row + i) +
-                node * fovea_group_numbers(state->dim);
+    row_states[i] = state->numbers + fovea_row_offset(state->strides, state->heads, state->rows, f->row + i) +
+                    node * fovea_row_state_numbers(state->dim);
   }
 }
 
 static void read_node(const fovea_fold *f, const fovea_state *from, int64_t node, fovea_state_piece *to) {
-  float *groups[FOVEA_ROW_TILE_LIMIT];
+  float *row_states[FOVEA_ROW_TILE_LIMIT];
   const void *rows[FOVEA_ROW_TILE_LIMIT];
-  find_groups(f, from, node, groups);
+  find_row_states(f, from, node, row_states);
   for (int i = 0; i < f->row_count; i++) {
-    rows[i] = groups[i] + f->dim;
-    to->row_max[i] = groups[i][from->dim];
-    to->row_sum[i] = groups[i][from->dim + 1];
+    rows[i] = row_states[i] + f->dim;
+    to->row_max[i] = row_states[i][from->dim];
+    to->row_sum[i] = row_states[i][from->dim + 1];
   }
   for (int i = f->row_count; i < f->kernels->row_tile; i++) {
     to->row_max[i] = -__builtin_inff();
@@ -56,9 +56,9 @@ static void join_node(fovea_fold *f, const fovea_state *from, int64_t node, int 
   f->next = swap;
 }
 
-/* The nodes of both sides that lie in this one grow from the cut outwards, so that the smaller of the two next to
- * what is merged is its sibling in the tree. Where the cut is in the middle of a span both sides have something of
- * it; then any order is as good. */
+/* The nodes of `left` and `right` that lie in `node` get larger from the cut outwards. So, of the two nodes next to
+ * what is merged, the smaller one is its sibling in the tree. If the cut is within a span, both sides have a state
+ * of that span; then either order will do. */
 void fovea_fold_node(fovea_fold *f, const fovea_state *left, const fovea_state *right, fovea_spans node) {
   fovea_spans left_spans = fovea_state_spans(left), right_spans = fovea_state_spans(right);
   int64_t last = fovea_node_count(left_spans) - 1, first = 0, count = fovea_node_count(right_spans);
@@ -79,8 +79,9 @@ void fovea_fold_node(fovea_fold *f, const fovea_state *left, const fovea_state *
   }
 }
 
-/* All nodes of a state, as the tree merges them: those to the left of the boundary that is a multiple of the
- * largest power of two grow towards it, those to its right shrink away from it. */
+/* Merges all nodes of a state in the order of the tree. The boundary is the multiple of the largest power of two.
+ * Nodes to its left grow towards it, nodes to its right shrink away from it, so each side is merged from its outer
+ * end. */
 void fovea_fold_all(fovea_fold *f, const fovea_state *state) {
   fovea_spans spans = fovea_state_spans(state);
   int64_t count = fovea_node_count(spans), node = 0, boundary = spans.end - 1, step = 1;
@@ -102,16 +103,16 @@ void fovea_fold_all(fovea_fold *f, const fovea_state *state) {
   f->merged = swap;
 }
 
-/* Writes the piece that was merged; with the last piece also the maxima and sums. */
+/* Writes the merged piece; after the last piece of dims also the maxima and sums. */
 void fovea_write_node(const fovea_fold *f, const fovea_state *to, int64_t node) {
-  float *groups[FOVEA_ROW_TILE_LIMIT];
+  float *row_states[FOVEA_ROW_TILE_LIMIT];
   fovea_tile_state from = fovea_piece_state(f->merged);
-  find_groups(f, to, node, groups);
-  for (int i = 0; i < f->row_count; i++) groups[i] += f->dim;
-  fovea_write_outputs(f->kernels, &from, f->count, f->row_count, groups);
+  find_row_states(f, to, node, row_states);
+  for (int i = 0; i < f->row_count; i++) row_states[i] += f->dim;
+  fovea_write_outputs(f->kernels, &from, f->count, f->row_count, row_states);
   if (f->dim + f->count < to->dim) return;
-  for (int i = 0; i < f->row_count; i++) groups[i] += f->count;
-  fovea_write_sums(&from, f->row_count, groups);
+  for (int i = 0; i < f->row_count; i++) row_states[i] += f->count;
+  fovea_write_sums(&from, f->row_count, row_states);
 }
 
 void fovea_fold_pieces(const fovea_kernels *kernels, const fovea_state *state,

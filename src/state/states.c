@@ -41,7 +41,7 @@ typedef struct output_job {
   const fovea_state *state;
 } output_job;
 
-/* What merging leaves becomes rows of O, and of LSE with the first piece. */
+/* Writes rows of O from the merged state; with the first piece of dims also LSE. */
 static void finish_step(fovea_fold *f, const void *pointer) {
   const output_job *job = pointer;
   const fovea_problem *problem = job->problem;
@@ -68,32 +68,33 @@ static void finish_step(fovea_fold *f, const void *pointer) {
   f->kernels->store(&args);
 }
 
-/* One node has all that there is, since nobody can tell which key gave what. */
+/* Makes a row's state from O and LSE. Its first node gets all, since O does not tell which key gave what; the other
+ * nodes are empty. */
 static void from_output_row(const fovea_kernels *kernels, const output_job *job, int64_t row) {
   const fovea_problem *problem = job->problem;
   const fovea_state *to = job->state;
-  float *group = to->numbers + fovea_row_offset(to->strides, to->heads, to->rows, row);
+  float *first = to->numbers + fovea_row_offset(to->strides, to->heads, to->rows, row);
   float lse = job->tensors->lse[fovea_row_offset(problem->lse_strides, to->heads, to->rows, row)];
   int64_t count = fovea_node_count(fovea_state_spans(to));
   int seen = lse != -__builtin_inff();
   if (seen) {
     int64_t offset = fovea_row_offset(problem->o_strides, to->heads, to->rows, row);
-    fovea_convert_args args = {fovea_element(job->tensors->o, problem->o_type, offset), group, problem->o_type,
+    fovea_convert_args args = {fovea_element(job->tensors->o, problem->o_type, offset), first, problem->o_type,
                                FOVEA_F32, to->dim};
     kernels->convert(&args);
-    for (int64_t d = 0; d < to->dim; d++) group[d] = fovea_canonical(group[d]);
-    group[to->dim] = fovea_canonical(lse * (float)FOVEA_LOG2E);
-    group[to->dim + 1] = 1.0f;
+    for (int64_t d = 0; d < to->dim; d++) first[d] = fovea_canonical(first[d]);
+    first[to->dim] = fovea_canonical(lse * (float)FOVEA_LOG2E);
+    first[to->dim + 1] = 1.0f;
   }
   for (int64_t node = seen; node < count; node++) {
-    float *empty = group + node * fovea_group_numbers(to->dim);
+    float *empty = first + node * fovea_row_state_numbers(to->dim);
     for (int64_t d = 0; d < to->dim + 2; d++) empty[d] = d == to->dim ? -__builtin_inff() : 0;
   }
 }
 
 static void from_outputs(const fovea_kernels *kernels, const output_job *job) {
   const fovea_state *to = job->state;
-  if (fovea_node_count(fovea_state_spans(to)) == 0) return; /* of no keys, and so of no numbers */
+  if (fovea_node_count(fovea_state_spans(to)) == 0) return; /* a state of no keys has no numbers */
   for (int64_t row = 0; row < to->batch * to->heads * to->rows; row++) from_output_row(kernels, job, row);
 }
 

@@ -94,7 +94,7 @@ fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *ri
   return status;
 }
 
-/* That what is written is apart from what is read. */
+/* Checks pointers, and that what is written shares no byte with what is read. */
 static fovea_status check_outputs(const fovea_reach *reaches, const fovea_tensors *tensors, int to_state,
                                   const fovea_reach *state_reach, const fovea_state *state, fovea_error *error) {
   const struct {
@@ -120,7 +120,7 @@ static fovea_status check_outputs(const fovea_reach *reaches, const fovea_tensor
   return status;
 }
 
-/* What is looked at of a problem for its outputs: none of its arrays, which need not be there any more. */
+/* The problem without its arrays: only its outputs are used, and the arrays may have been freed. */
 static fovea_problem outputs_alone(const fovea_problem *problem) {
   fovea_problem outputs = *problem;
   if (problem->cu_seqlens_q) outputs.batch = 1;

@@ -1,8 +1,8 @@
-#include "groups.h"
+#include "row_states.h"
 
 #include <string.h>
 
-/* One NaN and one zero; by bits, since a compiler may be told that there are no NaNs. */
+/* By bits, since a compiler may assume that there are no NaNs. */
 float fovea_canonical(float number) {
   uint32_t bits;
   memcpy(&bits, &number, sizeof bits);
