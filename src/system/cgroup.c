@@ -5,7 +5,8 @@
 
 enum { GROUPS_SIZE = 4096, FOLDER_SIZE = 512, NAME_SIZE = 32, NUMBERS_SIZE = 64, MOST_CPUS = 65536 };
 
-/* The number at *text, which moves behind it and the blank that ends it; -1 where there is none. */
+/* Reads the number at *text and moves *text behind it and the blank that ends it. Returns -1 if there is no number.
+ */
 static int64_t read_number(const char **text) {
   const char *at = *text;
   int64_t number = 0;
@@ -25,7 +26,7 @@ static int cpus_of(int64_t quota, int64_t period) {
   return cpus < MOST_CPUS ? (int)cpus : MOST_CPUS;
 }
 
-/* The beginning of a file in a group's folder; "" without. */
+/* Reads the beginning of a file in a group's folder; "" if it cannot be read. */
 static void read_file(fovea_read_text read_text, const char *folder, const char *name, char text[NUMBERS_SIZE]) {
   char path[FOLDER_SIZE + NAME_SIZE];
   size_t length = strlen(folder);
@@ -53,7 +54,8 @@ static int limit_of_version_1(fovea_read_text read_text, const char *folder) {
 
 typedef int (*limit_of_folder)(fovea_read_text read_text, const char *folder);
 
-/* Of a group and all around it, up to where they are mounted. A group's path ends with its line. */
+/* The least limit of a group and of the groups around it, up to the mount point. The text of a group ends with its
+ * line. */
 static int least_limit(fovea_read_text read_text, const char *mount, const char *group, limit_of_folder limit_of) {
   char folder[FOLDER_SIZE];
   size_t top = strlen(mount), length = strcspn(group, "\n");
@@ -71,7 +73,7 @@ static int least_limit(fovea_read_text read_text, const char *mount, const char 
   }
 }
 
-/* Whether names that commas part and ':' ends have this one among them. */
+/* Whether a list of names, separated by commas and ended by ':', has this name. */
 static int has_name(const char *names, const char *name) {
   size_t length = strlen(name);
   while (strncmp(names, name, length) != 0 || (names[length] != ',' && names[length] != ':')) {
@@ -82,8 +84,8 @@ static int has_name(const char *names, const char *name) {
   return 1;
 }
 
-/* The path of the process's group, from lines "number:controllers:path"; version 2 has no name for controllers. ""
- * where there is none. */
+/* The path of the process's group, from lines "number:controllers:path". In version 2 the names of the controllers
+ * are empty. Returns "" if no line has the controller. */
 static const char *group_of(const char *lines, const char *controller) {
   while (*lines) {
     const char *names = lines + strcspn(lines, ":\n");

@@ -1,14 +1,14 @@
-/* How much CPU time Linux's control groups leave to a process. */
+/* How much CPU time Linux's control groups grant a process. */
 #ifndef FOVEA_SRC_SYSTEM_CGROUP_H
 #define FOVEA_SRC_SYSTEM_CGROUP_H
 
 #include <stddef.h>
 
-/* Reads the beginning of a file of text into size bytes, terminated by 0, and returns 1; 0 when it cannot. */
+/* Reads the beginning of a text file into `size` bytes, terminated by 0, and returns 1; 0 if it cannot. */
 typedef int (*fovea_read_text)(const char *path, char *text, size_t size);
 
-/* CPUs' worth of time that is granted, rounded up: the least of what the process's group and those around it have,
- * by version 2 and by version 1. 0 where there is no limit, or none that can be read. */
+/* The CPU time that is granted, in CPUs, rounded up: the least limit of the process's group and the groups around
+ * it, in versions 1 and 2. 0 if there is no limit, or if none can be read. */
 int fovea_cgroup_cpus(fovea_read_text read_text);
 
 #endif

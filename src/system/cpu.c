@@ -19,7 +19,7 @@ uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
   if (words->leaf7_ebx & leaf7_avx2) features |= FOVEA_CPU_AVX2;
   if (words->leaf1_ecx & leaf1_fma) features |= FOVEA_CPU_FMA;
   if (words->leaf1_ecx & leaf1_f16c) features |= FOVEA_CPU_F16C;
-#ifndef __APPLE__ /* macOS turns the ZMM state on lazily and up to 12.1 corrupted mask registers */
+#ifndef __APPLE__ /* macOS enables the ZMM state lazily, and up to 12.1 it corrupted mask registers */
   const uint32_t f_dq_bw_vl = UINT32_C(1) << 16 | UINT32_C(1) << 17 | UINT32_C(1) << 30 | UINT32_C(1) << 31;
   const uint32_t leaf7_1_avx512_bf16 = UINT32_C(1) << 5;
   const uint64_t zmm_state = 0xe6;
@@ -36,7 +36,7 @@ uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
 
 #include <cpuid.h>
 
-/* XCR0. Only valid where OSXSAVE is set, and volatile so that it is not moved in front of that check. */
+/* XCR0. Only valid if OSXSAVE is set; volatile, so that the compiler does not move it before that check. */
 static uint64_t saved_registers(void) {
   uint32_t low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

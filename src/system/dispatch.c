@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Every name that any build knows, in the order of the registry. A build has tables for some of them. */
+/* Every instruction set that any build knows, in the order of the registry. A build has tables for some of them. */
 typedef struct candidate {
   const char *name;
   const fovea_kernels *kernels; /* NULL: not in this build */
@@ -38,7 +38,7 @@ static int has(uint64_t features) {
   return (features & ~fovea_process_record()->features) == 0;
 }
 
-/* Whether products of pairs give the bits of f32 here. Found out once, by whatever thread comes first. */
+/* Whether products of pairs give the bits of f32 on this CPU. The first thread that asks finds out, once. */
 static int pairs_hold(int i) {
   enum { UNKNOWN, HOLD, FAIL };
   static atomic_int found[CANDIDATES];
@@ -57,14 +57,14 @@ static int runs_here(int i) {
   return candidates[i].kernels && has(candidates[i].needs) && pairs_hold(i);
 }
 
-/* Where the choice starts: at the candidate that FOVEA_ISA names, if this build has it. */
+/* The index at which the choice starts: FOVEA_ISA's instruction set, if this build has it; else the first. */
 static int cap(void) {
   const char *name = fovea_process_record()->isa_cap;
   int i = name[0] ? find(name) : 0;
   return i >= 0 && (i == 0 || candidates[i].kernels) ? i : 0;
 }
 
-/* A table that only adds products of pairs is for problems of its type. */
+/* A table that adds products of pairs is only for problems of its type. */
 static int is_for(int i, fovea_type pair_type) {
   const fovea_kernels *kernels = candidates[i].kernels;
   return kernels &&

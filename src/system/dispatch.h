@@ -5,12 +5,12 @@
 #include "../../arch/kernels.h"
 #include <fovea/fovea.h>
 
-/* The table that problems get which name none: the best that this CPU can run, capped by FOVEA_ISA. `pair_type` is
- * the type of Q and K where they have the same, else FOVEA_F32. */
+/* The table for problems that name none: the best that this CPU can run, capped by FOVEA_ISA. `pair_type` is the
+ * type of Q and K if they have the same type, else FOVEA_F32. */
 const fovea_kernels *fovea_dispatch_default(fovea_type pair_type);
 
-/* The table of that name; the default one for NULL. A name that there is not, or that this CPU cannot run, is
- * refused. */
+/* The table of that name; NULL: the default table. Refuses a name that does not exist, or that this CPU cannot run.
+ */
 fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
                                    fovea_error *error);
 

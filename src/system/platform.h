@@ -1,4 +1,4 @@
-/* What the operating system is asked, in one file for each, and nothing else of it is used anywhere. */
+/* What the library asks the operating system. Each system has one file; no other file uses a system. */
 #ifndef FOVEA_SRC_SYSTEM_PLATFORM_H
 #define FOVEA_SRC_SYSTEM_PLATFORM_H
 
@@ -7,12 +7,12 @@
 
 /* CPUs that this thread may run on, at least 1. */
 int fovea_platform_cpus(void);
-/* Reads the beginning of a file into size bytes, terminated by 0, and returns 1; 0 when it cannot, or when this
+/* Reads the beginning of a file into `size` bytes, terminated by 0, and returns 1; 0 if it cannot, or if this
  * system has no files to ask. */
 int fovea_platform_read_text(const char *path, char *text, size_t size);
-/* Tells a process from the child that fork() made of it. */
+/* A number that differs between a process and the child that fork() made of it. */
 long fovea_platform_process(void);
-/* FOVEA_CPU_* bits that an AArch64 system reports beyond its base architecture; 0 where it is not asked. */
+/* The FOVEA_CPU_* bits that an AArch64 system reports beyond the base architecture; 0 on other systems. */
 uint64_t fovea_platform_arm_features(void);
 
 #endif

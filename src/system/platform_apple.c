@@ -7,14 +7,14 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* A number that the kernel publishes; 0 where it has none of that name. */
+/* A number that the kernel publishes; 0 if there is none of that name. */
 static int published(const char *name) {
   int number = 0;
   size_t size = sizeof number;
   return sysctlbyname(name, &number, &size, NULL, 0) == 0 && size == sizeof number ? number : 0;
 }
 
-/* macOS has no affinity: all that are there. */
+/* macOS has no affinity, so these are all CPUs. */
 int fovea_platform_cpus(void) {
   int cpus = published("hw.logicalcpu");
   return cpus > 0 ? cpus : 1;

@@ -15,7 +15,7 @@
 int fovea_platform_cpus(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
-  long cpus = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than the set has room for */
+  long cpus = sysconf(_SC_NPROCESSORS_ONLN); /* there are more CPUs than the set has room for */
   return cpus > 0 && cpus < 65536 ? (int)cpus : 1;
 }
 

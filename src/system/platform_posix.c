@@ -1,4 +1,4 @@
-/* Systems with POSIX that have no file of their own. */
+/* POSIX systems that have no file of their own. */
 #include "platform.h"
 
 #if !defined(__linux__) && !defined(_WIN32) && !defined(__APPLE__)

@@ -4,7 +4,8 @@
 
 #include <windows.h>
 
-/* Those of the process's own group of at most 64: a process that runs in several has no such mask. */
+/* CPUs of the process's own processor group, which has at most 64. A process that runs in several groups has no
+ * such mask. */
 int fovea_platform_cpus(void) {
   DWORD_PTR process, system;
   int cpus = 0;
@@ -19,7 +20,7 @@ int fovea_platform_read_text(const char *path, char *text, size_t size) {
   return 0;
 }
 
-/* There is no fork(). */
+/* Windows has no fork(). */
 long fovea_platform_process(void) {
   return 0;
 }

@@ -24,7 +24,8 @@ const fovea_process *fovea_process_record(void) {
   static fovea_process record;
   static atomic_int state = EMPTY;
   if (atomic_load_explicit(&state, memory_order_acquire) == READY) return &record;
-  /* Every early thread finds out for itself, one of them publishes: nobody waits longer than the copy takes. */
+  /* Every early thread finds out for itself, and one of them publishes. So no thread waits longer than the copy
+   * takes. */
   fovea_process found = find_out();
   int expected = EMPTY;
   if (atomic_compare_exchange_strong(&state, &expected, BEING_WRITTEN)) {

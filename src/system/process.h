@@ -1,4 +1,4 @@
-/* What is found out once in a process: its CPU, its environment, its id. */
+/* The record of the process, found out once: its CPU, its environment, its id. */
 #ifndef FOVEA_SRC_SYSTEM_PROCESS_H
 #define FOVEA_SRC_SYSTEM_PROCESS_H
 
@@ -7,12 +7,12 @@
 typedef struct fovea_process {
   uint64_t features;
   long id;
-  int cpu_quota; /* of its control groups, in CPUs; 0 where there is none */
+  int cpu_quota; /* of its control groups, in CPUs; 0: no quota */
   char cpu_name[FOVEA_CPU_NAME_SIZE];
-  char isa_cap[32]; /* FOVEA_ISA, cut to fit; "" when not set */
+  char isa_cap[32]; /* FOVEA_ISA, cut to fit; "" if not set */
 } fovea_process;
 
-/* Fills the record at the first call; safe from any number of threads. */
+/* The first call fills the record. Thread-safe. */
 const fovea_process *fovea_process_record(void);
 
 #endif

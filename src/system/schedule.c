@@ -9,17 +9,17 @@
 #ifdef FOVEA_OPENMP
 #include <omp.h>
 
-/* Threads beyond the CPUs gain nothing, and a runtime that cannot start one ends the process: not even a caller who
- * asks for them gets more than this, unless there are more CPUs. */
+/* More threads than CPUs gain nothing, and OpenMP ends the process if it cannot start a thread. So even a caller
+ * who asks for more threads gets at most this many, or one for each CPU if there are more CPUs. */
 enum { MOST_THREADS = 64 };
 
-/* libgomp's threads do not survive fork(), and its next team in the child waits for them for ever. */
+/* libgomp's threads do not survive fork(): in the child its next team waits for them for ever. */
 static int is_forked_child(void) {
   return fovea_process_record()->id != fovea_platform_process();
 }
 #endif
 
-/* Multiplications and additions that one thread does in about 15 microseconds: three times what it costs to wake a
+/* Multiplications and additions that one thread does in about 15 microseconds, three times the cost of waking a
  * team. */
 static const double work_worth_a_team = 1.5e6;
 
@@ -67,7 +67,7 @@ typedef struct running_phase {
   const void *data;
 } running_phase;
 
-/* As a caller's parallel-for wants it. */
+/* Runs one task, for a caller's parallel-for. */
 static void run_one(void *argument, int64_t task, int worker) {
   const running_phase *running = argument;
   running->phase->run(running->data, task, worker);
@@ -83,8 +83,8 @@ static void run_phase(const fovea_phase *phase, const void *data, const fovea_ex
   }
 #ifdef FOVEA_OPENMP
   if (workers > 1) {
-    /* Where two runtimes of OpenMP are in one program, omp_get_thread_num() may belong to the other, and give all
-     * threads the same number: workers are counted here. */
+    /* If a program has two OpenMP runtimes, omp_get_thread_num() may belong to the other one and give all threads
+     * the same number. So workers are counted here. */
     atomic_int begun = 0;
 #pragma omp parallel num_threads(workers)
     {

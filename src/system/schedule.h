@@ -1,10 +1,10 @@
-/* Who runs the tasks of a job: OpenMP, the caller's parallel-for, or the calling thread. */
+/* Runs the tasks of a job: on OpenMP, on the caller's parallel-for, or on the calling thread. */
 #ifndef FOVEA_SRC_SYSTEM_SCHEDULE_H
 #define FOVEA_SRC_SYSTEM_SCHEDULE_H
 
 #include <fovea/fovea.h>
 
-/* Phases of a job at most. */
+/* The most phases of a job. */
 enum { FOVEA_PHASES_LIMIT = 4 };
 
 /* Tasks that may run in any order and at the same time. Workers of overlapping calls have different numbers. */
@@ -13,16 +13,16 @@ typedef struct fovea_phase {
   void (*run)(const void *data, int64_t task, int worker);
 } fovea_phase;
 
-/* Work of any kind: phases, one after the other. A new kind of job is a struct of its own as `data` and a function
- * for each of its phases. */
+/* Work of any kind: phases, one after the other. A new kind of job needs a struct as `data` and a function for each
+ * phase. */
 typedef struct fovea_job {
   const void *data;
-  double work; /* about how many multiplications and additions */
+  double work; /* multiplications and additions, about */
   int phase_count;
   fovea_phase phases[FOVEA_PHASES_LIMIT];
 } fovea_job;
 
-/* Workers that a job of `tasks` tasks in its first phase uses: 1 if the work is too small to share. */
+/* The workers for a job with `tasks` tasks in its first phase: 1 if the work is too small to share. */
 int fovea_schedule_workers(int64_t tasks, double work, const fovea_execution *execution);
 
 /* Runs every task of every phase on that many workers. */
