@@ -23,6 +23,6 @@ fovea_status fovea_info(fovea_library_info *info) {
       .threads = fovea_default_threads(),
   };
   fovea_dispatch_report(&all);
-  memcpy(info, &all, size); /* as much as the caller knows of */
+  memcpy(info, &all, size); /* as many fields as the caller knows */
   return FOVEA_OK;
 }

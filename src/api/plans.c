@@ -1,4 +1,4 @@
-/* Plans, made and destroyed. */
+/* Makes plans and destroys them. */
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/memory.h"
@@ -33,6 +33,6 @@ fovea_status fovea_plan_create_in(const fovea_problem *given, void *memory, size
 
 void fovea_plan_destroy(fovea_plan *plan) {
   if (!plan || !plan->allocated) return;
-  const fovea_allocator allocator = plan->problem.allocator; /* which outlives the plan that it takes back */
+  const fovea_allocator allocator = plan->problem.allocator; /* a copy that outlives the plan */
   fovea_release(&allocator, plan);
 }

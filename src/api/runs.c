@@ -1,4 +1,4 @@
-/* Runs of single tasks. */
+/* Runs whose tasks the caller runs one by one. */
 #include "../base/claim.h"
 #include "../base/error.h"
 #include "../base/validate.h"
@@ -9,7 +9,7 @@ size_t fovea_run_size(const fovea_plan *plan) {
   return plan ? sizeof(fovea_run) : 0;
 }
 
-/* That the run does not lie in its own scratch. */
+/* Checks that the run does not lie in its own scratch. */
 static fovea_status check_apart(const fovea_run *run, const void *scratch, size_t size, fovea_error *error) {
   fovea_claim a = fovea_claim_rows(run, 8, 1, 0, 1, 0, sizeof *run);
   fovea_claim b = fovea_claim_rows(scratch, 8, 1, 0, 1, 0, (int64_t)size);

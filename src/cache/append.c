@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* The keys or the values of a call. */
+/* The keys, or the values, of a call. */
 typedef struct new_side {
   int values;
   const void *from;
@@ -22,12 +22,12 @@ typedef struct new_side {
   int64_t dim;
 } new_side;
 
-/* As fovea_rotary_row(), into a panel: the piece is turned beside it. */
+/* Like fovea_rotary_row(), but to a key in a panel: the piece is rotated beside the panel and then copied there. */
 static void turn_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_angles *angles, const void *from,
                             fovea_type from_type, const fovea_cached_row *to) {
   const fovea_rotary *rotary = piece->rotary;
   const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
-  const int64_t count = interleaved ? 2 * piece->count : piece->count; /* that lie together */
+  const int64_t count = interleaved ? 2 * piece->count : piece->count; /* elements that lie together */
   const int64_t first = interleaved ? 2 * piece->first : piece->first, second = first + rotary->dims / 2;
   float gathered[2 * FOVEA_ROTATE_PAIRS], turned[2 * FOVEA_ROTATE_PAIRS];
   const fovea_rotate_args args = {
@@ -60,7 +60,7 @@ static void turn_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_
   }
 }
 
-/* One entry's rows, as far as a piece of their pairs goes. */
+/* Appends one entry's rows, for one piece of their pairs. */
 static void append_rows(const fovea_new_rows *rows, const new_side *side, const fovea_rotary_piece *piece,
                         int64_t entry) {
   const int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);

@@ -1,4 +1,4 @@
-/* Segments for caches of every kind, from memory in pages. */
+/* Makes segments for caches of every kind, from memory in pages. */
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/types.h"
@@ -27,12 +27,12 @@ static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
   return FOVEA_OK;
 }
 
-/* Rows of k along a page, which are panels where it has panels. */
+/* Rows of k in a page. In panels, a row of k is a panel. */
 static int64_t key_rows(const fovea_pages *pages) {
   return pages->k_layout == FOVEA_KEYS_IN_PANELS ? pages->page_rows / FOVEA_PANEL_ROWS : pages->page_rows;
 }
 
-/* That the last layer is no further from the first than a tensor reaches. */
+/* Checks that the last layer is no further from the first than elements of a tensor may be. */
 static fovea_status check_layers(const char *name, int64_t layers, int64_t step, fovea_error *error) {
   const int64_t limit = INT64_C(1) << 57;
   int64_t last;
@@ -41,7 +41,7 @@ static fovea_status check_layers(const char *name, int64_t layers, int64_t step,
                     step, layers);
 }
 
-/* Also that k and v are there, aligned, and reach no further than addresses do. */
+/* Reads the caller's struct and checks it: k and v are set and aligned, and reach no further than addresses do. */
 static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error) {
   fovea_status status = fovea_read_pages(given, pages, error);
   if (!status) status = check_sizes(pages, error);
@@ -66,13 +66,14 @@ static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fov
   return status;
 }
 
-/* Where an element lies: a number, since strides may lead a page beyond what C calls a pointer into the caller's
- * memory, and nothing is read there yet. */
+/* The address of an element, computed as a number: strides may lead a page out of what C allows a pointer into the
+ * caller's memory, and nothing is read there yet. */
 static void *address_of(void *tensor, fovea_type type, int64_t offset) {
   return (void *)((uintptr_t)tensor + (uintptr_t)fovea_bytes(type, offset));
 }
 
-/* Positions from `first` on, which lie from that row of the page on (with panels the first of one). */
+/* A segment of the positions from `first` on, which begin at row `row` of the page (in panels, the first row of a
+ * panel). */
 static fovea_segment make_segment(const fovea_pages *pages, int64_t page, int64_t row, int64_t first,
                                   int64_t rows) {
   int64_t k_page = page > 0 ? page * pages->k_strides.batch : 0,
@@ -140,7 +141,7 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   return FOVEA_OK;
 }
 
-/* Whether page `next` goes on in memory where `page` ends. */
+/* Whether page `next` lies in memory where `page` ends. */
 static int follows(const fovea_pages *pages, int64_t page, int64_t next) {
   if (page == next) return 0;
   return (next - page) * pages->k_strides.batch == key_rows(pages) * pages->k_strides.row &&
@@ -166,7 +167,7 @@ static fovea_status check_table(const fovea_pages *pages, const int32_t *table, 
   return FOVEA_OK;
 }
 
-/* Pages of a table that hold some positions: first to last, which is less than first if there is none. */
+/* Pages of a table that hold some positions: first to last. If last is less than first, there are none. */
 typedef struct table_range {
   const int32_t *table;
   int64_t first, last;
@@ -177,7 +178,7 @@ static table_range range_of(const fovea_pages *pages, const int32_t *table, int6
   return (table_range){table, first, begin < end ? (end - 1) / pages->page_rows : first - 1};
 }
 
-/* Whether page i of the table goes on where the one before ends, in memory too. */
+/* Whether page i of the table lies in memory where the page before it ends. */
 static int continues(const fovea_pages *pages, const table_range *range, int64_t i) {
   return i > range->first && follows(pages, range->table[i - 1], range->table[i]);
 }
@@ -188,7 +189,7 @@ static int64_t count_segments(const fovea_pages *pages, const table_range *range
   return count;
 }
 
-/* Returns how many were made. */
+/* Returns the number of segments made. */
 static int64_t make_segments(const fovea_pages *pages, const table_range *range, fovea_segment *segments) {
   int64_t made = 0;
   for (int64_t i = range->first; i <= range->last; i++) {
@@ -209,7 +210,7 @@ fovea_status fovea_cache_paged(const fovea_pages *given, const int32_t *table, i
                                  error);
 }
 
-/* Checks every table and counts the segments of all. */
+/* Checks every table, and counts the segments of all tables. */
 static fovea_status check_tables(const fovea_pages *pages, int64_t batch, const int32_t *tables,
                                  int64_t table_length, const int64_t *begins, const int64_t *ends, int64_t *count,
                                  fovea_error *error) {

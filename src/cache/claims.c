@@ -3,7 +3,8 @@
 #include "../base/error.h"
 #include "../base/types.h"
 
-/* Claims that are compared at a time with all that come after them; on the stack. */
+/* Claims on the stack. They are compared with each other and with all claims after them; then the next ones take
+ * their place. */
 enum { WINDOW = 96 };
 
 typedef struct cursor {
@@ -14,7 +15,7 @@ typedef struct cursor {
   int64_t position;
 } cursor;
 
-/* Some keys of a panel, or as many whole panels as there are. */
+/* Claims some keys of a panel, or all whole panels. */
 static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segment_shape *shape, int64_t layer,
                                 int64_t *position, int64_t end) {
   int64_t row = *position - segment->first, key = row % FOVEA_PANEL_ROWS, count = end - *position;
@@ -50,7 +51,7 @@ fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segmen
                           values ? shape->v_dim : shape->qk_dim);
 }
 
-/* 0: no more of them. */
+/* Returns 0 if there are no more claims. */
 static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim) {
   while (at->sequence < claims->sequence_count) {
     fovea_claimed_rows rows = claims->sequence(claims->call, at->sequence);
@@ -86,8 +87,8 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
 
 typedef struct window {
   fovea_claim claims[WINDOW];
-  int count, order[WINDOW];   /* by where they begin */
-  uintptr_t furthest[WINDOW]; /* that any up to this one of the order reaches */
+  int count, order[WINDOW];   /* sorted by begin */
+  uintptr_t furthest[WINDOW]; /* the largest end of the claims up to this one in the order */
 } window;
 
 static void sort_window(window *w) {
@@ -120,7 +121,7 @@ static fovea_status refuse(const fovea_claim *a, const fovea_claim *b, fovea_err
                     first->segment, first->name, other->name);
 }
 
-/* One claim, with the first `count` of the window. */
+/* Compares a claim with those of the window's first `count` claims. */
 static fovea_status compare(const window *w, int count, const fovea_claim *claim, fovea_error *error) {
   int low = 0, high = w->count;
   while (low < high) {

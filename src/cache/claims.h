@@ -1,35 +1,35 @@
-/* Memory that one call reads or writes, row by row: whether what it writes shares a byte with anything else. Exact
- * for rows of any strides, whatever lies between them. */
+/* Memory that a call reads or writes, row by row, and whether what it writes shares a byte with anything else. The
+ * check is exact for rows of any strides, whatever lies between the rows. */
 #ifndef FOVEA_SRC_CACHE_CLAIMS_H
 #define FOVEA_SRC_CACHE_CLAIMS_H
 
 #include "../base/claim.h"
 #include "sequences.h"
 
-/* Keys or values of one layer of a segment from *position on to `end` - 1 at most: as many as one claim holds.
- * *position becomes the one behind them. */
+/* Claims keys or values of one layer of a segment, from *position to `end` - 1 or as far as one claim goes. Moves
+ * *position behind the last that is claimed. */
 fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
                                 int64_t layer, int64_t *position, int64_t end);
 
-/* Positions of one sequence. */
+/* The rows of some positions of one sequence. */
 typedef struct fovea_claimed_rows {
   const fovea_sequence *sequence;
   int64_t begin, end;
   int written;
-  int64_t entry; /* its number in texts */
+  int64_t entry; /* the number of the entry in error texts */
   int64_t layer;
 } fovea_claimed_rows;
 
-/* Everything that a call claims. */
+/* All memory that a call claims. */
 typedef struct fovea_claims {
   fovea_segment_shape shape;
   int64_t sequence_count, array_count;
-  const void *call; /* handed to both */
+  const void *call; /* passed to both functions */
   fovea_claimed_rows (*sequence)(const void *call, int64_t index);
-  fovea_claim (*array)(const void *call, int64_t index); /* not needed without arrays */
+  fovea_claim (*array)(const void *call, int64_t index); /* may be NULL if there are no arrays */
 } fovea_claims;
 
-/* The sequences have been checked. Refuses rows that share memory with others. */
+/* Refuses rows that are written and share memory with others. The sequences must have been checked. */
 fovea_status fovea_check_claims(const fovea_claims *claims, fovea_error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows of one cache into another. */
+/* Copies rows of one cache to another. */
 #include "../../arch/float_state.h"
 #include "../base/error.h"
 #include "../base/validate.h"
@@ -49,7 +49,7 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
                                  int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end,
                                  fovea_error *error) {
   const copy_call copy = {{from, to}, layers, begin, end};
-  const fovea_claims claims = {.shape = {kv_heads, qk_dim, v_dim, layers - 1}, /* the last, which all must have */
+  const fovea_claims claims = {.shape = {kv_heads, qk_dim, v_dim, layers - 1}, /* all must have the last layer */
                                .sequence_count = 2 * layers,
                                .call = &copy,
                                .sequence = claimed_rows};

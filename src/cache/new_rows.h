@@ -1,10 +1,10 @@
-/* New rows for caches: which rows of the tensors, and which positions. */
+/* New rows for caches: their rows in the tensors, and their positions. */
 #ifndef FOVEA_SRC_CACHE_NEW_ROWS_H
 #define FOVEA_SRC_CACHE_NEW_ROWS_H
 
 #include <fovea/fovea.h>
 
-/* The positions that an entry's rows go to: from the first on, as many as are said. */
+/* The position of an entry's first row; then the number of its rows, which have the positions that follow. */
 static inline int64_t fovea_new_position(const fovea_new_rows *rows, int64_t entry) {
   return rows->first_positions ? rows->first_positions[entry] : rows->first_position;
 }
@@ -12,7 +12,7 @@ static inline int64_t fovea_new_row_count(const fovea_new_rows *rows, int64_t en
   if (rows->cu_seqlens) return (int64_t)rows->cu_seqlens[entry + 1] - rows->cu_seqlens[entry];
   return rows->row_counts ? rows->row_counts[entry] : rows->rows;
 }
-/* The element of K or V that an entry's rows begin at. */
+/* The element of K or V at which an entry's rows begin. */
 static inline int64_t fovea_new_rows_offset(const fovea_new_rows *rows, fovea_strides strides, int64_t entry) {
   if (rows->cu_seqlens) return rows->cu_seqlens[entry] > 0 ? rows->cu_seqlens[entry] * strides.row : 0;
   return entry > 0 ? entry * strides.batch : 0;

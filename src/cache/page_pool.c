@@ -1,4 +1,5 @@
-/* Which pages of a cache are in use. References of a free page are -1 minus the free page after it. */
+/* Page pools: which pages of a cache are in use. A free page has, as its references, -1 minus the number of the
+ * next free page. */
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/validate.h"
@@ -61,7 +62,7 @@ int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page) {
   return pool && page >= 0 && page < pool->count && pool->references[page] > 1;
 }
 
-/* The first rows of one page into another one, of every layer. */
+/* Copies the first rows of a page to another page, in every layer. */
 static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to, int64_t rows,
                               fovea_error *error) {
   fovea_segment segments[2]; /* as this library knows them, whatever the caller's are */
@@ -77,7 +78,7 @@ static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to
                              0, rows, error);
 }
 
-/* The array is the caller's: its structs are as large as the program that made them says. */
+/* The caller's array: its elements are as large as the program that made them says. */
 static const fovea_pages *pages_at(const fovea_pages *pages, int64_t i) {
   return (const fovea_pages *)(const void *)((const char *)pages + (size_t)i * pages->struct_size);
 }
@@ -88,7 +89,7 @@ static fovea_status check_array(const fovea_pages *pages, int64_t pages_count, f
   return fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
 }
 
-/* That every one is fit to be copied, so that nothing fails half-way; all have page 0. */
+/* Checks that all pages can be copied, so that nothing fails half-way. Page 0 stands for all. */
 static fovea_status check_pages(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
   fovea_status status = check_array(pages, pages_count, error);
   for (int64_t i = 0; i < pages_count && !status; i++) {

@@ -2,7 +2,7 @@
 
 #include "../../arch/formats.h"
 
-/* Where a dim of a key lies, in elements. */
+/* The place of a dim of a key in a panel, in elements. */
 static inline int64_t place_of(const int together, int64_t key, int64_t dim) {
   return (dim / together * FOVEA_PANEL_ROWS + key) * together + dim % together;
 }
@@ -24,7 +24,7 @@ void fovea_panel_read(const void *panel, fovea_type type, int64_t key, int64_t f
   }
 }
 
-/* Dims beyond the last that stay together with it are zero. */
+/* Dims behind the last that lie together with it are zero. */
 #define WRITE(with, type, name, element, bits, together, ...)                                                      \
   case type:                                                                                                       \
     for (int64_t i = 0; i < count; i++)                                                                            \

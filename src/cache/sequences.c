@@ -116,7 +116,7 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
 
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error) {
-  if (begin >= end) return FOVEA_OK; /* nothing is asked for */
+  if (begin >= end) return FOVEA_OK; /* no position is wanted */
   if (!sequence->segments && sequence->count > 0) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL while count is %d", entry,
                       sequence->count);

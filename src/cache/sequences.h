@@ -9,7 +9,7 @@
 /* What all segments of a call have in common. */
 typedef struct fovea_segment_shape {
   int64_t kv_heads, qk_dim, v_dim;
-  int64_t layer; /* the one that the call is about */
+  int64_t layer; /* the layer that the call is for */
 } fovea_segment_shape;
 
 /* Segment i. Segments are as large as the program that made them says. */
@@ -59,8 +59,8 @@ static inline int fovea_segment_holds(const fovea_segment *segment, int64_t posi
 void fovea_find_head(const fovea_sequence *sequence, int64_t position, int64_t layer, int64_t head,
                      fovea_found_segment *found);
 
-/* One sequence by itself: segments that follow each other and hold positions `begin` to `end` - 1. `entry` is for
- * the text. */
+/* Checks one sequence: its segments follow each other and hold positions `begin` to `end` - 1. `entry` is the
+ * entry's number in error texts. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error);
 

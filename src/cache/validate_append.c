@@ -1,4 +1,4 @@
-/* The checks of what a caller hands in for new rows of caches. */
+/* Checks of the new rows that a caller hands in. */
 #include "validate_append.h"
 #include "../base/error.h"
 #include "../base/types.h"
@@ -54,7 +54,7 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
   return status ? status : fovea_validate_position(rotary, entry, count - 1, first + count - 1, error);
 }
 
-/* Which rows of the tensors and which layer: that they are there, and that one way of saying it is taken. */
+/* Checks the layer and the rows of each entry, which cu_seqlens or row_counts gives, not both. */
 static fovea_status check_packing(const fovea_new_rows *rows, fovea_error *error) {
   const fovea_bounded layer = {"layer", rows->layer, 0, FOVEA_LENGTH_LIMIT};
   if (rows->cu_seqlens && rows->row_counts) {
@@ -77,7 +77,7 @@ static fovea_claimed_rows claimed_rows(const void *call, int64_t entry) {
   return (fovea_claimed_rows){&rows->sequences[entry], first, first + count, 1, entry, rows->layer};
 }
 
-/* K and V of each entry, then what the embedding reads. */
+/* Arrays 0 to 2 batch - 1 are K and V of each entry; then come the arrays of the rotary embedding. */
 static fovea_claim claimed_array(const void *call, int64_t index) {
   const fovea_new_rows *rows = ((const append_call *)call)->rows;
   int64_t entry = index / 2;

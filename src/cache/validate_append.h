@@ -1,4 +1,4 @@
-/* The checks of new rows for caches. */
+/* Checks of new rows for caches. */
 #ifndef FOVEA_SRC_CACHE_VALIDATE_APPEND_H
 #define FOVEA_SRC_CACHE_VALIDATE_APPEND_H
 

@@ -41,22 +41,22 @@ static fovea_fraction inverse_tanh(fovea_fraction s) {
   return fovea_fraction_add(s, fovea_fraction_multiply(s, fovea_fraction_multiply(square, sum)));
 }
 
-/* log2(x) of a finite x from 1 up: the integer part is returned. */
+/* log2(x) of a finite x of at least 1. Returns the integer part. */
 static uint64_t log2_of(double x, fovea_fraction *part) {
   const uint64_t one = UINT64_C(1) << SIGNIFICAND_BITS, root_of_2 = 0x16a09e667f3bcc;
   uint64_t significand = (bits_of(x) & (one - 1)) | one;
   uint64_t whole = (bits_of(x) >> SIGNIFICAND_BITS) - EXPONENT_BIAS;
-  /* The significand as 1 to sqrt(2), or below that as a part of 2: (1 + s) / (1 - s), or its inverse. */
+  /* A significand of at most sqrt(2) is (1 + s) / (1 - s). Half of a larger one is the inverse of that. */
   int above = significand > root_of_2;
   fovea_fraction s = above ? quotient(2 * one - significand, 2 * one + significand)
                            : quotient(significand - one, significand + one);
   s = inverse_tanh(s);
   s = fovea_fraction_add(fovea_fraction_shift_left(s, 1), fovea_fraction_multiply(s, log2_of_e_twice));
   *part = above ? fovea_fraction_negate(s) : s;
-  return whole; /* with a significand above it is whole + 1, less a part that is not 0 */
+  return whole; /* if significand > root_of_2, log2 is whole + 1 less a part that is not 0 */
 }
 
-/* 1 - e^-x for x < ln 2: of x / 16 by the series, then squared four times. */
+/* 1 - e^-x for x < ln 2: the series of x / 16, squared four times. */
 static fovea_fraction one_less_power(fovea_fraction x) {
   enum { TERMS = 18 };
   fovea_fraction step = fovea_fraction_shift_right(x, 4), rest = {0, 0};
@@ -80,7 +80,7 @@ fovea_fraction fovea_angle_ratio(double base, int64_t pairs) {
   return fovea_fraction_shift_right(fovea_fraction_subtract(ones, rest), (int)whole);
 }
 
-/* 64 bits of a number of four words, the lowest of which is bit `first`. Zeros follow the highest. */
+/* 64 bits of a number of four words, from bit `first` up. Bits above the number are zero. */
 static uint64_t word_from(const uint64_t words[4], int first) {
   uint64_t low = first < 256 ? words[3 - first / 64] : 0, high = first < 192 ? words[2 - first / 64] : 0;
   return first % 64 == 0 ? low : low >> first % 64 | high << (64 - first % 64);
@@ -89,7 +89,7 @@ static uint64_t word_from(const uint64_t words[4], int first) {
 fovea_fraction fovea_angle_turn(double frequency) {
   uint64_t bits = bits_of(frequency), one = UINT64_C(1) << SIGNIFICAND_BITS;
   int exponent = (int)(bits >> SIGNIFICAND_BITS & 0x7ff);
-  if (exponent < EXPONENT_BIAS - 256) return (fovea_fraction){0, 0}; /* far below 2^-128, subnormals among them */
+  if (exponent < EXPONENT_BIAS - 256) return (fovea_fraction){0, 0}; /* far below 2^-128; subnormals are, too */
   uint64_t significand = (bits & (one - 1)) | one;
   fovea_fraction top = fovea_product(significand, turns_of_radian[0]);
   fovea_fraction middle = fovea_product(significand, turns_of_radian[1]);
@@ -102,7 +102,7 @@ fovea_fraction fovea_angle_turn(double frequency) {
   return bits >> 63 ? fovea_fraction_negate(turn) : turn;
 }
 
-/* (pi / 2)^k / k! times 2^62, for even k and for odd ones: cosine and sine of quarter turns. */
+/* (pi / 2)^k / k! times 2^62, for even k and for odd k: cosine and sine of quarter turns. */
 enum { SERIES = 9 };
 static const uint64_t cosine_series[SERIES] = {0x4000000000000000, 0x4ef4f326f9177969, 0x103c1f081b5ac3b3,
                                                0x0155d3c7e3cbffa0, 0x000f0fa83448dd5d, 0x000069b47ca8812a,
@@ -117,7 +117,7 @@ static uint64_t alternating(const uint64_t series[SERIES], uint64_t square) {
   return sum;
 }
 
-/* number / 2^bits, for numbers below 2^63; the result is no subnormal. */
+/* number / 2^bits, for numbers below 2^63. The result must not be subnormal. */
 static float float_of(uint64_t number, int bits) {
   float result = (float)(int64_t)number;
   uint32_t pattern;
@@ -137,14 +137,14 @@ void fovea_angle_at(fovea_fraction turn, int64_t position, float *cosine, float 
   fovea_fraction angle = fovea_fraction_times(turn, distance);
   if (position < 0) angle = fovea_fraction_negate(angle);
 
-  /* To the nearest quarter, and what is left of it: from -1/8 to 1/8 of a turn. */
+  /* Splits the angle into the nearest quarter turn and the rest, from -1/8 to 1/8 turn. */
   angle = fovea_fraction_add(angle, eighth);
   int quarter = (int)(angle.high >> 62);
   angle.high &= UINT64_MAX >> 2;
   int before = angle.high < eighth.high;
   fovea_fraction rest = before ? fovea_fraction_subtract(eighth, angle) : fovea_fraction_subtract(angle, eighth);
 
-  uint64_t part = fovea_fraction_shift_left(rest, 2).high; /* of a quarter */
+  uint64_t part = fovea_fraction_shift_left(rest, 2).high; /* in quarter turns */
   uint64_t square = fovea_product_high(part, part);
   float c = float_of(alternating(cosine_series, square), 62), s = 0.0f;
   if (rest.high | rest.low) {

@@ -1,5 +1,5 @@
-/* Numbers of at least 0 and below 1 as integers X of 128 bits that stand for X / 2^128. Sums wrap around, as angles
- * do that are counted in turns. Integers round alike on every machine and under every flag. */
+/* Numbers from 0 to less than 1: an integer X of 128 bits stands for X / 2^128. Sums wrap around, like angles in
+ * turns. Integers give the same bits on every machine and with all flags. */
 #ifndef FOVEA_SRC_ROTARY_FRACTION_H
 #define FOVEA_SRC_ROTARY_FRACTION_H
 
@@ -9,7 +9,7 @@ typedef struct fovea_fraction {
   uint64_t high, low;
 } fovea_fraction;
 
-/* a * b, by halves of 32 bits: for compilers without integers of 128 bits. */
+/* a * b, by halves of 32 bits, for compilers without integers of 128 bits. */
 static inline fovea_fraction fovea_product_of_halves(uint64_t a, uint64_t b) {
   uint64_t a_high = a >> 32, a_low = a & 0xffffffff, b_high = b >> 32, b_low = b & 0xffffffff;
   uint64_t low = a_low * b_low, middle = a_high * b_low + (low >> 32);
@@ -46,7 +46,7 @@ static inline fovea_fraction fovea_fraction_negate(fovea_fraction a) {
   return fovea_fraction_subtract((fovea_fraction){0, 0}, a);
 }
 
-/* By 0 to 127 bits. */
+/* Shift by 0 to 127 bits. */
 static inline fovea_fraction fovea_fraction_shift_left(fovea_fraction a, int bits) {
   if (bits >= 64) return (fovea_fraction){a.low << (bits - 64), 0};
   if (bits == 0) return a;
@@ -69,13 +69,13 @@ static inline fovea_fraction fovea_fraction_multiply(fovea_fraction a, fovea_fra
   return fovea_fraction_add(top, (fovea_fraction){0, middle.high});
 }
 
-/* A times an integer, without what lies above 1. */
+/* The fractional part of A times an integer. */
 static inline fovea_fraction fovea_fraction_times(fovea_fraction a, uint64_t times) {
   fovea_fraction product = fovea_product(a.low, times);
   return (fovea_fraction){product.high + a.high * times, product.low};
 }
 
-/* floor((whole 2^128 + A) / divisor), without what lies above 1; whole < divisor < 2^32. */
+/* The fractional part of (whole + A) / divisor, rounded down; whole < divisor < 2^32. */
 static inline fovea_fraction fovea_fraction_divide(uint64_t whole, fovea_fraction a, uint64_t divisor) {
   uint64_t words[4] = {a.high >> 32, a.high & 0xffffffff, a.low >> 32, a.low & 0xffffffff}, rest = whole;
   for (int i = 0; i < 4; i++) {

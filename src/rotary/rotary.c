@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The turns of the piece's pairs, behind `turn`, which is that of the pair before. */
+/* Sets the turns of the piece's pairs. `turn` is that of the pair before the piece. */
 static void find_turns(fovea_rotary_piece *piece, fovea_fraction turn) {
   const fovea_rotary *rotary = piece->rotary;
   int64_t left = rotary->dims / 2 - piece->first;
@@ -91,7 +91,7 @@ void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles
   }
 }
 
-/* `row` counts from the entry's first, which is row `first` of a packed tensor. */
+/* The position of row `row` of the entry, whose first row is row `first` of a packed tensor. */
 static int64_t position_of(const fovea_rotation *rotation, int64_t batch, int64_t first, int64_t row) {
   if (rotation->positions) {
     return rotation->positions[rotation->cu_seqlens ? first + row : batch * rotation->rows + row];
@@ -99,9 +99,9 @@ static int64_t position_of(const fovea_rotation *rotation, int64_t batch, int64_
   return (rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position) + row;
 }
 
-/* The rows of all heads at one position. */
-static void turn_rows(const fovea_rotary_piece *piece, const fovea_rotation *rotation, int64_t batch, int64_t first,
-                      int64_t row) {
+/* Rotates the rows of all heads at one position. */
+static void rotate_rows(const fovea_rotary_piece *piece, const fovea_rotation *rotation, int64_t batch,
+                        int64_t first, int64_t row) {
   const fovea_strides *from = &rotation->from_strides, *to = &rotation->to_strides;
   int64_t entry = rotation->cu_seqlens ? 0 : batch; /* packed tensors have no batch axis */
   int64_t from_first = entry * from->batch + (first + row) * from->row;
@@ -116,7 +116,7 @@ static void turn_rows(const fovea_rotary_piece *piece, const fovea_rotation *rot
   }
 }
 
-static void turn_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels) {
+static void rotate_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels) {
   fovea_rotary_piece piece;
   if (rotation->rows == 0) return;
   fovea_rotary_begin(&piece, rotary, kernels);
@@ -124,7 +124,7 @@ static void turn_all(const fovea_rotary *rotary, const fovea_rotation *rotation,
     for (int64_t batch = 0; batch < rotation->batch; batch++) {
       int64_t first = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : 0;
       int64_t rows = fovea_rotation_rows(rotation, batch);
-      for (int64_t row = 0; row < rows; row++) turn_rows(&piece, rotation, batch, first, row);
+      for (int64_t row = 0; row < rows; row++) rotate_rows(&piece, rotation, batch, first, row);
     }
   } while (fovea_rotary_next(&piece));
 }
@@ -140,7 +140,7 @@ fovea_status fovea_rotary_apply(const fovea_rotary *given, const fovea_rotation 
   fovea_float_state caller = fovea_float_begin();
   status = fovea_validate_rotation(&rotary, &rotation, error);
   if (!status) status = fovea_dispatch_wanted(rotary.isa, FOVEA_F32, &kernels, error);
-  if (!status) turn_all(&rotary, &rotation, kernels);
+  if (!status) rotate_all(&rotary, &rotation, kernels);
   fovea_float_end(caller);
   return status;
 }

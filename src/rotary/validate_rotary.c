@@ -106,12 +106,12 @@ static fovea_status check_sizes(const fovea_rotation *rotation, fovea_error *err
   return FOVEA_OK;
 }
 
-/* Numbers of 64 bits may be aligned to 32, as on i386. */
+/* Integers of 64 bits may be aligned to 32 bits, as on i386. */
 static fovea_read_array array_of(const char *name, const void *pointer, int64_t count, int size, int alignment) {
   return (fovea_read_array){pointer, {name, 0, pointer ? count * size : 0, alignment}};
 }
 
-/* Elements from the first to the last of a table; -1 where that is beyond all sense. */
+/* Elements from the first to the last of a table; -1 if they reach too far. */
 static int64_t table_count(const fovea_rotary *rotary) {
   int64_t count;
   if (!rotary->cosines || rotary->table_rows == 0) return 0;

@@ -1,27 +1,27 @@
-/* The checks of what a caller hands in for a rotary embedding. */
+/* Checks of what a caller hands in for a rotary embedding. */
 #ifndef FOVEA_SRC_ROTARY_VALIDATE_ROTARY_H
 #define FOVEA_SRC_ROTARY_VALIDATE_ROTARY_H
 
 #include "../base/shapes.h"
 
-/* An array of the caller's, and what its pointer is to be checked for. */
+/* An array of the caller's, and the reach that its pointer is checked for. */
 typedef struct fovea_read_array {
   const void *pointer;
   fovea_reach reach;
 } fovea_read_array;
 
-/* What an embedding reads: cosines, sines, frequencies. Their pointers are checked. */
+/* Sets the arrays that an embedding reads, cosines, sines, frequencies, and checks their pointers. */
 enum { FOVEA_ROTARY_ARRAYS = 3 };
 fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
                                           fovea_error *error);
 
-/* Rows of one entry. */
+/* The number of rows of one entry. */
 static inline int64_t fovea_rotation_rows(const fovea_rotation *rotation, int64_t batch) {
   if (!rotation->cu_seqlens) return rotation->rows;
   return (int64_t)rotation->cu_seqlens[batch + 1] - rotation->cu_seqlens[batch];
 }
 
-/* The checks. Of an embedding for rows of `dim` elements; of the position of a row; of a whole call. */
+/* Check an embedding for rows of `dim` elements; the position of a row; all arguments of a call. */
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error);
 fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, int64_t row, int64_t position,
                                      fovea_error *error);
