@@ -9,10 +9,11 @@
 
 enum { PIECE = 128, BLOCK = 128, SPAN = 16 * BLOCK };
 
-/* What a row knows of a range of keys: relative to the score m, the weights sum to l, the weighted values to o. */
+/* The state of a row over a range of keys: the weights, relative to the score m, sum to l, the weighted values to
+ * o. */
 struct state {
   float m, l;
-  float *o; /* NULL: no state. v_dim numbers from calloc */
+  float *o; /* v_dim numbers from calloc(); NULL: no state */
 };
 
 static float *zeros(int64_t count) {
@@ -46,7 +47,7 @@ float contract_log2(float x) {
   return fmaf(t, horner(coefficients, 10, t), (float)(exponent - low));
 }
 
-/* With e = exp(-2 |x|), which is s * exp(-2 f): (1 - e) / (1 + e), by a reciprocal and what is missing then. */
+/* With e = exp(-2 |x|), computed as s * exp(-2 f): (1 - e) / (1 + e), by a reciprocal and one correction. */
 float contract_tanh(float x) {
   static const float coefficients[] = {-0x1.6731cep-4f, 0x1.123d16p-2f,  -0x1.555dc4p-1f,
                                        0x1.55548cp+0f,  -0x1.fffff4p+0f, 2.0f};
@@ -60,7 +61,8 @@ float contract_tanh(float x) {
   return copysignf(fmaf(fmaf(-t, e, y - t), r, t), x);
 }
 
-/* Steps 1 and 2. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ..., an odd last one alone. */
+/* Steps 1 and 2. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ...; an odd last dimension
+ * stands alone. */
 static float score(const struct contract_row *row, int64_t position) {
   const float *k = row->k + position * row->k_stride;
   float sum = 0.0f;
@@ -80,7 +82,7 @@ static float score(const struct contract_row *row, int64_t position) {
   return row->bias == NULL || b < 0 ? s : fmaf(row->bias[b], (float)LOG2E, s);
 }
 
-/* Step 3: the block that begins at `first`, of the keys before `limit`. */
+/* Step 3: the block that begins at `first`. Keys from `limit` on are left out. */
 static struct state block(const struct contract_row *row, int64_t first, int64_t limit) {
   const int64_t end = first + BLOCK < limit ? first + BLOCK : limit;
   float s[BLOCK], l[16] = {0.0f};
@@ -94,7 +96,7 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
     if (s[j - first] > state.m) state.m = s[j - first];
   }
   if (state.m == -INFINITY && !any_nan) return state;
-  if (state.m == 0.0f) state.m = 0.0f; /* -0 as +0 */
+  if (state.m == 0.0f) state.m = 0.0f; /* -0 becomes +0 */
   state.o = zeros(row->v_dim);
   const float reference = state.m == -INFINITY ? 0.0f : state.m;
   for (int64_t j = first; j < end; j++) {
@@ -109,7 +111,7 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
   return state;
 }
 
-/* Step 4. A state that is not there is passed over, never merged. */
+/* Step 4. A state that does not exist is passed over, never merged. */
 static struct state merge(struct state left, struct state right, int64_t v_dim) {
   if (left.o == NULL) return right;
   if (right.o == NULL) return left;
@@ -120,7 +122,8 @@ static struct state merge(struct state left, struct state right, int64_t v_dim) 
   return (struct state){m, fmaf(right.l, b, left.l * a), left.o};
 }
 
-/* The node of `length` keys from `first`: the blocks of one span in ascending order, a binary tree over spans. */
+/* The node of `length` keys from `first` on: a span merges its blocks in ascending order, a larger node its two
+ * halves. */
 static struct state node(const struct contract_row *row, int64_t first, int64_t length) {
   struct state state = {-INFINITY, 0.0f, NULL};
   const int64_t end = first + length < row->positions ? first + length : row->positions;
@@ -130,12 +133,12 @@ static struct state node(const struct contract_row *row, int64_t first, int64_t 
   return state;
 }
 
-/* What is stored: zero as +0, every NaN as the one quiet NaN. */
+/* The number that is stored: zero as +0, every NaN as the one quiet NaN. */
 static float canonical(float x) {
   return isnan(x) ? NAN : x == 0.0f ? 0.0f : x;
 }
 
-/* Steps 5 and 6. For the sink's merge, what has no state is a state of zeros. */
+/* Steps 5 and 6. For the sink's merge, a row without a state has a state of zeros. */
 void contract_row(const struct contract_row *row, float *out, float *lse) {
   int64_t length = SPAN;
   while (length < row->positions) length *= 2;

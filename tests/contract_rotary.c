@@ -1,4 +1,4 @@
-/* Rotary position embedding, step by step. Angles are integers: a fraction X stands for X / 2^128, and is worked on
+/* Rotary position embedding, step by step. Angles are integers: a fraction X stands for X / 2^128, and is computed
  * digit by digit as on paper. Read it from the bottom: pair, angle, turns. */
 #include "contract_rotary.h"
 
@@ -12,7 +12,7 @@ static const struct fraction ln2 = {{0xb17217f7, 0xd1cf79ab, 0xc9e3b398, 0x03f2f
 static const struct fraction two_log2e_less_2 = {{0xe2a8eca5, 0x705fc2ee, 0xfa1ffb41, 0xa474fa23}};
 static const struct fraction zero, ones = {{UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 
-/* All digits of a product. */
+/* All digits of the product. */
 static void multiply_digits(const uint32_t *a, int a_digits, const uint32_t *b, int b_digits, uint32_t *product) {
   for (int i = 0; i < a_digits + b_digits; i++) product[i] = 0;
   for (int i = a_digits - 1; i >= 0; i--) {
@@ -103,7 +103,7 @@ static struct fraction ratio_of(double base, uint64_t pairs) {
   return ratio;
 }
 
-/* frequency / (2 pi), what lies above 1 left out: the bits of a product, from a place that the exponent says. */
+/* frequency / (2 pi), less its integer part: 128 bits of a product, from a place that depends on the exponent. */
 static struct fraction turn_of(double frequency) {
   int exponent;
   const uint64_t significand = (uint64_t)ldexp(frexp(fabs(frequency), &exponent), 53);
@@ -112,7 +112,7 @@ static struct fraction turn_of(double frequency) {
   multiply_digits(digits, 2, two_pi_inverse, 6, product);
   struct fraction turn = zero;
   for (int bit = 0; bit < 128; bit++) {        /* bit 0 is worth 1/2 */
-    const int at = 64 + (exponent - 53) + bit; /* of the product, likewise */
+    const int at = 64 + (exponent - 53) + bit; /* bit of the product, counted in the same way */
     if (at >= 0 && at < 256 && product[at / 32] >> (31 - at % 32) & 1)
       turn.digit[bit / 32] |= (uint32_t)1 << (31 - bit % 32);
   }
@@ -160,8 +160,7 @@ void contract_angle(struct fraction turn, int64_t position, float *cosine, float
   if (position < 0) angle = subtract(zero, angle);
 
   int quarter = 0, negative = 0;
-  while (angle.digit[0] >= 0x20000000 &&
-         angle.digit[0] < 0xe0000000) { /* further than an eighth from a whole turn */
+  while (angle.digit[0] >= 0x20000000 && angle.digit[0] < 0xe0000000) { /* more than an eighth from a whole turn */
     angle = subtract(angle, (struct fraction){{0x40000000, 0, 0, 0}});
     quarter++;
   }

@@ -1,4 +1,4 @@
-/* The public header compiles alone: as C99 (ctest) and as C++ (`./run test`), and its version is the library's. */
+/* The public header compiles alone, as C99 (ctest) and as C++ (`./run test`). Its version is the library's. */
 #include <fovea/fovea.h>
 
 #include <stdio.h>

@@ -61,7 +61,7 @@ static void mark_tensor(struct arena *arena, const fovea_new_rows *rows, int64_t
     }
 }
 
-/* Tables count from their first to their last element. */
+/* Tables reach from their first to their last element. */
 static void mark_tables(struct arena *arena, const fovea_rotary *rotary) {
   if (!rotary->cosines || rotary->table_rows == 0) return;
   if (rotary->table_rows > ARENA_BYTES || rotary->table_stride > ARENA_BYTES) {
@@ -103,7 +103,7 @@ static enum verdict judge(struct scene *scene, const struct new_rows *call) {
   return judge_marks(&scene->arena);
 }
 
-/* One row of keys as contract_rotary.c turns it. */
+/* Rotates one row of keys as contract_rotary.c does. */
 static void turn(const struct scene *scene, const fovea_rotary *rotary, const struct fraction *turns,
                  int64_t position, float *numbers) {
   const int64_t pairs = rotary->dims / 2;

@@ -1,4 +1,4 @@
-/* New rows, written where a plain model writes them. */
+/* Appends new rows, and compares with a plain model. */
 #ifndef FOVEA_TESTS_FUZZ_APPENDING_H
 #define FOVEA_TESTS_FUZZ_APPENDING_H
 

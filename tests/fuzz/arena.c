@@ -12,7 +12,7 @@ static unsigned char *allocate(void) {
   return memory;
 }
 
-/* Bytes of numbers from -1 to 1 in either type of 16 bits, and of small ones as f32. */
+/* Fills memory with bytes that are numbers from -1 to 1 in both 16-bit types, and small numbers in f32. */
 static void fill(unsigned char *memory, struct generator *generator) {
   for (size_t i = 0; i < ARENA_BYTES; i += sizeof(uint64_t)) {
     uint64_t eight = generator_bits(generator);
@@ -21,7 +21,7 @@ static void fill(unsigned char *memory, struct generator *generator) {
   }
 }
 
-/* NaNs, infinities, numbers that round up, subnormal and large ones, zeros, in any type. */
+/* Writes NaNs, infinities, numbers that round up, subnormal and large numbers, and zeros, in any type. */
 static void poke(unsigned char *memory, struct bytes *bytes) {
   static const uint32_t patterns[] = {0x7f800000, 0xff800000, 0x7fc00123, 0x7f812345, 0x7c007c00, 0xfc01fc01,
                                       0x80000000, 0x80008000, 0x00000003, 0x00010001, 0x477ff000, 0x33000001,

@@ -1,4 +1,4 @@
-/* The memory of caches and new rows, which lie in it anywhere, beside a model of what should be in it. */
+/* The memory in which caches and new rows lie anywhere, with a model of what it should hold. */
 #ifndef FOVEA_TESTS_FUZZ_ARENA_H
 #define FOVEA_TESTS_FUZZ_ARENA_H
 
@@ -11,28 +11,29 @@ enum arena_use { ARENA_READ = 1, ARENA_WRITTEN = 2 };
 struct arena {
   unsigned char *memory, *model;
   unsigned char *marks; /* how a call may use each byte */
-  int shared;           /* bytes that are marked are to be written, and marked for something else, too */
-  int outside;          /* bytes that do not lie in it are wanted */
-  int64_t taken;        /* bytes from the front that something lies in already */
+  int shared;           /* some bytes are marked as written and as something else, too */
+  int outside;          /* some bytes are wanted that do not lie in the memory */
+  int64_t taken;        /* bytes from the front that are given away */
 };
 
-/* Filled with numbers of any type, and sharp ones in places. */
+/* Creates memory filled with numbers of any type, and special ones in places. */
 void arena_create(struct arena *arena, struct bytes *bytes);
 void arena_destroy(struct arena *arena);
 
-/* Where so many bytes lie that nothing else has been given, or, chosen by the bytes, has; -1 where there are none.
- */
+/* Finds a place for `size` bytes that has not been given away, or, if the bytes choose so, one that has; -1 if
+ * there is none. */
 int64_t arena_place(struct arena *arena, int64_t size, struct bytes *bytes);
 
-/* What a call may use. Addresses have 64 bits on every machine, so that none comes round to this memory. */
+/* Marks the bytes that a call may use. Addresses have 64 bits on every machine, so that none wraps around to this
+ * memory. */
 void arena_forget(struct arena *arena);
 void arena_mark(struct arena *arena, uint64_t address, int64_t size, enum arena_use use);
 
-/* What has no mark is out of bounds, or can be looked at. */
+/* Bytes without a mark are out of bounds, or may be read again. */
 void arena_close(const struct arena *arena);
 void arena_open(const struct arena *arena);
 
-/* Where the model has the byte at an address, which lies in the memory. */
+/* The model's byte for an address, which must lie in the memory. */
 unsigned char *arena_model(const struct arena *arena, uint64_t address);
 int arena_is_as_modelled(const struct arena *arena);
 

@@ -7,9 +7,9 @@
 
 enum { KEYS = 1024, POSITIONS = 400 };
 
-/* One problem, over the scene's sequences, with its lists and tensors in allocations of exactly their size. */
+/* One problem over the scene's sequences. Its lists and tensors are allocations of exactly their size. */
 struct attention {
-  fovea_problem problem; /* of both */
+  fovea_problem problem; /* of both calls */
   int64_t *begins, *ends;
   fovea_sequence *sequences;
   unsigned char *q, *o, *expected;
@@ -81,7 +81,7 @@ static void destroy(struct attention *attention) {
   free(attention->expected_lse);
 }
 
-/* The keys of an entry that are wanted. */
+/* The first wanted key of an entry; then behind its last. */
 static int64_t first_key(const struct attention *attention, int64_t entry) {
   const int64_t begin = attention->begins[entry], first = attention->problem.keys_begin;
   return begin > first ? begin : first;
@@ -109,7 +109,7 @@ static enum verdict judge(struct scene *scene, const struct attention *attention
   return judge_marks(&scene->arena);
 }
 
-/* Keys or values as a contiguous f32 tensor; NaN where nothing is seen. */
+/* Keys or values as a contiguous f32 tensor. It holds NaN at keys that no row sees. */
 static float *gathered(const struct scene *scene, const struct attention *attention, int values) {
   const fovea_problem *problem = &attention->problem;
   const int64_t dim = values ? problem->v_dim : problem->qk_dim, heads = problem->kv_heads, keys = problem->kv_len;
@@ -124,7 +124,7 @@ static float *gathered(const struct scene *scene, const struct attention *attent
   return tensor;
 }
 
-/* Positions that are not held any more, as a mask. */
+/* A mask that hides the positions that are not held any more. */
 static unsigned char *mask_of(const struct attention *attention) {
   const int64_t keys = attention->problem.kv_len;
   unsigned char *mask = allocate((size_t)(attention->problem.batch * keys));

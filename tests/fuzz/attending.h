@@ -1,4 +1,4 @@
-/* Attention over segments against attention over contiguous tensors of the same numbers. */
+/* Compares attention over segments with attention over contiguous tensors of the same numbers. */
 #ifndef FOVEA_TESTS_FUZZ_ATTENDING_H
 #define FOVEA_TESTS_FUZZ_ATTENDING_H
 

@@ -1,4 +1,4 @@
-/* What a fuzzer hands in, taken from the front; zeros when nothing is left. */
+/* The fuzzer's bytes, taken from the front. After the last byte come zeros. */
 #ifndef FOVEA_TESTS_FUZZ_BYTES_H
 #define FOVEA_TESTS_FUZZ_BYTES_H
 
@@ -16,15 +16,15 @@ static inline unsigned bytes_one(struct bytes *bytes) {
   return *bytes->next++;
 }
 
-/* The next eight as a number. */
+/* The next eight bytes as a number. */
 static inline int64_t bytes_number(struct bytes *bytes) {
   uint64_t number = 0;
   for (int i = 0; i < 8; i++) number |= (uint64_t)bytes_one(bytes) << (8 * i);
   return (int64_t)number;
 }
 
-/* From 0 to limit - 1, and 0 where there is nothing to choose; the limit is at most 65536. One byte where that is
- * enough. */
+/* A number from 0 to limit - 1; 0 if the limit is less than 2. The limit is at most 65536. Takes one byte if that
+ * is enough. */
 static inline int64_t bytes_below(struct bytes *bytes, int64_t limit) {
   int64_t number = bytes_one(bytes);
   if (limit > 256) number = number * 256 + bytes_one(bytes);

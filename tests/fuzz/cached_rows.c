@@ -12,7 +12,7 @@ static uint64_t product(int64_t a, int64_t b) {
   return (uint64_t)a * (uint64_t)b;
 }
 
-/* Elements from the first of the row on. */
+/* The address of an element, counted from the first of the row. */
 static uint64_t element(const struct row *row, int64_t d) {
   int64_t place = d;
   if (row->panels && row->type == FOVEA_BF16) place = d / 2 * 2 * FOVEA_PANEL_ROWS + d % 2;
@@ -94,7 +94,7 @@ const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position
   return segment_at(sequence, i);
 }
 
-/* An odd last dim of bf16 in a panel lies beside a zero, which is written with it. */
+/* In a panel of bf16 an odd last dim lies beside a zero, which is written with it. */
 static int64_t written_dims(const struct row *row, int64_t dim) {
   return row->panels && row->type == FOVEA_BF16 ? (dim + 1) / 2 * 2 : dim;
 }
@@ -112,7 +112,7 @@ void mark_row(struct arena *arena, const struct row *row, int64_t dim, enum aren
   for (int64_t d = 0; d < written_dims(row, dim); d++) arena_mark(arena, element(row, d), size, use);
 }
 
-/* The rest of the panels that these positions lie in. */
+/* Marks the rest of the panels in which these positions lie. */
 static void mark_panels(struct arena *arena, const fovea_segment *segment, const struct row_shape *shape,
                         int64_t head, int64_t position) {
   const struct row row = segment_row(segment, 0, head, position / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS);
@@ -151,7 +151,7 @@ static void store(unsigned char *place, fovea_type type, float number) {
   memcpy(place, type == FOVEA_F32 ? (const void *)&whole : &half, type_size(type));
 }
 
-/* What keeps its type and is not turned keeps its bits. */
+/* Elements that keep their type and are not rotated keep their bits. */
 void move_row(const struct arena *arena, const struct row *from, const struct row *to, int64_t dim,
               const float *numbers, int64_t turned) {
   float loaded[DIM_LIMIT];

@@ -1,5 +1,4 @@
-/* Rows of keys and values by the words of the header, one at a time: where they lie, and what a call does to them.
- */
+/* Single rows of keys and values, by the words of the header: where they lie, and how a call changes them. */
 #ifndef FOVEA_TESTS_FUZZ_CACHED_ROWS_H
 #define FOVEA_TESTS_FUZZ_CACHED_ROWS_H
 
@@ -9,7 +8,7 @@
 
 enum { DIM_LIMIT = 300 };
 
-/* What all rows of a call have in common. */
+/* What all rows of a call share. */
 struct row_shape {
   int64_t kv_heads, qk_dim, v_dim;
 };
@@ -35,17 +34,17 @@ int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
 const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i);
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position);
 
-/* All rows at these positions. Where they are read, panels may be read as a whole. */
+/* Marks all rows at these positions. If rows are read, whole panels may be read. */
 void mark_sequence(struct arena *arena, const fovea_sequence *sequence, const struct row_shape *shape,
                    int64_t begin, int64_t end, enum arena_use use);
 void mark_row(struct arena *arena, const struct row *row, int64_t dim, enum arena_use use);
 
-/* In the model. The first `turned` elements of the new row are these numbers instead. */
+/* In the model. Instead of its first `turned` elements, the new row has these numbers. */
 void load_row(const struct arena *arena, const struct row *row, int64_t dim, float *numbers);
 void move_row(const struct arena *arena, const struct row *from, const struct row *to, int64_t dim,
               const float *numbers, int64_t turned);
 
-/* Not beyond what the header allows, as far as one sees without looking at strides. */
+/* Whether values are within the limits of the header that do not depend on strides. */
 int is_type(fovea_type type);
 int are_pages(const fovea_pages *pages);
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Batch entries that come with lists. More would only measure memory. */
+/* Most batch entries with lists. More would only measure memory. */
 enum { ENTRIES = 64 };
 
-/* Beyond the end it goes on at the other. */
+/* Wraps around on overflow. */
 static int64_t sum(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a + (uint64_t)b);
 }
@@ -20,7 +20,7 @@ static int64_t size_between(struct bytes *bytes, int64_t least, int64_t most, en
   return least + bytes_below(bytes, most - least + 1);
 }
 
-/* Short ones, some of several blocks, and a few that reach into another span. */
+/* Short lengths, some of several blocks, and a few that reach into another span. */
 static int64_t key_length(struct bytes *bytes, enum description_kind kind) {
   const int64_t limits[] = {12, 40, 150, 300, 600, 4400};
   return size_between(bytes, 0, limits[bytes_below(bytes, 6)], kind);
@@ -60,7 +60,7 @@ static void take_types(fovea_problem *problem, struct bytes *bytes) {
   problem->o_type = (fovea_type)bytes_below(bytes, 3);
 }
 
-/* Broadcast along any axes, shorter than the keys, with gaps between its rows. */
+/* A mask that repeats along any axes, may have fewer keys than the problem, and has gaps between its rows. */
 static void take_mask(fovea_problem *problem, struct bytes *bytes) {
   problem->mask_type = (fovea_mask_type)bytes_below(bytes, 6);
   if (problem->mask_type == FOVEA_MASK_NONE) return;
@@ -185,12 +185,12 @@ static void take_entries(struct description *description, struct bytes *bytes, e
   fovea_problem *problem = &description->problem;
   void **lists = description->lists;
   const int64_t wanted = bytes_below(bytes, 128);
-  /* A batch that is no batch is refused before any list is read. */
+  /* A batch out of range is refused before any list is read. */
   const int64_t entries = problem->batch > 0 && problem->batch <= ENTRIES ? problem->batch : 0;
   const int both = kind == DESCRIBE_WILD;
   if ((wanted & 24) == 24) {
     problem->offsets = take_lengths(&lists[0], bytes, entries, 600, -300, kind);
-    if (!both || !(wanted & 64)) problem->offset = FOVEA_OFFSET_BOTTOM_RIGHT; /* both are refused */
+    if (!both || !(wanted & 64)) problem->offset = FOVEA_OFFSET_BOTTOM_RIGHT; /* both together are refused */
   }
   if (wanted & 1) problem->cu_seqlens_q = take_cumulative(&lists[1], bytes, entries, problem->q_len, kind);
   if ((wanted & 2) && (both || !(wanted & 1)))
@@ -213,7 +213,7 @@ static void take_isa(struct description *description, struct bytes *bytes, enum 
   description->problem.isa = description->isa;
 }
 
-/* Some of the keys. */
+/* keys_begin and keys_end. */
 static void take_keys(fovea_problem *problem, struct bytes *bytes) {
   const int64_t choice = bytes_below(bytes, 8);
   if (choice == 0 || problem->kv_len < 0 || problem->kv_len > INT16_MAX) return;
@@ -228,7 +228,7 @@ static int64_t entry_keys(const fovea_problem *problem, int64_t b) {
   return problem->kv_lens != NULL ? problem->kv_lens[b] : problem->kv_len;
 }
 
-/* A mask that begins later than at the first key, or at another for each entry. */
+/* A mask that begins at a later key than the first, the same for all entries or not. */
 static void take_mask_begin(struct description *description, struct bytes *bytes, enum description_kind kind) {
   fovea_problem *problem = &description->problem;
   if (problem->mask_type == FOVEA_MASK_NONE) return;

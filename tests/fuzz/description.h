@@ -1,4 +1,4 @@
-/* A problem as the bytes of a fuzzer describe it. */
+/* A problem that the bytes of a fuzzer describe. */
 #ifndef FOVEA_TESTS_FUZZ_DESCRIPTION_H
 #define FOVEA_TESTS_FUZZ_DESCRIPTION_H
 
@@ -8,14 +8,14 @@
 
 enum { DESCRIPTION_LISTS = 6, DESCRIPTION_NAME = 12 };
 
-/* Not to be copied. What the problem points to lies in allocations of exactly the size that the header states. */
+/* Must not be copied. The problem's arrays are allocations of exactly the size that the header states. */
 struct description {
   fovea_problem problem;
   void *lists[DESCRIPTION_LISTS];
   char *isa;
 };
 
-/* Sound: a problem that validates and takes at most about `budget` products. Wild: in any field may be anything. */
+/* Sound: a valid problem of at most about `budget` products. Wild: any field may have any value. */
 enum description_kind { DESCRIBE_SOUND, DESCRIBE_WILD };
 
 void description_create(struct description *description, struct bytes *bytes, enum description_kind kind,

@@ -1,4 +1,4 @@
-/* What must hold, or else the fuzzer has found something. */
+/* Conditions that must hold; if one does not, the fuzzer has found a bug. */
 #ifndef FOVEA_TESTS_FUZZ_EXPECT_H
 #define FOVEA_TESTS_FUZZ_EXPECT_H
 
@@ -17,14 +17,14 @@
     }                                                                                                              \
   } while (0)
 
-/* A status and a text. */
+/* Expects a status and a text. */
 static inline void expect_failure(fovea_status status, const fovea_error *error) {
   EXPECT(status != FOVEA_OK && error->status == status);
   EXPECT(memchr(error->text, 0, sizeof error->text) != NULL && error->text[0] != 0);
   EXPECT(fovea_status_text(status) != NULL);
 }
 
-/* What libFuzzer, or replay.c, calls; always returns 0. */
+/* libFuzzer, or replay.c, calls this. It always returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* A random small problem, of any rules, types, masks and layout, with any numbers in it, by any number of workers:
- * what the library gives is what tests/contract.c gives, bit for bit. */
+/* Random small problems, of any rules, types, masks and layout, with any numbers, run by any number of workers. The
+ * library must give the bits of tests/contract.c. */
 #define _XOPEN_SOURCE 700 /* putenv */
 #include "description.h"
 #include "expect.h"
@@ -10,17 +10,17 @@
 #include <float.h>
 #include <math.h>
 
-/* Products of a problem, and those of them that are spent on comparing its rows. */
+/* Products of a problem, and products spent on comparing its rows. */
 enum { BUDGET = 2000000, COMPARED = 250000 };
 
-/* Numbers at which arithmetic changes its ways. */
+/* Numbers at which arithmetic takes another path. */
 static float any_number(struct bytes *bytes) {
   static const float numbers[] = {NAN,    INFINITY, -INFINITY, 0.0f,   -0.0f,    1.0f,     -1.0f,     100.0f,
                                   -88.0f, 65504.0f, -1e30f,    1e-41f, 0x1p-24f, 0x1p-50f, 0x1p-126f, FLT_MAX};
   return numbers[bytes_below(bytes, (int64_t)(sizeof numbers / sizeof numbers[0]))];
 }
 
-/* In one place, or to the end of a row. */
+/* Writes such numbers at one place, or from there to the end of the row. */
 static void poke(const struct tensor *tensor, struct bytes *bytes) {
   if (bytes_one_in(bytes, 2) || tensor->batch * tensor->heads * tensor->rows == 0) return;
   for (int64_t pokes = bytes_below(bytes, 4); pokes >= 0; pokes--) {
@@ -73,7 +73,7 @@ static void compare(const fovea_problem *problem, struct bytes *bytes) {
   trial_destroy(&trial);
 }
 
-/* As the tests choose problems. */
+/* Chooses the problem as the other tests do. */
 static void compare_random(struct bytes *bytes) {
   struct generator generator = {(uint64_t)bytes_number(bytes)};
   struct listed_problem listed;
@@ -86,7 +86,7 @@ static void compare_random(struct bytes *bytes) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
   static char abort_setting[] = "CMOCKA_TEST_ABORT=1";
-  putenv(abort_setting); /* what fails ends the program, as there is no test to fail */
+  putenv(abort_setting); /* a failure must end the program, since no cmocka test is running */
   if (bytes_one_in(&bytes, 8)) {
     compare_random(&bytes);
     return 0;

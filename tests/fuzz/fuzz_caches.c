@@ -1,6 +1,6 @@
-/* Caches of any kind, made, shared, appended to, copied and attended over, in any order. Never a crash, never a
- * byte read or written outside; a call that fails leaves everything as it was, one that does not writes what a
- * plain model says, and attention over segments has the bits of attention over contiguous tensors. */
+/* Caches of any kind: made, shared, appended to, copied and attended over, in any order. No call may crash, or read
+ * or write a byte outside. A call that fails leaves everything as it was. A call that succeeds writes what a plain
+ * model says, and attention over segments has the bits of attention over contiguous tensors. */
 #include "appending.h"
 #include "attending.h"
 #include "copying.h"

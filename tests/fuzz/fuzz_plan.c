@@ -1,5 +1,5 @@
-/* Any problem at all: planned, asked about, and run where it can be. Never a crash, never a byte read or written
- * outside; a call that fails leaves the outputs alone, and every way to run a plan gives the same bits. */
+/* Any problem at all: planned, asked about, and run if possible. No call may crash, or read or write a byte
+ * outside. A call that fails leaves the outputs alone, and every way to run a plan gives the same bits. */
 #include "description.h"
 #include "expect.h"
 #include "support/executors.h"
@@ -12,18 +12,18 @@
 
 enum { BUDGET = 2000000, ROWS_COUNTED = 1 << 14 };
 
-/* Everything that the calls of one input share. */
+/* What all calls for one input share. */
 struct subject {
-  const fovea_problem *given; /* in memory of the size that it states */
-  fovea_problem problem;      /* the same, completed with the defaults */
+  const fovea_problem *given; /* in memory of the size that its struct_size states */
+  fovea_problem problem;      /* the same, completed with defaults */
   fovea_plan *plan;
   struct tensors tensors;
   int with_lse;
-  uint64_t inputs, outputs; /* digests of what is right */
-  uint64_t rows;            /* of the outputs without what lies between their rows */
+  uint64_t inputs, outputs; /* digests of the right bytes */
+  uint64_t rows;            /* of the outputs, without the bytes between their rows */
 };
 
-/* What a program hands in that was compiled with other fields, or that passes nonsense. */
+/* A problem as a program may hand it in: compiled with other fields, or full of nonsense. */
 static fovea_problem *given_problem(const fovea_problem *problem, struct bytes *bytes) {
   size_t size = sizeof *problem;
   if (bytes_one_in(bytes, 16)) size = (size_t)wild_number(bytes);
@@ -47,7 +47,7 @@ static fovea_problem completed(const fovea_problem *given) {
   return problem;
 }
 
-/* A problem that no plan can be made for cannot be run either, whatever the tensors are. */
+/* If a problem has no plan, it has no run either, whatever the tensors are. */
 static void expect_refusal(const fovea_problem *given, fovea_status status) {
   float outputs[2] = {1.0f, 2.0f};
   fovea_tensors tensors;
@@ -62,10 +62,10 @@ static void expect_refusal(const fovea_problem *given, fovea_status status) {
 static void call_plainly(const fovea_problem *p) {
   const fovea_status status = fovea_attention(NULL, NULL, NULL, NULL, p->batch, p->heads, p->kv_heads, p->q_len,
                                               p->kv_len, p->qk_dim, p->causal);
-  EXPECT(status != FOVEA_OK || p->q_len == 0); /* without rows nothing is used */
+  EXPECT(status != FOVEA_OK || p->q_len == 0); /* without rows no tensor is used */
 }
 
-/* Numbers about a plan that hold whatever its problem is. */
+/* Facts about a plan that hold for any problem. */
 static void question(const struct subject *subject, struct bytes *bytes) {
   const fovea_problem *problem = &subject->problem;
   const fovea_plan *plan = subject->plan;
@@ -78,7 +78,7 @@ static void question(const struct subject *subject, struct bytes *bytes) {
   }
   EXPECT(fovea_plan_scratch_size(plan, 0) == 0);
   EXPECT(fovea_plan_scratch_size(plan, 1) >= sizeof(float) * (size_t)(problem->qk_dim + problem->v_dim));
-  /* So much for every further worker, or the largest number there is. */
+  /* Each further worker adds the same, up to the largest size. */
   const size_t one = fovea_plan_scratch_size(plan, 1), each = fovea_plan_scratch_size(plan, 2) - one;
   const size_t shared = fovea_plan_scratch_size(plan, workers);
   EXPECT(shared == SIZE_MAX || (shared - one == (size_t)(workers - 1) * each));
@@ -103,7 +103,7 @@ static void run_at_once(struct subject *subject) {
   tensors_reset(&subject->tensors);
 }
 
-/* Scratch at the end of an allocation. */
+/* Scratch whose last byte ends its allocation. */
 static void *scratch_allocate(size_t size) {
 #ifdef _WIN32
   void *scratch = _aligned_malloc(size, FOVEA_SCRATCH_ALIGNMENT);
@@ -122,7 +122,7 @@ static void scratch_free(void *scratch) {
 #endif
 }
 
-/* By a caller's loop, in any order, with as many workers as there may be. */
+/* Runs the plan by a caller's loop, in any order, with any number of workers. */
 static void run_plan(const struct subject *subject, struct bytes *bytes) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   struct executor executor = {(enum task_order)bytes_below(bytes, TASK_ORDERS), 0};
@@ -158,7 +158,7 @@ static void run_tasks(const struct subject *subject, struct bytes *bytes) {
   expect_result(subject);
 }
 
-/* Pointers to nowhere, too, which have no arithmetic. */
+/* Moves a pointer, maybe to nowhere, which C's pointer arithmetic does not allow. */
 static void *moved(const void *pointer, int64_t bytes) {
   const uintptr_t address = (uintptr_t)pointer + (uintptr_t)bytes;
   void *result;
@@ -166,8 +166,8 @@ static void *moved(const void *pointer, int64_t bytes) {
   return result;
 }
 
-/* An output so that it lies somewhere within another tensor; unmoved where that has no room for it, or where not
- * all of the other is read. */
+/* Moves an output to some place within another tensor. Does not move it if that tensor is too small, or if not all
+ * of it is read. */
 static void *moved_into(const struct region *output, const struct region *other, void *unmoved,
                         struct bytes *bytes) {
   const int64_t place = bytes_below(bytes, 65536);
@@ -177,7 +177,7 @@ static void *moved_into(const struct region *output, const struct region *other,
   return moved(output->data, (int64_t)((uintptr_t)first - (uintptr_t)output->block));
 }
 
-/* Other sizes, other keys, memory that is somebody else's. */
+/* Changes sizes or keys of a state, or moves it into memory that something else uses. */
 static void spoil_state(fovea_state *state, const struct region *regions, const struct region *other,
                         struct bytes *bytes) {
   static const struct field fields[] = {
@@ -191,10 +191,10 @@ static void spoil_state(fovea_state *state, const struct region *regions, const 
   if (choice == 0) wild_edit(state, fields, sizeof fields / sizeof fields[0] - 3, bytes);
   if (choice == 1) state->numbers = moved_into(&regions[TENSOR_STATE], other, state->numbers, bytes);
   if (choice == 2) state->numbers = bytes_below(bytes, 2) ? NULL : moved(state->numbers, 2);
-  if (choice == 3) state->strides.row = bytes_below(bytes, state->dim + 2); /* groups share memory */
+  if (choice == 3) state->strides.row = bytes_below(bytes, state->dim + 2); /* row states share memory */
 }
 
-/* One of the pointers as it should not be. */
+/* Spoils one of the pointers. */
 static void spoil(fovea_tensors *call, fovea_state *state, const struct region *regions, struct bytes *bytes) {
   const void **const inputs[] = {&call->q, &call->k, &call->v, &call->mask};
   const struct region *other = &regions[bytes_below(bytes, call->lse != NULL ? TENSOR_STATE : TENSOR_LSE)];
@@ -209,7 +209,7 @@ static void spoil(fovea_tensors *call, fovea_state *state, const struct region *
     call->sinks = NULL;
     return;
   case 3:
-    call->o = moved(call->o, 1); /* of no type's alignment */
+    call->o = moved(call->o, 1); /* aligned for no type */
     return;
   case 4:
     call->lse = moved(call->lse, 1 + bytes_below(bytes, 3));
@@ -224,7 +224,7 @@ static void spoil(fovea_tensors *call, fovea_state *state, const struct region *
     call->state = NULL;
     return;
   case 8:
-    *state = (fovea_state){.struct_size = sizeof *state}; /* refused where the problem has another result */
+    *state = (fovea_state){.struct_size = sizeof *state}; /* refused if the problem has another result */
     if (call->state != NULL) {
       *state = *call->state;
       spoil_state(state, regions, other, bytes);
@@ -236,7 +236,7 @@ static void spoil(fovea_tensors *call, fovea_state *state, const struct region *
   }
 }
 
-/* Refused, and everything as it was; or harmless, since there is nothing to read or to write, and then right. */
+/* The call must be refused and change nothing; or, if there is nothing to read or to write, it must be right. */
 static void expect_refused_or_right(const struct subject *subject, fovea_status status, const fovea_error *error) {
   if (status == FOVEA_OK) {
     expect_result(subject);
@@ -247,7 +247,8 @@ static void expect_refused_or_right(const struct subject *subject, fovea_status 
   EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
 }
 
-/* Whether an output was moved: between the rows of another tensor, or in rows that are never read, it is right. */
+/* Whether an output was moved between the rows of another tensor, or into rows that are never read. There it must
+ * be right. */
 static int is_elsewhere(const fovea_tensors *call, const fovea_tensors *given) {
   return call->o != given->o || call->lse != given->lse ||
          (call->state != NULL && given->state != NULL && call->state->numbers != given->state->numbers);
@@ -260,7 +261,7 @@ static void run_on_spoiled_tensors(struct subject *subject, struct bytes *bytes)
   fovea_state state;
   spoil(&call, &state, subject->tensors.regions, bytes);
   const int elsewhere = is_elsewhere(&call, &given);
-  if (elsewhere) tensors_open(&subject->tensors); /* what lies between rows may be written */
+  if (elsewhere) tensors_open(&subject->tensors); /* bytes between rows may be written */
   const fovea_status status = fovea_plan_run(subject->plan, &call, NULL, &error);
   if (status == FOVEA_OK && elsewhere)
     EXPECT(tensors_rows_digest(&subject->tensors, &subject->problem, &call) == subject->rows);
@@ -293,7 +294,7 @@ static void run_with_spoiled_execution(const struct subject *subject, struct byt
   expect_refused_or_right(subject, status, &error);
 }
 
-/* A task, worker or phase that may not exist. */
+/* Runs a task with a phase, task or worker that may not exist. */
 static void run_any_task(const struct subject *subject, struct bytes *bytes) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const size_t size = fovea_plan_scratch_size(subject->plan, 2);

@@ -6,7 +6,7 @@
 
 enum { TABLE = 8 };
 
-/* Untouched memory in which segments are made. */
+/* Arrays in which segments are made, and what they hold if untouched. */
 struct made {
   fovea_segment segments[TABLE], untouched[TABLE];
   fovea_sequence sequence, untouched_sequence;
@@ -16,7 +16,7 @@ static void prepare(struct made *made) {
   memset(made, 0x5a, sizeof *made);
 }
 
-/* From that one on. */
+/* From segment `from` on. */
 static void expect_untouched_segments(const struct made *made, int64_t from) {
   const size_t size = (size_t)(TABLE - from) * sizeof(fovea_segment);
   EXPECT(memcmp(made->segments + from, made->untouched + from, size) == 0);
@@ -28,7 +28,7 @@ static void expect_not_made(const struct made *made, fovea_status status, const 
   EXPECT(memcmp(&made->sequence, &made->untouched_sequence, sizeof made->sequence) == 0);
 }
 
-/* Position p of the sequence lies where pages say that row `row` of `page` lies. */
+/* Position p of the sequence must lie where the pages place row `row` of `page`. */
 static void expect_position(const fovea_pages *pages, const fovea_sequence *sequence, int64_t p, int64_t page,
                             int64_t row) {
   const fovea_segment *segment = segment_of(sequence, p);
@@ -38,7 +38,7 @@ static void expect_position(const fovea_pages *pages, const fovea_sequence *sequ
     for (int values = 0; values < 2; values++) {
       const struct row made = segment_row(segment, values, head, p);
       const struct row paged = page_row(pages, values, page, head, row);
-      EXPECT((uintptr_t)made.first == (uintptr_t)paged.first); /* as far as there are addresses */
+      EXPECT((uintptr_t)made.first == (uintptr_t)paged.first); /* as far as addresses reach */
     }
 }
 
@@ -92,7 +92,7 @@ static struct table any_table(struct scene *scene) {
   return table;
 }
 
-/* In an allocation of exactly the size that the call is told. */
+/* The segments are an allocation of exactly the size that the call is told. */
 static fovea_status call_paged(struct scene *scene, const struct table *table, struct made *made,
                                fovea_error *error) {
   const size_t size = table->length > 0 ? (size_t)table->length * sizeof(int32_t) : 0;

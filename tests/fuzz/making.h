@@ -1,4 +1,4 @@
-/* Segments made of a scene's pages, each position where the pages say that it lies, for one of its sequences. */
+/* Makes segments of a scene's pages, for one of its sequences. Each position must lie where the pages say. */
 #ifndef FOVEA_TESTS_FUZZ_MAKING_H
 #define FOVEA_TESTS_FUZZ_MAKING_H
 

@@ -50,7 +50,7 @@ void use_pool(struct scene *scene, struct pool *pool) {
   expect_pool(pool);
 }
 
-/* The first rows of two pages as sequences; 0 where they are none. */
+/* Makes sequences of the first rows of two pages. Returns 0 if the pages are not valid. */
 static int pages_as_sequences(const fovea_pages *pages, int32_t from, int32_t to, fovea_segment segments[2],
                               fovea_sequence sequences[2]) {
   const int64_t numbers[2] = {from, to};
@@ -62,7 +62,7 @@ static int pages_as_sequences(const fovea_pages *pages, int32_t from, int32_t to
   return 1;
 }
 
-/* The page is copied to the free one that the pool says is next. */
+/* The page is copied to the pool's next free page. */
 struct own_call {
   int32_t page, next;
   int64_t rows;
@@ -80,7 +80,7 @@ static enum verdict judge_own(struct scene *scene, struct own_call *call) {
   return judge_copy(&scene->arena, &call->shape, &call->sequences[0], &call->sequences[1], 0, call->rows);
 }
 
-/* Nobody else's page, or no free one: nothing is copied. */
+/* The page has no other user, or no page is free: nothing is copied. */
 static void own_nothing(struct scene *scene, struct pool *pool, const struct own_call *call) {
   const struct pool before = *pool;
   int32_t page = call->page;

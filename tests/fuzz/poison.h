@@ -1,4 +1,4 @@
-/* Memory that may not be looked at for a while, where AddressSanitizer watches; nothing elsewhere. */
+/* Marks memory that must not be read or written for a while, with AddressSanitizer; without it, does nothing. */
 #ifndef FOVEA_TESTS_FUZZ_POISON_H
 #define FOVEA_TESTS_FUZZ_POISON_H
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements from the lowest to the highest, as far as that is few enough. */
+/* Sets the lowest element and the number of elements from there to the highest. Returns 0 if there are too many. */
 static int span(const struct region *region, int64_t *lowest, int64_t *elements) {
   int64_t rows = 1, highest = region->dim - 1;
   *lowest = *elements = 0;

@@ -1,5 +1,5 @@
-/* The kept corpus, and anything that a fuzzer found, through a target without a fuzzer: every file that is named,
- * and every file of a directory that is named. */
+/* Runs a target without a fuzzer, over the kept corpus or over anything that a fuzzer found: every file that is
+ * named, and every file of a directory that is named. */
 #include "expect.h"
 
 #include <dirent.h>

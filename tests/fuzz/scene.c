@@ -46,8 +46,8 @@ static void *allocate(int64_t count, size_t size) {
   return memory;
 }
 
-/* Axes in any order, with gaps between them, in any direction, and memory for it; now and then elements share
- * memory. NULL where there is no room. */
+/* Sets strides with axes in any order and direction and gaps between them, and finds memory; now and then elements
+ * share memory. Returns NULL if there is no room. */
 static void *lay_out(struct scene *scene, const int64_t extent[3], int64_t dim, fovea_type type,
                      int64_t stride[3]) {
   static const int orders[6][3] = {{2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}, {1, 0, 2}, {0, 1, 2}};
@@ -203,7 +203,7 @@ const char *scene_isa(struct scene *scene) {
   return choice < count ? names[choice] : NULL;
 }
 
-/* One of the tensors, or nothing at all. */
+/* One of the tensors, or NULL. */
 static const void *create_tensor(struct scene *scene, const fovea_new_rows *rows, int64_t dim, fovea_type type,
                                  fovea_strides *strides) {
   const int64_t extent[3] = {rows->batch, rows->kv_heads, rows->rows};
@@ -219,7 +219,7 @@ static const float *create_table(struct scene *scene, const fovea_rotary *rotary
   return place < 0 ? NULL : spoiled(scene, scene->arena.memory + place);
 }
 
-/* Angles by a base, by frequencies or by tables. */
+/* Angles from a base, from frequencies or from tables. */
 static void create_rotary(struct new_rows *call, struct scene *scene) {
   static const double bases[] = {10000.0, 1.0, 500000.5, 1e300};
   struct bytes *bytes = scene->bytes;
@@ -278,7 +278,7 @@ void new_rows_create(struct new_rows *call, struct scene *scene) {
   rows->isa = scene_isa(scene);
   if (scene->wild && bytes_one_in(bytes, 3)) wild_edit(rows, row_fields, COUNT(row_fields), bytes);
   if (scene->wild && bytes_one_in(bytes, 32)) rows->sequences = NULL;
-  scene->arena.taken = taken; /* for others after the call */
+  scene->arena.taken = taken; /* free for others after the call */
 }
 
 void new_rows_destroy(struct new_rows *call) {

@@ -17,7 +17,7 @@ static int create_strided(struct region *region, int64_t batch, int64_t heads, i
   return create(region, batch, heads, rows, dim, strides.batch, strides.head, strides.row, bits);
 }
 
-/* The longest batch entry of a packed batch, or else all rows (keys). */
+/* The length of the longest entry of a packed batch, else `otherwise`. */
 static int64_t longest(const int32_t *cu_seqlens, int64_t batch, int64_t otherwise) {
   int64_t most = 0;
   if (cu_seqlens == NULL) return otherwise;
@@ -48,14 +48,14 @@ static int64_t keys_end(const fovea_problem *p) {
   return p->keys_end == FOVEA_UNLIMITED ? p->kv_len : p->keys_end;
 }
 
-/* Keys out of the range that is wanted are not read. Those of packed batches are counted within each entry. */
+/* Keys outside the wanted range are not read. In packed batches keys are counted within each entry. */
 static void narrow(struct region *region, const fovea_problem *p) {
   if (p->cu_seqlens_kv != NULL) return;
   region->first_row = p->keys_begin;
   region->end_row = keys_end(p);
 }
 
-/* O and LSE, or a state with their rows. */
+/* O and LSE, or a state with as many rows. */
 static int create_outputs(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
   struct region *regions = tensors->regions;
   const int64_t rows = p->to_state ? 0 : p->q_len;
@@ -86,8 +86,8 @@ static int create_all(struct tensors *tensors, const fovea_problem *p) {
          create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) && create_outputs(tensors, p, q_batch);
 }
 
-/* Bytes of numbers from -1 to 1 in either type of 16 bits; as f32, every other one is a small number and some are
- * large. */
+/* Fills memory with bytes that are numbers from -1 to 1 in both 16-bit types. As f32, every other number is small
+ * and some are large. */
 static void fill_with_numbers(const struct region *region, struct generator *generator) {
   for (size_t i = 0; i < region->size; i++) {
     const unsigned byte = (unsigned)generator_below(generator, 256);
@@ -107,7 +107,7 @@ static void fill_with_bytes(const struct region *region, struct bytes *bytes) {
   for (size_t i = 0; i < region->size; i++) region->block[i] = pattern[i % sizeof pattern];
 }
 
-/* Infinities, NaNs, zeros and large numbers, in any type. */
+/* Writes infinities, NaNs, zeros and large numbers, in any type. */
 static void poke(const struct region *region, struct bytes *bytes) {
   static const uint32_t patterns[] = {0x7f800000, 0xff800000, 0x7fc00000, 0x7c007c00, 0xfc00fc00, 0x00000000,
                                       0x80008000, 0x7f7f7f7f, 0x00010001, 0xffffffff, 0x7bff7bff, 0x3f803f80};
@@ -182,14 +182,14 @@ int tensors_are_untouched(const struct tensors *tensors) {
   return untouched;
 }
 
-/* The rows of all batch entries. */
+/* Limits the rows that are read to those of the batch entries. */
 static void limit_rows(struct region *region, const fovea_problem *problem) {
   if (problem->cu_seqlens_q == NULL) return;
   region->first_row = problem->cu_seqlens_q[0];
   region->end_row = problem->cu_seqlens_q[problem->batch];
 }
 
-/* Ones where an output is to be written. */
+/* Marks with 1 the bytes of an output that must be written. */
 static unsigned char *mark_written(const struct region *region, const fovea_problem *problem) {
   unsigned char *marks = calloc(region->size + 1, 1);
   if (marks == NULL) abort();

@@ -1,4 +1,4 @@
-/* The tensors of a problem in memory of exactly their size, and whether a call did to them what it may do. */
+/* The tensors of a problem in memory of exactly their size. Checks that a call changes only what it may. */
 #ifndef FOVEA_TESTS_FUZZ_TENSORS_H
 #define FOVEA_TESTS_FUZZ_TENSORS_H
 
@@ -18,31 +18,32 @@ enum tensor_name {
 
 struct tensors {
   struct region regions[TENSORS];
-  fovea_state state; /* where the problem asks for one */
+  fovea_state state; /* used if the problem has to_state */
 };
 
-/* Inputs are filled as the bytes say, outputs untouched. 0, and nothing is there, where they would be large. */
+/* Fills inputs as the bytes say, and outputs as untouched. Returns 0, and creates nothing, if tensors would be
+ * large. */
 int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct bytes *bytes);
 void tensors_destroy(struct tensors *tensors);
 
-/* What the problem uses; LSE only where it is wanted. */
+/* The tensors that the problem uses; LSE only if wanted. */
 fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_problem *problem, int with_lse);
 
-/* Outputs untouched again. */
+/* Makes the outputs untouched again. */
 void tensors_reset(const struct tensors *tensors);
 
-/* After a call that failed. */
+/* For a call that failed. */
 int tensors_are_untouched(const struct tensors *tensors);
-/* After one that did not: each row of every batch entry was written, and not a byte beside. */
+/* For a call that succeeded: each row of every batch entry was written, and no other byte. */
 int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse);
 
-/* A number that tells the bytes of all tensors from others. */
+/* A digest of the bytes of some tensors. */
 uint64_t tensors_digest(const struct tensors *tensors, enum tensor_name first, enum tensor_name last);
-/* The same of every row of the outputs where a call put them, without what lies between rows. */
+/* A digest of the rows of the outputs, wherever a call put them, without the bytes between rows. */
 uint64_t tensors_rows_digest(const struct tensors *tensors, const fovea_problem *problem,
                              const fovea_tensors *call);
 
-/* What lies between rows may be written, or not again. */
+/* Open, bytes between rows may be written; closed, they may not. */
 void tensors_open(const struct tensors *tensors);
 void tensors_close(const struct tensors *tensors);
 

@@ -7,7 +7,8 @@ enum verdict judge_marks(const struct arena *arena) {
   return arena->shared ? VERDICT_SHARED : VERDICT_RIGHT;
 }
 
-/* Of what is sound only rows that interleave without sharing memory may be refused as if they did. */
+/* A sound call whose verdict is right may still be refused with FOVEA_ERROR_STRIDE: its rows interleave without
+ * sharing memory. */
 void expect_verdict(const struct scene *scene, enum verdict verdict, fovea_status status,
                     const fovea_error *error) {
   EXPECT(arena_is_as_modelled(&scene->arena));

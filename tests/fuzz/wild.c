@@ -13,7 +13,7 @@ int64_t wild_number(struct bytes *bytes) {
   const int64_t step = bytes_below(bytes, 8) - 4;
   int64_t number = INT64_C(1) << bytes_below(bytes, 63);
   if (kind == 2) number = edges[bytes_below(bytes, (int64_t)(sizeof edges / sizeof edges[0]))];
-  return (int64_t)((uint64_t)number + (uint64_t)step); /* beyond the end it goes on at the other */
+  return (int64_t)((uint64_t)number + (uint64_t)step); /* wraps around on overflow */
 }
 
 void wild_edit(void *object, const struct field *fields, size_t count, struct bytes *bytes) {

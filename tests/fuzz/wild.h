@@ -4,7 +4,7 @@
 
 #include "bytes.h"
 
-/* Any number at all, most of them next to where something ends. */
+/* Any number at all, most often near a limit. */
 int64_t wild_number(struct bytes *bytes);
 
 enum field_kind { FIELD_INTEGER, FIELD_LONG, FIELD_REAL };
@@ -14,7 +14,7 @@ struct field {
   size_t offset;
 };
 
-/* Writes any number into any of the fields, once or a few times, or not at all. */
+/* Writes any number to any of the fields: once, a few times, or not at all. */
 void wild_edit(void *object, const struct field *fields, size_t count, struct bytes *bytes);
 
 #endif

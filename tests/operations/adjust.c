@@ -1,4 +1,4 @@
-/* What is done to scores after the products, and what is known of a mask before: adjust(), scan_mask(). */
+/* Scores after the products, and what a scan tells of a mask before: adjust(), scan_mask(). */
 #include "contract.h"
 #include "masks.h"
 
@@ -57,9 +57,9 @@ static void test_adjust(void **state) {
   try_tables(whole_tables(), try_adjust, IF_QUICK(40, 4000));
 }
 
-/* What a mask says to keys first to last of a vector's rows. */
+/* What a mask says about keys first to last for the rows of a vector. */
 struct piece {
-  int shown, plain; /* some row may see a key; all see all of them, and nothing is added */
+  int shown, plain; /* some row may see a key; all rows see all keys, and nothing is added */
 };
 
 static struct piece piece_of(const fovea_mask_tile *mask, int row, int rows, int first, int last) {
@@ -73,8 +73,8 @@ static struct piece piece_of(const fovea_mask_tile *mask, int row, int rows, int
   return piece;
 }
 
-/* Hidden pieces at a mask's edge, and those of a mask that repeats, may count as seen. Of bits, those that fill up
- * the last byte may keep a piece from being plain. */
+/* Pieces that are hidden at the mask's edge, or in a mask that repeats, may count as seen. In a mask of bits, the
+ * bits that fill up the last byte may keep a piece from being plain. */
 static void check_pieces(const fovea_kernels *table, const fovea_mask_tile *mask, int vector,
                          fovea_mask_pieces pieces) {
   for (int p = 0; p * FOVEA_MASK_PIECE < FOVEA_BLOCK_KEYS; p++) {

@@ -1,7 +1,7 @@
-/* Values of which some rows must not see NaN and Inf: value_careful(). */
+/* Values with NaN and Inf that some rows must not see: value_careful(). */
 #include "masks.h"
 
-/* Whether the row's chain takes that key: one it sees, of a block in which it has a state. */
+/* Whether the row's chain takes the key: the row sees it, and has a state from the block. */
 static int takes(const fovea_value_args *args, int row, int key) {
   if (args->maxima[row] == -INFINITY && !isnan(args->block_sum[row])) return 0;
   if (args->seen_from != NULL && (key < args->seen_from[row] || key >= args->seen_to[row])) return 0;
@@ -25,7 +25,7 @@ static void expect_values(const fovea_kernels *table, const fovea_value_args *ar
     }
 }
 
-/* Blocks of which rows have a state, none, or NaN. */
+/* Rows that have a state from the block, none, or NaN. */
 static void fill_states(struct generator *generator, float *maxima, float *sums, int rows) {
   for (int row = 0; row < rows; row++) {
     const int kind = (int)generator_below(generator, 6);

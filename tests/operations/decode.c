@@ -1,14 +1,14 @@
-/* Few rows: decode_score(), decode_value(). */
+/* Products of decoding: decode_score(), decode_value(). */
 #include "operation.h"
 
-/* Where a dim of a key lies in a panel, in elements. */
+/* The place of a dim of a key in a panel, in elements. */
 static int64_t panel_place(fovea_type type, int64_t key, int64_t dim) {
   if (type == FOVEA_BF16) return (dim / 2 * FOVEA_PANEL_ROWS + key) * 2 + dim % 2;
   return dim * FOVEA_PANEL_ROWS + key;
 }
 
-/* A pointer for each key, rounded up to whole vectors: rows in any order, the same one twice; those beyond the keys
- * wanted are any row. */
+/* A pointer for each key, up to whole vectors of keys. Rows lie in any order and may repeat; behind the last key
+ * any row will do. */
 static const void **place_keys(struct generator *generator, fovea_type type, int key_count, int64_t dim,
                                enum numbers numbers, int pointers) {
   const int64_t stride = dim + generator_below(generator, 3) * 3;
@@ -28,7 +28,7 @@ static const void **place_panels(fovea_type type, int64_t dim, enum numbers numb
   const int64_t size = (type == FOVEA_BF16 ? rounded_up(dim, 2) : dim) * FOVEA_PANEL_ROWS;
   const int count = (pointers + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS;
   void *panels = place_elements(type, count * size, numbers);
-  if (type == FOVEA_BF16 && dim % 2 != 0) /* beside zeros */
+  if (type == FOVEA_BF16 && dim % 2 != 0) /* an odd last dim lies beside zeros */
     for (int64_t key = 0; key < count * FOVEA_PANEL_ROWS; key++)
       ((uint16_t *)panels)[key / FOVEA_PANEL_ROWS * size + panel_place(type, key % FOVEA_PANEL_ROWS, dim)] = 0;
   const void **keys = place_pointers(pointers);
@@ -43,7 +43,7 @@ static float key_element(const fovea_decode_score_args *args, int key, int64_t d
   return element(args->type, args->keys[key], args->panels ? panel_place(args->type, 0, dim) : dim);
 }
 
-/* Rows and keys within whole vectors that are not asked for get scores of any kind. */
+/* Whole vectors are computed: rows and keys beyond those asked for get any scores. */
 static void expect_scores(const fovea_kernels *table, const fovea_decode_score_args *args) {
   static float k[FOVEA_BLOCK_KEYS][300];
   for (int key = 0; key < args->key_count; key++)
@@ -90,7 +90,7 @@ static void test_score(void **state) {
   try_tables(whole_tables(), try_score, IF_QUICK(40, 1000));
 }
 
-/* What lies between the dim and a row's stride is any number. */
+/* Numbers between the last dim and the next row may have any value. */
 static void expect_values(const fovea_decode_value_args *args) {
   for (int row = 0; row < args->row_count; row++) {
     const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;

@@ -1,10 +1,10 @@
-/* What becomes of the scores of few rows: decode_adjust(), decode_softmax(). */
+/* Scores of decoding after the products: decode_adjust(), decode_softmax(). */
 #include "contract.h"
 #include "masks.h"
 
 enum { ROWS = FOVEA_DECODE_ROWS_LIMIT };
 
-/* Keys of a block in whole vectors. */
+/* Keys of a block, rounded to whole vectors. */
 struct keys {
   int begin, end;
 };
@@ -29,7 +29,7 @@ static void expect_adjusted(const fovea_decode_adjust_args *args) {
     }
 }
 
-/* Keys beyond the mask are seen by no row. */
+/* No row sees keys beyond the mask. */
 static void try_adjust(const fovea_kernels *table, struct generator *generator) {
   const struct keys keys = random_keys(table, generator);
   const int rows = 1 + (int)generator_below(generator, ROWS);
@@ -84,7 +84,7 @@ static void fill_states(struct generator *generator, float *row_max, float *row_
   }
 }
 
-/* One row, on the shadows; returns whether it has a state. */
+/* Computes one row on the shadows. Returns whether it has a state. */
 static int expect_row(const fovea_decode_softmax_args *args, int row) {
   float *scores = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS), m = -INFINITY, sums[16] = {0.0f};
   float *row_max = shadow_of(args->row_max), *row_sum = shadow_of(args->row_sum);

@@ -1,7 +1,7 @@
-/* Rows on their way into a tile: load_rows(), widen(), widen_panel(). */
+/* Loads of rows into a tile: load_rows(), widen(), widen_panel(). */
 #include "operation.h"
 
-/* Rows of any distance, in any order, each alone against a page's end where there is but one. */
+/* Rows at any distance, in any order; or each alone at a page's end, if there is one. */
 static const void **place_rows(struct generator *generator, fovea_type type, int count, int64_t dim) {
   const int64_t stride = dim + generator_below(generator, 3) * 5;
   const void **rows = place_pointers(count);
@@ -52,7 +52,7 @@ static void test_widen(void **state) {
   try_tables(whole_tables(), try_widen, IF_QUICK(60, 4000));
 }
 
-/* Where a dim of a key lies in a panel, in elements. */
+/* The place of a dim of a key in a panel, in elements. */
 static int64_t panel_place(fovea_type type, int64_t key, int64_t dim) {
   if (type == FOVEA_BF16) return (dim / 2 * FOVEA_PANEL_ROWS + key) * 2 + dim % 2;
   return dim * FOVEA_PANEL_ROWS + key;

@@ -1,4 +1,4 @@
-/* Masks where some rows meet one block. */
+/* Masks of some rows and one block. */
 #ifndef FOVEA_TESTS_OPERATION_MASKS_H
 #define FOVEA_TESTS_OPERATION_MASKS_H
 
@@ -8,7 +8,7 @@ static inline fovea_type type_of_mask(fovea_mask_type type) {
   return type == FOVEA_MASK_F16 ? FOVEA_F16 : type == FOVEA_MASK_BF16 ? FOVEA_BF16 : FOVEA_F32;
 }
 
-/* What the mask adds to the score of a row and a key: 0 and -Inf where it is boolean. */
+/* What the mask adds to the score of a row and a key; a boolean mask adds 0 or -Inf. */
 static inline float mask_bias(const fovea_mask_tile *mask, int row, int key) {
   const unsigned char *bytes = mask->rows[row];
   const int at = mask->repeats ? 0 : key;
@@ -17,7 +17,7 @@ static inline float mask_bias(const fovea_mask_tile *mask, int row, int key) {
   return element(type_of_mask(mask->type), bytes, at);
 }
 
-/* One key of a row of the mask: a piece of 16 keys is all seen, all hidden, or neither. */
+/* Fills one key of a mask row. A piece of 16 keys is all seen, all hidden, or mixed. */
 static inline void fill_key(struct generator *generator, fovea_mask_type type, unsigned char *row, int key,
                             int kind) {
   const int seen = kind == 0 || (kind == 2 && generator_below(generator, 3) > 0);
@@ -35,7 +35,7 @@ static inline void fill_key(struct generator *generator, fovea_mask_type type, u
   }
 }
 
-/* `rows` rows in one piece of memory, the last of them at its end; rows may be the same. */
+/* `rows` rows in one piece of memory, the last row at its end. Rows may be the same. */
 static inline fovea_mask_tile place_mask(struct generator *generator, int rows, int key_count) {
   static const fovea_mask_type types[] = {FOVEA_MASK_BOOL, FOVEA_MASK_BITS, FOVEA_MASK_F32, FOVEA_MASK_F16,
                                           FOVEA_MASK_BF16};
@@ -55,7 +55,7 @@ static inline fovea_mask_tile place_mask(struct generator *generator, int rows, 
     for (int key = 0; key < keys; key++) fill_key(generator, mask.type, first, key, kinds[key / FOVEA_MASK_PIECE]);
     pointers[row] = first;
   }
-  /* One element by itself: what a scan of whole vectors may overlook. */
+  /* One different element, which a scan of whole vectors may overlook. */
   if (generator_below(generator, 2) == 0)
     fill_key(generator, mask.type, bytes + (shared ? 0 : generator_below(generator, rows) * size),
              (int)generator_below(generator, keys), (int)generator_below(generator, 3));

@@ -1,5 +1,4 @@
-/* What the tests of single operations share: an operation is tried on every table with arguments that a generator
- * chooses. */
+/* What the tests of single operations share: each operation is tried on every table, with random arguments. */
 #ifndef FOVEA_TESTS_OPERATION_H
 #define FOVEA_TESTS_OPERATION_H
 
@@ -18,7 +17,7 @@ static inline void try_tables(const fovea_kernels *const *tables, trial_function
   }
 }
 
-/* From `least` to `most`; one time of three a number near them, or a multiple of 16. */
+/* A size from `least` to `most`; one time in three near one of them, or a multiple of 16. */
 static inline int random_size(struct generator *generator, int least, int most) {
   const int choice = (int)generator_below(generator, 9),
             size = least + (int)generator_below(generator, most - least + 1);
@@ -55,7 +54,7 @@ static inline int rounded_up(int64_t count, int step) {
   return (int)((count + step - 1) / step * step);
 }
 
-/* Which of `keys` keys each of `rows` rows sees, counted from the first: some see all, some none. */
+/* Which of `keys` keys each of `rows` rows sees, counted from the first key. Some rows see all, some none. */
 static inline int32_t *place_limits(struct generator *generator, int rows, int keys, int32_t **to) {
   int32_t *from = place_integers(rows);
   *to = place_integers(rows);
@@ -67,12 +66,12 @@ static inline int32_t *place_limits(struct generator *generator, int rows, int k
   return from;
 }
 
-/* The larger; a where b is NaN. */
+/* The larger number; a if b is NaN. */
 static inline float maximum_of(float a, float b) {
   return b > a ? b : a;
 }
 
-/* What scores are measured from. */
+/* The number that scores are measured from. */
 static inline float reference_of(float maximum) {
   return maximum == -INFINITY ? 0.0f : maximum;
 }

@@ -1,4 +1,4 @@
-/* Rows on their way to where they are kept: rotate(), convert(). */
+/* Rows that are rotated or converted: rotate(), convert(). */
 #include "operation.h"
 
 static void expect_element(fovea_type type, void *elements, int64_t i, float x) {
@@ -8,7 +8,7 @@ static void expect_element(fovea_type type, void *elements, int64_t i, float x) 
     ((uint16_t *)elements)[i] = rounded(type, x);
 }
 
-/* In place, or from one array to another of any type. */
+/* In place, or from one array to another, of any types. */
 static void try_rotate(const fovea_kernels *table, struct generator *generator) {
   const int count = random_size(generator, 1, FOVEA_ROTATE_PAIRS);
   const int64_t partner = generator_below(generator, 2) == 0 ? 1 : count + generator_below(generator, 70);
@@ -58,7 +58,7 @@ static void try_convert(const fovea_kernels *table, struct generator *generator)
                type_name(args.to_type));
 }
 
-/* Every number of 16 bits, and the numbers of f32 that lie beside it and half-way to the next. */
+/* Every number of 16 bits, and the f32 numbers beside it and half-way to the next. */
 static void try_roundings(const fovea_kernels *table, struct generator *generator) {
   enum { COUNT = 512 };
   const fovea_type type = generator_below(generator, 2) == 0 ? FOVEA_F16 : FOVEA_BF16;

@@ -1,8 +1,8 @@
-/* Scores of a tile: score(), and load_pairs(), pairs_safe() and score_pairs() together, since only they know how a
- * pair lies. */
+/* Scores of a tile: score(); and load_pairs(), pairs_safe() and score_pairs() together, since only they know the
+ * layout of pairs. */
 #include "operation.h"
 
-/* What becomes of the dot products, on the shadows: scores, hidden ones, maxima. */
+/* Makes scores of the dot products, on the shadows: scales them, hides keys, takes maxima. */
 static void expect_scores(const fovea_kernels *table, const fovea_score_args *args, const float *products) {
   float *scores = shadow_of(args->scores), *maxima = shadow_of(args->maxima);
   for (int row = first_row(table, args->vectors); row < end_row(table, args->vectors); row++)
@@ -15,7 +15,7 @@ static void expect_scores(const fovea_kernels *table, const fovea_score_args *ar
   shadow_takes_zeros(args->maxima, table->row_tile);
 }
 
-/* Arguments but for queries, keys and their types. */
+/* Arguments other than queries, keys and their types. */
 static fovea_score_args place_scores(const fovea_kernels *table, struct generator *generator) {
   fovea_score_args args = {
       .dim = random_size(generator, 1, 300),
@@ -37,7 +37,7 @@ static fovea_score_args place_scores(const fovea_kernels *table, struct generato
   return args;
 }
 
-/* Rows to be fetched: hints, which cannot be seen. Where they lie does not matter, and nobody reads them. */
+/* Rows to prefetch. Results do not depend on them: they may lie anywhere, and no byte is read. */
 static void place_ahead(struct generator *generator, fovea_score_args *args) {
   args->ahead_count = (int)generator_below(generator, 6);
   fovea_fetch_row *rows = (fovea_fetch_row *)(void *)place_bytes(args->ahead_count * (int64_t)sizeof *rows);
@@ -73,8 +73,8 @@ static void test_score(void **state) {
   try_tables(whole_tables(), try_score, IF_QUICK(25, 1500));
 }
 
-/* Elements that every instruction is right for: zeros, and numbers that are neither subnormal nor near it. Now and
- * then others are among them. */
+/* Elements for which every instruction is right: zeros, and numbers far from subnormal. Now and then there are
+ * others. */
 static uint16_t *place_halves(struct generator *generator, fovea_type type, int64_t count, int *ordinary) {
   *ordinary = generator_below(generator, 3) > 0;
   uint16_t *halves = place_elements(type, count, *ordinary ? ORDINARY : FINITE);
@@ -133,7 +133,7 @@ static void test_pairs(void **state) {
   try_tables(pair_tables(), try_pairs, IF_QUICK(15, 500));
 }
 
-/* One key whose every element in turn is too small for VDPBF16PS: some table has to say so. */
+/* Each element of one key in turn is too small for VDPBF16PS. Some table must report that. */
 static void try_unsafe(const fovea_kernels *table, struct generator *generator) {
   const int dim = random_size(generator, 1, 70), at = (int)generator_below(generator, dim);
   uint16_t *row = place_elements(table->pair_type, dim, ORDINARY);

@@ -2,7 +2,7 @@
 #include "contract.h"
 #include "operation.h"
 
-/* Scores of all sizes, some of them hidden. Without NaN the maximum is that of the scores. */
+/* Scores of all sizes, some hidden. Without NaN, `maxima` are the maxima of the scores. */
 static float *place_scores(struct generator *generator, int64_t count) {
   static const float scales[] = {1.0f, 12.0f, 150.0f, 3e38f};
   const float scale = scales[generator_below(generator, 4)];
@@ -16,7 +16,7 @@ static float *place_scores(struct generator *generator, int64_t count) {
   return scores;
 }
 
-/* The state of a row: nothing, or a maximum and a sum from 1 up. */
+/* States of rows: none, or a maximum and a sum of at least 1. */
 static void fill_states(struct generator *generator, float *row_max, float *row_sum, int rows) {
   for (int row = 0; row < rows; row++) {
     row_max[row] = row_max[row] * 150.0f + 0.0f;
@@ -26,7 +26,7 @@ static void fill_states(struct generator *generator, float *row_max, float *row_
   }
 }
 
-/* One row, on the shadows; returns whether it has a state. */
+/* Computes one row on the shadows. Returns whether it has a state. */
 static int expect_row(const fovea_kernels *table, const fovea_softmax_args *args, int row) {
   const int vector = row / table->lanes, tile = table->row_tile;
   float *scores = shadow_of(args->scores), *maxima = shadow_of(args->maxima), sums[16] = {0.0f};

@@ -2,7 +2,7 @@
 #include "contract.h"
 #include "operation.h"
 
-/* Rows without state, rows with one, rows of NaN. Maxima have no -0, as the library's have none. */
+/* Rows without a state, rows with one, rows of NaN. No maximum is -0, as in the library. */
 static fovea_tile_state place_state(const fovea_kernels *table, struct generator *generator, int64_t dim) {
   const fovea_tile_state state = {
       .row_max = place_floats(table->row_tile, ORDINARY),
@@ -42,7 +42,7 @@ static void test_merge(void **state) {
   try_tables(whole_tables(), try_merge, IF_QUICK(40, 3000));
 }
 
-/* A number as results are written. */
+/* Rounds a number and writes it as results are written. */
 static void expect_element(fovea_type type, void *elements, int64_t i, float x) {
   if (type == FOVEA_F32)
     ((float *)elements)[i] = rounded_number(FOVEA_F32, x);
@@ -55,7 +55,7 @@ static void expect_output(const fovea_kernels *table, const fovea_store_args *ar
     expect_element(args->type, shadow_of(args->rows[row]), d, args->state.output[d * table->row_tile + row]);
 }
 
-/* Steps 5 and 6 of the contract; the shadows of the row's results. */
+/* Steps 5 and 6 of the contract, on the shadows of the row's results. */
 static void expect_row(const fovea_kernels *table, const fovea_store_args *args, int row) {
   float m = args->state.row_max[row], l = args->state.row_sum[row], a = 1.0f, added = 0.0f;
   if (args->sinks != NULL) {
@@ -75,7 +75,7 @@ static void expect_row(const fovea_kernels *table, const fovea_store_args *args,
   *(float *)shadow_of(args->lse[row]) = rounded_number(FOVEA_F32, lse);
 }
 
-/* Rows that have no state have outputs of zero, and rows of NaN are compared where the contract says what comes. */
+/* Rows without a state have outputs of zero. */
 static void tidy(const fovea_kernels *table, const fovea_tile_state *state, int64_t dim) {
   for (int row = 0; row < table->row_tile; row++)
     for (int64_t d = 0; d < dim && state->row_sum[row] == 0.0f; d++)
@@ -92,7 +92,7 @@ static float *place_sinks(struct generator *generator, int rows) {
   return sinks;
 }
 
-/* Rows of O in reverse order, side by side or not. */
+/* Rows of O in reverse order, with gaps or without. */
 static const void **place_results(struct generator *generator, fovea_type type, int count, int64_t dim) {
   const int64_t stride = dim + generator_below(generator, 3) * 5;
   char *elements = place_exact_output(type, (count - 1) * stride + dim);
@@ -127,7 +127,7 @@ static void test_store(void **state) {
   try_tables(whole_tables(), try_store, IF_QUICK(60, 6000));
 }
 
-/* Outputs alone: no maximum and no sum can be read, and NaN and -0 are those of results. */
+/* Outputs only: maxima and sums cannot be read, and NaN and -0 are as in results. */
 static void try_store_unnormalised(const fovea_kernels *table, struct generator *generator) {
   const int count = generator_below(generator, 5) == 0 ? 1 : random_size(generator, 1, table->row_tile);
   const int64_t dim = random_size(generator, 1, 200);

@@ -95,7 +95,7 @@ static void test_pack_values(void **state) {
   try_tables(whole_tables(), try_pack_values, IF_QUICK(40, 2000));
 }
 
-/* Finite numbers, with NaN and Inf at one place: within the rows, or between them. */
+/* Finite numbers, with NaN or Inf at one place: within the rows, or between them. */
 static void try_all_finite(const fovea_kernels *table, struct generator *generator) {
   static const uint32_t bad[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001};
   const int64_t dim = random_size(generator, 1, 200), rows = random_size(generator, 1, 30);

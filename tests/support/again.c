@@ -9,7 +9,7 @@
 #include <process.h>
 #include <windows.h>
 
-/* Arguments reach a program here as one line, in which an empty one has to be quoted. */
+/* On this system a program gets its arguments as one line, in which an empty argument must be quoted. */
 int run_again(const char *isa, const char *first, const char *second, const char *third) {
   char path[MAX_PATH], quoted[3][128], before[64];
   const char *const arguments[] = {first, second, third}, *const set = getenv("FOVEA_ISA");

@@ -100,7 +100,7 @@ static fovea_pages create_pages(struct cache *cache, const fovea_problem *proble
   return pages;
 }
 
-/* Pages in any order, but often some that follow each other. */
+/* Uses pages in any order; often some follow each other. */
 static void page(struct cache *cache, const struct trial *trial, enum cache_kind kind, int64_t entry, int64_t begin,
                  int64_t end, struct generator *generator) {
   static const int64_t sizes[] = {1, 3, 16, 17, 32, 128, 200};

@@ -1,5 +1,5 @@
-/* Caches that hold the keys and values of a trial, filled number by number in the words of the header. Pieces of
- * memory lie between guard pages; what no key and no value fills is NaN. */
+/* Caches that hold the keys and values of a trial, filled number by number by the words of the header. Pieces of
+ * memory lie between guard pages. Numbers that belong to no key or value are NaN. */
 #ifndef FOVEA_TESTS_CACHES_H
 #define FOVEA_TESTS_CACHES_H
 
@@ -26,20 +26,21 @@ struct cache {
   int memory_count;
 };
 
-/* Holds positions begins[b] (NULL: 0) to the entry's key length. With `mixed` types each segment of a cache that is
- * cut has types of its own; the trial's numbers must then fit all of them. */
+/* Holds positions begins[b] (begins NULL: 0) to the entry's key length. With `mixed` types, each segment of a cache
+ * that is cut has its own types; all of them must be able to hold the trial's numbers. */
 struct cache cache_create(const struct trial *trial, enum cache_kind kind, int mixed, const int64_t *begins,
                           struct generator *generator);
 void cache_destroy(struct cache *cache);
 
-/* Where one element of a row lies, counted from the segment's k (v). */
+/* The place of one element of a row, counted from the segment's k (v). */
 int64_t segment_place(const fovea_segment *segment, int values, int64_t head, int64_t position, int64_t dim);
 
-/* The numbers of one row, rounded to the type; with bf16 panels also the zero beside an odd last one. */
+/* Writes the numbers of one row, rounded to the type; in panels of bf16 also the zero beside an odd last dim. */
 void segment_write(const fovea_segment *segment, int values, int64_t head, int64_t position, const float *numbers,
                    int64_t dim);
 
-/* Elements that a segment's keys (values) take, heads outermost or rows, and its strides set for it. */
+/* Sets a segment's strides for keys (values) with heads outermost or rows outermost. Returns how many elements they
+ * take. */
 int64_t segment_lay_out(fovea_segment *segment, int values, int64_t kv_heads, int64_t dim, int rows_first);
 
 /* Runs the trial's problem on sequences, into the trial's outputs. `begins` may be NULL. */

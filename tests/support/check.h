@@ -1,4 +1,4 @@
-/* cmocka with what it wants included before it. */
+/* cmocka, and the headers that it needs before it. */
 #ifndef FOVEA_TESTS_CHECK_H
 #define FOVEA_TESTS_CHECK_H
 
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* How much work a test does: the whole, or what fits an emulator or a sanitizer. */
+/* How much a test does: everything, or what an emulator or a sanitizer has time for. */
 #ifdef FOVEA_TEST_QUICK
 #define IF_QUICK(quick, whole) (1 ? (quick) : (whole))
 #else

@@ -1,13 +1,13 @@
-/* How many CPUs this process may use. With one, plans make few large tasks, so that the paths of large problems are
- * taken by small ones, on every machine. */
+/* Sets how many CPUs this process may use. With one CPU, plans make few large tasks, so that small problems take
+ * the paths of large ones on every machine. */
 #ifndef FOVEA_TESTS_CPUS_H
 #define FOVEA_TESTS_CPUS_H
 
-/* Both return whether the system could be told. macOS has nothing of the kind. */
+/* Both return whether the system did so. macOS has no such call. */
 int cpus_use_one(void);
 int cpus_use_all(void);
 
-/* How many CPUs this process may use at present; 0 where the system does not tell. */
+/* How many CPUs this process may use now; 0 if the system does not tell. */
 int cpus_allowed(void);
 
 #endif

@@ -1,10 +1,10 @@
-/* Problems in words, for the messages of tests that fail. */
+/* Describes problems in the messages of failing tests. */
 #ifndef FOVEA_TESTS_DESCRIBE_H
 #define FOVEA_TESTS_DESCRIBE_H
 
 #include <fovea/fovea.h>
 
-/* One line that tells a problem from others. */
+/* One line that identifies a problem. */
 enum { DESCRIPTION_SIZE = 800 };
 void problem_describe(const fovea_problem *problem, char *text, size_t size);
 

@@ -11,7 +11,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
 int64_t task_at(enum task_order order, int64_t tasks, int64_t step) {
   if (order == TASKS_FORWARDS) return step;
   if (order == TASKS_BACKWARDS) return tasks - 1 - step;
-  /* Multiples of a number that has no divisor in common with the count meet every task once. */
+  /* The multiples of a number that is coprime to the count visit every task once. */
   int64_t factor = tasks * 5 / 13 + 1;
   while (common_divisor(tasks, factor) != 1) factor++;
   return (step * factor + tasks / 2) % tasks;

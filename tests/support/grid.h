@@ -10,10 +10,10 @@ struct grid {
   int columns, rows;  /* rows without the names */
 };
 
-/* NULL where the environment names no directory. */
+/* NULL if the environment names no directory. */
 const char *grid_directory(void);
 
-/* A file that is not there, or a cell that its text does not have, fails the running test. */
+/* If the file is missing, or a cell has no such text, the running test fails. */
 struct grid grid_read(const char *name);
 void grid_free(struct grid *grid);
 

@@ -1,5 +1,5 @@
-/* Memory between two inaccessible pages: reading or writing one byte past the end that touches a page ends the
- * test. */
+/* Memory between two inaccessible pages. A test ends if it reads or writes a byte past the end that touches a page.
+ */
 #ifndef FOVEA_TESTS_GUARDED_H
 #define FOVEA_TESTS_GUARDED_H
 
@@ -9,24 +9,22 @@
 enum guarded_edge { GUARD_AT_END, GUARD_AT_START };
 
 struct guarded {
-  unsigned char *data; /* `size` bytes, filled with 0xa5 outside of them too */
+  unsigned char *data; /* `size` bytes; they and all bytes around them are 0xa5 */
   size_t size;
   unsigned char *mapping;
   size_t mapping_size;
 };
 
-/* The size must be a multiple of the alignment that data is to have; 0 bytes are allowed. */
+/* The size must be a multiple of the alignment that data needs; 0 bytes are allowed. */
 struct guarded guarded_create(size_t size, enum guarded_edge edge);
-/* Memory without guards that is there only where it is touched; data is NULL where the system has none of that
- * size.
- */
+/* Memory without guards that exists only where it is touched. If the system has none of that size, data is NULL. */
 struct guarded guarded_create_sparse(size_t size);
 void guarded_destroy(struct guarded *memory);
 
-/* From now on writing anywhere ends the test. */
+/* After this, any write ends the test. */
 void guarded_make_read_only(const struct guarded *memory);
 
-/* Whether the slack between the buffer and the page border still holds its filling. */
+/* Whether the bytes between the buffer and the page border are still 0xa5. */
 int guarded_slack_intact(const struct guarded *memory);
 
 #endif

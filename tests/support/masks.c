@@ -47,7 +47,7 @@ void mask_destroy(struct mask *mask) {
   guarded_destroy(&mask->memory);
 }
 
-/* The byte an element begins in; which bit of it. */
+/* The byte in which an element begins; the bit of the element in it. */
 static unsigned char *element(const struct mask *mask, int64_t batch, int64_t head, int64_t row, int64_t key,
                               int *bit) {
   const fovea_mask_strides *strides = &mask->strides;
@@ -87,7 +87,7 @@ float mask_get(const struct mask *mask, int64_t batch, int64_t head, int64_t row
   return from_bits(mask->type == FOVEA_MASK_F32 ? bits : widened(number_type(mask), half));
 }
 
-/* Chance, but a function of the numbers alone. */
+/* A random number that depends on the arguments only. */
 static int64_t chance(uint64_t seed, int64_t a, int64_t b, int64_t limit) {
   struct generator generator = {seed * 1000003 + (uint64_t)a * 7919 + (uint64_t)b};
   generator_bits(&generator);
@@ -117,7 +117,7 @@ static int pattern_shows(enum mask_pattern pattern, uint64_t seed, int64_t row, 
   }
 }
 
-/* How many different elements there are along an axis. */
+/* The number of different elements along an axis. */
 static int64_t extent(int64_t length, int64_t stride) {
   return stride == 0 && length > 1 ? 1 : length;
 }

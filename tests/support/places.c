@@ -24,7 +24,7 @@ void places_begin(struct generator *generator) {
   used = 0;
 }
 
-/* The bytes of a place before its array and behind it, as far as they are looked at. */
+/* The bytes before and behind a place's array that are compared. */
 static unsigned char *slack_begin(const struct place *place) {
   return place->data - place->memory.data < SLACK ? place->memory.data : place->data - SLACK;
 }
@@ -73,7 +73,7 @@ float *place_floats(int64_t count, enum numbers numbers) {
   return floats;
 }
 
-/* Halves that are finite, or numbers of [-1, 1) rounded. */
+/* Finite halves, or numbers of [-1, 1) rounded. */
 static uint16_t random_half(fovea_type type, enum numbers numbers) {
   const uint16_t bits = (uint16_t)generator_bits(chance);
   if (numbers == ORDINARY) return rounded(type, generator_uniform(chance));

@@ -47,7 +47,7 @@ static int one_in(struct generator *generator, int64_t n) {
   return generator_below(generator, n) == 0;
 }
 
-/* From 1 to limit, small values as likely as large ones, and often next to a power of two. */
+/* From 1 to limit. Small values are as likely as large ones, and many are next to a power of two. */
 static int64_t random_length(struct generator *generator, int64_t limit) {
   int64_t power = 1;
   while (power * 2 <= limit && !one_in(generator, 5)) power *= 2;
@@ -68,7 +68,7 @@ static void random_lengths(struct generator *generator, int64_t entries, int64_t
   for (int64_t b = 0; b < entries; b++) lengths[b] = generator_below(generator, limit + 1);
 }
 
-/* Cumulative lengths, sometimes with rows that belong to nobody before, and always maybe after. */
+/* Cumulative lengths, sometimes with rows that belong to no entry before the first, and maybe behind the last. */
 static void random_cumulative(struct generator *generator, int64_t entries, int64_t limit, int32_t *cumulative) {
   int64_t at = one_in(generator, 3) ? generator_below(generator, limit / 4 + 1) : 0;
   for (int64_t b = 0; b <= entries; b++) {
@@ -120,7 +120,7 @@ void problem_random(struct listed_problem *listed, struct generator *generator, 
   random_entries(listed, generator);
 }
 
-/* One of them half of the time, else the first. */
+/* Half of the time one of the kinds, else the first. */
 static int random_kind(struct generator *generator, int kinds) {
   return one_in(generator, 2) ? 0 : (int)generator_below(generator, kinds);
 }
@@ -166,7 +166,7 @@ static fovea_strides random_strides(struct generator *generator, int64_t batch, 
   return (fovea_strides){strides[0], strides[1], strides[2]};
 }
 
-/* Axes along which the mask is repeated count as one long. */
+/* An axis along which the mask is repeated counts as one of extent 1. */
 static void random_mask_strides(fovea_problem *problem, struct generator *generator) {
   fovea_mask_strides *strides = &problem->mask_strides;
   const int64_t keys = strides->key == 0 ? 1 : problem_mask_keys(problem);

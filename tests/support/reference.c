@@ -7,10 +7,10 @@
 
 static const double unit = 0x1p-24;
 
-/* One row's result, and what its error is measured against. */
+/* The result of one row, and the measures of its error. */
 struct reference {
   double lse;
-  double amplitude;     /* largest sum of |scale * q_d * k_d| and |mask| of a seen key; |sink| at least */
+  double amplitude;     /* largest sum of |scale * q_d * k_d| and |mask| of a seen key, and at least |sink| */
   double *o, *absolute; /* sums of weight * v and of weight * |v| */
 };
 
@@ -48,14 +48,14 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
   return sum;
 }
 
-/* -Inf where there is no sink. */
+/* -Inf if there is no sink. */
 static double reference_sink(const struct row_inputs *inputs) {
   const struct trial *trial = inputs->trial;
   if (trial->problem.sink == FOVEA_SINK_NONE) return -INFINITY;
   return trial->problem.sink == FOVEA_SINK_ZERO ? 0.0 : (double)trial->sinks.data[inputs->head];
 }
 
-/* Two passes: the scores and their maximum, then the weights. Returns how many keys are seen. */
+/* Two passes: the scores and their maximum, then the weights. Returns how many keys the row sees. */
 static int64_t reference_row(const struct row_inputs *inputs, double *scores, struct reference *reference) {
   const fovea_problem *problem = &inputs->trial->problem;
   const double sink = reference_sink(inputs);
@@ -88,7 +88,7 @@ static int64_t reference_row(const struct row_inputs *inputs, double *scores, st
   return seen;
 }
 
-/* Half a unit in the last place of O's type, at most: of normal numbers or of subnormal ones. */
+/* At most half a unit in the last place of O's type, for normal and for subnormal numbers. */
 static double rounding(fovea_type type, double x) {
   return type == FOVEA_F16    ? fmax(fabs(x) * 0x1p-11, 0x1p-25)
          : type == FOVEA_BF16 ? fmax(fabs(x) * 0x1p-8, 0x1p-134)

@@ -26,7 +26,7 @@ void assert_refused(const struct call *call, fovea_status expected, const char *
   assert_says(&error, expected, words);
   assert_int_equal(fovea_attend(&call->problem, &call->tensors, &call->execution, NULL), expected);
 
-  /* The same refusal from a plan, at the latest when it is run. */
+  /* A plan gives the same refusal, at the latest when it runs. */
   fovea_plan *plan = (fovea_plan *)(void *)&trial;
   if (fovea_plan_create(&call->problem, &plan, &error) == FOVEA_OK) {
     memset(&error, 'x', sizeof error);

@@ -1,4 +1,4 @@
-/* Calls that are refused: one of them would succeed, each case spoils one thing. */
+/* Calls that are refused. One call would succeed; each case spoils one thing in it. */
 #ifndef FOVEA_TESTS_REFUSALS_H
 #define FOVEA_TESTS_REFUSALS_H
 
@@ -11,15 +11,15 @@ struct call {
   fovea_execution execution;
 };
 
-/* What good calls are about; set up by the test program. */
+/* The trial of the good call. The test program sets it up. */
 extern struct trial trial;
 
 struct call good_call(void);
 
 void assert_says(const fovea_error *error, fovea_status status, const char *const *words);
-/* By one call and by a plan, with and without room for a text; the outputs stay untouched. */
+/* Refused as one call and by a plan, with and without room for a text. The outputs stay untouched. */
 void assert_refused(const struct call *call, fovea_status expected, const char *const *words);
-/* Leaves the outputs untouched for the next. */
+/* Leaves the outputs untouched for the next call. */
 void assert_accepted(const struct call *call);
 
 /* REFUSED(change of `call`, status, words that the text has to have...). */

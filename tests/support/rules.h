@@ -1,13 +1,13 @@
-/* Which keys a row sees, straight from the words of the public header: one predicate, no interval arithmetic. */
+/* Which keys a row sees, by the words of the public header: one predicate, no intervals. */
 #ifndef FOVEA_TESTS_RULES_H
 #define FOVEA_TESTS_RULES_H
 
 #include <fovea/fovea.h>
 
-/* What one batch entry of a problem owns. */
+/* The rows and keys of one batch entry. */
 struct entry {
   int64_t q_batch, kv_batch; /* indices along the batch axis of Q, O, LSE and of K, V */
-  int64_t q_first, kv_first; /* its first row and key within that */
+  int64_t q_first, kv_first; /* its first row and key along that axis */
   int64_t rows;              /* rows of O that are written */
   int64_t q_len, kv_len;     /* rows and keys that are not padding */
   int64_t offset;
@@ -15,19 +15,19 @@ struct entry {
 
 struct entry problem_entry(const fovea_problem *problem, int64_t batch);
 
-/* How many indices the batch axis of Q, O, LSE (of K, V) has: 1 in a packed batch. */
+/* The extent of the batch axis of Q, O, LSE (of K, V): 1 in a packed batch. */
 int64_t problem_q_batches(const fovea_problem *problem);
 int64_t problem_kv_batches(const fovea_problem *problem);
 
-/* Rows and elements of them that may be read of a mask: those of the entry that has most, up to mask_keys. */
+/* The rows of a mask, and the elements of each, that may be read: those of the longest entry, up to mask_keys. */
 int64_t problem_mask_rows(const fovea_problem *problem);
 int64_t problem_mask_keys(const fovea_problem *problem);
-/* The key that the first element of a row belongs to. */
+/* The key of the first element of a mask row. */
 int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch);
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
 
-/* Over all batch entries and query heads. */
+/* Pairs of all batch entries and query heads. */
 int64_t problem_pairs_seen(const fovea_problem *problem);
 
 #endif

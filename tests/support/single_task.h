@@ -1,10 +1,10 @@
-/* One task of a plan by a run of its own: for tests of what is refused, and of tasks one by one. */
+/* Runs one task of a plan in a run of its own, for tests of refusals and of single tasks. */
 #ifndef FOVEA_TESTS_SINGLE_TASK_H
 #define FOVEA_TESTS_SINGLE_TASK_H
 
 #include <fovea/fovea.h>
 
-/* Room for a run; its size is checked where it is bound. */
+/* Room for a run. Binding checks that it is enough. */
 enum { RUN_ROOM = 1024 };
 
 static inline fovea_status single_task(const fovea_plan *plan, const fovea_tensors *tensors, int phase,

@@ -1,4 +1,4 @@
-/* The kernel tables that this CPU can run, as the dispatcher knows them. */
+/* The kernel tables that this CPU can run, as the dispatcher lists them. */
 #ifndef FOVEA_TESTS_TABLES_H
 #define FOVEA_TESTS_TABLES_H
 
@@ -6,7 +6,7 @@
 
 /* Tables with operations of their own; the last pointer is NULL. */
 const fovea_kernels *const *whole_tables(void);
-/* Those that add products of pairs to one of these. */
+/* Tables that add products of pairs to one of these. */
 const fovea_kernels *const *pair_tables(void);
 
 #endif

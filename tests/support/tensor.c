@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Twice in an f32 number. NaN with a payload in every type. */
+/* Twice in an f32 number. In every type it is a NaN with a payload. */
 static const uint16_t untouched_bits = 0xffd5;
 
 static void extend(int64_t length, int64_t stride, int64_t *lowest, int64_t *highest) {
@@ -48,7 +48,7 @@ float *tensor_row(const struct tensor *tensor, int64_t batch, int64_t head, int6
   return tensor->data + offset_of(tensor, batch, head, row);
 }
 
-/* Calls for every row, in the order of the indices, with its offset. */
+/* Called for the offset of every row, in the order of the indices. */
 typedef void (*row_function)(const struct tensor *tensor, int64_t offset, void *context);
 
 static void for_each_row(const struct tensor *tensor, row_function visit, void *context) {
@@ -79,7 +79,7 @@ void tensor_load(const struct tensor *tensor) {
   if (tensor->type != FOVEA_F32) for_each_row(tensor, load_row, NULL);
 }
 
-/* What the library sees. */
+/* The memory that the library reads and writes. */
 static const struct guarded *storage_of(const struct tensor *tensor) {
   return tensor->type == FOVEA_F32 ? &tensor->memory : &tensor->storage;
 }
@@ -149,7 +149,7 @@ int tensor_is_untouched(const struct tensor *tensor) {
   return is_untouched(tensor, NULL);
 }
 
-/* The units of the row, counted from the storage's first. */
+/* The row's elements, counted from the storage's first. */
 static void mark_row(const struct tensor *tensor, int64_t offset, void *context) {
   unsigned char *is_element = context;
   const size_t size = type_size(tensor->type);

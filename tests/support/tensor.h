@@ -1,5 +1,5 @@
-/* A four-dimensional tensor in guarded memory that holds exactly the elements which its strides span. Tests read
- * and write its numbers as f32; f16 and bf16 tensors are stored beside them, with the same strides. */
+/* A four-dimensional tensor in guarded memory that holds exactly the elements that its strides span. Tests read and
+ * write its numbers as f32. f16 and bf16 tensors are stored beside these numbers, with the same strides. */
 #ifndef FOVEA_TESTS_TENSOR_H
 #define FOVEA_TESTS_TENSOR_H
 
@@ -26,25 +26,26 @@ void tensor_destroy(struct tensor *tensor);
 /* The `dim` numbers of one row. */
 float *tensor_row(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row);
 
-/* What the library gets: the element with all indices 0, as it is stored. */
+/* The pointer for the library: the stored element with all indices 0. */
 void *tensor_pointer(const struct tensor *tensor);
-/* Between the numbers and what is stored; nothing to do for f32. Numbers to be stored have to be of the type. */
+/* Copy numbers to the stored elements, and back; nothing to do for f32. The type must be able to hold the numbers.
+ */
 void tensor_store(const struct tensor *tensor);
 void tensor_load(const struct tensor *tensor);
-/* From now on writing what is stored ends the test. */
+/* After this, a write to the stored elements ends the test. */
 void tensor_make_read_only(struct tensor *tensor);
 
-/* Fill in the order of the indices, so that layouts do not change what a tensor holds. Random numbers are rounded
- * to the type. */
+/* Fill in the order of the indices, so that a tensor holds the same in any layout. Random numbers are rounded to
+ * the type. */
 void tensor_fill_random(struct tensor *tensor, uint64_t seed, float gain);
 void tensor_fill_constant(struct tensor *tensor, float value);
-/* Stores a bit pattern that no kernel writes (a NaN with a payload), in the gaps between rows too. */
+/* Stores a bit pattern that no kernel writes (a NaN with a payload), also in the gaps between rows. */
 void tensor_fill_untouched(struct tensor *tensor);
 
 /* Fills `to` from the part of `from` that begins at these indices, rounded to the type. */
 void tensor_copy_part(struct tensor *to, const struct tensor *from, int64_t batch, int64_t head, int64_t row);
 
-/* Whether every byte that is stored, gaps included, is as tensor_fill_untouched() left it. */
+/* Whether every stored byte, gaps included, is as tensor_fill_untouched() left it. */
 int tensor_is_untouched(const struct tensor *tensor);
 /* Whether the memory outside the elements is as tensor_fill_untouched() left it. */
 int tensor_gaps_untouched(const struct tensor *tensor);

@@ -78,7 +78,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   fovea_tensors_init(&tensors, tensor_pointer(&trial->q), tensor_pointer(&trial->k), tensor_pointer(&trial->v),
                      tensor_pointer(&trial->o), trial->lse.data);
   tensors.mask = trial->mask.data;
-  /* What the problem does not use is refused. */
+  /* The library refuses tensors that the problem does not use. */
   if (trial->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = trial->sinks.data;
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
@@ -111,7 +111,7 @@ void trial_run(struct trial *trial, const char *isa, const fovea_execution *exec
   fail_msg("status %d (%s) for %s", (int)status, error.text, problem);
 }
 
-/* Compares one row with what it should be; `what` tells which comparison this is. */
+/* Compares one row with the expected row. `what` names the comparison. */
 static void assert_row(const struct trial *trial, const char *what, struct part at, const float *expected_o,
                        const float *expected_lse) {
   const float *o = tensor_row(&trial->o, at.batch, at.head, at.row);
@@ -152,7 +152,7 @@ void assert_same_outputs(const struct trial *actual, const struct trial *expecte
   assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
 }
 
-/* By the mask alone. */
+/* What the mask alone adds. */
 static float bias_of(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
   if (trial->mask.type == FOVEA_MASK_NONE) return 0.0f;
   const int64_t element = key - problem_mask_begin(&trial->problem, batch), keys = trial->problem.mask_keys;
@@ -178,7 +178,7 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
   return contract_sees(&rules, key);
 }
 
-/* What the contract needs room for: the biases of one row, and its output. */
+/* Memory that the contract needs: the biases of one row, and its output. */
 struct workspace {
   float *bias, *out;
 };

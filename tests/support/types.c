@@ -35,7 +35,7 @@ static uint16_t nearest(fovea_type type, uint32_t bits) {
   if (exponent >= -14) { /* normal in f16, or beyond */
     result = drop_bits(magnitude - ((127 - 15) << 23), 13);
     if (result > 0x7c00u) result = 0x7c00u;
-  } else { /* subnormal: a multiple of 2^-24; below half of that nothing is left */
+  } else { /* subnormal: a multiple of 2^-24; less than half of that becomes 0 */
     const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
     result = exponent < -25 ? 0 : drop_bits(mantissa, -1 - exponent);
   }

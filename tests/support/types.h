@@ -1,5 +1,5 @@
-/* f16 and bf16 by their bits, sharing no code with the library. What the library widens, the tests widen here
- * before the contract sees it; what the contract gives in f32 is rounded here, once. */
+/* f16 and bf16 by their bits. Shares no code with the library. The tests widen inputs here before the contract sees
+ * them, and round the contract's f32 results here, once. */
 #ifndef FOVEA_TESTS_TYPES_H
 #define FOVEA_TESTS_TYPES_H
 
@@ -22,20 +22,21 @@ static inline uint32_t bits_of(float x) {
 size_t type_size(fovea_type type);
 const char *type_name(fovea_type type);
 
-/* The f32 bits of a 16-bit number: exact, payloads of NaNs too. */
+/* The f32 bits of a 16-bit number: exact, and NaNs keep their payloads. */
 uint32_t widened(fovea_type type, uint16_t half);
 
-/* The 16 bits that widen to these f32 bits. Aborts where there are none. */
+/* The 16 bits that widen to these f32 bits. Aborts if there are none. */
 uint16_t narrowed(fovea_type type, uint32_t bits);
 
-/* As outputs are written: to nearest even, subnormals kept, zero as +0, every NaN as the one quiet NaN. */
+/* Rounds as outputs are written: to nearest even, subnormals kept, zero as +0, every NaN as the one quiet NaN. */
 uint16_t rounded(fovea_type type, float x);
 
-/* The number of that type next to x, as f32; of f32 x itself, but outputs' zeros and NaNs. */
+/* The number of the type that is nearest to x, as f32. For f32 it is x, except for zeros and NaNs, which are as in
+ * outputs. */
 float rounded_number(fovea_type type, float x);
 
-/* Copies between f32 and f16 or bf16, `count` numbers. Storing writes only what changes, so that memory which is
- * not to be written any more may be stored again. */
+/* Copies `count` numbers from f32 to f16 or bf16, or back. Storing writes only elements that change, so that
+ * read-only memory may be stored again. */
 void numbers_store(fovea_type type, uint16_t *stored, const float *numbers, int64_t count);
 void numbers_load(fovea_type type, const uint16_t *stored, float *numbers, int64_t count);
 

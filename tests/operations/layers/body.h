@@ -1,5 +1,5 @@
-/* A vector layer as functions on arrays: included after a vector.h with FOVEA_ISA set, and once only. Each calls
- * one primitive, so that test and layer may be compiled for different CPUs. Masks come out as 1 and 0. */
+/* A vector layer as functions on arrays. Include it once, after a vector.h, with FOVEA_ISA set. Each function calls
+ * one primitive, so that test and layer may be compiled for different CPUs. Masks are returned as 1 and 0. */
 #include "layer.h"
 
 #define LAYER_FUNCTION FOVEA_TARGET static __attribute__((noinline))
@@ -25,7 +25,7 @@
     vec_##op(to, vec_load(a));                                                                                     \
   }
 
-/* A mask of the lanes that are not zero, and back. */
+/* The mask of the lanes that are not zero, and back. */
 FOVEA_INLINE vecmask layer_mask(const float *a) {
   return vecmask_not(vec_equal(vec_load(a), vec_set1(0.0f)));
 }

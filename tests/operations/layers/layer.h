@@ -1,5 +1,5 @@
-/* The vector layer of one instruction set, every primitive of the list in arch/README.md as a function on arrays of
- * `lanes` elements. Those of which a layer has one form or the other are NULL where it has not. */
+/* The vector layer of one instruction set: every primitive of the list in arch/README.md as a function on arrays of
+ * `lanes` elements. A layer has one of some forms only; the functions of other forms are NULL. */
 #ifndef FOVEA_TESTS_LAYER_H
 #define FOVEA_TESTS_LAYER_H
 

@@ -1,10 +1,10 @@
-/* Every primitive of the vector layers against its line in arch/README.md, over random and edge lanes. Operands lie
- * against inaccessible pages, so that no byte beyond them is read or written. */
+/* Compares every primitive of the vector layers with its line in arch/README.md, over random and edge lanes.
+ * Operands end at inaccessible pages, so that no byte beyond them is read or written. */
 #include "layer.h"
 
 #include "../operation.h"
 
-enum { LIMIT = 16 }; /* lanes of any layer */
+enum { LIMIT = 16 }; /* the most lanes of a layer */
 
 static const struct {
   const char *isa;
@@ -21,7 +21,7 @@ static const struct {
 
 typedef void layer_trial(const char *isa, const struct layer *layer, struct generator *generator);
 
-/* On the layers of the tables that run here. */
+/* For each layer of a table that runs here. */
 static void try_layers(layer_trial *trial, int trials) {
   for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
     for (const fovea_kernels *const *table = whole_tables(); *table != NULL; table++) {
@@ -61,7 +61,7 @@ static float define_fma(float a, float b, float c) {
 static float define_fnma(float a, float b, float c) {
   return fmaf(-a, b, c);
 }
-/* b, and a, are no NaN. */
+/* neither a nor b is NaN */
 static float define_max(float a, float b, float c) {
   return (void)c, isnan(b) ? NAN : a > b ? a : b;
 }
@@ -104,7 +104,7 @@ static float define_fraction(float a, float b, float c) {
 
 enum { NOT_NAN_A = 1, NOT_NAN_B = 2, WITHOUT_SIGN_A = 4, MANY_ZEROS = 8, EXACT = 16, EITHER_ZERO = 32, SMALL = 64 };
 
-/* What a primitive is called with and compared with. */
+/* A primitive, its name, and the function that it is compared with. */
 struct lanewise {
   const char *name;
   layer_unary *unary;
@@ -222,7 +222,7 @@ static void try_halves(const char *isa, const struct layer *layer, struct genera
     ((uint32_t *)shadow_of(pairs))[lane] = halves[2 * lane] | (uint32_t)halves[2 * lane + 1] << 16;
     ((uint32_t *)shadow_of(first))[lane] = (uint32_t)halves[2 * lane] << 16;
     ((uint32_t *)shadow_of(second))[lane] = (uint32_t)halves[2 * lane + 1] << 16;
-    const uint16_t sign = (uint16_t)(bits_of(a[lane]) >> 16 & 0x8000u); /* rounded() has no -0 */
+    const uint16_t sign = (uint16_t)(bits_of(a[lane]) >> 16 & 0x8000u); /* rounded() never returns -0 */
     const uint16_t as_f16 = rounded(FOVEA_F16, a[lane]), as_bf16 = rounded(FOVEA_BF16, a[lane]);
     ((uint16_t *)shadow_of(to_f16))[lane] = as_f16 == 0 ? sign : as_f16;
     ((uint16_t *)shadow_of(to_bf16))[lane] = as_bf16 == 0 ? sign : as_bf16;
@@ -280,7 +280,7 @@ static void try_lane(const char *isa, const struct layer *layer, struct generato
   places_check(isa, "vec_fma_lane");
 }
 
-/* Normal numbers above 0: z from 0x1.6a09e6p-1 to just below 0x1.6a09e6p+0. */
+/* Normal positive numbers: z from 0x1.6a09e6p-1 to just below 0x1.6a09e6p+0. */
 static void try_split_power(const char *isa, const struct layer *layer, struct generator *generator) {
   float *a = place_floats(layer->lanes, ORDINARY);
   float *z = place_exact_output(FOVEA_F32, layer->lanes), *e = place_exact_output(FOVEA_F32, layer->lanes);
@@ -315,7 +315,7 @@ static void try_transpose(const char *isa, const struct layer *layer, struct gen
   places_check(isa, "vec_transpose");
 }
 
-/* Both forms of scaling: nothing below the limit, NaN stays. */
+/* Both forms of scaling: below the limit the result is 0; NaN stays NaN. */
 static void try_scaling(const char *isa, const struct layer *layer, struct generator *generator) {
   const int lanes = layer->lanes;
   float *x = place_floats(lanes, ANY), *a = place_floats(lanes, ORDINARY), *r = place_floats(lanes, ORDINARY);
@@ -335,7 +335,7 @@ static void try_scaling(const char *isa, const struct layer *layer, struct gener
   places_check(isa, "the scaling of 2^x");
 }
 
-/* k[i] has rows r and r + 4, r = i / 4 * 8 + i % 4; turned, k[i] has element i of all rows. */
+/* k[i] has rows r and r + 4, r = i / 4 * 8 + i % 4; transposed, k[i] has element i of all rows. */
 static void try_turn(const char *isa, const struct layer *layer, struct generator *generator) {
   const int lanes = layer->lanes, half = lanes / 2;
   (void)generator;

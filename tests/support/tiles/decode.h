@@ -6,7 +6,7 @@
 #define FOVEA_DECODE_GROUPS_2  3
 #define FOVEA_DECODE_GROUPS_1  5
 #define FOVEA_DECODE_VECTORS_1 5
-/* Sanitizers take minutes over register tiles: where tests are few, rows are taken one by one. */
+/* Sanitizers take minutes for register tiles. If tests are few, rows are computed one by one. */
 #ifdef FOVEA_TEST_QUICK
 #define FOVEA_DECODE_VECTORS_8 0
 #define FOVEA_DECODE_VECTORS_4 0

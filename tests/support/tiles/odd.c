@@ -1,5 +1,5 @@
-/* A table with tiles of odd sizes, more than registers hold, of the instruction set whose vector layer is
- * VECTOR_LAYER. CMake compiles this file once for each, FOVEA_ISA being <isa>_odd. */
+/* A table with tiles of odd sizes, larger than registers hold, for the instruction set whose vector layer is
+ * VECTOR_LAYER. CMake compiles this file once for each, with FOVEA_ISA set to <isa>_odd. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 4

@@ -1,5 +1,5 @@
-/* A table with the smallest tiles, of the instruction set whose vector layer is VECTOR_LAYER. CMake compiles this
- * file once for each, FOVEA_ISA being <isa>_small. */
+/* A table with the smallest tiles, for the instruction set whose vector layer is VECTOR_LAYER. CMake compiles this
+ * file once for each, with FOVEA_ISA set to <isa>_small. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 1
