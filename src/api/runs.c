@@ -13,8 +13,8 @@ size_t fovea_run_size(const fovea_plan *plan) {
 static fovea_status check_apart(const fovea_run *run, const void *scratch, size_t size, fovea_error *error) {
   fovea_claim a = fovea_claim_rows(run, 8, 1, 0, 1, 0, sizeof *run);
   fovea_claim b = fovea_claim_rows(scratch, 8, 1, 0, 1, 0, (int64_t)size);
-  return fovea_claims_meet(&a, &b) ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "scratch shares memory with the run")
-                                   : FOVEA_OK;
+  return fovea_claims_overlap(&a, &b) ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "scratch shares memory with the run")
+                                      : FOVEA_OK;
 }
 
 fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensors *tensors, int workers, void *scratch,

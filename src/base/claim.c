@@ -70,9 +70,9 @@ static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distanc
   return 0;
 }
 
-int fovea_claims_meet(const fovea_claim *a, const fovea_claim *b) {
+int fovea_claims_overlap(const fovea_claim *a, const fovea_claim *b) {
   if (a->end <= b->begin || b->end <= a->begin || a->run == 0 || b->run == 0) return 0;
-  if (b->count[1] < a->count[1]) return fovea_claims_meet(b, a);
+  if (b->count[1] < a->count[1]) return fovea_claims_overlap(b, a);
   int64_t distance = (int64_t)b->begin - (int64_t)a->begin, a_extent = inner_extent(a), b_extent = inner_extent(b);
   for (int64_t i = 0; i < a->count[1]; i++, distance -= a->step[1]) {
     for (int64_t j = first_above(0, b->step[1], -distance - b_extent);

@@ -21,7 +21,7 @@ fovea_claim fovea_claim_rows(const void *pointer, int bits, int64_t heads, int64
                              int64_t row_step, int64_t dim);
 
 /* Whether two claims share a byte. */
-int fovea_claims_meet(const fovea_claim *a, const fovea_claim *b);
+int fovea_claims_overlap(const fovea_claim *a, const fovea_claim *b);
 
 /* Whether no two runs of the claim share a byte: each step must be at least the extent of all smaller steps. */
 int fovea_claim_is_apart(const fovea_claim *claim);

@@ -135,7 +135,7 @@ static fovea_status compare(const window *w, int count, const fovea_claim *claim
   for (int i = low - 1; i >= 0 && w->furthest[i] > claim->begin; i--) {
     const fovea_claim *other = &w->claims[w->order[i]];
     if (w->order[i] >= count || (!claim->written && !other->written)) continue;
-    if (fovea_claims_meet(other, claim)) return refuse(other, claim, error);
+    if (fovea_claims_overlap(other, claim)) return refuse(other, claim, error);
   }
   return FOVEA_OK;
 }

@@ -4,7 +4,7 @@ static int clip(int64_t position, int64_t base) {
   return (int)fovea_most(0, fovea_least(FOVEA_BLOCK_KEYS, position - base));
 }
 
-/* Adds a cut unless it stands there already; the list stays sorted. */
+/* Adds a cut, unless the list has it already. The list stays sorted. */
 static void add_cut(int *cuts, int *count, int at) {
   int i = *count;
   for (int j = 0; j < *count; j++) {
@@ -23,8 +23,8 @@ static int has_bit(uint8_t bits, int key) {
   return bits >> key / FOVEA_MASK_PIECE & 1;
 }
 
-/* What a vector looks at: the keys from the first to the last that some row sees by the rules and, as far as pieces
- * tell, by the mask. */
+/* Sets the keys of vector v: from the first key that some row sees to the last. The mask narrows them in steps of a
+ * piece. */
 static void look_at(const fovea_tile_view *tile, int64_t base, int v, const fovea_mask_pieces *pieces,
                     fovea_block_view *block) {
   int begin = clip(tile->some[v].begin, base), end = clip(tile->some[v].end, base);
@@ -37,7 +37,7 @@ static void look_at(const fovea_tile_view *tile, int64_t base, int v, const fove
   block->end[v] = end > begin ? end : begin;
 }
 
-/* Whether the mask says the same of two pieces, for every vector. */
+/* Whether, for some vector, the mask differs between the piece that begins at `key` and the piece before it. */
 static int pieces_differ(const fovea_mask_pieces *pieces, int vectors, int key) {
   for (int v = 0; v < vectors; v++) {
     if (has_bit(pieces[v].seen, key) != has_bit(pieces[v].seen, key - 1)) return 1;
@@ -46,7 +46,7 @@ static int pieces_differ(const fovea_mask_pieces *pieces, int vectors, int key) 
   return 0;
 }
 
-/* The slices between two cuts: runs of neighbouring vectors that look at these keys in the same way. */
+/* Adds the slices between two cuts: runs of neighbouring vectors that see these keys in the same way. */
 static void add_slices(const fovea_tile_view *tile, int64_t base, int begin, int end,
                        const fovea_mask_pieces *pieces, fovea_block_view *block) {
   for (int v = 0; v < tile->vectors; v++) {
@@ -85,7 +85,8 @@ void fovea_view_block(const fovea_tile_view *tile, int64_t base, int lanes, cons
   }
   if (count == 0) return;
   int first = cuts[0], last = cuts[count - 1];
-  /* Masking is kept from the keys that all rows see, in steps of eight so that no slice of a key or two comes. */
+  /* Keys that all rows see need no masking. They are cut out in steps of eight, so that no slice has only a key or
+   * two. */
   int all_begin = (clip(tile->all.begin, base) + 7) / 8 * 8, all_end = clip(tile->all.end, base) / 8 * 8;
   if (clip(tile->all.begin, base) <= first) all_begin = first;
   if (clip(tile->all.end, base) >= last) all_end = last;

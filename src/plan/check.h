@@ -6,11 +6,11 @@
 
 /* Lengths of entries: padded, packed. */
 fovea_status fovea_check_lengths(const fovea_problem *problem, fovea_error *error);
-/* What only goes with segments, or not with them. */
+/* Settings that need segments, or exclude them. */
 fovea_status fovea_check_segmented(const fovea_problem *problem, fovea_error *error);
-/* The range of keys that is wanted, and to_state. */
+/* keys_begin, keys_end and to_state. */
 fovea_status fovea_check_keys(const fovea_problem *problem, fovea_error *error);
-/* The mask's strides and keys. */
+/* The mask's keys and strides. */
 fovea_status fovea_check_mask(const fovea_problem *problem, fovea_error *error);
 
 #endif

@@ -8,7 +8,7 @@ static int64_t entry_keys(const fovea_problem *p, int64_t b) {
   return p->kv_lens ? p->kv_lens[b] : p->kv_len;
 }
 
-/* Which keys the mask has. */
+/* mask_begin, mask_begins and mask_keys. */
 static fovea_status check_mask_keys(const fovea_problem *p, fovea_error *error) {
   if (p->mask_begin < 0 || p->mask_begin > p->kv_len) {
     return fovea_fail(error, FOVEA_ERROR_MASK, "mask_begin is %d; it must be from 0 to kv_len, which is %d",

@@ -17,7 +17,7 @@ static fovea_status check_sizes(const fovea_problem *p, fovea_error *error) {
       {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
   fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  /* Counters and task numbers of the whole problem stay in 64 bits. */
+  /* Counters and task numbers of the whole problem must fit in 64 bits. */
   int64_t rows;
   if (__builtin_mul_overflow(p->batch, p->heads, &rows) || __builtin_mul_overflow(rows, p->q_len + 1, &rows) ||
       rows > FOVEA_LENGTH_LIMIT) {

@@ -34,7 +34,8 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
   return entry;
 }
 
-/* Keys that rows of the entry see, from three of its rows: an estimate for scheduling. */
+/* Estimates for the scheduler how many pairs of a row and a key the entry has, from the keys of three of its rows.
+ */
 static double estimate_pairs(const fovea_problem *p, const fovea_entry *entry) {
   if (entry->q_seen == 0) return 0;
   double keys = 0;
@@ -49,7 +50,8 @@ static double estimate_pairs(const fovea_problem *p, const fovea_entry *entry) {
   return keys / 3 * (double)entry->q_seen;
 }
 
-/* Longest entries first, so that the last tasks are short ones. Heap sort: no memory, no bad cases. */
+/* Sorts the longest entries first, so that the last tasks are short. Heap sort needs no memory and has no bad
+ * cases. */
 static void sift_down(fovea_entry *entries, int64_t root, int64_t count) {
   for (;;) {
     int64_t child = 2 * root + 1;
@@ -66,7 +68,7 @@ static void sift_down(fovea_entry *entries, int64_t root, int64_t count) {
 static void sort_longest_first(fovea_entry *entries, int64_t count) {
   for (int64_t i = 1; i < count; i++) {
     if (entries[i].kv_len != entries[0].kv_len) break;
-    if (i == count - 1) return; /* all alike */
+    if (i == count - 1) return; /* all have the same length */
   }
   for (int64_t root = count / 2; root-- > 0;) sift_down(entries, root, count);
   for (int64_t last = count - 1; last > 0; last--) {

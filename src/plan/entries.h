@@ -5,7 +5,7 @@
 #include "entry.h"
 
 /* Sets one entry for each of the batch, the longest first. Returns about how many pairs of a row and a key they
- * see. */
+ * have. */
 double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries);
 
 #endif

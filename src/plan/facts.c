@@ -1,4 +1,4 @@
-/* What a plan tells of itself. */
+/* The facts that a plan tells: phases, tasks, scratch, counted pairs. */
 #include "tile_view.h"
 #include "tiles.h"
 #include "visibility.h"
@@ -23,22 +23,22 @@ const char *fovea_plan_isa(const fovea_plan *plan) {
   return plan ? plan->kernels->name : "";
 }
 
-/* A sum of pairs, or the largest number where it is beyond that. */
+/* pairs + more * times; INT64_MAX if that does not fit. */
 static int64_t more_pairs(int64_t pairs, int64_t more, int64_t times) {
   int64_t sum;
   if (__builtin_mul_overflow(more, times, &more) || __builtin_add_overflow(pairs, more, &sum)) return INT64_MAX;
   return sum;
 }
 
-/* Scores that a tile computes for one kv head. */
+/* Pairs that a tile computes for one kv head. */
 static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows) {
   int64_t lanes = plan->kernels->lanes, pairs = 0;
   fovea_tile_view tile;
   fovea_view_tile(plan, entry, rows, &tile);
-  if (fovea_is_decoded(plan, entry, 0)) { /* keys lie in the lanes, in whole vectors */
+  if (fovea_is_decoded(plan, entry, 0)) { /* keys are computed in whole vectors */
     return rows.count * (fovea_divide_up(tile.any.end, lanes) - tile.any.begin / lanes) * lanes;
   }
-  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): as many are set as there are vectors */
+  /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): fovea_view_tile() sets `vectors` elements */
   for (int v = 0; v < tile.vectors; v++) pairs += (tile.some[v].end - tile.some[v].begin) * lanes;
   return pairs;
 }

@@ -17,12 +17,12 @@
 
 #include <string.h>
 
-/* The tiles of a task share each block of keys while it is in the cache, so tasks are large as long as every CPU
- * gets this many of them, enough to even out what they take. */
+/* The tiles of a task share each block of keys while it is in the cache, so tasks are as large as possible. Each
+ * CPU gets at least this many tasks, so that CPUs finish at about the same time. */
 enum { TASKS_PER_CPU = 8 };
 
-/* Keys of the longest entry. Lengths of entries count with kv_begins only: scratch for a problem's kv_len has to do
- * for any kv_lens. */
+/* An upper bound on the keys of the longest entry. Only kv_begins lets kv_lens lower it: scratch for a problem's
+ * kv_len must be enough for any kv_lens. */
 static int64_t most_keys(const fovea_problem *p) {
   int64_t most = 0, end = fovea_keys_end(p);
   if (!p->segmented || !p->kv_begins) return end - p->keys_begin;
@@ -79,11 +79,11 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   make_tasks(plan);
   plan->layout = fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + (uint64_t)kernels->block_tiles * plan->layout.tile);
-  /* What the caller may free after planning is resolved into the entries. */
+  /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
   plan->problem.mask_begins = NULL;
   plan->problem.isa = NULL;
-  /* Where there is one key, its stride may be any number. */
+  /* The stride of a single key may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;
   fovea_float_end(caller);
 }

@@ -1,10 +1,10 @@
-/* A problem becomes a plan. */
+/* Makes a plan of a problem. */
 #ifndef FOVEA_SRC_PLAN_MAKE_H
 #define FOVEA_SRC_PLAN_MAKE_H
 
 #include "plan.h"
 
-/* What checking a problem finds out. */
+/* The results of fovea_plan_check() that fovea_plan_fill() needs. */
 typedef struct fovea_checked {
   const fovea_kernels *kernels;
   fovea_reach reaches[FOVEA_SHAPES];
@@ -12,11 +12,12 @@ typedef struct fovea_checked {
 
 fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *checked, fovea_error *error);
 
-/* Fills a plan of a problem that was checked. `entries` has room for every batch entry and lives as long as it. */
+/* Fills the plan of a checked problem. `entries` has room for every batch entry and must live as long as the plan.
+ */
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
                      const fovea_checked *checked);
 
-/* Allocates and fills a plan of a problem that was checked. */
+/* Allocates and fills the plan of a checked problem. */
 fovea_status fovea_plan_build(const fovea_problem *problem, const fovea_checked *checked, fovea_plan **plan,
                               fovea_error *error);
 

@@ -6,15 +6,15 @@
 #include <string.h>
 
 enum {
-  /* Tiles are split where there are fewer than this many for every CPU, ... */
+  /* Keys are split if there are fewer tiles than this for each CPU, ... */
   TILES_PER_CPU = 2,
-  /* ... into about this many parts. */
+  /* ... into about this many parts for each CPU. */
   PARTS_PER_CPU = 4,
-  /* Blocks by themselves, where spans are too few, are at most this many. */
+  /* If there are too few spans, parts are single blocks: at most this many for each CPU. */
   BLOCKS_PER_CPU = 32,
 };
 
-/* Multiplications and additions below which a second phase is not worth its while. */
+/* With fewer multiplications and additions a second phase costs more than it saves. */
 static const double work_worth_parts = 3e6;
 
 static const int64_t span_keys = FOVEA_SPAN_KEYS;
@@ -30,8 +30,8 @@ uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows) {
   return ((uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
 }
 
-/* Sets the entries' parts of that many keys; 0: one part each. Returns how many there are over all tiles. */
-static int64_t deal(fovea_plan *plan, int64_t part_keys) {
+/* Splits keys into parts of part_keys; 0: one part each. Returns the number of parts of all tiles. */
+static int64_t split_keys(fovea_plan *plan, int64_t part_keys) {
   int64_t parts = 0;
   plan->part_keys = part_keys;
   for (int64_t b = 0; b < plan->problem.batch; b++) {
@@ -47,8 +47,8 @@ static int64_t deal(fovea_plan *plan, int64_t part_keys) {
   return parts;
 }
 
-/* The parts that a state has are its nodes, and nothing is merged. */
-static void deal_nodes(fovea_plan *plan) {
+/* The parts of a state are its nodes. Nothing is merged. */
+static void split_at_nodes(fovea_plan *plan) {
   fovea_spans spans = fovea_spans_of(plan->problem.keys_begin, fovea_keys_end(&plan->problem));
   for (int64_t b = 0; b < plan->problem.batch; b++) plan->entries[b].parts = fovea_node_count(spans);
 }
@@ -68,14 +68,14 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   int64_t tasks = tiles * p->kv_heads, lanes = plan->kernels->lanes;
   double most_work = (double)p->batch * (double)p->heads * (double)p->q_len * (double)plan->row_keys *
                      ((double)p->qk_dim + (double)p->v_dim);
-  deal(plan, 0);
+  split_keys(plan, 0);
   plan->parts_scratch = 0;
   if (p->to_state) {
-    deal_nodes(plan);
+    split_at_nodes(plan);
     return;
   }
-  /* Decided by the lengths in a way that smaller ones never need more, so that scratch for the largest will do. To
-   * ask for the CPUs is a system call, which takes as long as all else that small problems take. */
+  /* Decides by lengths only. Smaller lengths never need more, so scratch for the largest lengths is enough for all.
+   * The number of CPUs costs a system call, which takes as long as everything else for a small problem. */
   if (most_work < work_worth_parts || p->q_len == 0) return;
   int64_t cpus = fovea_platform_cpus();
   if (p->batch > TILES_PER_CPU * cpus || p->batch * p->kv_heads >= TILES_PER_CPU * cpus) return;
@@ -84,13 +84,13 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
   uint64_t for_blocks = (uint64_t)most_blocks * fovea_part_floats(plan, lanes);
   plan->parts_scratch = fovea_bytes_of(for_parts > for_blocks ? for_parts : for_blocks);
   if (tasks == 0 || tasks >= TILES_PER_CPU * cpus || plan->work < work_worth_parts) return;
-  int64_t keys = span_keys, parts = deal(plan, keys);
-  while (parts > PARTS_PER_CPU * cpus + tasks) parts = deal(plan, keys *= 2);
+  int64_t keys = span_keys, parts = split_keys(plan, keys);
+  while (parts > PARTS_PER_CPU * cpus + tasks) parts = split_keys(plan, keys *= 2);
   if (parts >= TILES_PER_CPU * cpus && parts > tasks) return;
   if (fovea_part_rows(plan) == lanes) {
-    parts = deal(plan, FOVEA_BLOCK_KEYS);
+    parts = split_keys(plan, FOVEA_BLOCK_KEYS);
     if (parts > tasks && parts <= most_blocks) return;
-    parts = deal(plan, keys);
+    parts = split_keys(plan, keys);
   }
-  if (parts <= tasks) deal(plan, 0);
+  if (parts <= tasks) split_keys(plan, 0);
 }

@@ -1,21 +1,21 @@
-/* Few tiles and many keys: the keys of a tile are dealt to several tasks, and what comes of them is merged in a
- * second phase. Parts are single blocks, or aligned ranges of 2^k spans, whose states are nodes of the tree of
- * spans: merged in its order they give the bits that one task gives. Where the result is a state, its nodes are the
- * parts, each the result of its task. */
+/* If there are few tiles and many keys, the keys of a tile are split into parts. Each part has a task of its own,
+ * and a second phase merges the states of the parts. A part is a single block, or an aligned range of 2^k spans,
+ * whose state is a node of the tree of spans. Merged in the order of the tree, parts give the bits that one task
+ * gives. If the result is a state, its parts are its nodes, and each task writes one of them. */
 #ifndef FOVEA_SRC_PLAN_PARTS_H
 #define FOVEA_SRC_PLAN_PARTS_H
 
 #include "tiles.h"
 
-/* Sets part_keys, the parts of every entry, and the memory for their states. The number of tiles is known, the
- * tasks are not counted yet. */
+/* Sets part_keys, the parts of every entry, and parts_scratch. Must be called before tasks are counted; `tiles` is
+ * the number of tiles of one kv head, over all entries. */
 void fovea_plan_parts(fovea_plan *plan, int64_t tiles);
 
-/* The keys of one part, where fovea_has_parts(). */
+/* The keys of the task's part, if fovea_has_parts(). */
 fovea_interval fovea_part_keys(const fovea_plan *plan, const fovea_task *task);
 
-/* Rows of a part's state, and floats of the whole: maximum, sum and output of every row, and before them whether
- * there is a state at all; a multiple of 64 bytes. */
+/* The rows of a part's state, and the floats of one with `rows` rows: whether there is a state at all, then
+ * maximum, sum and output of every row; a multiple of 64 bytes. */
 int64_t fovea_part_rows(const fovea_plan *plan);
 uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows);
 

@@ -22,7 +22,7 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
   }
 }
 
-/* Rows of Q, O and LSE, in the tensor's own numbers. */
+/* Rows of Q, O and LSE, counted as the tensor counts them. */
 static fovea_region query_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t dim) {
   int64_t batch = plan->problem.cu_seqlens_q ? 0 : entry->batch;
   return (fovea_region){batch, batch + 1, entry->q_first, entry->q_first + entry->q_len, 0, dim};
@@ -97,15 +97,15 @@ static void join_regions(fovea_region *all, const fovea_region *other) {
   join(&all->begin, &all->end, other->begin, other->end);
 }
 
-/* Adds what an axis reaches, from index `begin` to `end` - 1. */
+/* Adds the reach of an axis whose indexes go from `begin` to `end` - 1. */
 static void add_axis(int64_t begin, int64_t end, int64_t stride, int64_t *low, int64_t *high) {
   int64_t first = begin * stride, last = (end - 1) * stride;
   *low += first < last ? first : last;
   *high += first < last ? last : first;
 }
 
-/* What all entries use of a tensor. The strides have been checked for whole tensors: nothing overflows. An axis
- * that is one long has index 0 only, whatever its stride. */
+/* Narrows the reach of a tensor to what all entries use. Nothing overflows: strides have been checked for whole
+ * tensors. An axis of extent 1 has index 0 only, so its stride does not matter. */
 static void narrow(fovea_plan *plan, int shape) {
   const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
   fovea_reach *reach = &plan->reaches[shape];

@@ -26,7 +26,8 @@ void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_til
   fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
   fovea_interval last = fovea_visible_keys(&plan->problem, entry, last_row);
   view->vectors = (rows.count + lanes - 1) / lanes;
-  if (keys.begin == last.begin && keys.end == last.end && !sees_nothing(keys)) { /* neither end ever decreases */
+  /* Neither end decreases from row to row: if the first and the last row see the same keys, all rows do. */
+  if (keys.begin == last.begin && keys.end == last.end && !sees_nothing(keys)) {
     view_uniform_tile(view, keys, view->vectors * lanes);
     return;
   }

@@ -19,7 +19,7 @@ fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *
   return (fovea_tile_rows){first, (int)((end < rows ? end : rows) - first)};
 }
 
-/* The entry that a task of the first phase belongs to, or of the second. */
+/* The entry of a task: of the first phase, or of the second if `merging`. */
 static const fovea_entry *find_entry(const fovea_plan *plan, int64_t number, int merging) {
   int64_t low = 0, high = plan->problem.batch; /* the entry is in low .. high - 1 */
   while (high - low > 1) {
@@ -27,7 +27,7 @@ static const fovea_entry *find_entry(const fovea_plan *plan, int64_t number, int
     const fovea_entry *entry = &plan->entries[middle];
     *((merging ? entry->first_merge : entry->first_task) <= number ? &low : &high) = middle;
   }
-  /* Entries without rows have no tasks: the last entry that starts at or before the number is the one. */
+  /* Entries without rows have no tasks, so the last entry that starts at or before `number` has the task. */
   return &plan->entries[low];
 }
 
@@ -44,7 +44,7 @@ fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number) {
   task.part = rest % task.entry->parts;
   rest /= task.entry->parts;
   task.kv_head = rest / blocks;
-  /* The last rows first: under a causal rule they see the most keys. */
+  /* The last rows go first: under a causal rule they see the most keys. */
   int64_t block = blocks - 1 - rest % blocks;
   task.first_tile = block * tiles / blocks;
   task.tiles = (block + 1) * tiles / blocks - task.first_tile;

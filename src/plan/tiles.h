@@ -1,4 +1,4 @@
-/* How rows make tiles, and tiles tasks. */
+/* How rows are cut into tiles, and tiles grouped into tasks. */
 #ifndef FOVEA_SRC_PLAN_TILES_H
 #define FOVEA_SRC_PLAN_TILES_H
 
@@ -8,15 +8,15 @@ static inline int64_t fovea_divide_up(int64_t a, int64_t b) {
   return a / b + (a % b != 0);
 }
 
-/* What one task does: some row tiles of one entry and one kv head. The rows of a kv head are all rows of its group
- * of query heads, numbered row * group + head within the group, so that rows next to each other see nearly the same
- * keys. Vectors of rows are dealt evenly to the tiles. */
+/* The work of one task: some row tiles of one entry and one kv head. The rows of a kv head are the rows of all
+ * query heads of its group, numbered row * group + head, so that neighbouring rows see nearly the same keys.
+ * Vectors of rows are split evenly among the tiles. */
 typedef struct fovea_task {
   const fovea_entry *entry;
   int64_t kv_head;
   int64_t first_tile, tiles;
-  int64_t part;   /* of the entry's parts */
-  int64_t number; /* the task's own */
+  int64_t part;   /* counted from the entry's first part */
+  int64_t number; /* of the task itself */
 } fovea_task;
 
 /* Rows of a tile, counted as row * group + head. */
@@ -27,7 +27,7 @@ typedef struct fovea_tile_rows {
 
 /* Task `number` of the first phase. */
 fovea_task fovea_plan_task(const fovea_plan *plan, int64_t number);
-/* The first part's task of tile `number`, counted over the plan. */
+/* The task of the first part of tile `number`, counted over the plan. */
 fovea_task fovea_plan_merge(const fovea_plan *plan, int64_t number);
 int64_t fovea_plan_tiles(const fovea_plan *plan, const fovea_entry *entry);
 fovea_tile_rows fovea_plan_tile_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t tile);

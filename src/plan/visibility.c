@@ -5,7 +5,7 @@ static int64_t floor_divide(int64_t a, int64_t b) {
   return a % b < 0 ? quotient - 1 : quotient;
 }
 
-/* Moves an end inwards; a distance that is unlimited or beyond every length moves nothing. */
+/* Move one end inwards. A distance that is unlimited, or beyond every length, moves nothing. */
 static void begin_at(fovea_interval *keys, int64_t from, int64_t distance) {
   if (distance == FOVEA_UNLIMITED || distance > from) return;
   if (from - distance > keys->begin) keys->begin = from - distance;
@@ -38,8 +38,8 @@ static int sees_some(const fovea_problem *problem, const fovea_entry *entry, int
   return keys.begin < keys.end;
 }
 
-/* Of rows between one that sees some key and one that sees none, and such rows on either side together: the one
- * that sees some and is next to those that see none. */
+/* Row `some` sees a key, row `none` sees none, and there is one boundary between them. Returns the row next to the
+ * boundary that sees a key. */
 static int64_t last_that_sees(const fovea_problem *problem, const fovea_entry *entry, int64_t some, int64_t none) {
   while (some - none > 1 || none - some > 1) {
     int64_t middle = some + (none - some) / 2;
@@ -48,8 +48,8 @@ static int64_t last_that_sees(const fovea_problem *problem, const fovea_entry *e
   return some;
 }
 
-/* Every rule lets a row see its own key, if the entry has it. So rows that see nothing come first, own keys before
- * the entry's, or last, own keys behind them. */
+/* Every rule lets a row see its own key, if the entry has that key. So rows that see nothing come first, with own
+ * keys before the entry's keys, or last, with own keys behind them. */
 fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry *entry) {
   int64_t first = 0, last = entry->q_seen - 1;
   if (last < 0 || entry->kv_begin >= entry->kv_len) return (fovea_interval){0, 0};
@@ -66,7 +66,7 @@ fovea_interval fovea_entry_keys(const fovea_problem *problem, const fovea_entry 
                           fovea_visible_keys(problem, entry, last).end};
 }
 
-/* What is beyond every length is beyond this, and sums of a few never overflow. */
+/* Clips a distance: none that matters is longer than 2^50, and sums of a few such distances do not overflow. */
 static int64_t distance_of(int64_t distance) {
   const int64_t most = INT64_C(1) << 50;
   return distance == FOVEA_UNLIMITED || distance > most ? most : distance;
@@ -75,7 +75,7 @@ static int64_t distance_of(int64_t distance) {
 int64_t fovea_keys_of_rows(const fovea_problem *problem, int64_t rows) {
   int64_t before = distance_of(problem->window_left), after = distance_of(problem->window_right);
   if (problem->chunk_size > 0) {
-    /* The own key is the first of its chunk, or the last. */
+    /* A row's own key may be the first of its chunk, or the last. */
     int64_t size = distance_of(problem->chunk_size);
     int64_t left = size - 1 + distance_of(problem->chunk_left),
             right = size - 1 + distance_of(problem->chunk_right);

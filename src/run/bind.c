@@ -28,7 +28,7 @@ fovea_status fovea_check_scratch(const fovea_run *run, int workers, const void *
 
 void fovea_bind_scratch(fovea_run *run, int workers, void *scratch) {
   const fovea_plan *plan = run->plan;
-  if (plan->problem.to_state) run->tensors.state = &run->state; /* scratch was compared with the caller's */
+  if (plan->problem.to_state) run->tensors.state = &run->state; /* scratch was compared with the caller's struct */
   run->scratch = scratch;
   run->workers = workers;
   run->job = (fovea_job){

@@ -15,7 +15,7 @@ static void clear_maxima(float *maxima, int rows) {
   for (int i = 0; i < rows; i++) maxima[i] = -__builtin_inff();
 }
 
-/* What is done to a slice's scores after the products. */
+/* Adjusts a slice's scores after the products: softcap, mask, rules, maxima. */
 static void adjust_slice(const fovea_task_context *context, const fovea_score_args *scored,
                          const fovea_block_slice *slice, const fovea_mask_block *mask) {
   fovea_adjust_args args = {
@@ -33,8 +33,7 @@ static void adjust_slice(const fovea_task_context *context, const fovea_score_ar
   context->kernels->adjust(&args);
 }
 
-/* Gives weight zero to keys that lie between those that a vector looks at: scores of one vector for the keys of one
- * piece. */
+/* Hides the keys of a piece from one vector. */
 static void hide_piece(const fovea_task_context *context, int vector, int begin, int end) {
   int lanes = context->kernels->lanes, row_tile = context->kernels->row_tile;
   for (int key = begin; key < end; key++) {
@@ -43,6 +42,7 @@ static void hide_piece(const fovea_task_context *context, int vector, int begin,
   }
 }
 
+/* Hides from each vector the pieces that it does not see, between the first and the last of its keys. */
 static void hide_holes(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
   const fovea_block_view *view = &sight->view;
   for (int v = 0; v < t->view.vectors; v++) {
@@ -54,7 +54,7 @@ static void hide_holes(const fovea_task_context *context, const fovea_tile *t, c
   }
 }
 
-/* What rows see, as kernels want it: counted from key `key` of the block. */
+/* The limits of rows as kernels want them: counted from key `key` of the block. */
 static void limits_from(const fovea_block_view *view, int key, int rows, int32_t *from, int32_t *to) {
   for (int i = 0; i < rows; i++) {
     from[i] = view->from[i] > key ? view->from[i] - key : 0;
@@ -88,7 +88,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
       args.ahead = fetch->score.rows;
       args.ahead_count = fetch->score.count;
     }
-    if (adjusted) { /* nothing is hidden yet, and no maximum taken: both follow the adjustment */
+    if (adjusted) { /* these maxima are not used: adjust_slice() hides keys and takes the maxima */
       clear_maxima(context->memory.unused, rows);
       args.maxima = context->memory.unused;
       source.score(&args);
@@ -106,7 +106,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   }
 }
 
-/* Softmax of every vector that looks at keys of this block. Returns 1 when some row got no state from it. */
+/* Softmax of every vector that has keys in this block. Returns 1 if some row gets no state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
                          const fovea_block_view *view, int vectors, int first) {
   int stateless = 0;
@@ -133,8 +133,8 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
   return stateless;
 }
 
-/* Whether V may hold NaN or Inf where weight 0 is to hide it: at keys that some row does not see, or everywhere
- * when some row has no state. */
+/* Whether values need care. Weight 0 does not hide a NaN or Inf of V: at keys that some row does not see, or at any
+ * key if some row has no state. */
 static int needs_care(fovea_task_context *context, const fovea_block_view *view, int stateless) {
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
@@ -151,7 +151,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
-    /* A slice may start the chains of some of its vectors and end those of others: one run for each case. */
+    /* The slice may be the first or the last of some of its vectors only: one call for each case. */
     for (int v = slice->vectors.first, end = v + slice->vectors.count; v < end;) {
       int starts = view->begin[v] == slice->begin, ends = view->end[v] == slice->end, run = 1;
       while (v + run < end && (view->begin[v + run] == slice->begin) == starts &&
@@ -192,8 +192,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   }
 }
 
-/* Whether the state of the span begins with this block in every row; if not, the rows that look at none of its keys
- * begin as a state that has seen nothing, and all others merge with it. */
+/* Returns 1 if the state of the span begins with this block for all vectors. If some vector has no keys in the
+ * block, the state is cleared instead, and all vectors merge into it. */
 static int begin_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                        const fovea_block_view *view) {
   for (int v = 0; v < t->view.vectors; v++) {

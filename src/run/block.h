@@ -5,12 +5,12 @@
 #include "fetch.h"
 #include "sight.h"
 
-/* Takes the tile through the block at work, of which it sees something, and prefetches meanwhile. `first`: the
- * block is the first of its span. */
+/* Takes the tile through the current block, of which it sees some key. `first`: no block of this span came before.
+ */
 void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
                      int first);
 
-/* A state that has seen nothing. */
+/* Sets a state of rows that have seen no keys. */
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state);
 
 #endif

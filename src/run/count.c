@@ -4,11 +4,11 @@
 #include "sight.h"
 #include "walk.h"
 
-/* Keys of a slice that a row sees. */
+/* Counts the keys of a slice that a row sees. */
 static int64_t keys_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
                          const fovea_block_slice *slice, int row) {
   const fovea_interval slice_keys = {context->walk.block + slice->begin, context->walk.block + slice->end};
-  const fovea_interval keys = fovea_meet(t->view.rows[row], slice_keys);
+  const fovea_interval keys = fovea_intersect(t->view.rows[row], slice_keys);
   if (!slice->masked) return keys.end - keys.begin;
   int64_t seen = 0;
   for (int64_t key = keys.begin; key < keys.end; key++) {

@@ -22,7 +22,7 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   context->decode->slot = 0;
 }
 
-/* Where the rows of a block lie. */
+/* Lists the rows of K and V of a block. */
 static void list_block(fovea_task_context *context, int64_t base, int slot) {
   fovea_interval keys = fovea_met_keys(context, base);
   keys = (fovea_interval){base + keys.begin, base + keys.end};
@@ -30,7 +30,7 @@ static void list_block(fovea_task_context *context, int64_t base, int slot) {
   fovea_list_rows(context, fovea_value_run, base, keys, &context->decode->values[slot]);
 }
 
-/* Rows that differ in type or layout are copied as f32. */
+/* Copies rows that differ in type or layout, as f32. */
 static void gather_rows(fovea_task_context *context, fovea_find_run *find, int64_t dim, fovea_row_list *list,
                         float *scratch) {
   if (list->uniform) return;
@@ -45,7 +45,7 @@ static void gather_rows(fovea_task_context *context, fovea_find_run *find, int64
   }
 }
 
-/* Finds the rows of this block, and of the next one so that they can be asked for. */
+/* Finds the rows of this block, and those of the next block for prefetching. */
 static void find_rows(fovea_task_context *context) {
   const fovea_problem *problem = &context->plan->problem;
   fovea_decode_state *state = context->decode;
@@ -61,9 +61,9 @@ static void find_rows(fovea_task_context *context) {
   if (next != FOVEA_NO_BLOCK) list_block(context, next, !state->slot);
 }
 
-/* The rows that will be wanted next, from key `key` of their block on; where they are not known or not alike, those
- * of this block. */
-static const void *const *ahead_of(const fovea_row_list *list, const fovea_row_list *next, int key) {
+/* The rows to prefetch, from key `key` of the next block on. If these are not known, not uniform, or in another
+ * layout: the rows of this block. */
+static const void *const *rows_to_prefetch(const fovea_row_list *list, const fovea_row_list *next, int key) {
   return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : list->rows + key;
 }
 
@@ -78,7 +78,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .query_stride = fovea_decode_stride(plan->problem.qk_dim),
       .row_count = t->rows.count,
       .keys = keys->rows + begin,
-      .ahead = ahead_of(keys, &state->keys[!state->slot], begin),
+      .ahead = rows_to_prefetch(keys, &state->keys[!state->slot], begin),
       .panels = keys->panels,
       .type = keys->type,
       .dim = plan->problem.qk_dim,
@@ -103,7 +103,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   context->kernels->decode_adjust(&adjust);
 }
 
-/* One row alone and only the keys that it sees: 0 * Inf is NaN, so weight 0 does not hide a value. */
+/* Computes one row from the keys that it sees only: 0 * Inf is NaN, so weight 0 does not hide a value. */
 static void value_of_row(const fovea_task_context *context, const fovea_sight *sight, int row,
                          fovea_decode_value_args args) {
   const fovea_decode_state *state = context->decode;
@@ -124,7 +124,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_sight *s
   }
 }
 
-/* Values that are finite need no care, and where weights are zero and values are not, the sums are not. */
+/* Values that are NaN or Inf make sums that are not finite, even at weight 0. So only such sums need care. */
 static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight, int begin,
                         int end, int careful) {
   const fovea_decode_state *state = context->decode;
@@ -135,7 +135,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .weights = state->memory.scores + begin,
       .row_count = t->rows.count,
       .values = values->rows + begin,
-      .ahead = ahead_of(values, &state->values[!state->slot], begin),
+      .ahead = rows_to_prefetch(values, &state->values[!state->slot], begin),
       .type = values->type,
       .dim = dim,
       .key_count = end - begin,

@@ -1,21 +1,22 @@
-/* Decoding: a tile of so few rows that keys lie in the lanes, one block of keys at a time, from any cache. */
+/* Decoding: the tile has so few rows that keys lie in the lanes. It goes block by block through keys of any cache.
+ */
 #ifndef FOVEA_SRC_RUN_DECODE_H
 #define FOVEA_SRC_RUN_DECODE_H
 
 #include "sight.h"
 
-/* Prepares the queries of a tile, where fovea_is_decoded(). */
+/* Prepares the queries of a tile that is decoded. */
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t);
 
-/* Takes the tile through the block at work, of which it sees something. `first`: it is the first of its
- * span. */
+/* Takes the tile through the current block, of which it sees some key. `first`: no block of this span came before.
+ */
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first);
 
-/* The keys of a block whose scores are computed, before they are rounded to whole vectors: from the first that some
- * row looks at to the last. */
+/* The keys of a block whose scores are computed, from the first that some row looks at to the last. They are not
+ * yet rounded to whole vectors. */
 fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *view);
 
-/* Hands the state of the span at work to the tile's tree as its current state. */
+/* Copies the state of the current span to the tile's tree, as its current state. */
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t);
 
 #endif

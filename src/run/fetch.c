@@ -2,15 +2,15 @@
 
 #include "mask.h"
 
-/* Keys by which K is fetched ahead within the first block of a task: what the products of a few register tiles take
- * covers the latency of L3. */
-enum { FETCH_AHEAD = 24 };
+/* Distance, in keys, at which K is prefetched in the first block of a task. The products of a few register tiles
+ * take long enough to cover the latency of L3. */
+enum { PREFETCH_KEYS = 24 };
 
 static void add_row(fovea_fetch_list *list, const void *row, fovea_type type, int64_t dim) {
   list->rows[list->count++] = (fovea_fetch_row){row, fovea_bytes(type, dim)};
 }
 
-/* `count` rows from `position` on. Of panels the dims of single keys are not asked for. */
+/* Lists `count` rows from `position` on. Rows in panels are not prefetched. */
 static void fetch_run(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t position,
                       int64_t count, fovea_fetch_list *list) {
   int64_t end = position + count < context->walk.keys_end ? position + count : context->walk.keys_end;
@@ -22,9 +22,9 @@ static void fetch_run(const fovea_task_context *context, fovea_find_run *find, i
   }
 }
 
-/* This tile's share of the next block. Its rows are asked for from four places in turn: the prefetcher of L2 runs
- * ahead in every page where it has seen lines one after another, and in four at once it keeps more of them in
- * flight than a core's fill buffers do for one. */
+/* Lists this tile's share of the next block, from four places in turn. The prefetcher of L2 runs ahead in each page
+ * in which it has seen consecutive lines. In four pages at once it keeps more lines in flight than a core's fill
+ * buffers do in one. */
 static void fetch_share(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
                         fovea_fetch_list *list) {
   enum { PLACES = 4, QUARTER = FOVEA_BLOCK_KEYS / PLACES };
@@ -44,7 +44,8 @@ static void fetch_share(const fovea_task_context *context, fovea_find_run *find,
   }
 }
 
-/* The mask of a tile for the block at `base`: rows far apart, of which a block needs a few cache lines each. */
+/* Lists the tile's mask rows for the block at `base`. They lie far apart, and a block needs a few cache lines of
+ * each. */
 static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base,
                        fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
@@ -58,22 +59,22 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
   }
 }
 
-/* Whether the share of the next block's values waits for the products with this one's. */
+/* Whether the share of the next block's values is prefetched during the products with this block's values. */
 static int values_fetch(const fovea_task_context *context, const fovea_tile *t) {
   return !context->walk.first && t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
 }
 
-/* Keys and values come from far away once and are then met by every tile of the task: each asks for its share of
- * the next block, so that the fetches are spread over the whole time that this block takes, since a core has too
- * few of them in flight to fetch a block within one tile. In the first block of a task the first tile fetches for
- * itself. A tile that begins asks for the next tile's queries, and one that ends for its own output rows. The mask
- * is asked for one tile ahead and no more: its rows often lie a power of two apart and crowd on few sets of the
- * cache. */
+/* Keys and values come from far away once, and then every tile of the task reads them. Each tile prefetches its
+ * share of the next block: a core has too few lines in flight to fetch a block during one tile, so the fetches are
+ * spread over all tiles. In the first block of a task the first tile prefetches for itself. A tile that begins
+ * prefetches the next tile's queries; a tile that ends prefetches its own rows of O. The mask is prefetched one
+ * tile before it is read and no earlier: its rows often lie a power of two apart and crowd few sets of the cache.
+ */
 static void plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
                              fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   if (context->walk.first) {
-    fetch_run(context, fovea_key_run, problem->qk_dim, key + FETCH_AHEAD, key_count, list);
+    fetch_run(context, fovea_key_run, problem->qk_dim, key + PREFETCH_KEYS, key_count, list);
     fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
   } else {
     fetch_share(context, fovea_key_run, problem->qk_dim, list);
@@ -91,7 +92,7 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
                       fovea_fetch *fetch) {
   fetch->score.count = fetch->value.count = 0;
-  if (context->walk.keys_end - context->walk.keys_begin <= FETCH_AHEAD) return; /* not worth the instructions */
+  if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
   plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
   if (values_fetch(context, t)) {
     fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
@@ -101,9 +102,9 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, co
 void fovea_fetch_first_keys(const fovea_task_context *context) {
   int64_t first = context->walk.keys_begin;
   const fovea_problem *problem = &context->plan->problem;
-  if (context->walk.keys_end - first <= FETCH_AHEAD) return;
+  if (context->walk.keys_end - first <= PREFETCH_KEYS) return;
   fovea_fetch_list list = {.count = 0};
-  fetch_run(context, fovea_key_run, problem->qk_dim, first, FETCH_AHEAD, &list);
+  fetch_run(context, fovea_key_run, problem->qk_dim, first, PREFETCH_KEYS, &list);
   for (int i = 0; i < list.count; i++) {
     for (int64_t byte = 0; byte < list.rows[i].bytes; byte += 64) {
       __builtin_prefetch(list.rows[i].row + byte, 0, 2);

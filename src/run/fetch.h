@@ -1,4 +1,4 @@
-/* Rows that a task is going to read and write, asked for ahead. Nothing here can be seen in results. */
+/* Prefetches of rows that a task is going to read and write. Results do not depend on anything here. */
 #ifndef FOVEA_SRC_RUN_FETCH_H
 #define FOVEA_SRC_RUN_FETCH_H
 
@@ -11,16 +11,18 @@ typedef struct fovea_fetch_list {
   fovea_fetch_row rows[FOVEA_FETCH_LIMIT];
 } fovea_fetch_list;
 
-/* What the tile at work prefetches in this block: while it computes the scores of the first slice, and while it
- * multiplies weights and values of that slice. */
+/* What to prefetch in the current block: while the tile computes scores, and while it multiplies weights and
+ * values.
+ */
 typedef struct fovea_fetch {
   fovea_fetch_list score, value;
 } fovea_fetch;
 
+/* Lists both. Prefetches go with the kernels of the first slice. */
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
                       fovea_fetch *fetch);
 
-/* Asks at once for the first keys that a task meets. */
+/* Prefetches the first keys that a task meets, at once. */
 void fovea_fetch_first_keys(const fovea_task_context *context);
 
 #endif

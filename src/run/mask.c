@@ -6,19 +6,19 @@ const char *fovea_mask_row(const fovea_task_context *context, fovea_row_place pl
   const fovea_problem *problem = &context->plan->problem;
   const fovea_entry *entry = context->task->entry;
   fovea_mask_strides strides = problem->mask_strides;
-  int64_t row = fovea_least(place.row, entry->q_seen - 1); /* rows behind see nothing, and the mask may end there */
+  int64_t row = fovea_least(place.row, entry->q_seen - 1); /* later rows see nothing, and the mask may lack them */
   int64_t element = entry->batch * strides.batch + place.head * strides.head + row * strides.row;
   int bits = fovea_mask_type_bits(problem->mask_type); /* rows of bits begin at whole bytes */
   return (const char *)context->tensors->mask + element * bits / 8 +
          (key - entry->mask_begin) * strides.key * bits / 8;
 }
 
-/* What a row of the copy is made of: `before` keys that are seen with nothing added, then `count` elements. */
+/* A copied row: `before` keys that are seen with nothing added, then `count` elements. */
 typedef struct row_copy {
   fovea_mask_type type;
-  int repeats; /* the elements are one and the same */
+  int repeats; /* one element stands for all keys */
   int before, count;
-  int shift; /* of bits: where the first lies in its byte */
+  int shift; /* of bits: the place of the first in its byte */
 } row_copy;
 
 static void copy_elements(const row_copy *copy, const char *from, char *to) {
@@ -29,7 +29,7 @@ static void copy_elements(const row_copy *copy, const char *from, char *to) {
   for (size_t i = 0; copy->repeats && i < count; i++) memcpy(to + i * size, from, size);
 }
 
-/* A byte of a row of bits, of which bytes up to `last` may be read; what lies before the row is seen. */
+/* A byte of a row of bits. Bytes behind `last` must not be read and are 0. Keys before the row are seen. */
 static unsigned byte_of_bits(const row_copy *copy, const char *from, int byte, int last) {
   if (byte < 0) return 0xff;
   if (copy->repeats) return from[0] & 1 ? 0xff : 0;
@@ -39,14 +39,14 @@ static unsigned byte_of_bits(const row_copy *copy, const char *from, int byte, i
 static void copy_bits(const row_copy *copy, const char *from, char *to) {
   int last = (copy->shift + copy->count - 1) / 8;
   for (int byte = 0; 8 * byte < copy->before + copy->count; byte++) {
-    int bit = 8 * byte - copy->before + copy->shift; /* of the row, to be the lowest one here */
+    int bit = 8 * byte - copy->before + copy->shift; /* of the row, the lowest bit of this byte */
     int source = bit >= 0 ? bit / 8 : -((7 - bit) / 8);
     unsigned both = byte_of_bits(copy, from, source, last) | byte_of_bits(copy, from, source + 1, last) << 8;
     to[byte] = (char)(unsigned char)(both >> (bit - 8 * source));
   }
 }
 
-/* A row as kernels want it that are to look at a whole block: the block's first key at the start of a byte. */
+/* Copies a row so that it has an element for every key of the block. Bits begin with a byte. */
 static const char *copy_row(const fovea_task_context *context, const row_copy *copy, const char *from, int row) {
   char *to = context->memory.mask + row * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
   (copy->type == FOVEA_MASK_BITS ? copy_bits : copy_elements)(copy, from, to);
@@ -76,7 +76,7 @@ void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int
                                             : copy_row(context, &copy, row, count);
   }
   for (; count < lanes; count++)
-    mask->rows[count] = mask->rows[t->rows.count - 1]; /* padding sees what that sees */
+    mask->rows[count] = mask->rows[t->rows.count - 1]; /* padding sees the keys of the last row */
   mask->tile = (fovea_mask_tile){
       .rows = mask->rows,
       .type = copy.type,

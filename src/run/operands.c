@@ -22,16 +22,17 @@ fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base) {
   return (fovea_interval){begin > 0 ? begin : 0, end < FOVEA_BLOCK_KEYS ? end : FOVEA_BLOCK_KEYS};
 }
 
-/* Tiles that must share a copy of a block for it to pay. */
+/* A copy of a block pays if at least this many tiles share it. */
 enum { TILES_WORTH_COPYING = 4 };
 
-/* Rows at multiples of a kilobyte fall on at most four of the 64 sets of a 4 KB-indexed first cache, far fewer ways
- * than a block has rows. */
+/* Rows at multiples of a kilobyte fall on at most four of the 64 sets of a first-level cache that is indexed by 4
+ * KB. These sets have far fewer ways than a block has rows. */
 static int crowds_sets(int64_t row_stride) {
   return row_stride * (int64_t)sizeof(float) % 1024 == 0;
 }
 
-/* Rows `begin` to `end` - 1 of the block, as f32 in scratch. Returns the row of the block's first key there. */
+/* Copies rows `begin` to `end` - 1 of the block to scratch, as f32. Returns the address of the row of the block's
+ * first key there. */
 static const float *widen(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
                           int64_t begin, int64_t end, float *to) {
   int64_t stride = fovea_copied_stride(dim);
@@ -59,7 +60,8 @@ void fovea_widen_rows(const fovea_task_context *context, fovea_find_run *find, i
   widen(context, find, dim, base, keys.begin, keys.end, to);
 }
 
-/* Keys for products of pairs are read where they lie, those of a block that has others are widened. */
+/* Whether the keys of the block may be multiplied as pairs. If one of their elements is not for pairs, the block is
+ * widened. */
 static int keys_are_paired(const fovea_task_context *context, const fovea_row_run *run, int64_t count) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->plan->paired) return 0;
@@ -77,7 +79,7 @@ static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin,
   context->block.key_stride = fovea_copied_stride(dim);
 }
 
-/* Whether the rows may be read where they lie. */
+/* Whether the rows can be read where they lie. */
 static int lies_well(const fovea_row_run *run, int64_t end) {
   return run->type == FOVEA_F32 && !run->panels && run->end >= end;
 }

@@ -58,10 +58,11 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors, fov
   return tensors->lse ? 2 : 1;
 }
 
-/* The rows of packed entries follow each other; those of a padded batch are all written. */
+/* The rows that are written: of a padded batch all, of a packed batch those of its entries, which follow each
+ * other. */
 static fovea_region written_rows(const fovea_plan *plan, const fovea_written *written) {
   fovea_region rows = {0, 1, 0, written->rows, 0, written->dim};
-  int packed = plan->problem.cu_seqlens_q && written->axes.bits > 8; /* scratch is in bytes, and one row */
+  int packed = plan->problem.cu_seqlens_q && written->axes.bits > 8; /* scratch is one row of bytes */
   for (int64_t b = 0; packed && b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     int64_t end = entry->q_first + entry->q_len;
@@ -71,8 +72,9 @@ static fovea_region written_rows(const fovea_plan *plan, const fovea_written *wr
   return rows;
 }
 
-/* Whether a claim shares a byte with rows of any batch index. Only those are compared that can be as near. */
-static int rows_meet(const fovea_plan *plan, const fovea_written *written, const fovea_claim *claim) {
+/* Whether a claim shares a byte with written rows of any batch index. Only batch indexes whose range overlaps the
+ * claim's are compared. */
+static int rows_overlap(const fovea_plan *plan, const fovea_written *written, const fovea_claim *claim) {
   fovea_region rows = written_rows(plan, written);
   int64_t step = written->batch > 1 ? written->axes.strides.batch * written->axes.bits / 8 : 0;
   if (step < 0) rows.batch_begin = written->batch - 1, rows.batch_end = written->batch, step = -step;
@@ -83,12 +85,12 @@ static int rows_meet(const fovea_plan *plan, const fovea_written *written, const
     fovea_claim moved = first;
     moved.begin += (uintptr_t)(batch * step);
     moved.end += (uintptr_t)(batch * step);
-    if (fovea_claims_meet(&moved, claim)) return 1;
+    if (fovea_claims_overlap(&moved, claim)) return 1;
   }
   return 0;
 }
 
-/* Bytes of a range that are in that of what is written. */
+/* The bytes of a range that are also in the range of `written`. */
 static uintptr_t in_range(const fovea_written *written, uintptr_t begin, uintptr_t end) {
   if (written->begin > begin) begin = written->begin;
   if (written->end < end) end = written->end;
@@ -97,14 +99,14 @@ static uintptr_t in_range(const fovea_written *written, uintptr_t begin, uintptr
 
 static fovea_status refuse(const fovea_written *written, const char *name, uintptr_t bytes, fovea_error *error) {
   return fovea_fail(error, FOVEA_ERROR_OVERLAP,
-                    "%s shares memory with %s: their ranges overlap by %d bytes, and rows of both meet there",
+                    "%s shares memory with %s: their ranges overlap by %d bytes, some of them in rows of both",
                     written->name, name, (int64_t)bytes);
 }
 
 fovea_status fovea_check_claim(const fovea_plan *plan, const fovea_written *written, const char *name,
                                const fovea_claim *claim, fovea_error *error) {
   uintptr_t bytes = claim->run > 0 ? in_range(written, claim->begin, claim->end) : 0;
-  if (bytes == 0 || !rows_meet(plan, written, claim)) return FOVEA_OK;
+  if (bytes == 0 || !rows_overlap(plan, written, claim)) return FOVEA_OK;
   return refuse(written, name, bytes, error);
 }
 
@@ -118,10 +120,10 @@ fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_writt
                                        const fovea_written *state, fovea_error *error) {
   fovea_claim claim = fovea_claim_rows(scratch->pointer, 8, 1, 0, 1, 0, scratch->dim);
   uintptr_t bytes = in_range(scratch, state->begin, state->end);
-  return bytes > 0 && rows_meet(plan, state, &claim) ? refuse(scratch, "state", bytes, error) : FOVEA_OK;
+  return bytes > 0 && rows_overlap(plan, state, &claim) ? refuse(scratch, "state", bytes, error) : FOVEA_OK;
 }
 
-/* Ranges overlap by so many bytes: whether rows do, entry by entry. Apart, so that the usual call saves no
+/* Compares rows, entry by entry, if the ranges overlap by `bytes`. Out of line, so that the usual call saves no
  * registers. */
 __attribute__((noinline)) static fovea_status check_entries(const fovea_plan *plan, const fovea_written *written,
                                                             int shape, const void *pointer, uintptr_t bytes,
@@ -131,7 +133,7 @@ __attribute__((noinline)) static fovea_status check_entries(const fovea_plan *pl
   for (int64_t b = 0; b < entries; b++) {
     fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
     fovea_claim claim = fovea_claim_region(&axes, &region, pointer);
-    if (claim.run > 0 && rows_meet(plan, written, &claim))
+    if (claim.run > 0 && rows_overlap(plan, written, &claim))
       return refuse(written, plan->reaches[shape].name, bytes, error);
   }
   return FOVEA_OK;

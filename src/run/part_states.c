@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-/* Where the state of a part is kept: states are numbered as tasks are. */
+/* The memory of a part's state. States are numbered like tasks. */
 static float *part_memory(const fovea_task_context *context, int64_t part) {
   int64_t task = context->task->number - context->task->part + part;
   return context->shared + (uint64_t)task * fovea_part_floats(context->plan, fovea_part_rows(context->plan));
 }
 
-/* Between a tile's state, rows row_tile apart, and one that has only the rows that there are. */
+/* Copies a tile's state to `kept`, or back. Rows of a tile are row_tile apart; `kept` has whole vectors of the
+ * tile's rows. */
 static void copy_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                        float *kept, int keeping) {
   size_t rows = (size_t)t->view.vectors * (size_t)context->kernels->lanes, bytes = rows * sizeof(float);
@@ -34,7 +35,7 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
   const fovea_entry *entry = context->task->entry;
   fovea_span_tree *tree = &t->memory.tree;
   int64_t dim = plan->problem.v_dim;
-  /* Leaves of the tree: spans that blocks are merged into, or the parts themselves. */
+  /* The leaves of the tree: spans, into which parts of single blocks merge, or the parts themselves. */
   int64_t parts_of_leaf = plan->part_keys < FOVEA_SPAN_KEYS ? FOVEA_SPAN_KEYS / plan->part_keys : 1, leaf = -1;
   fovea_tile_state next = {context->memory.maxima, context->memory.block_sum, context->memory.partial};
   for (int64_t part = 0; part < entry->parts; part++) {

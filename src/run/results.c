@@ -29,7 +29,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
   context->kernels->store(&args);
 }
 
-/* The state of a node. */
+/* Writes the state of the task's node. */
 static void store_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
   const fovea_plan *plan = context->plan;
   const fovea_state *to = context->tensors->state;

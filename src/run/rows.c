@@ -1,6 +1,6 @@
 #include "rows.h"
 
-/* Rows are wanted one after the other, mostly out of the segment before. */
+/* Rows are looked for in ascending order, so most lie in the segment that was found last. */
 static const fovea_found_segment *find_segment(const fovea_task_context *context, int64_t position) {
   const fovea_row_source *source = &context->source;
   if (!fovea_segment_holds(source->found->segment, position)) {
@@ -9,7 +9,7 @@ static const fovea_found_segment *find_segment(const fovea_task_context *context
   return source->found;
 }
 
-/* Bytes from one row of a segment to the next. Where there is one row, its stride may be any number. */
+/* Bytes from one row of a segment to the next. The stride of a single row may be any number. */
 static int64_t step_of(const fovea_segment *segment, int64_t stride, fovea_type type) {
   return segment->rows > 1 ? fovea_bytes(type, stride) : 0;
 }
@@ -70,7 +70,7 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
     }
     for (const char *row = run.row; key < run_end; key++, row += run.step) list->rows[key] = row;
   }
-  /* In panels a vector of keys is found by its first one, which has to lie in its own panel. */
+  /* In panels a vector of keys is found by its first key, so that key's pointer must stay in its own panel. */
   for (int key = begin - 1; key >= 0; key--) {
     int in_panel = list->panels && key / FOVEA_PANEL_ROWS == begin / FOVEA_PANEL_ROWS;
     list->rows[key] =

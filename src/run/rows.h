@@ -1,13 +1,13 @@
-/* Where the rows of K and V lie: position by position in runs of equal distance, whatever keeps them. */
+/* Finds the rows of K and V, in tensors or in segments: from a position on, runs of rows at equal distances. */
 #ifndef FOVEA_SRC_RUN_ROWS_H
 #define FOVEA_SRC_RUN_ROWS_H
 
 #include "task.h"
 
-/* Rows from some position on. */
+/* Rows from some position on, at equal distances. */
 typedef struct fovea_row_run {
-  const char *row; /* of that position; in a panel, its first dim */
-  int64_t step;    /* bytes to the row after it; in panels to the next key of the same one */
+  const char *row; /* of that position; in a panel, the key's first dim */
+  int64_t step;    /* bytes to the next row; in a panel, to the next key */
   int64_t end;     /* the position after the last row of the run */
   fovea_type type;
   int panels;
@@ -18,7 +18,7 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
 
 typedef fovea_row_run fovea_find_run(const fovea_task_context *context, int64_t position);
 
-/* Lists the rows of `keys`, positions of the block at `base`. */
+/* Lists the rows of the positions `keys`, which are in the block at `base`. */
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t base, fovea_interval keys,
                      fovea_row_list *list);
 

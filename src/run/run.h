@@ -1,4 +1,4 @@
-/* A plan bound to what it runs on: tensors, segments and scratch, checked once. A task of it checks nothing. */
+/* A run: a plan bound to tensors, segments and scratch, all checked once. Its tasks check nothing. */
 #ifndef FOVEA_SRC_RUN_RUN_H
 #define FOVEA_SRC_RUN_RUN_H
 
@@ -7,11 +7,11 @@
 
 struct fovea_run {
   const fovea_plan *plan;
-  fovea_tensors tensors; /* the caller's, as this library knows them */
-  fovea_state state;     /* what tensors.state points to, with to_state: a run is not to be moved */
+  fovea_tensors tensors; /* the caller's, completed with defaults */
+  fovea_state state;     /* with to_state, tensors.state points here: a run must not be moved */
   char *scratch;
   int workers;
-  fovea_job job; /* over this run */
+  fovea_job job; /* its data is this run */
 };
 
 #endif

@@ -3,7 +3,7 @@
 #include "../base/error.h"
 #include "../cache/claims.h"
 
-/* Whether the ranges of what is written and of a segment meet: of thousands of segments hardly one does. */
+/* Whether the range of a segment overlaps the range of an output. Of thousands of segments hardly any does. */
 static int is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
                    const fovea_segment *segment, const fovea_segment_shape *shape, int values) {
   fovea_reach reach;
@@ -16,7 +16,7 @@ static int is_near(const fovea_written *written, int count, const fovea_sequence
   return 0;
 }
 
-/* Keys or values of one segment at positions begin to end - 1, of panels all that are touched. */
+/* Checks the keys or values of a segment at positions begin to end - 1; of panels, the whole panels. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
                                        const fovea_sequence *sequence, const fovea_segment *segment, int values,
                                        int64_t layer, fovea_interval keys, fovea_error *error) {
@@ -37,7 +37,7 @@ static fovea_status check_segment_side(const fovea_plan *plan, const fovea_writt
   return FOVEA_OK;
 }
 
-/* The segments of one entry that hold keys which some row sees. */
+/* Checks the segments of an entry that hold keys that some row sees. */
 static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_entry *entry,
                                          const fovea_tensors *tensors, const fovea_written *written, int count,
                                          fovea_error *error) {
@@ -45,7 +45,7 @@ static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_ent
   const fovea_interval seen = {entry->seen_begin, entry->seen_end};
   for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
-    fovea_interval keys = fovea_meet(seen, (fovea_interval){segment->first, segment->first + segment->rows});
+    fovea_interval keys = fovea_intersect(seen, (fovea_interval){segment->first, segment->first + segment->rows});
     if (keys.begin >= keys.end) continue;
     fovea_status status =
         check_segment_side(plan, written, count, sequence, segment, 0, tensors->layer, keys, error);
@@ -61,7 +61,7 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
   for (int64_t b = 0; plan->problem.segmented && b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
-    if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* nobody looks at them */
+    if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) continue; /* no row reads the segments */
     fovea_claim array =
         fovea_claim_rows(sequence->segments, 8 * (int)sequence->segment_size, 1, 0, 1, 0, sequence->count);
     fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);

@@ -1,13 +1,14 @@
-/* The segments that a run reads: checked, and apart from what it writes. */
+/* Checks of the segments that a run reads: each by itself, and that no output shares a byte with them. */
 #ifndef FOVEA_SRC_RUN_RUN_SEGMENTS_H
 #define FOVEA_SRC_RUN_RUN_SEGMENTS_H
 
 #include "overlap.h"
 
-/* The sequences of a run: each by itself, and nothing of them that rows see shares memory with an output. */
+/* Checks the sequences of a run: each by itself, and that what rows see of them shares no byte with an output. */
 fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
 
-/* That it shares none with the segments that a run of checked sequences looks at, nor with their arrays. */
+/* Checks that an output or scratch shares no byte with the segments that a run reads, nor with the array of the
+ * segments. The sequences must have been checked. */
 fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
                                   const fovea_written *written, fovea_error *error);
 

@@ -1,4 +1,4 @@
-/* What a tile sees of the block at work, all sources together: what the rules and a mask allow. */
+/* What a tile sees of the current block, by the rules and the mask together. */
 #ifndef FOVEA_SRC_RUN_SIGHT_H
 #define FOVEA_SRC_RUN_SIGHT_H
 
@@ -9,7 +9,7 @@ typedef struct fovea_sight {
   fovea_block_view view;
 } fovea_sight;
 
-/* Returns 0 where no row sees a key. `sight` points into itself: it is not to be copied. */
+/* Returns 0 if no row sees a key. `sight` points into itself and must not be copied. */
 static inline int fovea_look(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
   fovea_read_mask(context, t, context->walk.block, &sight->mask);
   fovea_view_block(&t->view, context->walk.block, context->kernels->lanes,

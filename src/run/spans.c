@@ -7,7 +7,7 @@ void fovea_span_tree_reset(fovea_span_tree *tree) {
   tree->current = -1;
 }
 
-/* left = merge(left, right); right's place becomes free. */
+/* left = merge(left, right). The place of right becomes free. */
 static void join(fovea_span_tree *tree, int left, int right, const fovea_kernels *kernels, int64_t dim,
                  int vectors) {
   fovea_merge_args args = {tree->states[left], tree->states[right], dim, vectors};
@@ -15,7 +15,7 @@ static void join(fovea_span_tree *tree, int left, int right, const fovea_kernels
   tree->free_states[tree->free_count++] = right;
 }
 
-/* A state that waits at a level, or that joins what waits there, its left sibling. */
+/* Puts a state at its level. If its left sibling waits there, merges the two; else the state waits. */
 static void put_state(fovea_span_tree *tree, int level, int64_t index, int state, const fovea_kernels *kernels,
                       int64_t dim, int vectors) {
   for (; tree->top <= level; tree->top++) tree->waiting_index[tree->top] = -1;
@@ -28,8 +28,8 @@ static void put_state(fovea_span_tree *tree, int level, int64_t index, int state
 }
 
 void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors) {
-  /* Up with every node whose parent ends before this span, up to one whose parent it is in. Spans may be left out.
-   */
+  /* Moves up every waiting node whose parent ends before this span, until a node's parent holds this span. Spans
+   * may be left out. */
   for (int level = 0; level < tree->top; level++) {
     int64_t waiting = tree->waiting_index[level];
     if (waiting < 0) continue;
@@ -43,7 +43,7 @@ void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *
 
 fovea_tile_state *fovea_span_root(fovea_span_tree *tree, const fovea_kernels *kernels, int64_t dim, int vectors) {
   int root = -1;
-  /* What waits at a higher level lies further left; right siblings that never came are passed over. */
+  /* Nodes that wait at higher levels lie further left. Right siblings that never came are passed over. */
   for (int level = 0; level < tree->top; level++) {
     if (tree->waiting_index[level] < 0) continue;
     if (root >= 0) join(tree, tree->waiting_state[level], root, kernels, dim, vectors);

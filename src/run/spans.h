@@ -7,12 +7,12 @@
 /* Levels that the longest sequence needs: 2^48 keys are 2^37 spans. */
 #define FOVEA_TREE_LEVELS 40
 
-/* node(k, i) = merge(node(k - 1, 2 i), node(k - 1, 2 i + 1)); node(0, i) is span i. A node without state is passed
- * over. Spans arrive in ascending order, so at most one node of a level waits for its right sibling. The current
- * span's state is states[current]; -1: none is taken yet. */
+/* node(k, i) = merge(node(k - 1, 2 i), node(k - 1, 2 i + 1)); node(0, i) is span i. A node without a state is
+ * passed over. Spans arrive in ascending order, so at most one node of each level waits for its right sibling. The
+ * current span's state is states[current]; -1: none is taken yet. */
 typedef struct fovea_span_tree {
   fovea_tile_state states[FOVEA_TREE_LEVELS + 1];
-  int64_t waiting_index[FOVEA_TREE_LEVELS]; /* which node of its level waits; -1: none */
+  int64_t waiting_index[FOVEA_TREE_LEVELS]; /* the node of the level that waits; -1: none */
   int waiting_state[FOVEA_TREE_LEVELS];     /* its place in states */
   int free_states[FOVEA_TREE_LEVELS + 1];
   int free_count, next_state;
@@ -20,11 +20,11 @@ typedef struct fovea_span_tree {
   int top; /* levels below this one may hold a waiting node */
 } fovea_span_tree;
 
-/* Empties the tree; states must be set. */
+/* Empties the tree. `states` must be set. */
 void fovea_span_tree_reset(fovea_span_tree *tree);
 
-/* The state that the current span is gathered in. It is taken here and not where the span before ends, which may be
- * the last. */
+/* The state of the current span. It is taken when the span begins, not when the span before it ends: that one may
+ * be the last. */
 static inline fovea_tile_state *fovea_span_current(fovea_span_tree *tree) {
   if (tree->current < 0) {
     tree->current = tree->free_count > 0 ? tree->free_states[--tree->free_count] : tree->next_state++;
@@ -32,10 +32,10 @@ static inline fovea_tile_state *fovea_span_current(fovea_span_tree *tree) {
   return &tree->states[tree->current];
 }
 
-/* The current span, number `index`, is complete and joins the tree; the next one has no state yet. */
+/* Ends the current span, number `index`: its state joins the tree. The next span has no state yet. */
 void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors);
 
-/* Merges what waits into the root. Returns NULL when no span was pushed. */
+/* Merges all waiting nodes into the root. Returns NULL if no span was pushed. */
 fovea_tile_state *fovea_span_root(fovea_span_tree *tree, const fovea_kernels *kernels, int64_t dim, int vectors);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the steps of one task share, from the tile driver down to the calls of the kernels. */
+/* What the steps of a task share, from the tile driver down to the calls of kernels. */
 #ifndef FOVEA_SRC_RUN_TASK_H
 #define FOVEA_SRC_RUN_TASK_H
 
@@ -8,7 +8,7 @@
 #include "scratch.h"
 #include "spans.h"
 
-/* Row tiles of a task at most: block_tiles of any kernel table. */
+/* The most row tiles that a task has, with any kernel table. */
 enum { FOVEA_TASK_TILES_LIMIT = 16 };
 
 /* The forms in which queries and keys are multiplied, as bits. */
@@ -25,43 +25,43 @@ typedef struct fovea_row_place {
 typedef struct fovea_tile {
   fovea_tile_rows rows;
   fovea_row_place places[FOVEA_ROW_TILE_LIMIT];
-  const void *queries[FOVEA_ROW_TILE_LIMIT]; /* rows of Q; not set of a tile that sees nothing */
+  const void *queries[FOVEA_ROW_TILE_LIMIT]; /* rows of Q; not set if the tile sees nothing */
   void *outputs[FOVEA_ROW_TILE_LIMIT];       /* rows of O; not set if the result is a state */
   fovea_tile_view view;
   fovea_tile_memory memory;
-  int64_t block;  /* the next one that the tile meets, behind the one at work; FOVEA_NO_BLOCK: none */
-  int64_t span;   /* the span that the current state gathers; -1: none yet */
-  int decoded;    /* so few rows that their keys lie in the lanes, decode.h */
-  unsigned forms; /* in which its queries are loaded; 0: in none, its first block is still to come */
+  int64_t block;  /* the next block that the tile meets, behind the current one; FOVEA_NO_BLOCK: none */
+  int64_t span;   /* the span of the current state; -1: none yet */
+  int decoded;    /* the tile has so few rows that keys lie in the lanes, decode.h */
+  unsigned forms; /* forms of the loaded queries; 0: none, the first block is still to come */
 } fovea_tile;
 
-/* Where the rows of one block are read: in the caller's tensors, or in scratch. The pointers name the key at the
- * block's first position. */
+/* Where the rows of a block are read: in the caller's tensors, or in scratch. Pointers name the row of the block's
+ * first key. */
 typedef struct fovea_block_rows {
-  unsigned key_forms; /* in which the keys can be read; 0: nothing here is set yet */
+  unsigned key_forms; /* forms that the keys can be read in; 0: nothing here is set yet */
   const char *pairs;  /* the keys as pairs, problem.k_strides apart */
   const float *keys, *values;
   int64_t key_stride, value_stride;
-  int packed; /* the values lie in the panel too */
-  int finite; /* of the values: 1 yes, 0 no, -1 not looked yet */
+  int packed; /* the values are in the panel, too */
+  int finite; /* whether all values are finite; -1: not known yet */
 } fovea_block_rows;
 
-/* The rows of one block, one pointer a key. Pointers of keys that the task does not meet repeat the nearest of
- * those that it does. */
+/* The rows of one block, one pointer for each key. Keys that the task does not meet have the pointer of the nearest
+ * key that it meets, or, in panels, a pointer in that key's panel. */
 typedef struct fovea_row_list {
-  int64_t base; /* the block's position; -1: nothing is set */
-  int uniform;  /* 0: the rows differ in type or layout, and only that is set */
+  int64_t base; /* position of the block's first key; -1: nothing is set */
+  int uniform;  /* 0: rows differ in type or layout, and nothing below is set */
   fovea_type type;
   int panels;
   const void *rows[FOVEA_BLOCK_KEYS];
 } fovea_row_list;
 
-/* What decoding keeps from block to block. Arrays of rows. */
+/* What decoding keeps from block to block. The arrays below have a number for each row. */
 typedef struct fovea_decode_state {
   fovea_decode_memory memory;
-  fovea_row_list keys[2], values[2]; /* this block's and the next one's */
-  int slot;                          /* which of them is this block's */
-  int first;                         /* no state of the span yet */
+  fovea_row_list keys[2], values[2]; /* of this block and of the next one */
+  int slot;                          /* index of this block's */
+  int first;                         /* the span has no state yet */
   float row_max[FOVEA_DECODE_ROWS_LIMIT], row_sum[FOVEA_DECODE_ROWS_LIMIT];
   float block_max[FOVEA_DECODE_ROWS_LIMIT], block_sum[FOVEA_DECODE_ROWS_LIMIT];
   float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
@@ -69,21 +69,21 @@ typedef struct fovea_decode_state {
 
 /* Where the keys and values of the task's entry and kv head lie, rows.h. */
 typedef struct fovea_row_source {
-  const void *keys, *values; /* position 0 */
-  fovea_sequence sequence;   /* of the entry, instead; segments is NULL: none */
-  fovea_found_segment *found;
+  const void *keys, *values;  /* position 0 */
+  fovea_sequence sequence;    /* of the entry, instead of tensors; segments is NULL: none */
+  fovea_found_segment *found; /* the segment that was found last */
 } fovea_row_source;
 
-/* How far the task is: the block at work, the tile at work, and what comes after them, walk.h. */
+/* How far the task is: the current block, the current tile, and those that come next, walk.h. */
 typedef struct fovea_walk {
   int64_t keys_begin, keys_end; /* of the keys that the task meets */
   int64_t block, next_block;    /* positions; FOVEA_NO_BLOCK: none */
   fovea_tile *meeting[FOVEA_TASK_TILES_LIMIT];
-  int tile, tiles;             /* the tile at work, of how many that meet the block */
-  int first;                   /* it is the first tile in the first block of the task */
-  const fovea_tile *next_tile; /* the tile that is at work next, in this block or in the next one; NULL: none */
+  int tile, tiles;             /* index of the current tile in `meeting`; how many tiles meet the block */
+  int first;                   /* the current tile is the first tile in the first block of the task */
+  const fovea_tile *next_tile; /* the tile after the current one, in this block or in the next; NULL: none */
   int64_t next_tile_block;     /* its block */
-  const fovea_tile *unloaded;  /* the same tile, if its queries are to be loaded in this block; else NULL */
+  const fovea_tile *unloaded;  /* next_tile, if its queries are to be loaded in this block; else NULL */
 } fovea_walk;
 
 typedef struct fovea_task_context {
@@ -91,15 +91,15 @@ typedef struct fovea_task_context {
   const fovea_kernels *kernels;
   const fovea_task *task;
   const fovea_tensors *tensors;
-  float *shared; /* scratch of all workers, of a plan that has parts */
+  float *shared; /* scratch behind that of the workers, of a plan with parts */
   fovea_block_memory memory;
   fovea_row_source source;
   fovea_walk walk;
-  fovea_block_rows block;     /* the block at work */
+  fovea_block_rows block;     /* the current block */
   fovea_decode_state *decode; /* of a tile that is decoded */
 } fovea_task_context;
 
-/* The first element of a row; packed tensors have no batch axis. */
+/* The first element of a row. Packed tensors have no batch axis. */
 static inline int64_t fovea_tensor_offset(fovea_strides strides, const fovea_entry *entry, int packed, int64_t head,
                                           int64_t row) {
   return (packed ? 0 : entry->batch * strides.batch) + head * strides.head + row * strides.row;

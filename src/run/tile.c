@@ -8,13 +8,13 @@
 #include "results.h"
 #include "walk.h"
 
-/* The state of the span that a tile has gathered joins its tree. */
+/* Pushes the state of the tile's span to its tree. */
 static void end_span(const fovea_task_context *context, fovea_tile *t) {
   if (t->decoded) fovea_end_decoded_span(context, t);
   fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
 }
 
-/* Returns whether the block at work is the first of its span that the tile looks at. */
+/* Returns 1 if the tile enters the span of the current block here. */
 static int enter_span(const fovea_task_context *context, fovea_tile *t) {
   int64_t span = context->walk.block / (FOVEA_BLOCK_KEYS * FOVEA_SPAN_BLOCKS);
   if (t->span == span) return 0;
@@ -37,7 +37,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   }
 }
 
-/* One tile through the block at work. */
+/* Takes one tile through the current block. */
 static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_sight sight;
   fovea_fetch fetch;
@@ -52,13 +52,13 @@ static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_run_block(context, t, &sight, &fetch, first);
 }
 
-/* A task of the first phase: its tiles through the keys that they see. */
+/* A task of the first phase: takes its tiles through the keys that they see. */
 static void run_tiles(fovea_task_context *context, void *worker_scratch) {
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
   fovea_begin_walk(context, tiles, worker_scratch);
   fovea_fetch_first_keys(context);
   for (int i = 0; i < context->task->tiles; i++) {
-    if (tiles[i].block == FOVEA_NO_BLOCK) end_tile(context, &tiles[i]); /* rows that see nothing */
+    if (tiles[i].block == FOVEA_NO_BLOCK) end_tile(context, &tiles[i]); /* its rows see nothing */
   }
   while (fovea_next_block_of_walk(context, tiles)) {
     for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) {
@@ -68,7 +68,7 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
   }
 }
 
-/* A task of the second phase: a tile's parts become its results. */
+/* A task of the second phase: merges the parts of a tile into its results. */
 static void run_merge(fovea_task_context *context, void *worker_scratch) {
   fovea_tile tile;
   fovea_begin_tile(context, &tile, 0, worker_scratch);

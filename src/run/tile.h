@@ -1,11 +1,11 @@
-/* The tile driver: takes the rows of one task through the blocks of keys that they see. */
+/* The tile driver: takes the tiles of one task through the blocks that they meet. */
 #ifndef FOVEA_SRC_RUN_TILE_H
 #define FOVEA_SRC_RUN_TILE_H
 
 #include <stdint.h>
 
-/* One task of a phase of a job over a fovea_run, which has been checked. First the tiles through their keys, then,
- * if keys are split into parts, the parts of each tile. */
+/* One task of a fovea_run: of the first phase, which takes tiles through their keys; or of the second, which merges
+ * the parts of a tile, if keys are split into parts. */
 void fovea_attend_task(const void *run, int64_t number, int worker);
 void fovea_merge_task(const void *run, int64_t number, int worker);
 

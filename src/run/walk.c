@@ -19,14 +19,14 @@ fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task
   };
 }
 
-/* Told by the first segment: where layouts are mixed, either way goes. Where no key is wanted nobody has looked at
- * the segments, and they need not be there. */
+/* Reads the layout of the first segment only: if layouts are mixed, both ways give the same bits. If no key is
+ * wanted, the segments have not been checked and may be missing. */
 static int lies_in_panels(const fovea_plan *plan, const fovea_entry *entry, const fovea_tensors *tensors) {
   if (!plan->problem.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) return 0;
   return tensors->sequences[entry->batch].segments[0].k_layout == FOVEA_KEYS_IN_PANELS;
 }
 
-/* Where the entry's keys and values begin. */
+/* Finds where the entry's keys and values begin. */
 static void find_keys(fovea_task_context *context) {
   const fovea_problem *problem = &context->plan->problem;
   const fovea_entry *entry = context->task->entry;
@@ -43,7 +43,7 @@ static void find_keys(fovea_task_context *context) {
   source->values = fovea_element(context->tensors->v, problem->v_type, value);
 }
 
-/* Where the rows of a tile lie: of those of a kv head the heads of a row come before the next row. */
+/* Finds the rows of a tile. Rows of a kv head are numbered row * group + head. */
 static void find_rows(const fovea_task_context *context, fovea_tile *t, int sees) {
   const fovea_problem *problem = &context->plan->problem;
   const fovea_tensors *tensors = context->tensors;
@@ -71,7 +71,7 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   t->span = -1;
   t->forms = 0;
   fovea_view_tile(plan, task->entry, t->rows, &t->view);
-  if (fovea_has_parts(plan)) t->view.any = fovea_meet(t->view.any, fovea_part_keys(plan, task));
+  if (fovea_has_parts(plan)) t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
 }
@@ -100,7 +100,7 @@ int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles) {
   walk->next_block = FOVEA_NO_BLOCK;
   walk->tiles = 0;
   walk->tile = -1;
-  context->block.key_forms = 0; /* its rows are found when a tile comes to it: a mask may hide all of it */
+  context->block.key_forms = 0; /* nothing is set until a tile needs the rows: a mask may hide the whole block */
   if (walk->block == FOVEA_NO_BLOCK) return 0;
   for (int i = 0; i < context->task->tiles; i++) {
     fovea_tile *t = &tiles[i];
@@ -113,7 +113,8 @@ int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles) {
   return 1;
 }
 
-/* The tile that is at work after this one: of those that meet this block, or of all in the next block. */
+/* Finds the tile after the current one: of the tiles that meet this block, or the first that meets the next block.
+ */
 static void find_next_tile(fovea_task_context *context, const fovea_tile *tiles) {
   fovea_walk *walk = &context->walk;
   int last = walk->tile + 1 == walk->tiles;

@@ -5,21 +5,21 @@
 #include "run.h"
 #include "task.h"
 
-/* What the steps of a task share. `found` and `decode` are the task's own. */
+/* Begins a task. `found` and `decode` must live as long as the context. */
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
                                     fovea_decode_state *decode, fovea_found_segment *found);
 
 /* Prepares tile `number` of the task: its rows, what they see, its arrays. */
 void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch);
 
-/* Prepares the task's tiles and stands before the first block. A tile whose `block` is FOVEA_NO_BLOCK meets none.
- */
+/* Prepares the task's tiles, and stands before the first block. A tile whose `block` is FOVEA_NO_BLOCK meets no
+ * block. */
 void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch);
 
-/* Goes to the next block that some tile meets. Returns 0 when there is none. */
+/* Goes to the next block that some tile meets. Returns 0 if there is none. */
 int fovea_next_block_of_walk(fovea_task_context *context, fovea_tile *tiles);
 
-/* Goes to the next tile that meets the block. Returns NULL when there is none. */
+/* Goes to the next tile that meets the block. Returns NULL if there is none. */
 fovea_tile *fovea_next_tile_of_walk(fovea_task_context *context, fovea_tile *tiles);
 
 #endif
