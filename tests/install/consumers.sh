@@ -32,11 +32,16 @@ build_project() { # folder, name, more options
   cmake --build "$out/$2"
 }
 
-# The example is the program in README.md, and short.
-readme_program() {
-  # shellcheck disable=SC2016
-  diff <(sed -n '/^```c$/,/^```$/p' "$root/README.md" | sed '1d;$d') "$root/examples/embed/embed.c" ||
-    fail "examples/embed/embed.c is not the program in README.md"
+readme_block() { # the number of the C program in README.md
+  awk -v number="$1" '/^```$/ { inside = 0 } inside { print } /^```c$/ { inside = ++count == number }' "$root/README.md"
+}
+
+# The examples are the programs in README.md, and short.
+readme_programs() {
+  diff <(readme_block 1) "$root/examples/first/first.c" ||
+    fail "examples/first/first.c is not the first program in README.md"
+  diff <(readme_block 2) "$root/examples/embed/embed.c" ||
+    fail "examples/embed/embed.c is not the second program in README.md"
   [ "$(wc -l <"$root/examples/embed/embed.c")" -le 30 ] || fail "examples/embed/embed.c has more than 30 lines"
 }
 
@@ -129,7 +134,7 @@ uninstalled() {
   same "folders that uninstalling leaves" "" "$(find "$prefix" -name fovea)"
 }
 
-readme_program
+readme_programs
 cmake --install "$build" --prefix "$prefix"
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name fovea.pc)")
 export PKG_CONFIG_PATH
