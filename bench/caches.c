@@ -61,7 +61,7 @@ static int fill_segments(const bench_workload *workload, fovea_error *error) {
   return fovea_append(&rows, NULL, error) == FOVEA_OK;
 }
 
-/* Of the workload as it is, and from now on with segments. */
+/* Whether the workload gives the same bits with segments, which it uses from now on. */
 static int has_same_bits(bench_workload *workload, fovea_error *error) {
   const size_t bytes = bytes_of((int64_t)workload->output_count, workload->shape->type);
   if (fovea_attend(&workload->problem, &workload->tensors, NULL, error) != FOVEA_OK) return 0;

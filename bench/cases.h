@@ -1,4 +1,4 @@
-/* The kinds of benchmarks, and what one of them is about. */
+/* The kinds of benchmarks, and their arguments. */
 #ifndef FOVEA_BENCH_CASES_H
 #define FOVEA_BENCH_CASES_H
 
@@ -11,33 +11,32 @@ typedef struct bench_case {
   int threads;
 } bench_case;
 
-/* Argument: a bench_case, in f32 and contiguous. Fovea against the machine's limits and, where the instruction set
- * is the one that Fovea chooses here, against the unfused baseline. All of a round lies within a fraction of a
- * second:
+/* Argument: a bench_case, in f32 and contiguous. Compares Fovea with the machine's limits and, on the instruction
+ * set that Fovea chooses here, with the unfused baseline. A round takes a fraction of a second:
  *   gflops              over the pairs that are seen
  *   peak_fraction       of the FMA peak of the same instruction set and threads, measured before and after
  *   peak_gflops         that peak
  *   vs_unfused_whole, vs_unfused_blocked   how many times as long the baseline takes
- *   block_rows          the blocks of the latter
+ *   block_rows          rows of a block of vs_unfused_blocked
  *   computed_per_seen   pairs computed over pairs seen
- * and for few rows what bench_decode() has. */
+ * and for few rows the counters of bench_decode(). */
 void bench_prefill(bench_round *round, const void *argument);
 
-/* Argument: a bench_case of few rows, of any type and cache, against the machine's limits alone. Beside gflops,
- * peak_fraction and peak_gflops:
+/* Argument: a bench_case of few rows, of any type and cache. Compares Fovea with the machine's limits alone.
+ * Counters beside gflops, peak_fraction and peak_gflops:
  *   bandwidth_fraction         of the rate at which the same threads read the same keys and values
  *   gigabytes_per_second       of keys and values
  *   read_gigabytes_per_second  that rate
- *   time_over_bound            of the longer of two times: to read them, to multiply at 0.85 of the FMA peak */
+ *   time_over_bound            over the longer of two times: to read them, to multiply at 0.85 of the FMA peak */
 void bench_decode(bench_round *round, const void *argument);
 
 /* Argument: a bench_case, whose threads are compared with one thread:
  *   speedup             of Fovea
- *   peak_speedup        of the FMA peak: what the machine has to give
+ *   peak_speedup        of the FMA peak, the most that the machine can gain
  *   read_speedup        for few rows: of reading the same keys and values */
 void bench_speedup(bench_round *round, const void *argument);
 
-/* The same shape in two ways, and the counter for what the one takes of the time of the other. */
+/* The same shape in two ways, and the counter for the time of the one over the time of the other. */
 typedef struct bench_pair {
   bench_shape shape, plain;
   const char *ratio;
@@ -53,8 +52,8 @@ typedef struct bench_pair_case {
  *   gflops          over the pairs that are seen
  *   peak_fraction   of the f32 FMA peak, whatever the types; it may be more than 1
  *   peak_gflops     that peak
- *   <ratio>         the time of the shape over that of the plain one
- *   read_over_contiguous   for pages: the time of plainly reading them over that of contiguous memory */
+ *   <ratio>         the time of the shape over the time of the plain shape
+ *   read_over_contiguous   for pages: the time to read them plainly over the time for contiguous memory */
 void bench_paired(bench_round *round, const void *argument);
 
 /* Argument: a bench_case of one thread. What a run spends its time on, measured by wrapping the operations of its
@@ -67,7 +66,7 @@ void bench_paired(bench_round *round, const void *argument);
 void bench_budget(bench_round *round, const void *argument);
 
 /* No argument. One head, one row, 16 keys, 64 dims: fovea_attention(), making and running a plan with the caller's
- * scratch, and running a plan that is there. */
+ * scratch, and running an existing plan. */
 void bench_call_plain(bench_round *round, const void *argument);
 void bench_call_plan_and_run(bench_round *round, const void *argument);
 void bench_call_run(bench_round *round, const void *argument);

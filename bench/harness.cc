@@ -30,7 +30,7 @@ double spread(const std::vector<double> &rounds) {
   return median != 0.0 ? (quantile(0.75) - quantile(0.25)) / median : 0.0;
 }
 
-/* Why a run was skipped; empty when it was not. Google Benchmark 1.8 has another name for it. */
+/* Why a run was skipped; empty if it was not. Google Benchmark 1.8 has another name for it. */
 template <typename AnyRun> auto skip_reason(const AnyRun &run, int) -> decltype(run.skip_message) {
   return run.skip_message;
 }
@@ -38,7 +38,7 @@ template <typename AnyRun> auto skip_reason(const AnyRun &run, long) -> decltype
   return run.error_message;
 }
 
-/* One line a benchmark: the medians, and in brackets the spread of the time. */
+/* One line for each benchmark: the medians, and in brackets the spread of the time. */
 class MedianReporter : public benchmark::BenchmarkReporter {
 public:
   bool ReportContext(const Context &context) override {
@@ -46,7 +46,7 @@ public:
     return true;
   }
 
-  /* Comes once with the rounds and, where there is more than one, again with what they amount to. */
+  /* Called once with the rounds and, if there is more than one round, again with their aggregates. */
   void ReportRuns(const std::vector<Run> &runs) override {
     const Run *shown = nullptr;
     double time_spread = 0.0;
@@ -79,7 +79,7 @@ private:
 
 std::vector<std::string> registered;
 
-/* How many of the registered benchmarks the caller's filter lets run. */
+/* How many of the registered benchmarks pass the caller's filter. */
 int CountSelected() {
   std::string filter = benchmark::GetBenchmarkFilter();
   if (filter.empty() || filter == "all") return static_cast<int>(registered.size());

@@ -6,7 +6,7 @@
 
 enum { tile = 64 };
 
-/* For numbers from 2^-14 to 2, and zero: rounded towards zero, so that nothing here needs an instruction set. */
+/* For numbers from 2^-14 to 2, and zero. Rounds towards zero, so that no instruction set is needed here. */
 static uint16_t half_of(float number, fovea_type type) {
   uint32_t bits;
   memcpy(&bits, &number, sizeof bits);
@@ -36,7 +36,7 @@ static int create_halves(bench_workload *workload) {
   uint16_t *v = store_halves(k, workload->k, keys, type);
   store_halves(v, workload->v, keys, type);
   fovea_tensors_init(&workload->tensors, q, k, v, o, NULL);
-  free(workload->kv_memory); /* long caches would take up twice as much again */
+  free(workload->kv_memory); /* long caches would take twice as much more */
   workload->kv_memory = k;
   workload->kv_bytes = 2 * keys * sizeof *k;
   workload->k = workload->v = NULL;
@@ -53,7 +53,7 @@ static void fill_added(float *mask, size_t count) {
   for (size_t i = 0; i < count; i++) mask[i] = (float)next_random(&state) * 0x1p-22f - 2.0f;
 }
 
-/* Leaves exactly half of the tiles: of those that are left to decide, as many as are still wanted, by lot. */
+/* Leaves exactly half of the tiles, at random: each with the probability of tiles still wanted among tiles left. */
 static int64_t empty_half_of_tiles(unsigned char *mask, int64_t rows, int64_t keys) {
   uint32_t state = 4;
   int64_t left = (rows / tile) * (keys / tile), wanted = left / 2, emptied = 0;

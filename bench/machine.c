@@ -30,10 +30,10 @@ int machine_threads(void) {
 #endif
 }
 
-static volatile float sink; /* what makes the compiler compute the results */
+static volatile float sink; /* makes the compiler compute the results */
 
-/* Turns of the FMA loop per second, on the calling thread. The clock may take a microsecond: it is looked at a few
- * times per millisecond only. */
+/* Passes of the FMA loop per second, on the calling thread. The clock may take a microsecond, so it is read only a
+ * few times per millisecond. */
 static double fma_turns_per_second(const vector_kernels *kernels, double seconds) {
   const int64_t turns_at_once = 50000;
   int64_t turns = 0;

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Says in a restarted process what it is for: "probe" to measure and print; else it is the program itself, and this
- * is what the probes gave. */
+/* In a restarted process: "probe" to measure and print; else the process is the program itself, and this text is
+ * the result of the probes. */
 #define ROLE_VARIABLE "FOVEA_BENCH_OPENBLAS"
 
 typedef struct candidate {
@@ -21,7 +21,7 @@ typedef struct candidate {
   int avx512;
 } candidate;
 
-/* The first is OpenBLAS's own choice: versions older than a CPU misjudge it. */
+/* The first is OpenBLAS's own choice, which may be wrong: a version does not know CPUs newer than itself. */
 static const candidate candidates[] = {
     {"", 1},
 #if defined(__x86_64__)
@@ -34,7 +34,7 @@ static const candidate candidates[] = {
 };
 enum { candidates_count = sizeof candidates / sizeof candidates[0], probe_rounds = 5 };
 
-/* Everything that would change what OpenBLAS does. */
+/* All variables that would change what OpenBLAS does. */
 static void clear_environment(void) {
   static const char *const prefixes[] = {"OPENBLAS_", "GOTO_NUM_THREADS="};
   for (int again = 1; again;) {
@@ -52,7 +52,7 @@ static void clear_environment(void) {
   }
 }
 
-/* Replaces this process by the same program. Returns only when that fails. */
+/* Replaces this process by the same program. Returns only if that fails. */
 static void restart(char **argv, const char *core_type, const char *role) {
   clear_environment();
   if (*core_type) setenv("OPENBLAS_CORETYPE", core_type, 1);
@@ -61,7 +61,7 @@ static void restart(char **argv, const char *core_type, const char *role) {
   execv("/proc/self/exe", argv);
 }
 
-/* FLOP/s of the two products of attention, which are what the baseline needs: 256 rows, 2,048 keys, 128 dims. */
+/* FLOP/s of the two products of attention, as the baseline uses them: 256 rows, 2,048 keys, 128 dims. */
 static double measure_gemm(void) {
   enum { rows = 256, keys = 2048, dim = 128 };
   float *buffer = calloc((size_t)rows * dim + (size_t)keys * dim + (size_t)rows * keys, sizeof *buffer);
@@ -81,7 +81,7 @@ static double measure_gemm(void) {
   return best;
 }
 
-/* What a kernel does, measured in a process of its own; 0 if it cannot run here. */
+/* FLOP/s of a kernel, measured in a process of its own; 0 if it cannot run here. */
 static double probe(char **argv, const char *core_type) {
   int ends[2];
   if (pipe(ends) != 0) return 0.0;
@@ -104,7 +104,7 @@ static double probe(char **argv, const char *core_type) {
 }
 
 static void probe_all(char **argv, int avx512, double rates[candidates_count]) {
-  /* The rounds go over all candidates, so that a busy neighbour does not hit one of them only. */
+  /* Each round measures all candidates, so that a busy neighbour does not slow down only one of them. */
   for (int round = 0; round < probe_rounds; round++)
     for (int i = 0; i < candidates_count; i++) {
       if (candidates[i].avx512 && !avx512) continue;
@@ -113,7 +113,7 @@ static void probe_all(char **argv, int avx512, double rates[candidates_count]) {
     }
 }
 
-/* Another than OpenBLAS's own choice must be better by more than noise. */
+/* Any other kernel must beat OpenBLAS's own choice by more than noise. */
 static int fastest(const double rates[candidates_count]) {
   int chosen = 0;
   for (int i = 1; i < candidates_count; i++) {
@@ -134,7 +134,7 @@ static void describe(char *text, size_t size, const double rates[candidates_coun
   }
 }
 
-/* AVX-512 kernels are out of the question only where FOVEA_ISA takes them from Fovea as well. */
+/* AVX-512 kernels are left out only if FOVEA_ISA forbids them to Fovea as well. */
 static int may_use_avx512(void) {
   const vector_kernels *best = vector_kernels_best();
   return !getenv("FOVEA_ISA") || !best || strcmp(best->isa, "avx2") != 0;
@@ -149,7 +149,7 @@ void openblas_settle(char **argv) {
     probe_all(argv, may_use_avx512(), rates);
     describe(probe_results, sizeof probe_results, rates);
     restart(argv, candidates[fastest(rates)].core_type, probe_results);
-    return; /* no /proc: OpenBLAS stays as the environment made it, and the report says which kernel that is */
+    return; /* no /proc: OpenBLAS stays as the environment set it, and the report names that kernel */
   }
   if (strcmp(role, "probe") == 0) {
     printf("%.6g\n", measure_gemm());

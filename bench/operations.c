@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What streams is a sixth of L1, so that a tile's other arrays have room beside it, half of a small L2, or more
- * than any share of the last cache. */
+/* The streamed bytes are a sixth of L1, so that a tile's other arrays fit beside them; half of a small L2; or more
+ * than any share of the last-level cache. */
 typedef struct level {
   const char *name;
   size_t bytes;
@@ -34,8 +34,8 @@ operation_arrays bench_operation_arrays;
 
 static char *pool;
 
-/* Halves from 0x3800 to 0x3bff of either sign: ordinary numbers as f16, as bf16 and in pairs as f32, and bytes of
- * which few are zero. */
+/* 16-bit words from 0x3800 to 0x3bff of either sign: ordinary numbers as f16, as bf16 and in pairs as f32, and as
+ * bytes rarely zero. */
 static void fill(void *memory, size_t bytes) {
   uint16_t *halves = memory;
   const size_t first = bytes < 4096 ? bytes : 4096;
@@ -80,7 +80,7 @@ static double flops_of_byte(const operation_case *wanted) {
   return 2.0 * slots / (fovea_type_bits(operation->type) / 8.0);
 }
 
-/* Seconds for a byte of what streams. Goes on where the last round stopped, so that nothing of it is in a cache. */
+/* Seconds for a streamed byte. Goes on where the last round stopped, so that no byte is in a cache. */
 static double time_operation(const operation_case *wanted) {
   static size_t at;
   const size_t piece = piece_of(wanted), pieces = wanted->level->bytes / piece;

@@ -7,21 +7,21 @@
 
 #include <stddef.h>
 
-/* One call. What streams past the operation is a piece of the pool; all other arrays are the same in every call. */
+/* One call. The streamed operand is a piece of the pool; all other arrays are the same in every call. */
 typedef struct operation_call {
   const fovea_kernels *table;
   char *piece;
   size_t bytes;
-  char *next; /* the piece that comes after it, for what asks for rows ahead */
+  char *next; /* the next piece, for operations that prefetch rows */
 } operation_call;
 
 typedef struct bench_operation {
   const char *name;
-  fovea_type type; /* of the elements that stream */
-  int tiled;       /* 1: so many bytes for each row of a tile; 0: for all */
+  fovea_type type; /* of the streamed elements */
+  int tiled;       /* 1: `piece` bytes for each row of a tile; 0: for all rows */
   size_t piece;    /* bytes of a call, at most */
   int by_rows;     /* 1: an element meets every row of a tile, in an FMA each */
-  int slots;       /* otherwise: additions, products and FMAs that an element takes, each as long as an FMA */
+  int slots;       /* else: additions, products and FMAs for an element, each as long as an FMA */
   void (*run)(const operation_call *call);
 } bench_operation;
 
@@ -38,9 +38,9 @@ typedef struct operation_arrays {
 extern operation_arrays bench_operation_arrays;
 
 /* Registers op/<isa>/<operation>/<level> for every instruction set that runs here. The counters of each:
- *   gigabytes_per_second, read_gigabytes_per_second   of what streams, and the rate of plainly reading it
+ *   gigabytes_per_second, read_gigabytes_per_second   of the streamed bytes, and of reading them plainly
  *   gflops, peak_gflops                               by slots, two for each; and the FMA peak
- *   bound_fraction                                    the longer of the times that both would take, over the time
+ *   bound_fraction                                    the longer of the times to read and to compute, over the time
  */
 void bench_register_operations(void);
 

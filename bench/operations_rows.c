@@ -1,4 +1,4 @@
-/* Operations on rows as they lie: those of decoding, one row of 128 dims over up to 128 keys, and copies. */
+/* Operations on rows where they lie: decoding one row of 128 dims over up to 128 keys, and copies. */
 #include "operations.h"
 
 enum { DIM = 128, MOST = FOVEA_BLOCK_KEYS };
@@ -105,7 +105,7 @@ static void run_widen_bf16(const operation_call *call) {
   widen(call, FOVEA_BF16);
 }
 
-/* Rows of 64 pairs in place: turned by 53 degrees each time. */
+/* Rows of 64 pairs in place: rotated by 53 degrees each time. */
 static void run_rotate(const operation_call *call) {
   float cosines[FOVEA_ROTATE_PAIRS], sines[FOVEA_ROTATE_PAIRS];
   for (int i = 0; i < FOVEA_ROTATE_PAIRS; i++) cosines[i] = 0.6f, sines[i] = 0.8f;

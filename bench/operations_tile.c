@@ -42,7 +42,7 @@ static void run_value(const operation_call *call) {
                                          .vectors = all_vectors(call)});
 }
 
-/* Weights of weights are numbers from 0 to 1 again. */
+/* Each call replaces scores by weights. Weights of weights are numbers from 0 to 1 again. */
 static void run_softmax(const operation_call *call) {
   const int zeros[FOVEA_VECTORS_LIMIT] = {0}, count = per_row(call);
   const int ends[FOVEA_VECTORS_LIMIT] = {count, count, count, count};
@@ -82,7 +82,7 @@ static void run_mask(const operation_call *call) {
                                            .maxima = ARRAYS->maxima});
 }
 
-/* Bytes that are not zero: nothing is told by the first rows alone. */
+/* No byte is zero, so the scan cannot stop after the first rows. */
 static void run_scan(const operation_call *call) {
   const void *rows[FOVEA_ROW_TILE_LIMIT];
   const int count = (int)call->bytes / call->table->row_tile;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is kept from round to round of one benchmark. */
+/* State kept from round to round of one benchmark. */
 static struct {
   const bench_pair_case *of;
   bench_runner wanted, plain;
@@ -28,7 +28,7 @@ static void prepare(const bench_pair_case *wanted) {
   bench_time_fovea(&current.plain, wanted->threads);
 }
 
-/* Memory itself is slower where pages lie in no order. */
+/* Memory itself is slower if pages lie in no order. */
 static void compare_reading(bench_round *round) {
   if (current.wanted.workload.shape->cache != BENCH_PAGES) return;
   const double plain_before = bench_read_rate(&current.plain.workload, 1, BENCH_SLICE);

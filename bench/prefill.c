@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is kept from round to round of one benchmark. Google Benchmark runs the rounds one after the other. */
+/* State kept from round to round of one benchmark. Google Benchmark runs the rounds one after the other. */
 static struct {
   const bench_case *of;
   bench_runner runner;
-  unfused *whole, *blocked; /* NULL where there is nothing to compare */
+  unfused *whole, *blocked; /* NULL: nothing to compare */
   double whole_seconds;     /* spent so far */
 } current;
 
-/* Whole score matrices take long at large shapes; after so many seconds their ratio is known well enough. */
+/* Whole score matrices are slow at large shapes. After this many seconds their ratio is known well enough. */
 static const double whole_seconds_limit = 6.0;
 
 static void create_unfused(void) {
@@ -27,7 +27,7 @@ static void create_unfused(void) {
     snprintf(current.runner.refusal, sizeof current.runner.refusal, "not enough memory for the unfused baseline");
 }
 
-/* A comparison of speeds is worth something only between equal results. */
+/* Speeds are compared only between equal results. */
 static void check_against_unfused(void) {
   const bench_workload *workload = &current.runner.workload;
   const size_t bytes = workload->output_count * sizeof(float);

@@ -1,4 +1,4 @@
-/* How far a run is: a bar in the last line of the terminal, on stderr. Nothing where stderr is no terminal. */
+/* The progress of a run: a bar in the last line of the terminal, on stderr. Nothing if stderr is no terminal. */
 #ifndef FOVEA_BENCH_PROGRESS_H
 #define FOVEA_BENCH_PROGRESS_H
 
@@ -8,10 +8,10 @@ extern "C" {
 
 void progress_begin(int steps);
 
-/* The step that begins; nothing if it is the one that is shown. */
+/* Shows the step that begins, if it is not shown already. */
 void progress_show(const char *step);
 
-/* Takes the bar away, for a line that is to stand in its place. */
+/* Removes the bar, so that a line can be printed in its place. */
 void progress_clear(void);
 
 #ifdef __cplusplus

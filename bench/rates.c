@@ -2,7 +2,7 @@
 
 #include "machine.h"
 
-/* Of the FMA peak: what a kernel that neither waits for memory nor does anything but multiply can be held to. */
+/* The fraction of the FMA peak that a kernel can reach if it only multiplies and never waits for memory. */
 static const double reachable_peak = 0.85;
 
 void bench_report_flops(bench_round *round, const bench_workload *workload, double seconds, double peak) {

@@ -24,8 +24,8 @@ int bench_isa_is_chosen(const char *isa) {
   return fovea_info(&info) == FOVEA_OK && strcmp(info.isa, isa) == 0;
 }
 
-/* The instruction set that Fovea chooses is not asked for by name: for half types that may be one that begins with
- * its name, with faster products of pairs. */
+/* If Fovea chooses this instruction set, it is not asked for by name: for 16-bit types Fovea may choose a set whose
+ * name begins with it and that has faster products of pairs. */
 static void plan(bench_runner *runner, const bench_case *wanted) {
   fovea_error error;
   runner->workload.problem.isa = bench_isa_is_chosen(wanted->isa) ? NULL : wanted->isa;

@@ -32,7 +32,7 @@ static const bench_shape shapes[] = {
     /* ViT-B/16 at 224 pixels, and BERT-base. */
     {.name = "prefill/b8_h12_s197_d64/full", SIZES(8, 12, 12, 197, 197, 64)},
     {.name = "prefill/b16_h12_s384_d64/full", SIZES(16, 12, 12, 384, 384, 64)},
-    /* As projections leave it: a head's rows are 4 KB apart. */
+    /* As projections write it: a head's rows are 4 KB apart. */
     {.name = "prefill/h8_s2048_d128_rows_first/full", SIZES(1, 8, 8, 2048, 2048, 128), .rows_before_heads = 1},
     {.name = "cross/h8_q64_s2048_d64/full", SIZES(1, 8, 8, 64, 2048, 64)},
     {.name = "packed/b32_h8_s20to500_d64/full", SIZES(32, 8, 8, 0, 0, 64), .packed = 1},
@@ -43,8 +43,8 @@ static const bench_shape shapes[] = {
     {.name = "decode/h4_kv1_s131072_d128/full", SIZES(1, 4, 1, 1, 131072, 128)},
 };
 
-/* One row, as a step of decoding has it, and a few, as checks of drafts have. Of 16-bit types are Q and O too, as
- * PyTorch and vLLM keep them. All but the shorter ones are 256 MB of keys and values or more. */
+/* One row, as in a step of decoding, and a few rows, as in checks of drafts. With 16-bit types Q and O have the
+ * type too, as PyTorch and vLLM keep them. All but the shorter shapes have 256 MB of keys and values or more. */
 static const bench_shape decode_shapes[] = {
     {.name = "decode/h32_kv8_s32768_d128/full_panels", SIZES(1, 32, 8, 1, 32768, 128), .cache = BENCH_PANELS},
     {.name = "decode/h32_kv8_s65536_d128/full_f16", SIZES(1, 32, 8, 1, 65536, 128), .type = FOVEA_F16},
@@ -60,7 +60,7 @@ static const bench_shape decode_shapes[] = {
     {.name = "decode/h32_kv32_s32768_d128/full", SIZES(1, 32, 32, 1, 32768, 128)},
     {.name = "decode/h32_kv8_q4_s32768_d128/full", SIZES(1, 32, 8, 4, 32768, 128)},
     {.name = "decode/h32_kv8_q16_s32768_d128/full", SIZES(1, 32, 8, 16, 32768, 128)},
-    /* 16 MB, which may stay in the last cache. */
+    /* 16 MB, which may stay in the last-level cache. */
     {.name = "decode/h32_kv8_s4096_d128/full_f16", SIZES(1, 32, 8, 1, 4096, 128), .type = FOVEA_F16},
     {.name = "decode/h32_kv8_s4096_d128/full_f16_panels",
      SIZES(1, 32, 8, 1, 4096, 128),
@@ -90,7 +90,7 @@ static const bench_shape speedup_shapes[] = {
 
 #define S2048(dim_) SIZES(1, 8, 8, 2048, 2048, dim_)
 
-/* Half precision: everything in that type, over the same in f32. */
+/* Half precision: all tensors in that type, over the same in f32. */
 #define HALF(name_, type_, ...)                                                                                    \
   {                                                                                                                \
     .shape = {.name = "paired/" name_, __VA_ARGS__, .type = type_}, .plain = {.name = "f32", __VA_ARGS__},         \
@@ -187,7 +187,7 @@ static void report_context(void) {
   bench_context("fovea_environment", info.environment);
 }
 
-/* Of the instruction set that Fovea chooses: the others are known by the plain shapes. */
+/* Only on the instruction set that Fovea chooses: the plain shapes measure the others. */
 static void register_decode(int threads) {
   for (int isa = 0; isa < isa_count; isa++)
     for (int i = 0; i < decode_count && bench_isa_is_chosen(isas[isa]); i++)

@@ -33,7 +33,7 @@ static int64_t min_int64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* Rows of the score matrix are kept apart by a few floats: at multiples of 4 KB they thrash the first cache. */
+/* A few floats lie between rows of the score matrix: rows at multiples of 4 KB thrash the first-level cache. */
 static int64_t score_stride(const unfused_task *task) {
   return (task->keys.to - task->keys.from + 15) / 16 * 16 + 16;
 }
@@ -99,7 +99,7 @@ int64_t unfused_block_rows(const unfused *self) {
   return self->block_rows;
 }
 
-/* Turns the scores of one row into weights, 0 for keys that it does not see; returns what they add up to. */
+/* Makes weights of the scores of one row, 0 for keys that the row does not see. Returns their sum. */
 static float weigh_row(const unfused *self, const unfused_task *task, int64_t row, float *scores) {
   const bench_interval seen = bench_seen(self->workload->shape, &task->entry, task->first_row + row);
   const size_t before = (size_t)(seen.from - task->keys.from), after = (size_t)(task->keys.to - seen.to);
@@ -109,7 +109,7 @@ static float weigh_row(const unfused *self, const unfused_task *task, int64_t ro
   return self->kernels->softmax_row(scores + before, count);
 }
 
-/* Where a task's rows of queries and outputs lie, and the keys and values they meet. */
+/* Where a task's rows of queries and outputs lie, and the keys and values that they use. */
 typedef struct unfused_operands {
   const float *q, *k, *v;
   float *o;
@@ -138,7 +138,7 @@ static unfused_operands operands_of(const bench_workload *workload, const unfuse
   };
 }
 
-/* Scores come in log2 units, by the factor that the product takes anyway. */
+/* Scores are in log2 units: the factor of the product includes log2(e). */
 static void multiply_queries_keys(const unfused_operands *x, float factor, float *scores) {
   if (x->rows == 1)
     cblas_sgemv(CblasRowMajor, CblasNoTrans, x->keys, x->dim, factor, x->k, x->k_stride, x->q, 1, 0.0f, scores, 1);
@@ -155,12 +155,12 @@ static void multiply_weights_values(const unfused_operands *x, const float *weig
                 x->v, x->v_stride, 0.0f, x->o, x->o_stride);
 }
 
-/* The weights are not divided by their sum: a row of the output is shorter. */
+/* The output is divided by the sum, not the weights: a row of the output is shorter. */
 static void run_task(const unfused *self, const unfused_task *task, float *scores) {
   const unfused_operands x = operands_of(self->workload, task);
   const float log2_e = 1.44269504f;
   multiply_queries_keys(&x, (float)self->workload->problem.scale * log2_e, scores);
-  float *sums = scores + x.score_stride - 1; /* in the space that keeps the rows apart */
+  float *sums = scores + x.score_stride - 1; /* in the space between the rows */
   for (int64_t i = 0; i < x.rows; i++)
     sums[i * x.score_stride] = weigh_row(self, task, i, scores + i * x.score_stride);
   multiply_weights_values(&x, scores);

@@ -1,5 +1,5 @@
-/* The loops of the benchmarks that must be vectorised whatever flags they are compiled with: one set for each
- * instruction set. None of them is Fovea's, but for the names it gives to instructions (arch/<isa>/vector.h). */
+/* The loops of the benchmarks that must be vectorised with any compiler flags, once for each instruction set. They
+ * use Fovea's names of instructions (arch/<isa>/vector.h), and no other code of it. */
 #ifndef FOVEA_BENCH_VECTOR_KERNELS_H
 #define FOVEA_BENCH_VECTOR_KERNELS_H
 
@@ -8,9 +8,9 @@
 
 typedef struct vector_kernels {
   const char *isa; /* as fovea_info() names it */
-  /* Floating-point operations of one turn of fma_loop. */
+  /* Floating-point operations of one pass of fma_loop. */
   int64_t flops;
-  /* As many independent chains of FMAs as fit into the registers; returns something that depends on all. */
+  /* As many independent chains of FMAs as fit into the registers. Returns a number that depends on all of them. */
   float (*fma_loop)(int64_t turns);
   /* Reads floats at the speed of the memory; returns their sum. */
   float (*read_sum)(const float *floats, size_t count);
@@ -18,9 +18,9 @@ typedef struct vector_kernels {
   float (*softmax_row)(float *scores, size_t count);
 } vector_kernels;
 
-/* NULL where there are none for that name. */
+/* NULL if there are none of that name. */
 const vector_kernels *vector_kernels_named(const char *isa);
-/* Those of the instruction set that Fovea chooses here; NULL where there are none. */
+/* The loops of the instruction set that Fovea chooses here; NULL if there are none. */
 const vector_kernels *vector_kernels_best(void);
 
 #endif

@@ -18,7 +18,7 @@ static FOVEA_KERNEL float lane_sum(vec a) {
   return sum;
 }
 
-/* The accumulators stay in registers only when the loops over them are unrolled. */
+/* The accumulators stay in registers only if the loops over them are unrolled. */
 static FOVEA_KERNEL float fma_loop(int64_t turns) {
   volatile float factors[2] = {1e-3f, 1e-4f}; /* unknown to the compiler */
   const vec x = vec_set1(factors[0]), y = vec_set1(factors[1]);
@@ -54,7 +54,7 @@ FOVEA_INLINE vec power_of_part(vec part) {
   return vec_fma(power, part, vec_set1(1.0f));
 }
 
-/* 2^x for x <= 0: the scores come in log2 units. Less than 2^-127 is nothing beside the largest, which is 1. */
+/* 2^x for x <= 0: scores are in log2 units. Weights below 2^-127 do not count beside the largest, which is 1. */
 FOVEA_INLINE vec power_of_2(vec x) {
   const vec lowest = vec_set1(-127.0f);
 #ifdef FOVEA_VECTOR_HAS_SCALEF

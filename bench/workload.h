@@ -1,4 +1,4 @@
-/* One problem with its data, for Fovea and for what it is compared with. */
+/* One problem with its data, for Fovea and for the baseline. */
 #ifndef FOVEA_BENCH_WORKLOAD_H
 #define FOVEA_BENCH_WORKLOAD_H
 
@@ -14,14 +14,14 @@ typedef enum bench_mask {
   BENCH_MASK_HALF_TILES /* boolean, half of the tiles of 64 rows and 64 keys, at random places */
 } bench_mask;
 
-/* Where keys and values lie; of caches there is one batch entry. */
+/* Where keys and values lie. Caches have one batch entry. */
 typedef enum bench_cache {
   BENCH_CONTIGUOUS, /* plain tensors */
   BENCH_PANELS,     /* one segment, keys in panels */
   BENCH_PAGES       /* pages of 16 rows, in no order */
 } bench_cache;
 
-/* What a benchmark's name says, in numbers. */
+/* The shape that a benchmark's name describes. */
 typedef struct bench_shape {
   const char *name; /* "prefill/h8_s2048_d128/causal" */
   int64_t batch, heads, kv_heads, q_len, kv_len, dim;
@@ -61,22 +61,22 @@ typedef struct bench_workload {
   int64_t pairs_seen, pairs_of_rules; /* with the mask, and without */
 } bench_workload;
 
-/* In f32, contiguous and without a mask; inputs.h and caches.h add these. 0 when there is no memory for it. Values
- * are from -1 to 1 and the same in every run. */
+/* In f32, contiguous and without a mask; inputs.h and caches.h add the rest. 0 without memory. Values are from -1
+ * to 1 and the same in every run. */
 int bench_workload_create(bench_workload *workload, const bench_shape *shape);
 void bench_workload_destroy(bench_workload *workload);
 
-/* The keys from `from` to `to` - 1 of its entry that a row of it sees. */
+/* The keys that a row sees: `from` to `to` - 1 of its entry. */
 typedef struct bench_interval {
   int64_t from, to;
 } bench_interval;
 bench_interval bench_seen(const bench_shape *shape, const bench_entry *entry, int64_t row);
 
-/* The arithmetic that counts: two products over the pairs that are seen. */
+/* Flops of the two products over the pairs that are seen. */
 double bench_useful_flops(const bench_workload *workload);
 
-/* Memory aligned for any vector, in huge pages where the system grants them, and already mapped. NULL if there is
- * none. Freed with free(). */
+/* Memory aligned for any vector, in huge pages if the system grants them, and already mapped. NULL without memory.
+ * Free it with free(). */
 void *bench_allocate(size_t bytes);
 
 #endif

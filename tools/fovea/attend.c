@@ -58,7 +58,7 @@ static const char help[] =
 enum { BATCH, HEADS, ROWS, DIM, AXES };
 enum { OUTPUT_O, OUTPUT_LSE, OUTPUTS };
 
-/* One tensor of the file, with leading axes of 1 where the file has none. */
+/* One tensor of a file. Axes that the file does not have are leading axes of 1. */
 typedef struct input_file {
   npy_array array;
   fovea_type type; /* of the elements, after --cast */
@@ -101,7 +101,7 @@ static bool load_input(input_file *input, const char *path, const type_name *cas
   return !cast->given || cast_input(input, cast->type, why);
 }
 
-/* What must be equal between two files. */
+/* Refuses two files whose numbers of `what` differ. */
 static bool check_same(const char *what, const char *path, int64_t length, const char *other_path,
                        int64_t other_length, failure *why) {
   return length == other_length || fail(why, "%s: has %lld %s, but %s has %lld", path, (long long)length, what,
@@ -123,7 +123,7 @@ static bool load_inputs(attend_job *job, failure *why) {
          check_same("dimensions", options->k, k->axes[DIM], options->q, q->axes[DIM], why);
 }
 
-/* Puts a list of one number per batch entry into the problem. */
+/* Puts a list with one number for each batch entry into the problem. */
 static bool set_list(const int64_t **field, const number_list *list, const char *name, int64_t batch,
                      failure *why) {
   if (list->count == 0) return true;
@@ -153,9 +153,9 @@ static bool describe_problem(attend_job *job, failure *why) {
   problem->q_type = job->q.type;
   problem->k_type = job->k.type;
   problem->v_type = job->v.type;
-  problem->o_type = options->out_type.type; /* FOVEA_F32 where none is given */
+  problem->o_type = options->out_type.type; /* FOVEA_F32 if none is given */
   if (options->scale.given) problem->scale = options->scale.value;
-  problem->softcap = options->softcap.value; /* 0 where none is given */
+  problem->softcap = options->softcap.value; /* 0 if none is given */
   if (options->window.count > 0) {
     problem->window_left = options->window.numbers[0];
     problem->window_right = options->window.numbers[1];
@@ -164,7 +164,7 @@ static bool describe_problem(attend_job *job, failure *why) {
     problem->chunk_size = options->chunk.numbers[0];
     problem->chunk_left = options->chunk.numbers[1];
     problem->chunk_right = options->chunk.numbers[2];
-    /* To the library 0 means no chunks, which nobody asks for by naming chunks. */
+    /* To the library 0 means no chunks. With --chunk that is a mistake. */
     if (problem->chunk_size < 1)
       return fail(why, "--chunk: a chunk of %lld keys; at least 1 is needed", (long long)problem->chunk_size);
   }
@@ -193,7 +193,7 @@ static void *allocate_output(const int64_t *lengths, int count, fovea_type type,
   return tensor;
 }
 
-/* Everything that can fail comes before the work: arguments, memory, and the files to write to. */
+/* Everything that can fail comes before the computation: arguments, memory, and the output files. */
 static bool prepare(attend_job *job, failure *why) {
   fovea_error error;
   if (fovea_plan_create(&job->problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);

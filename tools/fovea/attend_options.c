@@ -40,7 +40,7 @@ static const struct option {
 
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 
-/* A decimal integer with nothing around it. Moves *at behind it. */
+/* Reads a decimal integer without spaces around it. Moves *at behind it. */
 static bool parse_integer(const char **at, int64_t *number) {
   const char *digits = **at == '-' ? *at + 1 : *at;
   if (!isdigit((unsigned char)*digits)) return false;
@@ -106,7 +106,7 @@ static bool set_option(attend_options *options, const struct option *option, con
   return understood || fail(why, "%s takes %s, not '%s'", option->name, option->form, value);
 }
 
-/* Finds the option that an argument names, as --name or --name=value; *value is then what follows the sign. */
+/* Finds the option that an argument names, as --name or --name=value; *value is then the text after the sign. */
 static const struct option *find_option(const char *argument, const char **value) {
   size_t length = strcspn(argument, "=");
   *value = argument[length] == '=' ? argument + length + 1 : NULL;

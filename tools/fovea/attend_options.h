@@ -1,5 +1,5 @@
-/* The command line of `fovea attend`, read into numbers. Only what the text alone can tell is checked here: whether
- * a number is allowed is for the library to say. */
+/* The command line of `fovea attend`, read into numbers. Checks only the form of the text: the library checks
+ * whether a number is allowed. */
 #ifndef FOVEA_TOOLS_ATTEND_OPTIONS_H
 #define FOVEA_TOOLS_ATTEND_OPTIONS_H
 
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Numbers as given with commas between them; count 0 where the option was not given. */
+/* Numbers with commas between them; count 0 if the option was not given. */
 typedef struct number_list {
   int64_t *numbers;
   int64_t count;
@@ -32,17 +32,17 @@ typedef struct attend_options {
   const char *isa;             /* NULL: the library's choice */
   bool help, causal;
   real_number scale, softcap;
-  type_name cast;     /* what Q, K and V are converted to */
+  type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */
   number_list window; /* left, right */
   number_list chunk;  /* size, left, right */
-  number_list offset; /* one number, or one per batch entry */
+  number_list offset; /* one number, or one for each batch entry */
   number_list q_lens, kv_lens;
   number_list mask_begin; /* one number */
   number_list threads;    /* likewise */
 } attend_options;
 
-/* Fills every field. With --help nothing else is asked for. Free the options afterwards in any case. */
+/* Fills every field. With --help no other option is needed. Free the options afterwards in any case. */
 bool attend_options_parse(attend_options *options, int argument_count, char **arguments, failure *why);
 void attend_options_free(attend_options *options);
 

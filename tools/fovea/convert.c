@@ -6,8 +6,8 @@
 #define MAGNITUDE  UINT32_C(0x7fffffff)
 #define INFINITE   UINT32_C(0x7f800000)
 #define F16_NORMAL UINT32_C(0x38800000) /* 2^-14, the smallest normal f16 */
-#define F16_LIMIT  UINT32_C(0x477ff000) /* 65520, from where on f16 is infinite */
-#define F16_BIAS   UINT32_C(0x38000000) /* what the exponents' biases differ by */
+#define F16_LIMIT  UINT32_C(0x477ff000) /* 65520: from here on f16 is infinite */
+#define F16_BIAS   UINT32_C(0x38000000) /* the difference of the exponents' biases */
 #define F16_TINY   126                  /* 2^-24 is the spacing of f16 below 2^-14 */
 
 size_t type_size(fovea_type type) {
@@ -55,7 +55,7 @@ uint16_t f16_from_f32(float number) {
     rounded = 0x7c00;
   else if (magnitude >= F16_NORMAL)
     rounded = shift_rounded(magnitude - F16_BIAS, 13);
-  else if (F16_TINY - exponent > 24) /* less than half of the smallest one */
+  else if (F16_TINY - exponent > 24) /* less than half of the smallest f16 */
     rounded = 0;
   else
     rounded = shift_rounded((magnitude & UINT32_C(0x7fffff)) | UINT32_C(0x800000), F16_TINY - exponent);

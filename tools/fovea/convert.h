@@ -1,5 +1,5 @@
-/* Numbers from one type of storage to another. Widening is exact; narrowing rounds once, to nearest even:
- * subnormals are kept, what is too large becomes infinite, NaN stays NaN. */
+/* Converts numbers from one type of storage to another. Widening is exact. Narrowing rounds once, to nearest even:
+ * subnormals are kept, numbers that are too large become infinite, NaN stays NaN. */
 #ifndef FOVEA_TOOLS_CONVERT_H
 #define FOVEA_TOOLS_CONVERT_H
 

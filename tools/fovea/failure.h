@@ -1,5 +1,5 @@
-/* How the program's parts say what went wrong: they fill a failure and return false, and main() alone prints it, so
- * that a user gets one line. */
+/* How the program's parts report errors: they fill a failure and return false. Only main() prints it, so that a
+ * user gets one line. */
 #ifndef FOVEA_TOOLS_FAILURE_H
 #define FOVEA_TOOLS_FAILURE_H
 

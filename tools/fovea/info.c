@@ -1,4 +1,4 @@
-/* fovea info: what fovea_info() tells, as a table. */
+/* fovea info: the report of fovea_info() as a table. */
 #include "commands.h"
 #include <fovea/fovea.h>
 

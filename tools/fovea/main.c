@@ -1,5 +1,5 @@
-/* The program `fovea`: attention on .npy files, what this machine gets, and a self test. It uses nothing of the
- * library but its public header. Exit status 0, or 2 with one line on stderr. */
+/* The program `fovea`: attention on .npy files, a report about this machine, and a self test. It uses only the
+ * library's public header. Exit status 0, or 2 with one line on stderr. */
 #include "commands.h"
 #include <fovea/fovea.h>
 
@@ -44,7 +44,7 @@ static bool run(int argument_count, char **arguments, const char **name, failure
   return fail(why, "no command is called '%s' (see fovea --help)", arguments[0]);
 }
 
-/* One line, whatever a file name in it holds. */
+/* Prints one line, whatever bytes a file name in it holds. */
 static void print_failure(const char *name, failure *why) {
   for (char *at = why->text; *at; at++)
     if ((unsigned char)*at < ' ' || *at == 127) *at = '?';

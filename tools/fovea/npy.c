@@ -16,7 +16,7 @@
 
 #define MAGIC_SIZE    6
 #define HEADER_LIMIT  (1 << 20)          /* real headers have about 118 bytes; a larger one is garbage */
-#define FIRST_READ    ((size_t)16 << 20) /* bytes allocated on the word of a header alone */
+#define FIRST_READ    ((size_t)16 << 20) /* most bytes allocated before they are read */
 #define DATA_ALIGN    64                 /* NumPy starts the elements at a multiple of this */
 #define DESCR_LIMIT   32
 #define HEADER_BUFFER 512
@@ -41,7 +41,7 @@ size_t npy_type_size(npy_type type) {
 struct source {
   const char *path;
   FILE *stream;
-  unsigned types; /* that will do */
+  unsigned types; /* that the caller accepts */
   char *error;
   size_t error_size;
 };
@@ -56,7 +56,7 @@ PRINTF_LIKE(2, 3) static bool refuse(const struct source *source, const char *fo
   return false;
 }
 
-/* Reads exactly `size` bytes of what the text calls `part`. */
+/* Reads exactly `size` bytes. The text of a failure calls them `part`. */
 static bool read_bytes(const struct source *source, void *bytes, size_t size, const char *part) {
   errno = 0;
   size_t got = fread(bytes, 1, size, source->stream);
@@ -80,7 +80,7 @@ static bool refuse_type(const struct source *source, const char *what) {
 
 /* ---- The header ---------------------------------------------------------------------------------------------- */
 
-/* What is left of the header's text. */
+/* The rest of the header's text. */
 struct cursor {
   const char *at, *end;
 };
@@ -106,7 +106,7 @@ static bool take_word(struct cursor *cursor, const char *word) {
   return true;
 }
 
-/* A string of printable ASCII in either quote. None that belongs into a header needs an escape. */
+/* A string of printable ASCII in either quote. No string of a valid header needs an escape. */
 static bool take_string(struct cursor *cursor, char *string, size_t size) {
   if (!take(cursor, '\'') && !take(cursor, '"')) return false;
   char quote = cursor->at[-1];
@@ -220,8 +220,8 @@ static bool read_header(const struct source *source, struct header *header) {
 
 /* ---- The elements -------------------------------------------------------------------------------------------- */
 
-/* The bytes of all elements. Lengths are checked together even where one of them is 0, so that whoever multiplies
- * some of them later cannot overflow. */
+/* Counts the elements. Checks the product of all lengths but zeros, so that a later product of some of them cannot
+ * overflow. */
 static bool count_elements(const struct source *source, const struct header *header, npy_array *array) {
   int64_t limit = PTRDIFF_MAX / 16, product = 1;
   bool empty = false;
@@ -251,7 +251,7 @@ static bool find_type(const struct source *source, const char *descr, npy_type *
   return refuse_type(source, what);
 }
 
-/* Reads in growing pieces, since the file may be a pipe of unknown length and the header may lie. */
+/* Reads in growing pieces, since the file may be a pipe of unknown length and the header may be wrong. */
 static bool read_elements(const struct source *source, npy_array *array) {
   size_t total = (size_t)array->count * npy_type_size(array->type), capacity = 0, have = 0;
   char *data = NULL;

@@ -1,5 +1,5 @@
 /* NumPy's .npy files: one array in a file, little-endian, in C order. Versions 1.0, 2.0 and 3.0 are read, 1.0 is
- * written. Uses nothing but the C library, so that any program of the project can compile npy.c into itself. */
+ * written. Uses only the C library, so that any program of the project can compile npy.c into itself. */
 #ifndef FOVEA_TOOLS_NPY_H
 #define FOVEA_TOOLS_NPY_H
 
@@ -10,7 +10,8 @@
 
 #define NPY_MAX_RANK 8
 
-/* The element types that are understood; NPY_U16 holds raw 16-bit patterns, since NumPy has no bfloat16. */
+/* The element types that can be read and written. NPY_U16 holds raw 16-bit patterns, since NumPy has no
+ * bfloat16. */
 typedef enum npy_type { NPY_F32, NPY_F16, NPY_BOOL, NPY_U16 } npy_type;
 
 /* A set of types is a sum of these. */
@@ -22,13 +23,13 @@ typedef struct npy_array {
   npy_type type;
   int rank; /* 0 to NPY_MAX_RANK */
   int64_t shape[NPY_MAX_RANK];
-  int64_t count; /* elements; 0 where an axis has length 0 */
-  void *data;    /* never NULL after a load, not even when count is 0 */
+  int64_t count; /* elements; 0 if an axis has length 0 */
+  void *data;    /* never NULL after a load, not even if count is 0 */
 } npy_array;
 
 /* Reads a whole file of float32. On failure returns false, leaves nothing to free, and writes one line to `error`
- * that begins with the path and tells how to convert. A header that promises more than the file holds never
- * allocates much more than the file's size. */
+ * that begins with the path and says how to convert. If a header promises more than the file holds, never allocates
+ * much more than the file's size. */
 bool npy_load(const char *path, npy_array *array, char *error, size_t error_size);
 
 /* The same for a file of any type of the set. */
@@ -37,7 +38,7 @@ bool npy_load_any(const char *path, unsigned types, npy_array *array, char *erro
 /* Frees what npy_load() allocated; an array of all zero bytes is allowed. */
 void npy_free(npy_array *array);
 
-/* Writes an array at the stream's position. Returns false when the stream takes no more; errno then says why. */
+/* Writes an array at the stream's position. Returns false if the stream takes no more; errno then says why. */
 bool npy_write(FILE *stream, npy_type type, int rank, const int64_t *shape, const void *data);
 
 #endif

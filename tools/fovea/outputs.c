@@ -7,7 +7,7 @@
 #include <string.h>
 
 bool output_open(output_file *output, const char *path, failure *why) {
-  /* A link stays one when its target is replaced. */
+  /* The target of a link is replaced, so the link stays. */
   output->target = system_resolve(path);
   if (!output->target) return fail(why, "out of memory");
   system_file kind = system_file_kind(output->target);
@@ -22,7 +22,7 @@ bool output_open(output_file *output, const char *path, failure *why) {
   if (output->stream) return true;
 
   int reason = errno;
-  free(output->temporary); /* not ours to remove */
+  free(output->temporary); /* not created here, so not removed */
   output->temporary = NULL;
   return fail(why, "%s: cannot write: %s", path, strerror(reason));
 }

@@ -1,5 +1,5 @@
-/* Lets the compiler check the arguments of functions that take formats. They are those of C99, which gcc for
- * Windows has to be told. */
+/* Lets the compiler check the arguments of functions that take formats. The formats are C99's; gcc for Windows must
+ * be told so. */
 #ifndef FOVEA_TOOLS_PRINTF_LIKE_H
 #define FOVEA_TOOLS_PRINTF_LIKE_H
 

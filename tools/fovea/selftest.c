@@ -43,7 +43,7 @@ static bool run_rotary(const selftest_rotary *description, const char *isa, uint
   return done;
 }
 
-/* All problems in one list: attention, and behind it rotary embeddings. */
+/* All problems in one list: first attention, then rotary embeddings. */
 static int problem_count(void) {
   return selftest_problem_count + selftest_rotary_count;
 }
@@ -64,7 +64,7 @@ static bool run(int i, const char *isa, uint64_t *digest, failure *why) {
                     : run_rotary(&selftest_rotaries[rotary], isa, digest, why);
 }
 
-/* The first disagreement goes into the failure, all of them to stdout. */
+/* The first disagreement goes into the failure; all go to stdout. */
 static bool test_isa(const char *isa, failure *why) {
   int agreed = 0;
   for (int i = 0; i < problem_count(); i++) {
@@ -99,7 +99,7 @@ static bool test_every_isa(failure *why) {
   return usable > 0 ? passed : fail(why, "no instruction set is usable");
 }
 
-/* The table in selftest_digests.inc, or in selftest_rotary_digests.inc, from the portable kernel. */
+/* Prints the table of selftest_digests.inc, or of selftest_rotary_digests.inc, from the portable kernel. */
 static bool print_table(int first, int end, failure *why) {
   printf("/* Printed by `fovea selftest --print%s`; tests/cli/test_%sdigests.c has them from the contract itself. "
          "*/\n",

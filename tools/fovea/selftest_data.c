@@ -12,8 +12,8 @@ static float float_of_bits(uint32_t bits) {
   return number;
 }
 
-/* Towards zero. Compilers may make a signalling NaN quiet on its way here, so every NaN with a payload becomes one
- * that signals. */
+/* Rounds towards zero. A compiler may make a signalling NaN quiet before it comes here, so every NaN with a payload
+ * becomes a signalling one. */
 static uint16_t truncated(fovea_type type, float number) {
   uint32_t bits;
   memcpy(&bits, &number, sizeof bits);
@@ -38,7 +38,7 @@ static void store(void *tensor, fovea_type type, int64_t index, float number) {
     memcpy((uint16_t *)tensor + index, &half, sizeof half);
 }
 
-/* The finaliser of splitmix64: any element can be had without those before it. */
+/* The finaliser of splitmix64: gives any element without the elements before it. */
 static uint64_t random_bits(uint64_t index) {
   uint64_t z = (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -64,10 +64,10 @@ static float garbage(uint64_t bits) {
   return float_of_bits(kinds[bits % (sizeof kinds / sizeof kinds[0])]);
 }
 
-/* One element of a tensor: what it would be anyway, and what the content makes of it. */
+/* One element of a tensor: a random number, changed as the content says. */
 typedef struct tensor_element {
   int tensor;
-  int64_t row, dim; /* the key, where the tensor is K or V */
+  int64_t row, dim; /* the key, if the tensor is K or V */
   uint64_t bits;
 } tensor_element;
 
@@ -133,7 +133,7 @@ static void fill(void *tensor, const selftest_problem *description, const tensor
         }
 }
 
-/* One element of a mask, by its indices among those that the mask has. */
+/* One element of a mask, by its indices within the mask. */
 typedef struct mask_element {
   int64_t head, row, key; /* heads of all batch entries */
   uint64_t bits;
@@ -155,7 +155,7 @@ static bool mask_hides(selftest_pattern pattern, const mask_element *element) {
   }
 }
 
-/* What is added to the score of a key that is seen. What makes a whole row NaN is in some rows only. */
+/* The number added to the score of a seen key. Only some rows hold numbers that make a whole row NaN. */
 static float mask_number(selftest_pattern pattern, const mask_element *element) {
   static const uint32_t strange[] = {0x7fc00000, 0x7f800000, 0x7f7fffff, 0xff7fffff};
   uint64_t kind = element->bits / 32 % 32;
@@ -170,7 +170,7 @@ static void set_mask_element(const fovea_problem *problem, unsigned char *mask, 
   int64_t index = line + element->key;
   float number = hides ? float_of_bits(0xff800000) : mask_number(pattern, element);
   switch (problem->mask_type) {
-  case FOVEA_MASK_BOOL: /* any byte but 0 is seen */
+  case FOVEA_MASK_BOOL: /* any byte but 0: seen */
     mask[index] = (unsigned char)(hides ? 0 : 1 << element->bits % 8);
     break;
   case FOVEA_MASK_BITS:

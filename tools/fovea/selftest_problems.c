@@ -1,5 +1,5 @@
-/* The table of `fovea selftest`. It is meant to catch a kernel that rounds otherwise, reads what it may not, or
- * loses a tail; sizes are small, so that an emulator gets through it in seconds. */
+/* The table of `fovea selftest`. It should catch a kernel that rounds differently, reads bytes that it must not
+ * read, or loses a tail. Sizes are small, so that an emulator takes only seconds. */
 #include "selftest_problems.h"
 
 /* clang-format off */
@@ -10,7 +10,7 @@
 #define BF16            FOVEA_BF16
 /* clang-format on */
 
-/* Shapes are batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim; contents a kind and the special keys. */
+/* Shapes are batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim. Contents are a kind and the special keys. */
 const selftest_problem selftest_problems[] = {
     /* One key and other small things: a row that sees one key returns its value. */
     {"one_key", .shape = {1, 2, 2, 3, 1, 8, 8}},
@@ -112,7 +112,7 @@ const selftest_problem selftest_problems[] = {
     {"zeros", .shape = {1, 1, 1, 17, 40, 16, 16}, .content = {SELFTEST_ZEROS, 0, 0}},
     {"subnormal", .shape = {1, 1, 1, 17, 140, 16, 16}, .content = {SELFTEST_SUBNORMAL, 0, 0}},
 
-    /* Types of 16 bits: what is widened, and what is rounded at the end. */
+    /* Types of 16 bits: inputs are widened, outputs are rounded at the end. */
     {"f16", .shape = {1, 2, 2, 20, 150, 32, 32}, .types = {F16, F16, F16, F16}},
     {"bf16", .shape = {1, 2, 2, 20, 150, 32, 32}, .types = {BF16, BF16, BF16, BF16}},
     {"f16_into_f32", .shape = {1, 1, 1, 33, 140, 40, 24}, .types = {F16, F16, F16, F32}},
@@ -151,7 +151,8 @@ const selftest_problem selftest_problems[] = {
     {"f16_dims_129", .shape = {1, 1, 1, 17, 130, 129, 48}, .types = {F16, F16, F16, F32}},
     {"f16_dims_258", .shape = {1, 1, 1, 19, 130, 258, 300}, .types = {F16, F16, F16, F16}},
 
-    /* Elements that products of pairs do not take: in some blocks, in all, in queries; what would be flushed. */
+    /* Elements for which products of pairs are wrong: in some blocks, in all, in queries; elements that would be
+     * flushed. */
     {"bf16_small_keys", .shape = {1, 2, 1, 40, 400, 32, 16}, .types = {BF16, BF16, BF16, F32},
      .content = {SELFTEST_UNIFORM, 130, 250}, .key_gain = 0x1p-64f},
     {"bf16_small_keys_decode", .shape = {1, 4, 1, 1, 400, 32, 16}, .types = {BF16, BF16, BF16, BF16},
@@ -392,7 +393,8 @@ const selftest_problem selftest_problems[] = {
      .mask = {FOVEA_MASK_F32, SELFTEST_HOLES, 1, 1, 40, 150}, .softcap = 4.0, .sink = FOVEA_SINK_PER_HEAD,
      .strange_sinks = true},
 
-    /* Many rows of one key, whose score is the log-sum-exp, or two: there the last bit of a function shows. */
+    /* Many rows of one key, whose score is the log-sum-exp, or of two keys: they show the last bit of a
+     * function. */
     {"two_keys_each", .shape = {1, 8, 8, 2500, 2500, 2, 4}, .gain = 2.0f, .causal = true, .has_window = true,
      .window_left = 1},
     {"softcap_of_one_key_each", .shape = {1, 16, 16, 2500, 2500, 2, 1}, .has_window = true, .softcap = 2.0},

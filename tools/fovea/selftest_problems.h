@@ -1,5 +1,5 @@
-/* The problems of `fovea selftest`: what they are, their tensors, and the digest of an answer. Everything here is
- * integer arithmetic and exact in f32, so that every machine asks the same questions. */
+/* The problems of `fovea selftest`: their descriptions, their tensors, and the digest of an answer. Everything here
+ * is integer arithmetic or exact in f32, so that every machine computes the same problems. */
 #ifndef FOVEA_TOOLS_SELFTEST_PROBLEMS_H
 #define FOVEA_TOOLS_SELFTEST_PROBLEMS_H
 
@@ -11,7 +11,7 @@ typedef struct selftest_shape {
   int64_t batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim;
 } selftest_shape;
 
-/* What the tensors hold besides numbers that are uniform in [-2, 2). */
+/* What the tensors hold besides uniform numbers in [-2, 2). */
 typedef enum selftest_kind {
   SELFTEST_UNIFORM,
   SELFTEST_GARBAGE,        /* special keys and their values are NaNs of all kinds and infinities */
@@ -19,7 +19,7 @@ typedef enum selftest_kind {
   SELFTEST_PLUS_INFINITY,  /* special keys have a score of +Inf */
   SELFTEST_STRANGE_VALUES, /* special keys have a NaN or an infinity in one column of their values */
   SELFTEST_ZEROS,          /* zeros of both signs everywhere */
-  SELFTEST_SUBNORMAL,      /* values near the smallest numbers that there are */
+  SELFTEST_SUBNORMAL,      /* values near the smallest numbers of the type */
   SELFTEST_CONSTANT        /* all keys are alike, and all values */
 } selftest_kind;
 
@@ -28,7 +28,7 @@ typedef struct selftest_content {
   int64_t first_key, end_key; /* the special ones, in every batch entry and head */
 } selftest_content;
 
-/* How numbers are stored. 16 bits hold what is left of an f32 number when its last bits are dropped. */
+/* How numbers are stored. A number of 16 bits is an f32 number without its last bits. */
 typedef struct selftest_types {
   fovea_type q, k, v, o;
 } selftest_types;
@@ -42,7 +42,7 @@ typedef enum selftest_pattern {
   SELFTEST_STRANGE /* one in four; some numbers are NaN, infinite, or so large that products overflow */
 } selftest_pattern;
 
-/* Extents are 1 where the mask is repeated along an axis. It may have fewer keys than the problem. */
+/* An extent of 1 repeats the mask along the axis. The mask may have fewer keys than the problem. */
 typedef struct selftest_mask {
   fovea_mask_type type;
   selftest_pattern pattern;
@@ -55,12 +55,12 @@ typedef struct selftest_problem {
   selftest_types types;
   selftest_content content;
   double scale;     /* 0 stands for the default */
-  float gain;       /* what queries are multiplied by, a power of two; 0 stands for 1 */
+  float gain;       /* the factor of queries, a power of two; 0 stands for 1 */
   float key_gain;   /* likewise the special keys */
   float value_gain; /* likewise all values */
   bool transposed;  /* the tensors lie as (batch, rows, heads, dim) */
 
-  /* Rules, as in fovea_problem. A window or an offset counts only where it is said to be there. */
+  /* Rules, as in fovea_problem. A window or an offset counts only if its flag is set. */
   bool causal, has_window, has_offset;
   int64_t window_left, window_right;
   int64_t chunk_size, chunk_left, chunk_right;
@@ -77,8 +77,8 @@ typedef struct selftest_problem {
 extern const selftest_problem selftest_problems[];
 extern const int selftest_problem_count;
 
-/* What selftest_digest() must give for each of them. They are final: problems are added at the end, with their
- * digests, and none is changed or taken away. */
+/* The digest that selftest_digest() must give for each problem. They are final: problems are added at the end, with
+ * their digests, and none is changed or removed. */
 extern const uint64_t selftest_digests[];
 
 /* A problem with its tensors, O and LSE filled with zeros. */
@@ -86,23 +86,22 @@ typedef struct selftest_data {
   fovea_problem problem;
   void *q, *k, *v, *o;
   float *lse, *sinks;
-  void *mask; /* NULL where there is none */
+  void *mask; /* NULL if there is none */
 } selftest_data;
 
-/* Returns false when memory is out. */
+/* Returns false if memory runs out. */
 bool selftest_prepare(const selftest_problem *description, selftest_data *data);
 void selftest_release(selftest_data *data);
 
 /* Takes in the bits of O and then those of LSE, each in the order of the indices (batch, head, row, dim) whatever
- * the strides, as 32-bit words (of which 16-bit numbers fill the lower half): digest = (digest ^ word) *
- * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so that no
- * single changed word goes unseen. */
+ * the strides, as 32-bit words (16-bit numbers fill the lower half): digest = (digest ^ word) 0x9e3779b97f4a7c15,
+ * then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so a single changed word always
+ * changes the digest. */
 uint64_t selftest_digest(const selftest_data *data);
-/* The same of neighbouring elements. */
+/* The same for neighbouring elements. */
 uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
 
-/* Numbers uniform in [-2, 2), truncated to the type; other numbers for each of the tensors that `which` tells
- * apart. */
+/* Uniform numbers in [-2, 2), truncated to the type. Each value of `which` gives other numbers. */
 void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count);
 
 #endif

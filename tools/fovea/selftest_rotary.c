@@ -30,7 +30,7 @@ const selftest_rotary selftest_rotaries[] = {
     {"rotary_frequencies", EVEN, 1, 1, 50, 12, 12, .first = -25, .step = 999999937,
      .frequencies = LIST(1.0, -1.0, 0.0, 0x1p-30, 0x1.921fb54442d18p+1, 4294967296.0)},
     {"rotary_tables", HALVES, 2, 2, 6, 36, 40, .first = 0, .tables = true},
-    /* Where the last bit of a cosine shows. */
+    /* Embeddings that show the last bit of a cosine. */
     {"rotary_many_positions", EVEN, 1, 1, 4000, 128, 128, .first = 0, .step = 257},
 };
 

@@ -1,4 +1,4 @@
-/* The rotary embeddings of `fovea selftest`: what they are, their tensors, and the digest of an answer. */
+/* The rotary embeddings of `fovea selftest`: their descriptions, their tensors, and the digest of an answer. */
 #ifndef FOVEA_TOOLS_SELFTEST_ROTARY_H
 #define FOVEA_TOOLS_SELFTEST_ROTARY_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Positions count from `first`; with a step, row i of entry b is at first + (b * rows + i) * step. */
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which the list is read */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of the list */
 typedef struct selftest_rotary {
   const char *name;
   fovea_rotary_layout layout;
@@ -22,7 +22,7 @@ typedef struct selftest_rotary {
 extern const selftest_rotary selftest_rotaries[];
 extern const int selftest_rotary_count;
 
-/* Final, as the digests of selftest_problems.h. */
+/* Final, like the digests of selftest_problems.h. */
 extern const uint64_t selftest_rotary_digests[];
 
 /* An embedding with its tensors, all contiguous. */
@@ -32,11 +32,11 @@ typedef struct selftest_turning {
   void *memory;
 } selftest_turning;
 
-/* Returns false when memory is out. */
+/* Returns false if memory runs out. */
 bool selftest_prepare_rotary(const selftest_rotary *description, selftest_turning *turning);
 void selftest_release_rotary(selftest_turning *turning);
 
-/* Of the elements in the order of the indices, as selftest_digest(). */
+/* The digest of the elements in the order of the indices, like selftest_digest(). */
 uint64_t selftest_rotary_digest(const selftest_turning *turning);
 
 #endif

@@ -35,13 +35,13 @@ char *system_temporary_name(const char *path) {
   return name_with_process(path, (long)GetCurrentProcessId());
 }
 
-/* The mode "x" of fopen() is not known to every C library here. */
+/* Not every C library here knows the mode "x" of fopen(). */
 FILE *system_create(const char *path) {
   int file = _open(path, _O_CREAT | _O_EXCL | _O_WRONLY | _O_BINARY, _S_IREAD | _S_IWRITE);
   return file < 0 ? NULL : _fdopen(file, "wb");
 }
 
-/* rename() does not replace here. */
+/* rename() does not replace a file here. */
 int system_rename(const char *from, const char *to) {
   if (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING)) return 0;
   errno = EACCES;
