@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Says which of the speeds that Fovea aims at a run of fovea_bench reached: bars.py run.json [--threads N]
+"""Says which bars a run of fovea_bench reached: bars.py run.json [--threads N]
 
-Ends with status 1 when one was not reached or not measured, 0 otherwise. Those of decoding are for one thread and for
-as many as the run has, the others for N, 1 by default. Bars of instruction sets that the run does
-not have at all are left out, and so are those of bf16 where the CPU does not multiply pairs of bf16 faster than f32.
-The NEON inner loops have a bar of their own, see bench/mca.py.
+A bar is a speed that Fovea aims at. Ends with status 1 if a bar was not reached or not measured, else 0. Bars of
+decoding are for one thread and for as many as the run has, the others for N threads, 1 by default. Bars of instruction
+sets that the run does not have are left out. So are bars of bf16 if the CPU does not multiply pairs of bf16 faster than
+f32. The NEON inner loops have a bar of their own, see bench/mca.py.
 """
 
 import argparse
@@ -38,7 +38,7 @@ PEAK_FRACTIONS = (
     ("cross/h8_q64_s2048_d64/full", EVERY, 0.85),
     ("packed/b32_h8_s20to500_d64/full", EVERY, 0.80),
 )
-# (shape, least): of the read bandwidth that the same threads have over the same keys and values
+# (shape, least fraction of the rate at which the same threads read the same keys and values)
 BANDWIDTHS = (
     ("decode/h32_kv8_s32768_d128/full", 0.90),
     ("decode/h8_kv8_s32768_d128/full", 0.85),
@@ -52,12 +52,12 @@ BANDWIDTHS_OF_CHOSEN = (
     ("decode/h32_kv8_s65536_d128/full_bf16_panels", 0.85),
     ("decode/h32_kv32_s32768_d128/full", 0.85),
 )
-# (shape, most): of the time that memory and 0.85 of the FMA peak leave
+# (shape, most): the time over the longer time at the rate of memory and at 0.85 of the FMA peak
 TIMES_OVER_BOUND = (
     ("decode/h32_kv8_q4_s32768_d128/full", 1.15),
     ("decode/h32_kv8_q16_s32768_d128/full", 1.15),
 )
-# (shape, least): GB/s on one thread; CACHE_SHARE of the read bandwidth where the last cache gives less than that
+# (shape, least): GB/s on one thread; if the last-level cache reads slower, CACHE_SHARE of its rate
 CACHE_RATES = (
     ("decode/h32_kv8_s4096_d128/full_f16", 38),
     ("decode/h32_kv8_s4096_d128/full_f16_panels", 45),
@@ -79,7 +79,7 @@ RATIOS = (
     ("h8_s2048_d128/mask_bool", "time_over_plain", 1.10),
     ("h8_s2048_d128/mask_half_empty", "time_over_full_mask", 0.60),
 )
-# (paired shape, least fraction of the f32 peak), where products of bf16 pairs are this much faster than f32 FMAs
+# (paired shape, least fraction of the f32 peak), if products of bf16 pairs are this much faster than f32 FMAs
 BF16_FRACTIONS = (
     ("h8_s2048_d128/full_bf16", 1.20),
     ("h8_s2048_d128/causal_bf16", 1.15),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares two runs of fovea_bench: compare.py before.json after.json
 
-Fractions of the FMA peak are compared where there are any, since they leave out what the machine did meanwhile;
-otherwise times. A difference counts when it is more than --least and more than three times the error of the two
-medians, estimated from the spread of their rounds. Ends with status 1 when something became slower.
+Compares fractions of the FMA peak if both runs have them, since these do not depend on the machine's speed at that
+moment; else times. A difference counts if it is more than --least and more than three times the error of the two
+medians, estimated from the spread of their rounds. Ends with status 1 if a benchmark became slower.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import sys
 
 import measurements
 
-# What is compared, the first that both runs have; whether more is better.
+# The counter to compare is the first that both runs have; whether more is better.
 COUNTERS = (("peak_fraction", True), ("speedup", True), ("time_ns", False))
 
 

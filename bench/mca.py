@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What share of the FMA throughput of ARM's cores the inner loops of arch/neon reach, by llvm-mca.
 
-For want of the machines: each of the files is compiled for AArch64, the loop with the most multiply-adds of each
-register tile is taken from the assembly, and llvm-mca runs it on its models. They know latencies, ports and the
-out-of-order window, no caches. docs/arm-estimates.md says what each model is worth. The share is that of a loop of
+A substitute for the machines. Each file is compiled for AArch64, the loop with the most multiply-adds of each register
+tile is taken from the assembly, and llvm-mca runs it on its models. The models know latencies, ports and the
+out-of-order window, but no caches. docs/arm-estimates.md says what each model is worth. A share of 1 is a loop of
 nothing but FMLA on the same model.
 
-    mca.py                     loops of whole tiles and of narrower ones; ends with status 1 when one with a bar
+    mca.py                     loops of whole tiles and of narrower ones; ends with status 1 if a loop with a bar
                                (multiply-adds, two vectors of rows and more, on the Neoverse cores) stays under
                                it, 0.9
     mca.py --keep              the same, and writes the tables in docs/arm-estimates.md
@@ -38,7 +38,7 @@ DIMS = (64, 128)
 @dataclasses.dataclass(frozen=True)
 class Core:
     name: str
-    model: str  # what llvm-mca calls it
+    model: str  # its name in llvm-mca
     barred: bool = False
     has: tuple = ()  # pairs that it multiplies
 
@@ -48,7 +48,7 @@ CORES = (
     Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16")),
     Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16")),
     Core("Cortex-A72", "cortex-a72"),
-    Core("Cortex-A76", "neoverse-n1"),  # one design; the model of its own name is the Cortex-A57's
+    Core("Cortex-A76", "neoverse-n1"),  # the same design; LLVM's model of its own name is the Cortex-A57's
     Core("Cortex-A55", "cortex-a55"),
     Core("Apple A14", "apple-a14", has=("f16",)),
 )
@@ -100,8 +100,8 @@ def function_of(lines, name):
 
 
 def innermost_loops(lines):
-    """Bodies from the target of a backward branch to the branch, without others within; but for those that multiply
-    nothing, as where rows are fetched ahead: of these one turn counts."""
+    """Bodies from the target of a backward branch to the branch, without other loops within. A loop within that
+    multiplies nothing, such as one that prefetches rows, is kept and counts once."""
     places = {match.group(1): i for i, line in enumerate(lines) if (match := LABEL.match(line))}
     loops = []
     for end, line in enumerate(lines):
@@ -123,7 +123,7 @@ def vector_loads(loop):
 
 
 def simulate(mca, core, loop):
-    """Cycles of one turn, by llvm-mca."""
+    """Cycles of one pass of the loop, by llvm-mca."""
     command = [mca, "-mtriple=aarch64", f"-mcpu={core.model}", "-mattr=+bf16,+fp16fml", f"-iterations={ITERATIONS}",
                "-json"]
     text = subprocess.run(command, input="\n".join(loop), check=True, capture_output=True, text=True).stdout
@@ -131,7 +131,7 @@ def simulate(mca, core, loop):
 
 
 class Machine:
-    """A core, with what it takes for an FMLA that waits for nothing."""
+    """A core, and its cycles for an FMLA that waits for nothing."""
 
     def __init__(self, mca, core):
         self.mca, self.core = mca, core
@@ -140,8 +140,8 @@ class Machine:
         self.fmla = 1.0 if self.counted else simulate(mca, core, chains) / len(chains)
 
     def cycles(self, loop):
-        """The A55's FMLA of four lanes takes both halves of its FPU, and LDR of 128 bits two cycles in which nothing
-        else starts. LLVM's model has neither, so loops of little else are counted instead."""
+        """The A55's FMLA of four lanes takes both halves of its FPU, and LDR of 128 bits takes two cycles in which
+        nothing else starts. LLVM's model has neither, so loops of mostly these are counted instead."""
         if self.counted and 2 * multiply_adds(loop) > len(loop):
             return multiply_adds(loop) + 2 * vector_loads(loop)
         return simulate(self.mca, self.core, loop)
@@ -162,7 +162,7 @@ class Loops:
 
 
 def attention_share(machine, loops, dim):
-    """Of the three loops together, for one key and one vector of rows."""
+    """Share of the three loops together, for one key and one vector of rows."""
     score, value, softmax = loops.get(SCORE), loops.get(VALUE), loops.get(SOFTMAX)
     products = dim * (machine.cycles(score) / multiply_adds(score) + machine.cycles(value) / multiply_adds(value))
     weights = machine.cycles(softmax) * SOFTMAX_FMLA / multiply_adds(softmax)
@@ -175,7 +175,7 @@ def table(head, rows):
 
 
 def tables(machines, loops):
-    """(Markdown, what stays under the bar)."""
+    """(Markdown, the loops under the bar)."""
     missed, rows = [], []
     for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16):
         for width in WIDTHS:

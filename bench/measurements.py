@@ -1,4 +1,4 @@
-"""Reads what fovea_bench wrote: Google Benchmark's JSON, or the short form of it that is kept in bench/results."""
+"""Reads a run of fovea_bench: Google Benchmark's JSON, or the short form that bench/results keeps."""
 
 import json
 import re
@@ -45,7 +45,7 @@ class Run:
     skipped: dict = field(default_factory=dict)
 
     def value(self, benchmark, counter):
-        """The Value, or None where there is none."""
+        """The Value, or None if there is none."""
         return self.benchmarks.get(benchmark, {}).get(counter)
 
     def median(self, benchmark, counter):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A table and a plot of what fovea_bench measured.
+"""A table and a plot of a run of fovea_bench.
 
     report.py run.json                        the table (Markdown) on stdout
     report.py run.json --table t.md --plot p.svg
@@ -95,7 +95,7 @@ def rows_of(run, names, counter):
 
 
 def paired_lines(run):
-    """What types, softcap, masks and pages take of the time without them."""
+    """The time with types, softcap, masks and pages, over the time without them."""
     lines = []
     for name, counters in run.benchmarks.items():
         if not name.startswith("paired/"):

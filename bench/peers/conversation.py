@@ -1,4 +1,4 @@
-"""The other end of worker.py: a process to ask, one JSON object a line each way."""
+"""The other end of worker.py: a process that answers; each question and answer is a JSON object on a line."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class Worker:
         self.version, self.ways = None, ()
 
     def introduce(self):
-        """Takes the answer to what the constructor asked: libraries load side by side."""
+        """Takes the answer to the constructor's question, so that libraries load side by side."""
         hello = self.receive()
         if "refused" in hello:
             sys.exit(f"{self.peer}: {hello['refused']}")
@@ -37,7 +37,7 @@ class Worker:
             pass  # receive() tells
 
     def receive(self):
-        """{"refused": why} when it could not do what it was asked, or is no more."""
+        """{"refused": why} if it could not do it, or if the process has ended."""
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"refused": "the process ended"}
 
@@ -46,7 +46,7 @@ class Worker:
         return self.receive()
 
     def wait_until_idle(self):
-        """Until none of its threads runs: they may wait for more work by spinning for a while."""
+        """Waits until none of its threads runs: threads may spin for a while to wait for more work."""
         until = time.monotonic() + IDLE_LIMIT
         while self.is_busy() and time.monotonic() < until:
             time.sleep(0.002)
@@ -61,7 +61,7 @@ class Worker:
         return False
 
     def cpu_seconds(self):
-        """Used so far, with the compilers that it started."""
+        """Seconds of CPU time so far, with the compilers that it started."""
         try:
             stat = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
         except OSError:

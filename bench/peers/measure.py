@@ -2,7 +2,7 @@
 """Fovea and its peers, interleaved: measure.py --library libfovea.so --out run.json
 
 Every library has a process of its own (worker.py). For each problem all of them prepare and are checked against
-float64; then, round by round and in an order that turns, each runs it for a slice of time, alone on the machine.
+float64. Then, round by round and in a rotating order, each runs it for a slice of time, alone on the machine.
 report.py makes the table and the plot.
 """
 
@@ -26,11 +26,11 @@ from measurements import Value  # noqa: E402 (of bench)
 
 PEERS = ("fovea", "torch", "onnxruntime", "openvino")
 OURS = ("fovea", "plan")
-MEMORY = "/dev/shm"  # files of tensors, where there is room for them
+MEMORY = "/dev/shm"  # files of tensors, if there is room for them
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "asimd", "bf16")
-# Scores and outputs that a library allocates at each call: huge pages where there can be, for all alike.
+# Scores and outputs that a library allocates at each call lie in huge pages if possible, for all libraries.
 ALLOCATION = "glibc.malloc.hugetlb=1"
-# A way that took this many times as long as Fovea is not measured again.
+# A way that takes this many times as long as Fovea is not measured again.
 HOPELESS = 3.0
 
 
@@ -55,7 +55,7 @@ class Progress:
 
 
 class Contest:
-    """One problem: who takes part, by (peer, way), and what was seen of each number of threads."""
+    """One problem: who takes part, by (peer, way), and the results for each number of threads."""
 
     def __init__(self, problem, workers, arguments):
         self.problem, self.workers, self.arguments = problem, workers, arguments
@@ -101,7 +101,7 @@ class Contest:
         return any(theirs > HOPELESS * our for theirs, our in zip(seconds, ours))
 
     def results(self):
-        """As they are kept: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's."""
+        """The results to keep: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's."""
         for threads, entries in self.entries.items():
             ours = entries[OURS]["seconds"]
             kept = {}
@@ -120,7 +120,7 @@ def short(value):
 
 
 class Others:
-    """How much of the machine other programs take: what the CPUs did, less this process and its children."""
+    """The share of the machine that other programs use: the CPUs' busy time without this process and its children."""
 
     def __init__(self, workers):
         self.workers, self.begin = workers, time.monotonic()
@@ -141,10 +141,10 @@ class Others:
 
 
 def environment(arguments):
-    """Without what the caller's environment says to any of the libraries."""
+    """The caller's environment without the variables of the libraries."""
     kept = {key: value for key, value in os.environ.items()
             if not re.match("OPENBLAS_|OMP_|GOMP_|KMP_|MKL_|ONEDNN_|DNNL_|ATEN_|ORT_|OV_|FOVEA_|PEERS_|GLIBC_", key)}
-    # What torch.compile generates is found again by the next run.
+    # The next run finds the code that torch.compile generated.
     cache = pathlib.Path(sys.prefix) / "generated"
     kept |= {"FOVEA_LIBRARY": str(arguments.library.resolve()), "GLIBC_TUNABLES": ALLOCATION,
              "TORCHINDUCTOR_CACHE_DIR": str(cache)}
@@ -168,7 +168,7 @@ def selected(arguments):
 
 
 def run(arguments, workers):
-    """What is done is in the file after each problem."""
+    """Writes the file after each problem."""
     wanted = list(selected(arguments))
     progress, results, others = Progress(len(wanted) * (arguments.rounds + 1)), [], Others(workers)
     with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:

@@ -23,7 +23,7 @@ class MaskStrides(ctypes.Structure):
 
 
 class ProblemStruct(ctypes.Structure):
-    """fovea_problem as far as it is needed here; a library with more fields takes defaults for the rest."""
+    """The first fields of fovea_problem; a library with more fields takes defaults for the rest."""
 
     _fields_ = [
         ("struct_size", c_size_t),

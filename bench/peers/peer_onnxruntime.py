@@ -1,4 +1,4 @@
-"""ONNX Runtime: a model of one operator, with inputs and outputs bound to memory that is there."""
+"""ONNX Runtime: a model of one operator, with inputs and outputs bound to existing memory."""
 
 import numpy
 import onnxruntime
@@ -21,8 +21,8 @@ def values(array, element=None):
 
 
 class Operator:
-    """One node as a session. Tensors are a list of (name, OrtValue), with "" for what is left out. Of several calls
-    with different rows the first one's shapes, with `rows_axis` free, make the model."""
+    """One node as a session. Tensors are a list of (name, OrtValue), with "" for inputs left out. If calls have
+    different rows, the shapes of the first call make the model, with `rows_axis` free."""
 
     def __init__(self, kind, domain, attributes, calls, threads, rows_axis=None):
         def described(tensors):
@@ -61,7 +61,7 @@ class Operator:
 
 
 class Solver:
-    """An operator, and how the arrays that its calls put out become one."""
+    """An operator, and how the outputs of its calls become one array."""
 
     def __init__(self, operator, gather):
         self.run, self.operator, self.gather = operator.run, operator, gather
@@ -116,7 +116,7 @@ def multi_head_entries(problem, q, k, v, threads):
 
 
 def group_query(problem, q, k, v, threads):
-    """Always causal. One row decodes: the cache holds the keys before, and grows in place by the last one."""
+    """Always causal. With one row it decodes: the cache holds the earlier keys, and grows in place by the last key."""
     element, decodes = TYPES[problem.type], problem.rows == 1
     attributes = {"num_heads": problem.heads, "kv_num_heads": problem.kv_heads}
     if problem.rule == problems.WINDOW:

@@ -33,7 +33,7 @@ def numbers_of(tensor):
 
 
 class Solver:
-    """One operation, run for each (q, k, v); its rows are free where there are several."""
+    """One operation, run for each (q, k, v); the number of rows is free if there are several."""
 
     def __init__(self, parts, causal, number_type, threads, shape):
         element, self.shape = TYPES[number_type], shape
@@ -62,8 +62,8 @@ class Solver:
 
 
 class Decoder:
-    """One row, with the keys before as the model's state, as OpenVINO's own language models have it: the CPU plugin
-    knows this graph, and neither copies the state nor repeats its heads. Each run adds the last key once more."""
+    """One row, with the earlier keys as the model's state, as in OpenVINO's own language models: the CPU plugin knows
+    this graph, and neither copies the state nor repeats its heads. Each run adds the last key once more."""
 
     def __init__(self, problem, q, k, v, threads):
         element, self.problem, self.caches = TYPES[problem.type], problem, {"k": k[:, :, :-1], "v": v[:, :, :-1]}
@@ -82,7 +82,7 @@ class Decoder:
         self.fill()
 
     def state(self, name, fresh, beams, element):
-        """(all keys, what writes them back)"""
+        """(all keys, the nodes that write them back)"""
         empty = numpy.zeros((self.problem.batch, self.problem.kv_heads, 0, self.problem.dim), dtype=numpy.float32)
         initial = opset13.convert(opset13.constant(empty), element)
         read = opset6.read_value(initial, name, element,
@@ -109,7 +109,8 @@ class Decoder:
         self.runs = 0
 
     def rewind(self):
-        """When it has grown by more than a hundredth; with a run, in which the state moves to where it can grow."""
+        """If the state has grown by more than a hundredth: resets it and runs once, so that it moves to where it can grow.
+        """
         if self.runs > self.problem.keys // 100:
             self.fill()
             self.run()

@@ -1,4 +1,4 @@
-"""PyTorch: scaled_dot_product_attention, and flex_attention, compiled, for what needs a rule of its own."""
+"""PyTorch: scaled_dot_product_attention, and compiled flex_attention for other rules than causal."""
 
 import torch
 from torch.nn.attention import flex_attention as flex
@@ -12,7 +12,7 @@ TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 def tensor(array, number_type):
-    """Torch's own memory, in the order in memory that the array has."""
+    """Torch's own memory, in the array's order in memory."""
     steps_order = sorted(range(4), key=lambda axis: -array.strides[axis])
     stored = torch.from_numpy(array.transpose(steps_order).copy())
     if number_type == "bf16":
@@ -21,7 +21,7 @@ def tensor(array, number_type):
 
 
 class Solver:
-    """Calls `function` without arguments; what it returns is the output, or the parts of a packed one."""
+    """Calls `function` without arguments; it returns the output, or the parts of a packed output."""
 
     def __init__(self, function, threads, shape):
         self.function, self.threads, self.shape = function, threads, shape
@@ -74,7 +74,7 @@ def rule_of(problem):
 
 
 def compiled(problem, q, k, v, threads):
-    torch.set_num_threads(threads)  # generated code has the number in it
+    torch.set_num_threads(threads)  # generated code contains the number
     torch.compiler.reset()
     q, k, v = (tensor(array, problem.type) for array in (q, k, v))
     mask = flex.create_block_mask(rule_of(problem), None, None, problem.rows, problem.keys, device="cpu")
@@ -87,7 +87,7 @@ def options(way, problem):
     if way == "flex_attention":
         return {"block mask": compiled} if ruled else {}
     if ruled:
-        return {}  # a mask tensor would do, and take several times as long
+        return {}  # a mask tensor would work, but take several times as long
     if problem.lengths:
         return {"one call an entry": entries}
     grouped = problem.heads != problem.kv_heads and problem.rows == 1

@@ -8,7 +8,7 @@ import numpy
 FULL, CAUSAL, WINDOW, CHUNKS = "full", "causal", "window", "chunks"
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 
-# Everything that bench/shapes.c has as prefill, cross, packed and decode, and a longer decode.
+# All prefill, cross, packed and decode shapes of bench/shapes.c, and a longer decode.
 F32_NAMES = (
     "prefill/h8_s2048_d128/full",
     "prefill/h8_s2048_d128/causal",
@@ -44,8 +44,8 @@ HALF_NAMES = (
 )
 NAMES = {"f32": F32_NAMES, "f16": HALF_NAMES, "bf16": HALF_NAMES}
 
-# Largest root mean square of the errors, as a share of that of the answer: against float64, where inputs are what
-# the type holds. Half types may round the weights and each partial result.
+# Largest root mean square of the errors, as a share of the answer's, against float64 with inputs rounded to
+# the type. Half types may round the weights and each partial result.
 TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 2e-2}
 CHECKED_ROWS = 64
 
@@ -63,7 +63,7 @@ class Problem:
     keys: int
     dim: int
     rule: str
-    left: int  # WINDOW: keys before the own one; CHUNKS: keys before the chunk
+    left: int  # WINDOW: keys before the own key; CHUNKS: keys before the chunk
     chunk: int
     rows_first: bool  # (batch, rows, heads, dim) in memory
     lengths: tuple  # packed: the rows, and keys, of each entry
@@ -132,7 +132,7 @@ def narrowed(numbers, number_type):
 
 
 def widened(numbers):
-    """What narrowed() gave, as float32."""
+    """The result of narrowed() as float32."""
     if numbers.dtype == numpy.uint16:
         return (numbers.astype(numpy.uint32) << 16).view(numpy.float32)
     return numbers.astype(numpy.float32, copy=False)
@@ -179,7 +179,7 @@ def expected_rows(problem, q, k, v):
 
 
 def error_of(problem, output, expected):
-    """Root mean square of the errors at those rows, as a share of that of the answers. NaN counts as infinite."""
+    """Root mean square of the errors at those rows, as a share of the answers'. NaN counts as infinite."""
     found = numpy.array([output[place] for place in checked_places(problem)], dtype=float)
     error = numpy.sqrt(numpy.mean((found - expected) ** 2) / numpy.mean(expected**2))
     return float(error) if numpy.isfinite(error) else float("inf")

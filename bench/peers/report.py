@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The page about Fovea and its peers, from what measure.py wrote.
+"""The page about Fovea and its peers, from the runs that measure.py wrote.
 
     report.py run.json                   the tables (Markdown) on stdout
     report.py run.json --plot p.svg      and the plot
     report.py run.json --keep            keeps the run in bench/results and rewrites docs/benchmarks.md
+
 Several runs may be named, one after the other, for instance one for each type.
 """
 
@@ -22,7 +23,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- peers: begin, written by bench/peers/report.py --keep -->", "<!-- peers: end -->")
 OURS = "fovea/plan"
-# Columns: what the page calls them, the ways that share one (no problem is solved by both), their colour.
+# Columns: their names on the page, the ways that share a column (no problem has two of them), their colours.
 COLUMNS = (
     ("PyTorch", ("torch/sdpa", "torch/flex_attention"), "#ca6f1e"),
     ("ORT MHA", ("onnxruntime/MultiHeadAttention",), "#7fb3d5"),
@@ -50,7 +51,7 @@ class Comparison:
         return list(dict.fromkeys(threads for _, _, threads in self.results))
 
     def speed(self, name, number_type, threads):
-        """Of Fovea, in GFLOP/s."""
+        """Fovea's speed, in GFLOP/s."""
         result = self.results[name, number_type, threads]
         return result["flops"] / result["entries"][OURS]["milliseconds"][0] * 1e-6
 
@@ -59,7 +60,7 @@ class Comparison:
         return next((entries[way] for way in ways if way in entries), None)
 
     def behind(self):
-        """(name, type, threads, column, ratio) where another is ahead, the farthest first."""
+        """(name, type, threads, column, ratio) of problems in which another library is ahead, the farthest first."""
         found = []
         for name, number_type, threads in self.results:
             for title, ways, _ in COLUMNS:
@@ -78,7 +79,7 @@ class Comparison:
 
 
 def together(paths):
-    """Runs as one document, each result from the last run that has it; the first says what was measured with."""
+    """Runs as one document, each result from the last run that has it; the first run names machine and libraries."""
     documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     results = {(r["name"], r["type"], r["threads"]): r for document in documents for r in document["results"]}
     whole = documents[0] | {"results": list(results.values())}
@@ -109,7 +110,7 @@ def label(name):
 
 
 def ratio_cell(entries):
-    """'1.25 / 1.30', what is below 1 in bold; empty where it is not offered."""
+    """'1.25 / 1.30', ratios below 1 in bold; empty if the library does not offer the problem."""
     texts = []
     for entry in entries:
         text = "–" if entry is None else f"{entry['ratio'][0]:.2f}"
@@ -131,7 +132,7 @@ def table(run, number_type):
 
 
 def agreement(run):
-    """Errors by library, and what does not agree."""
+    """Errors by library, and the results that do not agree."""
     types = run.types()
     errors = {number_type: run.largest_errors(number_type) for number_type in types}
     ways = list(dict.fromkeys(way for found in errors.values() for way in found))

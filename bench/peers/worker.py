@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One library in a process of its own: solves and times what measure.py asks for, a JSON object a line.
+"""One library in a process of its own: solves and times the problems of measure.py, one JSON object on each line.
 
-Libraries keep threads that wait by spinning; in one process they would disturb each other. A worker that is not
-asked for anything blocks on its input.
+Libraries keep threads that wait by spinning; in one process they would disturb each other. An idle
+worker blocks on its input.
 """
 
 import importlib
@@ -17,7 +17,7 @@ import problems
 
 NOT_OFFERED = "not offered"
 
-# What this process used of the CPUs, or what passed.
+# CPU time of this process, or time passed.
 now = time.process_time if os.environ.get("PEERS_CPU_TIME") else time.perf_counter
 
 
@@ -57,7 +57,7 @@ class Worker:
         return {}
 
     def prepare(self, way, threads, slice, expected):
-        """Runs each of the way's options and keeps the fastest, by a short trial; raises when none can be used."""
+        """Runs each of the way's options and keeps the fastest, by a short trial; raises if none can be used."""
         options, answers = self.peer.options(way, self.problem), numpy.load(expected)
         trials, errors, refusals = {}, {}, []
         for name, build in options.items():
@@ -66,7 +66,7 @@ class Worker:
                 solver.run()
                 errors[name] = problems.error_of(self.problem, solver.output(), answers)
                 trials[name] = self.timed(solver, slice) if len(options) > 1 else 0.0
-            except Exception as error:  # whatever a library throws is why it has no figure
+            except Exception as error:  # the library has no figure, because of this exception
                 refusals.append(f"{type(error).__name__}: {error}".splitlines()[0][:200])
                 continue
             if trials[name] == min(trials.values()):
@@ -88,7 +88,7 @@ class Worker:
 
 def main():
     replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is not part of the conversation
+    os.dup2(2, 1)  # text that libraries print is not part of the conversation
     worker = Worker(importlib.import_module(sys.argv[1]))
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,5 +1,6 @@
-/* A cache of every kind: rows appended step by step, then one new row attends to all of them. Each gives the bits
- * of contiguous tensors, since the numbers here fit every type. docs/caches.md says which kind when. */
+/* A cache of every kind: rows are appended step by step, then one new row attends to all of them. Each cache gives
+ * the bits of contiguous tensors, since the numbers here fit every type. docs/caches.md says when to use which
+ * kind. */
 #include <fovea/fovea.h>
 
 #include <stdio.h>
@@ -41,13 +42,13 @@ static void append(const fovea_sequence *sequence, int64_t first, int64_t end) {
   fovea_new_rows rows;
   fovea_error error;
   fovea_new_rows_init(&rows, 1, KV_HEADS, end - first, DIM, DIM, k[0][first], v[0][first], sequence);
-  rows.k_strides.head = rows.v_strides.head = LENGTH * DIM; /* the rows between are not new */
+  rows.k_strides.head = rows.v_strides.head = LENGTH * DIM; /* other rows lie between */
   rows.first_position = first;
   check(fovea_append(&rows, NULL, &error), &error);
 }
 
-/* The last row, whose window goes back `window` keys (-1: all), of a cache that still has positions from begin on.
- */
+/* Attends with the last row, over a cache that still holds positions from begin on. The row's window goes back
+ * `window` keys (-1: all). */
 static void attend(const fovea_sequence *sequence, int64_t begin, int64_t window, float o[HEADS][DIM]) {
   fovea_problem problem;
   fovea_tensors tensors;
@@ -64,7 +65,7 @@ static void attend(const fovea_sequence *sequence, int64_t begin, int64_t window
   check(fovea_attend(&problem, &tensors, NULL, &error), &error);
 }
 
-/* Says what became of a cache; 1 where its bits are not those of contiguous tensors. */
+/* Prints the result of a cache. Returns 1 if its bits are not those of contiguous tensors. */
 static int compare(const char *name, const fovea_sequence *sequence, int64_t begin, int64_t window) {
   static float o[HEADS][DIM], expected[HEADS][DIM];
   attend(sequence, begin, window, o);
@@ -143,7 +144,7 @@ static int shared_prefix(void) {
   return failed;
 }
 
-/* As many positions as the window and one step need, however long the sequence gets. */
+/* Memory for the positions that the window and one step need, however long the sequence gets. */
 static int ring(void) {
   fovea_pages pages = allocate_pages(1, WINDOW + STEP, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
   fovea_segment segments[FOVEA_RING_SEGMENTS];
@@ -174,7 +175,7 @@ static int by_age(void) {
                        both = fovea_sequence_of(segments, 2);
   append(&from, 0, LENGTH);
   check(fovea_sequence_copy(&from, &to, 1, KV_HEADS, DIM, DIM, 0, OLD, &error), &error);
-  segments[1] = whole; /* what is left of it */
+  segments[1] = whole; /* the rest of it */
   segments[1].first = OLD;
   segments[1].rows = LENGTH - OLD;
   segments[1].k = (float *)whole.k + OLD * whole.k_row;

@@ -1,5 +1,5 @@
 /* An engine whose own threads do the work: the pool of pool.c runs plans task by task, and gives the bits of
- * fovea_plan_run(). Scratch is the engine's too, so that a run allocates nothing. */
+ * fovea_plan_run(). The engine gives scratch too, so a run allocates nothing. */
 #include "pool.h"
 
 #include <stdio.h>
@@ -43,7 +43,8 @@ static void *aligned(void *memory) {
   return (char *)memory + (0 - (uintptr_t)memory) % FOVEA_SCRATCH_ALIGNMENT;
 }
 
-/* Runs a plan a few times, as for the layers of a model; whether all went well and the bits are the library's. */
+/* Runs a plan a few times, as for the layers of a model. Returns whether all runs succeeded with the library's
+ * bits. */
 static int run(struct pool *pool, const char *name, const fovea_plan *plan, struct tensors *tensors,
                void *scratch) {
   size_t size = fovea_plan_scratch_size(plan, POOL_WORKERS);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Nobody goes on before all have come. The last to come sets the tasks of the next phase back to the first. */
+/* A barrier: each worker waits until all have come. The last sets next_task to the first task of the next phase. */
 static void wait_for_all(struct pool *pool) {
   pthread_mutex_lock(&pool->mutex);
   int round = pool->round;
@@ -16,8 +16,8 @@ static void wait_for_all(struct pool *pool) {
   pthread_mutex_unlock(&pool->mutex);
 }
 
-/* One worker's part: whichever tasks are left, phase after phase. After a failure it only keeps the others company.
- * Neither pool nor plan is looked at behind the last barrier, where the caller may have done away with them. */
+/* One worker takes the tasks that are left, phase after phase. After a failure it only goes through the barriers.
+ * After the last barrier it reads neither pool nor plan, since the caller may have freed them. */
 static void work(struct worker *self) {
   struct pool *pool = self->pool;
   const fovea_plan *plan = pool->plan;
@@ -73,7 +73,7 @@ fovea_status pool_run(struct pool *pool, const fovea_plan *plan, const fovea_ten
   if (status != FOVEA_OK) return status;
   pool->plan = plan;
   pool->run = run;
-  wait_for_all(pool); /* the workers take it up */
+  wait_for_all(pool); /* the workers start */
   work(&pool->workers[0]);
   for (int i = 0; i < POOL_WORKERS; i++) {
     if (pool->workers[i].status == FOVEA_OK) continue;

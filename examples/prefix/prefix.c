@@ -19,7 +19,7 @@ enum {
   ANSWERS = 2
 };
 
-/* What the model's projections would give, for every layer, answer and position. */
+/* Numbers in place of the model's projections, for every layer, answer and position. */
 static float q[LAYERS][ANSWERS][HEADS][DIM];
 static float k[LAYERS][ANSWERS][KV_HEADS][LENGTH][DIM], v[LAYERS][ANSWERS][KV_HEADS][LENGTH][DIM];
 
@@ -34,7 +34,8 @@ static void check(fovea_status status, const fovea_error *error) {
   exit(EXIT_FAILURE);
 }
 
-/* Rows first to end - 1 of so many answers, through all layers; O of the last row of each. */
+/* Takes rows first to end - 1 of the first `answers` answers through all layers. Writes O of the last row of
+ * each. */
 static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][ANSWERS][HEADS][DIM]) {
   fovea_error error;
   fovea_segment segments[ANSWERS * PAGES];

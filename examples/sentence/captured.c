@@ -1,4 +1,4 @@
-/* Loads a captured sentence and puts it through Fovea. */
+/* Loads a captured sentence and computes its attention with Fovea. */
 #include "captured.h"
 
 #include "../../tools/fovea/npy.h"
@@ -13,7 +13,7 @@
 /* ---- Loading --------------------------------------------------------------------------------------------------
  */
 
-/* Loads a tensor of shape (heads, tokens, last), with 0 for what any length will do. Returns its elements. */
+/* Loads a tensor of shape (heads, tokens, last); 0 allows any length. Returns its elements. */
 static float *load_tensor(const char *directory, const char *name, int64_t shape[3], char *error,
                           size_t error_size) {
   char path[PATH_SIZE];
@@ -25,7 +25,7 @@ static float *load_tensor(const char *directory, const char *name, int64_t shape
     if (shape[axis] == 0) shape[axis] = array.shape[axis];
     fits = shape[axis] == array.shape[axis] && shape[axis] > 0;
   }
-  if (fits) return array.data; /* from here on free()d by captured_free() */
+  if (fits) return array.data; /* captured_free() frees it */
   snprintf(error, error_size, "%s: not a float32 tensor (heads, tokens, ...) that fits the others", path);
   npy_free(&array);
   return NULL;
@@ -105,8 +105,7 @@ fovea_status captured_attend(const struct captured *captured, const char *isa, f
 }
 
 /* Attention never stores its weights. But O = P V, so with the identity matrix in place of V the output is P
- * itself, computed by the very kernel that the sentence runs through. All heads read one identity: their stride is
- * 0. */
+ * itself, computed by the same kernel. All heads read one identity: their stride is 0. */
 fovea_status captured_weights(const struct captured *captured, const char *isa, float *weights,
                               fovea_error *error) {
   float identity[CAPTURED_TOKEN_LIMIT * CAPTURED_TOKEN_LIMIT] = {0};

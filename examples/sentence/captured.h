@@ -1,5 +1,5 @@
-/* A captured sentence: its tokens, the Q, K and V that a language model computed for them in one layer, and what
- * the model's own attention made of these. capture.py wrote the files. */
+/* A captured sentence: its tokens, the Q, K and V that a language model computed for them in one layer, and the
+ * output of the model's own attention. capture.py wrote the files. */
 #ifndef FOVEA_EXAMPLES_CAPTURED_H
 #define FOVEA_EXAMPLES_CAPTURED_H
 
@@ -25,7 +25,8 @@ void captured_free(struct captured *captured);
 /* Number of the first token with that text, -1 if there is none. */
 int64_t captured_find(const struct captured *captured, const char *token);
 
-/* The attention of the layer as a problem for Fovea: every token sees every token, one kv head per query head. */
+/* The attention of the layer as a problem for Fovea: every token sees every token, one kv head for each query
+ * head. */
 void captured_problem(const struct captured *captured, fovea_problem *problem);
 
 /* Attention over the captured tensors: writes (heads, tokens, dim) to o. `isa` may be NULL. */

@@ -36,7 +36,7 @@ struct colour {
 
 static const struct colour ink = {0.13, 0.15, 0.18}, faded = {0.42, 0.45, 0.50}, accent = {0.85, 0.33, 0.10};
 
-/* White to dark blue, its lightness falling evenly. */
+/* White to dark blue; the lightness falls evenly. */
 static struct colour weight_colour(double weight) {
   static const struct colour stops[] = {
       {1.00, 1.00, 1.00}, {0.78, 0.87, 0.95}, {0.48, 0.70, 0.87}, {0.19, 0.48, 0.74}, {0.05, 0.22, 0.48}};
@@ -185,7 +185,7 @@ static void draw_all(cairo_t *cairo, const struct heatmap *map, const struct lay
 }
 
 const char *heatmap_draw(const struct heatmap *map, const char *path) {
-  /* The size of the picture follows from the size of its texts, which only a cairo context can tell. */
+  /* The size of the picture depends on the size of its texts, which needs a cairo context. */
   cairo_surface_t *probe = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
   cairo_t *cairo = cairo_create(probe);
   struct layout layout = make_layout(cairo, map);

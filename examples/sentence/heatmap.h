@@ -6,7 +6,7 @@
 
 struct heatmap_panel {
   const char *title;
-  const float *weights; /* (tokens, tokens), row: the token that asks, column: the token it looks at; 0 to 1 */
+  const float *weights; /* (tokens, tokens), row: the token of the query, column: the token of the key; 0 to 1 */
 };
 
 struct heatmap {
@@ -18,7 +18,7 @@ struct heatmap {
   int panel_count;
 };
 
-/* Returns NULL, or a text that tells why the file was not written. */
+/* Returns NULL, or a text that says why the file was not written. */
 const char *heatmap_draw(const struct heatmap *map, const char *path);
 
 #endif

@@ -2,11 +2,11 @@
  *
  *   fovea_sentence [DATA OUT]
  *
- * DATA is the directory that capture.py wrote, OUT is where the pictures go; without them the program expects to
- * run in the project's top directory.
+ * DATA is the directory that capture.py wrote, OUT is the directory for the pictures. Without them, run the program
+ * in the project's top directory.
  *
- * Shows for each sentence what one of its words attends to, draws the weights of chosen heads as a heat map, says
- * how far the result lies from the model's own, and names the kernel that ran and its speed. */
+ * For each sentence: shows what one of its words attends to, draws the weights of chosen heads as a heat map,
+ * prints the distance from the model's own result, and names the kernel that ran and its speed. */
 #define _POSIX_C_SOURCE 200112L /* clock_gettime(), mkdir() */
 
 #include "captured.h"
@@ -38,7 +38,7 @@ static const struct subject {
     {"animal", "The animal didn't cross the street because it was too tired", "it", {11, 9}},
 };
 
-/* One sentence on its way through the program. */
+/* The data of one sentence. */
 struct view {
   const struct subject *subject;
   struct captured captured;
@@ -48,7 +48,7 @@ struct view {
   float *mean;    /* (tokens, tokens): the weights, averaged over the heads */
   const float *shown[SHOWN];
   char titles[SHOWN][TITLE_SIZE];
-  fovea_plan *plan; /* of the sentence's attention; it knows which kernel ran */
+  fovea_plan *plan; /* of the sentence's attention; fovea_plan_isa() names its kernel */
 };
 
 static bool complain(const char *what, const char *why) {
@@ -113,11 +113,11 @@ static int compare_doubles(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
-/* Median time of a call, in seconds; 0 after a complaint. The plan is made once, as an engine would that runs the
+/* Median time of a call, in seconds; 0 after a printed error. The plan is made once, as in an engine that runs the
  * same shape in every layer. */
 static double time_calls(const struct view *view, const fovea_plan *plan, float *output) {
   size_t size = fovea_plan_scratch_size(plan, 1);
-  size = (size / FOVEA_SCRATCH_ALIGNMENT + 1) * FOVEA_SCRATCH_ALIGNMENT; /* aligned_alloc() wants whole units */
+  size = (size / FOVEA_SCRATCH_ALIGNMENT + 1) * FOVEA_SCRATCH_ALIGNMENT; /* aligned_alloc() needs whole units */
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 1;
@@ -146,7 +146,7 @@ static double time_calls(const struct view *view, const fovea_plan *plan, float 
   return times[TIMED_CALLS / 2];
 }
 
-/* Times one kernel, and compares what it computes with what is shown, bit for bit. */
+/* Times one kernel, and compares its result with the shown result, bit for bit. */
 static bool report_kernel(const struct view *view, const char *isa, float *output) {
   const struct captured *captured = &view->captured;
   fovea_problem problem;

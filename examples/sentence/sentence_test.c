@@ -2,12 +2,11 @@
  *
  *   fovea_sentence_test DATA
  *
- * The bound. Both sides are f32 computations of the same exact o*, so they differ by no more than the sum of their
+ * The bound. Both sides are f32 computations of the same exact o*, so they differ by at most the sum of their
  * errors, in the measure of docs/numerics.md: |o - o*| in units of u (2 + A) sum_j p_j |v_j|, where u = 2^-24 and A
  * is the largest sum_d |scale q_d k_jd| of the row. capture.py measured 1.9 units for the model, 2.5 for its
- * weights. For Fovea 16 are promised at any length; on 32 dims and 15 keys there is no length to speak of, and a
- * quarter of that is asked for. The weights are the case where V is the identity: the same bound, with p_j for
- * sum_j p_j |v_j|. */
+ * weights. Fovea promises 16 at any length. 32 dims and 15 keys are short, so a quarter of that is the bound here.
+ * The weights are the case where V is the identity: the same bound, with p_j for sum_j p_j |v_j|. */
 #include "captured.h"
 
 #include <math.h>
@@ -15,7 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-/* cmocka.h wants the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 
 #define MODEL_UNITS 2.6
@@ -24,7 +23,7 @@
 
 static const char *data_directory;
 
-/* One row of textbook attention in double, and what an error in it is measured by. */
+/* One row of textbook attention in double, and the unit of its error. */
 struct exact_row {
   double p[CAPTURED_TOKEN_LIMIT];
   double unit; /* u (2 + A) */

@@ -1,5 +1,6 @@
-/* One long cache held by several machines: each attends to the keys that it has, and what it sends is a state. The
- * states merge into the answer of one machine that has all keys, to the bit, since the cuts lie where spans end. */
+/* One long cache held by several machines: each machine attends to the keys that it has, and sends a state. The
+ * states merge into the answer of one machine that has all keys, to the bit, since the cuts are at ends of
+ * spans. */
 #include <fovea/fovea.h>
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 enum { HEADS = 8, KV_HEADS = 2, DIM = 64, KEYS = 9000, MACHINES = 3 };
 
-/* Keys cuts[m] to cuts[m + 1] - 1 are machine m's. */
+/* Machine m has keys cuts[m] to cuts[m + 1] - 1. */
 static const int64_t cuts[MACHINES + 1] = {0, 2 * FOVEA_SPAN_KEYS, 3 * FOVEA_SPAN_KEYS, KEYS};
 
 static void check(fovea_status status, const fovea_error *error) {
@@ -32,7 +33,7 @@ static fovea_state allocate_state(int64_t begin, int64_t end) {
   return state;
 }
 
-/* What a machine computes from its keys alone; its segment begins at the position of the first. */
+/* The state that a machine computes from its keys alone. Its segment begins at the position of its first key. */
 static fovea_state attend_to_part(const fovea_problem *whole, const float *q, fovea_segment *part) {
   fovea_error error;
   fovea_tensors tensors;
@@ -68,7 +69,7 @@ int main(void) {
   fovea_tensors_init(&tensors, q, k, v, alone, NULL);
   check(fovea_attend(&problem, &tensors, NULL, &error), &error);
 
-  fovea_state sum = allocate_state(0, 0); /* of no keys */
+  fovea_state sum = allocate_state(0, 0); /* a state of no keys */
   for (int machine = 0; machine < MACHINES; machine++) {
     fovea_segment part = {.first = cuts[machine],
                           .rows = cuts[machine + 1] - cuts[machine],

@@ -6,7 +6,7 @@ static int64_t rounded_up(int64_t number, int64_t multiple) {
   return (number + multiple - 1) / multiple * multiple;
 }
 
-/* How many pages there are and how many positions each has room for. */
+/* The number of pages, and of positions in a page. */
 static void choose_pages(struct cache *cache, const struct cache_shape *shape) {
   int64_t rows = shape->positions;
   if (shape->kind != CACHE_CONTIGUOUS && shape->page_rows < rows) rows = shape->page_rows;

@@ -1,5 +1,4 @@
-/* Files that are not what they should be are refused with a line that says why. They are written here, so that this
- * needs no model. */
+/* Wrong files are refused with a line that says why. The test writes them itself, so it needs no model. */
 #include "options.h"
 #include "sample.h"
 #include "support/check.h"
@@ -119,7 +118,7 @@ static void test_tokenizers(void **state) {
 
   write_file(three_tokens, sizeof three_tokens, "", 0);
   assert_true(tokenizer_read(&tokenizer, path, 3, &failure));
-  assert_int_equal(tokenizer_decode(&tokenizer, 0, token, text, 1), 1); /* no more than there is room for */
+  assert_int_equal(tokenizer_decode(&tokenizer, 0, token, text, 1), 1); /* no more bytes than fit */
   assert_int_equal(tokenizer_decode(&tokenizer, 0, token, text, sizeof text), 2);
   assert_memory_equal(text, "ab", 2);
   assert_false(tokenizer_encode(&tokenizer, "c", &tokens, &count, &failure));
@@ -164,8 +163,7 @@ static void test_options(void **state) {
   }
 }
 
-/* What the library refuses comes through as its own text; what fits no more is refused, and nothing is read twice.
- */
+/* If the library refuses, its text is passed on. Tokens that do not fit are refused, and no token is read twice. */
 static void test_sessions(void **state) {
   (void)state;
   static const float weights[SMALL_WEIGHTS];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In pieces, each as large as all before: a file's size is known only when it ends. */
+/* Reads in pieces, each as large as all before: a file's size is known only at its end. */
 static bool read_all(struct file *file, FILE *stream) {
   size_t room = 0;
   do {

@@ -4,7 +4,7 @@
 
 enum { HEADER_NUMBERS = 7, HEADER_BYTES = HEADER_NUMBERS * 4 };
 
-/* Larger than any model; products of three of them do not overflow. */
+/* Larger than any size of a model; the product of three does not overflow. */
 static const int64_t size_limit = 1 << 18;
 
 static bool read_header(struct model *model, const char *path, bool *own_classifier, struct failure *failure) {
@@ -45,7 +45,7 @@ static const float *take(struct cursor *cursor, int64_t rows, int64_t columns, i
   return taken;
 }
 
-/* Points the fields at the weights, in the order of the file; how many numbers it needs. */
+/* Points the fields at the weights, in the order of the file. Returns how many numbers the file needs. */
 static int64_t place(struct model *model, bool own_classifier, const float *weights) {
   struct cursor cursor = {weights, 0};
   const int64_t dim = model->dim, kv_dim = model->kv_dim, hidden = model->hidden_dim, layers = model->layers;
@@ -60,7 +60,7 @@ static int64_t place(struct model *model, bool own_classifier, const float *weig
   model->down = take(&cursor, dim, hidden, layers);
   model->up = take(&cursor, hidden, dim, layers);
   model->final_norm = take(&cursor, 1, dim, 1);
-  take(&cursor, model->longest, model->head_dim, 1); /* cosines and sines, which fovea_rotary makes itself */
+  take(&cursor, model->longest, model->head_dim, 1); /* cosines and sines; fovea_rotary computes its own */
   model->classifier = own_classifier ? take(&cursor, model->vocabulary, dim, 1) : model->embedding;
   return cursor.count;
 }

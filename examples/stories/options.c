@@ -26,7 +26,7 @@ const char options_help[] =
     "Only the model, the prompt, --type, --window, --temperature and --seed change the text.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
-/* A word of an option that has some to choose from. */
+/* A word that an option's value may be. */
 struct choice {
   const char *word;
   int value;

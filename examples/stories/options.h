@@ -1,4 +1,4 @@
-/* What the command line asks for. */
+/* The options of the command line. */
 #ifndef STORIES_OPTIONS_H
 #define STORIES_OPTIONS_H
 
@@ -6,7 +6,7 @@
 
 struct options {
   const char *model, *tokenizer, *prompt;
-  struct session_options session; /* but for `positions` */
+  struct session_options session; /* all fields but `positions` */
   int64_t steps;
   double temperature; /* 0: greedy */
   uint64_t seed;

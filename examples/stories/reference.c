@@ -36,7 +36,7 @@ static void read_weights(struct reference *r, FILE *file, int shared) {
   r->w2 = read_doubles(file, layers * dim * hidden);
   r->w3 = read_doubles(file, layers * hidden * dim);
   r->final_norm = read_doubles(file, dim);
-  free(read_doubles(file, (int64_t)r->longest * r->head_dim)); /* tables of cosines and sines */
+  free(read_doubles(file, (int64_t)r->longest * r->head_dim)); /* skips tables of cosines and sines */
   r->classifier = shared ? r->embedding : read_doubles(file, r->vocabulary * dim);
 }
 

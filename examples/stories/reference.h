@@ -7,15 +7,15 @@
 
 struct reference;
 
-/* NULL where the file cannot be read. */
+/* NULL if the file cannot be read. */
 struct reference *reference_open(const char *checkpoint);
 void reference_close(struct reference *reference);
 
-/* How many numbers reference_next() gives. */
+/* How many numbers reference_next() returns. */
 int reference_vocabulary(const struct reference *reference);
 
-/* Reads one more token. Returns the scores of what comes next; they are good until the next call. With `window`
- * above 0 a token sees that many positions, its own included. */
+/* Reads one more token. Returns the scores of the next token; they are valid until the next call. If `window` is
+ * above 0, a token sees that many positions, its own included. */
 const double *reference_next(struct reference *reference, int token, int window);
 
 #endif

@@ -1,13 +1,13 @@
-/* The next token from the scores of all of them. */
+/* Chooses the next token by the scores of all tokens. */
 #ifndef STORIES_SAMPLE_H
 #define STORIES_SAMPLE_H
 
 #include <stdint.h>
 
-/* The one with the highest score; of equal ones the first. */
+/* The token with the highest score; of equal scores the first. */
 int32_t sample_greedily(const float *logits, int64_t count);
 
-/* One drawn with the probabilities softmax(logits / temperature); advances the generator's state. */
+/* A token drawn with the probabilities softmax(logits / temperature). Advances the generator's state. */
 int32_t sample_randomly(const float *logits, int64_t count, double temperature, uint64_t *state);
 
 #endif

@@ -57,7 +57,7 @@ void session_close(struct session *session) {
   session->memory = NULL;
 }
 
-/* The plan for `rows` new tokens, which serves all layers. */
+/* Makes the plan for `rows` new tokens; it serves all layers. */
 static fovea_plan *make_plan(const struct session *session, int64_t rows, struct failure *failure) {
   const struct model *model = session->model;
   const int64_t end = session->position + rows, begin = cache_begin(&session->cache, end);
@@ -75,7 +75,7 @@ static fovea_plan *make_plan(const struct session *session, int64_t rows, struct
   return plan;
 }
 
-/* Turns the queries in place. */
+/* Rotates the queries in place. */
 static fovea_status turn_queries(const struct session *session, int64_t rows, fovea_error *error) {
   const struct model *model = session->model;
   fovea_rotation rotation;
@@ -86,7 +86,7 @@ static fovea_status turn_queries(const struct session *session, int64_t rows, fo
   return fovea_rotary_apply(&session->rotary, &rotation, error);
 }
 
-/* Puts the new keys, turned, and values into the cache. */
+/* Rotates the new keys, and appends keys and values to the cache. */
 static fovea_status append(const struct session *session, const fovea_sequence *sequence, int64_t rows,
                            fovea_error *error) {
   const struct model *model = session->model;

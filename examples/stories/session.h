@@ -1,18 +1,18 @@
-/* One text on its way through a model: what has been read so far is in the cache. */
+/* One text that a model reads and continues; the cache holds the tokens read so far. */
 #ifndef STORIES_SESSION_H
 #define STORIES_SESSION_H
 
 #include "cache.h"
 #include "model.h"
 
-/* None of these but `window` and `type` changes one bit of what comes out. */
+/* Only `window` and `type` change bits of the scores. */
 struct session_options {
   enum cache_kind cache;
   fovea_type type; /* of the cache */
   fovea_key_layout key_layout;
   int64_t page_rows; /* of a paged cache */
   int64_t positions; /* that the text may have */
-  int64_t window;    /* how many of the latest positions a token sees, itself included; 0: all */
+  int64_t window;    /* how many of the latest positions a token sees, its own included; 0: all */
   int64_t chunk;     /* how many tokens go through the layers at once, at most */
   int threads;       /* 0: as many as there are CPUs */
   const char *isa;   /* NULL: the best */
@@ -25,9 +25,9 @@ struct session {
   fovea_rotary rotary;
   int64_t position; /* of the next token */
 
-  float *memory; /* of what follows: a row for each token of a chunk */
+  float *memory; /* of the fields below: a row for each token of a chunk */
   float *hidden, *normed, *query, *key, *value, *attended, *gate, *up;
-  float *logits; /* one row: after the last token that was fed */
+  float *logits; /* one row: the scores after the last token read */
 };
 
 bool session_open(struct session *session, const struct model *model, const struct session_options *options,

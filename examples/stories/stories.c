@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What was read from the two files, and the prompt as tokens. */
+/* The contents of the two files, and the prompt as tokens. */
 struct inputs {
   struct model model;
   struct tokenizer tokenizer;
@@ -31,7 +31,7 @@ static void free_inputs(struct inputs *inputs) {
   model_free(&inputs->model);
 }
 
-/* Writes what a token stands for; control characters would only upset a terminal. */
+/* Writes a token's text, without control characters that could disturb a terminal. */
 static void print_token(const struct tokenizer *tokenizer, int32_t before, int32_t token) {
   char bytes[256];
   const size_t length = tokenizer_decode(tokenizer, before, token, bytes, sizeof bytes);
@@ -40,7 +40,7 @@ static void print_token(const struct tokenizer *tokenizer, int32_t before, int32
   fflush(stdout);
 }
 
-/* Without a window a text ends where the model's training did. */
+/* Without a window a text may be as long as the model's training texts. */
 static bool choose_length(struct options *options, const struct inputs *inputs, struct failure *failure) {
   const int64_t longest = inputs->model.longest, prompt = inputs->prompt_count;
   if (options->session.window == 0) {

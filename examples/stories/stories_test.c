@@ -1,5 +1,5 @@
-/* The example tells llama2.c's story, the tokens of a forward pass in float64, and the same bits however its cache
- * lies, its prompt is cut and its attention is computed.
+/* The example tells llama2.c's story, gives the tokens of a forward pass in float64, and gives the same bits for
+ * every layout of the cache, every cut of the prompt and every way to compute attention.
  *
  * FOVEA_CONFORMANCE_DIR/models holds stories260K.bin and tok512.bin; without them the status is 77, which ctest
  * takes as skipped. */
@@ -18,7 +18,7 @@
 #define STEPS          200
 #define PATH_SIZE      1024
 
-/* What llama2.c's own test expects of this model in 200 greedy steps. */
+/* The text that llama2.c's own test expects of this model in 200 greedy steps. */
 static const char known_text[] =
     "Once upon a time, there was a little girl named Lily. She loved to play outside in the park. One day, she saw "
     "a big, red ball. She wanted to play with it, but it was too high.\nLily's mom said, \"Lily, let's go to the "
@@ -31,7 +31,7 @@ static char model_path[PATH_SIZE], tokenizer_path[PATH_SIZE];
 static struct model model;
 static struct tokenizer tokenizer;
 
-/* What a session said: the scores before each greedy token, and the tokens. */
+/* The output of a session: the scores before each greedy token, and the tokens. */
 struct telling {
   int64_t steps;
   int32_t tokens[STEPS];
@@ -74,7 +74,7 @@ static int32_t *encode(const char *text, int64_t *count) {
   return tokens;
 }
 
-/* Appends what tokens stand for to a text that ends with a zero. */
+/* Appends the texts of tokens to a text that ends with a zero. */
 static void decode(char *text, size_t size, int32_t before, const int32_t *tokens, int64_t count) {
   size_t length = strlen(text);
   for (int64_t i = 0; i < count; before = tokens[i++])
@@ -92,7 +92,7 @@ static void test_known_text(void **state) {
   decode(text, sizeof text, begin, telling.tokens, telling.steps);
   assert_string_equal(text, known_text);
 
-  /* The model writes in the pieces that it was taught in: those of its tokenizer's authors. */
+  /* Encoding the story gives the tokens that the model chose. */
   int64_t count;
   int32_t *tokens = encode(known_text, &count);
   assert_int_equal(count - 1, telling.steps);
@@ -114,12 +114,12 @@ static void test_tokenizer(void **state) {
     free(tokens);
   }
   int64_t count;
-  int32_t *tokens = encode("", &count); /* nothing to put a space before */
+  int32_t *tokens = encode("", &count); /* no text to put a space before */
   assert_int_equal(count, 1);
   free(tokens);
 }
 
-/* Feeds both the same tokens, those that the reference finds likeliest, and compares them with the example's. */
+/* Feeds both the tokens that the reference finds likeliest, and compares scores and tokens. */
 static void compare_with_reference(const char *prompt_text, int window) {
   struct session_options options = plainly;
   struct reference *reference = reference_open(model_path);
@@ -143,7 +143,7 @@ static void compare_with_reference(const char *prompt_text, int window) {
     logits = reference_next(reference, likeliest, window);
   }
   printf("'%s', window %d: scores differ by up to %.2g\n", prompt_text, window, worst);
-  assert_true(worst < 1e-4); /* scores reach 20; seen: 1.9e-5 */
+  assert_true(worst < 1e-4); /* scores reach 20; measured: 1.9e-5 */
   free(telling.logits);
   free(prompt);
   reference_close(reference);
@@ -219,7 +219,7 @@ static void test_ring_memory(void **state) {
   session_close(&session);
 }
 
-/* Tokens drawn by their probabilities: that often, and the same for the same seed. */
+/* Tokens are drawn as often as their probabilities say, and the same seed draws the same tokens. */
 static void test_sampling(void **state) {
   (void)state;
   const float logits[4] = {0, -INFINITY, 1.0986123f /* log 3 */, 0};

@@ -10,7 +10,7 @@ static int compare_texts(const void *a, const void *b) {
   const int order = memcmp(first->text, second->text, (size_t)common);
   if (order != 0) return order;
   if (first->length != second->length) return first->length < second->length ? -1 : 1;
-  return first->number < second->number ? -1 : first->number > second->number; /* some texts are there twice */
+  return first->number < second->number ? -1 : first->number > second->number; /* some texts occur twice */
 }
 
 /* The bytes of a file that are left. */
@@ -39,7 +39,7 @@ static bool read_token(struct reader *reader, struct token *token, int32_t numbe
 
 static bool read_tokens(struct tokenizer *tokenizer, const char *path, struct failure *failure) {
   struct reader reader = {tokenizer->file.bytes, tokenizer->file.size};
-  int32_t longest = 0; /* written by llama2.c for its buffers; none are needed here */
+  int32_t longest = 0; /* llama2.c needs it for its buffers; not used here */
   if (!read_bytes(&reader, &longest, sizeof longest)) return refuse(failure, "%s: it is empty", path);
   for (int32_t i = 0; i < tokenizer->count; i++)
     if (!read_token(&reader, &tokenizer->tokens[i], i))
@@ -74,7 +74,7 @@ void tokenizer_free(struct tokenizer *tokenizer) {
   *tokenizer = (struct tokenizer){0};
 }
 
-/* The first token with that text; NULL where there is none. */
+/* The first token with that text; NULL if there is none. */
 static const struct token *find(const struct tokenizer *tokenizer, const char *text, int32_t length) {
   const struct token wanted = {.text = text, .length = length, .number = -1};
   int32_t low = 0, high = tokenizer->count;
@@ -102,7 +102,7 @@ static int32_t character_length(const char *text) {
 static bool encode_characters(const struct tokenizer *tokenizer, const char *text, int32_t *tokens, int64_t *count,
                               struct failure *failure) {
   tokens[(*count)++] = TOKEN_BEGIN;
-  const struct token *space = find(tokenizer, " ", 1); /* models of this kind read every text behind a space */
+  const struct token *space = find(tokenizer, " ", 1); /* these models expect a space before every text */
   if (*text && space) tokens[(*count)++] = space->number;
   while (*text) {
     const int32_t length = character_length(text);
@@ -118,7 +118,7 @@ static bool encode_characters(const struct tokenizer *tokenizer, const char *tex
   return true;
 }
 
-/* The token that two neighbours make together; NULL where there is none. `joined` has room for both. */
+/* The token whose text is the joined text of two neighbours; NULL if there is none. `joined` has room for both. */
 static const struct token *merged(const struct tokenizer *tokenizer, int32_t left, int32_t right, char *joined) {
   const struct token *first = &tokenizer->tokens[left], *second = &tokenizer->tokens[right];
   memcpy(joined, first->text, (size_t)first->length);
@@ -126,7 +126,8 @@ static const struct token *merged(const struct tokenizer *tokenizer, int32_t lef
   return find(tokenizer, joined, first->length + second->length);
 }
 
-/* Merges the two neighbours that make the token with the highest score, the leftmost of them, until none do. */
+/* Merges the two neighbours that make the token with the highest score, the leftmost if scores are equal, until no
+ * two neighbours make a token. */
 static void merge_neighbours(const struct tokenizer *tokenizer, int32_t *tokens, int64_t *count, char *joined) {
   for (;;) {
     const struct token *best = NULL;

@@ -25,11 +25,11 @@ struct tokenizer {
 bool tokenizer_read(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure);
 void tokenizer_free(struct tokenizer *tokenizer);
 
-/* The tokens of a text, behind TOKEN_BEGIN, in memory that free() gives back. */
+/* TOKEN_BEGIN and the tokens of a text. free() the result. */
 bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, int32_t **tokens, int64_t *count,
                       struct failure *failure);
 
-/* What a token stands for after another one: at most `size` bytes of it, and how many. */
+/* Writes at most `size` bytes of a token's text after another token, and returns how many. */
 size_t tokenizer_decode(const struct tokenizer *tokenizer, int32_t before, int32_t token, char *bytes, size_t size);
 
 #endif

@@ -8,8 +8,8 @@
 static const char help[] =
     "Usage: fovea info\n"
     "\n"
-    "Prints the library's version, the CPU, the instruction set that was chosen, and for each\n"
-    "of the others whether it could be used and why it was not chosen.\n";
+    "Prints the library's version, the CPU, the chosen instruction set, and for each other set\n"
+    "whether it could be used and why it was not chosen.\n";
 
 static void print_info(const fovea_library_info *info) {
   int width = (int)strlen("instruction set");
