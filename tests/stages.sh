@@ -118,6 +118,7 @@ stage_fuzz() {
 caches 300 build/fuzz 1 5000
 plan 300 build/fuzz 1 1500
 agreement 300 build/fuzz 1 1000
+states 300 build/fuzz 1 1200
 END
 }
 
@@ -206,7 +207,7 @@ run_tests() { # the stages' names; none: all of them
   run_stage mingw "64-bit Windows under wine"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
-  run_stage fuzz "libFuzzer, the same way each time, three targets"
+  run_stage fuzz "libFuzzer, the same way each time, four targets"
   run_stage mca "NEON inner loops, llvm-mca for ARM's cores"
   run_stage docs "the site, every link in it"
   run_stage consumers "used by other projects, through every door"
