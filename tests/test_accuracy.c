@@ -1,4 +1,4 @@
-/* Every kernel against the textbook formula in float64, within the bounds that the library promises. */
+/* Compares every kernel with the textbook formula in float64, within the bounds that the library promises. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/reference.h"
@@ -8,7 +8,7 @@
 
 enum { BUDGET = 3000000 };
 
-/* Runs on every instruction set; prints the worst error met, in u (2 + A). */
+/* Runs on every instruction set. Prints the worst error, in u (2 + A). */
 static void check_accuracy(struct trial *trial, double bound, const char *what) {
   const char *const *isas = whole_isas();
   double worst = 0.0;
@@ -83,7 +83,7 @@ static void test_constant(void **state) {
   }
 }
 
-/* The rules by the same yardstick, so that the contract's rules have a second witness. */
+/* The rules, measured in the same way: a second witness of the contract's rules. */
 static void test_rules(void **state) {
   (void)state;
   for (int rule = 0; rule < rule_count; rule++) {
@@ -96,7 +96,7 @@ static void test_rules(void **state) {
   }
 }
 
-/* Softcap, masks, sinks and types, which have no other witness than the contract. */
+/* Softcap, masks, sinks and types, whose only other witness is the contract. */
 static void test_features(void **state) {
   (void)state;
   static const double softcaps[] = {0.0, 0.5, 5.0, 50.0};

@@ -1,5 +1,5 @@
-/* A caller's own allocator: all memory of plans and runs comes from it and goes back to it, whichever request it
- * turns down. Linked with --wrap, so that a call of malloc() behind its back shows. */
+/* A caller's allocator: all memory of plans and runs comes from it and goes back to it, whichever request it
+ * refuses. Linked with --wrap, so that a call of malloc() is seen. */
 #define _DEFAULT_SOURCE
 #include "src/base/memory.h"
 #include "support/check.h"
@@ -20,14 +20,14 @@ void *__wrap_malloc(size_t size) {
   return __real_malloc(size);
 }
 
-/* Gives memory that ends at a guard page and is full of NaN, to one thread only. */
+/* Gives memory that ends at a guard page and holds NaN, to one thread only. */
 enum { BLOCKS = 8 };
 
 struct bank {
   pthread_t owner;
-  int requests, allowed; /* further requests are turned down */
-  size_t shift;          /* bytes off the alignment asked for */
-  int wrong;             /* calls that should not have been made */
+  int requests, allowed; /* further requests are refused */
+  size_t shift;          /* bytes off the requested alignment */
+  int wrong;             /* calls that should not happen */
   struct guarded blocks[BLOCKS];
   size_t sizes[BLOCKS];
 };
@@ -103,7 +103,7 @@ static fovea_execution with_threads(int threads, struct executor *executor) {
   return execution;
 }
 
-/* Every request counted: a plan and scratch, and nothing from malloc(). */
+/* Counts every request: a plan and scratch, and nothing from malloc(). */
 static void test_one_call(void **state) {
   (void)state;
   const fovea_tensors tensors = trial_tensors(&trial);
@@ -120,7 +120,7 @@ static void test_one_call(void **state) {
   assert_same_outputs(&trial, &expected);
 }
 
-/* The plan keeps the allocator when the problem is gone; its runs ask for exactly their scratch. */
+/* The plan keeps the allocator after the problem is gone. Its runs request exactly their scratch. */
 static void test_plan(void **state) {
   (void)state;
   fovea_problem problem = trial.problem;
@@ -145,7 +145,7 @@ static void test_plan(void **state) {
   assert_int_equal(bank.wrong, 0);
 }
 
-/* With the caller's scratch a run asks for nothing. */
+/* With the caller's scratch a run requests nothing. */
 static void test_scratch_of_the_caller(void **state) {
   (void)state;
   fovea_plan *plan;
@@ -165,7 +165,7 @@ static void test_scratch_of_the_caller(void **state) {
   assert_int_equal(bank.wrong, 0);
 }
 
-/* A request that fails: the call says so, writes nothing and gives back what it has. */
+/* If a request fails, the call returns its status, writes nothing and gives back what it has. */
 static void assert_no_memory(int requests) {
   const fovea_tensors tensors = trial_tensors(&trial);
   const fovea_execution execution = with_threads(1, NULL);
@@ -202,7 +202,7 @@ static void test_requests_turned_down(void **state) {
   assert_int_equal(bank.wrong, 0);
 }
 
-/* Memory that is not aligned as asked for is as good as none, and goes back. */
+/* Memory that is not aligned as requested counts as none, and goes back. */
 static void test_memory_not_aligned(void **state) {
   (void)state;
   for (size_t shift = 8; shift < FOVEA_SCRATCH_ALIGNMENT; shift *= 2) {
@@ -212,7 +212,7 @@ static void test_memory_not_aligned(void **state) {
   }
 }
 
-/* Sizes that no object can have are not asked for. */
+/* Sizes that no object can have are not requested. */
 static void test_impossible_sizes(void **state) {
   (void)state;
   open_bank(BLOCKS);

@@ -1,4 +1,4 @@
-/* New rows of caches against a plain model, byte by byte: what is written, and that nothing else is. */
+/* Compares new rows of caches with a plain model, byte by byte: what is written, and that nothing else is. */
 #include "contract_rotary.h"
 #include "support/caches.h"
 #include "support/check.h"
@@ -8,7 +8,7 @@
 
 enum { ENTRIES = 3, SEGMENTS = 12, PIECES = 2 * ENTRIES * SEGMENTS, DIM_LIMIT = 300 };
 
-/* Memory of one segment's keys or values, and what should be in it before and after. */
+/* The memory of one segment's keys or values, with the bytes that it should hold before and after. */
 struct piece {
   struct guarded memory;
   unsigned char *before, *after;
@@ -55,7 +55,7 @@ static void assert_as_expected(const struct store *store, const char *isa) {
   }
 }
 
-/* Where the model keeps what is at this address. */
+/* The model's bytes for this address. */
 static unsigned char *model_of(const struct store *store, const void *pointer) {
   for (int i = 0; i < store->count; i++) {
     const struct guarded *memory = &store->pieces[i].memory;
@@ -101,7 +101,7 @@ static int64_t stored_position(const struct store *store, int64_t entry, int las
   return segment->first + (last ? segment->rows : 0);
 }
 
-/* The numbers of one source row, and their bits as they are stored. */
+/* The numbers of one source row, and the bits in which they are stored. */
 static const unsigned char *source_row(const fovea_new_rows *rows, int values, int64_t entry, int64_t head,
                                        int64_t row) {
   const fovea_strides strides = values ? rows->v_strides : rows->k_strides;
@@ -110,7 +110,7 @@ static const unsigned char *source_row(const fovea_new_rows *rows, int values, i
          offset * (int64_t)type_size(values ? rows->v_type : rows->k_type);
 }
 
-/* Turns the pairs of a row of numbers as contract_rotary.c does. */
+/* Rotates the pairs of a row of numbers as contract_rotary.c does. */
 static void turn(const fovea_rotary *rotary, int64_t position, float *numbers) {
   static struct fraction turns[DIM_LIMIT];
   const int64_t pairs = rotary->dims / 2;
@@ -128,7 +128,7 @@ static void turn(const fovea_rotary *rotary, int64_t position, float *numbers) {
   }
 }
 
-/* One row as it should be in the cache. Elements that keep their type and are not turned keep their bits. */
+/* The expected row in the cache. Elements that keep their type and are not rotated keep their bits. */
 static void expect_row(const struct store *store, const fovea_new_rows *rows, const fovea_rotary *rotary,
                        int values, int64_t entry, int64_t head, int64_t row, int64_t position) {
   const fovea_segment *segment = store->segments[entry];
@@ -264,7 +264,7 @@ static void test_random_rows(void **state) {
   }
 }
 
-/* The same position for all entries, all rows, without lists. */
+/* The same position for all entries, all rows, and no lists. */
 static void test_without_lists(void **state) {
   (void)state;
   static struct store store;
@@ -288,7 +288,7 @@ static void test_without_lists(void **state) {
   tensor_destroy(&v);
 }
 
-/* Copies between sequences: as appending what was appended to the first. */
+/* A copy between sequences gives what appending the same rows gives. */
 static void test_copies(void **state) {
   (void)state;
   static const int64_t dims[] = {1, 3, 16, 33, 128, 129, 200, 259};
@@ -301,7 +301,7 @@ static void test_copies(void **state) {
                             .v_dim = dims[generator_below(&generator, 8)]};
     random_store(&store, &shape, &generator);
     const int64_t first = 64, end = generator_below(&generator, 2) ? first + generator_below(&generator, 20) : 76;
-    for (int s = 0; s < 2 * SEGMENTS; s++) { /* numbers, no NaN that would be made quiet */
+    for (int s = 0; s < 2 * SEGMENTS; s++) { /* only numbers: a NaN would become quiet */
       const fovea_segment *segment = &store.segments[0][s / 2];
       struct piece *piece = &store.pieces[s];
       const fovea_type type = s % 2 ? segment->v_type : segment->k_type;
@@ -331,7 +331,7 @@ static void test_copies(void **state) {
             else
               numbers_load(type, (const uint16_t *)(const void *)element, &numbers[d], 1);
           }
-          fovea_segment model = *to; /* written in the model's memory */
+          fovea_segment model = *to; /* the same segment in the model's memory */
           model.k = model_of(&store, to->k);
           model.v = model_of(&store, to->v);
           segment_write(&model, values, head, position, numbers, dim);

@@ -1,4 +1,5 @@
-/* Caches that are refused: one call would succeed, each case spoils one thing, and nothing is written. */
+/* Calls on caches that are refused. One call would succeed; each case spoils one thing in it, and nothing is
+ * written. */
 #include "support/check.h"
 #include "support/refusals.h"
 
@@ -7,7 +8,7 @@
 
 enum { BATCH = 2, HEADS = 2, ROWS = 4, QK_DIM = 6, V_DIM = 5, FIRST = 30, CACHE = 4096 };
 
-/* The memory of a good call: two sequences, each with 32 rows of keys and one panel, and values in rows. */
+/* The memory of a good call: two sequences, each with 32 rows of keys, one panel of keys, and rows of values. */
 static float k[BATCH * HEADS * ROWS * QK_DIM], v[BATCH * HEADS * ROWS * V_DIM], cache[2][CACHE], tables[2][64 * 3];
 static double frequencies[64];
 static fovea_segment segments[BATCH][2];
@@ -106,11 +107,11 @@ static void test_good_appends(void **state) {
   APPEND_ACCEPTED(rows->rows = 0; rows->k = rows->v = NULL; rows->sequences = NULL);
   APPEND_ACCEPTED(counts[0] = counts[1] = 0; firsts[0] = -1; sequences[0].segments = NULL);
   APPEND_ACCEPTED(firsts[0] = 44);
-  /* What is not written may be anybody's. */
+  /* Memory that is not written may be shared. */
   APPEND_ACCEPTED(sequences[1].segments = segments[0]; firsts[1] = FIRST + ROWS);
   APPEND_ACCEPTED(firsts[0] = firsts[1] = 32; segments[0][0].k = k; segments[0][0].v = v);
   APPEND_ACCEPTED(segments[0][0].k_head = 0; firsts[0] = 32);
-  /* A stride between rows, of which there is one, may be any number. */
+  /* The stride of a single row may be any number. */
   APPEND_ACCEPTED(rows->rows = counts[0] = counts[1] = 1; rows->row_counts = NULL;
                   rows->k_strides.row = rows->v_strides.row = INT64_MAX);
   APPEND_ACCEPTED(sequences[0].count = 1; counts[0] = 1; firsts[0] = 0; segments[0][0].rows = 1;
@@ -146,7 +147,7 @@ static void test_append_arguments(void **state) {
                  call.rotary.table_rows = FIRST + 3, FOVEA_ERROR_POSITION, "33", "tables");
 }
 
-/* A program of an earlier version may have less room; one of a later version has fields that are left alone. */
+/* A program of an earlier version may have a smaller struct; further fields of a later version are left alone. */
 static void test_sized_initialisers(void **state) {
   (void)state;
   unsigned char memory[4 * sizeof(fovea_new_rows)];
@@ -330,13 +331,13 @@ static void test_page_pool(void **state) {
   assert_int_equal(fovea_page_release(&pool, -1, NULL), FOVEA_ERROR_SEGMENTS);
   assert_int_equal(fovea_page_take(&pool, &page, NULL), FOVEA_OK);
   assert_int_equal(page, 1);
-  references[1] = INT32_MAX; /* as many users as there may be */
+  references[1] = INT32_MAX; /* the most users that a page may have */
   assert_int_equal(fovea_page_share(&pool, 1, &error), FOVEA_ERROR_SIZE);
   assert_non_null(strstr(error.text, "page 1 has 2147483647 users"));
   assert_int_equal(references[1], INT32_MAX);
 }
 
-/* Without a free page, or with rows that it cannot have, a shared page stays what it is. */
+/* If no page is free, or if the rows are more than it can hold, a shared page stays as it is. */
 static void test_page_own(void **state) {
   (void)state;
   int32_t references[8], page;
@@ -347,7 +348,7 @@ static void test_page_own(void **state) {
   assert_int_equal(fovea_page_pool_init(&pool, references, 2, NULL), FOVEA_OK);
   assert_int_equal(fovea_page_take(&pool, &page, NULL), FOVEA_OK);
   const int32_t taken = page;
-  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 99, NULL), FOVEA_OK); /* nobody else's */
+  assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 99, NULL), FOVEA_OK); /* it has no other user */
   assert_int_equal(page, taken);
   assert_int_equal(fovea_page_share(&pool, page, NULL), FOVEA_OK);
   assert_int_equal(fovea_page_own(&pages, 1, &pool, &page, 17, &error), FOVEA_ERROR_SEGMENTS);

@@ -1,5 +1,5 @@
-/* Random histories of sequences that grow, are attended to, forget, fork and end, in pages of one pool and in
- * rings, against a plain model: every row of every sequence, kept as numbers, and contract.c. */
+/* Random histories of sequences that grow, are attended to, forget, fork and end, in pages of one pool or in rings.
+ * They are compared with contract.c, over a plain model that keeps every row of every sequence as numbers. */
 #include "contract.h"
 #include "contract_rotary.h"
 #include "support/caches.h"
@@ -20,7 +20,7 @@ enum {
   ROWS = 24
 };
 
-/* What one sequence should hold, as [head][position][dim] numbers that went through the cache's type. */
+/* The model of one sequence: [head][position][dim] numbers, rounded to the cache's type. */
 struct model {
   int used;
   int64_t begin, length;
@@ -31,7 +31,7 @@ struct world {
   struct generator generator;
   int64_t dim;
   int rings;    /* a ring for each sequence, or one pool of pages for all */
-  int64_t keep; /* with rings: positions that they hold */
+  int64_t keep; /* positions that a ring holds */
   fovea_rotary rotary;
   struct fraction turns[DIM_LIMIT / 2];
   fovea_pages pages;
@@ -78,7 +78,7 @@ static void create_world(struct world *world, uint64_t seed) {
   world->isa = count > 0 ? isas[seed % (uint64_t)count] : NULL;
 }
 
-/* The segments of one sequence, for positions up to `end`. */
+/* Makes the segments of one sequence, for positions up to `end`. */
 static void make_segments(struct world *world, int s, int64_t end) {
   struct model *model = &world->models[s];
   fovea_error error;
@@ -94,7 +94,8 @@ static void make_segments(struct world *world, int s, int64_t end) {
             &error);
 }
 
-/* Pages for `count` more rows, and a last page of its own. Returns how many rows there is room for. */
+/* Takes pages for `count` more rows, and makes the last page the sequence's own. Returns for how many rows there is
+ * room. */
 static int64_t make_room(struct world *world, int s, int64_t count) {
   const struct model *model = &world->models[s];
   const int64_t page_rows = world->pages.page_rows;
@@ -112,7 +113,7 @@ static int64_t make_room(struct world *world, int s, int64_t count) {
   return pages * page_rows - model->length < count ? pages * page_rows - model->length : count;
 }
 
-/* As it should come out of the cache. */
+/* Keeps a row in the model as it should come out of the cache. */
 static void keep_row(struct world *world, int s, int64_t head, int64_t position, const float *k, const float *v) {
   const fovea_type type = world->pages.k_type;
   const int64_t dim = world->dim, pairs = dim / 2;
@@ -130,7 +131,7 @@ static void keep_row(struct world *world, int s, int64_t head, int64_t position,
   }
 }
 
-/* Several sequences in one call, each its own number of rows. */
+/* Appends to several sequences in one call, a different number of rows to each. */
 static void append(struct world *world) {
   static float k[SEQUENCES][KV_HEADS][ROWS][DIM_LIMIT], v[SEQUENCES][KV_HEADS][ROWS][DIM_LIMIT];
   int64_t firsts[SEQUENCES] = {0}, counts[SEQUENCES] = {0};
@@ -193,7 +194,7 @@ static void assert_row(const struct world *world, int s, const float *q, int64_t
   assert_memory_equal(&lse, &expected_lse, sizeof lse);
 }
 
-/* The last rows of every sequence, all in one call. */
+/* Attends from the last rows of every sequence, in one call. */
 static void attend(struct world *world) {
   static float q[SEQUENCES][HEADS][3][DIM_LIMIT], o[SEQUENCES][HEADS][3][DIM_LIMIT], lse[SEQUENCES][HEADS][3];
   struct generator *generator = &world->generator;
@@ -231,7 +232,7 @@ static void attend(struct world *world) {
       }
 }
 
-/* Forgets positions, and gives pages back that hold nothing else. */
+/* Forgets positions, and gives back pages that hold nothing else. */
 static void evict(struct world *world, int s) {
   struct model *model = &world->models[s];
   const int64_t page_rows = world->pages.page_rows, first = model->begin / page_rows;
@@ -261,7 +262,7 @@ static void begin_sequence(struct world *world, int s) {
 }
 
 static void fork_sequence(struct world *world, int s, int to) {
-  if (world->rings) return; /* each has memory of its own */
+  if (world->rings) return; /* each ring has its own memory */
   begin_sequence(world, to);
   world->models[to] = world->models[s];
   memcpy(world->tables[to], world->tables[s], sizeof world->tables[s]);
@@ -302,7 +303,7 @@ static void test_histories(void **state) {
     attend(world);
     assert_true(guarded_slack_intact(&world->k_memory) && guarded_slack_intact(&world->v_memory));
     for (int s = 0; s < SEQUENCES; s++) end_sequence(world, s);
-    assert_int_equal(world->pool.free_count, PAGES); /* none is lost */
+    assert_int_equal(world->pool.free_count, PAGES); /* no page is lost */
     guarded_destroy(&world->k_memory);
     guarded_destroy(&world->v_memory);
   }

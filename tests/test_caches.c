@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs the trial on the cache and compares; `expected` has the outputs of contiguous tensors. */
+/* Runs the trial on the cache and compares. `expected` has the outputs for contiguous tensors. */
 static void check_cache(struct trial *trial, const struct trial *expected, enum cache_kind kind, int mixed,
                         const int64_t *begins, struct generator *generator) {
   struct cache cache = cache_create(trial, kind, mixed, begins, generator);
@@ -17,7 +17,7 @@ static void check_cache(struct trial *trial, const struct trial *expected, enum 
   cache_destroy(&cache);
 }
 
-/* Numbers that every type has. */
+/* Numbers that every type can hold. */
 static void fill_coarse(struct tensor *tensor, struct generator *generator) {
   for (int64_t b = 0; b < tensor->batch; b++)
     for (int64_t h = 0; h < tensor->heads; h++)
@@ -41,7 +41,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
   trial_destroy(&expected);
 }
 
-/* Few rows, as decoding has them, or as many as there are. */
+/* Few rows, which are decoded, or all rows. */
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {2};
@@ -60,8 +60,7 @@ static void test_random_problems(void **state) {
   }
 }
 
-/* Every number of rows that decoding takes, around the sizes of its vectors, over dims around those of its pieces.
- */
+/* Every number of rows that decoding takes, with dims around the sizes of its vectors and pieces. */
 static void test_few_rows(void **state) {
   (void)state;
   static const int64_t dims[] = {1, 7, 16, 63, 128, 129, 200};
@@ -80,7 +79,7 @@ static void test_few_rows(void **state) {
   }
 }
 
-/* Positions that a window does not reach any more are not held, and their rows are gone. */
+/* Positions that no window reaches are not held, and their rows are gone. */
 static void test_begins(void **state) {
   (void)state;
   struct generator generator = {4};
@@ -108,7 +107,7 @@ static void test_begins(void **state) {
   }
 }
 
-/* Without a window, what is not held is not seen: as if a mask took it away. */
+/* Without a window, positions that are not held are not seen, as if a mask hid them. */
 static void test_begins_alone(void **state) {
   (void)state;
   struct generator generator = {5};
@@ -133,7 +132,7 @@ static void test_begins_alone(void **state) {
   }
 }
 
-/* Pages that go on where the one before ends are one segment, in whatever order that is. */
+/* Pages that continue in memory where the page before ends make one segment, in any order. */
 static void test_pages_that_follow(void **state) {
   (void)state;
   static float k[6 * 3 * 4 * 16], v[6 * 3 * 7 * 16];
@@ -146,7 +145,7 @@ static void test_pages_that_follow(void **state) {
   pages.v = v;
 #define MADE(table, begin, end, limit)                                                                             \
   fovea_cache_paged(&pages, table, 5, begin, end, segments, limit, &sequence, NULL), sequence.count
-  assert_int_equal((MADE(ascending, 0, 15, 5)), 5); /* the heads of a page lie between */
+  assert_int_equal((MADE(ascending, 0, 15, 5)), 5); /* the other head lies between */
   pages.k_strides = fovea_strides_rows_before_heads(3, 2, 4);
   assert_int_equal((MADE(ascending, 0, 15, 5)), 5); /* of v still */
   pages.v_strides = fovea_strides_rows_before_heads(3, 2, 7);
@@ -173,8 +172,8 @@ static void test_pages_that_follow(void **state) {
 
 enum { STREAM = 150, STREAM_DIM = 8, STREAM_HEADS = 2 };
 
-/* Rows first to end - 1 of the stream, over what the ring holds of its first `keys` keys. Returns whether they have
- * the bits that they have in `whole`. */
+/* Attends from rows first to end - 1 of the stream, over what the ring holds of its first `keys` keys. Returns
+ * whether they have the bits that they have in `whole`. */
 static int attend_to_ring(const struct trial *whole, const fovea_sequence *sequence, int64_t begin, int64_t keys,
                           int64_t first, int64_t end) {
   fovea_problem problem = whole->problem;
@@ -202,8 +201,8 @@ static int attend_to_ring(const struct trial *whole, const fovea_sequence *seque
   return same;
 }
 
-/* A stream of chunks through a ring, `push` new keys a step; rows attend as soon as all that they see is there.
- * Returns whether every step has the bits of one call. */
+/* Streams chunks through a ring, `push` new keys in each step. Rows attend as soon as all keys that they see are
+ * there. Returns whether every step has the bits of one call. */
 static int stream_through_ring(const struct trial *whole, int64_t capacity, int64_t push) {
   const fovea_problem *problem = &whole->problem;
   const fovea_tensors tensors = trial_tensors(whole);
@@ -231,7 +230,7 @@ static int stream_through_ring(const struct trial *whole, int64_t capacity, int6
   return right;
 }
 
-/* The capacity that the header gives is enough, and one row less is not. */
+/* The capacity that the header states is enough, and one row less is not. */
 static void test_chunks_in_rings(void **state) {
   (void)state;
   static const int64_t cases[][4] = {/* left, chunk, right, push */
@@ -255,8 +254,7 @@ static void test_chunks_in_rings(void **state) {
   }
 }
 
-/* Strides may say that a page lies beyond the address space: that is where its segment lies, and no pointer of C's.
- */
+/* Strides may place a page beyond the address space. Its segment lies there too, and no C pointer is computed. */
 static void test_pages_far_away(void **state) {
   (void)state;
   static float memory[64];

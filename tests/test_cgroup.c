@@ -1,4 +1,4 @@
-/* How many CPUs there are: what the files of control groups say, whatever they hold, and machines of very many. */
+/* How many CPUs there are, by the files of control groups, whatever they hold, and on machines with very many. */
 #include "src/system/cgroup.h"
 #include "src/system/platform.h"
 #include "support/check.h"
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* The files that a process sees; a path of NULL ends them. */
+/* The files that a process sees. A NULL path ends the list. */
 struct file {
   const char *path, *text;
 };
@@ -120,7 +120,7 @@ static void test_nonsense(void **state) {
     machine.what = machine.files[0].text = no_limits[i];
     check(&machine);
   }
-  /* Numbers beyond any integer are as good as no limit. */
+  /* A number beyond any integer counts as no limit. */
   machine.cpus = 65536;
   machine.what = machine.files[0].text = "9223372036854775807 1";
   check(&machine);
@@ -133,7 +133,7 @@ static void test_nonsense(void **state) {
   check(&machine);
 }
 
-/* Lists of groups that are none, cut off, or too long for any path. */
+/* Lists of groups that are invalid, cut off, or too long for a path. */
 static void test_nonsense_of_groups(void **state) {
   (void)state;
   static const char *const lists[] = {"",  "\n\n\n", ":",      "::",     "0:",         "0::",      "0::/a",
@@ -158,7 +158,7 @@ static void test_nonsense_of_groups(void **state) {
   check(&machine);
 }
 
-/* open() and read() of the library, at the linker's hands: they fail as often as they are told to. */
+/* Replaces open() and read() in the library by the linker. They fail as often as a test says. */
 static int interruptions, opened;
 
 int __real_open(const char *path, int flags, ...);
@@ -181,7 +181,7 @@ static void test_files(void **state) {
   (void)state;
   char text[8] = "before";
   assert_int_equal(fovea_platform_read_text("/proc/self/no such file", text, sizeof text), 0);
-  assert_int_equal(fovea_platform_read_text("/proc", text, sizeof text), 0); /* opens, and cannot be read */
+  assert_int_equal(fovea_platform_read_text("/proc", text, sizeof text), 0); /* can be opened, but not read */
   for (int signals = 0; signals <= 4; signals++) {
     interruptions = signals;
     opened = 0;
@@ -192,7 +192,7 @@ static void test_files(void **state) {
   }
 }
 
-/* Of a machine that has more CPUs than a set of them has room for; 0: this one. */
+/* CPUs of a machine that has more than a CPU set has room for; 0: this machine. */
 static long online;
 
 int __real_sched_getaffinity(pid_t process, size_t size, void *set);

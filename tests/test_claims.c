@@ -1,4 +1,4 @@
-/* Memory that calls claim, against bytes that are counted one by one. */
+/* Compares claims of memory with bytes that are counted one by one. */
 #include "src/cache/claims.h"
 #include "support/caches.h"
 #include "support/check.h"
@@ -25,7 +25,7 @@ static int64_t random_stride(struct generator *generator, int64_t least) {
   return generator_below(generator, 4) ? stride : -stride;
 }
 
-/* Strides that nest or not, anywhere in the middle of the memory. */
+/* Any strides, nested or not, anywhere in the memory. */
 static fovea_segment random_segment(const fovea_segment_shape *shape, int64_t first, struct generator *generator) {
   fovea_segment segment = {.first = first,
                            .rows = 1 + generator_below(generator, 40),
@@ -43,7 +43,7 @@ static fovea_segment random_segment(const fovea_segment_shape *shape, int64_t fi
   return segment;
 }
 
-/* Counts the bytes of one element; 1 where that leaves somebody's written byte with two claims. */
+/* Counts a claim on the bytes of one element. Returns 1 if a byte that is written then has two claims. */
 static int claim_element(unsigned char *claimed, const fovea_segment *segment, int values, int64_t place,
                          int written, int *outside) {
   const int64_t size = (int64_t)type_size(values ? segment->v_type : segment->k_type);
@@ -108,7 +108,7 @@ static void test_random_claims(void **state) {
     if (outside) continue;
     const fovea_claims claims = {.shape = shape, .sequence_count = LISTS, .call = &lists, .sequence = rows_of};
     const fovea_status status = fovea_check_claims(&claims, NULL);
-    if (status == FOVEA_ERROR_STRIDE) { /* heads and rows that do not nest, which may share nothing */
+    if (status == FOVEA_ERROR_STRIDE) { /* heads and rows are not nested, but may share nothing */
       strides++;
       continue;
     }
@@ -119,7 +119,7 @@ static void test_random_claims(void **state) {
   assert_true(refused > IF_QUICK(200, 2000) && accepted > IF_QUICK(200, 2000) && strides > 10);
 }
 
-/* More claims than are compared at a time: rows of a page each, two of them the same. */
+/* More claims than are compared at once: rows of a page each, two of them the same. */
 static fovea_claimed_rows one_row(const void *call, int64_t index) {
   return (fovea_claimed_rows){(const fovea_sequence *)call + index, 0, 1, 1, index, 0};
 }

@@ -1,5 +1,5 @@
-/* What a run and a plan say that they compute is what the kernels are asked to compute: counted there, score by
- * score. What they say is seen is what the words of the rules and the mask let rows see. */
+/* Counts of runs and plans. The number of computed pairs must be what the kernels are called for, counted there,
+ * score by score. The number of seen pairs must be what the rules, in words, and the mask let rows see. */
 #include "src/plan/plan.h"
 #include "support/caches.h"
 #include "support/check.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The table at work, and how many scores it was asked for. Runs are of one thread. */
+/* The table that is counted, and how many scores it was called for. Runs use one thread. */
 static const fovea_kernels *counted;
 static int64_t scores;
 
@@ -27,7 +27,7 @@ static void count_decode_score(const fovea_decode_score_args *args) {
   counted->decode_score(args);
 }
 
-/* Runs the plan with a table that counts. */
+/* Runs the plan with a table that counts its calls. */
 static int64_t scores_computed(fovea_plan *plan, const fovea_tensors *tensors) {
   fovea_kernels table = *plan->kernels;
   counted = plan->kernels;
@@ -123,7 +123,7 @@ static void test_random_problems(void **state) {
   }
 }
 
-/* From one row to more than any table decodes, of keys in rows and in panels: both borders are crossed. */
+/* From one row to more than any table decodes, with keys in rows and in panels, so that both limits are crossed. */
 static void test_few_rows(void **state) {
   (void)state;
   struct generator generator = {78};
@@ -135,7 +135,7 @@ static void test_few_rows(void **state) {
   }
 }
 
-/* So much work that keys are split into parts. */
+/* Work enough that keys are split into parts. */
 static void test_parts(void **state) {
   (void)state;
   struct generator generator = {79};

@@ -1,5 +1,5 @@
 /* CPUs that are not at hand, and operating systems that hide a part of one: which features are found, which kernel
- * is chosen for them, and that it is right. */
+ * is chosen, and that it is right. */
 #include "src/system/cpu.h"
 #include "support/again.h"
 #include "support/check.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By Intel's and AMD's manuals: CPUID.1:ECX, CPUID.7.0:EBX, CPUID.7.1:EAX. */
+/* CPUID.1:ECX, CPUID.7.0:EBX, CPUID.7.1:EAX, by the manuals of Intel and AMD. */
 #define BIT(n) (UINT32_C(1) << (n))
 enum { FMA_BIT = 12, XSAVE_BIT = 26, OSXSAVE_BIT = 27, AVX_BIT = 28, F16C_BIT = 29 };
 #define AVX_WORDS        (BIT(XSAVE_BIT) | BIT(OSXSAVE_BIT) | BIT(AVX_BIT))
@@ -21,7 +21,7 @@ enum { FMA_BIT = 12, XSAVE_BIT = 26, OSXSAVE_BIT = 27, AVX_BIT = 28, F16C_BIT = 
 #define AVX512_VL        BIT(31)
 #define AVX512_WORD      (AVX2_WORD | AVX512_F | AVX512_DQ | AVX512_BW | AVX512_VL)
 #define AVX512_BF16_WORD BIT(5)
-/* XCR0 by parts: x87, SSE, upper halves of YMM, mask registers, upper halves of ZMM 0 to 15, ZMM 16 to 31. */
+/* The parts of XCR0: x87, SSE, upper halves of YMM, mask registers, upper halves of ZMM 0 to 15, ZMM 16 to 31. */
 enum {
   XMM_SAVED = 0x3,
   YMM_SAVED = 0x7,
@@ -86,7 +86,7 @@ static uint64_t features_of(int cpu) {
 static void test_features(void **state) {
   (void)state;
 #ifdef __APPLE__
-  skip(); /* AVX-512 is not used there */
+  skip(); /* macOS does not use AVX-512 */
 #endif
   for (int i = 0; i < CPUS; i++) {
     const uint64_t features = features_of(i);
@@ -96,8 +96,8 @@ static void test_features(void **state) {
   }
 }
 
-/* At the linker's hands: what the library finds in this process. That products of pairs are fast is a matter of the
- * maker, and any CPU that has them may pass for one of his. */
+/* Replaces by the linker what the library finds in this process. Which CPUs have fast products of pairs depends on
+ * the maker, and here any CPU that has them may pass for one of his. */
 static uint64_t visible = UINT64_MAX, fast_pairs;
 
 uint64_t __real_fovea_cpu_features(void);
@@ -115,7 +115,7 @@ static const char *expected_isa(uint64_t features) {
   return (features & HASWELL) == HASWELL ? "avx2" : "scalar";
 }
 
-/* Products of pairs are taken for bf16 where they are fast and FOVEA_ISA allows them; the report says which. */
+/* Products of pairs are taken for bf16 if they are fast and FOVEA_ISA allows them; the report says which. */
 static void check_pairs(const fovea_isa_report *report, uint64_t features, const char *cap) {
   const int fast = (features & FOVEA_CPU_FAST_BF16) != 0, capped = cap != NULL && cap[0] != '\0';
   fovea_problem problem;
@@ -130,8 +130,8 @@ static void check_pairs(const fovea_isa_report *report, uint64_t features, const
                                                   : "taken where Q and K are bf16"));
 }
 
-/* In a process of its own, which sees a part of this CPU: the right kernel is chosen, the rest are refused with a
- * reason, and results are right. */
+/* Runs in a process of its own, which sees a part of this CPU. The right kernel must be chosen, others refused with
+ * a reason, and results must be right. */
 static void test_visible_part(void **state) {
   (void)state;
   const uint64_t features = __wrap_fovea_cpu_features();
@@ -167,7 +167,7 @@ static void test_visible_part(void **state) {
   }
 }
 
-/* A number says which of `cpus` limits what is seen; anything else: the whole of this CPU. */
+/* The argument is the number of the entry of `cpus` that limits what is seen; anything else: this whole CPU. */
 static int check_visible_part(const char *cpu) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_visible_part)};
   char *end;

@@ -1,4 +1,4 @@
-/* Decoding gives the bits of prefill: rows alone, or a few at a time, against the keys so far, are the rows of one
+/* Decoding gives the bits of prefill: single rows, or a few at a time, over the keys so far, equal the rows of one
  * causal call over everything. */
 #include "support/check.h"
 #include "support/problems.h"
@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Rows first to first + count - 1 against the keys that they would see if no row came after them, into their places
- * of O and LSE. */
+/* Computes rows first to first + count - 1 over the keys that they see if no row follows, into their places of O
+ * and LSE. */
 static void decode(struct trial *trial, const char *isa, int threads, int64_t first, int64_t count) {
   fovea_problem problem = trial->problem;
   fovea_tensors tensors = trial_tensors(trial);
@@ -25,7 +25,7 @@ static void decode(struct trial *trial, const char *isa, int threads, int64_t fi
   if (fovea_attend(&problem, &tensors, &execution, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
-/* All rows, by steps of up to `most` rows. */
+/* Computes all rows, in steps of up to `most` rows. */
 static void check_steps(const struct trial *prefill, const char *isa, int threads, int64_t most, int vary,
                         struct generator *generator) {
   struct trial trial = trial_sharing_inputs(prefill);
@@ -76,7 +76,7 @@ static void test_rows_alone(void **state) {
   }
 }
 
-/* Across spans of 2,048 keys, where states merge as a tree: the last rows of a long prefill. */
+/* Across spans of 2,048 keys, whose states merge as a tree: the last rows of a long prefill. */
 static void test_long_caches(void **state) {
   (void)state;
   struct generator generator = {32};

@@ -1,4 +1,4 @@
-/* Which kernel runs: the choice, what caps it, and what the library says about it. */
+/* Which kernel runs: the choice, its caps, and the report. */
 #include "arch/kernels.h"
 #include "arch/registry.h"
 #include "support/again.h"
@@ -44,7 +44,7 @@ static void test_info(void **state) {
   assert_true(has_scalar);
 }
 
-/* Each line of the registry names a table that is what the line says, and is reported in the line's place. */
+/* Each line of the registry names a table that is as the line says, and the report has it at the line's place. */
 static void test_registry(void **state) {
   (void)state;
   static const struct line {
@@ -80,8 +80,8 @@ static const char *default_isa(void) {
   return name;
 }
 
-/* What problems of f32 get: the first that is usable and not for another type alone. With a name, the first from
- * there on. */
+/* The table for problems of f32: the first usable one that is not for another type only; with a name, from that
+ * name on. */
 static const char *best_isa(const char *from) {
   const fovea_library_info info = library_info();
   int i = 0;
@@ -102,7 +102,7 @@ static void test_choice(void **state) {
   if (cap == NULL) assert_string_equal(info.isa, best_isa(NULL));
 }
 
-/* What ctest asks for by FOVEA_ISA and FOVEA_EXPECT_ISA is what runs, and runs right. */
+/* The instruction set that ctest sets by FOVEA_ISA and FOVEA_EXPECT_ISA runs, and gives right results. */
 static void test_expected_isa(void **state) {
   (void)state;
   const char *expected = getenv("FOVEA_EXPECT_ISA");
@@ -118,7 +118,7 @@ static void test_expected_isa(void **state) {
   trial_destroy(&trial);
 }
 
-/* Every name that is usable, asked for by a problem, is what its plan runs on. */
+/* A problem may name any usable instruction set, and its plan runs on it. */
 static void test_named_isas(void **state) {
   (void)state;
   const char *const *isas = usable_isas();
@@ -133,8 +133,8 @@ static void test_named_isas(void **state) {
   }
 }
 
-/* Products of pairs: found to have the bits of f32 wherever the CPU has them, and taken for problems of their type
- * where they are faster, for no others. */
+/* Products of pairs have the bits of f32 on every CPU that has them. They are taken for problems of their type if
+ * they are faster, and for no others. */
 static void test_pairs(void **state) {
   (void)state;
   const fovea_library_info info = library_info();
@@ -155,8 +155,8 @@ static void test_pairs(void **state) {
   }
 }
 
-/* In a process of its own: argument 1 is the instruction set that has to be chosen, 2 what the environment's report
- * has to contain. */
+/* Runs in a process of its own. `chosen` is the instruction set that must be chosen, `report` what the
+ * environment's report must contain. */
 static int check_capped(const char *chosen, const char *report) {
   fovea_library_info info = {.struct_size = sizeof info};
   if (fovea_info(&info) != FOVEA_OK) return 1;
@@ -186,7 +186,7 @@ static void test_environment_caps(void **state) {
   for (int i = 0; isas[i] != NULL; i++) assert_cap(isas[i], best_isa(isas[i]), "FOVEA_ISA");
 }
 
-/* A name that is not known, or not of this machine, changes nothing and is told. */
+/* A name that is unknown, or of another machine, changes nothing, and the report says so. */
 static void test_environment_ignored(void **state) {
   (void)state;
   const char *best = best_isa(NULL);

@@ -1,4 +1,4 @@
-/* Every bad argument gets its status and a text that names the argument, its value and the limit; the outputs stay
+/* Every bad argument gets its status and a text that names the argument, its value and the limit. The outputs stay
  * untouched. */
 #include "support/refusals.h"
 #include "support/single_task.h"
@@ -59,7 +59,7 @@ static void test_null_plan(void **state) {
   fovea_plan_destroy(NULL);
 }
 
-/* Without elements there is nothing to point to. */
+/* A tensor without elements needs no pointer. */
 static void test_null_where_empty(void **state) {
   (void)state;
   struct call call = good_call();
@@ -124,7 +124,7 @@ static void test_strides(void **state) {
   REFUSED(call.problem.lse_strides.row = INT64_MAX, FOVEA_ERROR_STRIDE, "lse_strides");
 }
 
-/* An output whose elements would share memory. */
+/* An output whose elements share memory. */
 static void test_colliding_outputs(void **state) {
   (void)state;
   REFUSED(call.problem.o_strides.row = 0, FOVEA_ERROR_STRIDE, "o_strides", "row", "0");
@@ -141,7 +141,7 @@ static void test_scale(void **state) {
   REFUSED(call.problem.scale = NAN, FOVEA_ERROR_SCALE, "scale", "nan");
   REFUSED(call.problem.scale = INFINITY, FOVEA_ERROR_SCALE, "scale", "inf");
   REFUSED(call.problem.scale = -INFINITY, FOVEA_ERROR_SCALE, "scale", "-inf");
-  REFUSED(call.problem.scale = 3e38, FOVEA_ERROR_SCALE, "scale", "e38"); /* in base 2 beyond f32 */
+  REFUSED(call.problem.scale = 3e38, FOVEA_ERROR_SCALE, "scale", "e38"); /* log2(e) times it is beyond f32 */
   REFUSED(call.problem.scale = -1e300, FOVEA_ERROR_SCALE, "scale", "e300");
 }
 
@@ -272,7 +272,7 @@ static void test_threads(void **state) {
   REFUSED(call.execution.threads = -1, FOVEA_ERROR_TASK, "threads", "-1", "0");
 }
 
-/* Memory that a run is to lie in. */
+/* Memory for a run. */
 static void test_memory_of_runs(void **state) {
   (void)state;
   static const char *const too_small[] = {"size is", "the run needs", NULL}, *const within[] = {"scratch",
@@ -304,7 +304,7 @@ static void test_memory_of_runs(void **state) {
   fovea_plan_destroy(plan);
 }
 
-/* A task with one number wrong. */
+/* One of the task's numbers is wrong. */
 static void assert_task_refused(const fovea_plan *plan, int phase, int64_t task, int worker, int workers,
                                 const char *word, const char *value) {
   struct guarded scratch = guarded_create(fovea_plan_scratch_size(plan, 2), GUARD_AT_START);
@@ -353,7 +353,7 @@ static void test_tasks(void **state) {
   fovea_plan_destroy(plan);
 }
 
-/* The plain call has a status only. */
+/* The plain call returns a status only. */
 static void test_plain_call(void **state) {
   (void)state;
   const float *q = trial.q.data, *k = trial.k.data, *v = trial.v.data;

@@ -8,7 +8,7 @@
 
 static const struct part start = {0, 0, 0};
 
-/* The check below runs on this instruction set. */
+/* The instruction set that the checks below run on. */
 static const char *isa;
 
 static void on_every_isa(void (*check)(void)) {
@@ -19,7 +19,7 @@ static void on_every_isa(void (*check)(void)) {
   }
 }
 
-/* A row that sees one key gets its value, bit for bit, -0 as +0. */
+/* A row that sees one key gets its value, bit for bit, except that -0 becomes +0. */
 static void check_one_seen_key(void) {
   for (int64_t keys = 1; keys <= 400; keys += 57)
     for (int64_t dim = 1; dim <= 130; dim += 43) {
@@ -47,7 +47,8 @@ static void test_one_seen_key(void **state) {
   on_every_isa(check_one_seen_key);
 }
 
-/* Equal scores over a power of two of keys weigh exactly 1/n: whole numbers have an exact mean. */
+/* With equal scores, each of n keys has weight exactly 1/n if n is a power of two: whole numbers have an exact
+ * mean. */
 static void check_exact_means(void) {
   for (int64_t keys = 1; keys <= 8192; keys *= 2) {
     fovea_problem problem;
@@ -73,7 +74,7 @@ static void test_exact_means(void **state) {
   on_every_isa(check_exact_means);
 }
 
-/* Zeros and -Inf for rows that see nothing, whatever K and V hold. */
+/* Rows that see nothing get zeros and -Inf, whatever K and V hold. */
 static void check_rows_that_see_nothing(void) {
   static const int64_t kv_lens[] = {0, 30}, q_lens[] = {9, 4};
   for (int variant = 0; variant < 5; variant++) {
@@ -108,7 +109,7 @@ static void test_rows_that_see_nothing(void **state) {
   on_every_isa(check_rows_that_see_nothing);
 }
 
-/* A poisoned key or value changes no bit of the rows that do not see it. */
+/* A poisoned key or value changes no bit of rows that do not see it. */
 static void check_poison(const struct rule *rule, float poison) {
   enum { ROWS = 90, KEYS = 150 };
   fovea_problem problem;
@@ -143,7 +144,7 @@ static void test_unseen_poison(void **state) {
   on_every_isa(check_poisons);
 }
 
-/* Keys beyond the length of an entry: garbage of any kind, bits as without them. */
+/* Keys beyond the length of an entry may be any garbage: the bits are those without them. */
 static void check_padding_is_not_seen(void) {
   static const int64_t kv_lens[] = {77};
   fovea_problem problem;
@@ -228,7 +229,7 @@ static void test_causal_prefix(void **state) {
   on_every_isa(check_causal_prefix);
 }
 
-/* Rules that take nothing away, and different ways to say the same thing. */
+/* Rules that hide nothing, and different ways to say the same. */
 static void check_same_meaning(const struct rule *rule, const struct rule *other) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, 70, 170, 16, 16);
@@ -265,7 +266,7 @@ static void test_same_meanings(void **state) {
   on_every_isa(check_same_meanings);
 }
 
-/* Grouped heads are heads whose keys and values are repeated. */
+/* Grouped heads equal heads whose keys and values are repeated. */
 static void check_grouped_heads(void) {
   fovea_problem grouped, repeated;
   fovea_problem_init(&grouped, 2, 6, 2, 33, 190, 16, 16);

@@ -1,4 +1,4 @@
-/* As test_errors.c, for types, masks, softcap, sinks and allocators: each bad argument, its status and text. */
+/* Like test_errors.c, for types, masks, softcap, sinks and allocators: each bad argument, its status and text. */
 #include "support/refusals.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ static void test_masks(void **state) {
   REFUSED((BITS, call.problem.mask_strides.batch = -4), FOVEA_ERROR_MASK, "mask_strides.batch", "-4", "8");
   ACCEPTED((BITS, call.problem.mask_strides.batch = 0, call.problem.mask_strides.row = 0));
 #define NO_MASK (call.problem.mask_type = FOVEA_MASK_NONE, call.tensors.mask = NULL)
-  ACCEPTED((NO_MASK, call.problem.mask_strides.key = 9)); /* has a default that is no number of its own */
+  ACCEPTED((NO_MASK, call.problem.mask_strides.key = 9)); /* a set stride cannot be told from the default */
   REFUSED((NO_MASK, call.problem.mask_keys = 20), FOVEA_ERROR_UNUSED, "mask_keys", "mask_type", "FOVEA_MASK_NONE");
   REFUSED((NO_MASK, call.problem.mask_keys = -5), FOVEA_ERROR_UNUSED, "mask_keys", "mask_type");
   REFUSED((NO_MASK, call.problem.mask_begin = 1), FOVEA_ERROR_UNUSED, "mask_begin ", "mask_type",
@@ -63,7 +63,7 @@ static void test_masks(void **state) {
   REFUSED(call.problem.mask_type = FOVEA_MASK_NONE, FOVEA_ERROR_UNUSED, "mask is not NULL", "mask_type");
 }
 
-/* Where a mask begins, for all entries or for each. */
+/* mask_begin and mask_begins. */
 static void test_mask_begin(void **state) {
   (void)state;
   static const int64_t zeros[] = {0, 0}, good[] = {20, 7}, beyond[] = {20, 21}, negative[] = {-1, 0},
@@ -88,7 +88,7 @@ static void test_mask_begin(void **state) {
   ACCEPTED((call.problem.mask_begins = zeros, call.problem.mask_keys = 20));
   REFUSED((call.problem.mask_begins = zeros, call.problem.mask_keys = 21), FOVEA_ERROR_MASK, "mask_keys is 21",
           "20");
-  ACCEPTED((call.problem.mask_begin = 20, call.tensors.mask = NULL)); /* nothing of it is looked at */
+  ACCEPTED((call.problem.mask_begin = 20, call.tensors.mask = NULL)); /* no element of the mask is read */
 }
 
 static void test_mask_strides(void **state) {
@@ -103,7 +103,7 @@ static void test_softcap(void **state) {
   REFUSED(call.problem.softcap = -1.0, FOVEA_ERROR_SOFTCAP, "softcap", "-1");
   REFUSED(call.problem.softcap = NAN, FOVEA_ERROR_SOFTCAP, "softcap", "nan");
   REFUSED(call.problem.softcap = INFINITY, FOVEA_ERROR_SOFTCAP, "softcap", "inf");
-  REFUSED(call.problem.softcap = 3e38, FOVEA_ERROR_SOFTCAP, "softcap", "e38"); /* in base 2 beyond f32 */
+  REFUSED(call.problem.softcap = 3e38, FOVEA_ERROR_SOFTCAP, "softcap", "e38"); /* log2(e) times it is beyond f32 */
   REFUSED((call.problem.softcap = 1e-30, call.problem.scale = 1e10), FOVEA_ERROR_SOFTCAP, "softcap", "scale");
   REFUSED((call.problem.softcap = 1e-30, call.problem.scale = -1e10), FOVEA_ERROR_SOFTCAP, "softcap", "scale");
   REFUSED(call.problem.softcap = 5e-324, FOVEA_ERROR_SOFTCAP, "softcap");

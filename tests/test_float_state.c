@@ -1,5 +1,5 @@
-/* Callers and threads whose floating-point environment is another than the contract's get the same bits from
- * attention, and keep their environment. */
+/* Callers and threads in other floating-point environments than the contract's get the same bits from attention,
+ * and keep their environment. */
 #include "arch/kernels.h"
 #include "arch/targets.h"
 #include "support/check.h"
@@ -65,7 +65,7 @@ static void test_attention(void **state) {
   assert_same_everywhere(act_attention);
 }
 
-/* One head, few rows. */
+/* One head, decoded. */
 static void attend(double scale, double softcap, const float *queries, const float *keys) {
   fovea_problem problem;
   fovea_tensors tensors;
@@ -79,7 +79,7 @@ static void attend(double scale, double softcap, const float *queries, const flo
   everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
 }
 
-/* Rows enough for products of pairs. */
+/* Enough rows for products of pairs. */
 static void attend_halves(fovea_type type) {
   fovea_problem problem = full_problem();
   fovea_tensors tensors;
@@ -89,7 +89,7 @@ static void attend_halves(fovea_type type) {
   everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
 }
 
-/* Scales and softcaps whose constants round up and down, one whose constant is subnormal, all types. */
+/* Scales and softcaps whose constants round up and down, one whose constant is subnormal, and all types. */
 static void act_attend(void) {
   static const double scales[] = {0.125, 0.3, -0.7, 1.1, 0.01, 0x1p-60};
   static const double softcaps[] = {0, 30, 0.9};
@@ -106,7 +106,7 @@ static void test_attend(void **state) {
   assert_same_everywhere_on_isas(act_attend);
 }
 
-/* Arguments that are refused, and the numbers in the texts. */
+/* Refused arguments, and the numbers in the texts. */
 static void act_refused(void) {
   static const double wrong[][2] = {{1e40, 0},      {-1.7e39, 0}, {HUGE_VAL, 0},
                                     {1, 0x1p-1074}, {1, -0.3},    {1e30, 1e-9}};
@@ -124,7 +124,7 @@ static void test_refused(void **state) {
   assert_same_everywhere(act_refused);
 }
 
-/* An allocator and loops that look at the environment they are called in. */
+/* An allocator and loops that check the environment in which they are called. */
 static void *look_and_allocate(void *context, size_t size, size_t alignment) {
   (void)context;
   everywhere_look();
@@ -197,7 +197,7 @@ static void test_parallel_for(void **state) {
   assert_same_everywhere(act_parallel_for);
 }
 
-/* A plan that was made elsewhere, task by task, of both phases, by threads in the environment. */
+/* A plan that was made elsewhere. Threads in the environment run it task by task, in both phases. */
 static fovea_plan *long_plan;
 static unsigned char *long_scratch;
 struct long_job {
@@ -252,7 +252,7 @@ static void act_openmp(void) {
   }
 }
 
-/* The runtime's threads and the caller are in the environment. */
+/* The caller and the runtime's threads are in the environment. */
 static void test_openmp(void **state) {
   (void)state;
   assert_same_everywhere(act_openmp);
@@ -265,7 +265,7 @@ static int workers_in(uint64_t control) {
   return count;
 }
 
-/* Only the runtime's threads are, and stay so. */
+/* Only the runtime's threads are in the environment, and they stay there. */
 static void test_openmp_workers(void **state) {
   (void)state;
   static float usual[HEADS * ROWS * DIM], other[HEADS * ROWS * DIM];
@@ -281,7 +281,7 @@ static void test_openmp_workers(void **state) {
     environment_leave();
 #pragma omp parallel num_threads(THREADS)
     if (omp_get_thread_num() > 0) environment_enter(next);
-    const int before = workers_in(control); /* none where a team takes after its master, as LLVM's does */
+    const int before = workers_in(control); /* none if a team inherits from its master, as with LLVM */
     tensors.o = other;
     memset(other, 0, sizeof other);
     const fovea_status status = fovea_attend(&problem, &tensors, &execution, NULL);
@@ -295,7 +295,7 @@ static void test_openmp_workers(void **state) {
 }
 #endif
 
-/* What the process found out first, while this thread was rounding up: main() asked. */
+/* What the process found out first, while this thread was rounding up: main() called it. */
 static fovea_library_info first_info;
 
 static void assert_pairs(const char *name, const fovea_kernels *kernels) {

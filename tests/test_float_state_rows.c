@@ -1,4 +1,4 @@
-/* As test_float_state.c, of all that is computed beside attention: rotary embedding, rows of caches, states. */
+/* Like test_float_state.c, for everything else that is computed: rotary embedding, rows of caches, states. */
 #include "support/check.h"
 #include "support/everywhere.h"
 
@@ -91,7 +91,7 @@ static void test_rotary(void **state) {
   assert_same_everywhere_on_isas(act_rotary);
 }
 
-/* A cache of one page in memory that is compared. */
+/* A cache of one page, in memory that is compared. */
 static fovea_segment make_segment(fovea_type type, fovea_key_layout layout) {
   fovea_pages pages;
   fovea_segment segment = {0};
@@ -178,7 +178,7 @@ static void test_merge(void **state) {
   assert_same_everywhere_on_isas(act_merge);
 }
 
-/* With scales that are refused, too. */
+/* Some scales are refused. */
 static const double scales[] = {0.3, 1e40, -1.7e39, HUGE_VAL};
 
 static void act_finish(void) {

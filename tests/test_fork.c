@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Seconds after which a test that hangs is ended by SIGALRM. */
+/* Seconds after which SIGALRM ends a test that hangs. */
 enum { PATIENCE = 120 };
 
 /* Large enough for a team of threads. */
@@ -20,7 +20,7 @@ static fovea_problem large_problem(void) {
   return problem;
 }
 
-/* Runs in a child and returns its exit status; a child that hangs is ended by SIGALRM. */
+/* Runs in a child. Returns the child's exit status; SIGALRM ends a child that hangs. */
 typedef int (*child_function)(struct trial *trial, const struct trial *expected);
 
 static void run_in_child(child_function child) {
@@ -43,7 +43,7 @@ static void run_in_child(child_function child) {
   trial_destroy(&actual);
 }
 
-/* No cmocka here: its failures belong to the parent. */
+/* Without cmocka, whose failures belong to the parent. */
 static int same_memory(const struct trial *actual, const struct trial *expected) {
   return memcmp(actual->o.data, expected->o.data, actual->o.memory.size) == 0 &&
          memcmp(actual->lse.data, expected->lse.data, actual->lse.memory.size) == 0;
@@ -68,7 +68,7 @@ static void test_forked_child(void **state) {
   run_in_child(child_calls);
 }
 
-/* Threads that the child makes itself are as good as the parent's. */
+/* Threads that the child starts itself work like the parent's. */
 static int child_calls_with_threads(struct trial *trial, const struct trial *expected) {
   const fovea_tensors tensors = trial_tensors(trial);
   struct executor executor = {.order = TASKS_FORWARDS};
@@ -83,7 +83,7 @@ static int child_calls_with_threads(struct trial *trial, const struct trial *exp
 
 static void test_forked_child_with_threads(void **state) {
   (void)state;
-  if (getenv("FOVEA_TEST_EMULATED")) skip(); /* qemu cannot start threads in the child of a process that has some */
+  if (getenv("FOVEA_TEST_EMULATED")) skip(); /* qemu cannot start threads in the child of a process with threads */
   run_in_child(child_calls_with_threads);
 }
 

@@ -1,5 +1,5 @@
-/* 2^x, log2 and tanh: the contract's own against libm in float64, and every kernel's against the contract's, by
- * millions of rows of a few keys. */
+/* 2^x, log2 and tanh: the contract's functions against libm in float64, and every kernel's against the contract's,
+ * by millions of rows of a few keys. */
 #include "contract.h"
 #include "src/system/dispatch.h"
 #include "support/check.h"
@@ -13,8 +13,8 @@ static double error_of(float actual, double expected) {
   return fabs((double)actual - expected) / fabs(expected) * 0x1p24;
 }
 
-/* Over all floats from -126 to -2^-25 the worst is 1.342 u, and where y is not monotone it is one unit in the last
- * place off (at 3 of 10,000 neighbours). */
+/* Over all floats from -126 to -2^-25 the worst error is 1.342 u. Where y is not monotone, it differs by one unit
+ * in the last place (at 3 of 10,000 neighbours). */
 static void test_exp2(void **state) {
   (void)state;
   double worst = 0.0;
@@ -52,13 +52,13 @@ static void test_log2(void **state) {
     assert_int_equal(bits_of(contract_log2(ldexpf(1.0f, power))), bits_of((float)power));
 }
 
-/* In units in the last place of the result. */
+/* The error in units in the last place of the result. */
 static double ulps_of(float actual, double expected) {
   const float size = fabsf((float)expected);
   return fabs((double)actual - expected) / (double)(nextafterf(size, 2.0f) - size);
 }
 
-/* The worst of all floats, and where y is not monotone it is two units in the last place off, at most. */
+/* The worst of all floats. Where y is not monotone, it differs by at most two units in the last place. */
 static void test_tanh(void **state) {
   (void)state;
   double worst = ulps_of(contract_tanh(0x1.e150dep-4f), tanh(0x1.e150dep-4));
@@ -86,8 +86,9 @@ static void test_tanh_borders(void **state) {
   assert_true(contract_tanh(NAN) != contract_tanh(NAN));
 }
 
-/* Scores are q * k exactly: c is 1. All keys but the last score 0, the last scores what its row says, from -limit
- * up; it alone has a value, so that O is its weight over the sum, and the logarithm of the sum is LSE. */
+/* Scores are exactly q * k, as c is 1. All keys but the last score 0. The last scores what its row says, from
+ * -limit up, and it alone has a value that is not 0. So O is its weight over the sum, and LSE is the logarithm of
+ * the sum. */
 static void sweep(int64_t keys, float limit, int64_t rows) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, rows, keys, 1, 1);
@@ -110,13 +111,13 @@ static void test_kernels(void **state) {
   (void)state;
   const int64_t rows = IF_QUICK(20000, 1000000);
   sweep(2, 1.0f, rows);   /* sums from 1.5 to 2 */
-  sweep(2, 127.0f, rows); /* sums from 1 to 2, weights down to nothing */
+  sweep(2, 127.0f, rows); /* sums from 1 to 2, weights down to 0 */
   sweep(6, 9.0f, rows);   /* sums from 5 to 6 */
   sweep(45, 3.0f, rows / 8);
 }
 
-/* A row of one key has its score for LSE. Without scale, x is q itself: over all of f32, by exponent and sign. Caps
- * that differ round tanh's last bits in different ways. */
+/* The LSE of a row of one key is its score. The scale equals the cap, so x is q itself: over all of f32, by
+ * exponent and sign. Different caps round the last bits of tanh in different ways. */
 static void sweep_tanh(double cap, uint32_t first, uint32_t last) {
   const int64_t rows = IF_QUICK(20000, 400000);
   fovea_problem problem;
@@ -140,11 +141,11 @@ static void test_kernels_tanh(void **state) {
   (void)state;
   static const double caps[] = {1.0, 0.7, 0.6931, 1.3};
   for (int i = 0; i < IF_QUICK(1, 4); i++) sweep_tanh(caps[i], bits_of(0x1p-16f), bits_of(11.0f));
-  sweep_tanh(1e30, 0, bits_of(0x1p-13f)); /* scaled up, so that the least show */
+  sweep_tanh(1e30, 0, bits_of(0x1p-13f)); /* scaled up, so that the least numbers show */
   sweep_tanh(30.0, bits_of(8.0f), 0x7fffffffu);
 }
 
-/* A block of scores through the softcap of one kernel. With a factor of 1 nothing is rounded after tanh. */
+/* Puts a block of scores through the softcap of one kernel. With a factor of 1 nothing is rounded after tanh. */
 static void assert_tanh(const fovea_kernels *kernels, const float *x, int count) {
   _Alignas(64) float scores[FOVEA_BLOCK_KEYS * FOVEA_ROW_TILE_LIMIT] = {0.0f}, maxima[FOVEA_ROW_TILE_LIMIT];
   for (int row = 0; row < kernels->row_tile; row++) maxima[row] = -INFINITY;
@@ -162,9 +163,9 @@ static void assert_tanh(const fovea_kernels *kernels, const float *x, int count)
   }
 }
 
-/* Every so many floats of both signs. */
+/* Every so many floats, of both signs. */
 static void sweep_tanh_bits(const fovea_kernels *kernels, uint32_t first, uint32_t last, uint32_t step) {
-  enum { COUNT = FOVEA_BLOCK_KEYS }; /* as many as have room where a tile is one row */
+  enum { COUNT = FOVEA_BLOCK_KEYS }; /* as many as fit if a tile is one row */
   float x[COUNT];
   int count = 0;
   for (uint32_t bits = first; bits < last; bits += step) {
@@ -178,7 +179,8 @@ static void sweep_tanh_bits(const fovea_kernels *kernels, uint32_t first, uint32
 
 static void test_tanh_bits(void **state) {
   (void)state;
-  /* Each with the nine above it: zero, subnormals, shifts that would overflow, infinity, NaNs of either kind. */
+  /* Each is tried with the nine bit patterns above it: zero, subnormals, shifts that would overflow, infinity, NaNs
+   * of either kind. */
   static const uint32_t special[] = {0,          0x7ffff8,   0x41200000, 0x4a000000,
                                      0x4b000000, 0x4f000000, 0x7f7ffffc, 0x7fc00000};
   const char *const *isas = whole_isas();

@@ -1,6 +1,6 @@
 /* The shapes and options of other libraries' own tests: each kernel against tests/contract.c and against the
- * others. Heads and batches are fewer than there (their ratio is kept), rows and keys are as there. Columns about
- * types, ALiBi, softcap, masks and rotary embedding are not read. */
+ * others. Rows and keys are as there; heads and batches are fewer, in the same ratio. Columns about types, ALiBi,
+ * softcap, masks and rotary embedding are not read. */
 #include "support/check.h"
 #include "support/grid.h"
 #include "support/problems.h"
@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Products: of one grid on one kernel, of the largest problem that portable C runs, and of the contract. */
+/* Budgets in products: of one grid on one kernel, of the largest problem that portable C runs, and of the contract.
+ */
 static const int64_t grid_budget = IF_QUICK(INT64_C(40000000), INT64_C(16000000000));
 static const int64_t scalar_limit = IF_QUICK(2000000, 8000000);
 static const int64_t memory_limit = INT64_C(1) << 25; /* numbers of K and V */
 static const int64_t contract_budget = IF_QUICK(200000, 1000000);
 
-/* One grid's way through its rows: each problem once, in a fixed shuffled order, until the budget is spent. */
+/* The walk through one grid: each problem once, in a fixed shuffled order, until the budget is spent. */
 struct walk {
   const char *grid;
   uint64_t met[8192]; /* hashes of problems */
@@ -39,7 +40,7 @@ static int met_before(struct walk *walk, const fovea_problem *problem) {
 static int64_t work_of(const fovea_problem *problem) {
   int64_t pairs = problem->q_len * problem->kv_len * problem->batch;
   if (problem->cu_seqlens_q != NULL)
-    pairs /= problem->batch * problem->batch; /* lengths are those of all entries */
+    pairs /= problem->batch * problem->batch; /* the given lengths are those of all entries */
   return pairs * problem->heads * (problem->qk_dim + problem->v_dim);
 }
 
@@ -63,7 +64,7 @@ static void check_problem(struct walk *walk, const fovea_problem *problem) {
   trial_destroy(&first);
 }
 
-/* The row that comes at this step of a walk: steps by a prime, so that every row comes once. */
+/* The row at this step of a walk. Steps by a prime visit every row once. */
 static int row_at(const struct grid *grid, int step) {
   return (int)((int64_t)step * 7919 % grid->rows);
 }
@@ -79,7 +80,7 @@ static void set_heads(const char *kind, int64_t gqa_ratio, int64_t heads[2]) {
   heads[0] = strcmp(kind, "mha") == 0 ? 2 : strcmp(kind, "gqa") == 0 ? gqa_ratio : 6;
 }
 
-/* FlashAttention's local windows are drawn at random below the key length. */
+/* FlashAttention draws local windows at random, below the key length. */
 static void apply_flash_rules(fovea_problem *problem, const struct grid *grid, int row,
                               struct generator *generator) {
   problem->causal = (int)grid_number(grid, row, "causal");
@@ -161,7 +162,7 @@ static void test_flash_varlen(void **state) {
   grid_free(&grid);
 }
 
-/* A cache: each entry has as many keys as it has by now, new ones included. */
+/* A cache: each entry has the keys that it has so far, new ones included. */
 static void test_flash_kvcache(void **state) {
   (void)state;
   struct grid grid = grid_read("flash_attn_kvcache.tsv");
@@ -229,7 +230,7 @@ static void test_mlx(void **state) {
   grid_free(&grid);
 }
 
-/* oneDNN's graphs as given by the shapes of their nodes, K sometimes transposed: heads, rows, keys, dims. */
+/* oneDNN's graphs, by the shapes of their nodes, with K sometimes transposed: heads, rows, keys, dims. */
 static void test_onednn(void **state) {
   (void)state;
   static const int64_t shapes[][5] = {

@@ -1,5 +1,5 @@
-/* No byte outside the tensors is read or written: every buffer of every test lies before a guard page; here each
- * also lies behind one, inputs are read-only, and sizes are as odd as they come. */
+/* No byte outside the tensors is read or written. Every buffer of every test lies before a guard page; here each
+ * buffer also lies behind one, inputs are read-only, and sizes are odd. */
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"
@@ -42,7 +42,7 @@ static void test_small_shapes(void **state) {
       }
 }
 
-/* 16-bit tensors: one element before a page's end is two bytes. */
+/* 16-bit tensors: the last element before a page's end has two bytes. */
 static void test_half_types(void **state) {
   (void)state;
   for (int type = FOVEA_F16; type <= FOVEA_BF16; type++)
@@ -54,7 +54,7 @@ static void test_half_types(void **state) {
     }
 }
 
-/* Masks of any number of keys: the last bit of the last row is the last that is read. */
+/* Masks with any number of keys: the last bit of the last row is the last that is read. */
 static void test_masks(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
@@ -66,7 +66,7 @@ static void test_masks(void **state) {
         problem.mask_type = (fovea_mask_type)type;
         problem.mask_keys = keys - missing;
         problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, problem.q_len, problem.mask_keys);
-        if (keys % 4 == 0) problem.mask_strides.row += 8; /* gaps of bits that are set */
+        if (keys % 4 == 0) problem.mask_strides.row += 8; /* the bits in the gaps are set */
         if (keys % 5 == 0) problem.mask_strides.head = 0;
         check_guards(&problem, (uint64_t)(keys + missing));
       }
@@ -89,7 +89,7 @@ static void test_random_shapes(void **state) {
   cpus_use_all();
 }
 
-/* Keys that no row sees may lie in memory that is not there: here the pages before and after the tensor. */
+/* Keys that no row sees may lie in memory that does not exist: here, the pages before and after the tensor. */
 static void check_unseen_keys(const char *isa, int64_t window) {
   enum { ROWS = 17, KEYS = 60, DIM = 20, OWN_KEY = KEYS - ROWS, PRETENDED = 40 };
   static const int64_t kv_lens[] = {KEYS};

@@ -1,5 +1,5 @@
-/* Every kernel this CPU can run against tests/contract.c, by memcmp: each size for itself, each rule, and random
- * problems in random layouts. */
+/* Every kernel that this CPU can run against tests/contract.c, by memcmp: each size, each rule, and random problems
+ * in random layouts. */
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"
@@ -7,8 +7,8 @@
 
 enum { CONTRACT_BUDGET = IF_QUICK(30000, 400000) };
 
-/* The first kernel's outputs are compared with the contract, as many rows as the budget allows; all others with the
- * contract and, every row of them, with the first. */
+/* Compares the first kernel's outputs with the contract, for as many rows as the budget allows. Compares the others
+ * with the contract, and every row with the first kernel's. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = usable_isas();
   struct trial first = trial_create(problem, seed), other = trial_sharing_inputs(&first);
@@ -67,7 +67,7 @@ static void test_span_borders(void **state) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, q_len, lengths[i], 16, 8);
       check_problem(&problem, 6);
-      problem.window_left = 2100; /* leaves out whole spans */
+      problem.window_left = 2100; /* skips whole spans */
       problem.offset = lengths[i] / 2;
       check_problem(&problem, 7);
     }
@@ -86,7 +86,7 @@ static void test_every_rule(void **state) {
     }
 }
 
-/* Tasks of several row tiles, with rows of K and V at multiples of a kilobyte: blocks are copied close together. */
+/* Tasks of several row tiles, with rows of K and V at multiples of a kilobyte: blocks are copied to scratch. */
 static void test_copied_blocks(void **state) {
   (void)state;
   for (int causal = 0; causal <= 1; causal++) {

@@ -1,5 +1,5 @@
-/* The same bits from any layout: order of axes, gaps, directions, axes repeated by a stride of 0; and nothing
- * written between the rows of an output. */
+/* Any layout gives the same bits: any order of axes, gaps, directions, and axes that are repeated by a stride of 0.
+ * Nothing is written between the rows of an output. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -26,7 +26,8 @@ static void test_random_layouts(void **state) {
   }
 }
 
-/* Each axis of each input repeated by a stride of 0, against a copy in which the repetitions are written out. */
+/* Repeats each axis of each input by a stride of 0, and compares with a copy that has the repetitions written out.
+ */
 static void test_repeated_inputs(void **state) {
   (void)state;
   const char *const *isas = usable_isas();
@@ -53,7 +54,7 @@ static void test_repeated_inputs(void **state) {
     }
 }
 
-/* A tensor whose strides do not fit in 32 bits, in memory that is there only where it is touched. */
+/* A tensor whose strides do not fit in 32 bits, in memory that exists only where it is touched. */
 static int create_sparse(struct tensor *tensor, int64_t batch, int64_t heads, int64_t rows, int64_t dim) {
   const fovea_strides strides = {INT64_C(1) << 34, INT64_C(1) << 33, (INT64_C(1) << 30) + 3};
   const int64_t last = (batch - 1) * strides.batch + (heads - 1) * strides.head + (rows - 1) * strides.row;
@@ -115,7 +116,7 @@ static void test_rows_before_heads(void **state) {
   trial_destroy(&rows_first);
 }
 
-/* Along an axis of one there is no neighbour, and any stride. */
+/* An axis of extent 1 has no neighbours, and may have any stride. */
 static void test_axes_of_one(void **state) {
   (void)state;
   const fovea_strides any = {INT64_MIN, INT64_MAX, INT64_MAX - 1};
@@ -137,7 +138,7 @@ static void test_axes_of_one(void **state) {
   }
 }
 
-/* Without LSE, O is the same; so it is from the plain call. */
+/* O is the same without LSE, and from the plain call. */
 static void test_plain_call_and_no_lse(void **state) {
   (void)state;
   for (int causal = 0; causal <= 1; causal++) {

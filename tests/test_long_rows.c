@@ -1,11 +1,12 @@
-/* Rows of up to twenty million keys: the sums keep their accuracy, and the bits stay the contract's. Tensors with a
- * row stride of 0 make such rows of a few bytes. */
+/* Rows of up to twenty million keys: sums keep their accuracy, and bits stay the contract's. Tensors with a row
+ * stride of 0 make such rows from a few bytes. */
 #include "support/check.h"
 #include "support/reference.h"
 
 #include <math.h>
 
-/* All inputs at most this far from float64, in u (2 + A): far below what the length would do to a plain sum. */
+/* The largest error from float64 of all inputs, in u (2 + A): far less than a plain sum of this length would have.
+ */
 #define BOUND_SINK 12.0
 
 static fovea_problem one_row(int64_t keys, int64_t dim) {
@@ -21,8 +22,8 @@ static void run_and_check(struct trial *trial, double bound, const char *isa) {
   print_message("%s, %lld keys: %.2f u (2 + A)\n", isa, (long long)trial->problem.kv_len, worst);
 }
 
-/* One key of weight 1 and n - 1 keys whose weights are far below, too small to be seen by a sum that has reached
- * the sink's 1; their scores are no integers in base 2. */
+/* One key has weight 1. The weights of the other n - 1 keys are far smaller, too small to change a sum that has
+ * reached 1. Their scores are no integers in base 2. */
 static void sink(int64_t keys, int64_t sink_at, float tail_score, float tail_value) {
   const fovea_problem problem = one_row(keys, 1);
   struct trial trial = trial_create(&problem, 0);
@@ -52,7 +53,7 @@ static void test_sink_in_the_middle(void **state) {
   sink(IF_QUICK(33333, 1234567), 12345, -17.9f, -1.0f);
 }
 
-/* A million keys of random scores and values. */
+/* A million keys with random scores and values. */
 static void test_random_million(void **state) {
   (void)state;
   const fovea_problem problem = one_row(IF_QUICK(100000, 1000001), 4);
@@ -63,7 +64,7 @@ static void test_random_million(void **state) {
   trial_destroy(&trial);
 }
 
-/* Equal scores: a running sum in f32 stands still at 2^24. */
+/* Equal scores: a running sum in f32 would stop at 2^24. */
 static void test_twenty_million_equal_keys(void **state) {
   (void)state;
   fovea_problem problem = one_row(IF_QUICK(300000, 20000000), 1);
@@ -85,8 +86,8 @@ static void test_twenty_million_equal_keys(void **state) {
   trial_destroy(&trial);
 }
 
-/* Keys that are not seen cost nothing, however many there are. Far out the same bits come as near 0, at the same
- * place within a span: two spans meet in one merge. */
+/* Keys that are not seen cost nothing, however many there are. Keys far from position 0 give the same bits as near
+ * it, at the same place within a span: two spans merge once. */
 static void test_far_positions(void **state) {
   (void)state;
   const char *const *isas = whole_isas();

@@ -1,5 +1,5 @@
-/* Masks whose first element belongs to a later key: the bits of the contract, and of the mask with all keys that
- * says the same; no byte before the first element is read. */
+/* Masks whose first element belongs to a later key than the first. They give the bits of the contract, and of the
+ * mask with all keys that says the same. No byte before the first element is read. */
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/cpus.h"
@@ -18,7 +18,7 @@ static void add_mask(fovea_problem *problem, int type) {
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
-/* The same mask with an element for every key: those before the first are 0. */
+/* The same trial, whose mask has an element for every key: those before the first are 0. */
 static struct trial trial_with_whole_mask(const struct trial *trial) {
   fovea_problem whole = trial->problem;
   whole.mask_begin = 0;
@@ -43,7 +43,7 @@ static struct trial trial_with_whole_mask(const struct trial *trial) {
   return other;
 }
 
-/* On every instruction set, with the mask's bytes right behind a page that is not there, and right before one. */
+/* On every instruction set, with the mask right behind an inaccessible page, and right before one. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = whole_isas();
   for (int edge = GUARD_AT_END; edge <= GUARD_AT_START; edge++) {
@@ -61,12 +61,12 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
   }
 }
 
-/* Block starts, inside of blocks, of pieces and of bytes, beyond what is seen, behind the last key. */
+/* Starts of blocks; places within blocks, pieces and bytes; beyond all seen keys, and behind the last key. */
 static const int64_t places[] = {0,   1,   3,   8,   15,  16,  37,  40,  64,  100,
                                  127, 128, 129, 136, 200, 255, 256, 257, 290, 300};
 enum { PLACES = sizeof places / sizeof places[0], KEYS = 300 };
 
-/* Prefill and decoding, all types, under rules of every kind. */
+/* Prefill and decoding, all types, with rules of every kind. */
 static void test_places(void **state) {
   (void)state;
   static const int64_t rows[] = {1, 3, 40, 150};
@@ -105,7 +105,7 @@ static void test_key_stride_0(void **state) {
       }
 }
 
-/* Each entry with a first key of its own: padded, and packed. */
+/* Each entry has its own first key: padded, and packed. */
 static void test_entries(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {300, 37, 0, 200}, q_lens[] = {7, 30, 12, 0};
@@ -128,7 +128,7 @@ static void test_entries(void **state) {
       }
 }
 
-/* One first key for all, behind the last of some. */
+/* One first key for all entries, behind the last key of some. */
 static void test_short_entries(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {300, 37, 0};
@@ -144,7 +144,7 @@ static void test_short_entries(void **state) {
     }
 }
 
-/* Rows of padding have no mask: it ends with the last row that sees anything. */
+/* Padded rows have no mask: it ends with the last row that sees a key. */
 static void test_padded_rows(void **state) {
   (void)state;
   static const int64_t q_lens[] = {5};
@@ -162,7 +162,7 @@ static void test_padded_rows(void **state) {
       add_mask(&few, type);
       struct trial actual = trial_create(&padded, 0), with_mask = trial_create(&few, 0);
       fovea_tensors tensors = trial_tensors(&actual);
-      tensors.mask = with_mask.mask.data; /* of 5 rows, before a page that is not there */
+      tensors.mask = with_mask.mask.data; /* of 5 rows, before an inaccessible page */
       for (int isa = 0; isas[isa] != NULL; isa++) {
         padded.isa = isas[isa];
         assert_int_equal(fovea_attend(&padded, &tensors, NULL, NULL), FOVEA_OK);
@@ -172,7 +172,7 @@ static void test_padded_rows(void **state) {
     }
 }
 
-/* Keys dealt to several tasks, and merged in a second phase. */
+/* Keys split into parts, which are merged in a second phase. */
 static void test_parts(void **state) {
   (void)state;
   static const int64_t begins[] = {2048, 2049, 4095, 5000, 128 * 17 + 3, 12345, 12800};
@@ -184,7 +184,7 @@ static void test_parts(void **state) {
       problem.mask_begin = begins[i];
       add_mask(&problem, type);
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
-      /* Portable C has tiles of so few rows that the many rows of every other problem are tasks enough. */
+      /* Portable C has such small tiles that the many rows of every other problem make enough tasks. */
       const int split = i % 2 == 0 || strcmp(fovea_plan_isa(plan), "scalar") != 0;
       assert_true(fovea_plan_phases(plan) == (split ? 2 : 1) || fovea_default_threads() == 1);
       fovea_plan_destroy(plan);
@@ -192,7 +192,7 @@ static void test_parts(void **state) {
     }
 }
 
-/* States of two ranges, merged and finished, are one run. */
+/* The states of two ranges, merged and finished, give the bits of one run. */
 static void test_states(void **state) {
   (void)state;
   enum { ROWS = 3, DIM = 6, ALL = 5000, CUT = FOVEA_SPAN_KEYS, NUMBERS = 2 * ROWS * 3 * (DIM + 2) };
@@ -239,8 +239,8 @@ static void test_states(void **state) {
 /* ---- Rings ----------------------------------------------------------------------------------------------------
  */
 
-/* A stream in chunks over a ring, with a mask that has the ring's keys and no more, against one causal call with a
- * window and the whole mask. The mask's first byte lies behind a page that is not there. */
+/* A stream of chunks over a ring, with a mask for the ring's keys only, against one causal call with a window and
+ * the whole mask. The mask's first byte lies behind an inaccessible page. */
 static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
   enum { LENGTH = 500, WINDOW = 90, CAPACITY = 128, DIM = 16, HEADS = 2 };
   fovea_problem whole;
@@ -303,8 +303,8 @@ static void test_rings(void **state) {
 /* ---- What strides of rows can say -----------------------------------------------------------------------------
  */
 
-/* Row i is the row before, shifted by `shift`: one row of relative distances (ALiBi), or the relative scores of
- * Transformer-XL, T rows of 2 T - 1 distances. Against the mask written out. */
+/* Row i of the mask is the row before, shifted by `shift`: one row of relative distances (ALiBi), or the relative
+ * scores of Transformer-XL, T rows of 2 T - 1 distances. Compared with the mask written out. */
 static void check_shifted(int64_t rows, int64_t keys, int64_t stored_rows, int causal) {
   const int64_t distances = rows + keys - 1, row = stored_rows == 1 ? -1 : distances - 1;
   fovea_problem problem;
@@ -342,8 +342,8 @@ static void test_shifted_rows(void **state) {
   static const int64_t lengths[] = {1, 2, 17, 64, 130, 200};
   for (int i = 0; i < 6; i++)
     for (int causal = 0; causal <= 1; causal++) {
-      check_shifted(lengths[i], lengths[i], 1, causal);                     /* ALiBi: row stride -1 */
-      check_shifted(lengths[i], lengths[5 - i], 1, causal);                 /* of other lengths, too */
+      check_shifted(lengths[i], lengths[i], 1, causal);     /* ALiBi: row stride -1 */
+      check_shifted(lengths[i], lengths[5 - i], 1, causal); /* rows and keys of different lengths, too */
       check_shifted(lengths[i], lengths[i], lengths[i] + (i == 0), causal); /* Transformer-XL: 2 T - 2 */
     }
 }

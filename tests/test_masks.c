@@ -1,4 +1,4 @@
-/* Masks: the same bits as rules that say the same, and as the contract; nothing of what they hide gets through. */
+/* Masks give the bits of rules that say the same, and of the contract. What they hide changes no bit. */
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"
@@ -12,14 +12,15 @@ static const struct part start = {0, 0, 0};
 
 enum { CONTRACT_BUDGET = IF_QUICK(20000, 150000) };
 
-/* A mask of that type over the whole problem, in its own strides. */
+/* Adds a mask of that type for the whole problem, with its own strides. */
 static void add_mask(fovea_problem *problem, int type) {
   problem->mask_type = (fovea_mask_type)type;
   problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
                                             problem_mask_rows(problem), problem_mask_keys(problem));
 }
 
-/* On every instruction set, against the contract; the others against the first, every row. */
+/* On every instruction set: the first against the contract, the others against the contract and the first, every
+ * row. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = whole_isas();
   struct trial first = trial_create(problem, seed), other = trial_sharing_inputs(&first);
@@ -37,7 +38,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
 /* ---- Rules as parameters and as masks -------------------------------------------------------------------------
  */
 
-/* Writes into the mask what another problem's rules let see. */
+/* Writes what another problem's rules hide into the mask. */
 static void mask_by_rules(struct trial *trial, const fovea_problem *rules) {
   for (int64_t b = 0; b < trial->mask.batch; b++) {
     const struct entry entry = problem_entry(rules, b);
@@ -48,7 +49,7 @@ static void mask_by_rules(struct trial *trial, const fovea_problem *rules) {
   }
 }
 
-/* A problem and the same one whose rules `plain` does not have, but a mask of each type instead. */
+/* Compares a problem with `plain`, which lacks its rules and has a mask of each type instead. */
 static void check_rules_as_masks(const fovea_problem *problem, const fovea_problem *plain, uint64_t seed) {
   const char *const *isas = whole_isas();
   struct trial expected = trial_create(problem, seed);
@@ -89,7 +90,8 @@ static void test_rules_as_masks(void **state) {
     }
 }
 
-/* Lengths and offsets of entries, packed or not; then all rules but the lengths stay parameters. */
+/* Lengths and offsets of entries, packed or not. In every other problem only the lengths become a mask, and the
+ * other rules stay parameters. */
 static void test_lengths_as_masks(void **state) {
   (void)state;
   struct generator generator = {505};
@@ -108,7 +110,7 @@ static void test_lengths_as_masks(void **state) {
   }
 }
 
-/* Keys beyond those that the mask has are keys beyond a length. */
+/* Keys beyond the mask count as keys beyond a length. */
 static void test_short_masks(void **state) {
   (void)state;
   const char *const *isas = whole_isas();
@@ -140,7 +142,7 @@ static void test_short_masks(void **state) {
 /* ---- Any mask -------------------------------------------------------------------------------------------------
  */
 
-/* Every pattern of every type, within and over the borders of pieces, tiles, blocks and spans. */
+/* Every pattern of every type, within pieces, tiles, blocks and spans and across their borders. */
 static void test_patterns(void **state) {
   (void)state;
   static const int64_t lengths[][2] = {{1, 17}, {7, 130}, {65, 64}, {140, 270}, {300, 500}, {2, 4200}, {33, 2100}};
@@ -162,7 +164,8 @@ static void test_patterns(void **state) {
   cpus_use_all();
 }
 
-/* Any choice of spans, each entry with its own, of which its rows see most: the tree passes over the others. */
+/* Each entry has keys in its own choice of spans only, and most of its rows see them. The tree passes over the
+ * other spans. */
 static void test_spans_left_out(void **state) {
   (void)state;
   enum { SPAN = 2048, SPANS = IF_QUICK(5, 10), CHOICES = IF_QUICK(15, 60) };
@@ -190,7 +193,7 @@ static void test_spans_left_out(void **state) {
   }
 }
 
-/* A mask that is repeated along any axes, against one in which the repetitions are written out. */
+/* A mask that is repeated along any axes, against one that has the repetitions written out. */
 static void test_repeated_masks(void **state) {
   (void)state;
   const char *const *isas = whole_isas();
@@ -221,7 +224,7 @@ static void test_repeated_masks(void **state) {
     }
 }
 
-/* Any byte but 0 is seen. */
+/* Any byte except 0 is seen. */
 static void test_bytes(void **state) {
   (void)state;
   fovea_problem problem;
@@ -237,7 +240,7 @@ static void test_bytes(void **state) {
   trial_destroy(&trial);
 }
 
-/* A plan is made before the mask is known: each run takes its own. */
+/* A plan is made before the mask is known. Each run has its own mask. */
 static void test_one_plan_many_masks(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++) {
@@ -273,7 +276,7 @@ static const float biases[] = {0.0f,     -0.0f,    1.0f,   -1.0f,     88.0f,    
                                -2.4e38f, -2.3e38f, -1e38f, INFINITY,  NAN,       -INFINITY};
 enum { BIASES = sizeof biases / sizeof biases[0] };
 
-/* One value that is not ordinary in so many, the first `kinds` of them. */
+/* One value in `rarity` is one of the first `kinds` biases. */
 static void test_added_values(void **state) {
   (void)state;
   const char *const *isas = whole_isas();
@@ -299,7 +302,7 @@ static void test_added_values(void **state) {
       }
 }
 
-/* Adding 0 is adding nothing. */
+/* Adding 0 adds nothing. */
 static void test_adding_zero(void **state) {
   (void)state;
   const char *const *isas = whole_isas();
@@ -328,7 +331,7 @@ static void test_adding_zero(void **state) {
 
 enum { ROWS = 70, KEYS = 150, DIM = 12 };
 
-/* A poisoned key or value changes no bit of the rows whose mask hides it. */
+/* A poisoned key or value changes no bit of rows whose mask hides it. */
 static void check_poison(int type, enum mask_pattern pattern, float poison, const char *isa) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, ROWS, KEYS, DIM, DIM);
@@ -367,8 +370,9 @@ static uint32_t o_bits(const struct trial *trial, int64_t row, int64_t d) {
   return bits_of(tensor_row(&trial->o, 0, 0, row)[d]);
 }
 
-/* The value of one key is NaN: hidden by -Inf it does not show; with the least number that is seen it weighs
- * nothing, but 0 * NaN is NaN. All keys of a block like that have no state, and their values are not read. */
+/* The value of one key is NaN. If the mask adds -Inf, the NaN does not show. If it adds the least finite number,
+ * the key is seen with weight 0, but 0 * NaN is NaN. If all keys of a block are such, the block has no state, and
+ * its values are not read. */
 static void check_least(int type, float least) {
   const char *const *isas = whole_isas();
   for (int whole_block = 0; whole_block <= 1; whole_block++)
@@ -403,7 +407,8 @@ static void test_least_seen(void **state) {
   check_least(FOVEA_MASK_BF16, from_bits(0xff7f0000));
 }
 
-/* Rows all of whose keys have the least number see keys of weight 0: zeros and -Inf, as rows that see none. */
+/* Rows whose keys all have the least number see keys of weight 0. They give zeros and -Inf, like rows that see no
+ * key. */
 static void test_all_least(void **state) {
   (void)state;
   const char *const *isas = whole_isas();

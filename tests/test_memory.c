@@ -1,4 +1,4 @@
-/* What is allocated, and what happens when there is no memory. Linked with --wrap, so that every allocation of the
+/* What is allocated, and what happens if there is no memory. Linked with --wrap, so that every allocation of the
  * library comes through here. */
 #include "support/check.h"
 #include "support/single_task.h"
@@ -37,7 +37,7 @@ void *__wrap_realloc(void *memory, size_t size) {
   return may_allocate() ? __real_realloc(memory, size) : NULL;
 }
 
-#ifndef _WIN32 /* which does not have these */
+#ifndef _WIN32 /* Windows lacks these functions */
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int __real_posix_memalign(void **memory, size_t alignment, size_t size);
@@ -63,7 +63,7 @@ static int set_up(void **state) {
   problem.softcap = 5.0;
   problem.sink = FOVEA_SINK_PER_HEAD;
   trial = trial_create(&problem, 1);
-  fovea_default_threads(); /* what a process finds out once is found out */
+  fovea_default_threads(); /* the process finds out now what it finds out once */
   return 0;
 }
 
@@ -81,7 +81,7 @@ static fovea_execution alone(void) {
   return execution;
 }
 
-/* With a plan and scratch in hand, nothing is allocated. */
+/* With a plan and scratch, nothing is allocated. */
 static void test_no_allocation_with_scratch(void **state) {
   (void)state;
   fovea_plan *plan;
@@ -109,7 +109,8 @@ static void test_no_allocation_with_scratch(void **state) {
   fovea_plan_destroy(plan);
 }
 
-/* Whichever allocation fails, the call says so, writes nothing and keeps nothing. Returns how many it needs. */
+/* Whichever allocation fails, the call returns its status, writes nothing and keeps no memory. Returns how many
+ * allocations the call needs. */
 static int allocations_needed(const fovea_problem *problem, int threads) {
   const fovea_tensors tensors = trial_tensors(&trial);
   fovea_execution execution = alone();
@@ -144,7 +145,7 @@ static void test_no_memory(void **state) {
   }
 }
 
-/* The same for a plan that is run, and for the shortest call. */
+/* The same for the run of a plan, and for the shortest call. */
 static void test_no_memory_for_runs(void **state) {
   (void)state;
   fovea_problem problem;
@@ -175,7 +176,7 @@ static void test_no_memory_for_runs(void **state) {
   trial_destroy(&other);
 }
 
-/* A plan that cannot be made leaves a NULL. */
+/* A plan that cannot be made is NULL. */
 static void test_no_memory_for_a_plan(void **state) {
   (void)state;
   fovea_plan *plan = (fovea_plan *)(void *)&trial;

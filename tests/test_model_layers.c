@@ -1,5 +1,5 @@
-/* Layers that share tables: one list of segments for all of them, pages owned with every layer's rows, new rows of
- * packed batches. What each gives is what layers of their own, and one call for each entry, give. */
+/* Layers that share tables: one list of segments for all layers, pages owned with every layer's rows, new rows of
+ * packed batches. Each gives what layers with their own lists, and one call for each entry, give. */
 #include "support/check.h"
 #include "support/generator.h"
 
@@ -23,11 +23,11 @@ static void fill(float *numbers, size_t count, struct generator *generator) {
 static void *allocate(int64_t elements) {
   float *memory = malloc((size_t)elements * sizeof(float));
   assert_non_null(memory);
-  for (int64_t i = 0; i < elements; i++) memory[i] = NAN; /* what nobody wrote shows */
+  for (int64_t i = 0; i < elements; i++) memory[i] = NAN; /* so that a number shows that was not written */
   return memory;
 }
 
-/* Pages with all layers, or with one: f32, so that nothing is rounded. */
+/* Pages with all layers, or with one, in f32, so that nothing is rounded. */
 static fovea_pages allocate_pages(int64_t layers, fovea_key_layout layout, int rows_first) {
   fovea_pages pages;
   fovea_pages_init(&pages, PAGES, PAGE_ROWS, KV_HEADS, QK_DIM, V_DIM, FOVEA_F32, layout);
@@ -49,7 +49,7 @@ static void free_pages(fovea_pages *pages) {
     if ((call) != FOVEA_OK) fail_msg("%s", error.text);                                                            \
   } while (0)
 
-/* Rows first to end - 1 of one entry, in one layer. */
+/* Appends rows first to end - 1 of one entry, in one layer. */
 static void append(const fovea_sequence *sequence, int64_t segment_layer, int layer, int entry, int64_t first,
                    int64_t end) {
   fovea_new_rows rows;
@@ -62,7 +62,7 @@ static void append(const fovea_sequence *sequence, int64_t segment_layer, int la
   ASSERT_OK(fovea_append(&rows, NULL, &error));
 }
 
-/* The last of `length` rows, over a cache or (sequence NULL) over the tensors. */
+/* Attends from the last of `length` rows, over a cache or (sequence NULL) over the tensors. */
 static void attend(const fovea_sequence *sequence, int64_t segment_layer, int layer, int entry, int64_t length,
                    float o[HEADS][V_DIM]) {
   fovea_problem problem;
@@ -135,7 +135,7 @@ static void model_check(struct model *model, int entry, int64_t length) {
   }
 }
 
-/* Entry `to` begins as a copy of entry `from`: the same pages, the same numbers. */
+/* Entry `to` begins as a copy of entry `from`: with the same pages, and the same numbers. */
 static void model_fork(struct model *model, int from, int to, int64_t length) {
   memcpy(model->tables[to], model->tables[from], sizeof model->tables[to]);
   for (int64_t page = 0; page * PAGE_ROWS < length; page++)
@@ -147,7 +147,7 @@ static void model_fork(struct model *model, int from, int to, int64_t length) {
     }
 }
 
-/* A prefix is forked, and each of both goes on by itself: in every layer. */
+/* A prefix is forked, and both sequences go on by themselves, in every layer. */
 static void test_fork(void **state) {
   (void)state;
   struct generator generator = {1};
@@ -169,7 +169,7 @@ static void test_fork(void **state) {
   }
 }
 
-/* One list for all layers; a segment without layers has one. */
+/* One list for all layers. A segment without layers has one. */
 static void test_layer_is_there(void **state) {
   (void)state;
   fovea_pages pages = allocate_pages(LAYERS, FOVEA_KEYS_IN_ROWS, 0);
@@ -212,7 +212,7 @@ static void test_layer_is_there(void **state) {
   free_pages(&pages);
 }
 
-/* An output among one layer's rows is refused where that layer is read, and only there. */
+/* An output that lies among one layer's rows is refused if that layer is read, and only then. */
 static void test_overlap_is_the_layers(void **state) {
   (void)state;
   fovea_pages pages = allocate_pages(LAYERS, FOVEA_KEYS_IN_ROWS, 0);
@@ -233,7 +233,7 @@ static void test_overlap_is_the_layers(void **state) {
   free_pages(&pages);
 }
 
-/* Rows of a copy must be apart from the rows of every layer. */
+/* Rows of a copy must share no byte with the rows of any layer. */
 static void test_copies_of_layers(void **state) {
   (void)state;
   fovea_pages pages = allocate_pages(LAYERS, FOVEA_KEYS_IN_PANELS, 0);
@@ -249,7 +249,7 @@ static void test_copies_of_layers(void **state) {
   assert_int_equal(COPY(LAYERS + 1), FOVEA_ERROR_SEGMENTS);
   assert_int_equal(COPY(0), FOVEA_ERROR_SIZE);
   segments[1].v_layer = 0;
-  assert_int_equal(COPY(LAYERS), FOVEA_ERROR_OVERLAP); /* with itself */
+  assert_int_equal(COPY(LAYERS), FOVEA_ERROR_OVERLAP); /* copied to itself */
   segments[1] = segments[0];
   segments[1].k = (float *)segments[0].k + pages.k_layer; /* layer i over layer i + 1 */
   segments[1].v = (float *)segments[0].v + pages.v_layer;
@@ -274,7 +274,7 @@ static void test_extend(void **state) {
   assert_int_equal(EXTEND(48, 17), FOVEA_ERROR_SEGMENTS);
   assert_string_equal(error.text, "table_length is 4; 65 rows need 5 pages");
   assert_int_equal(EXTEND(-1, 1), FOVEA_ERROR_SIZE);
-  /* Two pages would do for the rows, a third for the copy of the one that is shared: nothing is changed. */
+  /* Two pages would be enough for the rows; a copy of the shared page needs a third. Nothing is changed. */
   int32_t taken;
   while (model.pool.free_count > 1) ASSERT_OK(fovea_page_take(&model.pool, &taken, &error));
   ASSERT_OK(fovea_page_share(&model.pool, table[2], &error));
@@ -287,7 +287,7 @@ static void test_extend(void **state) {
   assert_memory_equal(users, model.users, sizeof users);
   ASSERT_OK(EXTEND(40, 8));
   assert_int_not_equal(table[2], before[2]);
-  /* One of the structs is not what the others are. */
+  /* One of the structs differs from the others. */
   model.pages[1].page_rows = 8;
   assert_int_equal(EXTEND(48, 1), FOVEA_ERROR_SIZE);
   assert_non_null(strstr(error.text, "pages[1].page_rows is 8"));
@@ -307,7 +307,7 @@ static void assert_same_segment(const fovea_segment *a, const fovea_segment *b) 
   assert_true(a->layers == b->layers && a->k_layer == b->k_layer && a->v_layer == b->v_layer);
 }
 
-/* All entries in one call: the segments that single calls make. */
+/* All entries in one call give the segments that single calls give. */
 static void test_paged_batch(void **state) {
   (void)state;
   struct generator generator = {2};

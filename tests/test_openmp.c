@@ -30,7 +30,7 @@ static int library_has_openmp(void) {
   return strcmp(info.threading, "OpenMP") == 0;
 }
 
-/* Whether a run that may have that many threads is content with scratch for so many workers. -1: it fails. */
+/* Whether a run that may use `threads` threads accepts scratch for `workers` workers; -1: it fails. */
 static int is_content_with(int workers, int threads, struct trial *trial) {
   fovea_plan *plan;
   fovea_execution execution;
@@ -49,7 +49,7 @@ static int is_content_with(int workers, int threads, struct trial *trial) {
   return status == FOVEA_OK ? 1 : -1;
 }
 
-/* However many threads are asked for, OpenMP is asked for no more than 64, or as many as there are CPUs. */
+/* Whatever number of threads is wanted, OpenMP is asked for at most 64, or one for each CPU if there are more. */
 static void test_most_threads(void **state) {
   (void)state;
   if (!library_has_openmp()) skip();
@@ -72,7 +72,7 @@ static void test_most_threads(void **state) {
 #ifdef _OPENMP
 enum { CALLERS = 4 };
 
-/* In a parallel region a call stays on its thread, whatever teams may be made. */
+/* In a parallel region a call stays on its thread, even if nested teams are allowed. */
 static void test_nested(void **state) {
   (void)state;
   const fovea_problem problem = large_problem();
@@ -101,7 +101,7 @@ static void test_nested(void **state) {
   trial_destroy(&expected);
 }
 
-/* As tasks of OpenMP, which threads take up wherever they wait. */
+/* Calls in tasks of OpenMP, which threads take up wherever they wait. */
 static void test_tasks(void **state) {
   (void)state;
   const fovea_problem problem = large_problem();
@@ -125,8 +125,8 @@ static void test_tasks(void **state) {
 }
 #endif
 
-/* In a process of its own, whose environment was set: as many threads by default as are expected, and the bits of
- * portable C for every number. */
+/* Runs in a process of its own, whose environment was set. The default number of threads must be the expected one,
+ * and every number must give the bits of portable C. */
 static int expected_threads;
 
 static void test_environment_of_child(void **state) {
@@ -164,7 +164,7 @@ static void assert_environment(const char *name, const char *value, int threads)
   if (process == 0) {
     setenv(name, value, 1);
     execl("/proc/self/exe", "test_openmp", number, (char *)NULL);
-    _exit(EXIT_CANNOT_RUN); /* an emulator, and no way to start another */
+    _exit(EXIT_CANNOT_RUN); /* an emulator, which cannot start another program */
   }
   int status = 0;
   assert_int_equal(waitpid(process, &status, 0), process);
@@ -174,9 +174,9 @@ static void assert_environment(const char *name, const char *value, int threads)
 
 static void test_environment(void **state) {
   (void)state;
-  if (getenv("OMP_NUM_THREADS") != NULL) skip(); /* what is expected without it is not known */
+  if (getenv("OMP_NUM_THREADS") != NULL) skip(); /* without the variable the number is not known */
   const int all = fovea_default_threads();
-#ifndef __clang__ /* LLVM's runtime ends the process at some of these, or hangs, by itself */
+#ifndef __clang__ /* LLVM's own runtime ends the process with some of these, or hangs */
   static const char *const nonsense[] = {"", "0", "-3", "many", "99999999999999999999", "4,,2"};
   static const char *const others[] = {"OMP_THREAD_LIMIT", "OMP_SCHEDULE", "OMP_PLACES", "OMP_STACKSIZE"};
   for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++)

@@ -1,4 +1,5 @@
-/* Which memory a run may share: nothing that it writes with anything that it uses, told to the byte. */
+/* Which memory a run may share: nothing that it writes may share a byte with anything that it uses, and nothing
+ * else is refused. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/refusals.h"
@@ -20,11 +21,11 @@ static fovea_status attend(const fovea_problem *problem, const fovea_tensors *te
 
 enum { Q, K, V, MASK, O, LSE, TENSORS };
 
-/* One tensor within the arena: what of it is used, as marks. */
+/* One tensor in the arena, and marks of the bytes that are used. */
 struct laid {
   fovea_strides strides;
   int64_t heads, size; /* bytes of an element */
-  int64_t place;       /* of the element with all indices 0 */
+  int64_t place;       /* of the element with all indices 0, in the arena */
 };
 
 static void mark(unsigned char *marks, const struct laid *laid, int64_t batch, int64_t row, int64_t begin,
@@ -36,7 +37,7 @@ static void mark(unsigned char *marks, const struct laid *laid, int64_t batch, i
   }
 }
 
-/* From the first key that some row of the entry sees to the last. */
+/* The keys from the first that some row of the entry sees to the last. */
 static void find_seen(const fovea_problem *problem, const struct entry *entry, int64_t *begin, int64_t *end) {
   *begin = *end = 0;
   for (int64_t j = 0; j < entry->kv_len; j++)
@@ -69,7 +70,7 @@ static void mark_all(const fovea_problem *problem, const struct laid *laid, int 
   }
 }
 
-/* Where each lies: written tensors near to what is read, rather than anywhere. */
+/* Places the tensors: those that are written near to those that are read, rather than anywhere. */
 static void lay_out(const fovea_problem *p, struct generator *generator, struct laid laid[TENSORS]) {
   const struct laid all[TENSORS] = {
       [Q] = {p->q_strides, p->heads, 4, 0},
@@ -91,7 +92,7 @@ static int shares(unsigned char marks[TENSORS][sizeof arena], int a, int b) {
   return 0;
 }
 
-/* Whether no stride leads out of the arena. */
+/* Whether all strides stay within the arena. */
 static int fits(const fovea_problem *p, const struct laid *laid) {
   int64_t reach = 4096;
   const int64_t rows = p->q_len > p->kv_len ? p->q_len : p->kv_len;
@@ -108,7 +109,7 @@ static void random_problem(struct listed_problem *listed, struct generator *gene
   p->mask_begin = generator_below(generator, p->kv_len + 1);
   p->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, p->batch, p->heads, p->q_len, p->kv_len - p->mask_begin);
   problem_random_layout(p, generator);
-  /* Interleaved: twice as far apart as need be. */
+  /* Twice as far apart as necessary, so that another tensor fits between. */
   if (generator_below(generator, 2) == 0) {
     fovea_strides *const strides[] = {&p->q_strides, &p->o_strides};
     for (int i = 0; i < 2; i++) *strides[i] = (fovea_strides){p->heads * p->q_len * 48, p->q_len * 48, 48};
@@ -138,7 +139,7 @@ static void test_to_the_byte(void **state) {
                        arena + laid[O].place, (float *)(void *)(arena + laid[LSE].place));
     tensors.mask = arena + laid[MASK].place;
     const fovea_status status = attend(&listed.problem, &tensors, &error);
-    if (status == FOVEA_ERROR_STRIDE) continue; /* an output that overlaps itself, or may */
+    if (status == FOVEA_ERROR_STRIDE) continue; /* an output that overlaps itself, or may do so */
     if (status != (wrong ? FOVEA_ERROR_OVERLAP : FOVEA_OK)) fail_msg("problem %d: %s", i, error.text);
     wrong ? refused++ : accepted++;
   }
@@ -148,7 +149,8 @@ static void test_to_the_byte(void **state) {
 /* ---- Rows between rows ----------------------------------------------------------------------------------------
  */
 
-/* Q and O in one buffer, row beside row, give what they give apart; moved by one element they are refused. */
+/* Q and O in one buffer, row beside row, give the results of separate buffers. Moved by one element, they are
+ * refused. */
 static void test_interleaved(void **state) {
   (void)state;
   enum { BATCH = 3, HEADS = 2, ROWS = 20, KEYS = 30, DIM = 8 };
@@ -177,7 +179,7 @@ static void test_interleaved(void **state) {
   trial_destroy(&expected);
 }
 
-/* The same of the rows of a segment. */
+/* The same with the rows of a segment. */
 static void test_interleaved_segment(void **state) {
   (void)state;
   enum { ROWS = 20, DIM = 8 };
@@ -198,7 +200,7 @@ static void test_interleaved_segment(void **state) {
   }
 }
 
-/* Of a mask: from the block on in which the first key that is seen lies; rows that see any. */
+/* Of a mask a run uses the rows that see keys, from the block of the first seen key on. */
 static void test_used_of_a_mask(void **state) {
   (void)state;
   enum { ROWS = 6, SEEN = 4, KEYS = 300, DIM = 8 };
@@ -210,7 +212,7 @@ static void test_used_of_a_mask(void **state) {
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
   problem.q_lens = q_lens;
-  problem.window_left = 50; /* keys from 246 on are seen, the block begins at 128 */
+  problem.window_left = 50; /* keys from 246 on are seen; their block begins at 128 */
   problem.mask_type = FOVEA_MASK_F32;
   for (int64_t begin = 0; begin <= 200; begin += 40) {
     problem.mask_begin = begin;
@@ -227,7 +229,7 @@ static void test_used_of_a_mask(void **state) {
   }
 }
 
-/* O of batch entries that lie before the first one in memory. */
+/* O whose later batch entries lie before the first in memory. */
 static void test_negative_batch_stride(void **state) {
   (void)state;
   enum { BATCH = 5, ROWS = 3, DIM = 8, ENTRY = ROWS * DIM };
@@ -247,7 +249,7 @@ static void test_negative_batch_stride(void **state) {
   }
 }
 
-/* What is not used need not be there. */
+/* Tensors that are not used may be missing. */
 static void test_not_used(void **state) {
   (void)state;
   fovea_problem problem;
@@ -259,9 +261,9 @@ static void test_not_used(void **state) {
   problem.offset = -4; /* no row sees a key */
   fovea_tensors_init(&tensors, NULL, NULL, NULL, o, NULL);
   if (attend(&problem, &tensors, &error) != FOVEA_OK) fail_msg("%s", error.text);
-  problem.offset = -3; /* the last one sees one */
+  problem.offset = -3; /* the last row sees one key */
   assert_int_equal(attend(&problem, &tensors, &error), FOVEA_ERROR_NULL);
-  /* A mask that begins behind what is seen. */
+  /* A mask that begins behind all seen keys. */
   fovea_tensors_init(&tensors, o + 100, o + 200, o + 300, o, NULL);
   problem.mask_type = FOVEA_MASK_F32;
   problem.mask_begin = 1;
@@ -287,7 +289,7 @@ static void plan_run(struct run *run, fovea_problem *problem) {
   assert_true(run->needed % 64 == 0 && run->needed + 65536 < sizeof arena);
 }
 
-/* By one call, by a plan, and by one task. More scratch than is needed is not looked at. */
+/* By one call, by a plan, and by one task. Scratch beyond the needed size is not used. */
 static void check_scratch(const struct run *run, void *scratch, const char *name) {
   fovea_execution execution;
   fovea_error error;
@@ -308,7 +310,7 @@ static void check_scratch(const struct run *run, void *scratch, const char *name
   }
 }
 
-/* With the memory that `pointer` names right behind what is needed, and then one element within it. */
+/* Places the memory of `pointer` right behind the needed scratch, and then one element within it. */
 #define CHECK_SCRATCH(pointer, name, size)                                                                         \
   do {                                                                                                             \
     const struct run kept = run;                                                                                   \
@@ -402,7 +404,7 @@ static void release_nothing(void *context, void *pointer) {
   (void)context, (void)pointer;
 }
 
-/* A plan that lies in the arena, and scratch over its end. */
+/* A plan in the arena, and scratch over its end. */
 static void test_scratch_over_plan(void **state) {
   (void)state;
   static float q[80], o[80], k[640], v[640];

@@ -1,5 +1,5 @@
-/* New rows of packed batches, appended and rotated: what one call for each entry gives. Plans in the caller's
- * memory: what plans that are allocated give. */
+/* New rows of packed batches, appended and rotated, give what one call for each entry gives. Plans in the caller's
+ * memory give what allocated plans give. */
 #include "support/check.h"
 #include "support/generator.h"
 #include "support/guarded.h"
@@ -38,7 +38,7 @@ static void set_up_caches(struct generator *generator) {
     }
 }
 
-/* Lengths that add up to ROWS at most, some of them 0, and where they begin. */
+/* Random lengths, some of them 0, whose sum is at most ROWS, and first positions. */
 static void random_lengths(int32_t cumulative[ENTRIES + 1], int64_t firsts[ENTRIES], struct generator *generator) {
   cumulative[0] = (int32_t)generator_below(generator, 3);
   for (int b = 0; b < ENTRIES; b++) {
@@ -105,9 +105,9 @@ static void test_refused_rows(void **state) {
   rows.layer = -1;
   assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_SEGMENTS);
   rows.layer = 0;
-  rows.k = k_cache[0][2][0]; /* which entry 2 writes to */
+  rows.k = k_cache[0][2][0]; /* entry 2 writes there */
   assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_OVERLAP);
-  rows.k = k_cache[0][1][0]; /* entry 1 has no rows, and entry 0 has none that it reads there */
+  rows.k = k_cache[0][1][0]; /* entry 1 has no rows, and entry 0 reads none there */
   assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_OK);
 }
 
@@ -158,7 +158,7 @@ static void test_rotation(void **state) {
   assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_ERROR_OVERLAP);
 }
 
-/* Each step's plan in the same memory, exactly as large as is said. */
+/* The plan of each step is made in the same memory, which has exactly the stated size. */
 static void test_plans_in_memory(void **state) {
   (void)state;
   const int64_t batch = 3;
@@ -179,7 +179,7 @@ static void test_plans_in_memory(void **state) {
     const fovea_tensors tensors = trial_tensors(&trial);
     if (fovea_plan_run(plan, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     assert_same_outputs(&trial, &expected);
-    fovea_plan_destroy(plan); /* changes nothing */
+    fovea_plan_destroy(plan); /* does nothing */
     assert_int_equal(fovea_plan_run(plan, &tensors, NULL, &error), FOVEA_OK);
     trial_destroy(&trial);
     trial_destroy(&expected);

@@ -1,5 +1,5 @@
-/* Few tiles and many keys: plans of two phases have the bits of the contract, whatever the parts are, whoever runs
- * them and in whatever order. */
+/* Few tiles and many keys: plans of two phases give the bits of the contract for any parts, run by anyone in any
+ * order. */
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/problems.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* One kv head and few rows: the fewest tiles that there are. */
+/* One kv head and few rows, so that there are few tiles. */
 static fovea_problem few_rows(struct generator *generator, int64_t keys) {
   fovea_problem problem;
   int64_t group = 1 + generator_below(generator, 5), rows = 1 + generator_below(generator, 4);
@@ -27,7 +27,7 @@ static int phases_of(const fovea_problem *problem) {
   return phases;
 }
 
-/* Every task by itself, the last of a phase first, with scratch of exactly the size that the plan says. */
+/* Runs every task by itself, the last of each phase first, with scratch of exactly the plan's size. */
 static void run_single_tasks(struct trial *trial, const char *isa) {
   enum { WORKERS = 3 };
   fovea_plan *plan;
@@ -80,7 +80,7 @@ static int check_parts(int64_t keys, uint64_t seed) {
   return phases_of(&problem) == 2;
 }
 
-/* From parts of single blocks, where there is one span, to parts of several spans. */
+/* From parts of single blocks, if there is one span, to parts of several spans. */
 static void test_parts(void **state) {
   (void)state;
   static const int64_t lengths[] = {1700, 2049, 4200, 9001, 17000, 33333};
@@ -93,8 +93,8 @@ static void test_parts(void **state) {
   assert_true(in_two_phases > 0);
 }
 
-/* A short window behind which keys end: rows between the first and the last see keys that neither of these sees, in
- * a block of their own. */
+/* A short window, and keys that end before the last row's own key. Rows between the first and the last see keys
+ * that neither of these sees, in a block of their own. */
 static void test_last_rows_see_nothing(void **state) {
   (void)state;
   enum { ROWS = 4, KEYS = FOVEA_PANEL_ROWS * 8 + 1, DIM = 200000 };
@@ -113,7 +113,7 @@ static void test_last_rows_see_nothing(void **state) {
   trial_destroy(&trial);
 }
 
-/* Work enough for parts in a single block, of which there are none. */
+/* Work enough for parts, but only one block. */
 static void test_one_block(void **state) {
   (void)state;
   enum { ROWS = 4, KEYS = 100, DIM = 5000 };
@@ -130,7 +130,7 @@ static void test_one_block(void **state) {
   trial_destroy(&trial);
 }
 
-/* What fits the longest fits every shorter one, though shorter ones may have more parts. */
+/* Scratch for the longest is enough for every shorter one, even if that has more parts. */
 static void test_scratch(void **state) {
   (void)state;
   fovea_problem problem;

@@ -1,4 +1,4 @@
-/* What a plan says about itself: pairs of rows and keys, scratch, tasks; and that it owns what it needs. */
+/* What a plan tells: pairs of rows and keys, scratch, tasks; and that it owns what it needs. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -38,7 +38,7 @@ static void test_counts(void **state) {
   }
 }
 
-/* What is not seen is skipped: from 1,024 keys up at most 15 % more pairs are computed than seen. */
+/* Unseen keys are skipped: from 1,024 keys on, at most 15 % more pairs are computed than seen. */
 static void test_little_is_wasted(void **state) {
   (void)state;
   static const struct rule rules[] = {
@@ -80,7 +80,7 @@ static size_t scratch_of(int64_t batch, int64_t heads, int64_t q_len, int64_t kv
   return size;
 }
 
-/* Every doubling of the keys adds at most the same: scratch grows with the logarithm. What a long problem needs is
+/* Each doubling of the keys adds at most the same: scratch grows with the logarithm. Scratch for a long problem is
  * enough for every shorter one. */
 static void test_scratch(void **state) {
   (void)state;
@@ -107,7 +107,7 @@ static void test_scratch(void **state) {
   }
 }
 
-/* Whatever a size_t holds: scratch for dims beyond it is more than there is, not what is left of the number. */
+/* If scratch for large dims does not fit in a size_t, its size is the largest number, not the remainder. */
 static void test_scratch_of_large_dims(void **state) {
   (void)state;
   for (int values = 0; values < 2; values++) {
@@ -136,7 +136,7 @@ static void take_back(void *asked, void *memory) {
   (void)memory;
 }
 
-/* Likewise of a batch: its entries take more than one byte each, or are not asked for at all. */
+/* The same for a large batch: a request has more than one byte for each entry, or there is none. */
 static void test_plan_of_a_large_batch(void **state) {
   (void)state;
   const int64_t batch = (INT64_C(1) << 32) + 40;
@@ -149,7 +149,7 @@ static void test_plan_of_a_large_batch(void **state) {
   assert_true(asked == 0 || asked > (uint64_t)batch);
 }
 
-/* The arrays of a problem are the caller's again once the plan is there. */
+/* After a plan is made, the caller may free the problem's arrays. */
 static void test_plan_owns_its_lengths(void **state) {
   (void)state;
   struct generator generator = {66};
@@ -181,7 +181,7 @@ static void test_plan_owns_its_lengths(void **state) {
   }
 }
 
-/* There is work for several workers where there are many rows. */
+/* Many rows give work for several workers. */
 static void test_tasks(void **state) {
   (void)state;
   fovea_problem problem;
@@ -192,7 +192,7 @@ static void test_tasks(void **state) {
   fovea_plan_destroy(plan);
 }
 
-/* No rows: nothing is written, whatever the plan is. */
+/* Without rows, nothing is written by any plan. */
 static void test_no_rows(void **state) {
   (void)state;
   fovea_problem problem;

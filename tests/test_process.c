@@ -1,4 +1,4 @@
-/* The library in the processes it may meet: many calling threads, a parallel region of OpenMP, fewer CPUs than the
+/* The library in different processes: many calling threads, a parallel region of OpenMP, fewer CPUs than the
  * machine has. */
 #include "support/check.h"
 #include "support/cpus.h"
@@ -54,7 +54,7 @@ static void test_many_callers(void **state) {
   trial_destroy(&expected);
 }
 
-/* Each thread of a parallel region calls; where the test is built without OpenMP, one does. */
+/* Each thread of a parallel region calls. If the test is built without OpenMP, one thread calls. */
 static void test_parallel_region(void **state) {
   (void)state;
   const fovea_problem problem = large_problem();

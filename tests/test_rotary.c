@@ -1,5 +1,5 @@
-/* Rotary position embedding: angles against exact ones, rows of every kind against contract_rotary.c, bit for bit
- * and on every instruction set. */
+/* Rotary position embedding: angles against exact ones, and rows of every kind against contract_rotary.c, bit for
+ * bit, on every instruction set. */
 #include "contract_rotary.h"
 #include "src/rotary/angle.h"
 #include "support/check.h"
@@ -11,7 +11,7 @@
 
 static struct fraction turns[1 << 10];
 
-/* Computed by other means, with 600 bits. */
+/* The exact angles were computed in another way, with 600 bits. */
 static void test_exact_angles(void **state) {
   (void)state;
   static const struct {
@@ -28,7 +28,7 @@ static void test_exact_angles(void **state) {
     assert_int_equal(bits_of(cosine), bits_of(angles[i].cosine));
     assert_int_equal(bits_of(sine), bits_of(angles[i].sine));
 
-    /* By the library: the pair (1, 0) becomes (cosine, sine). */
+    /* The library makes (cosine, sine) of the pair (1, 0). */
     float *whole = calloc((size_t)angles[i].pairs, 2 * sizeof *whole);
     fovea_rotary rotary;
     fovea_rotation rotation;
@@ -65,7 +65,7 @@ static void check_angle(fovea_fraction turn, int64_t position) {
   assert_true(fabs(length - 1.0) < 0x1p-23);
 }
 
-/* Turns of every size, around every eighth, and what is left of 2^k of these. */
+/* Turns of every size, every eighth, and turns at every distance from an eighth. */
 static void test_angles(void **state) {
   (void)state;
   struct generator generator = {1};
@@ -120,7 +120,7 @@ static void test_turns(void **state) {
   }
 }
 
-/* Compilers without integers of 128 bits. */
+/* For compilers without integers of 128 bits. */
 static void test_products_of_halves(void **state) {
   (void)state;
   struct generator generator = {3};
@@ -145,7 +145,7 @@ static int64_t position_at(const fovea_rotation *rotation, int64_t batch, int64_
                                            : rotation->first_position + row;
 }
 
-/* What the contract gives for a row, in place, rounded to the type. */
+/* Rotates a row in place as the contract does, and rounds it to the type. */
 static void contract_turn_row(const struct turning *turning, int64_t position, float *row) {
   const fovea_rotary *rotary = &turning->rotary;
   const fovea_rotation *rotation = &turning->rotation;
@@ -162,7 +162,7 @@ static void contract_turn_row(const struct turning *turning, int64_t position, f
     row[d] = rounded_number(rotation->to_type, row[d]);
 }
 
-/* Compares `to` with what the contract makes of the numbers of `from`. */
+/* Compares `to` with the numbers of `from`, rotated by the contract. */
 static void assert_turned(const struct turning *turning, const struct tensor *from, const char *isa) {
   const fovea_rotation *rotation = &turning->rotation;
   float *row = malloc((size_t)rotation->dim * sizeof *row);
@@ -189,7 +189,7 @@ static void apply(const struct turning *turning) {
   if (fovea_rotary_apply(&turning->rotary, &turning->rotation, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
-/* On every instruction set, into another tensor and, where the types are one, in place. */
+/* On every instruction set, into another tensor and, if the types are the same, in place. */
 static void check_turning(struct turning *turning, uint64_t seed) {
   fovea_rotation *rotation = &turning->rotation;
   const fovea_rotation *r = rotation;
@@ -265,7 +265,7 @@ static void test_strides(void **state) {
     turning.rotation.from_strides = fovea_strides_rows_before_heads(5, 3, 20);
     turning.rotation.to_strides = (fovea_strides){23, 46 * 5, -46};
     check_turning(&turning, 1);
-    turning.rotation.from_strides = (fovea_strides){0, 20, 0}; /* one row for all */
+    turning.rotation.from_strides = (fovea_strides){0, 20, 0}; /* all positions read one row */
     turning.rotation.to_strides = (fovea_strides){-600, 21, 77};
     check_turning(&turning, 2);
   }
@@ -304,7 +304,7 @@ static void test_bases_and_frequencies(void **state) {
   check_turning(&turning, 9);
 }
 
-/* Tables of what the angles would be anyway, with other numbers between the rows. */
+/* Tables of the same angles, with other numbers between the rows. */
 static void test_tables(void **state) {
   (void)state;
   enum { PAIRS = 70, ROWS = 11, STRIDE = 73 };
@@ -331,7 +331,7 @@ static void test_tables(void **state) {
   }
 }
 
-/* Every bit pattern of 16 bits, and what is special in f32, beside each other and beyond the pairs. */
+/* Every bit pattern of 16 bits, and special numbers of f32, next to each other and beyond the pairs. */
 static void test_special_values(void **state) {
   (void)state;
   static const uint32_t special[] = {0x7fc00000, 0xffc00000, 0x7fa12345, 0x7f800000, 0xff800000, 0x7f7fffff,
@@ -363,7 +363,7 @@ static void test_special_values(void **state) {
       }
 }
 
-/* The formula of the header, by libm. */
+/* The formula of the header, computed with libm. */
 static void test_formula(void **state) {
   (void)state;
   enum { DIM = 96, PAIRS = DIM / 2 };
@@ -392,7 +392,7 @@ static void test_formula(void **state) {
   }
 }
 
-/* Position 0 turns nothing, and a position is undone by its negative: to f32's rounding, at every position. */
+/* Position 0 rotates nothing, and each position is undone by its negative, within f32's rounding. */
 static void test_turning_back(void **state) {
   (void)state;
   static const int64_t positions[] = {0, 1, 1000000, INT64_C(1) << 31, INT64_C(1) << 40};

@@ -1,4 +1,4 @@
-/* Rotary calls that are refused: one would succeed, each case spoils one thing. */
+/* Rotary calls that are refused. One call would succeed; each case spoils one thing in it. */
 #include "support/check.h"
 #include "support/refusals.h"
 
@@ -26,7 +26,7 @@ static struct turn_call good_turn(void) {
   return call;
 }
 
-/* The same call with tables, which have rows for its positions. */
+/* The same call with tables that have rows for its positions. */
 static struct turn_call good_table(void) {
   struct turn_call call = good_turn();
   call.rotary.cosines = cosines;
@@ -95,7 +95,7 @@ static void test_good_calls(void **state) {
   TURN_ACCEPTED(rotation->first_position = -furthest);
   TURN_ACCEPTED(rotation->first_position = furthest - ROWS + 1);
   TURN_ACCEPTED(rotation->to = from);
-  TURN_ACCEPTED(rotation->to = from + COUNT); /* right behind */
+  TURN_ACCEPTED(rotation->to = from + COUNT); /* right behind `from` */
   TURN_ACCEPTED(rotation->rows = 0; rotation->from = rotation->to = NULL; rotation->batch = INT64_C(1) << 40);
 }
 
@@ -121,7 +121,7 @@ static void test_struct_sizes(void **state) {
     TURN_REFUSED(rotation->struct_size += other, FOVEA_ERROR_STRUCT_SIZE, "rotation.struct_size", "newer");
     TURN_REFUSED(rotation->struct_size -= other, FOVEA_ERROR_STRUCT_SIZE, "fovea_rotation_init");
   }
-  /* A program of an earlier version may have less room. */
+  /* A program of an earlier version may have a smaller struct. */
   unsigned char memory[2 * sizeof(fovea_rotation)];
   memset(memory, 0xf7, sizeof memory);
   fovea_rotary_init_sized((void *)memory, sizeof(size_t), FOVEA_ROTARY_HALVES, 8);
@@ -156,7 +156,7 @@ static void test_embedding(void **state) {
   for (int i = 0; i < 4; i++) {
     double spoilt[DIMS / 2] = {1.0, 0.5, bad[i], bad[i]};
     TURN_REFUSED(rotary->frequencies = spoilt, FOVEA_ERROR_ROTARY, "frequencies[2]", "2^32");
-    TURN_ACCEPTED(rotary->frequencies = spoilt; rotary->dims = 4); /* no more than needed is read */
+    TURN_ACCEPTED(rotary->frequencies = spoilt; rotary->dims = 4); /* no more frequencies than needed are read */
   }
   TABLE_REFUSED(rotary->frequencies = frequencies, FOVEA_ERROR_ROTARY, "frequencies", "together");
   TABLE_REFUSED(rotary->table_stride = DIMS / 2 - 1, FOVEA_ERROR_ROTARY, "table_stride is 3", "4");
@@ -215,7 +215,7 @@ static void test_memory(void **state) {
   TABLE_REFUSED(rotary->sines = at + COUNT - 1, FOVEA_ERROR_OVERLAP, "sines");
   TURN_REFUSED(rotation->to = (char *)at + 2, FOVEA_ERROR_ALIGNMENT, "to is at");
   TURN_REFUSED(rotation->from = (const char *)from + 1, FOVEA_ERROR_ALIGNMENT, "from is at");
-  /* Numbers of 64 bits are aligned to what the system's compilers align them to: on i386 to 32 bits. */
+  /* Integers of 64 bits are aligned as the system's compilers align them, on i386 to 32 bits. */
   const float *const odd = from + 1 - (uintptr_t)from / 4 % 2;
   const void *const unaligned = (const char *)odd + 2;
   TURN_REFUSED(rotary->frequencies = unaligned, FOVEA_ERROR_ALIGNMENT, "frequencies");

@@ -1,6 +1,6 @@
-/* Scratch follows what a row can see and not how long the keys are, and is enough wherever the rows are: states of
- * the tree of spans against every way of coming by them, sizes, and runs with exactly so much between guard pages.
- */
+/* Scratch depends on the keys that a row can see, not on how many keys there are, and is enough wherever the rows
+ * lie. Counts the states of the tree of spans for every choice of spans, compares sizes, and runs with exactly that
+ * much scratch between guard pages. */
 #include "../src/base/nodes.h"
 #include "../src/run/spans.h"
 #include "support/check.h"
@@ -17,7 +17,7 @@ static void merge_nothing(const fovea_merge_args *args) {
 
 static const fovea_kernels no_kernels = {.merge = merge_nothing};
 
-/* How many states a tree takes for the spans whose bit is set, bit 0 for the first. */
+/* How many states a tree takes for the spans whose bits are set; bit 0 is the first span. */
 static int states_taken(int64_t first, uint64_t spans) {
   fovea_span_tree tree;
   memset(&tree, 0, sizeof tree);
@@ -31,7 +31,7 @@ static int states_taken(int64_t first, uint64_t spans) {
   return tree.next_state;
 }
 
-/* Starts next to boundaries of every size, and every small one. */
+/* All small starts, and starts next to boundaries of every size. */
 static int64_t start_number(int i) {
   return i < 64 ? i : (INT64_C(1) << (6 + (i - 64) / 40 % 31)) - 1 - (i - 64) % 40;
 }
@@ -41,7 +41,7 @@ static void test_states_of_spans(void **state) {
   struct generator generator = {5};
   for (int64_t count = 1; count <= 40; count++) {
     const uint64_t all = (UINT64_C(1) << count) - 1;
-    const int64_t keys = count == 1 ? 1 : (count - 2) * FOVEA_SPAN_KEYS + 2; /* the fewest that lie in so many */
+    const int64_t keys = count == 1 ? 1 : (count - 2) * FOVEA_SPAN_KEYS + 2; /* the fewest in `count` spans */
     const int enough = fovea_span_states(keys);
     int most = 0;
     for (int i = 0; i < 64 + 40 * 31; i++) {
@@ -56,7 +56,7 @@ static void test_states_of_spans(void **state) {
         if (some != 0) assert_true(states_taken(first, some) <= enough);
       }
     }
-    assert_int_equal(most, enough); /* and no more than are needed */
+    assert_int_equal(most, enough); /* and no more states than are needed */
   }
   /* Every choice of a few spans. */
   for (int64_t first = 0; first < 40; first++)
@@ -80,11 +80,11 @@ static size_t size_of(const fovea_problem *problem, const char *isa, int workers
 
 enum limit { WINDOW, CAUSAL_WINDOW, CHUNKS, CAUSAL_CHUNKS, CACHED, KEYS_OF_RANGE, LIMITS };
 
-/* About 100 keys a row. */
+/* About 100 keys for each row. */
 static fovea_problem limited(enum limit limit, int64_t rows, int64_t keys, int64_t *begin) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, rows, keys, 64, 64);
-  problem.k_strides.row = problem.v_strides.row = 0; /* the last keys are not further than tensors may reach */
+  problem.k_strides.row = problem.v_strides.row = 0; /* so that the last keys are within the reach of tensors */
   if (limit == WINDOW || limit == CAUSAL_WINDOW) problem.window_left = 60;
   if (limit == WINDOW) problem.window_right = 40;
   if (limit == CAUSAL_WINDOW || limit == CAUSAL_CHUNKS) problem.causal = 1;
@@ -118,7 +118,7 @@ static void test_size_follows_the_rules(void **state) {
       }
 }
 
-/* Under the same rules what is enough for the largest lengths is enough for smaller ones. */
+/* With the same rules, scratch for the largest lengths is enough for smaller ones. */
 static void test_size_covers_smaller_lengths(void **state) {
   (void)state;
   struct generator generator = {77};
@@ -147,8 +147,8 @@ static void test_size_covers_smaller_lengths(void **state) {
   }
 }
 
-/* The trial's problem with its first key at position `shift`, after which the spans have the same places in the
- * tree: keys before are one row of zeros that no row sees, or not there any more. */
+/* Runs the trial's problem with its first key at position `shift`, a distance after which spans have the same
+ * places in the tree. The keys before are one row of zeros that no row sees, or are not held. */
 static void run_shifted(struct trial *trial, const char *isa, int threads, int64_t shift, int64_t begin) {
   const fovea_problem *given = &trial->problem;
   fovea_problem problem = *given;
@@ -191,8 +191,8 @@ static void run_shifted(struct trial *trial, const char *isa, int threads, int64
   fovea_plan_destroy(plan);
 }
 
-/* Rows whose keys lie in as many spans as so many keys can, around ends of spans that are far up in the tree: span
- * `at` of the trial is the first after a boundary of 2^30 spans, and of every smaller power of two. */
+/* Rows whose keys lie in as many spans as possible, around ends of spans that are high up in the tree: span `at` of
+ * the trial is the first behind a boundary of 2^30 spans, and of every smaller power of two. */
 static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, int threads) {
   for (int64_t at = 1; at <= 3; at++) {
     fovea_problem problem;
@@ -200,9 +200,9 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
     problem.causal = 1;
     problem.window_left = window;
     if (chunks) problem.chunk_size = 64, problem.chunk_left = window / 64 * 64, problem.window_left = -1;
-    problem.offset = FOVEA_SPAN_KEYS - 1 + window; /* the first row begins with the last key of a span */
+    problem.offset = FOVEA_SPAN_KEYS - 1 + window; /* the first row's keys begin with the last key of a span */
     struct trial trial = trial_create(&problem, (uint64_t)at);
-    /* The same tree as far as it is reached: `at` spans before the boundary, the rest behind it. */
+    /* The same tree, as far as rows reach: `at` spans before the boundary, the rest behind it. */
     const int64_t shift = ((INT64_C(1) << 30) - at) * FOVEA_SPAN_KEYS;
     fovea_problem small = problem;
     const int64_t small_shift = (4 - at) * FOVEA_SPAN_KEYS;

@@ -1,5 +1,5 @@
-/* Attention over segments that is refused: one call would succeed, each case spoils one thing, and neither O nor
- * LSE is written. */
+/* Attention over segments that is refused. One call would succeed; each case spoils one thing in it, and neither O
+ * nor LSE is written. */
 #include "support/check.h"
 #include "support/guarded.h"
 #include "support/refusals.h"
@@ -20,7 +20,7 @@ struct segmented_call {
   fovea_tensors tensors;
 };
 
-/* 19 keys and one more, of which the second entry has forgotten some. */
+/* 19 keys and a new one; the second entry has forgotten some. */
 static struct segmented_call good_attention(void) {
   struct segmented_call call;
   for (int b = 0; b < BATCH; b++) {
@@ -104,7 +104,7 @@ static void test_sequences(void **state) {
   NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_OVERLAP, "shares memory with k");
 }
 
-/* Of a segment the keys that rows see, and no others: of 20 keys and a window of 4 the last three rows see 7. */
+/* Only keys that rows see may not be shared: of 20 keys, with a window of 4, the last three rows see 7. */
 static void test_keys_that_are_not_seen(void **state) {
   (void)state;
   static float memory[(KEYS + ROWS) * DIM];
@@ -123,7 +123,7 @@ static void test_keys_that_are_not_seen(void **state) {
   }
 }
 
-/* The stride of an only row may be any number. */
+/* The stride of a single row may be any number. */
 static void test_any_stride_of_one_row(void **state) {
   (void)state;
   float expected[sizeof o / sizeof o[0]];
@@ -142,7 +142,7 @@ static void test_any_stride_of_one_row(void **state) {
   assert_memory_equal(o, expected, sizeof o);
 }
 
-/* Segments of an entry that wants no key need not be there. */
+/* If an entry wants no key, its segments may be missing. */
 static void test_segments_that_are_not_wanted(void **state) {
   (void)state;
   static const float zeros[HEADS * ROWS * DIM];

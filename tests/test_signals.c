@@ -1,5 +1,5 @@
-/* Signals: a handler that computes attention while a run that it interrupted waits, storms of signals, and the
- * small stacks on which handlers and threads may have to work. */
+/* Signals: a handler that computes attention while a run is interrupted, storms of signals, and the small stacks
+ * that handlers and threads may have. */
 #define _GNU_SOURCE
 #include "support/check.h"
 #include "support/executors.h"
@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-/* What docs/threads.md says is enough. Without optimisation, and with sanitizers, functions need more. */
+/* The size that docs/threads.md says is enough. Without optimisation, and with sanitizers, functions need more. */
 enum { STACK_SIZE = IF_QUICK(512, 128) * 1024 };
 
-/* Everything that a call may do on its stack: masks, softcap, sinks, values that are not finite. */
+/* Uses all that a call may use on its stack: masks, softcap, sinks, values that are not finite. */
 static fovea_problem deep_problem(void) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 4, 2, 70, 300, 40, 24);
@@ -30,18 +30,19 @@ static fovea_problem deep_problem(void) {
   return problem;
 }
 
-/* What the handler computes. Everything it needs was made before: a plan, scratch, tensors. */
+/* What the handler computes, with a plan, scratch and tensors that were made before. */
 static struct {
   fovea_plan *plan;
   void *scratch;
   fovea_execution execution;
   fovea_tensors tensors;
   struct trial expected, actual;
-  atomic_flag busy; /* signals of the process may meet two threads at once */
+  atomic_flag busy; /* two threads may handle signals of the process at once */
   atomic_int calls, failures;
 } inner;
 
-/* By name, or, as a handler may, by the plan that was made. O and LSE are f32, and compared where they lie. */
+/* Attends by name, or, as a handler may, by the plan that was made. O and LSE are f32, and are compared where they
+ * lie. */
 static int attend_inner(const char *isa) {
   const struct tensor *o = &inner.actual.o, *lse = &inner.actual.lse;
   memset(o->memory.data, 0xff, o->memory.size);
@@ -54,7 +55,7 @@ static int attend_inner(const char *isa) {
     fovea_problem problem = inner.actual.problem;
     fovea_execution execution = inner.execution;
     problem.isa = isa;
-    execution.scratch = NULL; /* kernels need different amounts */
+    execution.scratch = NULL; /* kernels need different amounts of scratch */
     execution.scratch_size = 0;
     status = fovea_attend(&problem, &inner.tensors, &execution, NULL);
   }
@@ -93,7 +94,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  /* A signal that was sent before may still be handled on some thread; from now on its handler does nothing. */
+  /* A thread may still handle a signal that was sent before. From now on its handler does nothing. */
   while (atomic_flag_test_and_set(&inner.busy)) continue;
   trial_destroy(&inner.expected);
   trial_destroy(&inner.actual);
@@ -107,8 +108,8 @@ static void handle(int signal, void (*handler)(int), int flags) {
   assert_int_equal(sigaction(signal, &action, NULL), 0);
 }
 
-/* Runs of a large problem, on this thread, on the library's and on a caller's, until the handler has run that often
- * during each. */
+/* Runs a large problem, on this thread, on the library's threads and on a caller's, until the handler has run
+ * `wanted` times during each. */
 static void run_while_interrupted(int wanted) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, 100, 500, 64, 64);
@@ -136,7 +137,7 @@ static void run_while_interrupted(int wanted) {
   trial_destroy(&actual);
 }
 
-/* Signals to one thread, the next as soon as the last was handled. */
+/* Sends signals to one thread, each after the one before was handled. */
 struct sender {
   pthread_t thread, target;
   atomic_int stop;
@@ -170,7 +171,7 @@ static void test_handler_that_attends(void **state) {
   free(small.ss_sp);
 }
 
-/* SIGALRM for any thread of the process, system calls not restarted. */
+/* SIGALRM for any thread of the process, without SA_RESTART. */
 static void test_storm(void **state) {
   (void)state;
   handle(SIGALRM, attend_in_handler, 0);
@@ -181,7 +182,7 @@ static void test_storm(void **state) {
   handle(SIGALRM, SIG_IGN, 0);
 }
 
-/* On a thread whose stack is small; returns what failed. */
+/* Runs on a thread with a small stack. Returns what failed. */
 static void *call_on_small_stack(void *unused) {
   const char *const *isas = usable_isas();
   for (int i = 0; isas[i] != NULL; i++)

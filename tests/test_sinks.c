@@ -1,4 +1,4 @@
-/* Attention sinks: one more key of value zero for each head, merged last. */
+/* Attention sinks: for each head one more key, with value zero, merged last. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -52,7 +52,7 @@ static void compare(const fovea_problem *one, const fovea_problem *other, const 
   trial_destroy(&second);
 }
 
-/* Zeros of either sign are softmax-1; sinks of -Inf are none. */
+/* Sinks of zero, of either sign, are softmax-1. Sinks of -Inf are no sinks. */
 static void test_same_meanings(void **state) {
   (void)state;
   static const float zeros[6] = {0.0f, -0.0f, 0.0f, 0.0f, -0.0f, 0.0f};
@@ -68,8 +68,8 @@ static void test_same_meanings(void **state) {
   }
 }
 
-/* A head's sink is that head's alone. NaN and +Inf make its rows NaN, those that see nothing, too; what is huge
- * leaves no weight to the keys, and what is far below all scores takes none. */
+/* A head's sink belongs to that head only. NaN and +Inf make its rows NaN, also rows that see nothing. A huge sink
+ * leaves no weight to the keys, and a sink far below all scores takes none. */
 static void test_special_sinks(void **state) {
   (void)state;
   static const float values[] = {NAN,   INFINITY, -INFINITY, FLT_MAX, -FLT_MAX,  2.4e38f, -2.4e38f,
@@ -99,7 +99,7 @@ static void test_special_sinks(void **state) {
     }
 }
 
-/* Rows that see nothing: zeros, and the sink's own share as LSE; rows of padding, too. */
+/* Rows that see nothing give zeros, and the sink as LSE; so do padded rows. */
 static void test_rows_that_see_nothing(void **state) {
   (void)state;
   static const int64_t q_lens[] = {30, 12}, kv_lens[] = {0, 70};
@@ -124,7 +124,7 @@ static void test_rows_that_see_nothing(void **state) {
   }
 }
 
-/* Softmax-1 over one key of score 0: half of its value. */
+/* Softmax-1 over one key of score 0 gives half of its value. */
 static void test_half(void **state) {
   (void)state;
   fovea_problem problem = problem_with(FOVEA_SINK_ZERO, 5, 1);
@@ -140,7 +140,7 @@ static void test_half(void **state) {
   trial_destroy(&trial);
 }
 
-/* Each head of a batch, run alone with its own sink. */
+/* Each head of a batch, run alone with its own sink, gives the same. */
 static void test_heads_alone(void **state) {
   (void)state;
   const fovea_problem problem = problem_with(FOVEA_SINK_PER_HEAD, 33, 150);

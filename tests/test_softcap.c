@@ -1,4 +1,4 @@
-/* Softcap: softcap * tanh(score / softcap) before anything is added, at every size of scores and caps. */
+/* Softcap: softcap * tanh(score / softcap), before anything is added, for every size of scores and caps. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -8,7 +8,7 @@
 
 static const struct part start = {0, 0, 0};
 
-/* On every instruction set, against the contract. Ends the trial. */
+/* On every instruction set, against the contract. Destroys the trial. */
 static void check_and_destroy(struct trial *trial) {
   const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
@@ -35,7 +35,7 @@ static void test_caps_and_scales(void **state) {
     }
 }
 
-/* With every rule and kind of mask. */
+/* With every rule and every kind of mask. */
 static void test_rules_and_masks(void **state) {
   (void)state;
   for (int rule = 0; rule < rule_count; rule++)
@@ -56,7 +56,7 @@ static void test_rules_and_masks(void **state) {
     }
 }
 
-/* An infinite product makes a score of the cap; NaN stays NaN, and so does what a scale of 0 makes of infinity. */
+/* An infinite product gives a score of the cap. NaN stays NaN, and infinity times a scale of 0 is NaN. */
 static void test_infinite_scores(void **state) {
   (void)state;
   static const float values[] = {INFINITY, -INFINITY, NAN, 1e30f, -1e30f};
@@ -76,7 +76,7 @@ static void test_infinite_scores(void **state) {
     }
 }
 
-/* A negative scale is a scale of negated queries: tanh is odd. */
+/* A negative scale equals a positive scale of negated queries: tanh is odd. */
 static void test_odd(void **state) {
   (void)state;
   fovea_problem problem;

@@ -1,4 +1,4 @@
-/* NaN, infinities, zeros and subnormals: what docs/numerics.md says of them, on every kernel. */
+/* NaN, infinities, zeros and subnormals, as docs/numerics.md describes them, on every kernel. */
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"
@@ -14,7 +14,7 @@
 
 static const uint32_t quiet_nan = 0x7fc00000;
 
-/* A problem of one head that all tests here change in one place. */
+/* A problem of one head; each test here changes it in one place. */
 enum { ROWS = 40, KEYS = 300, DIM = 20 };
 
 static struct trial plain_trial(void) {
@@ -44,8 +44,8 @@ static void assert_row_is_nan(const struct trial *trial, int64_t row) {
   assert_int_equal(lse_bits(trial, row), quiet_nan);
 }
 
-/* Runs a changed trial and the unchanged one on every instruction set, checks the changed one by the contract, and
- * hands both to `check`. Ends both. */
+/* Runs a changed trial and the unchanged one on every instruction set, compares the changed one with the contract,
+ * and passes both to `check`. Destroys both. */
 typedef void (*comparison)(const struct trial *changed, const struct trial *clean);
 
 static void run_changed(struct trial *changed, comparison check) {
@@ -68,7 +68,7 @@ static void only_row_7_is_nan(const struct trial *changed, const struct trial *c
   assert_same_part(changed, after, clean, after, 1, 1, ROWS - 8);
 }
 
-/* Every NaN, quiet or signalling, of either sign, comes out as the one quiet NaN. */
+/* Every NaN, quiet or signalling, of either sign, gives the one quiet NaN. */
 static void test_nan_in_q(void **state) {
   (void)state;
   static const uint32_t nans[] = {0x7fc00000, 0xffc00000, 0x7f800001, 0xffffffff, 0x7fd12345};
@@ -83,7 +83,7 @@ static void test_nan_in_q(void **state) {
 static void test_infinity_in_q(void **state) {
   (void)state;
   struct trial trial = plain_trial();
-  for (int d = 0; d < DIM; d++) q_of(&trial, 7)[d] = d % 2 ? INFINITY : 0.25f; /* some key gives +Inf */
+  for (int d = 0; d < DIM; d++) q_of(&trial, 7)[d] = d % 2 ? INFINITY : 0.25f; /* some key has a score of +Inf */
   run_changed(&trial, only_row_7_is_nan);
 }
 
@@ -101,7 +101,7 @@ static void test_nan_in_seen_k(void **state) {
   }
 }
 
-/* A score of +Inf is an error that must not pass for certainty. */
+/* A score of +Inf is an error. It must not look like certainty. */
 static void test_score_plus_infinity(void **state) {
   (void)state;
   for (int64_t key = 0; key < KEYS; key += 74) {
@@ -112,7 +112,7 @@ static void test_score_plus_infinity(void **state) {
   }
 }
 
-/* Finite numbers whose product or score is too large count as +Inf, too. */
+/* Finite numbers whose product or score is too large give +Inf, too. */
 static void test_score_overflow(void **state) {
   (void)state;
   struct trial trial = plain_trial();
@@ -121,7 +121,7 @@ static void test_score_overflow(void **state) {
   run_changed(&trial, NULL);
 }
 
-/* Makes the score of one key -Inf for every row: the last dimension of Q is 1. */
+/* Makes the score of one key -Inf for every row. The last dimension of Q is 1. */
 static void make_minus_infinite(struct trial *trial, int64_t key) {
   k_of(trial, key)[DIM - 1] = -INFINITY;
 }
@@ -132,7 +132,7 @@ static struct trial trial_with_ones(void) {
   return trial;
 }
 
-/* A score of -Inf weighs nothing: the same bits as without that key. */
+/* A score of -Inf has no weight: the bits are those without the key. */
 static void test_score_minus_infinity(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {KEYS - 3};
@@ -149,7 +149,7 @@ static void test_score_minus_infinity(void **state) {
   }
 }
 
-/* A block of 128 keys that all score -Inf is passed over, and its values are not read, NaN or not. */
+/* If all 128 keys of a block score -Inf, the block is passed over, and its values are not read, NaN or not. */
 static void test_block_of_minus_infinity(void **state) {
   (void)state;
   for (int64_t first = 0; first < KEYS; first += 128) {
@@ -161,7 +161,7 @@ static void test_block_of_minus_infinity(void **state) {
     run_changed(&trial, NULL);
     trial = trial_with_ones();
     for (int64_t key = first; key < first + 127 && key < KEYS; key++) make_minus_infinite(&trial, key);
-    if (first < 256) v_of(&trial, first)[4] = NAN; /* the block has a state: this NaN is seen */
+    if (first < 256) v_of(&trial, first)[4] = NAN; /* here the block has a state, so this NaN shows */
     run_changed(&trial, NULL);
   }
 }
@@ -182,7 +182,7 @@ static void test_all_scores_minus_infinity(void **state) {
   run_changed(&trial, all_rows_are_empty);
 }
 
-/* A NaN among scores of -Inf is still a NaN. */
+/* A NaN among scores of -Inf gives NaN. */
 static void test_nan_among_minus_infinity(void **state) {
   (void)state;
   struct trial trial = trial_with_ones();
@@ -216,7 +216,7 @@ static void test_special_v(void **state) {
   run_changed(&trial, only_column_6_differs);
 }
 
-/* Zeros of either sign come out as +0. */
+/* Zeros of either sign give +0. */
 static void test_zeros(void **state) {
   (void)state;
   struct trial trial = plain_trial();
@@ -243,7 +243,7 @@ static void test_subnormals(void **state) {
   run_changed(&trial, NULL);
 }
 
-/* Weights around the border below which exp2 gives 0, and far below it. */
+/* Weights around the limit below which exp2 gives 0, and far below it. */
 static void test_far_apart_scores(void **state) {
   (void)state;
   for (int variant = 0; variant < 3; variant++) {
@@ -253,7 +253,7 @@ static void test_far_apart_scores(void **state) {
     struct trial trial = trial_create(&problem, 2);
     for (int64_t i = 0; i < ROWS; i++) trial.q.data[i] = 1.0f + (float)i * 0x1p-12f;
     for (int64_t j = 0; j < KEYS; j++) trial.k.data[j] = j == 150 ? 0.0f : -125.0f - (float)(j % 40) / 16.0f;
-    v_of(&trial, 150)[0] = 0.0f; /* what is left in this column are the smallest weights */
+    v_of(&trial, 150)[0] = 0.0f; /* only the smallest weights are left in this column */
     run_changed(&trial, NULL);
   }
 }
@@ -275,7 +275,7 @@ static float random_special(struct generator *generator, fovea_type type) {
   return type == FOVEA_F32 ? special : rounded_number(type, special);
 }
 
-/* Some numbers of Q, K, V, one in so many. */
+/* Makes some numbers of Q, K and V special, one in `rarity`. */
 static void make_special(struct trial *trial, struct generator *generator) {
   struct tensor *inputs[] = {&trial->q, &trial->k, &trial->v};
   for (int t = 0; t < 3; t++) {
@@ -286,7 +286,7 @@ static void make_special(struct trial *trial, struct generator *generator) {
   }
 }
 
-/* Some sinks, and some numbers of an additive mask. */
+/* Makes some sinks, and some numbers of an additive mask, special. */
 static void make_added_special(struct trial *trial, struct generator *generator) {
   struct mask *mask = &trial->mask;
   for (int64_t h = 0; h < trial->sinks.dim; h++)
@@ -298,7 +298,7 @@ static void make_added_special(struct trial *trial, struct generator *generator)
              random_special(generator, FOVEA_F32));
 }
 
-/* Random problems in which one number of so many is special. */
+/* Random problems with special numbers, one in `rarity`. */
 static void test_random_specials(void **state) {
   (void)state;
   struct generator generator = {31};
@@ -323,7 +323,7 @@ static void test_random_specials(void **state) {
   cpus_use_all();
 }
 
-/* The rounding mode and, on x86, flushing and exception masks stay as the caller had them. */
+/* The rounding mode and, on x86, flushing and exception masks stay as the caller set them. */
 static void test_floating_point_environment(void **state) {
   (void)state;
   const char *const *isas = usable_isas();

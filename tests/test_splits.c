@@ -1,5 +1,5 @@
-/* A row's bits depend on its own query and on what it sees, nothing else: not on the batch around it, not on how
- * many rows are asked for at once, not on how entries of different lengths are stored. */
+/* A row's bits depend on its own query and on what it sees, and on nothing else: not on the batch around it, not on
+ * how many rows one call computes, not on how entries of different lengths are stored. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -47,7 +47,7 @@ static void test_batch(void **state) {
   on_every_isa(check_batch);
 }
 
-/* More entries than a plan has room for within a call, of growing lengths, each run alone. */
+/* More entries than a call has room for on its stack, of growing lengths, each run alone. */
 static void check_many_entries(const char *isa) {
   enum { ENTRIES_OF_MANY = 70 };
   int64_t kv_lens[ENTRIES_OF_MANY];
@@ -74,7 +74,8 @@ static void test_many_entries(void **state) {
   on_every_isa(check_many_entries);
 }
 
-/* What entries and heads have of their own: masks, sinks. Each head of each entry, run alone, in pieces of rows. */
+/* What entries and heads have of their own: masks and sinks. Each head of each entry is run alone, in pieces of
+ * rows. */
 static void check_features(const char *isa, uint64_t seed) {
   enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };
   struct generator generator = {seed};
@@ -127,8 +128,8 @@ static void test_heads(void **state) {
   on_every_isa(check_heads);
 }
 
-/* A prefill in pieces: rows from `first` on with the offset that their position gives them. A piece of one row is
- * what decoding runs. */
+/* A prefill in pieces: rows from `first` on, with the offset of their position. A piece of one row is what decoding
+ * runs. */
 static void check_query_pieces(const char *isa, const struct rule *rule, int64_t piece) {
   const int64_t rows = IF_QUICK(130, 260), keys = IF_QUICK(300, 2300);
   fovea_problem problem;
@@ -177,7 +178,7 @@ static void pack_entry(struct tensor *packed, int64_t at, const struct tensor *p
 }
 
 static void check_packed(const char *isa, const struct rule *rule, int pack_q, int pack_kv) {
-  int32_t cu_q[ENTRIES + 1] = {2}, cu_kv[ENTRIES + 1] = {5}; /* rows before the first entry are nobody's */
+  int32_t cu_q[ENTRIES + 1] = {2}, cu_kv[ENTRIES + 1] = {5}; /* rows before the first entry belong to no entry */
   for (int b = 0; b < ENTRIES; b++) {
     cu_q[b + 1] = cu_q[b] + (int32_t)ragged_q[b];
     cu_kv[b + 1] = cu_kv[b] + (int32_t)ragged_kv[b];

@@ -1,4 +1,5 @@
-/* States that are refused: one call would succeed, each case spoils one thing, and nothing is written. */
+/* Calls on states that are refused. One call would succeed; each case spoils one thing in it, and nothing is
+ * written. */
 #include "support/check.h"
 #include "support/guarded.h"
 #include "support/refusals.h"
@@ -7,7 +8,7 @@
 
 enum { BATCH = 2, HEADS = 4, ROWS = 3, DIM = 6, KEYS = 5000, CUT = 4096 };
 
-/* Numbers of the ranges before the cut, after it, and of both. */
+/* The numbers of the range before the cut, of the range after it, and of both. */
 enum { LEFT = BATCH * HEADS * ROWS * (DIM + 2), RIGHT = LEFT, BOTH = 2 * LEFT };
 
 static float left_numbers[LEFT], right_numbers[RIGHT], merged_numbers[BOTH];
@@ -30,7 +31,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* Runs: the state is set for each call. */
+/* Prepares a run. Its state is set again for each call. */
 static void prepare(struct call *call) {
   fovea_state_init(&run_state, BATCH, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
   memset(right_numbers, 0x3a, sizeof right_numbers);
@@ -75,7 +76,7 @@ static void test_runs(void **state) {
   RUN_REFUSED(call.tensors.sinks = right_numbers, FOVEA_ERROR_OVERLAP, "state", "sinks");
 }
 
-/* Keys before the range are not read, so a state may lie there; where the range begins it may not. */
+/* Keys before the range are not read, so a state may lie there. At the range's first key it may not. */
 static void test_keys_before_the_range(void **state) {
   (void)state;
   enum { ROW = 8 };
@@ -87,7 +88,7 @@ static void test_keys_before_the_range(void **state) {
   REFUSED(LIES_AT(BATCH * 2 * KEYS * ROW - 1), FOVEA_ERROR_OVERLAP, "state", "k", "by 4 bytes");
 }
 
-/* Scratch over the numbers, or over the struct, which is read while tasks run. */
+/* Scratch over the numbers, or over the struct, which tasks read. */
 static void test_scratch(void **state) {
   (void)state;
   static _Alignas(FOVEA_SCRATCH_ALIGNMENT) char scratch[1 << 18];
@@ -110,7 +111,7 @@ static void test_scratch(void **state) {
           FOVEA_ERROR_OVERLAP, "scratch shares memory with state");
 }
 
-/* Segments: written by none of the runs that share memory with them. */
+/* No run writes a state that shares memory with its segments. */
 static void test_segments(void **state) {
   (void)state;
   fovea_segment segment = {.first = CUT,
@@ -189,7 +190,7 @@ static void test_merging(void **state) {
   MERGE_REFUSED(call.merged.isa = "nonsense", FOVEA_ERROR_ISA_UNKNOWN, "nonsense");
 }
 
-/* Results of a state, and a state of results. */
+/* Outputs made of a state, and a state made of outputs. */
 struct output_call {
   fovea_problem problem;
   fovea_tensors tensors;
@@ -257,7 +258,7 @@ static void test_outputs(void **state) {
   OUTPUT_REFUSED(1, call.tensors.sinks = o, FOVEA_ERROR_OVERLAP, "o", "sinks");
 }
 
-/* Arrays of a problem are read by plans alone, and may be gone by the time a state is finished. */
+/* Only plans read a problem's arrays. They may be gone when a state is finished. */
 static void test_arrays_that_are_gone(void **state) {
   (void)state;
   struct guarded nowhere = guarded_create(0, GUARD_AT_END);
@@ -280,7 +281,7 @@ static void test_arrays_that_are_gone(void **state) {
   guarded_destroy(&nowhere);
 }
 
-/* What there is no state of. */
+/* The numbers of one row; 0 for arguments that no state has. */
 static void test_numbers(void **state) {
   (void)state;
   assert_int_equal(fovea_state_numbers(6, 0, 2048), 8);

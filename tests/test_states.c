@@ -1,5 +1,5 @@
-/* Attention over some of the keys: states that are cut where spans end have the bits of one run, however they are
- * made, merged and finished; others are as near to the formula as a run is. */
+/* Attention over some of the keys. If states are cut at ends of spans, they have the bits of one run, however they
+ * are made, merged and finished. Other states are as close to the formula as one run. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/reference.h"
@@ -39,7 +39,7 @@ static void expect_ok(fovea_status status, const fovea_error *error, const fovea
   fail_msg("status %d (%s) for %s", (int)status, error->text, text);
 }
 
-/* What the trial's rows gather from some of its keys. */
+/* The state of the trial's rows over some of its keys. */
 static struct made run_range(const struct trial *trial, const char *isa, int threads, int64_t begin, int64_t end) {
   struct made made = made_create(&trial->problem, begin, end);
   fovea_problem problem = trial->problem;
@@ -86,7 +86,7 @@ static void assert_same_state(const struct made *actual, const struct made *expe
            (long long)expected->state.keys_end);
 }
 
-/* One NaN and one zero, whatever the CPU makes of its own. Returns how many NaNs there are. */
+/* There is one NaN and one zero, whatever the CPU makes. Returns the number of NaNs. */
 static int assert_canonical(const struct made *made) {
   int nans = 0;
   for (size_t i = 0; i < made->memory.size; i += sizeof(uint32_t)) {
@@ -100,7 +100,7 @@ static int assert_canonical(const struct made *made) {
   return nans;
 }
 
-/* Ascending, the ends among them. Returns how many ranges lie between. */
+/* Sets cuts in ascending order, begin and end included. Returns how many ranges lie between them. */
 static int random_cuts(struct generator *generator, int64_t begin, int64_t end, int64_t step, int64_t *cuts) {
   int count = 0;
   cuts[count++] = begin;
@@ -111,12 +111,12 @@ static int random_cuts(struct generator *generator, int64_t begin, int64_t end, 
   return count;
 }
 
-/* The state of all keys from cuts[0] on, from ranges that merge in any order. */
+/* The state of all keys from cuts[0] on, merged of ranges in any order. */
 static struct made merge_ranges(const struct trial *trial, struct generator *generator, const int64_t *cuts,
                                 int count) {
   struct made ranges[MOST_RANGES] = {0};
   const char *const *isas = usable_isas(), *const *merging = whole_isas();
-  int isa_count = 1, merging_count = 1; /* portable C at least */
+  int isa_count = 1, merging_count = 1; /* at least portable C */
   while (isas[isa_count] != NULL) isa_count++;
   while (merging[merging_count] != NULL) merging_count++;
   for (int i = 0; i < count; i++) {
@@ -136,7 +136,7 @@ static struct made merge_ranges(const struct trial *trial, struct generator *gen
   return ranges[0];
 }
 
-/* A few rows that see many keys, by any rule. */
+/* A few rows that see many keys, with any rules. */
 static fovea_problem long_problem(struct generator *generator, int64_t keys, int64_t *kv_lens) {
   fovea_problem problem;
   const int64_t batch = 1 + generator_below(generator, 2), kv_heads = 1 + generator_below(generator, 2);
@@ -154,7 +154,8 @@ static fovea_problem long_problem(struct generator *generator, int64_t keys, int
 static const int64_t lengths[] = {1, 300, 2048, 2049, 5000, 8192, 12289, 17000, 30001};
 static const int length_count = (int)(sizeof lengths / sizeof lengths[0]);
 
-/* Cut at ends of spans, the state of ranges is the state of one run, and finishes as it does. */
+/* If ranges are cut at ends of spans, their merged state is the state of one run, and finishes to the same results.
+ */
 static void check_cuts(int64_t keys, uint64_t seed) {
   struct generator generator = {seed};
   int64_t kv_lens[2], cuts[MOST_RANGES + 1];
@@ -178,7 +179,7 @@ static void check_cuts(int64_t keys, uint64_t seed) {
   trial_destroy(&whole);
 }
 
-/* Sums and maxima that are no numbers. */
+/* Sums and maxima that are NaN. */
 static void test_nan(void **state) {
   (void)state;
   fovea_problem problem;
@@ -190,7 +191,7 @@ static void test_nan(void **state) {
     struct made left = run_range(&trial, isas[isa], 1, 0, 2048),
                 right = run_range(&trial, isas[isa], 1, 2048, 3000);
     struct made merged = merge_states(&trial, isas[isa], &left, &right);
-    assert_int_equal(assert_canonical(&left), 5); /* one row of four dims, and its sum; maxima pass NaN over */
+    assert_int_equal(assert_canonical(&left), 5); /* one row of four dims, and its sum; a maximum ignores NaN */
     assert_int_equal(assert_canonical(&merged), 5);
     made_destroy(&merged);
     made_destroy(&right);
@@ -206,7 +207,7 @@ static void test_cuts(void **state) {
   }
 }
 
-/* Every range of whole spans, from its single spans one after the other, and as a run over its keys alone. */
+/* Every range of whole spans, merged of its single spans one by one, and as a run over its keys only. */
 static void test_ranges(void **state) {
   (void)state;
   enum { SPANS = 17 };
@@ -239,7 +240,7 @@ static void test_ranges(void **state) {
   trial_destroy(&trial);
 }
 
-/* The keys of a range as a rule: what the contract says, and what a mask says that hides the others. */
+/* The range of keys as a rule: compared with the contract, and with a mask that hides the other keys. */
 static void test_keys_as_rule(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < IF_QUICK(40, 200); seed++) {
@@ -261,7 +262,7 @@ static void test_keys_as_rule(void **state) {
   }
 }
 
-/* Keys that are not of the range need not be there. */
+/* Keys outside the range may be missing. */
 static void test_keys_alone(void **state) {
   (void)state;
   enum { KEYS = 700, DIM = 24 };
@@ -304,7 +305,7 @@ static void test_keys_alone(void **state) {
   }
 }
 
-/* Cut anywhere, what comes of merging is as near to the formula as one run is. */
+/* States that are cut anywhere and merged are as close to the formula as one run. */
 static void test_cuts_anywhere(void **state) {
   (void)state;
   for (int i = 1; i < length_count; i++) {
@@ -323,7 +324,7 @@ static void test_cuts_anywhere(void **state) {
   }
 }
 
-/* O and LSE over a range of keys, as a library gives them, become a state. */
+/* Makes a state of O and LSE over a range of keys, as another library gives them. */
 static struct made from_output(struct trial *trial, int64_t begin, int64_t end) {
   struct made made = made_create(&trial->problem, begin, end);
   fovea_error error;
@@ -346,7 +347,7 @@ static void test_pairs(void **state) {
   problem.causal = 1; /* the first rows see nothing of the last range */
   problem.offset = 6990;
   struct trial trial = trial_create(&problem, 3);
-  struct made sum = run_range(&trial, NULL, 1, 0, 5000); /* goes together with states of runs */
+  struct made sum = run_range(&trial, NULL, 1, 0, 5000); /* merges with states of runs */
   for (int i = 1; i < 3; i++) {
     struct made next = from_output(&trial, cuts[i], cuts[i + 1]), both = merge_states(&trial, NULL, &sum, &next);
     made_destroy(&sum);
@@ -359,7 +360,7 @@ static void test_pairs(void **state) {
   trial_destroy(&trial);
 }
 
-/* O and LSE of one row over a range, by the formula in float64: what any other library gives, but for its rounding.
+/* O and LSE of one row over a range, by the formula in float64: what any other library gives, except for rounding.
  */
 static void formula_row(const struct trial *trial, int64_t head, int64_t row, int64_t begin, int64_t end) {
   const fovea_problem *problem = &trial->problem;
@@ -405,7 +406,7 @@ static void test_pairs_of_others(void **state) {
   trial_destroy(&trial);
 }
 
-/* One pair by hand: weights 3 and 1 of values 2 and 10, then a sink of weight 4. */
+/* One pair, computed by hand: weights 3 and 1 of values 2 and 10, then a sink of weight 4. */
 static void test_pairs_by_hand(void **state) {
   (void)state;
   fovea_problem problem;
@@ -453,7 +454,7 @@ static void test_empty_pairs(void **state) {
   assert_true(result[0] == 0.0f && sum[0] == -INFINITY && result[1] == 7.0f && fabsf(sum[1] - 1.0f) < 1e-6f);
 }
 
-/* A state of no keys has no numbers, and none are written, whatever O and LSE say. */
+/* A state of no keys has no numbers. None are written, whatever O and LSE are. */
 static void test_no_keys(void **state) {
   (void)state;
   fovea_problem problem;
@@ -473,13 +474,13 @@ static void test_no_keys(void **state) {
   trial_destroy(&trial);
 }
 
-/* One state of a shared prefix, read by every entry through strides of 0, and rows in any order of axes. */
+/* One state of a shared prefix, which every entry reads through strides of 0, and rows with axes in any order. */
 static void test_strides(void **state) {
   (void)state;
   enum { BATCH = 3, HEADS = 4, KEYS = 2 * FOVEA_SPAN_KEYS + 100, SHARED = FOVEA_SPAN_KEYS };
   fovea_problem problem;
   fovea_problem_init(&problem, BATCH, HEADS, 2, 1, KEYS, 8, 5);
-  problem.q_strides.batch = 0; /* the same query, so that the prefix gives the same state */
+  problem.q_strides.batch = 0; /* the same query for all, so that the prefix gives one state */
   problem.k_strides.batch = problem.v_strides.batch = 0;
   struct trial whole = trial_create(&problem, 4);
   trial_run(&whole, NULL, NULL);
@@ -506,7 +507,7 @@ static void test_strides(void **state) {
   trial_destroy(&whole);
 }
 
-/* Packed entries: rows are counted over all of them, positions within each. */
+/* Packed entries: rows are counted over all entries, positions within each. */
 static void test_packed(void **state) {
   (void)state;
   static const int32_t q_cumulative[] = {0, 3, 10, 12}, kv_cumulative[] = {0, 2500, 2600, 9000};

@@ -1,14 +1,14 @@
-/* Structs of other versions: a program that was compiled with fewer fields works as before, its memory beyond them
- * is neither read nor written; one with more fields is refused. */
+/* Structs of other versions. A program that was compiled with fewer fields works as before; memory beyond its
+ * fields is neither read nor written. A program with more fields is refused. */
 #include "support/check.h"
 #include "support/trial.h"
 
 #include <string.h>
 
-/* What the first version had. */
+/* The sizes of the first version. */
 enum { FIRST_PROBLEM = offsetof(fovea_problem, q_type), FIRST_TENSORS = offsetof(fovea_tensors, mask) };
 
-/* Sizes that a struct has had or may get between two versions. */
+/* Sizes that a struct has had, or may have between two versions. */
 static const size_t problem_sizes[] = {
     FIRST_PROBLEM,
     offsetof(fovea_problem, k_type),
@@ -47,8 +47,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* Memory with room for `size` bytes right before a guard page, or followed by bytes that make no sense as fields.
- */
+/* Memory with `size` bytes right before a guard page, or followed by bytes that are nonsense as fields. */
 static struct guarded create_struct(size_t size, int at_end) {
   struct guarded memory = guarded_create(at_end ? size : 2 * sizeof(fovea_problem), GUARD_AT_END);
   memset(memory.data, 0xf7, memory.size);
@@ -91,7 +90,7 @@ static void check_sizes(size_t problem_size, size_t tensors_size, int at_end) {
   guarded_destroy(&tensors_memory);
 }
 
-/* Before a guard page, structs whose size is no multiple of their alignment would not be aligned. */
+/* Right before a guard page a struct would be misaligned if its size is no multiple of its alignment. */
 static void test_earlier_sizes(void **state) {
   (void)state;
   for (int i = 0; i < PROBLEM_SIZES; i++)
@@ -101,7 +100,7 @@ static void test_earlier_sizes(void **state) {
     }
 }
 
-/* The sizes of the first version: programs exist that have them. */
+/* The sizes of the first version, which existing programs have. */
 static void test_first_sizes(void **state) {
   (void)state;
   if (sizeof(void *) != 8) skip();
@@ -138,7 +137,7 @@ static void test_other_sizes(void **state) {
   assert_size_refused(problem, SIZE_MAX);
 }
 
-/* An initialiser that knows more fields than the library leaves the rest alone. */
+/* An initialiser that is called with more fields than the library knows leaves the further ones alone. */
 static void test_later_initialisers(void **state) {
   (void)state;
   struct guarded memory = create_struct(0, 0);
@@ -153,7 +152,7 @@ static void test_later_initialisers(void **state) {
   guarded_destroy(&memory);
 }
 
-/* Fields that a program does not have are as if it had left them alone, and those it has are read. */
+/* Fields that a program does not have count as not set, and fields that it has are read. */
 static void test_fields_in_between(void **state) {
   (void)state;
   fovea_problem problem = trial.problem;

@@ -1,5 +1,5 @@
-/* The same bits for any number of threads, any order of tasks and any way of running them: the library's own
- * threads, a caller's parallel-for, single tasks of a plan. */
+/* The same bits for any number of threads, any order of tasks and any way to run them: the library's own threads, a
+ * caller's parallel-for, single tasks of a plan. */
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/problems.h"
@@ -9,10 +9,10 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The first calls of a process, in many threads at once. Has to be the first test. */
+/* The first calls of a process, from many threads at once. This must be the first test. */
 enum { FIRST_CALLERS = 8 };
 
-/* A barrier, which not every system has. */
+/* A barrier; some systems have none. */
 static void wait_for_all(void) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static pthread_cond_t all_there = PTHREAD_COND_INITIALIZER;
@@ -48,14 +48,14 @@ static void test_first_calls(void **state) {
   }
 }
 
-/* Problems that are cut in different ways: row blocks, heads, spans and blocks of keys, nothing to cut. */
+/* Problems that are cut in different ways: into row blocks, heads, spans or blocks of keys, or not at all. */
 enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_MASKED, CUT_TINY, CUTS };
 
 static fovea_problem problem_cut(int cut) {
   static const int32_t cumulative[] = {0, 7, 7, IF_QUICK(131, 331), IF_QUICK(200, 600)};
   const int64_t some = IF_QUICK(200, 333), many = IF_QUICK(300, 700), spans = IF_QUICK(30001, 70001);
   fovea_problem problem;
-  switch (cut) { /* more work each than is done on the calling thread alone */
+  switch (cut) { /* each has too much work for the calling thread alone */
   case CUT_ROWS:
     fovea_problem_init(&problem, 2, 2, 1, IF_QUICK(60, 150), 260, 40, 24);
     break;
@@ -95,7 +95,7 @@ static fovea_problem problem_cut(int cut) {
   return problem;
 }
 
-/* Two trials of each cut; the first has run on the calling thread alone, on the given instruction set. */
+/* Two trials of each cut. The first has run on the calling thread alone, on the given instruction set. */
 struct pair {
   struct trial expected, actual;
 };
@@ -142,7 +142,7 @@ static void check_executions(fovea_parallel_for parallel_for, enum task_order or
         execution.parallel_context = parallel_for != NULL ? &executor : NULL;
         trial_run(&pair.actual, isas[isa], &execution);
         assert_same_outputs(&pair.actual, &pair.expected);
-        /* Tiny calls stay on the calling thread, and so does what has one task only. */
+        /* Tiny calls, and calls with one task, stay on the calling thread. */
         if (parallel_for == NULL) continue;
         if (cut == CUT_TINY)
           assert_int_equal(executor.calls, 0);
@@ -168,7 +168,7 @@ static void test_threads_callback(void **state) {
   for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(threads_for, order);
 }
 
-/* A plan and its scratch, which is exactly as large as it has to be and ends where memory ends. */
+/* A plan with scratch of exactly its size, which ends at a guard page. */
 struct planned {
   fovea_plan *plan;
   struct guarded scratch;
@@ -182,7 +182,7 @@ static struct planned planned_create(const fovea_problem *problem, int workers) 
   const size_t size = fovea_plan_scratch_size(planned.plan, workers);
   const int whole = size % FOVEA_SCRATCH_ALIGNMENT == 0;
   planned.scratch = guarded_create(size, whole ? GUARD_AT_END : GUARD_AT_START);
-  memset(planned.scratch.data, 0xff, size); /* NaN: scratch is not expected to be clean */
+  memset(planned.scratch.data, 0xff, size); /* NaN: scratch need not be clean */
   return planned;
 }
 
@@ -199,7 +199,7 @@ static void run_tasks(const struct planned *planned, const fovea_tensors *tensor
   if (fovea_run_bind(planned->plan, &given, planned->workers, planned->scratch.data, planned->scratch.size, memory,
                      sizeof memory, &run, &error) != FOVEA_OK)
     fail_msg("%s", error.text);
-  memset(&given, 0, sizeof given); /* it has been read */
+  memset(&given, 0, sizeof given); /* the plan has read it */
   for (int phase = 0; phase < fovea_plan_phases(planned->plan); phase++) {
     const int64_t tasks = fovea_plan_tasks(planned->plan, phase);
     for (int64_t step = 0; step < tasks; step++) {
@@ -234,7 +234,7 @@ static void test_single_tasks(void **state) {
     }
 }
 
-/* A run in scratch of the caller's. */
+/* Runs in the caller's scratch. */
 static void test_own_scratch(void **state) {
   (void)state;
   const char *const *isas = usable_isas();
@@ -258,7 +258,7 @@ static void test_own_scratch(void **state) {
       }
 }
 
-/* One plan in many threads at once, each with tensors of its own. */
+/* One plan on many threads at once, each with its own tensors. */
 struct sharer {
   const fovea_plan *plan;
   fovea_tensors tensors;
@@ -304,7 +304,8 @@ static void test_shared_plan(void **state) {
   }
 }
 
-/* The argument chooses: "posix" what runs on POSIX threads, "own" what runs on the library's, none both. */
+/* The argument chooses the tests: "posix" those on POSIX threads, "own" those on the library's threads, none both.
+ */
 int main(int argc, char **argv) {
   const struct CMUnitTest posix[] = {
       cmocka_unit_test(test_first_calls),      cmocka_unit_test(test_serial_callback),

@@ -1,5 +1,5 @@
-/* Tile sizes cannot be seen in results: tables built from the same bodies with other sizes than the tuned ones give
- * the same bits. */
+/* Tile sizes do not change results: tables built from the same bodies with other sizes than the tuned ones give the
+ * same bits. */
 #include "arch/kernels.h"
 #include "arch/registry.h"
 #include "src/plan/check_problem.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Of each set that serves every problem, support/tiles/small.c, three.c and odd.c. */
+/* The tables of support/tiles/small.c, three.c and odd.c, for each instruction set that serves every problem. */
 #define DECLARE_VARIANTS(name, architecture, needs, prefers, type, lacks)                                          \
   FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_small, fovea_kernels_##name##_three,      \
                        fovea_kernels_##name##_odd;)

@@ -1,4 +1,4 @@
-/* Half precision: f16 and bf16 inputs give the bits of the same numbers as f32, outputs are rounded once. */
+/* Half precision: f16 and bf16 inputs give the bits of the same numbers in f32, and outputs are rounded once. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -8,7 +8,7 @@
 
 static const struct part start = {0, 0, 0};
 
-/* The same numbers in f32, and what comes of them. */
+/* Runs the same numbers in f32. */
 static struct trial run_as_f32(const struct trial *trial, const char *isa) {
   fovea_problem problem = trial->problem;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = FOVEA_F32;
@@ -54,7 +54,7 @@ static void test_every_mix(void **state) {
     }
 }
 
-/* Any dimension, so any alignment of pointers and any rest of a vector, with rows at any distance. */
+/* Any dimension, and so any alignment of pointers and any partial vector, with rows at any distance. */
 static void test_every_dim(void **state) {
   (void)state;
   for (int64_t dim = 1; dim <= IF_QUICK(40, 140); dim++)
@@ -97,7 +97,7 @@ static void test_layouts(void **state) {
 /* ---- Numbers that are special ---------------------------------------------------------------------------------
  */
 
-/* Writes some of the 16-bit patterns in the mask into every `rarity`-th number. */
+/* Writes random 16-bit patterns, limited to the bits of `mask`, into every `rarity`-th number. */
 static void sprinkle(struct tensor *tensor, struct generator *generator, int64_t rarity, uint16_t mask) {
   for (int64_t h = 0; h < tensor->heads; h++)
     for (int64_t i = 0; i < tensor->rows; i++)
@@ -108,7 +108,7 @@ static void sprinkle(struct tensor *tensor, struct generator *generator, int64_t
       }
 }
 
-/* Subnormals (the masks leave no exponent), or any bits at all: infinities, NaNs of all payloads. */
+/* Subnormals (masks without exponent bits), or any bits: infinities, and NaNs with any payload. */
 static void check_special(fovea_type type, uint16_t mask, int which, int64_t rarity, double scale) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 37, 150, 33, 20);
@@ -135,7 +135,7 @@ static void test_special_values(void **state) {
     }
 }
 
-/* A number of the exponent with a random mantissa of 7 bits, of either sign, or 0. */
+/* A random number of that exponent, with 7 bits of mantissa and either sign, or 0. */
 static float random_of_exponent(struct generator *generator, int exponent) {
   const float mantissa = 1.0f + (float)generator_below(generator, 128) / 128.0f;
   const int64_t kind = generator_below(generator, 5);
@@ -143,7 +143,7 @@ static float random_of_exponent(struct generator *generator, int exponent) {
   return rounded_number(FOVEA_BF16, number);
 }
 
-/* Products around the smallest normal number, sums that cancel, scaled up so that each bit shows. */
+/* Products around the smallest normal number, and sums that cancel, scaled up so that each bit shows. */
 static void check_tiny_products(int q_exponent, int k_exponent, int64_t dim, int only_one) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 20, 40, dim, 8);
@@ -164,7 +164,7 @@ static void check_tiny_products(int q_exponent, int k_exponent, int64_t dim, int
 
 static void test_tiny_products(void **state) {
   (void)state;
-  for (int exponent = -133; exponent <= -125; exponent++) { /* subnormal, but not small when multiplied */
+  for (int exponent = -133; exponent <= -125; exponent++) { /* subnormal, but not small after multiplication */
     check_tiny_products(exponent, 100, 33, 0);
     check_tiny_products(100, exponent, 34, 1);
   }
@@ -172,7 +172,7 @@ static void test_tiny_products(void **state) {
     for (int only_one = 0; only_one <= 1; only_one++) {
       check_tiny_products(exponent, exponent, 2 + exponent % 2, only_one);
       check_tiny_products(exponent, -49, 34, only_one);
-      check_tiny_products(-10, 3 * exponent / 2 - 20, 33, only_one); /* K subnormal in the end */
+      check_tiny_products(-10, 3 * exponent / 2 - 20, 33, only_one); /* K becomes subnormal in the end */
       check_tiny_products(3 * exponent / 2 - 20, -8, 16, only_one);
     }
 }
@@ -205,8 +205,8 @@ static void test_wide_products(void **state) {
 
 enum { PER_ROW = 128, PER_RUN = 512 * PER_ROW };
 
-/* Values that pass through: every row sees one key, and its value comes out. As rows of one problem with a window,
- * or as batch entries of one row and one key. */
+/* Values that pass through: every row sees one key, and gives its value. The rows are those of one problem with a
+ * window, or batch entries of one row and one key. */
 static void check_passing(fovea_type from, fovea_type to, const float *values, int as_entries) {
   fovea_problem problem;
   if (as_entries)
@@ -242,8 +242,8 @@ static void test_all_halves(void **state) {
   }
 }
 
-/* In f32, half way from one number of a type to the next one away from zero; from the last one to where the next
- * would be. */
+/* The f32 number half-way from a number of the type to the next one away from zero; for the largest number,
+ * half-way to where the next would be. */
 static uint32_t halfway(fovea_type type, uint16_t half) {
   const uint32_t low = widened(type, half);
   if (type == FOVEA_BF16) return low + 0x8000;
@@ -251,7 +251,8 @@ static uint32_t halfway(fovea_type type, uint16_t half) {
   return bits_of(from_bits(low) + copysignf(0x1p-25f, from_bits(low))); /* subnormal numbers are 2^-24 apart */
 }
 
-/* Right after a number of the type, before, at and after the middle to the next one, right before that one. */
+/* Right after a number of the type, right before, at and right after the middle, and right before the next number.
+ */
 static void test_between_halves(void **state) {
   (void)state;
   static float values[PER_RUN];

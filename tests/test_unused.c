@@ -1,4 +1,4 @@
-/* What is set and would not be used is refused, with a text that names it and why: a call that ignored it would
+/* Settings that would not be used are refused, with a text that names them and why: if a call ignored one, it would
  * give the answer to another problem. Each case sets one such thing in a call that succeeds. */
 #include "support/refusals.h"
 #include "support/single_task.h"
@@ -76,7 +76,7 @@ static void test_states(void **state) {
   REFUSED((TO_STATE, call.tensors.o = others), FOVEA_ERROR_UNUSED, "o is", "to_state is 1", "state");
   REFUSED((TO_STATE, call.tensors.lse = others), FOVEA_ERROR_UNUSED, "lse is", "to_state is 1", "state");
 
-  /* Finishing takes a state, and sinks as a run does. */
+  /* Finishing uses a state, and sinks as a run does. */
   struct call call = good_call();
   fovea_error error;
   static const char *const words[] = {"sinks is", "FOVEA_SINK_PER_HEAD", NULL};
