@@ -127,7 +127,7 @@ static void check_pairs(const fovea_isa_report *report, uint64_t features, const
   fovea_plan_destroy(plan);
   assert_non_null(strstr(report->reason, !fast    ? "slower"
                                          : capped ? "FOVEA_ISA caps"
-                                                  : "taken where Q and K are bf16"));
+                                                  : "taken if Q and K are bf16"));
 }
 
 /* Runs in a process of its own, which sees a part of this CPU. The right kernel must be chosen, others refused with

@@ -33,7 +33,7 @@ const char *fovea_status_text(fovea_status status) {
   case FOVEA_ERROR_MEMORY:
     return "an allocation failed";
   case FOVEA_ERROR_TYPE:
-    return "a type is none of its enumeration";
+    return "a type is not one of its enumeration";
   case FOVEA_ERROR_MASK:
     return "a mask's strides or its number of keys are out of range";
   case FOVEA_ERROR_SOFTCAP:

@@ -51,22 +51,22 @@ fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
                                          fovea_error *error) {
   fovea_status status =
-      refuse_pointer(problem->segmented, "k", tensors->k, "segmented is 1, and keys are those of sequences", error);
+      refuse_pointer(problem->segmented, "k", tensors->k, "segmented is 1, so keys come from sequences", error);
   if (!status)
-    status = refuse_pointer(problem->segmented, "v", tensors->v,
-                            "segmented is 1, and values are those of sequences", error);
+    status =
+        refuse_pointer(problem->segmented, "v", tensors->v, "segmented is 1, so values come from sequences", error);
   if (!status)
     status = refuse_pointer(!problem->segmented, "sequences", tensors->sequences, "segmented is 0", error);
   if (!status)
     status = refuse_number(!problem->segmented, "layer", tensors->layer, 0,
-                           "segmented is 0, and layers are those of segments", error);
+                           "segmented is 0, and only segments have layers", error);
   if (!status)
     status = refuse_pointer(!problem->mask_type, "mask", tensors->mask, "mask_type is FOVEA_MASK_NONE", error);
   if (!status)
-    status = refuse_pointer(problem->to_state, "o", tensors->o, "to_state is 1, and the result is state", error);
+    status = refuse_pointer(problem->to_state, "o", tensors->o, "to_state is 1, so the result is a state", error);
   if (!status)
     status =
-        refuse_pointer(problem->to_state, "lse", tensors->lse, "to_state is 1, and the result is state", error);
+        refuse_pointer(problem->to_state, "lse", tensors->lse, "to_state is 1, so the result is a state", error);
   if (!status) status = refuse_pointer(!problem->to_state, "state", tensors->state, "to_state is 0", error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }

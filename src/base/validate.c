@@ -45,7 +45,7 @@ fovea_status fovea_validate_strides(const fovea_shape *shape, int is_output, fov
   }
   if (is_output && !fovea_shape_is_apart(shape, &axis, &least)) {
     return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                      "%s_strides.%s is %d; elements would share memory, its size must be at least %d", shape->name,
+                      "%s_strides.%s is %d; elements share memory unless its size is at least %d", shape->name,
                       axes[axis], shape->stride[axis], least);
   }
   reach->begin = low * shape->bits / 8; /* rows of bits begin at whole bytes */

@@ -43,7 +43,7 @@ fovea_status fovea_check_mask(const fovea_problem *p, fovea_error *error) {
   for (size_t i = 0; p->mask_type == FOVEA_MASK_BITS && i < sizeof strides / sizeof strides[0]; i++) {
     if (strides[i].value % 8 != 0) {
       return fovea_fail(error, FOVEA_ERROR_MASK,
-                        "mask_strides.%s is %d; of a mask of bits it must be a multiple of 8", strides[i].name,
+                        "mask_strides.%s is %d; in a mask of bits it must be a multiple of 8", strides[i].name,
                         strides[i].value);
     }
   }

@@ -21,7 +21,7 @@ static fovea_status check_sizes(const char *name, const fovea_state *state, fove
                       state->batch, state->heads, state->rows, FOVEA_LENGTH_LIMIT);
   }
   if (state->keys_begin < 0 || state->keys_end < state->keys_begin || state->keys_end > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "%s is of keys %d to %d; they must ascend, from 0 to %d", name,
+    return fovea_fail(error, FOVEA_ERROR_STATE, "%s has keys %d to %d; they must ascend, from 0 to %d", name,
                       state->keys_begin, state->keys_end, FOVEA_LENGTH_LIMIT);
   }
   return FOVEA_OK;
@@ -67,7 +67,7 @@ static fovea_status check_alike(const fovea_state *left, const char *name, const
                {"dim", state->dim, left->dim}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     if (sizes[i].value == sizes[i].wanted) continue;
-    return fovea_fail(error, FOVEA_ERROR_STATE, "%s.%s is %d; that of left is %d", name, sizes[i].name,
+    return fovea_fail(error, FOVEA_ERROR_STATE, "%s.%s is %d; it must be left's, %d", name, sizes[i].name,
                       sizes[i].value, sizes[i].wanted);
   }
   return FOVEA_OK;
@@ -82,11 +82,12 @@ fovea_status fovea_validate_merge(const fovea_state *left, const fovea_state *ri
   if (!status) status = check_alike(left, "right", right, error);
   if (!status) status = check_alike(left, "merged", merged, error);
   if (!status && right->keys_begin != left->keys_end) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "right is of keys from %d; they must go on from left's, at %d",
-                      right->keys_begin, left->keys_end);
+    return fovea_fail(error, FOVEA_ERROR_STATE,
+                      "right has keys from %d on; they must begin where left's end, at %d", right->keys_begin,
+                      left->keys_end);
   }
   if (!status && (merged->keys_begin != left->keys_begin || merged->keys_end != right->keys_end)) {
-    return fovea_fail(error, FOVEA_ERROR_STATE, "merged is of keys %d to %d; those of left and right are %d to %d",
+    return fovea_fail(error, FOVEA_ERROR_STATE, "merged has keys %d to %d; left and right have %d to %d",
                       merged->keys_begin, merged->keys_end, left->keys_begin, right->keys_end);
   }
   if (!status) status = fovea_validate_apart(&merged_reach, merged->numbers, &left_reach, left->numbers, error);

@@ -99,14 +99,14 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
 
 static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
-  if (!kernels) return "not in this build: it is for another architecture, or beyond the compiler";
+  if (!kernels) return "not in this build: it is for another architecture, or the compiler lacks it";
   if (!has(candidates[i].needs)) return candidates[i].lacking;
   if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";
   if (!has(candidates[i].prefers)) return "usable by name; products of pairs are slower than f32 on this CPU";
   if (kernels == chosen) return cap() > 0 ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
   if (i < cap()) return "usable by name; FOVEA_ISA caps the choice below it";
-  if (kernels->pair_type == FOVEA_BF16) return "taken where Q and K are bf16";
-  if (kernels->pair_type == FOVEA_F16) return "taken where Q and K are f16";
+  if (kernels->pair_type == FOVEA_BF16) return "taken if Q and K are bf16";
+  if (kernels->pair_type == FOVEA_F16) return "taken if Q and K are f16";
   return "usable by name; a better one is chosen";
 }
 
