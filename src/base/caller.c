@@ -20,7 +20,7 @@
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
-  /* Products are unsigned, so that sizes that make no sense do not overflow undefined; sizes are checked later. */
+  /* Products are unsigned: sizes that make no sense must not be undefined behaviour. They are checked later. */
   uint64_t head = (uint64_t)rows * (uint64_t)dim;
   return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
 }

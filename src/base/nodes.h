@@ -5,7 +5,7 @@
 
 #include <fovea/fovea.h>
 
-/* Spans first to end - 1. A node has 2^k spans, and its first is a multiple of 2^k. */
+/* Spans first to end - 1. A node has 2^k spans, and `first` is a multiple of 2^k. */
 typedef struct fovea_spans {
   int64_t first, end;
 } fovea_spans;
@@ -16,7 +16,7 @@ static inline fovea_spans fovea_spans_of(int64_t keys_begin, int64_t keys_end) {
   return (fovea_spans){first, keys_end > keys_begin ? (keys_end - 1) / FOVEA_SPAN_KEYS + 1 : first};
 }
 
-/* The largest node that begins with span `first` and ends before span `end`. */
+/* The largest node of spans from `first` on, up to `end` - 1. */
 static inline fovea_spans fovea_node_from(int64_t first, int64_t end) {
   int64_t spans = 1;
   while (first % (2 * spans) == 0 && 2 * spans <= end - first) spans *= 2;

@@ -4,7 +4,7 @@
 #include "validate.h"
 
 int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type) {
-  /* Unsigned, so that sizes that make no sense do not overflow undefined; sizes are checked later. */
+  /* Unsigned: sizes that make no sense must not be undefined behaviour. They are checked later. */
   uint64_t together = (uint64_t)fovea_dims_together(type);
   uint64_t dims = ((uint64_t)qk_dim + together - 1) & ~(together - 1);
   return (int64_t)(FOVEA_PANEL_ROWS * dims);

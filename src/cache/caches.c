@@ -66,8 +66,8 @@ static fovea_status read_pages(const fovea_pages *given, fovea_pages *pages, fov
   return status;
 }
 
-/* The address of an element, computed as a number: strides may lead a page out of what C allows a pointer into the
- * caller's memory, and nothing is read there yet. */
+/* The address of an element, computed as a number: strides may lead a page out of the caller's memory, where C
+ * allows no pointer. Nothing is read there yet. */
 static void *address_of(void *tensor, fovea_type type, int64_t offset) {
   return (void *)((uintptr_t)tensor + (uintptr_t)fovea_bytes(type, offset));
 }

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-/* The tiles of a task share each block of keys while it is in the cache, so tasks are as large as possible. Each
- * CPU gets at least this many tasks, so that CPUs finish at about the same time. */
+/* The tiles of a task share each block of keys while it is in the cache. So tasks are large, unless a CPU would get
+ * fewer than this many: enough to even out the time that tasks take. */
 enum { TASKS_PER_CPU = 8 };
 
 /* An upper bound on the keys of the longest entry. Only kv_begins lets kv_lens lower it: scratch for a problem's

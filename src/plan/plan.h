@@ -25,7 +25,7 @@ struct fovea_plan {
   int64_t part_keys;           /* keys are split into parts of this many, parts.h; 0: keys are not split */
   int64_t merges;              /* tasks of the second phase: one for each tile, if keys are split */
   int allocated;               /* fovea_plan_build() allocated it; else it is in the caller's memory */
-  double work;                 /* multiplications and additions, about */
+  double work;                 /* estimated multiplications and additions */
   fovea_scratch_layout layout; /* of a worker's scratch */
   size_t worker_scratch;       /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
   size_t parts_scratch;        /* bytes behind the workers' scratch, shared by all workers */

@@ -1,4 +1,4 @@
-/* How rows are cut into tiles, and tiles grouped into tasks. */
+/* How rows are cut into tiles, and how tiles make tasks. */
 #ifndef FOVEA_SRC_PLAN_TILES_H
 #define FOVEA_SRC_PLAN_TILES_H
 

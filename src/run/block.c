@@ -133,8 +133,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
   return stateless;
 }
 
-/* Whether values need care. Weight 0 does not hide a NaN or Inf of V: at keys that some row does not see, or at any
- * key if some row has no state. */
+/* Whether V has a NaN or Inf that weight 0 would not hide: some row does not see all keys, or has no state. */
 static int needs_care(fovea_task_context *context, const fovea_block_view *view, int stateless) {
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];

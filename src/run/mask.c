@@ -46,7 +46,7 @@ static void copy_bits(const row_copy *copy, const char *from, char *to) {
   }
 }
 
-/* Copies a row so that it has an element for every key of the block. Bits begin with a byte. */
+/* Copies a row so that it has an element for every key of the block. The first bit is the lowest of a byte. */
 static const char *copy_row(const fovea_task_context *context, const row_copy *copy, const char *from, int row) {
   char *to = context->memory.mask + row * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
   (copy->type == FOVEA_MASK_BITS ? copy_bits : copy_elements)(copy, from, to);

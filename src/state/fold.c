@@ -79,9 +79,9 @@ void fovea_fold_node(fovea_fold *f, const fovea_state *left, const fovea_state *
   }
 }
 
-/* Merges all nodes of a state in the order of the tree. The boundary is the multiple of the largest power of two.
- * Nodes to its left grow towards it, nodes to its right shrink away from it, so each side is merged from its outer
- * end. */
+/* Merges all nodes of a state in the order of the tree. The boundary is the multiple of the largest power of two in
+ * the state. Nodes to its left grow towards it, nodes to its right shrink away from it, so each side is merged from
+ * its outer end. */
 void fovea_fold_all(fovea_fold *f, const fovea_state *state) {
   fovea_spans spans = fovea_state_spans(state);
   int64_t count = fovea_node_count(spans), node = 0, boundary = spans.end - 1, step = 1;

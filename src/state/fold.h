@@ -41,7 +41,7 @@ void fovea_fold_pieces(const fovea_kernels *kernels, const fovea_state *state,
 
 /* Sets `merged` to a node of the state that `left` and `right` merge into. */
 void fovea_fold_node(fovea_fold *fold, const fovea_state *left, const fovea_state *right, fovea_spans node);
-/* Sets `merged` to all nodes of a state, merged. */
+/* Sets `merged` to the merge of all nodes of a state. */
 void fovea_fold_all(fovea_fold *fold, const fovea_state *state);
 
 /* Writes `merged` as a node of a state. */

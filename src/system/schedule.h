@@ -17,7 +17,7 @@ typedef struct fovea_phase {
  * phase. */
 typedef struct fovea_job {
   const void *data;
-  double work; /* multiplications and additions, about */
+  double work; /* estimated multiplications and additions */
   int phase_count;
   fovea_phase phases[FOVEA_PHASES_LIMIT];
 } fovea_job;
