@@ -1,4 +1,4 @@
-/* The command's conversions of numbers: every f16 and every bf16 there is, and the f32 numbers around the middle
+/* The command's conversions of numbers: every f16 and every bf16 number, and the f32 numbers around the middle
  * between each two neighbours. */
 #include "support/check.h"
 #include "tools/fovea/convert.h"
@@ -12,7 +12,7 @@ static uint32_t bits_of(float number) {
   return bits;
 }
 
-/* One of the narrow types: its conversions, and the bits of its infinity. */
+/* One of the 16-bit types: its conversions, and the bits of its infinity. */
 struct narrow_type {
   uint16_t (*narrow)(float);
   float (*widen)(uint16_t);
@@ -22,7 +22,7 @@ struct narrow_type {
 static const struct narrow_type f16 = {f16_from_f32, f32_from_f16, 0x7c00};
 static const struct narrow_type bf16 = {bf16_from_f32, f32_from_bf16, 0x7f80};
 
-/* The same with the sign changed. */
+/* The same for the number with the other sign. */
 static void assert_narrows(const struct narrow_type *type, float number, uint16_t expected) {
   assert_int_equal(type->narrow(number), expected);
   assert_int_equal(type->narrow(-number), expected | 0x8000);
@@ -32,7 +32,7 @@ static void assert_every_number(const struct narrow_type *type) {
   for (uint16_t low = 0; low < type->infinite; low++) {
     const uint16_t high = (uint16_t)(low + 1);
     const float from = type->widen(low), to = type->widen(high);
-    /* Beyond the largest number the middle is where the next one would be, were there no infinity. */
+    /* Beyond the largest number, the middle to where the next one would be if there were no infinity. */
     const float step = high == type->infinite ? from - type->widen((uint16_t)(low - 1)) : to - from;
     const float middle = from + step * 0.5f;
     assert_true(bits_of(type->widen((uint16_t)(low | 0x8000))) == (bits_of(from) | 0x80000000u));
@@ -70,7 +70,7 @@ static void test_bf16(void **state) {
 static void test_arrays(void **state) {
   (void)state;
   static const fovea_type types[] = {FOVEA_F32, FOVEA_F16, FOVEA_BF16};
-  const float numbers[] = {0.0f, 1.5f, -2.0f, 0x1p-14f, 192.0f}; /* in every type */
+  const float numbers[] = {0.0f, 1.5f, -2.0f, 0x1p-14f, 192.0f}; /* exact in every type */
   enum { COUNT = sizeof numbers / sizeof numbers[0] };
   for (int i = 0; i < 3; i++)
     for (int j = 0; j < 3; j++) {

@@ -1,4 +1,4 @@
-/* The stored digests of `fovea selftest`, computed from the contract: none of them rests on the library's word. */
+/* The stored digests of `fovea selftest`, computed from the contract: none of them relies on the library. */
 #include "contract.h"
 #include "support/check.h"
 #include "support/masks.h"
@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A problem with its tensors as f32, in the same order, and room for one row's biases and output. */
+/* A problem with its tensors as f32, in the same order, and memory for one row's biases and output. */
 struct question {
   const selftest_data *data;
   float *q, *k, *v, *bias, *out;
   struct mask mask;
 };
 
-/* What contract_row() hands to sees(). */
+/* The rules that contract_row() passes to sees(). */
 struct row_rules {
   const struct question *question;
   struct entry entry;
@@ -51,7 +51,7 @@ static void store_output(const selftest_data *data, int64_t index, float number)
     ((uint16_t *)data->o)[index] = rounded(type, number);
 }
 
-/* O and LSE of one row, into the problem's own tensors. */
+/* Writes O and LSE of one row to the problem's own tensors. */
 static void answer_row(const struct row_rules *rules) {
   static const float zero = 0.0f;
   const struct question *question = rules->question;
@@ -138,7 +138,7 @@ static void test_stored_digests_are_the_contract(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-/* Two problems with one digest would be one problem, or a digest that sees nothing. */
+/* If two problems had one digest, they would be the same problem, or the digest would ignore something. */
 static void test_problems_differ(void **state) {
   (void)state;
   for (int i = 0; i < selftest_problem_count; i++)
@@ -148,11 +148,11 @@ static void test_problems_differ(void **state) {
     }
 }
 
-/* The digests are final. Problems are added after these, never changed: neither by a line of the table that is
- * printed anew nor by a contract that says otherwise. So lines here are never edited, only followed by others. */
+/* The digests are final: a new print of the table must not change one, nor may a changed contract. Problems may be
+ * added behind these. So lines here are never edited, only followed by others. */
 static const struct {
-  int count;         /* the first so many digests */
-  uint64_t together; /* what these give */
+  int count;         /* the number of digests, counted from the first */
+  uint64_t together; /* the digest of these digests */
 } finals[] = {
     {70, UINT64_C(0xa333516bfd83f56b)},
     {232, UINT64_C(0x72e0d5fd80c785ad)},
@@ -174,8 +174,8 @@ static void test_final_digests_stand(void **state) {
   }
 }
 
-/* The contract's functions at every `step`-th float of a range. Few digests would notice the last bit of a
- * coefficient; kernels are held to the contract's functions by tests/test_functions.c. */
+/* A digest of the contract's functions at every `step`-th float of a range. Few problems would notice the last bit
+ * of a coefficient. tests/test_functions.c compares kernels with the contract's functions. */
 static uint64_t sweep(float (*function)(float), float first, float last, uint32_t step) {
   uint64_t together = 0;
   for (uint32_t bits = bits_of(first); bits <= bits_of(last); bits += step) {
@@ -187,7 +187,7 @@ static uint64_t sweep(float (*function)(float), float first, float last, uint32_
 
 static void test_final_functions_stand(void **state) {
   (void)state;
-  /* Twice where the first coefficient counts most. */
+  /* Two ranges in which the first coefficient matters most. */
   assert_int_equal(sweep(contract_exp2, -0x1p-25f, -126.0f, 61), UINT64_C(0xf0399025fed80150));
   assert_int_equal(sweep(contract_exp2, -0.4f, -0.6f, 1), UINT64_C(0x5eaecbef9a995db9));
   assert_int_equal(sweep(contract_log2, 1.0f, 0x1p26f, 61), UINT64_C(0xced5a1dba68f3806));

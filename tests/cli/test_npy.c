@@ -1,4 +1,4 @@
-/* The reader and writer of .npy files: what comes back, and that no file whatsoever does harm. */
+/* The reader and writer of .npy files: arrays come back as they were written, and no file does harm. */
 #define _XOPEN_SOURCE    700 /* mkdtemp */
 #define _DARWIN_C_SOURCE     /* the same on macOS */
 
@@ -50,7 +50,7 @@ static void append(struct bytes *bytes, const void *data, size_t size) {
   bytes->size += size;
 }
 
-/* A file of the given version with that header and so many bytes of data. */
+/* A file of the given version, with that header and data_size bytes of data. */
 static struct bytes make_file(int version, const char *header, size_t data_size) {
   struct bytes bytes = {.size = 0};
   const size_t length = strlen(header);
@@ -70,7 +70,7 @@ static void write_file(const void *data, size_t size) {
   assert_int_equal(fclose(file), 0);
 }
 
-/* Loads the file and frees it again. */
+/* Loads the file and frees the array. */
 static int loads(char *error, size_t error_size) {
   npy_array array;
   const bool loaded = npy_load(path, &array, error, error_size);
@@ -99,7 +99,7 @@ static void assert_round_trip(int rank, const int64_t *shape) {
   for (int axis = 0; axis < rank; axis++) count *= shape[axis];
   uint32_t *bits = malloc((size_t)count * sizeof *bits + 1);
   assert_non_null(bits);
-  for (int64_t i = 0; i < count; i++) bits[i] = (uint32_t)i * 2654435761u; /* NaNs and subnormals among them */
+  for (int64_t i = 0; i < count; i++) bits[i] = (uint32_t)i * 2654435761u; /* some are NaNs and subnormals */
 
   FILE *file = fopen(path, "wb");
   assert_non_null(file);
@@ -161,7 +161,7 @@ static void test_every_type(void **state) {
 
 static void test_round_trip_in_pieces(void **state) {
   (void)state;
-  assert_round_trip(2, (int64_t[]){5, 1000003}); /* 20 MB: more than is allocated at once */
+  assert_round_trip(2, (int64_t[]){5, 1000003}); /* 20 MB, more than is allocated at once */
 }
 
 static void test_headers_that_numpy_may_write(void **state) {
@@ -210,7 +210,7 @@ static void test_refused_headers(void **state) {
   static const struct {
     const char *header, *reason;
   } cases[] = {
-      /* Arrays that are not what is needed. */
+      /* Arrays of another kind than is needed. */
       {"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", "'<f8'; float32 ('<f4') is needed"},
       {"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", "astype"},
       {"{'descr': '>f4', 'fortran_order': False, 'shape': (3, 2), }", "'>f4'"},
@@ -230,7 +230,7 @@ static void test_refused_headers(void **state) {
        PTRDIFF_MAX > INT32_MAX ? "ends after 24 of the" : "too large"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", "goes on after the 20 bytes"},
       {"{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", "ends after 24 of the 28 bytes"},
-      /* Headers that are no header. */
+      /* Texts that are no header. */
       {"", "is not a dictionary"},
       {"{", "is not a dictionary"},
       {"{}", "is not a dictionary"},
@@ -296,7 +296,8 @@ static void test_every_truncation(void **state) {
   }
 }
 
-/* Whatever a byte of the header is: loaded or refused in one line, nothing else. Sanitizers watch. */
+/* Changes each byte of the header to each value. The file must be loaded, or refused in one line. Sanitizers watch
+ * for anything else. */
 static void test_every_changed_byte(void **state) {
   (void)state;
   const struct bytes file = make_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }  \n", 24);
@@ -318,10 +319,10 @@ static void test_files_that_cannot_be_read(void **state) {
   assert_false(npy_load("/nonexistent/q.npy", &array, error, sizeof error));
   assert_non_null(strstr(error, "/nonexistent/q.npy: cannot open: "));
   assert_false(npy_load(directory, &array, error, sizeof error));
-  assert_non_null(strstr(error, ": cannot ")); /* "read" or, where a directory cannot be opened, "open" */
+  assert_non_null(strstr(error, ": cannot ")); /* "read", or, if a directory cannot be opened, "open" */
 }
 
-/* The text is cut to the buffer, wherever that ends. */
+/* The text is cut to fit any buffer. */
 static void test_short_error_buffers(void **state) {
   (void)state;
   write_file("", 0);

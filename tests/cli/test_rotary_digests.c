@@ -21,7 +21,7 @@ static void store_at(void *tensor, fovea_type type, int64_t i, float number) {
     ((uint16_t *)tensor)[i] = rounded(type, number);
 }
 
-/* One row: `from` and `to` are its first elements' numbers. */
+/* Rotates one row. `from` and `to` are the numbers of its first elements. */
 static void answer_row(const selftest_turning *turning, const struct fraction *turns, int64_t row, int64_t from) {
   const fovea_rotary *rotary = &turning->rotary;
   const fovea_rotation *rotation = &turning->rotation;
@@ -88,7 +88,7 @@ static void test_digests_differ(void **state) {
     }
 }
 
-/* As in test_digests.c: lines here are never edited, only followed by others. */
+/* Like in test_digests.c: lines here are never edited, only followed by others. */
 static void test_final_digests_stand(void **state) {
   (void)state;
   static const struct {

@@ -1,5 +1,5 @@
-/* That `fovea selftest` notices: the same code with tables of digests that are wrong. A second program of this file
- * is without WRONG_PROBLEMS of attention, so that a rotary embedding is all that is wrong there. */
+/* `fovea selftest` notices errors: the same code with wrong tables of digests. In a second program of this file,
+ * without WRONG_PROBLEMS, only the digest of a rotary embedding is wrong. */
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_problems.h"
 #include "tools/fovea/selftest_rotary.h"

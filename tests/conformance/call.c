@@ -63,7 +63,7 @@ static double tolerance_of(fovea_type type) {
   return type == FOVEA_F32 ? 2e-6 : type == FOVEA_F16 ? 1e-3 : 1e-2;
 }
 
-/* Element i of O, or of its projection, whose rows are all heads of one row of Q. */
+/* Element i of O, or of O's projection, in which all heads of a row of Q make one row. */
 static double result_at(const struct call *call, const float *o, int64_t i) {
   if (!call->out_weight) return (double)o[i];
   const int64_t width = call->out_weight->shape[0], inner = call->out_weight->shape[1];

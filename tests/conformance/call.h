@@ -1,4 +1,4 @@
-/* The call into the library that a case becomes, and the comparison of what comes out. */
+/* The call into the library for a case, and the comparison of its results. */
 #ifndef FOVEA_TESTS_CONFORMANCE_CALL_H
 #define FOVEA_TESTS_CONFORMANCE_CALL_H
 
@@ -9,20 +9,20 @@
 
 struct call {
   fovea_problem problem;
-  fovea_tensors tensors;                     /* O is call_run()'s */
-  fovea_rotary rotary;                       /* with a struct_size: a rotary embedding in place of attention */
-  fovea_rotation rotation;                   /* `to` is call_run()'s */
-  fovea_new_rows new_rows;                   /* with a struct_size: rows for caches, in place of attention */
-  fovea_pages pages;                         /* of these caches, one each; k is call_run()'s */
-  const void *past;                          /* what these hold before */
-  const struct array *expected;              /* O, or its projection; O lies in the order of this array */
-  const struct array *out_weight, *out_bias; /* a projection of O's rows, either NULL for none */
-  char note[256];                            /* what else there is to know, or why there is no call */
+  fovea_tensors tensors;                     /* call_run() sets O */
+  fovea_rotary rotary;                       /* if it has a struct_size: a rotary embedding instead of attention */
+  fovea_rotation rotation;                   /* call_run() sets `to` */
+  fovea_new_rows new_rows;                   /* if it has a struct_size: rows for caches instead of attention */
+  fovea_pages pages;                         /* the caches, one page each; call_run() sets k */
+  const void *past;                          /* what the caches hold before */
+  const struct array *expected;              /* O, or its projection; O has the order of this array */
+  const struct array *out_weight, *out_bias; /* a projection of O's rows; either may be NULL for none */
+  char note[256];                            /* further remarks, or why there is no call */
   void *memory[12];
   int memory_count;
 };
 
-/* How a case becomes a call; false where it cannot, and the note says why. */
+/* Prepares the call for a case. Returns false if that is impossible; the note says why. */
 typedef bool prepare_call(const struct test_case *test, struct call *call);
 
 prepare_call prepare_onnx_attention, prepare_flex_attention;                               /* onnx.c */
@@ -33,25 +33,25 @@ prepare_call prepare_multi_head, prepare_linformer, prepare_longformer, prepare_
 /* Runs the call of prepare_scatter() on caches at `to`. */
 fovea_status run_scatter(struct call *call, void *to, fovea_error *error);
 
-/* The library's type for numbers of an array; false where it has none. */
+/* The library's type for numbers of an array. Returns false if there is none. */
 bool library_type(enum element element, fovea_type *type);
 
-/* Adds something to the note. */
+/* Appends to the note. */
 PRINTF_LIKE(2, 3) void call_note(struct call *call, const char *format, ...);
 
-/* Adds why there is no call, and is false. */
+/* Appends to the note why there is no call. Its value is false. */
 #define CALL_REFUSED(...) (call_note(__VA_ARGS__), false)
 
-/* A version of an operator that this runner does not know may come with other attributes: no call then. */
+/* A version of an operator that this runner does not know may have other attributes; then there is no call. */
 bool call_knows_attributes(struct call *call, const struct test_case *test, const char *const *known, size_t count);
 
-/* Zeros, freed by call_free(). */
+/* Allocates zeros, which call_free() frees. */
 void *call_memory(struct call *call, int64_t count, size_t size);
 void call_free(struct call *call);
 
 struct comparison {
   bool agrees;
-  double worst;   /* the largest error, where 1 is the tolerance */
+  double worst;   /* the largest error; 1 is the tolerance */
   char text[256]; /* what does not agree */
 };
 

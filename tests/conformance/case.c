@@ -22,7 +22,7 @@ const char *element_name(enum element element) {
   return elements[element].name;
 }
 
-/* Reads a whole file of that many bytes. */
+/* Reads a whole file, which must have `size` bytes. */
 static void *read_data(const char *directory, const char *name, const char *file_name, size_t size) {
   char path[1024];
   snprintf(path, sizeof path, "%s/%s/%s", directory, name, file_name);
@@ -53,7 +53,7 @@ static bool read_array(struct array *array, FILE *file, const char *directory, c
   return array->data != NULL;
 }
 
-/* NAME int|float VALUE, NAME string VALUE, or of a graph NAME NODES. */
+/* NAME int|float VALUE, NAME string VALUE, or, of a graph, NAME NODES. */
 static bool read_attribute(struct attribute *attribute, FILE *file, bool graph) {
   char kind[16] = "graph";
   *attribute = (struct attribute){.number = 0};
@@ -69,7 +69,7 @@ static bool read_line(struct test_case *test, const char *word, FILE *file, cons
                       const char *name) {
   if (strcmp(word, "case") == 0) return fscanf(file, "%127s", test->name) == 1;
   if (strcmp(word, "op") == 0) return fscanf(file, "%63s %*s %*s", test->op) == 1;
-  if (strcmp(word, "tol") == 0) return fscanf(file, "%*s %*s") != EOF; /* ours are stricter */
+  if (strcmp(word, "tol") == 0) return fscanf(file, "%*s %*s") != EOF; /* our tolerances are stricter */
   if (strcmp(word, "attr") == 0 || strcmp(word, "graph") == 0)
     return !FULL(test->attributes, test->attribute_count) &&
            read_attribute(&test->attributes[test->attribute_count++], file, *word == 'g');

@@ -12,7 +12,7 @@ size_t element_size(enum element element);
 const char *element_name(enum element element);
 
 struct array {
-  char name[64]; /* the operator's word for it */
+  char name[64]; /* the operator's name for it */
   enum element element;
   int rank;
   int64_t shape[4];
@@ -37,7 +37,7 @@ struct test_case {
 bool case_read(struct test_case *test, const char *directory, const char *name, char *error, size_t error_size);
 void case_free(struct test_case *test);
 
-/* NULL where the case has none of that name. */
+/* NULL if the case has none of that name. */
 const struct array *case_input(const struct test_case *test, const char *name);
 const struct array *case_output(const struct test_case *test, const char *name);
 

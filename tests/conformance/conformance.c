@@ -52,7 +52,7 @@ static void run_case(const struct test_case *test, struct result *result) {
   call_free(&call);
 }
 
-/* Reads the folder `name` and puts what became of it into the report.. */
+/* Runs the case in the folder `name` and adds its result to the report. */
 static void take_case(struct report *report, const char *set, const char *directory, const char *name) {
   struct result *result = &report->results[report->count++];
   struct test_case test;
@@ -71,7 +71,8 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(a, b);
 }
 
-/* The names of the folders in a directory, in order. Returns how many; -1 where there is no such directory. */
+/* Lists the names of the folders in a directory, in order. Returns how many there are; -1 if there is no such
+ * directory. */
 static int list_cases(const char *directory, char names[][128], int limit) {
   DIR *open = opendir(directory);
   int count = 0;

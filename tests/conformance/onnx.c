@@ -56,7 +56,7 @@ static fovea_segment segment_of(const struct operand *k, const struct operand *v
   return segment;
 }
 
-/* K and V, behind the past where there is one, as the segments of a cache, where they lie. */
+/* Makes a cache's segments of K and V, where they lie, behind the past if there is one. */
 static void take_segments(struct call *call, const struct operand k[2], const struct operand v[2], int past) {
   fovea_sequence *sequences = call_memory(call, k[1].batch, sizeof *sequences);
   fovea_segment *segments = call_memory(call, 2 * k[1].batch, sizeof *segments);
@@ -71,7 +71,7 @@ static void take_segments(struct call *call, const struct operand k[2], const st
   call->tensors.k = call->tensors.v = NULL;
 }
 
-/* A mask of any rank, broadcast to (batch, heads, rows, keys). With fewer keys, those beyond are not seen. */
+/* A mask of any rank, broadcast to (batch, heads, rows, keys). If it has fewer keys, those beyond are not seen. */
 static bool take_mask(const struct array *mask, struct call *call) {
   fovea_problem *problem = &call->problem;
   int64_t lengths[4];
@@ -99,8 +99,8 @@ static bool take_mask(const struct array *mask, struct call *call) {
   return true;
 }
 
-/* Row i's own key is i, behind the past if there is one. Where the keys in use are given (nonpad_kv_seqlen), the
- * last row's own key is the last of these, which is what the library does by itself. */
+/* Row i's own key is i, behind the past if there is one. If the number of keys in use is given (nonpad_kv_seqlen),
+ * the last row's own key is the last of these, as is the library's default. */
 static void take_lengths(const struct test_case *test, const struct array *past, struct call *call) {
   const struct array *nonpad = case_input(test, "nonpad_kv_seqlen");
   if (nonpad)
@@ -119,7 +119,7 @@ static const char *const known_attributes[] = {
     "right_window_size", "scale",        "score_mod",        "softcap",     "softmax_precision"};
 
 bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
-  struct operand q, keys[2], values[2]; /* the past, and K and V */
+  struct operand q, keys[2], values[2]; /* the past, then K and V */
   struct operand *const k = &keys[1], *const v = &values[1];
   fovea_type q_type, k_type, v_type;
   if (!call_knows_attributes(call, test, known_attributes, sizeof known_attributes / sizeof known_attributes[0]) ||
@@ -164,7 +164,7 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
   return !mask || take_mask(mask, call);
 }
 
-/* FlexAttention changes scores by a graph, which case.txt leaves out but for the number of its nodes. Those of the
+/* FlexAttention changes scores by a graph, of which case.txt gives the number of nodes only. The graphs of the
  * three cases that have one are written out here, as rules and additive masks. */
 bool prepare_flex_attention(const struct test_case *test, struct call *call) {
   if (!prepare_onnx_attention(test, call)) return false;

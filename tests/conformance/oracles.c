@@ -1,5 +1,5 @@
-/* Other people's attention modules as calls into the library. What lies around the attention, the projections of
- * tokens to Q, K and V and of O to the output, is computed here in double precision. */
+/* Other libraries' attention modules as calls into the library. The projections around the attention, of tokens to
+ * Q, K and V and of O to the output, are computed here in double precision. */
 #include "call.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@ static const float *floats(const struct array *array) {
   return array ? array->data : NULL;
 }
 
-/* Tokens (batch, rows, in) times weight^T (in, out), plus the bias if there is one: (batch, rows + spare, out) with
- * spare rows of zeros at the end of each entry. */
+/* Tokens (batch, rows, in) times weight^T (in, out), plus the bias if there is one: (batch, rows + spare, out),
+ * with `spare` rows of zeros at the end of each entry. */
 static float *project(struct call *call, const struct array *tokens, const float *weight, const float *bias,
                       int64_t out, int64_t spare) {
   const int64_t batches = tokens->shape[0], rows = tokens->shape[1], in = tokens->shape[2];
@@ -25,7 +25,7 @@ static float *project(struct call *call, const struct array *tokens, const float
   return projected;
 }
 
-/* A problem over projected tensors, whose heads lie beside each other in each row. */
+/* Sets up a problem over projected tensors, whose heads lie side by side in each row. */
 static void describe(struct call *call, const struct array *tokens, int64_t heads, int64_t kv_heads, int64_t keys,
                      int64_t dim) {
   fovea_problem *problem = &call->problem;
@@ -35,7 +35,7 @@ static void describe(struct call *call, const struct array *tokens, int64_t head
   problem->k_strides = problem->v_strides = fovea_strides_rows_before_heads(keys, kv_heads, dim);
 }
 
-/* torch's masks are over (rows, keys), or over (batch, keys) for padding; a bool says what is not seen. */
+/* torch's masks are over (rows, keys), or over (batch, keys) for padding. In a mask of bools, true hides a key. */
 static void take_torch_mask(struct call *call, const struct array *mask, bool padding) {
   fovea_problem *problem = &call->problem;
   const int64_t batch = padding ? mask->shape[0] : 1, rows = padding ? 1 : mask->shape[0], keys = mask->shape[1];
@@ -84,8 +84,8 @@ bool prepare_multi_head(const struct test_case *test, struct call *call) {
   return true;
 }
 
-/* Linformer sums up keys and values of all positions in a fixed number of them: (batch, rows, width) into (batch,
- * keys, width), by weights (rows, keys). */
+/* Linformer sums up the keys and values of all positions in a fixed number of them: (batch, rows, width) becomes
+ * (batch, keys, width), by weights (rows, keys). */
 static float *sum_up(struct call *call, const float *tokens, int64_t batches, int64_t rows, int64_t width,
                      const struct array *weights) {
   const int64_t keys = weights->shape[1];
@@ -139,7 +139,7 @@ bool prepare_longformer(const struct test_case *test, struct call *call) {
   return true;
 }
 
-/* Performer approximates; its cases have the exact answer, too. */
+/* Performer approximates. Its cases also have the exact answer. */
 bool prepare_performer(const struct test_case *test, struct call *call) {
   const struct array *q = case_input(test, "q"), *k = case_input(test, "k"), *v = case_input(test, "v");
   fovea_problem_init(&call->problem, q->shape[0], q->shape[1], k->shape[1], q->shape[2], k->shape[2], q->shape[3],

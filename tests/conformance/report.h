@@ -1,4 +1,4 @@
-/* What became of each case: as lines for people who watch, or as the page docs/conformance.md. */
+/* The results of the cases: as lines to read, or as the page docs/conformance.md. */
 #ifndef FOVEA_TESTS_CONFORMANCE_REPORT_H
 #define FOVEA_TESTS_CONFORMANCE_REPORT_H
 
@@ -7,10 +7,10 @@
 enum outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_NOT_RUN, OUTCOME_OTHER_OPERATOR, OUTCOMES };
 
 struct result {
-  const char *set; /* the folder of folders that it is from */
+  const char *set; /* the set that the case is from: a folder of cases */
   char name[128], op[64], note[640];
   enum outcome outcome;
-  double worst; /* the largest error, where 1 is the tolerance */
+  double worst; /* the largest error; 1 is the tolerance */
 };
 
 struct report {

@@ -1,5 +1,5 @@
-/* ONNX's operator TensorScatter (version 24): rows appended to caches, each a ring. In its mode `linear`, which
- * case.txt does not tell from `circular`, no row comes as far as the ring's end. */
+/* ONNX's operator TensorScatter (version 24): rows appended to caches, each a ring. case.txt does not tell its mode
+ * `linear` from `circular`; in `linear` no row reaches the ring's end. */
 #include "call.h"
 
 #include "tools/fovea/convert.h"

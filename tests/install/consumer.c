@@ -1,4 +1,4 @@
-/* A program of somebody else's: two keys with the same score, so the output is the mean of their values. */
+/* A program outside this project: two keys have the same score, so the output is the mean of their values. */
 #include <fovea/fovea.h>
 
 #include <stdio.h>

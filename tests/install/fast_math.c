@@ -1,5 +1,5 @@
-/* A program of somebody else's, compiled and linked with -ffast-math: values that are subnormal come out as they
- * went in. It looks at bits, since its own arithmetic takes them for zeros. */
+/* A program outside this project, compiled and linked with -ffast-math: subnormal values must come out as they went
+ * in. It compares bits, since its own arithmetic takes subnormals for zeros. */
 #include <fovea/fovea.h>
 
 #include <stdint.h>

@@ -1,6 +1,9 @@
-/* A program with parallel regions of its own uses Fovea, linked or opened at run time, while the library's OpenMP
- * is another than the program's. Exits with 0 when both work and the bits of one thread come from many. application
- * Fovea is linked application <library>  Fovea is opened, used, closed and opened again */
+/* A program with parallel regions of its own uses Fovea, linked or opened at run time, while the library has
+ * another OpenMP runtime than the program. Exits with 0 if both work, and if many threads give the bits of one.
+ *
+ *   application            Fovea is linked
+ *   application <library>  Fovea is opened, used, closed and opened again
+ */
 #define _GNU_SOURCE
 #include <fovea/fovea.h>
 
@@ -17,7 +20,7 @@ enum { HEADS = 4, ROWS = 200, DIM = 64, SIZE = HEADS * ROWS * DIM, TEAM = 4, REP
 static float q[SIZE], k[SIZE], v[SIZE], expected[SIZE];
 static float actual[TEAM][SIZE];
 
-/* What is used of the library. */
+/* The functions of the library that are used. */
 static struct {
   void (*problem_init)(fovea_problem *, size_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
   void (*tensors_init)(fovea_tensors *, size_t, const void *, const void *, const void *, void *, float *);
@@ -31,7 +34,7 @@ static void require(int holds, const char *what) {
   exit(1);
 }
 
-/* dlsym() gives a pointer to an object; POSIX lets it be copied into a pointer to a function. */
+/* dlsym() returns a pointer to an object; POSIX allows to copy it to a pointer to a function. */
 static void find(void *library, const char *name, void *function) {
   void *symbol = dlsym(library, name);
   require(symbol != NULL, name);
@@ -59,7 +62,7 @@ static int attend(float *o, int threads) {
          memcmp(o, expected, sizeof expected) == 0;
 }
 
-/* The program's own team: every number once. */
+/* The program's own team gives every number once. */
 static int own_team_works(void) {
   int met[TEAM] = {0}, threads = 0;
 #pragma omp parallel num_threads(TEAM) reduction(+ : threads)
