@@ -109,8 +109,8 @@ class Decoder:
         self.runs = 0
 
     def rewind(self):
-        """If the state has grown by more than a hundredth: resets it and runs once, so that it moves to where it can grow.
-        """
+        """Resets the state if it has grown by more than a hundredth, and runs once: that moves it to where it can
+        grow."""
         if self.runs > self.problem.keys // 100:
             self.fill()
             self.run()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Captures Q, K, V and the attention output of one layer of all-MiniLM-L6-v2.
 
-The files it wrote lie under data/ and are all that the example needs; run it again only to capture something else.
+The example needs only the files under data/, which this script wrote. Run it again only to capture something else.
 In a virtual environment (the CPU build of torch is enough):
 
     pip install torch==2.13.0 transformers==5.23.0 numpy==2.4.6
@@ -9,17 +9,17 @@ In a virtual environment (the CPU build of torch is enough):
     python capture.py                                   # writes data/<name>/
     python capture.py --survey                          # what the word attends to, in every layer and head
 
-Which layer, and why: the last one, encoder.layer.5 (counted from 0). All 72 heads were looked at, with two questions:
-what does "station" look at, and what does "it" refer to? Most heads answer neither: they put most of the weight on
-[CLS] or [SEP], as BERT models do with heads that have nothing to say about a word. The last layer answers both:
+Which layer, and why: the last one, encoder.layer.5 (counted from 0). All 72 heads were examined for two questions:
+what does "station" attend to, and what does "it" refer to? Most heads answer neither: they put most of the weight on
+[CLS] or [SEP], as heads of BERT models do for words that do not concern them. The last layer answers both:
 
     head 10   station -> train 0.46     more than any other token gives to train
     head 11   it -> animal 0.65         more than any token but animal itself; street, which is nearer, gets 0.02
     head  9   station -> left 0.41, it -> tired 0.30: what happens, what is said
 
-These are leanings of the head as much as of the word: most rows of head 11 lean to animal, and the maps show it as
-stripes. Layer 3 head 1 is choosier about "it" (animal 0.64, other tokens 0.09 on average), but gives "station"
-nothing but [CLS]. The mean over all heads is drawn beside the chosen ones, so that the picture does not flatter.
+Not only the word does this, but the head: most rows of head 11 attend to animal, and the maps show stripes. Layer 3
+head 1 is more selective about "it" (animal 0.64, other tokens 0.09 on average), but gives "station" only [CLS]. The
+mean over all heads is drawn beside the chosen heads, so that the picture is not a selection alone.
 
 Every layer computes softmax(Q K^T / sqrt(32)) V in f32 for 12 heads; Q, K and V are taken after their bias, split
 into heads. "context" is the model's own result of that, before the output projection.

@@ -161,7 +161,7 @@ bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, int32
   return encoded;
 }
 
-/* The byte of a token called <0x0A>; -1 where it has another name. */
+/* The byte of a token called <0x0A>; -1 if it has another name. */
 static int byte_of(const struct token *token) {
   unsigned byte = 0;
   char name[7] = "";
