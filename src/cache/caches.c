@@ -102,11 +102,14 @@ static fovea_segment *segment_at(const fovea_pages *pages, fovea_segment *segmen
   return (fovea_segment *)(void *)((char *)segments + (size_t)i * pages->segment_size);
 }
 
-static void put_segment(const fovea_pages *pages, fovea_segment *to, const fovea_segment *segment) {
-  if (pages->segment_size == sizeof *segment) {
-    *to = *segment;
+/* What make_segment() makes, as far as there is room for it. */
+static void put_segment(const fovea_pages *pages, fovea_segment *to, int64_t page, int64_t row, int64_t first,
+                        int64_t rows) {
+  if (pages->segment_size == sizeof *to) {
+    *to = make_segment(pages, page, row, first, rows);
   } else {
-    memcpy(to, segment, pages->segment_size);
+    const fovea_segment segment = make_segment(pages, page, row, first, rows);
+    memcpy(to, &segment, pages->segment_size);
   }
 }
 
@@ -136,8 +139,7 @@ fovea_status fovea_cache_contiguous(const fovea_pages *given, int64_t page, fove
   if (!status) status = check_page(&pages, page, error);
   if (status) return status;
   if (!segment) return fovea_fail(error, FOVEA_ERROR_NULL, "segment is NULL");
-  const fovea_segment made = make_segment(&pages, page, 0, 0, pages.page_rows);
-  put_segment(&pages, segment, &made);
+  put_segment(&pages, segment, page, 0, 0, pages.page_rows);
   return FOVEA_OK;
 }
 
@@ -196,8 +198,8 @@ static int64_t make_segments(const fovea_pages *pages, const table_range *range,
     if (continues(pages, range, i)) {
       segment_at(pages, segments, made - 1)->rows += pages->page_rows;
     } else {
-      const fovea_segment segment = make_segment(pages, range->table[i], 0, i * pages->page_rows, pages->page_rows);
-      put_segment(pages, segment_at(pages, segments, made++), &segment);
+      put_segment(pages, segment_at(pages, segments, made++), range->table[i], 0, i * pages->page_rows,
+                  pages->page_rows);
     }
   }
   return made;
@@ -272,8 +274,7 @@ fovea_status fovea_cache_ring(const fovea_pages *given, int64_t page, int64_t be
   while (first < end && begin < end) {
     int64_t row = first % pages.page_rows, rows = pages.page_rows - row;
     if (rows > end - first) rows = end - first;
-    const fovea_segment segment = make_segment(&pages, page, row, first, rows);
-    put_segment(&pages, segment_at(&pages, segments, count++), &segment);
+    put_segment(&pages, segment_at(&pages, segments, count++), page, row, first, rows);
     first += rows;
   }
   *sequence = make_sequence(&pages, segments, count);
