@@ -22,12 +22,12 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   context->decode->slot = 0;
 }
 
-/* Lists the rows of K and V of a block. */
-static void list_block(fovea_task_context *context, int64_t base, int slot) {
+/* Lists the rows of K and V of a block, as fovea_list_rows() does. */
+static void list_block(fovea_task_context *context, int64_t base, int whole, int slot) {
   fovea_interval keys = fovea_met_keys(context, base);
   keys = (fovea_interval){base + keys.begin, base + keys.end};
-  fovea_list_rows(context, fovea_key_run, base, keys, &context->decode->keys[slot]);
-  fovea_list_rows(context, fovea_value_run, base, keys, &context->decode->values[slot]);
+  fovea_list_rows(context, fovea_key_run, base, keys, whole, &context->decode->keys[slot]);
+  fovea_list_rows(context, fovea_value_run, base, keys, whole, &context->decode->values[slot]);
 }
 
 /* Copies rows that differ in type or layout, as f32. */
@@ -53,12 +53,12 @@ static void find_rows(fovea_task_context *context) {
   if (state->keys[!state->slot].base == base) {
     state->slot = !state->slot;
   } else {
-    list_block(context, base, state->slot);
+    list_block(context, base, 0, state->slot);
   }
   gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
   gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
   state->keys[!state->slot].base = state->values[!state->slot].base = -1;
-  if (next != FOVEA_NO_BLOCK) list_block(context, next, !state->slot);
+  if (next != FOVEA_NO_BLOCK) list_block(context, next, 1, !state->slot);
 }
 
 /* The rows to prefetch, from key `key` of the next block on. If these are not known, not uniform, or in another

@@ -54,8 +54,10 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
 }
 
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t base, fovea_interval keys,
-                     fovea_row_list *list) {
+                     int whole, fovea_row_list *list) {
   int begin = (int)(keys.begin - base), end = (int)(keys.end - base);
+  int first = whole ? 0 : begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
+  int last = whole ? FOVEA_BLOCK_KEYS : (end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   list->base = base;
   list->uniform = 1;
   for (int key = begin; key < end;) {
@@ -71,10 +73,10 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
     for (const char *row = run.row; key < run_end; key++, row += run.step) list->rows[key] = row;
   }
   /* In panels a vector of keys is found by its first key, so that key's pointer must stay in its own panel. */
-  for (int key = begin - 1; key >= 0; key--) {
+  for (int key = begin - 1; key >= first; key--) {
     int in_panel = list->panels && key / FOVEA_PANEL_ROWS == begin / FOVEA_PANEL_ROWS;
     list->rows[key] =
         in_panel ? (const char *)list->rows[key + 1] - fovea_panel_step(list->type) : list->rows[begin];
   }
-  for (int key = end; key < FOVEA_BLOCK_KEYS; key++) list->rows[key] = list->rows[end - 1];
+  for (int key = end; key < last; key++) list->rows[key] = list->rows[end - 1];
 }
