@@ -96,12 +96,20 @@ typedef struct fovea_mask_pieces {
   uint8_t plain; /* every row sees all of the keys, and nothing is added */
 } fovea_mask_pieces;
 
+/* The terms of a problem's scores, made once by src/plan/terms.c. A further term is a field here, a line there, and
+ * one of shared/terms.h. */
+typedef struct fovea_score_terms {
+  float c;      /* products are multiplied by it: scale * log2(e); with a softcap, scale / softcap */
+  int adjusted; /* 1: adjust() has something to do even without a mask, as told below */
+  int capped;   /* 1: scores become cap * tanh(score) first */
+  float cap;    /* softcap * log2(e) */
+} fovea_score_terms;
+
 /* What is done to scores after the products: the softcap, the mask tensor, and hiding what is not seen. */
 typedef struct fovea_adjust_args {
   float *scores; /* the first key's row of the tile, as score() leaves it without seen_from */
-  int capped;    /* 1: scores become cap * tanh(score) first */
-  float cap;     /* softcap * log2(e) */
-  int key;       /* the first key's place in the block */
+  const fovea_score_terms *terms;
+  int key; /* the first key's place in the block */
   int key_count;
   fovea_vector_range vectors;
   const fovea_mask_tile *mask; /* NULL: there is none, or it changes nothing here */
@@ -249,8 +257,7 @@ typedef struct fovea_decode_adjust_args {
   float *scores; /* the block's first key */
   int row_count;
   int key_begin, key_end; /* keys of the block whose scores were computed, whole vectors */
-  int capped;             /* as in fovea_adjust_args */
-  float cap;
+  const fovea_score_terms *terms;
   const fovea_mask_tile *mask; /* NULL: there is none */
   const int32_t *seen_from;    /* one a row, counted from the block's first key */
   const int32_t *seen_to;

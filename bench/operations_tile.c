@@ -60,10 +60,12 @@ static void run_softmax(const operation_call *call) {
                                              .key_end = ends});
 }
 
+static const fovea_score_terms capped = {.c = 1.0f, .adjusted = 1, .capped = 1, .cap = 1.0f};
+static const fovea_score_terms plain = {.c = 1.0f};
+
 static void run_cap(const operation_call *call) {
   call->table->adjust(&(fovea_adjust_args){.scores = (float *)(void *)call->piece,
-                                           .capped = 1,
-                                           .cap = 1.0f,
+                                           .terms = &capped,
                                            .key_count = per_row(call),
                                            .vectors = all_vectors(call),
                                            .maxima = ARRAYS->maxima});
@@ -76,6 +78,7 @@ static void run_mask(const operation_call *call) {
     rows[row] = call->piece + (size_t)(row * count) * sizeof(float);
   const fovea_mask_tile mask = {rows, FOVEA_MASK_F32, 0, count};
   call->table->adjust(&(fovea_adjust_args){.scores = ARRAYS->scores,
+                                           .terms = &plain,
                                            .key_count = count,
                                            .vectors = all_vectors(call),
                                            .mask = &mask,

@@ -150,9 +150,9 @@ static void assert_tanh(const fovea_kernels *kernels, const float *x, int count)
   _Alignas(64) float scores[FOVEA_BLOCK_KEYS * FOVEA_ROW_TILE_LIMIT] = {0.0f}, maxima[FOVEA_ROW_TILE_LIMIT];
   for (int row = 0; row < kernels->row_tile; row++) maxima[row] = -INFINITY;
   memcpy(scores, x, (size_t)count * sizeof *x);
+  const fovea_score_terms terms = {.adjusted = 1, .capped = 1, .cap = 1.0f};
   kernels->adjust(&(fovea_adjust_args){.scores = scores,
-                                       .capped = 1,
-                                       .cap = 1.0f,
+                                       .terms = &terms,
                                        .key_count = (count + kernels->row_tile - 1) / kernels->row_tile,
                                        .vectors = {0, kernels->row_tile / kernels->lanes},
                                        .maxima = maxima});

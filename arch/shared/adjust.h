@@ -10,8 +10,8 @@
  * of an instruction for every key. */
 #define ADJUST_KEYS TERM_SCORES
 
-/* The term of one pass over the scores of a segment. */
-typedef enum adjust_pass { ADJUST_CAP, ADJUST_MASK, ADJUST_HIDE } adjust_pass;
+/* The terms of one pass over the scores of a slice. */
+typedef enum adjust_pass { ADJUST_OWN, ADJUST_MASK, ADJUST_HIDE } adjust_pass;
 
 /* `count` keys of one vector of rows, a constant; `key` is counted from the segment's first, `bias` is where the
  * mask of these keys and rows lies. */
@@ -19,8 +19,9 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
                                   const adjust_pass pass, const float *bias, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
   vec score[ADJUST_KEYS];
-  score_terms terms = {.capped = pass == ADJUST_CAP, .masked = pass == ADJUST_MASK, .hidden = pass == ADJUST_HIDE};
-  terms.cap = &args->cap;
+  score_terms terms = {
+      .adjusted = pass == ADJUST_OWN, .masked = pass == ADJUST_MASK, .hidden = pass == ADJUST_HIDE};
+  terms.of = args->terms;
   terms.bias = bias;
   terms.key = key;
   if (pass == ADJUST_HIDE) {
@@ -59,8 +60,8 @@ FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first,
   vec_store(maxima, maximum[0]);
 }
 
-FOVEA_NOINLINE void adjust_cap(const fovea_adjust_args *args, int row, float *maxima) {
-  adjust_keys(args, row, 0, args->key_count, ADJUST_CAP, NULL, maxima);
+FOVEA_NOINLINE void adjust_own(const fovea_adjust_args *args, int row, float *maxima) {
+  adjust_keys(args, row, 0, args->key_count, ADJUST_OWN, NULL, maxima);
 }
 
 FOVEA_NOINLINE void adjust_hide(const fovea_adjust_args *args, int row, float *maxima) {
@@ -85,7 +86,7 @@ FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
   for (int vector = 0; vector < args->vectors.count; vector++) {
     int row = (args->vectors.first + vector) * LANES;
     float not_yet[LANES] = {0}, *maxima = args->maxima + row;
-    if (args->capped) adjust_cap(args, row, args->mask || args->seen_from ? not_yet : maxima);
+    if (args->terms->adjusted) adjust_own(args, row, args->mask || args->seen_from ? not_yet : maxima);
     if (args->mask) adjust_mask(args, row, args->seen_from ? not_yet : maxima);
     if (args->seen_from) adjust_hide(args, row, maxima);
   }

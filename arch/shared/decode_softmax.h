@@ -9,8 +9,8 @@ FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int ro
   for (int key = args->key_begin; key < args->key_end; key += LANES) {
     float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
     vec score = vec_load(scores);
-    score_terms terms = {.capped = args->capped, .masked = args->mask != NULL, .hidden = 1};
-    terms.cap = &args->cap;
+    score_terms terms = {.adjusted = args->terms->adjusted, .masked = args->mask != NULL, .hidden = 1};
+    terms.of = args->terms;
     terms.mask = args->mask;
     terms.row = row;
     terms.key = key;

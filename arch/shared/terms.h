@@ -1,7 +1,8 @@
 /* The terms of a score: all that is done to it between the product and the softmax, in this order
- * (docs/numerics.md, step 2). Both layouts share the list: rows in the lanes (adjust.h), with a pass over the
- * scores for each term, since to have more than one is rare, and keys in the lanes (decode_softmax.h). A further
- * term is one more flag and line of apply_terms(), and a pass of adjust(). Included after a vector layer. */
+ * (docs/numerics.md, step 2): the problem's own terms, the mask, the rules. Both layouts share the list: rows in
+ * the lanes (adjust.h), with a pass over the scores for each of the three, because two of them together are rare,
+ * and keys in the lanes (decode_softmax.h). A further term of the problem is a line of apply_own_terms(). Included
+ * after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 
@@ -13,8 +14,8 @@
 
 /* Which terms there are, and what they read. `key` is the first vector's, or the first lane's. */
 typedef struct score_terms {
-  int capped, masked, hidden;
-  const float *cap;
+  int adjusted, masked, hidden;
+  const fovea_score_terms *of;        /* the problem's */
   const float *bias;                  /* rows in the lanes: what a mask adds, [vector][row] */
   const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
   const fovea_mask_tile *mask;        /* keys in the lanes */
@@ -51,13 +52,18 @@ FOVEA_INLINE vecmask term_seen_keys(int key, vec from, vec to) {
   return vecmask_and(vecmask_not(vec_less(number, from)), vec_less(number, to));
 }
 
-/* `count` vectors, a constant, and so is whether keys are in the lanes. */
-FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lanes, const score_terms *terms) {
+/* The terms that the problem states, in their order. */
+FOVEA_INLINE void apply_own_terms(vec *score, const int count, const fovea_score_terms *terms) {
   if (terms->capped) {
     vec_tanh_together(score, count);
     FOVEA_UNROLL
-    for (int i = 0; i < count; i++) score[i] = vec_mul(vec_set1(*terms->cap), score[i]);
+    for (int i = 0; i < count; i++) score[i] = vec_mul(vec_set1(terms->cap), score[i]);
   }
+}
+
+/* `count` vectors, a constant, and so is whether keys are in the lanes. */
+FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lanes, const score_terms *terms) {
+  if (terms->adjusted) apply_own_terms(score, count, terms->of);
   if (terms->masked) {
     FOVEA_UNROLL
     for (int i = 0; i < count; i++) {

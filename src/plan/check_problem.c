@@ -6,6 +6,7 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check.h"
+#include "terms.h"
 
 #include <limits.h>
 
@@ -52,13 +53,6 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
   if (p->causal != 0 && p->causal != 1) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "causal is %d; it must be 0 or 1", (int64_t)p->causal);
   }
-  if (p->scale - p->scale != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", p->scale);
-  }
-  double c = p->scale * FOVEA_LOG2E;
-  if (c > 0x1.fffffep+127 || c < -0x1.fffffep+127) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38", p->scale);
-  }
   if (!p->offsets && p->offset != FOVEA_OFFSET_BOTTOM_RIGHT &&
       (p->offset > FOVEA_LENGTH_LIMIT || p->offset < -FOVEA_LENGTH_LIMIT)) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %d; it must be from %d to %d", p->offset,
@@ -75,20 +69,6 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
                                  {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
-}
-
-static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
-  const double largest = 0x1.fffffep+127;
-  if (!(p->softcap >= 0) || p->softcap * FOVEA_LOG2E > largest) {
-    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; it must be positive and finite, or 0 for none",
-                      p->softcap);
-  }
-  double ratio = p->softcap > 0 ? p->scale / p->softcap : 0;
-  if (ratio > largest || ratio < -largest) {
-    return fovea_fail(error, FOVEA_ERROR_SOFTCAP, "softcap is %g; scale / softcap must not be beyond 3.4e38",
-                      p->softcap);
-  }
-  return FOVEA_OK;
 }
 
 static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
@@ -111,7 +91,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   fovea_status status = check_sizes(problem, error);
   if (!status) status = check_types(problem, error);
   if (!status) status = check_rules(problem, error);
-  if (!status) status = check_softcap(problem, error);
+  if (!status) status = fovea_check_terms(problem, error);
   if (!status) status = fovea_check_lengths(problem, error);
   if (!status) status = fovea_check_segmented(problem, error);
   if (!status) status = fovea_check_keys(problem, error);

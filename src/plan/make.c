@@ -2,6 +2,7 @@
 #include "../base/nodes.h"
 #include "check_problem.h"
 #include "entries.h"
+#include "terms.h"
 #include "tiles.h"
 
 #include "../../arch/float_state.h"
@@ -62,8 +63,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   double pairs = fovea_resolve_entries(problem, entries);
   *plan = (fovea_plan){
       .kernels = kernels,
-      .c = (float)(problem->softcap > 0 ? problem->scale / problem->softcap : problem->scale * FOVEA_LOG2E),
-      .cap = (float)(problem->softcap * FOVEA_LOG2E),
+      .terms = fovea_make_terms(problem),
       .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,

@@ -12,9 +12,8 @@
 
 struct fovea_plan {
   const fovea_kernels *kernels;
-  fovea_problem problem;       /* arrays per entry are resolved: NULL here, or only a flag that there was one */
-  float c;                     /* scale * log2(e); with a softcap, scale / softcap */
-  float cap;                   /* softcap * log2(e) */
+  fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
+  fovea_score_terms terms;
   int mask_copied;             /* blocks of the mask may have to be copied to scratch, mask.h */
   int paired;                  /* scores are products of pairs, if all elements allow it */
   int64_t group;               /* query heads that share a kv head */

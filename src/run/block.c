@@ -20,8 +20,7 @@ static void adjust_slice(const fovea_task_context *context, const fovea_score_ar
                          const fovea_block_slice *slice, const fovea_mask_block *mask) {
   fovea_adjust_args args = {
       .scores = scored->scores,
-      .capped = context->plan->problem.softcap > 0,
-      .cap = context->plan->cap,
+      .terms = &context->plan->terms,
       .key = slice->begin,
       .key_count = scored->key_count,
       .vectors = slice->vectors,
@@ -72,14 +71,14 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   clear_maxima(context->memory.maxima, rows);
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
-    int adjusted = slice->masked || plan->problem.softcap > 0;
+    int adjusted = slice->masked || plan->terms.adjusted;
     fovea_score_args args = {
         .queries = source.queries,
         .keys = source.keys + slice->begin * source.key_bytes,
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
-        .c = plan->c,
+        .c = plan->terms.c,
         .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,

@@ -83,19 +83,18 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .type = keys->type,
       .dim = plan->problem.qk_dim,
       .key_count = end - begin,
-      .c = plan->c,
+      .c = plan->terms.c,
       .scores = state->memory.scores + begin,
   };
   context->kernels->decode_score(&args);
   int all_seen = t->view.all.begin <= base + begin && base + end <= t->view.all.end;
-  if (all_seen && !sight->mask.present && plan->problem.softcap == 0) return;
+  if (all_seen && !sight->mask.present && !plan->terms.adjusted) return;
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
       .key_begin = begin,
       .key_end = end,
-      .capped = plan->problem.softcap > 0,
-      .cap = plan->cap,
+      .terms = &plan->terms,
       .mask = sight->mask.present ? &sight->mask.tile : NULL,
       .seen_from = sight->view.from,
       .seen_to = sight->view.to,

@@ -8,7 +8,7 @@ static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args 
   for (int row = first_row(table, args->vectors); row < end_row(table, args->vectors); row++)
     for (int key = 0; key < args->key_count; key++) {
       float *score = &scores[key * tile + row];
-      if (args->capped) *score = args->cap * contract_tanh(*score);
+      if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       if (args->mask != NULL) {
         const float bias = mask_bias(args->mask, row, args->key + key);
         *score = bias == -INFINITY ? bias : fmaf(bias, 0x1.715476p+0f, *score);
@@ -23,10 +23,11 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   const int tile = table->row_tile, what = 1 + (int)generator_below(generator, 7);
   const int key = (int)generator_below(generator, 2) * (int)generator_below(generator, 100);
   const int key_count = random_size(generator, 1, FOVEA_BLOCK_KEYS - key);
+  const fovea_score_terms terms = {
+      .capped = what & 1, .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f, .adjusted = what & 1};
   fovea_adjust_args args = {
       .scores = place_floats((int64_t)key_count * tile, random_numbers(generator)),
-      .capped = what & 1,
-      .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
+      .terms = &terms,
       .key = key,
       .key_count = key_count,
       .vectors = random_vectors(table, generator),
@@ -48,7 +49,7 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   table->adjust(&args);
   expect_adjusted(table, &args);
   places_check(table->name, "adjust, keys %d to %d, vectors %d+%d, capped %d, mask type %d, seen_from %d", key,
-               key + key_count - 1, args.vectors.first, args.vectors.count, args.capped,
+               key + key_count - 1, args.vectors.first, args.vectors.count, args.terms->capped,
                (what & 2) ? (int)mask.type : 0, args.seen_from != NULL);
 }
 

@@ -19,7 +19,7 @@ static void expect_adjusted(const fovea_decode_adjust_args *args) {
   for (int row = 0; row < args->row_count; row++)
     for (int key = args->key_begin; key < args->key_end; key++) {
       float *score = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS + key);
-      if (args->capped) *score = args->cap * contract_tanh(*score);
+      if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       if (args->mask != NULL) {
         const int there = args->mask->repeats || key < args->mask->key_count;
         const float bias = there ? mask_bias(args->mask, row, key) : 0.0f;
@@ -34,13 +34,15 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   const struct keys keys = random_keys(table, generator);
   const int rows = 1 + (int)generator_below(generator, ROWS);
   int32_t *to;
+  fovea_score_terms terms = {.capped = (int)generator_below(generator, 2),
+                             .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f};
+  terms.adjusted = terms.capped;
   fovea_decode_adjust_args args = {
       .scores = place_floats(rows * FOVEA_BLOCK_KEYS, random_numbers(generator)),
       .row_count = rows,
       .key_begin = keys.begin,
       .key_end = keys.end,
-      .capped = (int)generator_below(generator, 2),
-      .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
+      .terms = &terms,
   };
   args.seen_from = place_limits(generator, rows, FOVEA_BLOCK_KEYS, &to);
   args.seen_to = to;
@@ -54,7 +56,7 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   table->decode_adjust(&args);
   expect_adjusted(&args);
   places_check(table->name, "decode_adjust, %d rows, keys %d to %d, capped %d, mask type %d of %d keys", rows,
-               keys.begin, keys.end - 1, args.capped, (int)mask.type, mask.key_count);
+               keys.begin, keys.end - 1, args.terms->capped, (int)mask.type, mask.key_count);
 }
 
 static void test_adjust(void **state) {

@@ -1,0 +1,13 @@
+/* The terms of a problem's scores: checked, and made into what kernels take. The one place of src/ that knows them.
+ */
+#ifndef FOVEA_SRC_PLAN_TERMS_H
+#define FOVEA_SRC_PLAN_TERMS_H
+
+#include "../../arch/kernels.h"
+
+fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error);
+
+/* Of a checked problem. Rounds as the calling thread does. */
+fovea_score_terms fovea_make_terms(const fovea_problem *problem);
+
+#endif
