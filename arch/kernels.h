@@ -306,7 +306,7 @@ typedef struct fovea_widen_panel_args {
 } fovea_widen_panel_args;
 
 typedef struct fovea_kernels {
-  const char *name;
+  const char *name;     /* of the instruction set */
   int lanes;            /* rows of one vector */
   int row_tile;         /* rows of one tile, a multiple of lanes */
   int block_tiles;      /* row tiles that share one pass over the keys */
@@ -357,6 +357,11 @@ typedef struct fovea_kernels {
 #define FOVEA_DECLARE_TABLE(name, architecture, needs, prefers, type, lacks)                                       \
   extern const fovea_kernels fovea_kernels_##name;
 FOVEA_INSTRUCTION_SETS(FOVEA_DECLARE_TABLE)
+#undef FOVEA_DECLARE_TABLE
+/* Likewise of the sets' further tables. */
+#define FOVEA_DECLARE_TABLE(set, architecture, tiles, symbol, prefers)                                             \
+  extern const fovea_kernels fovea_kernels_##symbol;
+FOVEA_TILE_TABLES(FOVEA_DECLARE_TABLE)
 #undef FOVEA_DECLARE_TABLE
 
 /* Largest row_tile of any table: lets src/ keep per-row arrays of a tile in fixed size. */

@@ -30,6 +30,23 @@
   SET(scalar, ANY, 0, 0, F32, "nothing")
 /* clang-format on */
 
+/* Sets with several tables: the same instructions and results, other ways with registers and caches. The name of
+ * the set stands for the table that this CPU prefers; each table has a name of its own beside it, for tests and
+ * benchmarks.
+ *
+ *   TABLE(set, architecture, tiles, symbol, prefers)
+ *
+ *   set, tiles    the table's name is <set>/<tiles>
+ *   symbol        the table is fovea_kernels_<symbol>, in a file of arch/<set>
+ *   prefers       FOVEA_CPU_* bits: of a set's tables a CPU takes the first for which it has them. 0 for the last,
+ *                 which is fovea_kernels_<set>
+ */
+/* clang-format off */
+#define FOVEA_TILE_TABLES(TABLE)                                                                                   \
+  TABLE(avx2, X86_64, rows, avx2_rows, FOVEA_CPU_READS_ROWS)                                                       \
+  TABLE(avx2, X86_64, panels, avx2, 0)
+/* clang-format on */
+
 /* FOVEA_GENERAL_<type>(text) is the text for a set that serves every problem, nothing for one that adds pairs. */
 #define FOVEA_GENERAL_F32(...) __VA_ARGS__
 #define FOVEA_GENERAL_F16(...)

@@ -1,6 +1,8 @@
 /* CPUs that are not at hand, and operating systems that hide a part of one: which features are found, which kernel
  * is chosen, and that it is right. */
+#include "arch/kernels.h"
 #include "src/system/cpu.h"
+#include "src/system/dispatch.h"
 #include "support/again.h"
 #include "support/check.h"
 #include "support/trial.h"
@@ -67,10 +69,13 @@ static const struct {
     {"Sapphire Rapids", INTEL, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, AMX_TOO,
      SKYLAKE | FOVEA_CPU_AVX512_BF16},
     {"Sapphire Rapids, ZMM hidden", INTEL, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, YMM_SAVED, HASWELL},
-    {"Zen 2", AMD, HASWELL_WORDS, AVX2_WORD, 0, YMM_SAVED, HASWELL},
+    {"Zen 1, system without XSAVE", AMD, HASWELL_WORDS & ~BIT(OSXSAVE_BIT), AVX2_WORD, 0, 0, 0},
+    {"Zen 2, AVX2 hidden", AMD, HASWELL_WORDS, 0, 0, YMM_SAVED, HASWELL & ~FOVEA_CPU_AVX2},
+    {"Zen 2", AMD, HASWELL_WORDS, AVX2_WORD, 0, YMM_SAVED, HASWELL | FOVEA_CPU_READS_ROWS},
     {"Zen 4", AMD, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, ZMM_SAVED,
-     SKYLAKE | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_FAST_BF16},
-    {"Zen 4, ZMM hidden", AMD, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, YMM_SAVED, HASWELL},
+     SKYLAKE | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_FAST_BF16 | FOVEA_CPU_READS_ROWS},
+    {"Zen 4, ZMM hidden", AMD, HASWELL_WORDS, AVX512_WORD, AVX512_BF16_WORD, YMM_SAVED,
+     HASWELL | FOVEA_CPU_READS_ROWS},
 };
 enum { CPUS = sizeof cpus / sizeof cpus[0] };
 
@@ -96,15 +101,16 @@ static void test_features(void **state) {
   }
 }
 
-/* Replaces by the linker what the library finds in this process. Which CPUs have fast products of pairs depends on
- * the maker, and here any CPU that has them may pass for one of his. */
-static uint64_t visible = UINT64_MAX, fast_pairs;
+/* Replaces by the linker what the library finds in this process. Whether products of pairs are fast, or rows as
+ * good as panels, depends on the maker, and here any CPU that has the instructions may pass for one of his. */
+static uint64_t visible = UINT64_MAX, fast_pairs, reads_rows;
 
 uint64_t __real_fovea_cpu_features(void);
 uint64_t __wrap_fovea_cpu_features(void);
 
 uint64_t __wrap_fovea_cpu_features(void) {
-  const uint64_t features = __real_fovea_cpu_features() & visible;
+  uint64_t features = __real_fovea_cpu_features() & visible;
+  if (features & FOVEA_CPU_AVX2) features |= reads_rows;
   return features & FOVEA_CPU_AVX512_BF16 ? features | fast_pairs : features;
 }
 
@@ -130,6 +136,27 @@ static void check_pairs(const fovea_isa_report *report, uint64_t features, const
                                                   : "taken if Q and K are bf16"));
 }
 
+/* What AVX2 means on a CPU of one maker or of others: one of its two tables, by the report and by what problems
+ * get. */
+static void check_tables(const fovea_library_info *info, uint64_t features) {
+#ifdef FOVEA_ARCH_X86_64
+  const int rows = (features & FOVEA_CPU_READS_ROWS) != 0;
+  const fovea_kernels *table;
+  if ((features & HASWELL) != HASWELL) return;
+  assert_int_equal(fovea_dispatch_wanted("avx2", FOVEA_F32, &table, NULL), FOVEA_OK);
+  assert_ptr_equal(table, rows ? &fovea_kernels_avx2_rows : &fovea_kernels_avx2);
+  if (strcmp(info->isa, "avx2") == 0) assert_ptr_equal(fovea_dispatch_default(FOVEA_F32), table);
+  for (int i = 0; i < info->isa_count; i++) {
+    if (strncmp(info->isas[i]->name, "avx2/", 5) != 0) continue;
+    const int meant = strcmp(info->isas[i]->reason, "what its set means on this CPU") == 0;
+    assert_int_equal(meant, strcmp(info->isas[i]->name, rows ? "avx2/rows" : "avx2/panels") == 0);
+  }
+#else
+  (void)info;
+  (void)features;
+#endif
+}
+
 /* Runs in a process of its own, which sees a part of this CPU. The right kernel must be chosen, others refused with
  * a reason, and results must be right. */
 static void test_visible_part(void **state) {
@@ -138,6 +165,7 @@ static void test_visible_part(void **state) {
   fovea_library_info info = {.struct_size = sizeof info};
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   assert_string_equal(info.isa, expected_isa(features));
+  check_tables(&info, features);
   for (int i = 0; i < info.isa_count; i++) {
     const fovea_isa_report *report = info.isas[i];
     fovea_problem problem;
@@ -175,6 +203,7 @@ static int check_visible_part(const char *cpu) {
   if (end != cpu && number >= 0 && number < CPUS) {
     visible = features_of((int)number) | FOVEA_CPU_NEON;
     fast_pairs = visible & FOVEA_CPU_FAST_BF16;
+    reads_rows = visible & FOVEA_CPU_READS_ROWS;
   }
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Which kernel runs: the choice, its caps, and the report. */
 #include "arch/kernels.h"
 #include "arch/registry.h"
+#include "src/system/dispatch.h"
 #include "support/again.h"
 #include "support/check.h"
 #include "support/trial.h"
@@ -44,6 +45,25 @@ static void test_info(void **state) {
   assert_true(has_scalar);
 }
 
+/* The set of a table "set/tiles"; a set's own name. */
+static const char *set_of(const char *isa) {
+  static char set[32];
+  snprintf(set, sizeof set, "%.*s", (int)strcspn(isa, "/"), isa);
+  return set;
+}
+
+/* The tables of sets with several, as the registry has them. */
+static const struct tile_table {
+  const char *name;
+  const fovea_kernels *kernels; /* NULL: for another architecture */
+} tables[] = {
+#define LINE(set, architecture, tiles, symbol, prefers)                                                            \
+  {.name = #set "/" #tiles, FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##symbol)},
+    FOVEA_TILE_TABLES(LINE)
+#undef LINE
+};
+enum { TABLES = sizeof tables / sizeof tables[0] };
+
 /* Each line of the registry names a table that is as the line says, and the report has it at the line's place. */
 static void test_registry(void **state) {
   (void)state;
@@ -59,7 +79,7 @@ static void test_registry(void **state) {
   };
   enum { LINES = sizeof lines / sizeof lines[0] };
   const fovea_library_info info = library_info();
-  assert_int_equal(info.isa_count, LINES);
+  assert_int_equal(info.isa_count, LINES + TABLES);
   for (int i = 0; i < LINES; i++) {
     assert_string_equal(info.isas[i]->name, lines[i].name);
     assert_int_equal(lines[i].kernels == NULL, strstr(info.isas[i]->reason, "not in this build") != NULL);
@@ -68,6 +88,12 @@ static void test_registry(void **state) {
     assert_int_equal(lines[i].kernels->pair_type, lines[i].type);
   }
   assert_string_equal(lines[LINES - 1].name, "scalar");
+  for (int i = 0; i < TABLES; i++) {
+    assert_string_equal(info.isas[LINES + i].name, tables[i].name);
+    assert_false(info.isas[LINES + i].chosen); /* what is chosen is its set */
+    assert_int_equal(tables[i].kernels == NULL, strstr(info.isas[LINES + i].reason, "not in this build") != NULL);
+    if (tables[i].kernels != NULL) assert_string_equal(tables[i].kernels->name, set_of(tables[i].name));
+  }
 }
 
 static const char *default_isa(void) {
@@ -88,7 +114,7 @@ static const char *best_isa(const char *from) {
   while (from != NULL && strcmp(info.isas[i]->name, from) != 0) i++;
   while (!info.isas[i]->usable || info.isas[i]->type != FOVEA_F32) i++;
   static char name[32];
-  snprintf(name, sizeof name, "%s", info.isas[i]->name);
+  snprintf(name, sizeof name, "%s", set_of(info.isas[i]->name));
   return name;
 }
 
@@ -118,7 +144,7 @@ static void test_expected_isa(void **state) {
   trial_destroy(&trial);
 }
 
-/* A problem may name any usable instruction set, and its plan runs on it. */
+/* A problem may name any usable table, and its plan runs on it. Of a table, the plan names the set. */
 static void test_named_isas(void **state) {
   (void)state;
   const char *const *isas = usable_isas();
@@ -128,8 +154,43 @@ static void test_named_isas(void **state) {
     problem.isa = isas[i];
     fovea_plan *plan;
     assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
-    assert_string_equal(fovea_plan_isa(plan), isas[i]);
+    assert_string_equal(fovea_plan_isa(plan), set_of(isas[i]));
     fovea_plan_destroy(plan);
+  }
+}
+
+static const fovea_kernels *table_named(const char *name) {
+  const fovea_kernels *table;
+  assert_int_equal(fovea_dispatch_wanted(name, FOVEA_F32, &table, NULL), FOVEA_OK);
+  return table;
+}
+
+/* A table by its name is that table; its set is the one of which the report says so. */
+static void test_tables_of_sets(void **state) {
+  (void)state;
+  const fovea_library_info info = library_info();
+  for (int i = 0; i < TABLES; i++) {
+    const fovea_isa_report *report = info.isas[info.isa_count - TABLES + i];
+    const int meant = strstr(report->reason, "what its set means") != NULL;
+    if (!report->usable) continue;
+    assert_ptr_equal(table_named(report->name), tables[i].kernels);
+    assert_int_equal(table_named(set_of(report->name)) == tables[i].kernels, meant);
+  }
+}
+
+/* In a process of its own, with a table in FOVEA_ISA: its set means this table now. */
+static int check_table_capped(const char *name) {
+  return fovea_dispatch_default(FOVEA_F32) != table_named(name) || table_named(set_of(name)) != table_named(name);
+}
+
+static void test_environment_names_tables(void **state) {
+  (void)state;
+  const char *const *isas = usable_isas();
+  for (int i = 0; isas[i] != NULL; i++) {
+    if (strchr(isas[i], '/') == NULL) continue;
+    const int status = run_again(isas[i], "table", isas[i], "");
+    if (status == AGAIN_IMPOSSIBLE) skip();
+    if (status != 0) fail_msg("FOVEA_ISA=%s is not what runs", isas[i]);
   }
 }
 
@@ -204,11 +265,14 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_choice),
       cmocka_unit_test(test_expected_isa),
       cmocka_unit_test(test_named_isas),
+      cmocka_unit_test(test_tables_of_sets),
       cmocka_unit_test(test_pairs),
       cmocka_unit_test(test_environment_caps),
+      cmocka_unit_test(test_environment_names_tables),
       cmocka_unit_test(test_environment_ignored),
   };
   if (argc == 4 && strcmp(argv[1], "capped") == 0) return check_capped(argv[2], argv[3]);
+  if (argc == 4 && strcmp(argv[1], "table") == 0) return check_table_capped(argv[2]);
   const char *expected = getenv("FOVEA_EXPECT_ISA");
   int usable = expected == NULL;
   for (int i = 0; !usable && usable_isas()[i] != NULL; i++) usable = strcmp(usable_isas()[i], expected) == 0;

@@ -16,4 +16,11 @@
 #endif
 
 #include "../shared/bodies.h"
+
+/* The same for cores that read V where it lies (FOVEA_CPU_READS_ROWS). */
+#undef FOVEA_TABLE
+#define FOVEA_TABLE avx2_rows
+#undef FOVEA_PANEL_ALWAYS
+#define FOVEA_PANEL_ALWAYS 0
+#include "../shared/table.h"
 #endif

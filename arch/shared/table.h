@@ -1,5 +1,8 @@
-/* The table of one instruction set. Included once, at the end of bodies.h or of a table of pairs.
+/* The table of one instruction set. Included at the end of bodies.h or of a table of pairs, and again for a further
+ * table of the same functions.
  *
+ *   FOVEA_TABLE         how the table's symbol ends; FOVEA_ISA where it is not defined
+ *   FOVEA_SET           the instruction set, where FOVEA_ISA is not its name but that of one of its tables
  *   FOVEA_BASE          the instruction set whose operations the table shares, where it only adds pairs (pairs.h);
  *                       otherwise not defined
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
@@ -38,12 +41,18 @@ void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 #endif
 
+#ifndef FOVEA_TABLE
+#define FOVEA_TABLE FOVEA_ISA
+#endif
+#ifndef FOVEA_SET
+#define FOVEA_SET FOVEA_ISA
+#endif
 #define TABLE_LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define FOVEA_TEXT_(x)    #x
 #define FOVEA_TEXT(x)     FOVEA_TEXT_(x)
 
-const fovea_kernels FOVEA_NAME(kernels) = {
-    .name = FOVEA_TEXT(FOVEA_ISA),
+const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
+    .name = FOVEA_TEXT(FOVEA_SET),
     .lanes = LANES,
     .row_tile = ROW_TILE,
     .block_tiles = FOVEA_BLOCK_TILES,

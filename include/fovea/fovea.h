@@ -787,7 +787,7 @@ FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages
 
 /* One instruction set that this build has or could have. Fields are only ever added at the end. */
 typedef struct fovea_isa_report {
-  const char *name;   /* "avx512", "avx2", "neon", "scalar", ... */
+  const char *name;   /* "avx512", "avx2", "neon", "scalar", ...; "avx2/rows": one table of a set with several */
   int usable;         /* a problem may ask for it by name */
   int chosen;         /* what problems without a name get */
   const char *reason; /* why it is chosen, or why not */
@@ -804,8 +804,8 @@ typedef struct fovea_library_info {
   const char *threading;   /* "OpenMP" or "none" */
   int threads;             /* fovea_default_threads() */
   const char *environment; /* what FOVEA_ISA did, or that it was ignored and why; "" when it is not set */
-  int isa_count;           /* how many reports there are */
-  const fovea_isa_report *const *isas; /* pointers to that many reports, best first */
+  int isa_count;           /* reports that follow: sets, best first, and then tables of sets */
+  const fovea_isa_report *const *isas; /* pointers to that many reports */
   size_t report_size; /* bytes that each report has: those of an earlier library lack the fields beyond */
 } fovea_library_info;
 

@@ -9,11 +9,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Every instruction set that any build knows, in the order of the registry. A build has tables for some of them. */
+/* Every name that any build knows, in the order of the registry: the sets, and then the tables of sets that have
+ * several. A build has tables for some of them. */
 typedef struct candidate {
   const char *name;
+  const char *set;              /* of a table of a set; NULL: this is a set */
   const fovea_kernels *kernels; /* NULL: not in this build */
-  uint64_t needs, prefers;      /* FOVEA_CPU_* bits */
+  uint64_t needs, prefers;      /* FOVEA_CPU_* bits. A table needs what its set does */
   const char *lacking;
 } candidate;
 
@@ -23,7 +25,12 @@ typedef struct candidate {
    .prefers = (preferred),                                                                                         \
    .lacking = "the CPU or the operating system lacks " lacks,                                                      \
    FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##table)},
-static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE)};
+#define TILE_CANDIDATE(of, architecture, tiles, symbol, preferred)                                                 \
+  {.name = #of "/" #tiles,                                                                                         \
+   .set = #of,                                                                                                     \
+   .prefers = (preferred),                                                                                         \
+   FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##symbol)},
+static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE) FOVEA_TILE_TABLES(TILE_CANDIDATE)};
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
 _Static_assert(CANDIDATES <= FOVEA_ISA_LIMIT, "no more than the header says");
 
@@ -32,6 +39,11 @@ static int find(const char *name) {
     if (strcmp(candidates[i].name, name) == 0) return i;
   }
   return -1;
+}
+
+/* The set itself, or that of a table. */
+static int set_of(int i) {
+  return candidates[i].set ? find(candidates[i].set) : i;
 }
 
 static int has(uint64_t features) {
@@ -54,17 +66,31 @@ static int pairs_hold(int i) {
 }
 
 static int runs_here(int i) {
-  return candidates[i].kernels && has(candidates[i].needs) && pairs_hold(i);
+  return candidates[i].kernels && has(candidates[set_of(i)].needs) && pairs_hold(i);
 }
 
-/* The index at which the choice starts: FOVEA_ISA's instruction set, if this build has it; else the first. */
-static int cap(void) {
+/* The candidate that FOVEA_ISA names, if this build has it; else the first. */
+static int named(void) {
   const char *name = fovea_process_record()->isa_cap;
   int i = name[0] ? find(name) : 0;
   return i >= 0 && (i == 0 || candidates[i].kernels) ? i : 0;
 }
 
-/* A table that adds products of pairs is only for problems of its type. */
+/* Where the choice starts. */
+static int cap(void) {
+  return set_of(named());
+}
+
+/* The table that a set's name stands for: the one that FOVEA_ISA names, else the first that this CPU prefers. */
+static const fovea_kernels *table_of(int set) {
+  if (candidates[named()].set && cap() == set) return candidates[named()].kernels;
+  for (int i = 0; i < CANDIDATES; i++) {
+    if (candidates[i].set && set_of(i) == set && has(candidates[i].prefers)) return candidates[i].kernels;
+  }
+  return candidates[set].kernels;
+}
+
+/* A table that only adds products of pairs is for problems of its type. */
 static int is_for(int i, fovea_type pair_type) {
   const fovea_kernels *kernels = candidates[i].kernels;
   return kernels &&
@@ -76,7 +102,7 @@ const fovea_kernels *fovea_dispatch_default(fovea_type pair_type) {
   const fovea_kernels *kernels = atomic_load_explicit(&chosen[pair_type], memory_order_acquire);
   if (kernels) return kernels;
   for (int i = cap(); !kernels; i++) { /* portable C, the last, runs everywhere */
-    if (is_for(i, pair_type) && runs_here(i)) kernels = candidates[i].kernels;
+    if (is_for(i, pair_type) && runs_here(i)) kernels = table_of(i);
   }
   atomic_store_explicit(&chosen[pair_type], kernels, memory_order_release);
   return kernels;
@@ -93,14 +119,22 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "isa is \"%s\", which this CPU or build does not have",
                       name);
   }
-  *kernels = name ? candidates[i].kernels : fovea_dispatch_default(pair_type);
+  *kernels = !name ? fovea_dispatch_default(pair_type) : candidates[i].set ? candidates[i].kernels : table_of(i);
   return FOVEA_OK;
+}
+
+/* Of a table that this CPU can run. */
+static const char *table_reason(int i) {
+  if (candidates[i].kernels != table_of(set_of(i))) return "usable by name; its set means another table here";
+  return named() == i ? "what its set means here, by FOVEA_ISA" : "what its set means on this CPU";
 }
 
 static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
   if (!kernels) return "not in this build: it is for another architecture, or the compiler lacks it";
-  if (!has(candidates[i].needs)) return candidates[i].lacking;
+  if (!has(candidates[set_of(i)].needs)) return candidates[set_of(i)].lacking;
+  if (candidates[i].set) return table_reason(i);
+  kernels = table_of(i);
   if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";
   if (!has(candidates[i].prefers)) return "usable by name; products of pairs are slower than f32 on this CPU";
   if (kernels == chosen) return cap() > 0 ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
@@ -123,7 +157,7 @@ static fovea_isa_report report_of(int i, const fovea_kernels *chosen) {
   return (fovea_isa_report){
       .name = candidates[i].name,
       .usable = runs_here(i),
-      .chosen = candidates[i].kernels == chosen,
+      .chosen = candidates[i].kernels && !candidates[i].set && table_of(i) == chosen,
       .reason = reason(i, chosen),
       .type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32,
   };

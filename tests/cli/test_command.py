@@ -676,7 +676,7 @@ class OtherCommands(unittest.TestCase):
         lines = self.output("selftest").splitlines()
         isas = []
         for line in lines:
-            isa, agreed, of = re.fullmatch(r"(\w+): (\d+) of (\d+) problems agree", line).groups()
+            isa, agreed, of = re.fullmatch(r"([\w/]+): (\d+) of (\d+) problems agree", line).groups()
             self.assertEqual(agreed, of)
             isas.append(isa)
         self.assertEqual(isas, usable_isas())
