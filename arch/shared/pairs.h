@@ -24,7 +24,7 @@ FOVEA_INLINE vec pairs_load(const uint16_t *row, int64_t first, int64_t dim, int
   return pairs;
 }
 
-FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args) {
+FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args) {
   int safe = 1;
   for (int row = 0; row < args->row_count; row += LANES) {
     for (int64_t dim = 0; dim < args->dim; dim += 2 * LANES) {
