@@ -45,13 +45,6 @@ static void test_info(void **state) {
   assert_true(has_scalar);
 }
 
-/* The set of a table "set/tiles"; a set's own name. */
-static const char *set_of(const char *isa) {
-  static char set[32];
-  snprintf(set, sizeof set, "%.*s", (int)strcspn(isa, "/"), isa);
-  return set;
-}
-
 /* The tables of sets with several, as the registry has them. */
 static const struct tile_table {
   const char *name;

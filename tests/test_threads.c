@@ -220,7 +220,7 @@ static void test_single_tasks(void **state) {
         fovea_problem problem = problem_cut(cut);
         problem.isa = isas[isa];
         struct planned planned = planned_create(&problem, workers);
-        assert_string_equal(fovea_plan_isa(planned.plan), isas[isa]);
+        assert_string_equal(fovea_plan_isa(planned.plan), set_of(isas[isa]));
         const fovea_tensors tensors = trial_tensors(&pair.actual);
         for (enum task_order order = 0; order < TASK_ORDERS; order++) {
           trial_clear(&pair.actual);

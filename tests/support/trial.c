@@ -4,6 +4,7 @@
 #include "contract.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,6 +258,12 @@ const char *const *usable_isas(void) {
   static const char *names[FOVEA_ISA_LIMIT + 1];
   list_isas(names, 1);
   return names;
+}
+
+const char *set_of(const char *isa) {
+  static char set[32];
+  snprintf(set, sizeof set, "%.*s", (int)strcspn(isa, "/"), isa);
+  return set;
 }
 
 const char *const *whole_isas(void) {

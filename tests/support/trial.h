@@ -63,6 +63,8 @@ void assert_contract(const struct trial *trial, int64_t budget);
 
 /* Every instruction set that this process may name, the best first. NULL ends the list. */
 const char *const *usable_isas(void);
+/* The set of a table "set/tiles", which is what a plan names; a set's own name. Until the next call. */
+const char *set_of(const char *isa);
 
 /* Those that serve every problem. The others only add products for one type of Q and K. */
 const char *const *whole_isas(void);
