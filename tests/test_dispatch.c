@@ -82,9 +82,9 @@ static void test_registry(void **state) {
   }
   assert_string_equal(lines[LINES - 1].name, "scalar");
   for (int i = 0; i < TABLES; i++) {
-    assert_string_equal(info.isas[LINES + i].name, tables[i].name);
-    assert_false(info.isas[LINES + i].chosen); /* what is chosen is its set */
-    assert_int_equal(tables[i].kernels == NULL, strstr(info.isas[LINES + i].reason, "not in this build") != NULL);
+    assert_string_equal(info.isas[LINES + i]->name, tables[i].name);
+    assert_false(info.isas[LINES + i]->chosen); /* what is chosen is its set */
+    assert_int_equal(tables[i].kernels == NULL, strstr(info.isas[LINES + i]->reason, "not in this build") != NULL);
     if (tables[i].kernels != NULL) assert_string_equal(tables[i].kernels->name, set_of(tables[i].name));
   }
 }
