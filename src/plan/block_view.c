@@ -63,7 +63,7 @@ static void add_slices(const fovea_tile_view *tile, int64_t base, int begin, int
   }
 }
 
-/* The limits of all lanes: padding sees what the last row sees. */
+/* Sets the limits of rows. Lanes of padding see what the last row sees. */
 static void limit_rows(const fovea_tile_view *tile, int64_t base, int rows, fovea_block_view *block) {
   int all = sees_all(tile, base, 0, FOVEA_BLOCK_KEYS);
   for (int i = 0; all && i < rows; i++) block->from[i] = 0, block->to[i] = FOVEA_BLOCK_KEYS;
@@ -73,7 +73,7 @@ static void limit_rows(const fovea_tile_view *tile, int64_t base, int rows, fove
   }
 }
 
-void fovea_view_block(const fovea_tile_view *tile, int64_t base, int lanes, const fovea_mask_pieces *pieces,
+void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
                       fovea_block_view *block) {
   int cuts[FOVEA_CUTS_LIMIT], count = 0;
   block->count = 0;
@@ -98,5 +98,5 @@ void fovea_view_block(const fovea_tile_view *tile, int64_t base, int lanes, cons
     if (key > first && pieces_differ(pieces, tile->vectors, key)) add_cut(cuts, &count, key);
   }
   for (int i = 0; i + 1 < count; i++) add_slices(tile, base, cuts[i], cuts[i + 1], pieces, block);
-  limit_rows(tile, base, tile->vectors * lanes, block);
+  limit_rows(tile, base, rows, block);
 }

@@ -26,19 +26,17 @@ fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_sc
   return memory;
 }
 
-fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile) {
+void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, fovea_tile_memory *memory) {
   const fovea_scratch_layout *layout = &plan->layout;
-  fovea_tile_memory memory;
   float *next = (float *)worker_scratch + layout->block + (uint64_t)tile * layout->tile;
-  memory.queries = next;
-  memory.pairs = next + layout->queries;
-  next = memory.pairs + layout->pairs;
+  memory->queries = next;
+  memory->pairs = next + layout->queries;
+  next = memory->pairs + layout->pairs;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
-    fovea_tile_state *state = &memory.tree.states[i];
+    fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;
     state->row_sum = next + layout->row;
     state->output = next + 2 * layout->row;
   }
-  fovea_span_tree_reset(&memory.tree);
-  return memory;
+  fovea_span_tree_reset(&memory->tree);
 }

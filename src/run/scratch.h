@@ -37,7 +37,7 @@ typedef struct fovea_decode_memory {
 
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);
 /* The arrays of a tile of a task, 0 to block_tiles - 1. */
-fovea_tile_memory fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile);
+void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, fovea_tile_memory *memory);
 /* The arrays of a tile that is decoded. */
 fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_scratch);
 

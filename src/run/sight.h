@@ -12,8 +12,10 @@ typedef struct fovea_sight {
 /* Returns 0 if no row sees a key. `sight` points into itself and must not be copied. */
 static inline int fovea_look(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
   fovea_read_mask(context, t, context->walk.block, &sight->mask);
-  fovea_view_block(&t->view, context->walk.block, context->kernels->lanes,
-                   sight->mask.present ? sight->mask.pieces : NULL, &sight->view);
+  /* Decoding has no use for lanes of padding. */
+  int rows = t->decoded ? t->rows.count : t->view.vectors * context->kernels->lanes;
+  fovea_view_block(&t->view, context->walk.block, rows, sight->mask.present ? sight->mask.pieces : NULL,
+                   &sight->view);
   return sight->view.count > 0;
 }
 

@@ -67,7 +67,7 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   const fovea_plan *plan = context->plan;
   const fovea_task *task = context->task;
   t->rows = fovea_plan_tile_rows(plan, task->entry, task->first_tile + number);
-  t->memory = fovea_scratch_tile(plan, worker_scratch, number);
+  fovea_scratch_tile(plan, worker_scratch, number, &t->memory);
   t->span = -1;
   t->forms = 0;
   fovea_view_tile(plan, task->entry, t->rows, &t->view);
