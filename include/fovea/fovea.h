@@ -4,20 +4,20 @@
  * Milakov & Gimelshein (2018) and Dao et al. (FlashAttention, 2022). The same inputs give the same bits on every
  * instruction set, for any number of threads, any batch and any layout; docs/numerics.md states the arithmetic.
  *
- * Three ways in, all ending in the same code:
- *   fovea_attention(), fovea_attend()       one call: contiguous tensors; all that fovea_problem describes;
- *   fovea_plan_create(), fovea_plan_run()   a plan takes all layers of a step; a step of other lengths, as
- *                                           every one in decoding, has a plan of its own;
+ * There are three ways to compute, and all run the same code:
+ *   fovea_attention(), fovea_attend()       one call: for contiguous tensors; for all that fovea_problem describes;
+ *   fovea_plan_create(), fovea_plan_run()   a plan serves all layers of a step. A step with other lengths, such as
+ *                                           each step of decoding, needs a plan of its own;
  *   fovea_run_bind(), fovea_run_task()      single tasks of a plan, for engines whose own threads do the work.
  *
- * Every size and stride counts elements, not bytes. The library never prints, never ends the process, reads no byte
- * outside the elements that a problem names, and writes nothing but the outputs. What is set and would not be used
- * is refused with FOVEA_ERROR_UNUSED: each field says below what it goes with. Functions are safe to call from
- * many threads at once as long as no two calls write the same output or scratch.
+ * Sizes and strides of tensors count elements, not bytes. The library never prints, never ends the process, reads
+ * no byte outside the elements that a problem names, and writes nothing but the outputs. If a field is set and
+ * would not be used, the call fails with FOVEA_ERROR_UNUSED; each field says what it is used with. Threads may call
+ * functions at the same time if no two calls write the same output or scratch.
  *
  * A thread may have any rounding mode, flush subnormals to zero and have traps unmasked: the results are the same.
- * A function that computes sets the floating-point environment of its thread for that time and puts it back;
- * callbacks run in the caller's own. Exception flags that were set stay set, others may be added.
+ * A function that computes sets the floating-point environment of its thread and restores it at the end. Callbacks
+ * run in the caller's environment. Exception flags that were set stay set; the library may set others.
  */
 #ifndef FOVEA_FOVEA_H
 #define FOVEA_FOVEA_H
@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of this header; fovea_version() tells that of the library. */
+/* The version of this header. fovea_version() returns the version of the library. */
 #define FOVEA_VERSION_MAJOR 0
 #define FOVEA_VERSION_MINOR 1
 #define FOVEA_VERSION_PATCH 0
@@ -48,8 +48,8 @@ extern "C" {
 
 /* ---- Status ------------------------------------------------------------------------------------------------- */
 
-/* What a call returns. The values never change; new ones may be added. When a call does not return FOVEA_OK it has
- * written nothing to the outputs. */
+/* What a call returns. The values never change; later versions may add others. If a call does not return FOVEA_OK,
+ * it has written nothing to the outputs. */
 typedef enum fovea_status {
   FOVEA_OK = 0,
   FOVEA_ERROR_NULL = 10,        /* a pointer that is needed is NULL */
@@ -59,29 +59,29 @@ typedef enum fovea_status {
   FOVEA_ERROR_STRIDE = 14,      /* a stride overflows, or makes elements of an output share memory */
   FOVEA_ERROR_SCALE = 15,       /* the scale is not finite */
   FOVEA_ERROR_RULE = 16,        /* a window, chunk or offset is out of range */
-  FOVEA_ERROR_LENGTHS = 17,     /* lengths of batch entries that go beyond the tensors or decrease */
+  FOVEA_ERROR_LENGTHS = 17,     /* lengths of batch entries go beyond the tensors or decrease */
   FOVEA_ERROR_OVERLAP = 18,     /* an output shares memory with an input or with the other output */
   FOVEA_ERROR_ALIGNMENT = 19,   /* a tensor is not aligned to its element */
   FOVEA_ERROR_SCRATCH = 20,     /* scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT */
   FOVEA_ERROR_MEMORY = 21,      /* an allocation failed */
-  FOVEA_ERROR_TYPE = 22,        /* a type is none of its enumeration */
-  FOVEA_ERROR_MASK = 23,        /* a mask's key or bit strides, or its number of keys, are out of range */
+  FOVEA_ERROR_TYPE = 22,        /* a type is not one of its enumeration */
+  FOVEA_ERROR_MASK = 23,        /* a mask's strides, its first key or its number of keys are out of range */
   FOVEA_ERROR_SOFTCAP = 24,     /* the softcap is negative or not finite, or scale / softcap is not */
   FOVEA_ERROR_ROTARY = 25,      /* dims, base, frequencies or tables of a rotary embedding are out of range */
   FOVEA_ERROR_POSITION = 26,    /* a position is out of range */
-  FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache that have gaps, overlap, or do not hold what is asked for */
-  FOVEA_ERROR_STATE = 28,  /* a state whose sizes or keys are not those of the problem or of the other states */
-  FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used, for want of another setting or beside it */
+  FOVEA_ERROR_SEGMENTS = 27,    /* segments of a cache have gaps, overlap, or do not hold what is asked for */
+  FOVEA_ERROR_STATE = 28,       /* sizes or keys of a state do not fit the problem or the other states */
+  FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used: another setting is missing, or excludes it */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
 } fovea_status;
 
-/* A short constant text for a status, never NULL. */
+/* Returns a short constant text for a status, never NULL. */
 FOVEA_API const char *fovea_status_text(fovea_status status);
 
-/* The caller's buffer for what went wrong: names the argument, its value and the limit, in one line. Any function
- * that takes one accepts NULL. It is written only when the call fails. */
+/* The caller's buffer for an error text: one line that names the argument, its value and the limit. It is written
+ * only if the call fails. Every function that takes such a buffer accepts NULL. */
 typedef struct fovea_error {
   fovea_status status; /* what the call returned */
   char text[252];      /* ends with a zero */
@@ -89,20 +89,20 @@ typedef struct fovea_error {
 
 /* ---- Describing a problem ----------------------------------------------------------------------------------- */
 
-/* Distance in elements between neighbours along batch, head and row. The last axis (the dimension) is always
- * contiguous. Any order of axes; 0 repeats an input along that axis; negative strides are allowed, the tensor's
- * pointer then names the element with all indices 0. An output's strides must keep its elements apart. */
+/* Distances in elements between neighbours along batch, head and row. These axes may have any order; the last axis
+ * (the dimension) is always contiguous. 0 repeats an input along that axis. Strides may be negative: the tensor's
+ * pointer always names the element with all indices 0. No two elements of an output may share memory. */
 typedef struct fovea_strides {
   int64_t batch, head, row;
 } fovea_strides;
 
-/* How the numbers of a tensor are stored. Everything is computed in f32: f16 (IEEE binary16) and bf16 are widened
- * exactly and give the bits that the same numbers give as f32; results are rounded once, to nearest even, and keep
- * their subnormals. */
+/* How the elements of a tensor are stored. All arithmetic is f32. Elements of f16 (IEEE binary16) and bf16 are
+ * widened exactly, and give the same bits as f32 elements of the same value. Results are rounded once, to nearest
+ * even, and keep their subnormals. */
 typedef enum fovea_type { FOVEA_F32 = 0, FOVEA_F16 = 1, FOVEA_BF16 = 2 } fovea_type;
 
-/* A mask tensor says for every (batch entry, query head, row, key) whether the key is seen, or what is added to its
- * score. It takes keys away as the other rules do: a key is seen when all of them allow it.
+/* For every batch entry, query head, row and key, a mask tensor says whether the row may see the key, or what is
+ * added to the key's score. A row sees a key if the mask and all other rules allow it.
  *   BOOL            one byte each; 0: not seen, anything else: seen;
  *   BITS            one bit each, key j in bit j % 8 (the lowest is 0) of byte j / 8; 0: not seen;
  *   F32, F16, BF16  added to scale * q.k (after the softcap); -Inf: not seen. */
@@ -115,57 +115,56 @@ typedef enum fovea_mask_type {
   FOVEA_MASK_BF16 = 5
 } fovea_mask_type;
 
-/* Distance between neighbours of a mask along each axis, in its elements (bits for BITS, where batch, head and row
- * are multiples of 8). 0 repeats the mask along that axis; key is 1 or 0. */
+/* Distances between neighbours of a mask along each axis, in elements of the mask. Elements of BITS are bits, and
+ * its batch, head and row are multiples of 8. 0 repeats the mask along that axis; key is 1 or 0. */
 typedef struct fovea_mask_strides {
   int64_t batch, head, row, key;
 } fovea_mask_strides;
 
-/* An attention sink takes part in the softmax as one more key whose value is zero: the sum of weights gains
- * exp(sink), as does LSE. Rows that see no key still get zeros. */
+/* An attention sink is one more key of the softmax, with this score and a value of zero: exp(sink) is added to the
+ * sum of weights, and to the sum whose logarithm LSE is. Rows that see no key still get zeros. */
 typedef enum fovea_sink {
   FOVEA_SINK_NONE = 0,     /* weights sum to one */
-  FOVEA_SINK_PER_HEAD = 1, /* fovea_tensors.sinks has one number per query head, in natural units, as LSE */
-  FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head: "softmax-1", weights sum to less than one */
+  FOVEA_SINK_PER_HEAD = 1, /* fovea_tensors.sinks has one number per query head, in natural units like LSE */
+  FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head, "softmax-1": weights sum to less than one */
 } fovea_sink;
 
-/* Where memory comes from, for callers who do not want malloc() and free(): both functions, or neither. They are
- * called by the thread that calls the library, never by its workers, and by several threads at once where these
- * share a plan. */
+/* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
+ * library, never by its workers. Threads that share a plan may call them at the same time. */
 typedef struct fovea_allocator {
-  void *context; /* handed to both */
-  /* `size` bytes at a multiple of `alignment`, a power of 2; NULL when there are none. Memory that is not aligned
-   * so is given back at once and counts as none. */
+  void *context; /* passed to both */
+  /* Returns `size` bytes at a multiple of `alignment`, a power of 2, or NULL. The library releases memory that is
+   * not so aligned at once, and treats it as NULL. */
   void *(*allocate)(void *context, size_t size, size_t alignment);
-  void (*release)(void *context, void *pointer); /* what allocate() returned, never NULL */
+  void (*release)(void *context, void *pointer); /* frees what allocate() returned, never NULL */
 } fovea_allocator;
 
-/* Passed as `offset`: each batch entry takes kv_len - q_len, so that the last row's own key is the last key. */
+/* As `offset`: each batch entry's kv length minus its q length, so that its last row's own key is its last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
-/* Passed as one side of a window or chunk rule: no limit on that side. */
+/* As one side of a window or chunk rule: no limit on that side. */
 #define FOVEA_UNLIMITED ((int64_t)-1)
 
 /* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
- * fovea_problem_init(), then change what differs from the defaults. Fields are only ever added at the end, and a
- * program compiled with fewer of them goes on working with a newer library.
+ * fovea_problem_init(), then change what differs from the defaults. Later versions add fields at the end only, and
+ * work with programs that were compiled with fewer fields.
  *
  * Shapes: Q (batch, heads, q_len, qk_dim), K (batch, kv_heads, kv_len, qk_dim), V (batch, kv_heads, kv_len, v_dim),
  * O (batch, heads, q_len, v_dim), LSE (batch, heads, q_len). Query head h reads kv head h / (heads / kv_heads).
  *
- * Which keys row i of a batch entry sees. Its own key is i + offset. Every rule below takes keys away; all compose:
- *   lengths        keys from 0 to the entry's kv length;
+ * Which keys row i of a batch entry sees: its own key is key i + offset. It sees a key if all these rules allow it:
+ *   lengths        keys from 0 to the entry's kv length - 1;
  *   causal         no key after the own key;
- *   window         at most window_left keys before the own key and window_right after it;
- *   chunks         keys lie in chunks of chunk_size (chunk number floor(position / chunk_size)); the row sees the
- *                  whole chunk of its own key, chunk_left keys before that chunk and chunk_right keys after it
- *                  (truncated attention for streaming).
- * A row that sees no key gets zeros, and -Inf as its LSE (with a sink: the sink). What a row does not see cannot
- * reach its output, whatever the bytes there are. */
+ *   window         at most window_left keys before the own key, and window_right keys after it;
+ *   chunks         keys lie in chunks of chunk_size (chunk number floor(position / chunk_size)). The row sees the
+ *                  chunk of its own key, chunk_left keys before this chunk and chunk_right keys after it (truncated
+ *                  attention for streaming).
+ * If a row sees no key, its output is zeros and its LSE is -Inf (with a sink: the sink). Keys and values that a row
+ * does not see never change its output, whatever bytes they hold. */
 typedef struct fovea_problem {
   size_t struct_size; /* set by fovea_problem_init() */
 
   int64_t batch, heads, kv_heads; /* at least 1 */
-  int64_t q_len, kv_len;          /* at least 0; with packed batches all rows, all keys */
+  int64_t q_len, kv_len;          /* at least 0; of packed batches: all rows, all keys of the tensors */
   int64_t qk_dim, v_dim;          /* at least 1 */
 
   fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous in the order of the shapes */
@@ -179,122 +178,123 @@ typedef struct fovea_problem {
   int64_t chunk_left, chunk_right;   /* 0 (default) or more, or FOVEA_UNLIMITED; only with a chunk_size */
   int64_t offset;                    /* default FOVEA_OFFSET_BOTTOM_RIGHT; 0 is top-left; may be negative */
 
-  /* Per batch entry; NULL (default) where not used. Read by fovea_plan_create() only, which copies them. */
-  const int64_t *offsets; /* an array of `batch` int64, in place of `offset`, which stays as it is by default */
-  const int64_t *q_lens;  /* an array of `batch` int64, each 0..q_len; rows beyond see no key */
-  const int64_t *kv_lens; /* an array of `batch` int64, each 0..kv_len; keys beyond are not seen */
+  /* One number per batch entry; NULL (default): not used. Making a plan copies these arrays. */
+  const int64_t *offsets; /* `batch` int64 in place of `offset`, which must keep its default */
+  const int64_t *q_lens;  /* `batch` int64, each from 0 to q_len; rows beyond it see no key */
+  const int64_t *kv_lens; /* `batch` int64, each from 0 to kv_len; keys beyond it are not seen */
 
   /* Packed batches of different lengths: entry b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
-   * LSE and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Arrays of `batch` + 1 int32 that never decrease, the
-   * first at least 0, the last at most q_len (kv_len). Batch strides are then not used. Rows outside every entry
-   * are not written. Either may be given without the other; neither goes with the matching q_lens or kv_lens. */
+   * LSE, and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each array has `batch` + 1 int32 that never
+   * decrease; the first is at least 0, the last at most q_len (kv_len). Batch strides are then not used. Rows that
+   * belong to no entry are not written. One array may be set without the other. cu_seqlens_q excludes q_lens, and
+   * cu_seqlens_kv excludes kv_lens. */
   const int32_t *cu_seqlens_q;
   const int32_t *cu_seqlens_kv;
 
-  const char *isa; /* NULL (default): the best this CPU has; else a name that fovea_info() lists as usable */
+  const char *isa; /* NULL (default): the best of this CPU; else a name that fovea_info() lists as usable */
 
   fovea_type q_type, k_type, v_type, o_type; /* default FOVEA_F32; any mix */
 
-  /* The mask of row i and key mask_begin + j of batch entry b and query head h is element
-   * b * batch + h * head + i * row + j * key; with packed batches rows and keys count from the entry's first. Keys
-   * before mask_begin (below, 0 by default) are left to the other rules, and nothing is added to their scores. Rows
-   * may share elements: strides may be any numbers. */
+  /* For batch entry b, query head h, row i and key mask_begin + j, the mask has element
+   * b * batch + h * head + i * row + j * key. With packed batches rows and keys count from the entry's first. For
+   * keys before mask_begin (see below; 0 by default) the other rules decide alone, and nothing is added to their
+   * scores. Rows may share elements: batch, head and row strides may be any numbers. */
   fovea_mask_type mask_type;       /* default FOVEA_MASK_NONE */
-  fovea_mask_strides mask_strides; /* default: contiguous (batch, heads, q_len, kv_len), see fovea_mask_layout() */
-  /* Keys that the mask has, 0 to kv_len - mask_begin (with mask_begins to kv_len); keys behind these are not seen.
-   * FOVEA_UNLIMITED (default): all from the first on. */
+  fovea_mask_strides mask_strides; /* default: contiguous (batch, heads, q_len, kv_len); see fovea_mask_layout() */
+  /* How many keys the mask has: 0 to kv_len - mask_begin (with mask_begins: 0 to kv_len). Keys after these are not
+   * seen. FOVEA_UNLIMITED (default): the mask has all keys from its first on. */
   int64_t mask_keys;
 
-  double softcap;  /* 0 (default): none; else scores become softcap * tanh(scale * q.k / softcap) */
+  double softcap;  /* 0 (default): none; else a score is softcap * tanh(scale * q.k / softcap) */
   fovea_sink sink; /* default FOVEA_SINK_NONE */
 
-  /* Of the plan, which keeps it, and of scratch that a run allocates. Default: none; malloc() and free() then. */
+  /* Allocates the plan, which keeps the allocator, and scratch that a run allocates. Default: malloc(), free(). */
   fovea_allocator allocator;
 
-  /* 1: K and V are caches of segments, fovea_tensors.sequences; k_type, v_type, their strides and cu_seqlens_kv are
-   * then not used. kv_len is the longest entry, in positions. Default 0. */
+  /* 1: K and V are in segments of caches, fovea_tensors.sequences. k_type, v_type, k_strides, v_strides and
+   * cu_seqlens_kv are then not used, and kv_len is the length of the longest entry, in positions. Default 0. */
   int segmented;
-  /* Only with segments: an array of `batch` int64, each 0..kv length of the entry; positions before are not held
-   * any more and not seen. NULL (default): all of them 0. */
+  /* Only with `segmented`: `batch` int64, each from 0 to the entry's kv length. Positions before it are not seen,
+   * and segments need not hold them. NULL (default): 0 for all entries. */
   const int64_t *kv_begins;
 
-  /* Only keys at positions keys_begin to keys_end - 1 are seen; one more rule beside those above. No other key is
-   * read, and segments need not hold any. From 0 to kv_len, the default; FOVEA_UNLIMITED as keys_end is kv_len. */
+  /* One more rule: only keys at positions keys_begin to keys_end - 1 are seen. No other key is read, and segments
+   * need not hold any other. Default: 0 to kv_len, which are the limits; FOVEA_UNLIMITED as keys_end is kv_len. */
   int64_t keys_begin, keys_end;
-  int to_state; /* 1: the result is a state over these keys, fovea_tensors.state, not O and LSE. Default 0 */
+  int to_state; /* 1: the result is a state over these keys, fovea_tensors.state, and not O and LSE. Default 0 */
 
-  /* The key that the first element of a mask row belongs to, 0 (default) to kv_len: the first that a ring holds, or
-   * the first of a tree of drafts. No byte before that element is read. With mask_begins (NULL by default) each
-   * batch entry has its own, 0 to its kv length: `batch` numbers, copied by fovea_plan_create(); mask_begin is then
-   * 0. Neither may be set without a mask_type, nor may mask_keys. */
+  /* The key of the first element of a mask row, 0 (default) to kv_len. Examples are the first key that a ring
+   * holds, and the first key of a tree of drafts. No byte before this element is read. mask_begins (NULL by
+   * default) gives each batch entry its own, from 0 to its kv length: `batch` int64, which making a plan copies;
+   * mask_begin must then be 0. mask_begin, mask_begins and mask_keys need a mask_type. */
   int64_t mask_begin;
   const int64_t *mask_begins;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
- * use fovea_problem_init(), which passes the size of the struct that they were compiled with, so that a library
- * with more fields neither writes nor reads beyond it and takes the defaults for the rest. No check is made here,
- * and no error is possible. */
+ * use fovea_problem_init(), which passes the size of the struct that the program was compiled with. A library with
+ * more fields neither writes nor reads beyond this size, and uses the defaults for its other fields. This function
+ * checks nothing and cannot fail. */
 FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                                         int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim,
                                         int64_t v_dim);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
                                       int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
 }
 
-/* Strides for (batch, rows, heads, dim) tensors, the layout that projections produce. */
+/* Returns the strides of contiguous (batch, rows, heads, dim) tensors, the layout that projections produce. */
 FOVEA_API fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim);
 
-/* Strides of a contiguous mask of that shape. An extent of 1 is repeated along its axis, as numpy does; rows of
- * bits begin at whole bytes. */
+/* Returns the strides of a contiguous mask of this shape. An extent of 1 is repeated along its axis, as in numpy.
+ * Rows of bits begin at whole bytes. */
 FOVEA_API fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_t heads, int64_t rows,
                                                int64_t keys);
 
 /* ---- Caches: keys and values in segments --------------------------------------------------------------------- */
 
-/* How the keys of a segment lie.
- *   ROWS     one row of qk_dim elements a key;
- *   PANELS   FOVEA_PANEL_ROWS keys side by side, panel[dim][key]: the fastest for decoding. Of bf16 pairs of dims
- *            stay together, panel[dim / 2][key][dim % 2], an odd last dim beside a zero. A panel takes
- *            fovea_panel_elements() elements and is there as a whole, even where it is not full yet. */
+/* How the keys of a segment lie in memory.
+ *   ROWS     each key is a row of qk_dim elements;
+ *   PANELS   FOVEA_PANEL_ROWS keys lie side by side, panel[dim][key]: the fastest for decoding. In bf16, pairs of
+ *            dims stay together, panel[dim / 2][key][dim % 2], and a zero follows an odd last dim. All
+ *            fovea_panel_elements() elements of a panel must exist, even if it is not full yet. */
 typedef enum fovea_key_layout { FOVEA_KEYS_IN_ROWS = 0, FOVEA_KEYS_IN_PANELS = 1 } fovea_key_layout;
 
-/* Keys of one panel. */
+/* The number of keys in a panel. */
 #define FOVEA_PANEL_ROWS 16
 
-/* Elements of one panel of keys: FOVEA_PANEL_ROWS * dim, of bf16 with dim rounded up to even. */
+/* Returns how many elements a panel has: FOVEA_PANEL_ROWS * qk_dim, for bf16 with qk_dim rounded up to even. */
 FOVEA_API int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type);
 
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
- * layers of a model that keep them at equal distances. Strides count elements and may be negative; the last axis is
- * contiguous. Attention only reads; fovea_append() writes. Fields are only ever added at the end, and 0 is the
- * default of each that is: fill a segment with designated initialisers, or clear it first. */
+ * layers of a model that lie at equal distances. Strides count elements and may be negative; the last axis is
+ * contiguous. Attention only reads segments; fovea_append() writes to them. Later versions add fields at the end
+ * only, and their default is 0: fill a segment with designated initialisers, or clear it first. */
 typedef struct fovea_segment {
   int64_t first, rows;
-  void *k, *v;               /* kv head 0 of position `first`; with panels the panel that begins there */
+  void *k, *v;               /* kv head 0 of position `first`; with panels: the panel that begins there */
   int64_t k_head, k_row;     /* between kv heads, and between rows (panels: between panels) */
-  int64_t v_head, v_row;     /* likewise; values always lie in rows */
+  int64_t v_head, v_row;     /* the same for values, which always lie in rows */
   fovea_type k_type, v_type; /* may differ from segment to segment */
   fovea_key_layout k_layout; /* PANELS: `first` is a multiple of FOVEA_PANEL_ROWS */
-  int64_t layers;            /* layers that the segment has; 0 and 1: one */
-  int64_t k_layer, v_layer;  /* between layers; not used where there is one */
+  int64_t layers;            /* how many layers the segment has; 0 means 1 */
+  int64_t k_layer, v_layer;  /* between layers; not used if there is one */
 } fovea_segment;
 
-/* The segments of one batch entry, positions ascending without gaps or overlap. They hold every position from the
- * entry's kv_begin to its kv length (and may hold more). Sequences may share segments. Prepare it with
- * fovea_sequence_of(), or have it made by fovea_cache_paged() and the like. This struct has no more fields in any
- * later version. */
+/* The segments of one batch entry, in ascending order of positions, without gaps or overlaps. They hold every
+ * position from the entry's kv_begin to its kv length - 1, and may hold more. Sequences may share segments.
+ * fovea_sequence_of(), fovea_cache_paged() and fovea_cache_ring() make sequences. Later versions add no field to
+ * this struct. */
 typedef struct fovea_sequence {
   const fovea_segment *segments; /* in the order of their positions */
-  int64_t count;                 /* how many there are */
-  size_t segment_size;           /* bytes from one to the next: sizeof(fovea_segment) where they were made */
+  int64_t count;                 /* how many segments */
+  size_t segment_size; /* bytes from one segment to the next: sizeof(fovea_segment) of the program that made them */
 } fovea_sequence;
 
-/* A sequence of the segments of an array. Tells the library the size of the segments that this program was compiled
- * with: it steps through them by that size, and takes the defaults for fields that they do not have. */
+/* Returns a sequence of the segments of an array, with the size of a segment that this program was compiled with.
+ * The library steps by this size, and uses the defaults for fields that the segments do not have. */
 static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, int64_t count) {
   fovea_sequence sequence;
   sequence.segments = segments;
@@ -305,124 +305,126 @@ static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, in
 
 /* ---- States: attention over some of the keys ---------------------------------------------------------------- */
 
-/* Keys of a span. States of ranges that are cut at multiples of it have the bits of one run over all keys. */
+/* The number of keys in a span. If ranges are cut at multiples of it, their merged states have the bits of one run
+ * over all keys. */
 #define FOVEA_SPAN_KEYS 2048
 
-/* What every row has gathered from the keys at positions keys_begin to keys_end - 1, in memory of the caller that
- * may be copied, stored or sent to another machine: no part of it depends on the instruction set.
+/* The state of each row over the keys at positions keys_begin to keys_end - 1, in memory of the caller. A state may
+ * be copied, stored or sent to another machine: it does not depend on the instruction set.
  *
- * A row is fovea_state_numbers() floats: one group of dim + 2 for each node of the tree of spans that the range is
- * made of, in ascending order. (Node (k, i) is spans i * 2^k to (i + 1) * 2^k - 1, span i is keys i *
- * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1, and the nodes are the fewest that hold the range;
- * docs/states.md.) A group is the sum of 2^(s - m) * V over the keys that the row sees, s being the score in units
- * of log2; then m, the largest s; then the sum of 2^(s - m). Where a row sees no key, m is -Inf and the rest is 0.
- */
+ * A row has fovea_state_numbers() floats: a row state of dim + 2 floats for each node of the range, in ascending
+ * order. (Span i is keys i * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1. Node (k, i) is spans i * 2^k to
+ * (i + 1) * 2^k - 1. A range has the fewest nodes that hold it; see docs/states.md.) Let s be the score of a key in
+ * units of log2. A row state is the sum of 2^(s - m) * V over the keys of the node that the row sees; then m, the
+ * largest s; then the sum of 2^(s - m). If the row sees no key of the node, m is -Inf and the rest is 0. */
 typedef struct fovea_state {
   size_t struct_size;              /* set by fovea_state_init() */
   int64_t batch, heads, rows, dim; /* of the outputs; with cu_seqlens_q batch is 1 */
-  int64_t keys_begin, keys_end;    /* positions, 0 <= keys_begin <= keys_end */
-  float *numbers;                  /* the one with all indices 0 */
-  fovea_strides strides;           /* default: contiguous (batch, heads, rows) */
-  const char *isa;                 /* for merging, as in fovea_problem */
+  int64_t keys_begin, keys_end;    /* positions: 0 <= keys_begin <= keys_end */
+  float *numbers;                  /* the first float of the row with all indices 0 */
+  fovea_strides strides;           /* in floats; default: contiguous (batch, heads, rows) */
+  const char *isa;                 /* for merging; as in fovea_problem */
 } fovea_state;
 
-/* Numbers of one row of a state; 0 where the range is empty or any of the three is out of range. */
+/* Returns how many floats a row of a state has; 0 if the range is empty or an argument is out of range. */
 FOVEA_API int64_t fovea_state_numbers(int64_t dim, int64_t keys_begin, int64_t keys_end);
 
-/* Sets these seven; the rest is as described. Callers in C use fovea_state_init(). */
+/* Sets these seven fields, and the others to their defaults. Callers in C use fovea_state_init(). */
 FOVEA_API void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batch, int64_t heads,
                                       int64_t rows, int64_t dim, int64_t keys_begin, int64_t keys_end,
                                       float *numbers);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
                                     int64_t keys_begin, int64_t keys_end, float *numbers) {
   fovea_state_init_sized(state, sizeof *state, batch, heads, rows, dim, keys_begin, keys_end, numbers);
 }
 
-/* Merges the states of two ranges of which the second begins where the first ends into that of both: `merged` has
- * the sizes of both, keys_begin of `left`, keys_end of `right`, and memory of its own. Cut at a multiple of
- * FOVEA_SPAN_KEYS, it has the bits of the state that one run over all its keys leaves; cut elsewhere, the two
- * differ by rounding. On the calling thread, without allocating. `error` may be NULL. */
+/* Merges the states of two ranges of keys; `right` begins where `left` ends. `merged` has the sizes of both,
+ * keys_begin of `left`, keys_end of `right`, and memory of its own. If the ranges are cut at a multiple of
+ * FOVEA_SPAN_KEYS, it gets the bits of the state that one run over all these keys writes; if not, the two differ by
+ * rounding. Works on the calling thread and allocates nothing. `error` may be NULL. */
 FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_state *right,
                                          const fovea_state *merged, fovea_error *error);
 
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
-/* The tensors of one run. Each pointer names the element with all indices 0, whether it is used or not. Used are
- * rows of entries; of K and V, for each entry, all keys from the first that one of its rows sees by the rules to
- * the last; of a mask the elements of the rows that see any, for these keys and those before them from a multiple
- * of 128 on. Nothing else need be there: q, k, v and mask may be NULL where nothing of them is used. Inputs may
- * overlap each other. O and LSE (or the state) share no byte with what is used of the inputs, nor with each other;
- * rows of one between those of another are no overlap. (fovea_state_finish() and fovea_state_from_output() compare
- * the ranges from the first to the last element of each.) What the problem does not use is NULL. */
+/* The tensors of one run. Each pointer names the element with all indices 0, even if that element is not used. A
+ * run uses the rows of entries; of K and V, for each entry, all keys from the first to the last that one of its
+ * rows sees by the rules; of a mask, for rows that see a key by the rules, the elements of these keys and of the
+ * keys before them, back to a multiple of 128. No other element must exist: q, k, v and mask may be NULL if nothing
+ * of them is used. Inputs may overlap each other. O and LSE (or the state) may not share a byte with used elements
+ * of the inputs, nor with each other; rows of one may lie between rows of another. (fovea_state_finish() and
+ * fovea_state_from_output() compare the ranges from the first to the last element of each tensor.) Pointers that
+ * the problem does not use must be NULL. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
   const void *k;
   const void *v;
   void *o;
-  float *lse; /* NULL: not wanted. Natural logarithm of the sum of exp(score) over the keys seen and the sink */
+  float *lse; /* NULL: not wanted. The natural logarithm of the sum of exp(score) over the keys seen and the sink */
 
   const void *mask;   /* needed with a mask_type, else NULL */
-  const float *sinks; /* needed with FOVEA_SINK_PER_HEAD, else NULL: `heads` numbers */
+  const float *sinks; /* `heads` numbers; needed with FOVEA_SINK_PER_HEAD, else NULL */
 
-  /* Needed with `segmented`, else NULL: one per batch entry; k and v are then NULL. */
+  /* One per batch entry; needed with `segmented`, else NULL. k and v are then NULL. */
   const fovea_sequence *sequences;
 
-  /* Needed with to_state, else NULL: the problem's sizes and keys; o and lse are then NULL. fovea_state_finish()
-   * and fovea_state_from_output() take all three. */
+  /* Needed with to_state, else NULL. It has the problem's sizes and keys, and o and lse are then NULL.
+   * fovea_state_finish() and fovea_state_from_output() use all three. */
   const fovea_state *state;
 
-  int64_t layer; /* with `segmented`: the layer of every segment that is read, from 0. Default 0 */
+  int64_t layer; /* with `segmented`: which layer of every segment is read, from 0. Default 0 */
 } fovea_tensors;
 
-/* Sets these five; the rest is NULL. Callers in C use fovea_tensors_init(). */
+/* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */
 FOVEA_API void fovea_tensors_init_sized(fovea_tensors *tensors, size_t struct_size, const void *q, const void *k,
                                         const void *v, void *o, float *lse);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_tensors_init(fovea_tensors *tensors, const void *q, const void *k, const void *v, void *o,
                                       float *lse) {
   fovea_tensors_init_sized(tensors, sizeof *tensors, q, k, v, o, lse);
 }
 
-/* One task of a job. Tasks of one job may run in any order and at the same time. */
+/* Runs one task of a job. The tasks of a job may run in any order and at the same time. */
 typedef void (*fovea_task_function)(void *job, int64_t task, int worker);
 
-/* A caller's own parallel-for: calls run(job, task, worker) exactly once for every task from 0 to tasks - 1 and
- * returns when all are done. `worker` is from 0 to workers - 1, and no two calls that overlap in time share it. */
+/* A caller's own parallel-for: calls run(job, task, worker) exactly once for every task from 0 to tasks - 1, and
+ * returns when all tasks are done. `worker` is from 0 to workers - 1; calls that run at the same time have
+ * different workers. */
 typedef void (*fovea_parallel_for)(void *context, int64_t tasks, int workers, fovea_task_function run, void *job);
 
-/* How to run. NULL in its place means: all defaults. */
+/* How to run. A NULL pointer to it means all defaults. */
 typedef struct fovea_execution {
   size_t struct_size; /* set by fovea_execution_init() */
-  int threads;        /* workers to use; 0 (default): fovea_default_threads(); 1: the calling thread alone. OpenMP
-                         gives 64 at most, or as many as there are CPUs */
-  fovea_parallel_for parallel_for; /* NULL (default): OpenMP where the library has it, else the calling thread */
-  void *parallel_context;          /* handed to parallel_for; only with one */
-  void *scratch;                   /* NULL (default): allocated and freed within the call. The bytes that are needed
-                                      belong to nothing else that the run uses: no tensor, segment, state or plan */
-  size_t scratch_size;             /* bytes at scratch, see fovea_plan_scratch_size(); 0 without scratch */
+  int threads;        /* how many workers; 0 (default): fovea_default_threads(); 1: the calling thread alone. With
+                         OpenMP at most 64, or the number of CPUs if that is more */
+  fovea_parallel_for parallel_for; /* NULL (default): OpenMP if the library has it, else the calling thread */
+  void *parallel_context;          /* passed to parallel_for; only with parallel_for */
+  void *scratch;       /* NULL (default): the call allocates and frees it. The bytes needed may not overlap
+                          anything else that the run uses: tensors, segments, states, the plan */
+  size_t scratch_size; /* bytes at scratch; see fovea_plan_scratch_size(). 0 without scratch */
 } fovea_execution;
 
-/* All defaults. Callers in C use fovea_execution_init(). */
+/* Sets all defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_execution_init(fovea_execution *execution) {
   fovea_execution_init_sized(execution, sizeof *execution);
 }
 
-/* What the default thread count is: the CPUs this process may use (affinity, cgroup quota, OMP_NUM_THREADS), 1
- * where the library was built without OpenMP, and 1 in the child of a fork(), where GNU's OpenMP would wait for
- * ever for threads that the child does not have. The child is known by its process id, so the parent must have
- * called any function of Fovea that runs or plans something before the fork. */
+/* Returns the default number of threads: the CPUs that this process may use (affinity, cgroup quota,
+ * OMP_NUM_THREADS), or 1 if the library was built without OpenMP. In the child of a fork() it is 1, since GNU's
+ * OpenMP would wait forever for threads that the child does not have. The library knows the child by its process
+ * id, so the parent must have called a function of Fovea that plans or runs something before the fork. */
 FOVEA_API int fovea_default_threads(void);
 
-/* Contiguous f32 tensors in the order of the shapes above, v_dim = qk_dim = dim, default scale; causal is 0 or 1,
- * aligned bottom-right. Runs with default threads. Allocates its scratch, once, and for more than 32 batch entries
- * the plan. */
+/* Plans and runs a problem of contiguous f32 tensors in the order of the shapes above, with v_dim = qk_dim = dim
+ * and the default scale. `causal` is 0 or 1, aligned bottom-right. Runs with default threads. Allocates its scratch
+ * once, and a plan if there are more than 32 batch entries. */
 FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const float *v, float *o, int64_t batch,
                                        int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t dim,
                                        int causal);
@@ -431,63 +433,66 @@ FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const flo
 FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_tensors *tensors,
                                     const fovea_execution *execution, fovea_error *error);
 
-/* What a state comes to: writes O and LSE (unless NULL) from tensors->state. Of the problem these are used: batch,
- * heads, q_len, v_dim, cu_seqlens_q (only whether it is there: all q_len rows are written), o_type, o_strides,
- * lse_strides, the sink, and isa; its arrays need not be there any more. The sinks are those of tensors; a state
- * has none. With the state of all keys, cut at multiples of FOVEA_SPAN_KEYS, O and LSE have the bits of
- * fovea_attend(). On the calling thread, without allocating. `error` may be NULL. */
+/* Finishes a state: writes O and LSE (unless NULL) from tensors->state. It uses these fields of the problem: batch,
+ * heads, q_len, v_dim, cu_seqlens_q (only whether it is NULL: all q_len rows are written), o_type, o_strides,
+ * lse_strides, sink and isa. The problem's arrays need not exist any more. The sinks are tensors->sinks; a state
+ * has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O and LSE have the bits of
+ * fovea_attend(). Works on the calling thread and allocates nothing. `error` may be NULL. */
 FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
                                           fovea_error *error);
 
-/* The other way: writes tensors->state from O and LSE over its range of keys as any library gives them, natural
- * logarithms, with the types and strides that the problem says. Rows whose LSE is -Inf have seen nothing, whatever
- * O says of them. Such a state is exact to the rounding of its numbers: LSE of 10 in f32 knows weights to 1e-6. */
+/* The reverse: writes tensors->state from O and LSE (natural logarithms) over its range of keys, which may come
+ * from any library, with the problem's types and strides. A row whose LSE is -Inf has seen no key, whatever its O
+ * is. The state is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Works on the calling
+ * thread and allocates nothing. `error` may be NULL. */
 FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
                                                fovea_error *error);
 
 /* ---- Plans -------------------------------------------------------------------------------------------------- */
 
-/* An immutable plan: the kernel, the tiles, the tasks. It may be shared by threads and run any number of times at
- * the same time, with different tensors and scratch. */
+/* An immutable plan: the kernels, the tiles, the tasks. Threads may share it, and run it any number of times at the
+ * same time, with different tensors and scratch. */
 typedef struct fovea_plan fovea_plan;
 
 /* Checks the problem and allocates a plan for it. On failure *plan is NULL. */
 FOVEA_API fovea_status fovea_plan_create(const fovea_problem *problem, fovea_plan **plan, fovea_error *error);
-FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* NULL is allowed */
+FOVEA_API void fovea_plan_destroy(fovea_plan *plan); /* frees a plan; NULL is allowed */
 
-/* Bytes of a plan with so many batch entries; 0 if batch is below 1, SIZE_MAX if a size_t has no room for it. */
+/* Returns the bytes of a plan of `batch` entries; 0 if batch is below 1, SIZE_MAX if a size_t cannot hold them. */
 FOVEA_API size_t fovea_plan_size(int64_t batch);
 
-/* As fovea_plan_create(), without allocating: the plan lies in memory of the caller's, fovea_plan_size() bytes or
- * more at a multiple of FOVEA_SCRATCH_ALIGNMENT, and lives as long as that does. Memory for a batch holds a plan of
- * any smaller one: an engine that decodes makes each step's plan in the same place. Making a plan there ends the
- * one before. fovea_plan_destroy() leaves such a plan alone. On failure *plan is NULL, and a plan that was there is
- * gone. */
+/* Like fovea_plan_create(), but allocates nothing: the plan lies in memory of the caller, fovea_plan_size() bytes
+ * or more at a multiple of FOVEA_SCRATCH_ALIGNMENT, and lives as long as this memory. Memory for one batch also
+ * holds plans of smaller batches, so an engine that decodes can make the plan of each step in the same place. A new
+ * plan ends the one before in this memory. fovea_plan_destroy() does nothing to such a plan. On failure *plan is
+ * NULL, and a plan that was in this memory is lost. */
 FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *memory, size_t size,
                                             fovea_plan **plan, fovea_error *error);
 
-/* Bytes that scratch has to be aligned to. */
+/* The alignment of scratch, in bytes. */
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
-/* Bytes of scratch for that many workers: they depend on the dimensions, the types and the logarithm of how many
- * keys a row can see: by window, chunks, keys_begin and keys_end, by kv_len, or with kv_begins by the longest entry
- * from its begin to its end; not by offsets, masks or other lengths of entries. So with the same rules scratch for
- * a problem's largest lengths covers every smaller one. A mask that does not begin at key 0 takes some more, as
- * much for any mask_begin but 0 and for mask_begins. 0 when workers is below 1. */
+/* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
+ * types and the logarithm of how many keys a row can see. This number follows from window, chunks, keys_begin and
+ * keys_end, and from kv_len, or with kv_begins from the longest entry from its begin to its end; offsets, masks and
+ * other lengths of entries do not matter. So with the same rules, scratch for the largest lengths is enough for all
+ * smaller ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin but 0, and for
+ * mask_begins. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
-/* Runs the whole plan. */
+/* Runs the whole plan. `execution` and `error` may be NULL. */
 FOVEA_API fovea_status fovea_plan_run(const fovea_plan *plan, const fovea_tensors *tensors,
                                       const fovea_execution *execution, fovea_error *error);
 
-/* A plan has phases, run one after the other; a phase has tasks, run in any order by any worker. */
+/* How many phases a plan has, and how many tasks a phase has. Phases run one after the other; the tasks of a phase
+ * run in any order, on any worker. */
 FOVEA_API int fovea_plan_phases(const fovea_plan *plan);
 FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase); /* 0 for a phase that does not exist */
 
-/* For engines that own their threads: a plan bound to the tensors and the scratch of one run. Everything is checked
- * when it is bound, once; a task then checks its own numbers and nothing else. All workers share one scratch of
- * fovea_plan_scratch_size(plan, workers) bytes, and no two calls that overlap in time share a worker number. The
- * barrier between phases is the engine's to make.
+/* For engines with threads of their own: a plan bound to the tensors and the scratch of one run. Binding checks
+ * everything, once; a task then checks only its phase, task and worker. All workers share one scratch of
+ * fovea_plan_scratch_size(plan, workers) bytes. Calls that run at the same time have different workers. The engine
+ * waits at the end of each phase until all its tasks are done.
  *
  *   fovea_run_bind(plan, &tensors, workers, scratch, scratch_size, memory, fovea_run_size(plan), &run, &error);
  *   for phase in 0 .. fovea_plan_phases(plan) - 1
@@ -496,324 +501,327 @@ FOVEA_API int64_t fovea_plan_tasks(const fovea_plan *plan, int phase); /* 0 for 
  */
 typedef struct fovea_run fovea_run;
 
-/* Bytes of a run; 0 for NULL. */
+/* Returns the bytes of a run; 0 if plan is NULL. */
 FOVEA_API size_t fovea_run_size(const fovea_plan *plan);
 
-/* Makes a run in memory of the caller's, fovea_run_size() bytes or more at a multiple of FOVEA_SCRATCH_ALIGNMENT.
- * It holds nothing that has to be given back, lives as long as memory, plan, scratch and what the tensors name do,
- * and is not to be moved. The struct `tensors`, and that of a state, may go. On failure *run is NULL. Not for
- * several threads at once in the same memory. */
+/* Makes a run in memory of the caller, fovea_run_size() bytes or more at a multiple of FOVEA_SCRATCH_ALIGNMENT. It
+ * holds nothing that must be freed, and lives as long as its memory, the plan, the scratch, and all that the
+ * tensors point to. It must not be moved. The struct `tensors`, and the struct of a state, are not needed after the
+ * call. On failure *run is NULL. Two threads may not bind in the same memory at the same time. */
 FOVEA_API fovea_status fovea_run_bind(const fovea_plan *plan, const fovea_tensors *tensors, int workers,
                                       void *scratch, size_t scratch_size, void *memory, size_t size,
                                       fovea_run **run, fovea_error *error);
 
-/* One task, from any thread. */
+/* Runs one task, on the calling thread, which may be any. */
 FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t task, int worker,
                                       fovea_error *error);
 
-/* How much of the score matrix is looked at, over all batch entries and query heads. */
+/* How much of the score matrix is seen and computed, over all batch entries and query heads. */
 typedef struct fovea_counts {
   int64_t pairs_seen;     /* (row, key) pairs that may be seen */
   int64_t pairs_computed; /* pairs whose score is computed, lanes of padding included */
 } fovea_counts;
 
-/* The counts of a run, exactly: a mask tensor is read, and segments in panels count as they are computed. In the
- * scratch of worker 0, so not while that runs a task; in the time of a pass over all blocks, and over every element
- * of a mask that hides some keys. */
+/* Counts the pairs of a run exactly: it reads the mask tensor, and counts segments in panels as they are computed.
+ * It works in the scratch of worker 0, so not while worker 0 runs a task. It takes a pass over all blocks, and over
+ * every element of a mask that hides some keys. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
-/* The counts of a plan, which knows no tensors: as its rules say, with keys in rows and without a mask, which takes
- * away more when the plan runs. The same as those of a run without a mask and without segments in panels. In the
- * time of a pass over all rows. */
+/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask: a plan knows no tensors.
+ * A run without a mask and without segments in panels has the same counts. It takes a pass over all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
-/* The name of the instruction set that a plan runs on. */
+/* Returns the name of the instruction set that a plan runs on. */
 FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
 
 /* ---- Rotary position embedding ------------------------------------------------------------------------------ */
 
-/* RoPE of Su et al. (RoFormer, 2021): the first `dims` elements of a row are taken as pairs (x, y), and pair i of
- * the row at position p becomes (x cos a - y sin a, y cos a + x sin a)  with  a = p * base^(-2 i / dims). The
- * elements after these are not turned. Cosines and sines are those of the exact angle, rounded to f32, at every
- * position up to 2^40 in size; docs/numerics.md states the arithmetic. The bits are the same on every instruction
- * set. Calls may run at the same time as long as no two write the same rows. */
+/* RoPE of Su et al. (RoFormer, 2021): the first `dims` elements of a row are pairs (x, y), and pair i of the row at
+ * position p becomes (x cos a - y sin a, y cos a + x sin a)  with  a = p * base^(-2 i / dims). The elements after
+ * these are not rotated. Cosines and sines are computed from the exact angle and rounded to f32, at every position
+ * from -2^40 to 2^40; docs/numerics.md states the arithmetic. The bits are the same on every instruction set. Calls
+ * may run at the same time if no two write the same rows. */
 
 /* Which elements make pair i. */
 typedef enum fovea_rotary_layout {
-  FOVEA_ROTARY_INTERLEAVED = 0, /* 2 i and 2 i + 1: GPT-J, the checkpoints of Llama */
+  FOVEA_ROTARY_INTERLEAVED = 0, /* 2 i and 2 i + 1: GPT-J, Llama's own checkpoints */
   FOVEA_ROTARY_HALVES = 1       /* i and i + dims / 2: GPT-NeoX, Hugging Face's Llama */
 } fovea_rotary_layout;
 
-/* The embedding. Prepare it with fovea_rotary_init(), then change what differs from the defaults. The arrays it
- * points to stay the caller's; they are read while a call runs. */
+/* A rotary embedding. Prepare it with fovea_rotary_init(), then change what differs from the defaults. The arrays
+ * belong to the caller; calls read them while they run. */
 typedef struct fovea_rotary {
   size_t struct_size;         /* set by fovea_rotary_init() */
   fovea_rotary_layout layout; /* which elements make a pair */
   int64_t dims;               /* even, from 0 to the rows' dim; at most 2^20 */
 
-  double base; /* finite, at least 1; default 10000, and that with frequencies or tables */
+  double base; /* finite, at least 1; default 10000. Keep the default with frequencies or tables */
 
-  /* In place of base: dims / 2 angles a position, in radians, each from -2^32 to 2^32. Scaled positions are scaled
-   * frequencies; their negatives undo what they do. Default NULL. */
+  /* In place of base: the angle of each pair from one position to the next, dims / 2 numbers in radians, each from
+   * -2^32 to 2^32. To scale positions, scale the frequencies. Negative frequencies rotate back. Default NULL. */
   const double *frequencies;
 
-  /* In place of base and frequencies: both, or NULL (default) both. Row p, dims / 2 numbers from element
-   * p * table_stride on, holds the cosines (sines) of position p, from 0 to table_rows - 1. */
+  /* In place of base and frequencies; set both, or neither (default NULL). Row p of a table holds the cosines
+   * (sines) of position p, from 0 to table_rows - 1: dims / 2 numbers from element p * table_stride on. */
   const float *cosines, *sines;
-  int64_t table_rows, table_stride; /* default, and without tables, 0 rows; dims / 2 apart */
+  int64_t table_rows, table_stride; /* default, and without tables: 0, and dims / 2 */
 
   const char *isa; /* as in fovea_problem */
 } fovea_rotary;
 
-/* Sets the layout and dims; the rest is as described. Callers in C use fovea_rotary_init(). */
+/* Sets layout and dims, and the other fields to their defaults. Callers in C use fovea_rotary_init(). */
 FOVEA_API void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout,
                                        int64_t dims);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_rotary_init(fovea_rotary *rotary, fovea_rotary_layout layout, int64_t dims) {
   fovea_rotary_init_sized(rotary, sizeof *rotary, layout, dims);
 }
 
-/* What one call turns: rows of (batch, heads, rows, dim), into other rows or in place. Prepare it with
+/* What one call rotates: a tensor (batch, heads, rows, dim), into another or in place. Prepare it with
  * fovea_rotation_init(). Sizes are at least 1, rows at least 0. */
 typedef struct fovea_rotation {
   size_t struct_size; /* set by fovea_rotation_init() */
   int64_t batch, heads, rows, dim;
-  const void *from; /* the element with all indices 0, as everywhere */
-  void *to;         /* may not share memory with what is read, but be `from` itself, with its type and strides */
+  const void *from; /* the element with all indices 0 */
+  void *to;         /* either `from`, with its type and strides, or memory that the call does not read */
   fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
-  fovea_type from_type, to_type;          /* default FOVEA_F32; results are rounded once more to 16 bits */
+  fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
 
-  /* Row i of entry b is at position first_position + i; or first_positions[b] + i (an array of `batch` int64); or
-   * at positions[b * rows + i] (`batch` * `rows` int64). All from -2^40 to 2^40. Only one of the three is set;
-   * default 0, and NULL both. */
+  /* Row i of entry b is at position first_position + i, or first_positions[b] + i (`batch` int64), or
+   * positions[b * rows + i] (`batch` * `rows` int64). Positions are from -2^40 to 2^40. Set at most one of the
+   * three; default 0 and NULL. */
   int64_t first_position;
   const int64_t *first_positions;
   const int64_t *positions;
 
-  /* Packed batches: entry b is rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1, heads, rows, dim);
-   * batch strides are then not used. An array of batch + 1 numbers that never decrease, from 0 to rows. Rows of
-   * `positions` are then those of the tensor, `rows` numbers. Rows outside every entry are not written. Default
-   * NULL. */
+  /* Packed batches: entry b is rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1, heads, rows, dim).
+   * These are `batch` + 1 numbers from 0 to rows that never decrease. Batch strides are then not used, and
+   * `positions` has `rows` numbers, one for each row of the tensor. Rows that belong to no entry are not written.
+   * Default NULL. */
   const int32_t *cu_seqlens;
 } fovea_rotation;
 
-/* Sets these six; the rest is as described. Callers in C use fovea_rotation_init(). */
+/* Sets these six fields, and the others to their defaults. Callers in C use fovea_rotation_init(). */
 FOVEA_API void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int64_t batch, int64_t heads,
                                          int64_t rows, int64_t dim, const void *from, void *to);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, int64_t heads, int64_t rows,
                                        int64_t dim, const void *from, void *to) {
   fovea_rotation_init_sized(rotation, sizeof *rotation, batch, heads, rows, dim, from, to);
 }
 
-/* Turns the rows, on the calling thread and without allocating. A row's angles are computed once for all heads. The
- * elements that are not turned are copied bit for bit, or converted as results are where the types differ. `error`
- * may be NULL. */
+/* Rotates the rows. A row's angles are computed once for all heads. Elements that are not rotated are copied bit
+ * for bit, or, if the types differ, converted as results are. Works on the calling thread and allocates nothing.
+ * `error` may be NULL. */
 FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                           fovea_error *error);
 
 /* ---- Caches: new rows ---------------------------------------------------------------------------------------- */
 
-/* New keys and values of (batch, kv_heads, rows, dim) tensors, on their way into caches. Row i of entry b goes to
- * position first_position + i, or first_positions[b] + i, of sequences[b]. Prepare it with fovea_new_rows_init().
- */
+/* New keys and values, (batch, kv_heads, rows, dim) tensors that fovea_append() writes into caches. Row i of entry
+ * b goes to position first_position + i, or first_positions[b] + i, of sequences[b]. Prepare it with
+ * fovea_new_rows_init(). */
 typedef struct fovea_new_rows {
   size_t struct_size;                           /* set by fovea_new_rows_init() */
   int64_t batch, kv_heads, rows, qk_dim, v_dim; /* at least 1; rows at least 0 */
   const void *k, *v;                            /* the elements with all indices 0 */
   fovea_strides k_strides, v_strides;           /* default: contiguous in the order of the shape */
-  fovea_type k_type, v_type;                    /* default FOVEA_F32; the segments have types of their own */
-  const fovea_sequence *sequences;              /* one per batch entry; only their memory is written to */
+  fovea_type k_type, v_type;                    /* default FOVEA_F32; segments have their own types */
+  const fovea_sequence *sequences;              /* one per batch entry; only the segments' memory is written */
   int64_t first_position;                       /* 0 or more; default 0 */
-  /* An array of `batch` int64, in place of first_position, which is 0 then. Default NULL. */
+  /* `batch` int64 in place of first_position, which must then be 0. Default NULL. */
   const int64_t *first_positions;
-  /* An array of `batch` int64, each 0..rows: how many rows an entry gets. Default NULL: all. */
+  /* `batch` int64, each from 0 to rows: how many rows each entry has. Default NULL: all. */
   const int64_t *row_counts;
-  const char *isa; /* as in fovea_problem; that of the rotary embedding is not used */
+  const char *isa; /* as in fovea_problem; `isa` of the rotary embedding is not used */
 
   /* Packed batches: the new rows of entry b are rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1,
-   * kv_heads, rows, dim); batch strides are then not used, and row_counts is NULL. An array of batch + 1 numbers
-   * that never decrease, from 0 to rows. Default NULL. */
+   * kv_heads, rows, dim). These are `batch` + 1 numbers from 0 to rows that never decrease. Batch strides are then
+   * not used, and row_counts must be NULL. Default NULL. */
   const int32_t *cu_seqlens;
-  int64_t layer; /* of the segments that are written to, from 0. Default 0 */
+  int64_t layer; /* which layer of the segments is written, from 0. Default 0 */
 } fovea_new_rows;
 
-/* Sets these eight; the rest is as described. Callers in C use fovea_new_rows_init(). */
+/* Sets these eight fields, and the others to their defaults. Callers in C use fovea_new_rows_init(). */
 FOVEA_API void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
                                          int64_t row_count, int64_t qk_dim, int64_t v_dim, const void *k,
                                          const void *v, const fovea_sequence *sequences);
 
-/* Tells the library the size of the struct that this program was compiled with. */
+/* Passes the size of the struct that this program was compiled with. */
 static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int64_t kv_heads, int64_t row_count,
                                        int64_t qk_dim, int64_t v_dim, const void *k, const void *v,
                                        const fovea_sequence *sequences) {
   fovea_new_rows_init_sized(rows, sizeof *rows, batch, kv_heads, row_count, qk_dim, v_dim, k, v, sequences);
 }
 
-/* Writes the rows into the segments that hold their positions, on the calling thread and without allocating.
- * Elements are copied bit for bit, or rounded once where types differ. With `rotary` (NULL: none) keys are turned
- * for their positions on the way, with that one rounding. In a panel the other keys keep their bits. Refused,
- * before anything is written: positions that no segment holds; rows of one call that would share memory with each
- * other, with the tensors or with tables of the embedding. Calls may run at the same time as long as none writes a
- * row that another one reads or writes. `error` may be NULL. */
+/* Writes the new rows into the segments that hold their positions. Elements are copied bit for bit, or, if the
+ * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, and still
+ * rounded once. In a panel the other keys keep their bits. The call fails before it writes anything if no segment
+ * holds a position, or if rows to be written would share memory with each other, with the tensors or with tables of
+ * the embedding. Calls may run at the same time if none writes a row that another reads or writes. Works on the
+ * calling thread and allocates nothing. `error` may be NULL. */
 FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
 
-/* Copies the keys and values at positions begin to end - 1 of one sequence into the segments of another that hold
- * the same positions, whatever types and layouts both have; elements as fovea_append() does. Layers 0 to layers - 1
- * are copied, which every segment must have. It makes old rows narrower, and copies of pages. What it refuses is
- * the same; texts call `from` sequences[0] and `to` sequences[1]. */
+/* Copies the keys and values at positions begin to end - 1 of one sequence to the same positions of another, in
+ * layers 0 to layers - 1, which every segment must have. Types and layouts may differ. Use it to store old rows in
+ * a narrower type, or to copy pages. It converts elements and fails as fovea_append() does; error texts call `from`
+ * sequences[0] and `to` sequences[1]. */
 FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
                                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,
                                            int64_t end, fovea_error *error);
 
 /* ---- Caches: kinds ------------------------------------------------------------------------------------------- */
 
-/* Memory for keys and values in pages of equal size: pages of a block table, or one page for each sequence where it
- * is contiguous or a ring. Prepare it with fovea_pages_init(), then set k and v and change what differs. The
- * functions below make segments of it in the caller's array and allocate nothing; they read no key and no value.
- * Calls may run at the same time as long as no two write the same array. */
+/* Memory for keys and values in pages of equal size: pages of a block table, or one page for each contiguous cache
+ * or ring. Prepare it with fovea_pages_init(), then set k and v, and change what differs from the defaults. The
+ * fovea_cache functions below make segments of pages in the caller's array. They allocate nothing, and read no key
+ * and no value. Calls may run at the same time if no two write the same array. */
 typedef struct fovea_pages {
   size_t struct_size;        /* set by fovea_pages_init() */
-  int64_t count, page_rows;  /* at least 1: how many pages, and positions that each has room for */
+  int64_t count, page_rows;  /* at least 1: how many pages, and how many positions fit in a page */
   int64_t kv_heads;          /* at least 1 */
   int64_t qk_dim, v_dim;     /* at least 1 */
-  void *k, *v;               /* page 0, kv head 0, its first row (panel) */
-  fovea_type k_type, v_type; /* by default what the initialiser was told */
+  void *k, *v;               /* the first row (panel) of kv head 0 of page 0 */
+  fovea_type k_type, v_type; /* default: the type that the initialiser was given */
   fovea_key_layout k_layout; /* PANELS: page_rows is a multiple of FOVEA_PANEL_ROWS */
-  /* `batch` is between pages, `row` of k with panels between panels. Default: contiguous (page, head, row, dim), so
-   * that k takes count * k_strides.batch elements and v takes count * v_strides.batch.
-   * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) is (page, row, head, dim). */
+  /* `batch` is the distance between pages; `row` of k is, with panels, the distance between panels. Default:
+   * contiguous (page, head, row, dim); k then has count * k_strides.batch elements, v count * v_strides.batch.
+   * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) are the strides of (page, row, head, dim). */
   fovea_strides k_strides, v_strides;
-  /* Layers of a model that share tables: a page has this many, `k_layer` (`v_layer`) elements apart. Default: 1
-   * layer, and as many elements as all pages take, so that layers follow each other. With other strides of pages
-   * these are set, too. */
+  /* How many layers of a model share block tables, and so each page; they lie k_layer (v_layer) elements apart.
+   * Default: 1 layer, and the elements of all pages, so that layers follow each other. If you change the strides of
+   * pages, set k_layer and v_layer, too. */
   int64_t layers, k_layer, v_layer;
-  size_t segment_size; /* bytes of each segment that is made of these pages: set by fovea_pages_init() */
+  size_t segment_size; /* bytes of a segment made of these pages; set by fovea_pages_init() */
 } fovea_pages;
 
-/* Sets sizes, types, layout and strides; k and v are NULL. Callers in C use fovea_pages_init(). */
+/* Sets sizes, types, layout and strides, and k and v to NULL. Callers in C use fovea_pages_init(). */
 FOVEA_API void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segment_size, int64_t count,
                                       int64_t page_rows, int64_t kv_heads, int64_t qk_dim, int64_t v_dim,
                                       fovea_type type, fovea_key_layout k_layout);
 
-/* Tells the library the sizes of the struct and of the segments that this program was compiled with. */
+/* Passes the sizes of the struct and of segments that this program was compiled with. */
 static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t page_rows, int64_t kv_heads,
                                     int64_t qk_dim, int64_t v_dim, fovea_type type, fovea_key_layout k_layout) {
   fovea_pages_init_sized(pages, sizeof *pages, sizeof(fovea_segment), count, page_rows, kv_heads, qk_dim, v_dim,
                          type, k_layout);
 }
 
-/* Contiguous, with room to grow: one segment, positions 0 to page_rows - 1 in that page. */
+/* Contiguous, with room to grow: makes one segment, of positions 0 to page_rows - 1 in page `page`. `error` may be
+ * NULL. */
 FOVEA_API fovea_status fovea_cache_contiguous(const fovea_pages *pages, int64_t page, fovea_segment *segment,
                                               fovea_error *error);
 
-/* Paged: positions i * page_rows to (i + 1) * page_rows - 1 lie in page table[i]. Makes segments of the pages that
- * hold positions begin to end - 1, whole pages, and looks at no other number of the table, which has table_length.
- * Pages that follow each other in memory become one segment. At most segment_limit segments are written to
- * `segments`, and that it is too small is an error which says how many are needed; one a page is always enough.
- * *sequence is set to what was made. On failure neither is written. */
+/* Paged: positions i * page_rows to (i + 1) * page_rows - 1 are in page table[i]; the table has table_length
+ * numbers. Makes segments of the whole pages that hold positions begin to end - 1, and reads no other number of the
+ * table. Pages that follow each other in memory become one segment. `segments` has room for segment_limit segments;
+ * if more are needed, the call fails and the error text says how many. One for each page is always enough. Sets
+ * *sequence to these segments. On failure neither `segments` nor *sequence is written. */
 FOVEA_API fovea_status fovea_cache_paged(const fovea_pages *pages, const int32_t *table, int64_t table_length,
                                          int64_t begin, int64_t end, fovea_segment *segments, int64_t segment_limit,
                                          fovea_sequence *sequence, fovea_error *error);
 
-/* Paged, for all entries of a batch: entry b has row b of `tables`, table_length numbers, and positions begins[b]
- * (NULL: 0) to ends[b] - 1. As fovea_cache_paged(), one entry after the other into the same array; sequences[b] is
- * set to what was made of entry b. */
+/* Paged, for all entries of a batch: like fovea_cache_paged() for each entry in turn, with all segments in one
+ * array. The table of entry b is row b of `tables`, table_length numbers, and its positions are begins[b] (NULL: 0)
+ * to ends[b] - 1. Sets sequences[b] to the segments of entry b. */
 FOVEA_API fovea_status fovea_cache_paged_batch(const fovea_pages *pages, int64_t batch, const int32_t *tables,
                                                int64_t table_length, const int64_t *begins, const int64_t *ends,
                                                fovea_segment *segments, int64_t segment_limit,
                                                fovea_sequence *sequences, fovea_error *error);
 
-/* Segments that a ring may have. */
+/* The most segments that a ring has. */
 #define FOVEA_RING_SEGMENTS 2
 
-/* Ring: position p lies in row p % page_rows of that page, so that page_rows are the latest positions that it
- * holds. Makes up to FOVEA_RING_SEGMENTS segments for positions begin to end - 1, at most page_rows of them. A step
- * with `end` the length with R new rows and `begin` end - page_rows (or 0): append, then attend with kv_begins of
- * `begin`. For windows page_rows is at least window_left + R, where the new rows are attended to at once; for
- * chunks chunk_left + chunk_size + chunk_right + R - 1, where rows are as soon as all that they see is there. With
- * panels the first segment begins at a whole panel, whose positions before `begin` are not there any more. */
+/* Ring: position p is in row p % page_rows of page `page`, so the page holds the latest page_rows positions. Makes
+ * up to FOVEA_RING_SEGMENTS segments for positions begin to end - 1, at most page_rows positions. In a step with R
+ * new rows, `end` is the length with these rows and `begin` is end - page_rows, or 0 if that is negative: append
+ * the rows, then attend with kv_begins of `begin`. For windows, if the new rows are computed at once, page_rows
+ * must be at least window_left + R. For chunks, if rows are computed as soon as all the keys that they see are
+ * there, page_rows must be at least chunk_left + chunk_size + chunk_right + R - 1. With panels the first segment
+ * begins at a whole panel, which no longer holds the positions before `begin`. */
 FOVEA_API fovea_status fovea_cache_ring(const fovea_pages *pages, int64_t page, int64_t begin, int64_t end,
                                         fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
                                         fovea_error *error);
 
-/* Which pages are in use, and by how many: prefixes are shared by sequences whose tables name the same pages. Not
- * for use by several threads at once. */
+/* Counts the users of each page: sequences share a prefix if their tables name the same pages. Only one thread at a
+ * time may use a pool. */
 typedef struct fovea_page_pool {
-  int32_t *references; /* one a page, in the caller's memory; free pages are chained in it */
-  int32_t count;       /* pages */
-  int32_t free_count;  /* of them, not in use */
-  int32_t first_free;  /* where the chain begins; `count` where there is none */
+  int32_t *references; /* one for each page, in the caller's memory; free pages are chained in it */
+  int32_t count;       /* how many pages */
+  int32_t free_count;  /* how many of them are free */
+  int32_t first_free;  /* the first page of the chain; `count` if no page is free */
 } fovea_page_pool;
 
-/* All of `count` pages are free; `references` has room for as many numbers. FOVEA_ERROR_NULL or _SIZE else. */
+/* Makes a pool of `count` free pages; `references` has room for `count` numbers. Errors: FOVEA_ERROR_NULL,
+ * FOVEA_ERROR_SIZE. */
 FOVEA_API fovea_status fovea_page_pool_init(fovea_page_pool *pool, int32_t *references, int32_t count,
                                             fovea_error *error);
 
-/* A free page, which then has one user. FOVEA_ERROR_MEMORY where there is none. */
+/* Sets *page to a free page, which then has one user. FOVEA_ERROR_MEMORY if no page is free. */
 FOVEA_API fovea_status fovea_page_take(fovea_page_pool *pool, int32_t *page, fovea_error *error);
 
-/* One more user of a page; one less, the last of whom frees it. FOVEA_ERROR_SEGMENTS where it is not in use. */
+/* Share adds a user to a page. Release removes one; a page without users is free. FOVEA_ERROR_SEGMENTS if the page
+ * is not in use. */
 FOVEA_API fovea_status fovea_page_share(fovea_page_pool *pool, int32_t page, fovea_error *error);
 FOVEA_API fovea_status fovea_page_release(fovea_page_pool *pool, int32_t page, fovea_error *error);
 
-/* 1 where a page has more than one user. */
+/* Returns 1 if a page has more than one user, else 0. */
 FOVEA_API int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page);
 
-/* Copy on write, before rows are appended to a page that holds `rows` rows (0 to page_rows): a page with other
- * users is exchanged for a free one, with those rows copied, and *page becomes its number. A page with one user
+/* Copy on write, before rows are appended to a page that holds `rows` rows (0 to page_rows). If the page has other
+ * users, a free page replaces it: the rows are copied there, and *page becomes its number. A page with one user
  * stays.
  *
- * `pages` is all memory that the pool's numbers name: an array of `pages_count` (at least 1) structs, each with all
- * of its layers. Layers that have memory of their own each but one table are several structs; to leave one out
- * loses that layer's rows. */
+ * `pages` describes all memory that the pool's numbers name: an array of `pages_count` (at least 1) structs, each
+ * with all of its layers. If layers have memory of their own but share a table, there is one struct for each such
+ * memory. The rows of a layer that is left out are lost. */
 FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
                                       int32_t *page, int64_t rows, fovea_error *error);
 
-/* Makes room for new_rows rows behind the `rows` rows that a sequence has: owns the page that the new rows begin
- * in, as fovea_page_own() does, and takes free pages for the rest, whose numbers it writes into the table. All
- * page_rows of `pages` are equal. On failure (FOVEA_ERROR_MEMORY if pages are too few) neither table nor pool has
- * changed. */
+/* Makes room for new_rows rows after the `rows` rows that a sequence has. It owns the page in which the new rows
+ * begin, as fovea_page_own() does, then takes free pages for the rest and writes their numbers into the table. All
+ * structs of `pages` have the same page_rows. On failure (FOVEA_ERROR_MEMORY if there are too few free pages)
+ * neither table nor pool has changed. */
 FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
                                          int32_t *table, int64_t table_length, int64_t rows, int64_t new_rows,
                                          fovea_error *error);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 
-/* No version lists more instruction sets than this. */
+/* The most instruction sets that any version lists. */
 #define FOVEA_ISA_LIMIT 16
 
-/* One instruction set that this build has or could have. Fields are only ever added at the end. */
+/* One instruction set that this build has or could have. Later versions add fields at the end only. */
 typedef struct fovea_isa_report {
   const char *name;   /* "avx512", "avx2", "neon", "scalar", ...; "avx2/rows": one table of a set with several */
-  int usable;         /* a problem may ask for it by name */
-  int chosen;         /* what problems without a name get */
-  const char *reason; /* why it is chosen, or why not */
-  fovea_type type; /* FOVEA_F32: for any problem; else it has faster products for Q and K of this type, and is taken
-                      for these alone */
+  int usable;         /* 1: a problem may name it */
+  int chosen;         /* 1: problems that name none get it */
+  const char *reason; /* why it is chosen or not */
+  fovea_type type;    /* FOVEA_F32: serves any problem. Else it has faster products for Q and K of this type, and
+                         serves only problems with these */
 } fovea_isa_report;
 
-/* What fovea_info() tells. Fields are only ever added at the end. */
+/* What fovea_info() returns. Later versions add fields at the end only. */
 typedef struct fovea_library_info {
-  size_t struct_size;      /* set by the caller to sizeof(fovea_library_info) before the call */
-  const char *version;     /* "0.1.0" */
-  const char *cpu;         /* the CPU's own name, or its architecture */
-  const char *isa;         /* the chosen instruction set */
-  const char *threading;   /* "OpenMP" or "none" */
-  int threads;             /* fovea_default_threads() */
-  const char *environment; /* what FOVEA_ISA did, or that it was ignored and why; "" when it is not set */
-  int isa_count;           /* reports that follow: sets, best first, and then tables of sets */
-  const fovea_isa_report *const *isas; /* pointers to that many reports */
-  size_t report_size; /* bytes that each report has: those of an earlier library lack the fields beyond */
+  size_t struct_size;                  /* set by the caller to sizeof(fovea_library_info) before the call */
+  const char *version;                 /* "0.1.0" */
+  const char *cpu;                     /* the CPU's own name, or its architecture */
+  const char *isa;                     /* the chosen instruction set */
+  const char *threading;               /* "OpenMP" or "none" */
+  int threads;                         /* fovea_default_threads() */
+  const char *environment;             /* what FOVEA_ISA did, or why it was ignored; "" if it is not set */
+  int isa_count;                       /* how many reports there are: sets, best first, then tables of sets */
+  const fovea_isa_report *const *isas; /* pointers to isa_count reports */
+  size_t report_size;                  /* bytes of each report: if the library is older, later fields are missing */
 } fovea_library_info;
 
-/* Tells what was chosen, what was not, and why. Texts and reports live as long as the process. The environment
- * variable FOVEA_ISA=<name> caps the choice; it is read once, by the first call into the library that needs it. */
+/* Reports which instruction set was chosen, which were not, and why. Texts and reports live as long as the process.
+ * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
-/* "major.minor.patch" of the library that runs. */
+/* Returns "major.minor.patch" of the library that runs. */
 FOVEA_API const char *fovea_version(void);
 
 #ifdef __cplusplus
