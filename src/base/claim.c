@@ -54,7 +54,7 @@ static int64_t first_above(int64_t least, int64_t step, int64_t low) {
 }
 
 /* Whether two rows of runs that begin `distance` bytes apart overlap. */
-static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distance) {
+static int runs_overlap(const fovea_claim *a, const fovea_claim *b, int64_t distance) {
   /* A run of b overlaps the first run of a if it lies more than low and less than high behind the first run of b.
    */
   int64_t low = -distance - b->run, high = a->run - distance;
@@ -62,7 +62,7 @@ static int runs_meet(const fovea_claim *a, const fovea_claim *b, int64_t distanc
     int64_t i = first_above(-(a->count[0] - 1), a->step[0], low);
     return i < b->count[0] && low < i * a->step[0] && i * a->step[0] < high;
   }
-  if (b->count[0] < a->count[0]) return runs_meet(b, a, -distance);
+  if (b->count[0] < a->count[0]) return runs_overlap(b, a, -distance);
   for (int64_t i = 0; i < a->count[0]; i++, low += a->step[0], high += a->step[0]) {
     int64_t j = first_above(0, b->step[0], low);
     if (j < b->count[0] && low < j * b->step[0] && j * b->step[0] < high) return 1;
@@ -77,7 +77,7 @@ int fovea_claims_overlap(const fovea_claim *a, const fovea_claim *b) {
   for (int64_t i = 0; i < a->count[1]; i++, distance -= a->step[1]) {
     for (int64_t j = first_above(0, b->step[1], -distance - b_extent);
          j < b->count[1] && j * b->step[1] < a_extent - distance; j++) {
-      if (runs_meet(a, b, distance + j * b->step[1])) return 1;
+      if (runs_overlap(a, b, distance + j * b->step[1])) return 1;
     }
   }
   return 0;

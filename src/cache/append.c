@@ -23,16 +23,16 @@ typedef struct new_side {
 } new_side;
 
 /* Like fovea_rotary_row(), but to a key in a panel: the piece is rotated beside the panel and then copied there. */
-static void turn_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_angles *angles, const void *from,
-                            fovea_type from_type, const fovea_cached_row *to) {
+static void rotate_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_angles *angles, const void *from,
+                              fovea_type from_type, const fovea_cached_row *to) {
   const fovea_rotary *rotary = piece->rotary;
   const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
   const int64_t count = interleaved ? 2 * piece->count : piece->count; /* elements that lie together */
   const int64_t first = interleaved ? 2 * piece->first : piece->first, second = first + rotary->dims / 2;
-  float gathered[2 * FOVEA_ROTATE_PAIRS], turned[2 * FOVEA_ROTATE_PAIRS];
+  float gathered[2 * FOVEA_ROTATE_PAIRS], rotated[2 * FOVEA_ROTATE_PAIRS];
   const fovea_rotate_args args = {
       .from = gathered,
-      .to = turned,
+      .to = rotated,
       .from_type = from_type,
       .to_type = to->type,
       .partner = interleaved ? 1 : FOVEA_ROTATE_PAIRS,
@@ -48,10 +48,10 @@ static void turn_into_panel(const fovea_rotary_piece *piece, const fovea_rotary_
              bytes);
     }
     piece->kernels->rotate(&args);
-    fovea_panel_write(to->row, to->type, to->key, first, count, to->dim, turned);
+    fovea_panel_write(to->row, to->type, to->key, first, count, to->dim, rotated);
     if (!interleaved) {
       fovea_panel_write(to->row, to->type, to->key, second, count, to->dim,
-                        fovea_element(turned, to->type, FOVEA_ROTATE_PAIRS));
+                        fovea_element(rotated, to->type, FOVEA_ROTATE_PAIRS));
     }
   }
   if (piece->first == 0) {
@@ -78,7 +78,7 @@ static void append_rows(const fovea_new_rows *rows, const new_side *side, const 
       const fovea_cached_row to =
           fovea_find_cached_row(segment, side->values, side->dim, rows->layer, head, first + row);
       if (to.panels) {
-        turn_into_panel(piece, &angles, from, side->type, &to);
+        rotate_into_panel(piece, &angles, from, side->type, &to);
       } else {
         fovea_rotary_row(piece, &angles, from, side->type, to.row, to.type, side->dim);
       }
@@ -96,13 +96,13 @@ static void append_side(const fovea_new_rows *rows, const new_side *side, const 
 }
 
 static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, const fovea_kernels *kernels) {
-  fovea_rotary not_turned;
+  fovea_rotary not_rotated;
   const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
   const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
   if (rows->rows == 0) return;
-  fovea_rotary_init(&not_turned, FOVEA_ROTARY_INTERLEAVED, 0);
-  append_side(rows, &keys, rotary ? rotary : &not_turned, kernels);
-  append_side(rows, &values, &not_turned, kernels);
+  fovea_rotary_init(&not_rotated, FOVEA_ROTARY_INTERLEAVED, 0);
+  append_side(rows, &keys, rotary ? rotary : &not_rotated, kernels);
+  append_side(rows, &values, &not_rotated, kernels);
 }
 
 fovea_status fovea_append(const fovea_new_rows *given, const fovea_rotary *given_rotary, fovea_error *error) {
