@@ -1,4 +1,4 @@
-# What every target of this project is compiled with.
+# The compiler options of every target of this project.
 
 add_library(fovea_warnings INTERFACE)
 target_compile_options(fovea_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion)
@@ -6,11 +6,11 @@ if(FOVEA_WERROR)
   target_compile_options(fovea_warnings INTERFACE -Werror)
 endif()
 
-if(MINGW) # printf() as C99 has it, with any C library
+if(MINGW) # C99's printf(), with any C library
   target_compile_definitions(fovea_warnings INTERFACE __USE_MINGW_ANSI_STDIO=1)
 endif()
 
-# The answer depends on these: they come after a parent project's own flags and take back what would change results.
+# Results depend on these. They come after a parent project's own flags, and undo flags that would change results.
 set(fovea_numeric_flags -fno-fast-math -ffp-contract=off -fno-math-errno)
 
 set(fovea_libm "")

@@ -1,4 +1,4 @@
-# Debian packages by CPack, of the components that FoveaInstall.cmake makes: libfovea<SONAME's number>, libfovea-dev,
+# Makes Debian packages by CPack, from the components of FoveaInstall.cmake: libfovea<SONAME's number>, libfovea-dev,
 # fovea. `cmake --preset debian && cmake --build --preset debian` leaves them in build/debian.
 
 set(FOVEA_PACKAGE_CONTACT "The Fovea authors <fovea@localhost>" CACHE STRING "Who made the packages: name <address>")
@@ -23,7 +23,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE
 )
 
-# What the programs in a package are linked with, they depend on, and packages of one build on each other.
+# Packages depend on the libraries that their programs are linked with, and packages of one build on each other.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
@@ -34,7 +34,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/trig
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS library)
 set(CPACK_COMPONENT_COMMAND_DEPENDS library)
 
-# A line of 80 columns at most each; the first is the synopsis.
+# Lines have at most 80 columns; the first line is the synopsis.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
 set(description
 "Fovea computes attention, softmax(scale * Q K^T) V, tile by tile with AVX2,
@@ -62,7 +62,7 @@ ${description}
 This package has the command fovea: attention on .npy files, what the library
 chose on this machine, and a test of its bits.")
 
-# What Debian's policy wants beside it: licence and change log of each package, man pages compressed.
+# Debian's policy also wants a licence and a change log in each package, and compressed man pages.
 string(TIMESTAMP package_date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(CONFIGURE OUTPUT debian/changelog.Debian @ONLY CONTENT
 "fovea (@PROJECT_VERSION@-@FOVEA_PACKAGE_RELEASE@) unstable; urgency=medium

@@ -1,5 +1,5 @@
-# Headers, both libraries, a CMake package (fovea::fovea, fovea::fovea_static) and a pkg-config file. Components:
-# `library` is what programs need when they run, `development` what they are built with, `command` the tool.
+# Installs headers, both libraries, a CMake package (fovea::fovea, fovea::fovea_static) and a pkg-config file.
+# Components: programs need `library` to run and `development` to be built; `command` is the tool.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
@@ -9,7 +9,7 @@ if(FOVEA_BUILD_TOOLS)
   install(FILES docs/man/fovea.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 endif()
 
-# Debian packages have it under names of their own (FoveaDebian.cmake).
+# Debian packages have the licence under another name (FoveaDebian.cmake).
 if(NOT FOVEA_DEBIAN)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/fovea COMPONENT library)
 endif()
@@ -28,7 +28,7 @@ install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir} COMPONENT development)
 
-# The pkg-config file finds its prefix by where it lies itself; absolute directories stay as they are.
+# The pkg-config file finds its prefix from its own place. Absolute directories stay as they are.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
 else()

@@ -1,11 +1,11 @@
 # The library, static and shared, from one set of objects.
 #
-# Sources are found, not listed: every .c file belongs to the library on every machine. It guards itself by
-# architecture macros and switches its instruction set on by itself, so that `cc -O2 src/*/*.c arch/*/*.c` is the same
-# library and no file needs flags of its own.
+# Sources are found, not listed: every .c file belongs to the library on every machine. A file guards itself by
+# architecture macros and switches its own instruction set on. So no file needs flags of its own, and
+# `cc -O2 src/*/*.c arch/*/*.c` makes the same library.
 
 file(GLOB fovea_sources CONFIGURE_DEPENDS src/*/*.c arch/*/*.c)
-if(NOT fovea_sources) # until the first sources are there
+if(NOT fovea_sources) # if there are no sources yet
   file(WRITE ${PROJECT_BINARY_DIR}/placeholder.c "typedef int fovea_placeholder;\n")
   set(fovea_sources ${PROJECT_BINARY_DIR}/placeholder.c)
 endif()
@@ -14,11 +14,11 @@ function(fovea_add_objects NAME)
   add_library(${NAME} OBJECT ${ARGN})
   target_include_directories(${NAME} PRIVATE include .)
   target_compile_definitions(${NAME} PRIVATE FOVEA_BUILDING)
-  # Kernels need -O3 (gcc keeps accumulators in memory otherwise). Link-time optimisation could move code of one
+  # Without -O3 gcc keeps the accumulators of kernels in memory. Link-time optimisation could move code of one
   # instruction set into functions that run before the CPU is known.
   target_compile_options(${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> ${fovea_numeric_flags} -fno-lto)
-  # gcc copies and clears structs of some hundred bytes by string instructions, whose start takes longer than the C
-  # library takes for all of it.
+  # gcc copies and clears structs of some hundred bytes by string instructions. To start one takes longer than the
+  # whole copy takes in the C library.
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|i.86)$")
     target_compile_options(${NAME} PRIVATE -mstringop-strategy=libcall)
   endif()
@@ -38,8 +38,8 @@ endfunction()
 
 fovea_add_objects(fovea_objects ${fovea_sources})
 set(fovea_shared_objects $<TARGET_OBJECTS:fovea_objects>)
-# A function that a DLL exports is compiled to be exported, and would be by every program that has it from the static
-# library. All of these are in src/.
+# A function is compiled to be exported from a DLL. In the static library it would be exported from every program, too.
+# So the DLL has objects of its own for src/, where all exported functions are.
 if(WIN32)
   file(GLOB fovea_entry_sources CONFIGURE_DEPENDS src/*/*.c)
   fovea_add_objects(fovea_exported_objects ${fovea_entry_sources})
@@ -48,10 +48,10 @@ if(WIN32)
     $<FILTER:${fovea_shared_objects},INCLUDE,/arch/> $<TARGET_OBJECTS:fovea_exported_objects>
   )
 endif()
-# The driver gains nothing by -O3 and loses 12 KB to it: its loops are short, and unrolled they are only longer. But the
-# list of a block's rows has 128 pointers to fill. What no attention waits for is compiled for size: checks of rare calls,
-# caches, states, what is asked of the system once; and portable C where it is only what a CPU without anything better
-# falls back to.
+# The driver gains nothing by -O3, and grows by 12 KB: its loops are short, and unrolling makes them longer. The
+# exception is rows.c, which fills 128 pointers for a block. Code that no attention waits for is compiled for size:
+# checks of rare calls, caches, states, and questions that the system is asked once. So is portable C, if the
+# architecture has kernels of its own and portable C is only the fallback.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB driver_sources src/*/*.c)
   list(REMOVE_ITEM driver_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
@@ -67,12 +67,12 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   endif()
   set_property(SOURCE ${small_sources} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()
-# clang 14 does not come to an end with checks of the sums in unrolled loops; gcc's sanitizer looks at those.
+# clang 14 does not end if it checks the sums in unrolled loops. gcc's sanitizer checks them.
 if(FOVEA_FUZZ)
   file(GLOB kernel_sources arch/*/*.c)
   set_property(SOURCE ${kernel_sources} PROPERTY COMPILE_OPTIONS -fno-sanitize=signed-integer-overflow)
 endif()
-# For `./run coverage`: lines of src/, counted as they stand. Kernels are as fast as ever.
+# For `./run coverage`: counts the lines of src/ as they are written. Kernels stay optimised.
 if(FOVEA_COVERAGE)
   file(GLOB measured_sources src/*/*.c)
   set_property(SOURCE ${measured_sources} PROPERTY COMPILE_OPTIONS -O0 --coverage -fprofile-update=atomic)
@@ -102,8 +102,8 @@ foreach(library fovea_static fovea_shared)
   target_link_libraries(${library} PRIVATE ${fovea_libm})
 endforeach()
 
-# The OpenMP runtime is linked dynamically, always: two copies of one in a process do not work. Inside the build tree
-# it is named by path, for users of the installed static library by name (-lgomp, -lomp).
+# The OpenMP runtime is always linked dynamically, since two copies of it in one process do not work. Inside the build
+# tree its path is given; users of the installed static library get its name (-lgomp, -lomp).
 if(fovea_openmp)
   target_link_libraries(fovea_shared PRIVATE ${OpenMP_C_LIBRARIES})
   target_link_libraries(fovea_static

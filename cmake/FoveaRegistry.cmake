@@ -1,5 +1,5 @@
-# fovea_sets(<list> <architecture>...)   the instruction sets of arch/registry.h that serve every problem and are for one
-# of these architectures, in the registry's order
+# fovea_sets(<list> <architecture>...)   sets the list to the instruction sets of arch/registry.h that serve every
+# problem and belong to one of these architectures, in the order of the registry
 
 set(fovea_registry ${PROJECT_SOURCE_DIR}/arch/registry.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fovea_registry})
@@ -17,7 +17,7 @@ function(fovea_sets LIST)
   set(${LIST} ${names} PARENT_SCOPE)
 endfunction()
 
-# What the registry calls the architectures that this build has tables of its own for, and the sets it has.
+# The registry's names of the architectures for which this build has kernels, and the instruction sets of this build.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(fovea_architectures X86_64)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")

@@ -1,19 +1,19 @@
 # fovea_add_test(NAME SOURCES <file>...
-#                [ISA all | <isa>...]   run it once more for each of these instruction sets
+#                [ISA all | <isa>...]   run the test once more for each of these instruction sets
 #                [LABELS <label>...] [LIBRARIES <library>...] [ARGUMENTS <word>...] [TIMEOUT <seconds>])
 #
-# A cmocka program over the static library, which may use internal headers and functions. It is registered under NAME
-# and, for each of ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa> with the label `peel`, FOVEA_ISA=<isa>
-# and FOVEA_EXPECT_ISA=<isa>: the test checks that this is what ran, and exits with 77 where the CPU does not have
-# it. ctest reports that as skipped.
+# Adds a cmocka program with the static library, which may use internal headers and functions. It is registered as NAME
+# and, for each of these instruction sets that is in ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa> with the label
+# `peel`, FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran. If the CPU
+# does not have it, the test exits with 77, which ctest reports as skipped.
 #
-# FOVEA_TEST_EMULATED is set where tests of another architecture run through an emulator.
+# If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set.
 #
 # Labels: `slow` is left out under qemu and sanitizers; `tsan` is what runs under ThreadSanitizer.
 
 find_package(Threads REQUIRED)
 
-# One run of a command under ctest.
+# Registers one run of a command as a test.
 function(fovea_register_test NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
   add_test(NAME ${NAME} COMMAND ${arg_COMMAND} COMMAND_EXPAND_LISTS)

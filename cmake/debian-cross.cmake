@@ -1,8 +1,8 @@
-# What the toolchain files for Debian's and Ubuntu's cross compilers have in common. Before it is included, cross_name
-# names the preset, cross_triple the compiler's target, cross_qemu the emulator that programs run through.
+# The common part of the toolchain files for Debian's and Ubuntu's cross compilers. Before a file includes it, the file
+# sets cross_name to the preset, cross_triple to the compiler's target, and cross_qemu to the emulator of programs.
 #
-# Libraries that are not part of the compiler are taken from build/<preset>-sysroot, where cmake/packages.sh installs
-# them without touching the system.
+# Libraries that are not part of the compiler come from build/<preset>-sysroot. cmake/packages.sh installs them there
+# and changes nothing in the system.
 
 set(CMAKE_SYSTEM_NAME Linux)
 if(NOT CMAKE_C_COMPILER)

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What this project needs from the system, for `run`: need_packages <group>... installs it on Debian and Ubuntu,
-# as root or by sudo without a password, and elsewhere says what is missing. Groups: `build` is all that the preset
-# `release` builds (the library, the command, tests, benchmarks, the example); `test`, `bare`, `bench`, `peers`, `docs`, `debian`,
-# `armv7`, `riscv64`, `mingw`, `lint` and `coverage` come on top.
+# The system's packages that this project needs, for `run`. need_packages <group>... installs them on Debian and Ubuntu,
+# as root or by sudo without a password; elsewhere it says what is missing. The group `build` is for all that the preset
+# `release` builds (the library, the command, tests, benchmarks, examples). `test`, `bare`, `bench`, `peers`, `docs`,
+# `debian`, `armv7`, `riscv64`, `mingw`, `lint` and `coverage` need `build` as well.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
@@ -10,12 +10,12 @@ has_cxx_header() { echo "#include <$1>" | c++ -E -x c++ - >/dev/null 2>&1; }
 has_library() { pkg-config --exists "$1" 2>/dev/null; }
 has_python_module() { python3 -c "import $1" >/dev/null 2>&1 || /usr/bin/python3 -c "import $1" >/dev/null 2>&1; }
 clang_builds() { echo 'int main(void) { return 0; }' | clang "$@" -x c -o /dev/null - >/dev/null 2>&1; }
-no_clang_yet_or_it_builds() { ! has_command clang || clang_builds "$@"; } # for packages named after its version
+no_clang_yet_or_it_builds() { ! has_command clang || clang_builds "$@"; } # for packages that clang's version names
 clang_version() { clang -dumpversion 2>/dev/null | cut -d. -f1; }
-# Not every release has it; what needs it says so and is left out.
+# Not every release has the package. If it is missing, the stages that need it say so and do not run.
 has_or_cannot_have() { has_command "$1" || ! apt-cache show "$2" >/dev/null 2>&1; }
 
-# group | Debian package | how to tell that it is there
+# group | Debian package | a command that succeeds if it is installed
 package_table='
 build | gcc                   | has_command cc
 build | g++                   | has_command c++
@@ -74,7 +74,7 @@ as_root() {
 
 need_packages() {
   local missing round group
-  for round in 1 2 3; do # what is missing may show only when a compiler is there
+  for round in 1 2 3; do # some probes need a compiler
     mapfile -t missing < <(missing_packages "$@")
     [ ${#missing[@]} -gt 0 ] || break
     if ! has_command apt-get || ! as_root true 2>/dev/null; then
@@ -102,9 +102,9 @@ need_packages() {
   done
 }
 
-# cmocka for another architecture: the distribution's source, verified by apt, cross-compiled below build/. The
-# system's lists of sources, architectures and packages stay as they are.
-need_cmocka_for() { # architecture, as its preset is called
+# Builds cmocka for another architecture: the distribution's source, verified by apt, is cross-compiled below build/.
+# The system's lists of sources, architectures and packages do not change.
+need_cmocka_for() { # architecture: the name of its preset
   local root=$PWD/build/$1-sysroot apt=$PWD/build/$1-apt
   [ -e "$root/usr/include/cmocka.h" ] && return 0
   if ! has_command apt-get; then
@@ -133,7 +133,7 @@ build_cmocka() { # architecture, apt's folder, root
     cmake --build "$2/build" --target install
 }
 
-# A line for apt's list of sources: where this system has cmocka from, or else the distribution's own server.
+# Prints a line for apt's list of sources: the server that this system has cmocka from, or the distribution's own.
 cmocka_source() {
   local where server suite=main keyring
   # shellcheck disable=SC1091

@@ -1,5 +1,5 @@
-# 64-bit ARM by clang, which takes the C library and the linker of Debian's and Ubuntu's cross compiler; programs run
-# through qemu.
+# 64-bit ARM by clang, with the C library and the linker of Debian's and Ubuntu's cross compiler. Programs run through
+# qemu.
 
 set(CMAKE_C_COMPILER clang)
 set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)

@@ -1,7 +1,7 @@
 # 64-bit Windows by mingw-w64's gcc, Debian's and Ubuntu's; programs run through wine.
 #
-# The compiler is the one with POSIX threads, which brings OpenMP. Libraries that are not part of it are taken from
-# build/mingw-sysroot, where `./run packages mingw` installs them without touching the system.
+# The compiler is the one with POSIX threads, because it has OpenMP. Libraries that are not part of it come from
+# build/mingw-sysroot. `./run packages mingw` installs them there and changes nothing in the system.
 
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)

@@ -1,4 +1,5 @@
-# Takes away what this build installed last, by CMake's lists of it, and folders of the name fovea that are then empty.
+# Removes the files that this build installed last, by CMake's lists of them, and folders named fovea that are then
+# empty.
 #   cmake -P uninstall.cmake, in the build directory; honours DESTDIR
 
 file(GLOB manifests ${CMAKE_BINARY_DIR}/install_manifest*.txt)

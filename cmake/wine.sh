@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs a Windows program, with the compiler's libraries at hand and a Windows of its own below build/, which has neither
-# a screen nor downloads.
+# Runs a Windows program with the compiler's libraries, in a Windows of its own below build/, which has no screen and
+# downloads nothing.
 #   wine.sh <program> <argument>...
 compiler=x86_64-w64-mingw32-gcc-posix
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,8 +14,8 @@ export WINEARCH=win64 WINEDLLOVERRIDES="mscoree=;mshtml=;winemenubuilder.exe="
 unset DISPLAY
 mkdir -p "$WINEPREFIX"
 
-# wine 8 ends one program in 4,000 before it has begun (as often one that only says hello): status 1 and not a word.
-# No program of ours fails without a word, so such a one is begun again.
+# wine 8 ends one program in 4,000 before it begins, with status 1 and no output; a program that only prints hello as
+# often. No program of this project fails without output, so such a program is started again.
 said=$(mktemp -d)
 trap 'rm -rf "$said"' EXIT
 for _ in 1 2 3; do

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Static analysis, for `./run lint` and the stage `lint`. Each function fails when its tool finds something.
-# Tools of other versions find other things: those named here are what the sources are kept clean for.
+# Static analysis, for `./run lint` and the stage `lint`. Each function fails if its tool finds something. Other
+# versions of a tool find other things: the sources are kept clean for the versions named here.
 
 lint_versions="clang-tidy 14, cppcheck 2.10, gcc 12"
 
 lint_shell() { shellcheck -x run .ci/run tests/*/*.sh bench/*/*.sh; }
 
-# What it is wrong about is in .cppcheck.
+# .cppcheck lists its false alarms.
 lint_cppcheck() {
   grep -v '^ *\(#\|$\)' .cppcheck >build/cppcheck.suppressions
   cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability -j "$jobs" \
@@ -16,10 +16,10 @@ lint_cppcheck() {
     src arch tools/fovea tests bench examples
 }
 
-# The library and its command. Tests are left out: they end where an assertion fails, which the analyzer does not know.
-# It takes an array that is filled as far as it is counted, or by a loop over all lanes, for one that is not, so it is
-# not asked what is uninitialised; the sanitizers' tests and clang-tidy look at that.
-lint_analyzer() { # "all": kernels too, which takes a minute and a half
+# Checks the library and its command. Tests are left out: the analyzer does not know that a failed assertion ends a
+# test. It is not asked for uninitialised values: it misses that a loop fills an array up to its count, or for all
+# lanes. The sanitizers' tests and clang-tidy check these.
+lint_analyzer() { # "all": kernels too, which takes 90 seconds
   local options=(-std=c11 -O1 -S -o /dev/null -DFOVEA_OPENMP=1 -fopenmp -Iinclude -I. -Werror -fanalyzer
     -Wno-analyzer-use-of-uninitialized-value)
   local sources=(src/*/*.c tools/fovea/*.c examples/embed/*.c examples/own_threads/*.c)
@@ -32,7 +32,7 @@ lint_tidy() { # files
   printf '%s\n' "$@" | xargs -P "$jobs" -n 1 clang-tidy --quiet -p build/clang
 }
 
-# Only what the preset builds is in its list of compilations.
+# Only files that the preset builds are in its list of compilations.
 tidied_sources() {
   c_files | grep '\.c$' | grep -v -e ^examples/embed/ -e ^examples/own_threads/ -e ^tests/processes/ -e ^tests/install/
 }
@@ -42,13 +42,13 @@ installed_lint_versions() {
     "cppcheck $(cppcheck --version | grep -o '[0-9.]*$'), gcc $(gcc -dumpversion | cut -d. -f1)"
 }
 
-# What takes seconds; kernels by the analyzer and clang-tidy are left to `./run lint`.
+# Runs checks that take seconds. `./run lint` also runs clang-tidy, and the analyzer over kernels.
 stage_lint() {
   need_packages lint
   mkdir -p build
   lint_shell
   if [ "$(installed_lint_versions)" != "$lint_versions" ]; then
-    echo "note: only the scripts were looked at, since this is $(installed_lint_versions), not $lint_versions"
+    echo "note: only the scripts were checked, since this is $(installed_lint_versions), not $lint_versions"
     return
   fi
   lint_cppcheck

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The stages of `./run test`, in order. A stage is a function; its output goes to build/log/<stage>.log, and the
-# first that fails ends the run.
+# The stages of `./run test`, in order. A stage is a function; its output goes to build/log/<stage>.log. The first stage
+# that fails ends the run.
 
 passed=0
 wanted_stages=""
@@ -10,7 +10,7 @@ stage_format() {
   local version
   version=$(clang-format --version | grep -o 'version [0-9]*' | grep -o '[0-9]*$')
   if [ "$version" != 14 ]; then
-    echo "note: not checked, since clang-format $version lays out differently from 14"
+    echo "note: not checked, since clang-format $version differs from 14"
     return
   fi
   c_files | xargs clang-format --dry-run --Werror
@@ -29,7 +29,7 @@ build_and_test() { # preset
   without_address_randomisation ctest --preset "$1"
 }
 
-# Sanitizers of older compilers need a memory layout that newer kernels give only without randomisation.
+# Sanitizers of older compilers need a memory layout that newer kernels give only without address randomisation.
 without_address_randomisation() {
   if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
 }
@@ -41,7 +41,7 @@ stage_tsan() { build_and_test tsan; }
 stage_aarch64() { build_and_test aarch64; }
 stage_aarch64_clang() { build_and_test aarch64-clang; }
 
-# And the digests without the multiply-add that VFPv4 has.
+# Also checks the digests without VFPv4, which has the multiply-add.
 stage_armv7() {
   need_packages armv7
   build_and_test armv7
@@ -53,7 +53,7 @@ stage_riscv64() {
   build_and_test riscv64
 }
 
-# Windows is set up before the first program needs it, which takes some seconds.
+# Sets up Windows before the first program needs it, which takes some seconds.
 stage_mingw() {
   if [ "$(uname -m)" != x86_64 ]; then
     echo "note: not run, since wine runs programs of this machine's own kind of CPU"
@@ -64,13 +64,13 @@ stage_mingw() {
   cmake --build --preset mingw
   cmake/wine.sh wineboot --init
   ctest --preset mingw
-  # Debian's clang does not look where the compiler's own library lies.
+  # Debian's clang does not find the compiler's own library.
   local library
   library=$(x86_64-w64-mingw32-gcc-posix -print-libgcc-file-name)
   tests/install/bare.sh "clang --target=x86_64-w64-mingw32 -O2 -L${library%/*}" build/bare
 }
 
-# Also with the widest contraction that a user's own flags can ask for, and by a clang that knows the instructions of
+# Also with the widest contraction that a user's flags can ask for, and with a clang that knows the instructions of
 # neon_bf16 and neon_fhm.
 stage_bare() {
   local compilers=("gcc -O2" "clang -O2" "aarch64-linux-gnu-gcc -O2" "clang --target=aarch64-linux-gnu -O2")
@@ -86,8 +86,8 @@ stage_bare() {
   printf '%s\n' "${compilers[@]}" | xargs -d '\n' -P "$jobs" -I {} tests/install/bare.sh {} build/bare
 }
 
-# x86 CPUs that are older than this one, and programs with another runtime of OpenMP than the library's. They use what
-# the stages gcc and clang built.
+# Tries x86 CPUs that are older than this one, and programs with another OpenMP runtime than the library's. They use the
+# builds of the stages gcc and clang.
 stage_processes() {
   cmake --build --preset release
   cmake --preset clang
@@ -96,11 +96,11 @@ stage_processes() {
   if [ "$(uname -m)" = x86_64 ]; then
     tests/processes/older_cpus.sh build/release
   else
-    echo "note: older CPUs of x86 were not tried on this one"
+    echo "note: older x86 CPUs were not tried on this CPU"
   fi
 }
 
-# The inner loops of arch/neon on models of cores that are not at hand; docs/arm-estimates.md keeps the table.
+# Estimates the inner loops of arch/neon by models of ARM's cores; docs/arm-estimates.md has the table.
 stage_mca() {
   if ! has_command llvm-mca-19; then
     echo "note: not run, since this system has no llvm-19"
@@ -109,8 +109,8 @@ stage_mca() {
   bench/mca.py
 }
 
-# Half a minute for each of two cores, from the kept corpus on, always the same way and as far, however fast the machine
-# is: what is new is looked for in longer runs (tests/fuzz/README.md), not where a change waits.
+# Takes half a minute on each of two cores. It starts from the kept corpus, and runs the same inputs on every machine.
+# Longer runs look for new failures (tests/fuzz/README.md), so that no change waits for them.
 stage_fuzz() {
   cmake --preset fuzz
   cmake --build --preset fuzz
@@ -124,7 +124,7 @@ END
 
 stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
 
-# Warnings of the generator and links that lead nowhere are errors.
+# Warnings of the generator and broken links are errors.
 stage_docs() { run_docs; }
 
 stage_debian() {
@@ -139,7 +139,7 @@ stage_debian() {
   tests/install/debian.sh build/debian
 }
 
-# What a stage's log says about its tests: how many, which were skipped, and notes.
+# Prints what a stage's log says about its tests: how many, which were skipped, and notes.
 summary_of() { # log
   awk '
     /tests failed out of/ { tests += $NF }
@@ -158,7 +158,7 @@ summary_of() { # log
     }' "$1"
 }
 
-# What the tests that failed said, the last lines of each, where the reader of a cut log finds it: at the end.
+# Prints the last lines of each failed test, at the end, where the reader of a cut log finds them.
 failures_of() { # log
   awk '
     /Test +#[0-9]+: .*\*\*\*/ && !/\*\*\*(Skipped|Not Run)/ { failed = 1; lines = 0; print; next }
@@ -189,11 +189,11 @@ run_stage() { # name, what it is
   printf 'ok    %-50s %5d s  %s\n' "$2" $((SECONDS - start)) "$(summary_of "$log")"
 }
 
-run_tests() { # the stages' names; none: all of them
+run_tests() { # names of stages; none: all stages
   wanted_stages="$*"
   need_packages build test || exit 1
   mkdir -p build/log
-  run_stage format "layout of the sources"
+  run_stage format "format of the sources"
   run_stage lint "cppcheck, gcc's analyzer, shellcheck"
   run_stage header "header as C99 and C++, gcc and clang"
   run_stage gcc "gcc, every test"
@@ -209,8 +209,8 @@ run_tests() { # the stages' names; none: all of them
   run_stage processes "older CPUs, two runtimes of OpenMP"
   run_stage fuzz "libFuzzer, the same way each time, four targets"
   run_stage mca "NEON inner loops, llvm-mca for ARM's cores"
-  run_stage docs "the site, every link in it"
-  run_stage consumers "used by other projects, through every door"
+  run_stage docs "the site and every link in it"
+  run_stage consumers "used by other projects, in every way"
   run_stage debian "Debian packages, installed, used and removed"
   echo "$passed passed, 0 failed"
 }
