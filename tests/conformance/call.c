@@ -149,7 +149,7 @@ struct comparison call_run(struct call *call) {
       convert_numbers(widened, FOVEA_F32, first, result_type(call), count);
       compare(call, isa, widened, &comparison);
     } else if (memcmp(o, first, size) != 0) {
-      disagree(&comparison, isa, "other bits than the best instruction set's");
+      disagree(&comparison, isa, "other bits than the best instruction set");
     }
   }
   if (run == 0) disagree(&comparison, "the library", "no instruction set is usable");

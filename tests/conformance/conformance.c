@@ -1,6 +1,6 @@
 /* Runs the conformance data through the library:
  *
- *   test_conformance              a line for each case and a summary; status 1 when one of them failed
+ *   test_conformance              a line for each case and a summary; status 1 if one of them failed
  *   test_conformance --markdown   the page docs/conformance.md, with the same status
  *
  * FOVEA_CONFORMANCE_DIR names the data. Without it the status is 77, which ctest takes as skipped. */

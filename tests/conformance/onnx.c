@@ -25,7 +25,7 @@ static struct operand operand_of(const struct array *array, int64_t heads) {
 }
 
 static bool refuse_element(const struct array *array, struct call *call) {
-  return CALL_REFUSED(call, "%s is no type of the library", element_name(array->element));
+  return CALL_REFUSED(call, "%s is not a type of the library", element_name(array->element));
 }
 
 static bool take_operand(const struct test_case *test, const char *name, const char *heads_attribute,
@@ -100,7 +100,7 @@ static bool take_mask(const struct array *mask, struct call *call) {
 }
 
 /* Row i's own key is i, behind the past if there is one. If the number of keys in use is given (nonpad_kv_seqlen),
- * the last row's own key is the last of these, as is the library's default. */
+ * the last row's own key is the last of these, which is the library's default. */
 static void take_lengths(const struct test_case *test, const struct array *past, struct call *call) {
   const struct array *nonpad = case_input(test, "nonpad_kv_seqlen");
   if (nonpad)
@@ -111,7 +111,7 @@ static void take_lengths(const struct test_case *test, const struct array *past,
 
 static void note_what_is_left_out(const struct test_case *test, struct call *call) {
   if (case_output(test, "qk_matmul_output")) call_note(call, "qk_matmul_output not compared");
-  if (case_has_attribute(test, "softmax_precision")) call_note(call, "softmax_precision not looked at");
+  if (case_has_attribute(test, "softmax_precision")) call_note(call, "softmax_precision not used");
 }
 
 static const char *const known_attributes[] = {

@@ -62,7 +62,7 @@ bool prepare_multi_head(const struct test_case *test, struct call *call) {
   const int64_t width = query->shape[2], heads = (int64_t)case_number(test, "num_heads", 1);
   if (case_number(test, "add_zero_attn", 0) != 0) return CALL_REFUSED(call, "add_zero_attn is not known");
   if ((mask && padding) || (bias_k && (mask || padding)))
-    return CALL_REFUSED(call, "masks do not go together here");
+    return CALL_REFUSED(call, "attn_mask, key_padding_mask and bias_k are not combined here");
   const float *weight = floats(case_input(test, "in_proj_weight")),
               *bias = floats(case_input(test, "in_proj_bias"));
   const int64_t spare = bias_k ? 1 : 0, keys = key->shape[1] + spare;
@@ -125,7 +125,7 @@ bool prepare_longformer(const struct test_case *test, struct call *call) {
   const int64_t width = x->shape[2], heads = (int64_t)case_number(test, "num_heads", 1);
   for (int64_t i = 0; i < state->count; i++)
     if (((const int8_t *)state->data)[i] != 0)
-      return CALL_REFUSED(call, "global tokens have projections of their own");
+      return CALL_REFUSED(call, "global tokens have their own projections");
   static const char *const names[][2] = {
       {"query_weight", "query_bias"}, {"key_weight", "key_bias"}, {"value_weight", "value_bias"}};
   const float *projected[3];
@@ -146,6 +146,6 @@ bool prepare_performer(const struct test_case *test, struct call *call) {
                      v->shape[3]);
   fovea_tensors_init(&call->tensors, q->data, k->data, v->data, NULL, NULL);
   call->expected = case_output(test, "exact_softmax");
-  call_note(call, "exact_softmax alone is compared, not what approximates it");
+  call_note(call, "only exact_softmax is compared, not its approximation");
   return call->expected != NULL;
 }

@@ -33,45 +33,39 @@ void report_summary(const struct report *report) {
 static const char introduction[] =
     "# Conformance\n"
     "\n"
-    "Fovea against answers that other people's code and formulas gave: the operator tests of ONNX, and outputs of\n"
-    "torch 1.13 and of the attention modules of some papers. The data is not part of this repository; the runner "
-    "in\n"
-    "`tests/conformance` finds it by `FOVEA_CONFORMANCE_DIR` and is skipped without. This page is what it prints:\n"
+    "Fovea compared with the answers of other people's code and formulas: the operator tests of ONNX, and\n"
+    "outputs of torch 1.13 and of the attention modules of some papers. The data is not part of this\n"
+    "repository. The runner in `tests/conformance` finds it by `FOVEA_CONFORMANCE_DIR`; without it, the test\n"
+    "is skipped. The runner prints this page:\n"
     "\n"
     "    FOVEA_CONFORMANCE_DIR=<data> build/release/tests/conformance/test_conformance --markdown\n"
     "\n"
-    "A case has passed when every element is within 2e-6 of the expected one, absolute plus relative (1e-3 where "
-    "the\n"
-    "output is f16), on every instruction set of the CPU, and all of them give the same bits. The expected "
-    "numbers\n"
-    "are f32 or f16, or f64 for those that are not from ONNX.\n";
+    "A case passes if every element is within 2e-6 of the expected element, absolute plus relative (1e-3 if\n"
+    "the output is f16), on every instruction set of the CPU, and all of them give the same bits. ONNX's\n"
+    "expected numbers are f32 or f16, the others are f64.\n";
 
 static const char onnx_semantics[] =
     "ONNX's words in Fovea's:\n"
     "\n"
-    "- `is_causal` counts rows and keys from the first ones (`offset` 0), behind the past where there is one\n"
-    "  (`offset` its length). With `nonpad_kv_seqlen` (`kv_lens`) the last row meets the last key in use, which "
-    "is\n"
-    "  the default of `offset`.\n"
+    "- `is_causal` counts rows and keys from the first (`offset` 0), or, if there is a past, from its end\n"
+    "  (`offset` is its length). With `nonpad_kv_seqlen` (`kv_lens`) the last row's own key is the last key in\n"
+    "  use, which is the default of `offset`.\n"
     "- `left_window_size` and `right_window_size` are `window_left` and `window_right`.\n"
-    "- `attn_mask` may have fewer keys (`mask_keys`); it is added after the softcap. Rows that see nothing give "
-    "zeros.\n"
+    "- `attn_mask` may have fewer keys (`mask_keys`); it is added after the softcap. Rows that see no key give\n"
+    "  zeros.\n"
     "- Tensors of rank 3 are read and written where they lie, by `fovea_strides_rows_before_heads()`.\n"
-    "- `past_key` and `past_value` are one segment of a cache, K and V the next, read where they lie; with\n"
-    "  `nonpad_kv_seqlen` K and V are one segment. `present_key` and `present_value` would be the runner's own "
-    "doing\n"
-    "  and are not compared.\n"
-    "- `qk_matmul_output` is not compared: the library never stores the scores. `softmax_precision` is not looked "
-    "at:\n"
-    "  the arithmetic is the one of docs/numerics.md.\n"
-    "- `cos_cache` and `sin_cache` of RotaryEmbedding are the tables of a `fovea_rotary`. Without `position_ids` "
-    "they\n"
-    "  have a row for each row of X, whose positions are then its numbers.\n"
-    "- TensorScatter is `fovea_append()` to caches of `fovea_cache_ring()`, whose rows `update` is.\n";
+    "- `past_key` and `past_value` are one segment of a cache, K and V the next, read where they lie. With\n"
+    "  `nonpad_kv_seqlen` K and V are one segment. `present_key` and `present_value` are not compared, since\n"
+    "  the runner itself would make them.\n"
+    "- `qk_matmul_output` is not compared, since the library never stores the scores. `softmax_precision` is\n"
+    "  not used: docs/numerics.md defines the arithmetic.\n"
+    "- `cos_cache` and `sin_cache` of RotaryEmbedding are the tables of a `fovea_rotary`. Without\n"
+    "  `position_ids` they have one row for each row of X, and the position of a row is its number.\n"
+    "- TensorScatter is `fovea_append()` of the rows `update` to caches of `fovea_cache_ring()`.\n";
 
-static const char others_semantics[] = "The projections around the attention are computed by the runner, in double "
-                                       "precision. Weights and features are not\n"
-                                       "compared, since the library never stores the scores.\n";
+static const char others_semantics[] =
+    "The runner computes the projections around the attention, in double precision. Weights and features are\n"
+    "not compared, since the library never stores the scores.\n";
 
 static bool is_of(const struct result *result, const char *set) {
   return strcmp(result->set, set) == 0 && result->outcome != OUTCOME_OTHER_OPERATOR;
@@ -94,7 +88,7 @@ static bool is_first_of_op(const struct report *report, int index) {
 }
 
 static void print_other_operators(const struct report *report) {
-  printf("\n## Other operators\n\nThe data has cases of operators that are none of this library's.\n\n"
+  printf("\n## Other operators\n\nThe data has cases of operators that this library does not have.\n\n"
          "| operator | cases |\n|---|---|\n");
   for (int i = 0; i < report->count; i++) {
     if (!is_first_of_op(report, i)) continue;

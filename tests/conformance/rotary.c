@@ -20,7 +20,7 @@ static bool take_rows(const struct test_case *test, struct call *call) {
     rotation->to_strides = rotation->from_strides;
   }
   if (!library_type(x->element, &rotation->from_type) || !library_type(call->expected->element, &rotation->to_type))
-    return CALL_REFUSED(call, "%s is no type of the library", element_name(x->element));
+    return CALL_REFUSED(call, "%s is not a type of the library", element_name(x->element));
   return true;
 }
 

@@ -26,7 +26,7 @@ bool prepare_scatter(const struct test_case *test, struct call *call) {
   if (case_has_attribute(test, "axis") && case_number(test, "axis", -2) != -2)
     return CALL_REFUSED(call, "rows lie along another axis");
   if (!library_type(past->element, &type))
-    return CALL_REFUSED(call, "%s is no type of the library", element_name(past->element));
+    return CALL_REFUSED(call, "%s is not a type of the library", element_name(past->element));
   take_shape(past, cache);
   take_shape(update, rows);
   fovea_pages_init(&call->pages, cache[0], cache[2], cache[1], cache[3], cache[3], type, FOVEA_KEYS_IN_ROWS);

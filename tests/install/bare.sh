@@ -1,12 +1,12 @@
 #!/bin/bash
-# The sources and nothing else: one call of the compiler, without a flag that this project would add, gives the stored
-# digests. For another architecture the program runs through qemu, for Windows through wine.
+# Tests the bare sources: one call of the compiler, without a flag of this project, must give the stored digests.
+# Programs for other architectures run through qemu, for Windows through wine.
 #   bare.sh "<compiler and options>" <folder for the program>
 set -e -u -o pipefail
 compiler=$1 program=$2/$(tr -c 'a-z0-9\n' _ <<<"$1")
 if [[ $compiler == *mingw* ]]; then program+=.exe; fi
 
-# gcc warns of other things where it does not optimise, and some projects make errors of its warnings.
+# Without optimisation gcc warns of other things, and in some projects warnings are errors.
 mkdir -p "$2"
 if [[ ${compiler%% *} == *gcc* ]]; then
   for file in src/*/*.c arch/*/*.c; do

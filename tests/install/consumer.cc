@@ -1,5 +1,5 @@
-// A C++ program of somebody else's: a plan as a smart pointer, memory that it counts, a lambda as parallel-for.
-// Keys with the same score and the same values, which are the output.
+// A C++ program outside this project: a plan in a smart pointer, an allocator that counts, a lambda as
+// parallel-for. All keys have the same score and the same value, so the output is this value.
 #include <fovea/fovea.h>
 
 #include <cstdint>

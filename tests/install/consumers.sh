@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every door that README.md names, as another project comes through it: an installed build by find_package and by
-# pkg-config, a folder of the tree, the bare sources. examples/embed prints what README.md says behind each.
+# Uses Fovea as other projects do, in every way that README.md names: an installed build by find_package and by
+# pkg-config, a folder of the tree, the bare sources. Each time examples/embed must print what README.md says.
 #   consumers.sh <build directory> <folder for the results>
 set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -36,7 +36,7 @@ readme_block() { # the number of the C program in README.md
   awk -v number="$1" '/^```$/ { inside = 0 } inside { print } /^```c$/ { inside = ++count == number }' "$root/README.md"
 }
 
-# The examples are the programs in README.md, and short.
+# The examples must be the programs in README.md, and short.
 readme_programs() {
   diff <(readme_block 1) "$root/examples/first/first.c" ||
     fail "examples/first/first.c is not the first program in README.md"
@@ -45,7 +45,7 @@ readme_programs() {
   [ "$(wc -l <"$root/examples/embed/embed.c")" -le 30 ] || fail "examples/embed/embed.c has more than 30 lines"
 }
 
-# The header's version is the version of everything.
+# All versions must be the version of the header.
 versions() {
   local number version
   number=$(sed -n 's/^#define FOVEA_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$root/include/fovea/fovea.h" | paste -s -d .)
@@ -93,14 +93,15 @@ by_add_subdirectory() {
   same "what the subproject installed" ./bin/sub_fovea_static "$installed"
 }
 
-# gcc links a file that has subnormals flushed to zero, for the whole program.
+# With this flag gcc links a file that flushes subnormals to zero in the whole program.
 by_fast_math() {
   # shellcheck disable=SC2046
   cc -O2 -ffast-math -o "$out/fast_math" "$root/tests/install/fast_math.c" $(pkg-config --cflags --libs fovea)
   LD_LIBRARY_PATH=$libdir "$out/fast_math"
 }
 
-# Only the folders that a project takes along, with threads; tests/install/bare.sh checks the digests without.
+# Compiles only the folders that a project copies, with threads; tests/install/bare.sh checks the digests without
+# threads.
 by_sources() {
   mkdir "$out/vendored"
   cp -r "$root/include" "$root/src" "$root/arch" "$root/examples/embed/embed.c" "$out/vendored"
@@ -108,7 +109,7 @@ by_sources() {
   run_embed "$out/vendored/embed"
 }
 
-# Neither programs nor anything that is not there where only a compiler is.
+# The preset must install no programs, and look for nothing but a compiler.
 by_preset_library() {
   local needed prefix=$out/library/prefix
   cmake -S "$root" --preset library -B "$out/library" -DCMAKE_INSTALL_PREFIX="$prefix"
@@ -126,7 +127,7 @@ licence() {
   cmp "$root/LICENSE" "$prefix/share/doc/fovea/LICENSE" || fail "the licence is not installed"
 }
 
-# Nothing stays but what was not Fovea's.
+# Uninstalling must leave only what is not Fovea's.
 uninstalled() {
   touch "$prefix/include/other.h"
   cmake --build "$build" --target uninstall

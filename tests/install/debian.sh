@@ -1,6 +1,6 @@
 #!/bin/bash
-# The Debian packages of a build: what they hold and depend on; then they are installed, used as a user would, and
-# removed again.
+# Tests the Debian packages of a build: what they hold and depend on. Then it installs them, uses them as a user would,
+# and removes them.
 #   debian.sh <build directory>
 set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -28,13 +28,13 @@ file_of() { # package
   find "$build" -maxdepth 1 -name "$1_*.deb"
 }
 
-depends() { # package, what it has to depend on
+depends() { # package, what it must depend on
   local found
   found=$(dpkg-deb -f "$(file_of "$1")" Depends)
   [[ $found =~ $2 ]] || fail "$1 depends on $found, and not on $2"
 }
 
-# Names that a package may install, as a pattern; each has its licence and its change log.
+# A package may install only names that match the pattern, and its licence and change log, which it must have.
 holds() { # package, pattern
   local name
   dpkg-deb -c "$(file_of "$1")" | sed 's/ -> .*//; s/.* \.//' | grep -v '/$' >"$work/names"
@@ -55,7 +55,7 @@ contents() {
   holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
   holds libfovea-dev 'include/fovea/fovea\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
   holds fovea 'bin/fovea|share/man/man1/.*\.gz'
-  if command -v lintian >/dev/null; then # the address is for whoever hands packages out, the rest is CPack's way
+  if command -v lintian >/dev/null; then # whoever publishes packages sets the address; CPack causes the rest
     lintian --allow-root --fail-on error,warning --suppress-tags \
       bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs,maintscript-calls-ldconfig \
       "$build"/*.deb

@@ -1,5 +1,5 @@
-/* A program outside this project, compiled and linked with -ffast-math: subnormal values must come out as they went
- * in. It compares bits, since its own arithmetic takes subnormals for zeros. */
+/* A program outside this project, compiled and linked with -ffast-math: the output must keep subnormal values.
+ * It compares bits, since its own arithmetic takes subnormals for zeros. */
 #include <fovea/fovea.h>
 
 #include <stdint.h>
