@@ -21,6 +21,7 @@ enum { LEVELS = sizeof levels / sizeof *levels, CASES = 512, PIECES = 256 };
 
 typedef struct operation_case {
   const fovea_kernels *table;
+  const char *peak; /* the set whose FMA peak it is compared with */
   const bench_operation *operation;
   const level *level;
 } operation_case;
@@ -115,9 +116,9 @@ static void run_round(bench_round *round, const void *argument) {
     return;
   }
   time_operation(wanted);
-  const double peak_before = machine_fma_peak(wanted->table->name, 1, slice), reading_before = read_rate(wanted);
+  const double peak_before = machine_fma_peak(wanted->peak, 1, slice), reading_before = read_rate(wanted);
   const double time = time_operation(wanted);
-  const double peak = 0.5 * (peak_before + machine_fma_peak(wanted->table->name, 1, slice));
+  const double peak = 0.5 * (peak_before + machine_fma_peak(wanted->peak, 1, slice));
   const double reading = 0.5 * (reading_before + read_rate(wanted)), flops = flops_of_byte(wanted);
   const double bound = flops / peak > 1.0 / reading ? flops / peak : 1.0 / reading;
   bench_seconds(round, time * (double)piece_of(wanted));
@@ -131,27 +132,31 @@ static void run_round(bench_round *round, const void *argument) {
 /* ---- Which there are -------------------------------------------------------------------------------------------
  */
 
-static void register_operations(const fovea_kernels *table, const bench_operation *operations) {
+static void register_operations(const fovea_kernels *table, const char *peak, const bench_operation *operations) {
   static operation_case cases[CASES];
   static int used;
   for (; operations->name; operations++)
     for (int i = 0; i < LEVELS && used < CASES; i++) {
       char name[128];
-      cases[used] = (operation_case){table, operations, &levels[i]};
+      cases[used] = (operation_case){table, peak, operations, &levels[i]};
       snprintf(name, sizeof name, "op/%s/%s/%s", table->name, operations->name, levels[i].name);
       bench_register(name, run_round, &cases[used++], BENCH_NANOSECONDS);
     }
 }
 
-/* Tables with operations of their own and a peak to compare with. */
+/* Tables that have a peak to compare with, with all operations; and what other tables add to them. */
 void bench_register_operations(void) {
   fovea_library_info info = {.struct_size = sizeof info};
   if (fovea_info(&info) != FOVEA_OK) return;
   for (int i = 0; i < info.isa_count; i++) {
+    const char *name = info.isas[i]->name;
     const fovea_kernels *table;
-    if (!info.isas[i]->usable || !vector_kernels_named(info.isas[i]->name)) continue;
-    if (fovea_dispatch_wanted(info.isas[i]->name, FOVEA_F32, &table, NULL) != FOVEA_OK) continue;
-    register_operations(table, bench_tile_operations);
-    register_operations(table, bench_row_operations);
+    if (!info.isas[i]->usable || fovea_dispatch_wanted(name, FOVEA_F32, &table, NULL) != FOVEA_OK) continue;
+    if (vector_kernels_named(name)) {
+      register_operations(table, name, bench_tile_operations);
+      register_operations(table, name, bench_row_operations);
+    } else if (table->pair_type == FOVEA_BF16) {
+      register_operations(table, strncmp(name, "neon", 4) == 0 ? "neon" : "avx512", bench_pair_operations);
+    }
   }
 }

@@ -26,7 +26,7 @@ typedef struct bench_operation {
 } bench_operation;
 
 /* Ended by one without a name. */
-extern const bench_operation bench_tile_operations[], bench_row_operations[];
+extern const bench_operation bench_tile_operations[], bench_row_operations[], bench_pair_operations[];
 
 /* Arrays beside the pool, filled with ordinary numbers before each benchmark. */
 enum { OPERATION_FLOATS = 64 * 256, OPERATION_ROWS = 64 };

@@ -28,6 +28,19 @@ static void run_score(const operation_call *call) {
                                          .ahead_count = 1});
 }
 
+/* Rows of bf16. The bits of queries of f32 are those of pairs, too. */
+static void run_score_pairs(const operation_call *call) {
+  call->table->score_pairs(&(fovea_score_args){.queries = ARRAYS->queries,
+                                               .keys = call->piece,
+                                               .key_stride = DIM,
+                                               .dim = DIM,
+                                               .key_count = (int)(call->bytes / (DIM * sizeof(uint16_t))),
+                                               .c = 0.1f,
+                                               .scores = ARRAYS->scores,
+                                               .maxima = ARRAYS->maxima,
+                                               .vectors = all_vectors(call)});
+}
+
 static void run_value(const operation_call *call) {
   call->table->value(&(fovea_value_args){.weights = ARRAYS->scores,
                                          .values = (const float *)(const void *)call->piece,
@@ -138,5 +151,10 @@ const bench_operation bench_tile_operations[] = {
     {"store", FOVEA_F32, 1, 512, 0, 3, run_store},
     {"load", FOVEA_F32, 1, 512, 0, 0, run_load},
     {"load_f16", FOVEA_F16, 1, 256, 0, 0, run_load_f16},
+    {NULL, FOVEA_F32, 0, 0, 0, 0, NULL},
+};
+
+const bench_operation bench_pair_operations[] = {
+    {"score_pairs/d128", FOVEA_BF16, 0, 32768, 1, 0, run_score_pairs},
     {NULL, FOVEA_F32, 0, 0, 0, 0, NULL},
 };

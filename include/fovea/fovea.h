@@ -399,8 +399,9 @@ typedef void (*fovea_parallel_for)(void *context, int64_t tasks, int workers, fo
 /* How to run. A NULL pointer to it means all defaults. */
 typedef struct fovea_execution {
   size_t struct_size; /* set by fovea_execution_init() */
-  int threads;        /* how many workers; 0 (default): fovea_default_threads(); 1: the calling thread alone. With
-                         OpenMP at most 64, or the number of CPUs if that is more */
+  int threads; /* how many workers; 0 (default): fovea_default_threads(), or with parallel_for one for each CPU
+                  that this process may use; 1: the calling thread alone. With OpenMP at most 64, or the number
+                  of CPUs if that is more */
   fovea_parallel_for parallel_for; /* NULL (default): OpenMP if the library has it, else the calling thread */
   void *parallel_context;          /* passed to parallel_for; only with parallel_for */
   void *scratch;       /* NULL (default): the call allocates and frees it. The bytes needed may not overlap

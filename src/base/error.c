@@ -29,13 +29,13 @@ const char *fovea_status_text(fovea_status status) {
   case FOVEA_ERROR_ALIGNMENT:
     return "a tensor is not aligned to its element";
   case FOVEA_ERROR_SCRATCH:
-    return "scratch is too small or not aligned";
+    return "scratch is too small or not aligned to FOVEA_SCRATCH_ALIGNMENT";
   case FOVEA_ERROR_MEMORY:
     return "an allocation failed";
   case FOVEA_ERROR_TYPE:
     return "a type is not one of its enumeration";
   case FOVEA_ERROR_MASK:
-    return "a mask's strides or its number of keys are out of range";
+    return "a mask's strides, its first key or its number of keys are out of range";
   case FOVEA_ERROR_SOFTCAP:
     return "the softcap is negative or not finite, or scale / softcap is not";
   case FOVEA_ERROR_ROTARY:
@@ -43,9 +43,9 @@ const char *fovea_status_text(fovea_status status) {
   case FOVEA_ERROR_POSITION:
     return "a position is out of range";
   case FOVEA_ERROR_SEGMENTS:
-    return "segments of a cache do not fit";
+    return "segments of a cache have gaps, overlap, or do not hold what is asked for";
   case FOVEA_ERROR_STATE:
-    return "sizes or keys of a state do not fit";
+    return "sizes or keys of a state do not fit the problem or the other states";
   case FOVEA_ERROR_UNUSED:
     return "something is set that would not be used";
   case FOVEA_ERROR_ISA_UNKNOWN:
