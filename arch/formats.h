@@ -12,7 +12,7 @@
  *                  of 2. What the dim does not fill is zero
  *   load, store    of the vector layer (arch/README.md), LANES elements as f32
  *   half_of_least  half of the least subnormal. Numbers of at most that size are stored as +0; 0: no such rule
- *   load_halves    of layers with FOVEA_VECTOR_TURNS_HALVES, where keys are turned for few rows
+ *   load_halves    of layers with FOVEA_VECTOR_TRANSPOSES_HALVES, where keys are turned for few rows
  *
  * No format has a scale yet. */
 #ifndef FOVEA_ARCH_FORMATS_H

@@ -75,8 +75,8 @@ typedef struct fovea_score_args {
   const int32_t *seen_to;
   /* Rows of the caller's memory that are going to be needed: they are asked for into the L2 cache, evenly over the
    * keys of this call, while the products keep the CPU busy. */
-  const fovea_fetch_row *ahead;
-  int ahead_count;
+  const fovea_fetch_row *prefetch;
+  int prefetch_count;
 } fovea_score_args;
 
 /* A mask tensor where a tile's rows meet one block. */
@@ -165,8 +165,8 @@ typedef struct fovea_value_args {
   const float *maxima;         /* of the block */
   const float *block_sum;
   /* As in fovea_score_args, for up to value_fetch_rows rows, and not for the careful variant. */
-  const fovea_fetch_row *ahead;
-  int ahead_count;
+  const fovea_fetch_row *prefetch;
+  int prefetch_count;
 } fovea_value_args;
 
 /* Copies the values of one block's keys to where the value tile reads them one after the other:
@@ -242,9 +242,9 @@ typedef struct fovea_decode_score_args {
   const float *queries; /* [row][query_stride]; four floats beyond the dim may be read */
   int64_t query_stride;
   int row_count;
-  const void *const *keys;  /* one pointer a key; in a panel each is FOVEA_PANEL_ROWS keys' distance between dims */
-  const void *const *ahead; /* rows that will be needed next and are asked for; the same ones: none */
-  int panels;               /* 1: the keys lie in panels */
+  const void *const *keys; /* one pointer a key; in a panel each is FOVEA_PANEL_ROWS keys' distance between dims */
+  const void *const *prefetch; /* rows that will be needed next and are asked for; the same ones: none */
+  int panels;                  /* 1: the keys lie in panels */
   fovea_type type;
   int64_t dim;
   int key_count;
@@ -283,7 +283,7 @@ typedef struct fovea_decode_value_args {
   const float *weights; /* the first key's */
   int row_count;
   const void *const *values; /* one pointer a key */
-  const void *const *ahead;
+  const void *const *prefetch;
   fovea_type type;
   int64_t dim;
   int key_count;

@@ -6,7 +6,7 @@ enum { DIM = 128, MOST = FOVEA_BLOCK_KEYS };
 #define ARRAYS (&bench_operation_arrays)
 
 typedef struct row_list {
-  const void *rows[MOST], *ahead[MOST];
+  const void *rows[MOST], *prefetch[MOST];
   int count;
 } row_list;
 
@@ -16,7 +16,7 @@ static void list_rows(const operation_call *call, fovea_type type, row_list *lis
   list->count = (int)(call->bytes / bytes);
   for (int i = 0; i < list->count; i++) {
     list->rows[i] = call->piece + (size_t)i * bytes;
-    list->ahead[i] = call->next + (size_t)i * bytes;
+    list->prefetch[i] = call->next + (size_t)i * bytes;
   }
 }
 
@@ -27,7 +27,7 @@ static void decode_score(const operation_call *call, fovea_type type) {
                                                        .query_stride = DIM,
                                                        .row_count = 1,
                                                        .keys = list.rows,
-                                                       .ahead = list.ahead,
+                                                       .prefetch = list.prefetch,
                                                        .type = type,
                                                        .dim = DIM,
                                                        .key_count = list.count,
@@ -53,7 +53,7 @@ static void decode_value(const operation_call *call, fovea_type type) {
   call->table->decode_value(&(fovea_decode_value_args){.weights = ARRAYS->scores,
                                                        .row_count = 1,
                                                        .values = list.rows,
-                                                       .ahead = list.ahead,
+                                                       .prefetch = list.prefetch,
                                                        .type = type,
                                                        .dim = DIM,
                                                        .key_count = list.count,

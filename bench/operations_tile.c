@@ -24,8 +24,8 @@ static void run_score(const operation_call *call) {
                                          .scores = ARRAYS->scores,
                                          .maxima = ARRAYS->maxima,
                                          .vectors = all_vectors(call),
-                                         .ahead = &(fovea_fetch_row){call->next, (int64_t)call->bytes},
-                                         .ahead_count = 1});
+                                         .prefetch = &(fovea_fetch_row){call->next, (int64_t)call->bytes},
+                                         .prefetch_count = 1});
 }
 
 /* Rows of bf16. The bits of queries of f32 are those of pairs, too. */

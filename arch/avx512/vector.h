@@ -171,7 +171,7 @@ FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
 }
 
 /* Two rows, eight elements or pairs of each: a load into half of a vector takes no shuffle. */
-#define FOVEA_VECTOR_TURNS_HALVES
+#define FOVEA_VECTOR_TRANSPOSES_HALVES
 FOVEA_INLINE vec vec_load_halves(const void *low, const void *high) {
   __m256d first = _mm256_loadu_pd(low), second = _mm256_loadu_pd(high);
   return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(first), second, 1));
@@ -182,7 +182,7 @@ FOVEA_INLINE vec vec_load_halves_f16(const void *low, const void *high) {
 }
 /* Turns 16 rows of 8, k[i] being rows r and r + 4 with r = i / 4 * 8 + i % 4: pairs, then quads within 128-bit
  * lanes, then the lanes themselves. */
-FOVEA_INLINE void vec_turn_halves(vec k[LANES / 2]) {
+FOVEA_INLINE void vec_transpose_halves(vec k[LANES / 2]) {
   __m512d t[LANES / 2];
   FOVEA_UNROLL
   for (int i = 0; i < 4; i++) {

@@ -4,7 +4,7 @@
 #include "../kernels.h"
 #include "terms.h"
 #include "tile.h"
-#include "turn.h"
+#include "transpose.h"
 
 /* Keys that are worked on at once. Each has a maximum of its own, since one chain of maxima would take the latency
  * of an instruction for every key. */
@@ -75,7 +75,7 @@ FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *m
   for (int key = args->key, end = args->key + args->key_count, next; key < end; key = next) {
     int piece = key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE;
     next = piece + FOVEA_MASK_PIECE < end ? piece + FOVEA_MASK_PIECE : end;
-    mask_turn_piece(args->mask, row, piece, bias);
+    mask_transpose_piece(args->mask, row, piece, bias);
     adjust_keys(args, row, key - args->key, next - args->key, ADJUST_MASK, bias + (key - piece) * LANES, maxima);
   }
 }

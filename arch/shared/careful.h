@@ -4,7 +4,7 @@
 #include "../kernels.h"
 #include "state.h"
 #include "tile.h"
-#include "turn.h"
+#include "transpose.h"
 
 FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t dim, const float *bias, vec sum) {
   /* A row without state in this block, neither a maximum nor a NaN, reads no value at all. */
@@ -31,16 +31,16 @@ FOVEA_INLINE const float *careful_mask(const fovea_value_args *args, int row, fl
   if (!args->mask) return NULL;
   int end = args->key + args->key_count;
   for (int key = args->key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE; key < end; key += FOVEA_MASK_PIECE) {
-    mask_turn_piece(args->mask, row, key, bias + key * LANES);
+    mask_transpose_piece(args->mask, row, key, bias + key * LANES);
   }
   return bias;
 }
 
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(value_careful)(const fovea_value_args *args) {
-  float turned[FOVEA_BLOCK_KEYS * LANES];
+  float transposed[FOVEA_BLOCK_KEYS * LANES];
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     int row = vector * LANES;
-    const float *bias = careful_mask(args, row, turned);
+    const float *bias = careful_mask(args, row, transposed);
     for (int64_t dim = 0; dim < args->dim; dim++) {
       float *partial = args->partial + dim * ROW_TILE + row;
       float *output = args->output + dim * ROW_TILE + row;

@@ -1,7 +1,7 @@
 /* Few rows (decoding): keys or dims in the lanes instead of rows. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
- *   FOVEA_DECODE_GROUPS_<n>    vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8
+ *   FOVEA_DECODE_KEY_VECTORS_<n>    vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8
  *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows in the register tile of values, likewise
  *
  * each at most 8; 0 for n = 2 to 8 says that so many rows are taken fewer at a time, for less code. */
@@ -33,23 +33,23 @@ FOVEA_INLINE int decode_rows_at(int row, int row_count, fovea_type type) {
 /* Rows of the next block, asked for out of memory into L2 while this one is worked on, each as a whole. Four places
  * of the block take turns: the prefetcher of L2 runs ahead in every page where it has seen lines one after another,
  * and in four pages at once it keeps more of them in flight than a core's fill buffers do for one. */
-typedef struct decode_ahead {
+typedef struct decode_prefetch {
   const void *const *rows;
   int next, quarter; /* of the block */
-} decode_ahead;
+} decode_prefetch;
 
 enum { DECODE_PLACES = 4 };
 
 /* From the n-th that is asked for on, of `count`. */
-FOVEA_INLINE decode_ahead decode_look_ahead(const void *const *rows, int count, int n) {
+FOVEA_INLINE decode_prefetch decode_prefetch_from(const void *const *rows, int count, int n) {
   int quarter = count / DECODE_PLACES;
-  return (decode_ahead){rows, n % DECODE_PLACES * quarter + n / DECODE_PLACES, quarter};
+  return (decode_prefetch){rows, n % DECODE_PLACES * quarter + n / DECODE_PLACES, quarter};
 }
 
-FOVEA_INLINE const char *decode_next_ahead(decode_ahead *ahead) {
-  const void *row = ahead->rows[ahead->next];
-  ahead->next += ahead->quarter;
-  if (ahead->next >= DECODE_PLACES * ahead->quarter) ahead->next -= DECODE_PLACES * ahead->quarter - 1;
+FOVEA_INLINE const char *decode_prefetch_next(decode_prefetch *prefetch) {
+  const void *row = prefetch->rows[prefetch->next];
+  prefetch->next += prefetch->quarter;
+  if (prefetch->next >= DECODE_PLACES * prefetch->quarter) prefetch->next -= DECODE_PLACES * prefetch->quarter - 1;
   return row;
 }
 

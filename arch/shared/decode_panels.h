@@ -1,7 +1,7 @@
 /* The products of few rows with keys that lie in panels: LANES keys side by side already. Several vectors of keys
  * at once, since the chain of one waits for each product. Part of decode.h.
  *
- *   FOVEA_DECODE_GROUPS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
+ *   FOVEA_DECODE_KEY_VECTORS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
 /* What `keys` point at from one dim to the next, in elements; where dims stay together from one group of them. */
 #define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_PANEL_ROWS)
@@ -27,9 +27,9 @@ FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_t
 }
 
 /* Two dims of the next block's keys. */
-FOVEA_INLINE void decode_fetch_panel(const void *ahead, int64_t dim, const fovea_type type) {
+FOVEA_INLINE void decode_fetch_panel(const void *next, int64_t dim, const fovea_type type) {
   for (int64_t byte = 0; byte < fovea_bytes(type, 2 * FOVEA_PANEL_ROWS); byte += 64) {
-    __builtin_prefetch((const char *)ahead + fovea_bytes(type, dim * FOVEA_PANEL_ROWS) + byte, 0, 2);
+    __builtin_prefetch((const char *)next + fovea_bytes(type, dim * FOVEA_PANEL_ROWS) + byte, 0, 2);
   }
 }
 
@@ -42,47 +42,47 @@ FOVEA_INLINE void decode_panel_queries(const float *queries, int64_t stride, con
  * type and number of rows, and in it nothing but these loops: their code would be several times as large in one.
  * Few queries stay in registers, else the keys do. */
 FOVEA_INLINE void decode_panel_chain(const fovea_decode_score_args *args, int row, const int rows, int first,
-                                     int last, const int groups, int64_t begin, int64_t end, const fovea_type type,
+                                     int last, const int vectors, int64_t begin, int64_t end, const fovea_type type,
                                      const decode_sums *sums) {
   const int64_t stride = args->query_stride, to_stride = sums->stride;
   const float *queries = args->queries + row * stride;
   const vec scale = vec_set1(sums->scale);
   float *to = sums->to;
   FOVEA_NO_UNROLL
-  for (int key = first; key < last; key += groups * LANES, to += groups * LANES) {
-    const void *const *keys = args->keys + key, *const *ahead = args->ahead + key;
+  for (int key = first; key < last; key += vectors * LANES, to += vectors * LANES) {
+    const void *const *keys = args->keys + key, *const *next = args->prefetch + key;
     vec sum[8][8];
     FOVEA_UNROLL
-    for (int g = 0; g < groups; g++) {
+    for (int v = 0; v < vectors; v++) {
       FOVEA_UNROLL
-      for (int r = 0; r < rows; r++) sum[g][r] = vec_set1(0.0f);
+      for (int r = 0; r < rows; r++) sum[v][r] = vec_set1(0.0f);
     }
     FOVEA_NO_UNROLL
     for (int64_t dim = begin; dim < end; dim += 2) {
       vec even[8], odd[8], before[4], after[4];
       if (rows == 2) decode_panel_queries(queries + dim, stride, rows, before, after);
       FOVEA_UNROLL
-      for (int g = 0; g < groups; g++) {
-        decode_fetch_panel(ahead[g * LANES], dim, type);
-        decode_panel_pair(keys[g * LANES], dim, type, &even[g], &odd[g]);
+      for (int v = 0; v < vectors; v++) {
+        decode_fetch_panel(next[v * LANES], dim, type);
+        decode_panel_pair(keys[v * LANES], dim, type, &even[v], &odd[v]);
         if (rows != 2) continue;
-        sum[g][0] = vec_fma(even[g], before[0], vec_fma(odd[g], after[0], sum[g][0]));
-        sum[g][1] = vec_fma(even[g], before[1], vec_fma(odd[g], after[1], sum[g][1]));
+        sum[v][0] = vec_fma(even[v], before[0], vec_fma(odd[v], after[0], sum[v][0]));
+        sum[v][1] = vec_fma(even[v], before[1], vec_fma(odd[v], after[1], sum[v][1]));
       }
       if (rows == 2) continue;
       FOVEA_UNROLL
       for (int r = 0; r < rows; r++) {
         decode_panel_queries(queries + r * stride + dim, stride, 1, before, after);
         FOVEA_UNROLL
-        for (int g = 0; g < groups; g++) {
-          sum[g][r] = vec_fma(even[g], before[0], vec_fma(odd[g], after[0], sum[g][r]));
+        for (int v = 0; v < vectors; v++) {
+          sum[v][r] = vec_fma(even[v], before[0], vec_fma(odd[v], after[0], sum[v][r]));
         }
       }
     }
     FOVEA_UNROLL
-    for (int g = 0; g < groups; g++) {
+    for (int v = 0; v < vectors; v++) {
       FOVEA_UNROLL
-      for (int r = 0; r < rows; r++) vec_store(to + r * to_stride + g * LANES, vec_mul(sum[g][r], scale));
+      for (int r = 0; r < rows; r++) vec_store(to + r * to_stride + v * LANES, vec_mul(sum[v][r], scale));
     }
   }
 }
@@ -90,16 +90,16 @@ FOVEA_INLINE void decode_panel_chain(const fovea_decode_score_args *args, int ro
 typedef void decode_panel_function(const fovea_decode_score_args *args, int row, int first, int last, int64_t begin,
                                    int64_t end, const decode_sums *sums);
 
-#define DECODE_PANEL(name, rows, groups, type)                                                                     \
+#define DECODE_PANEL(name, rows, vectors, type)                                                                    \
   FOVEA_NOINLINE void name(const fovea_decode_score_args *args, int row, int first, int last, int64_t begin,       \
                            int64_t end, const decode_sums *sums) {                                                 \
-    decode_panel_chain(args, row, rows, first, last, groups, begin, end, type, sums);                              \
+    decode_panel_chain(args, row, rows, first, last, vectors, begin, end, type, sums);                             \
   }
 #define DECODE_PANELS(name, type)                                                                                  \
-  DECODE_PANEL(name##_8, 8, FOVEA_DECODE_GROUPS_8, type)                                                           \
-  DECODE_PANEL(name##_4, 4, FOVEA_DECODE_GROUPS_4, type)                                                           \
-  DECODE_PANEL(name##_2, 2, FOVEA_DECODE_GROUPS_2, type)                                                           \
-  DECODE_PANEL(name##_1, 1, FOVEA_DECODE_GROUPS_1, type)                                                           \
+  DECODE_PANEL(name##_8, 8, FOVEA_DECODE_KEY_VECTORS_8, type)                                                      \
+  DECODE_PANEL(name##_4, 4, FOVEA_DECODE_KEY_VECTORS_4, type)                                                      \
+  DECODE_PANEL(name##_2, 2, FOVEA_DECODE_KEY_VECTORS_2, type)                                                      \
+  DECODE_PANEL(name##_1, 1, FOVEA_DECODE_KEY_VECTORS_1, type)                                                      \
   DECODE_PANEL(name##_rest, 1, 1, type)                                                                            \
   FOVEA_INLINE decode_panel_function *name(int rows) {                                                             \
     if (DECODE_EIGHT(type) && rows == 8) return name##_8;                                                          \
@@ -165,14 +165,14 @@ FOVEA_INLINE decode_panel_function *decode_panel_of(fovea_type type, int rows) {
 
 /* All rows and keys. The keys that fill no register tile are taken row by row. */
 FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
-  static const int groups_of[] = {[1] = FOVEA_DECODE_GROUPS_1,
-                                  [2] = FOVEA_DECODE_GROUPS_2,
-                                  [4] = FOVEA_DECODE_GROUPS_4,
-                                  [8] = FOVEA_DECODE_GROUPS_8};
+  static const int vectors_of[] = {[1] = FOVEA_DECODE_KEY_VECTORS_1,
+                                   [2] = FOVEA_DECODE_KEY_VECTORS_2,
+                                   [4] = FOVEA_DECODE_KEY_VECTORS_4,
+                                   [8] = FOVEA_DECODE_KEY_VECTORS_8};
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = decode_rows_at(row, args->row_count, args->type);
-    const int groups = groups_of[rows];
-    const int width = groups * LANES, whole = args->key_count - args->key_count % width;
+    const int vectors = vectors_of[rows];
+    const int width = vectors * LANES, whole = args->key_count - args->key_count % width;
     decode_panel_keys(args, row, rows, 0, whole, width, decode_panel_of(args->type, rows));
     for (int r = 0; r < rows; r++) {
       decode_panel_keys(args, row + r, 1, whole, args->key_count, LANES, decode_panel_of(args->type, 0));

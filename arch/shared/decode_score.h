@@ -1,20 +1,20 @@
-/* The products of few rows, keys in the lanes: LANES rows of K are turned in registers, and every query row
+/* The products of few rows, keys in the lanes: LANES rows of K are transposed in registers, and every query row
  * multiplies them by its broadcast elements. The chains are those of score.h: pieces of FOVEA_DOT_PIECE dims, each
  * from zero in the order 1, 0, 3, 2, ... Part of decode.h. */
 
 /* Vectors of one square; where vectors are narrower than the four dims that are multiplied together, those. */
 #define DECODE_SQUARE (LANES < 4 ? 4 : LANES)
 
-/* Whether dims are loaded and turned as pairs, two to a lane, which halves the work. */
+/* Whether dims are loaded and transposed as pairs, two to a lane, which halves the work. */
 #define DECODE_PAIRED(type) ((type) == FOVEA_BF16 && LANES >= 4)
 /* Dims of one square. */
 #define DECODE_STEP(type) (DECODE_PAIRED(type) ? 2 * DECODE_SQUARE : DECODE_SQUARE)
 
-/* Of these, vectors that are turned at a time: half of them where two rows are loaded as one vector. */
-#ifdef FOVEA_VECTOR_TURNS_HALVES
-#define DECODE_TURN (LANES / 2)
+/* Of these, vectors that are transposed at a time: half of them where two rows are loaded as one vector. */
+#ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
+#define DECODE_TRANSPOSE (LANES / 2)
 #else
-#define DECODE_TURN DECODE_SQUARE
+#define DECODE_TRANSPOSE DECODE_SQUARE
 #endif
 
 /* What is going to be read: the next vector of keys, out of L2 into L1, and the same keys of the next block, out of
@@ -22,10 +22,10 @@
  * asked for one after the other, and early. */
 typedef struct decode_fetch {
   const void *const *near;
-  decode_ahead far;
+  decode_prefetch far;
   int far_begin, far_end; /* of LANES rows, those that these query rows ask for: others ask for the rest */
   int64_t row, due;       /* the next one; and those that are due, times `squares` */
-  int64_t squares;        /* while that many squares of dims are turned */
+  int64_t squares;        /* while that many squares of dims are transposed */
 } decode_fetch;
 
 FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int64_t step) {
@@ -35,8 +35,8 @@ FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args,
 }
 
 FOVEA_INLINE void decode_fetch_from(decode_fetch *fetch, const fovea_decode_score_args *args, int key) {
-  fetch->near = key + LANES < args->key_count ? args->keys + key + LANES : args->ahead;
-  fetch->far = decode_look_ahead(args->ahead, args->key_count, key + fetch->far_begin);
+  fetch->near = key + LANES < args->key_count ? args->keys + key + LANES : args->prefetch;
+  fetch->far = decode_prefetch_from(args->prefetch, args->key_count, key + fetch->far_begin);
   fetch->row = fetch->due = 0;
 }
 
@@ -45,12 +45,12 @@ FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
   FOVEA_NO_UNROLL
   for (; fetch->row * fetch->squares < fetch->due; fetch->row++) {
     int is_far = fetch->row >= fetch->far_begin && fetch->row < fetch->far_end;
-    if (is_far) decode_fetch_row(decode_next_ahead(&fetch->far), bytes, 0);
+    if (is_far) decode_fetch_row(decode_prefetch_next(&fetch->far), bytes, 0);
     decode_fetch_row(fetch->near[fetch->row], bytes, 1);
   }
 }
 
-#ifdef FOVEA_VECTOR_TURNS_HALVES
+#ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
 #define DECODE_LOAD_HALVES(with, format, name, element, bits, together, load, store, half_of_least, load_halves)   \
   case format:                                                                                                     \
     k[i] = load_halves(low, high);                                                                                 \
@@ -58,10 +58,11 @@ FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
 #endif
 
 /* k[i] = the keys' elements of dim + i, or their pairs of dims from dim + 2 i on. */
-FOVEA_INLINE void decode_turn(const void *const *keys, int64_t dim, const fovea_type type, vec k[DECODE_TURN]) {
-#ifdef FOVEA_VECTOR_TURNS_HALVES
+FOVEA_INLINE void decode_transpose(const void *const *keys, int64_t dim, const fovea_type type,
+                                   vec k[DECODE_TRANSPOSE]) {
+#ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
   FOVEA_UNROLL
-  for (int i = 0; i < DECODE_TURN; i++) {
+  for (int i = 0; i < DECODE_TRANSPOSE; i++) {
     const void *low = typed_at(keys[i / 4 * 8 + i % 4], dim, type);
     const void *high = typed_at(keys[i / 4 * 8 + i % 4 + 4], dim, type);
     switch (type) {
@@ -69,10 +70,10 @@ FOVEA_INLINE void decode_turn(const void *const *keys, int64_t dim, const fovea_
       FOVEA_FORMATS(DECODE_LOAD_HALVES, )
     }
   }
-  vec_turn_halves(k);
+  vec_transpose_halves(k);
 #else
   FOVEA_UNROLL
-  for (int i = 0; i < DECODE_TURN; i++) {
+  for (int i = 0; i < DECODE_TRANSPOSE; i++) {
     if (LANES < 4) {
       k[i] = typed_load(keys[0], dim + i, type);
     } else if (DECODE_PAIRED(type)) {
@@ -85,11 +86,11 @@ FOVEA_INLINE void decode_turn(const void *const *keys, int64_t dim, const fovea_
 #endif
 }
 
-/* The products of what was turned with its own dims of the queries. */
+/* The products of what was transposed with its own dims of the queries. */
 FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const int rows, const fovea_type type,
-                                  const vec k[DECODE_TURN], vec *sum) {
+                                  const vec k[DECODE_TRANSPOSE], vec *sum) {
   FOVEA_UNROLL
-  for (int i = 0; i < DECODE_TURN; i += DECODE_PAIRED(type) ? 2 : 4) {
+  for (int i = 0; i < DECODE_TRANSPOSE; i += DECODE_PAIRED(type) ? 2 : 4) {
     vec k0 = k[i], k1 = k[i + 1], k2 = k0, k3 = k1;
     if (DECODE_PAIRED(type)) {
       vec_split_bf16(k[i], &k0, &k1);
@@ -109,15 +110,15 @@ FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const in
   }
 }
 
-/* The dims that are left, fewer than a square has: turned[d][key]. */
-FOVEA_NOINLINE void decode_turn_rest(const void *const *keys, int64_t dim, int count, fovea_type type,
-                                     float *turned) {
+/* The dims that are left, fewer than a square has: transposed[d][key]. */
+FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, int count, fovea_type type,
+                                          float *transposed) {
   float elements[DECODE_SQUARE];
   FOVEA_NO_UNROLL
   for (int i = 0; i < LANES; i++) {
     typed_load_few(keys[i], dim, count, type, elements);
     FOVEA_NO_UNROLL
-    for (int d = 0; d < count; d++) turned[d * LANES + i] = elements[d];
+    for (int d = 0; d < count; d++) transposed[d * LANES + i] = elements[d];
   }
 }
 
@@ -133,23 +134,23 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
   for (; dim + step <= end; dim += step) {
     decode_fetch_rows(fetch, fovea_bytes(type, args->dim));
     FOVEA_UNROLL
-    for (int64_t part = 0; part < step; part += step / DECODE_SQUARE * DECODE_TURN) {
-      vec k[DECODE_TURN];
-      decode_turn(keys, dim + part, type, k);
+    for (int64_t part = 0; part < step; part += step / DECODE_SQUARE * DECODE_TRANSPOSE) {
+      vec k[DECODE_TRANSPOSE];
+      decode_transpose(keys, dim + part, type, k);
       decode_multiply(queries + dim + part, stride, rows, type, k, sum);
     }
   }
   FOVEA_NO_UNROLL
   while (dim < end) {
-    float turned[DECODE_SQUARE * LANES];
+    float transposed[DECODE_SQUARE * LANES];
     int count = end - dim < DECODE_SQUARE ? (int)(end - dim) : DECODE_SQUARE;
-    decode_turn_rest(keys, dim, count, type, turned);
+    decode_transpose_rest(keys, dim, count, type, transposed);
     FOVEA_NO_UNROLL
     for (int i = 0; i < count; i++) {
       int d = i % 2 == 1 || i + 1 < count ? i ^ 1 : i; /* an odd last one alone */
       FOVEA_UNROLL
       for (int r = 0; r < rows; r++) {
-        sum[r] = vec_fma(vec_load(turned + d * LANES), vec_set1(queries[r * stride + dim + d]), sum[r]);
+        sum[r] = vec_fma(vec_load(transposed + d * LANES), vec_set1(queries[r * stride + dim + d]), sum[r]);
       }
     }
     dim += count;

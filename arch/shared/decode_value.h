@@ -5,14 +5,14 @@
 
 /* One row of the next block for so many passes over a value of this one: as many as there are in all. */
 typedef struct decode_value_fetch {
-  decode_ahead ahead;
+  decode_prefetch prefetch;
   int passes, due;
 } decode_value_fetch;
 
 FOVEA_INLINE void decode_fetch_values(decode_value_fetch *fetch, int64_t bytes) {
   if (++fetch->due < fetch->passes) return;
   fetch->due = 0;
-  decode_fetch_row(decode_next_ahead(&fetch->ahead), bytes, 0);
+  decode_fetch_row(decode_prefetch_next(&fetch->prefetch), bytes, 0);
 }
 
 /* What the chains begin with, and what becomes of their ends; sums[row][dim], `dims` of them. */
@@ -136,7 +136,7 @@ FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) 
                                    [2] = FOVEA_DECODE_VECTORS_2,
                                    [4] = FOVEA_DECODE_VECTORS_4,
                                    [8] = FOVEA_DECODE_VECTORS_8};
-  decode_value_fetch fetch = {decode_look_ahead(args->ahead, args->key_count, 0), 0, 0};
+  decode_value_fetch fetch = {decode_prefetch_from(args->prefetch, args->key_count, 0), 0, 0};
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = decode_rows_at(row, args->row_count, args->type);
     const int64_t width = vectors_of[rows] * LANES;

@@ -100,10 +100,10 @@ FOVEA_INLINE void score_keep_piece(const int vectors, const int keys, float *sco
 FOVEA_INLINE score_fetch score_plan_fetch(const fovea_score_args *args, int keys) {
   score_fetch fetch = {0};
   int64_t tiles = args->key_count / keys, lines = 0;
-  if (args->ahead_count == 0 || tiles == 0) return fetch;
-  fetch.rows = fetch_rows(args->ahead, args->ahead_count);
-  for (int i = 0; i < args->ahead_count; i++) lines += (args->ahead[i].bytes + 63) / 64;
-  fetch.before = (lines + tiles - 1) / tiles - FOVEA_SCORE_FETCH * (args->dim / SCORE_TURN);
+  if (args->prefetch_count == 0 || tiles == 0) return fetch;
+  fetch.rows = fetch_rows(args->prefetch, args->prefetch_count);
+  for (int i = 0; i < args->prefetch_count; i++) lines += (args->prefetch[i].bytes + 63) / 64;
+  fetch.before = (lines + tiles - 1) / tiles - FOVEA_SCORE_FETCH * (args->dim / SCORE_CHAIN_DIMS);
   return fetch;
 }
 
@@ -187,7 +187,7 @@ FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
     part.keys = (const score_element *)args->keys + whole * args->key_stride;
     part.scores += (int64_t)whole * ROW_TILE;
     part.key_count = args->key_count - whole;
-    part.ahead_count = 0;
+    part.prefetch_count = 0;
   }
 #endif
 #if FOVEA_TILE_VECTORS >= 2
@@ -195,7 +195,7 @@ FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
     score_keys(&part, FOVEA_SCORE_KEYS_2, score_main_2, score_two_2, score_one_2);
     if (args->vectors.count == 2) return;
     part.vectors.first += 2;
-    part.ahead_count = 0;
+    part.prefetch_count = 0;
   }
 #endif
   score_keys(&part, FOVEA_SCORE_KEYS_1, score_main_1, score_two_1, score_one_1);

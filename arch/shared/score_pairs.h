@@ -10,7 +10,7 @@ typedef uint16_t score_element;
 #define SCORE_OPERATION score_pairs
 #define SCORE_TOGETHER  2
 /* Dims of one turn of a chain. */
-#define SCORE_TURN 8
+#define SCORE_CHAIN_DIMS 8
 
 /* The same of pair `lane`. */
 #define SCORE_PRODUCT(q, pairs, lane, sum) vec_pair_lane((q), (pairs), lane, (sum))
@@ -21,7 +21,7 @@ FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *qu
                               score_tile *tile) {
   score_clear(vectors, keys, tile);
   FOVEA_NO_UNROLL
-  for (; dim >= SCORE_TURN; dim -= SCORE_TURN, queries += 4 * ROW_TILE, key_rows += SCORE_TURN) {
+  for (; dim >= SCORE_CHAIN_DIMS; dim -= SCORE_CHAIN_DIMS, queries += 4 * ROW_TILE, key_rows += SCORE_CHAIN_DIMS) {
     pair4 scalars[16];
     fetch_lines(lines, &fetch->rows);
     FOVEA_UNROLL

@@ -5,7 +5,7 @@ typedef float score_element;
 /* Dims that lie side by side in a lane of the queries. */
 #define SCORE_TOGETHER 1
 /* Dims of one turn of a chain. */
-#define SCORE_TURN 4
+#define SCORE_CHAIN_DIMS 4
 
 /* sum + K[key][d] * Q^T[d] for dim `lane` of those loaded. */
 #define SCORE_PRODUCT(q, scalars, lane, sum) vec_fma_lane((q), (scalars), lane, (sum))
@@ -16,7 +16,7 @@ FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *qu
                               score_tile *tile) {
   score_clear(vectors, keys, tile);
   FOVEA_NO_UNROLL
-  for (; dim >= SCORE_TURN; dim -= SCORE_TURN, queries += 4 * ROW_TILE, key_rows += SCORE_TURN) {
+  for (; dim >= SCORE_CHAIN_DIMS; dim -= SCORE_CHAIN_DIMS, queries += 4 * ROW_TILE, key_rows += SCORE_CHAIN_DIMS) {
     vec4 scalars[16];
     fetch_lines(lines, &fetch->rows);
     FOVEA_UNROLL

@@ -69,7 +69,7 @@ FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_
 FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t dim, const store_state *state) {
   const int64_t dims = args->dim - dim, rows = args->row_count - row;
   const float *output = args->state.output + dim * ROW_TILE + row;
-  float turned[LANES * LANES];
+  float transposed[LANES * LANES];
   vec square[LANES];
   FOVEA_NO_UNROLL
   for (int d = 0; d < LANES; d++) {
@@ -83,8 +83,8 @@ FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t di
     return;
   }
   FOVEA_UNROLL
-  for (int i = 0; i < LANES; i++) vec_store(turned + i * LANES, square[i]);
-  store_elements(args, row, dim, rows < LANES ? (int)rows : LANES, dims < LANES ? (int)dims : LANES, turned);
+  for (int i = 0; i < LANES; i++) vec_store(transposed + i * LANES, square[i]);
+  store_elements(args, row, dim, rows < LANES ? (int)rows : LANES, dims < LANES ? (int)dims : LANES, transposed);
 }
 
 /* A row alone: its dims are gathered instead of transposed. */

@@ -150,7 +150,7 @@ typedef void value_tile_function(const fovea_value_args *args, int64_t dim, row_
 /* All dims, with register tiles of `tile_dims` as far as they go, then with smaller ones; without fours by twos. */
 FOVEA_NOINLINE void value_dims(const fovea_value_args *args, int64_t dim, int tile_dims, value_tile_function *whole,
                                value_tile_function *four, value_tile_function *two, value_tile_function *one) {
-  row_fetch fetch = fetch_rows(args->ahead, args->ahead_count);
+  row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
   for (; dim + tile_dims <= args->dim; dim += tile_dims) whole(args, dim, &fetch);
   for (; four && dim + 4 <= args->dim; dim += 4) four(args, dim, &fetch);
   for (; dim + 2 <= args->dim; dim += 2) two(args, dim, &fetch);
@@ -189,7 +189,7 @@ FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
   }
 #elif defined(FOVEA_VALUE_DIMS_3)
   if (args->vectors.count == 3) {
-    row_fetch fetch = fetch_rows(args->ahead, args->ahead_count);
+    row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
     for (; dim + FOVEA_VALUE_DIMS_3 <= args->dim; dim += FOVEA_VALUE_DIMS_3) value_main_3(args, dim, &fetch);
   }
 #endif

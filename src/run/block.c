@@ -84,8 +84,8 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .vectors = slice->vectors,
     };
     if (i == 0) {
-      args.ahead = fetch->score.rows;
-      args.ahead_count = fetch->score.count;
+      args.prefetch = fetch->score.rows;
+      args.prefetch_count = fetch->score.count;
     }
     if (adjusted) { /* these maxima are not used: adjust_slice() hides keys and takes the maxima */
       clear_maxima(context->memory.unused, rows);
@@ -176,8 +176,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .block_sum = context->memory.block_sum,
           .mask = slice->masked ? &sight->mask.tile : NULL,
           .key = slice->begin,
-          .ahead = fetch->value.rows,
-          .ahead_count = i == 0 ? fetch->value.count : 0,
+          .prefetch = fetch->value.rows,
+          .prefetch_count = i == 0 ? fetch->value.count : 0,
       };
       if (careful && slice->limited) {
         limits_from(view, slice->begin, rows, seen_from, seen_to);

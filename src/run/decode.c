@@ -78,7 +78,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .query_stride = fovea_decode_stride(plan->problem.qk_dim),
       .row_count = t->rows.count,
       .keys = keys->rows + begin,
-      .ahead = rows_to_prefetch(keys, &state->keys[!state->slot], begin),
+      .prefetch = rows_to_prefetch(keys, &state->keys[!state->slot], begin),
       .panels = keys->panels,
       .type = keys->type,
       .dim = plan->problem.qk_dim,
@@ -116,7 +116,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_sight *s
   for (int key = sight->view.from[row]; key < sight->view.to[row] && !stateless; key++) {
     if (sight->mask.present && fovea_mask_hides(&sight->mask.tile, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
-    args.values = args.ahead = values->rows + key;
+    args.values = args.prefetch = values->rows + key;
     args.key_count = 1;
     args.flags = 0;
     context->kernels->decode_value(&args);
@@ -134,7 +134,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .weights = state->memory.scores + begin,
       .row_count = t->rows.count,
       .values = values->rows + begin,
-      .ahead = rows_to_prefetch(values, &state->values[!state->slot], begin),
+      .prefetch = rows_to_prefetch(values, &state->values[!state->slot], begin),
       .type = values->type,
       .dim = dim,
       .key_count = end - begin,

@@ -75,8 +75,8 @@ static void try_score(const fovea_kernels *table, struct generator *generator) {
   args.queries = place_floats((args.row_count - 1) * args.query_stride + dim + 4, numbers);
   args.keys = args.panels ? place_panels(args.type, dim, numbers, pointers)
                           : place_keys(generator, args.type, key_count, dim, numbers, pointers);
-  args.ahead = generator_below(generator, 2) == 0 ? args.keys : place_pointers(pointers);
-  for (int i = 0; i < pointers && args.ahead != args.keys; i++) ((const void **)args.ahead)[i] = args.keys[0];
+  args.prefetch = generator_below(generator, 2) == 0 ? args.keys : place_pointers(pointers);
+  for (int i = 0; i < pointers && args.prefetch != args.keys; i++) ((const void **)args.prefetch)[i] = args.keys[0];
   args.scores = place_output(args.row_count * FOVEA_BLOCK_KEYS) + first;
   places_watch();
   table->decode_score(&args);
@@ -133,7 +133,7 @@ static void try_value(const fovea_kernels *table, struct generator *generator) {
       .new_part = place_floats(FOVEA_DECODE_ROWS_LIMIT, ORDINARY),
   };
   args.values = place_keys(generator, args.type, pointers, dim, numbers, pointers);
-  args.ahead = args.values;
+  args.prefetch = args.values;
   places_watch();
   table->decode_value(&args);
   expect_values(&args);

@@ -38,12 +38,12 @@ static fovea_score_args place_scores(const fovea_kernels *table, struct generato
 }
 
 /* Rows to prefetch. Results do not depend on them: they may lie anywhere, and no byte is read. */
-static void place_ahead(struct generator *generator, fovea_score_args *args) {
-  args->ahead_count = (int)generator_below(generator, 6);
-  fovea_fetch_row *rows = (fovea_fetch_row *)(void *)place_bytes(args->ahead_count * (int64_t)sizeof *rows);
-  for (int i = 0; i < args->ahead_count; i++)
+static void place_prefetch(struct generator *generator, fovea_score_args *args) {
+  args->prefetch_count = (int)generator_below(generator, 6);
+  fovea_fetch_row *rows = (fovea_fetch_row *)(void *)place_bytes(args->prefetch_count * (int64_t)sizeof *rows);
+  for (int i = 0; i < args->prefetch_count; i++)
     rows[i] = (fovea_fetch_row){(const char *)args->keys, generator_below(generator, 3000)};
-  args->ahead = rows;
+  args->prefetch = rows;
 }
 
 static void try_score(const fovea_kernels *table, struct generator *generator) {
@@ -54,7 +54,7 @@ static void try_score(const fovea_kernels *table, struct generator *generator) {
   const float *keys = place_floats((args.key_count - 1) * args.key_stride + args.dim, numbers);
   args.queries = place_floats(args.dim * tile, numbers);
   args.keys = keys;
-  place_ahead(generator, &args);
+  place_prefetch(generator, &args);
   places_watch();
   table->score(&args);
   for (int row = first_row(table, args.vectors); row < end_row(table, args.vectors); row++) {

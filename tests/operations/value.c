@@ -58,11 +58,11 @@ static void try_value(const fovea_kernels *table, struct generator *generator) {
   };
   if (generator_below(generator, 2) == 0)
     args.panel = place_panel(table, args.values, stride, dim, first, key_count);
-  args.ahead_count = (int)generator_below(generator, 4);
-  fovea_fetch_row *ahead = (fovea_fetch_row *)(void *)place_bytes(args.ahead_count * (int64_t)sizeof *ahead);
-  for (int i = 0; i < args.ahead_count; i++)
-    ahead[i] = (fovea_fetch_row){(const char *)args.values, generator_below(generator, 4000)};
-  args.ahead = ahead;
+  args.prefetch_count = (int)generator_below(generator, 4);
+  fovea_fetch_row *rows = (fovea_fetch_row *)(void *)place_bytes(args.prefetch_count * (int64_t)sizeof *rows);
+  for (int i = 0; i < args.prefetch_count; i++)
+    rows[i] = (fovea_fetch_row){(const char *)args.values, generator_below(generator, 4000)};
+  args.prefetch = rows;
   places_watch();
   table->value(&args);
   expect_values(table, &args);

@@ -127,17 +127,17 @@ LAYER_FUNCTION void layer_zero_if_less(const float *x, float limit, const float 
 }
 #endif
 
-#ifdef FOVEA_VECTOR_TURNS_HALVES
+#ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
 LAYER_FUNCTION void layer_load_halves(const void *low, const void *high, float *to) {
   vec_store(to, vec_load_halves(low, high));
 }
 LAYER_FUNCTION void layer_load_halves_f16(const void *low, const void *high, float *to) {
   vec_store(to, vec_load_halves_f16(low, high));
 }
-LAYER_FUNCTION void layer_turn_halves(float *square) {
+LAYER_FUNCTION void layer_transpose_halves(float *square) {
   vec k[LANES / 2];
   for (int i = 0; i < LANES / 2; i++) k[i] = vec_load(square + i * LANES);
-  vec_turn_halves(k);
+  vec_transpose_halves(k);
   for (int i = 0; i < LANES / 2; i++) vec_store(square + i * LANES, k[i]);
 }
 #endif
@@ -185,9 +185,9 @@ const struct layer FOVEA_NAME(layer) = {
 #else
     .zero_if_less = layer_zero_if_less,
 #endif
-#ifdef FOVEA_VECTOR_TURNS_HALVES
+#ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
     .load_halves = layer_load_halves,
     .load_halves_f16 = layer_load_halves_f16,
-    .turn_halves = layer_turn_halves,
+    .transpose_halves = layer_transpose_halves,
 #endif
 };

@@ -34,7 +34,7 @@ struct layer {
   void (*zero_if_less)(const float *x, float limit, const float *a, float *to);
   void (*load_halves)(const void *low, const void *high, float *to);
   void (*load_halves_f16)(const void *low, const void *high, float *to);
-  void (*turn_halves)(float *square);
+  void (*transpose_halves)(float *square);
 };
 
 extern const struct layer fovea_layer_scalar_layer, fovea_layer_avx2_layer, fovea_layer_avx512_layer,

@@ -336,10 +336,10 @@ static void try_scaling(const char *isa, const struct layer *layer, struct gener
 }
 
 /* k[i] has rows r and r + 4, r = i / 4 * 8 + i % 4; transposed, k[i] has element i of all rows. */
-static void try_turn(const char *isa, const struct layer *layer, struct generator *generator) {
+static void try_transpose_halves(const char *isa, const struct layer *layer, struct generator *generator) {
   const int lanes = layer->lanes, half = lanes / 2;
   (void)generator;
-  if (layer->turn_halves == NULL) return;
+  if (layer->transpose_halves == NULL) return;
   float *low = place_elements(FOVEA_F32, half, ANY), *high = place_elements(FOVEA_F32, half, ANY);
   uint16_t *low_f16 = place_elements(FOVEA_F16, half, ANY), *high_f16 = place_elements(FOVEA_F16, half, ANY);
   float *both = place_exact_output(FOVEA_F32, lanes), *both_f16 = place_output(lanes);
@@ -348,7 +348,7 @@ static void try_turn(const char *isa, const struct layer *layer, struct generato
   places_watch();
   layer->load_halves(low, high, both);
   layer->load_halves_f16(low_f16, high_f16, both_f16);
-  layer->turn_halves(square);
+  layer->transpose_halves(square);
   memcpy(shadow_of(both), low, (size_t)half * 4);
   memcpy((float *)shadow_of(both) + half, high, (size_t)half * 4);
   for (int i = 0; i < half; i++) {
@@ -360,7 +360,7 @@ static void try_turn(const char *isa, const struct layer *layer, struct generato
         memcpy((float *)shadow_of(square) + d * lanes + row, &before[i * lanes + part * half + d], sizeof *before);
     }
   }
-  places_check(isa, "vec_load_halves, vec_load_halves_f16, vec_turn_halves");
+  places_check(isa, "vec_load_halves, vec_load_halves_f16, vec_transpose_halves");
 }
 
 static void test_rest(void **state) {
@@ -369,7 +369,7 @@ static void test_rest(void **state) {
   try_layers(try_split_power, IF_QUICK(300, 10000));
   try_layers(try_transpose, IF_QUICK(20, 300));
   try_layers(try_scaling, IF_QUICK(300, 10000));
-  try_layers(try_turn, IF_QUICK(50, 1000));
+  try_layers(try_transpose_halves, IF_QUICK(50, 1000));
 }
 
 int main(void) {

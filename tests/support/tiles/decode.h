@@ -1,11 +1,11 @@
 /* Tile sizes of few rows, for small.c, three.c and odd.c. */
-#define FOVEA_VALUE_FETCH_ROWS 16
-#define FOVEA_DECODE_ROWS      9
-#define FOVEA_DECODE_GROUPS_8  1
-#define FOVEA_DECODE_GROUPS_4  1
-#define FOVEA_DECODE_GROUPS_2  3
-#define FOVEA_DECODE_GROUPS_1  5
-#define FOVEA_DECODE_VECTORS_1 5
+#define FOVEA_VALUE_FETCH_ROWS     16
+#define FOVEA_DECODE_ROWS          9
+#define FOVEA_DECODE_KEY_VECTORS_8 1
+#define FOVEA_DECODE_KEY_VECTORS_4 1
+#define FOVEA_DECODE_KEY_VECTORS_2 3
+#define FOVEA_DECODE_KEY_VECTORS_1 5
+#define FOVEA_DECODE_VECTORS_1     5
 /* Sanitizers take minutes for register tiles. If tests are few, rows are computed one by one. */
 #ifdef FOVEA_TEST_QUICK
 #define FOVEA_DECODE_VECTORS_8 0

@@ -1,11 +1,11 @@
 /* Elements of a mask tensor turned, so that rows lie in the lanes as they do in scores. */
-#ifndef FOVEA_ARCH_SHARED_TURN_H
-#define FOVEA_ARCH_SHARED_TURN_H
+#ifndef FOVEA_ARCH_SHARED_TRANSPOSE_H
+#define FOVEA_ARCH_SHARED_TRANSPOSE_H
 
 #include "mask.h"
 
 /* Up to LANES keys: bias[key][row]. */
-FOVEA_NOINLINE void mask_turn_square(const fovea_mask_tile *mask, int row, int key, int count, float *bias) {
+FOVEA_NOINLINE void mask_transpose_square(const fovea_mask_tile *mask, int row, int key, int count, float *bias) {
   float rows[LANES * LANES];
   vec square[LANES];
   if (mask->type == FOVEA_MASK_F32 && count == LANES) {
@@ -23,15 +23,15 @@ FOVEA_NOINLINE void mask_turn_square(const fovea_mask_tile *mask, int row, int k
 
 /* bias[key % FOVEA_MASK_PIECE][row] of one vector and the piece that starts with `key`. Where a mask repeats, every
  * key has the row's first element. */
-FOVEA_NOINLINE void mask_turn_piece(const fovea_mask_tile *mask, int row, int key, float *bias) {
+FOVEA_NOINLINE void mask_transpose_piece(const fovea_mask_tile *mask, int row, int key, float *bias) {
   for (int first = key; first < key + FOVEA_MASK_PIECE && first < mask->key_count;
        first += LANES, bias += LANES * LANES) {
     const int rest = mask->key_count - first;
     if (!mask->repeats) {
-      mask_turn_square(mask, row, first, rest < LANES ? rest : LANES, bias);
+      mask_transpose_square(mask, row, first, rest < LANES ? rest : LANES, bias);
       continue;
     }
-    mask_turn_square(mask, row, 0, 1, bias);
+    mask_transpose_square(mask, row, 0, 1, bias);
     for (int k = 1; k < LANES; k++) vec_store(bias + k * LANES, vec_load(bias));
   }
 }
