@@ -1,15 +1,15 @@
-/* The floating-point state that the contract is stated in: rounding to nearest, subnormals kept, exceptions masked.
- * Threads may have another one: gcc -ffast-math links a start-up file that has subnormals flushed to zero, and
- * programs that process sound set it so by themselves. Whatever computes stands between these two:
+/* The floating-point state that the contract assumes: rounding to nearest, subnormals kept, exceptions masked. A
+ * thread may have another state: gcc -ffast-math links a start-up file that flushes subnormals to zero, and
+ * programs that process sound often set this themselves. So all computation stands between these two calls:
  *
  *   fovea_float_state caller = fovea_float_begin();
  *   ...
  *   fovea_float_end(caller);
  *
- * Nothing of the caller's may be called between them, and no thread be made, which would inherit the state.
- * The register is read once, and written only where it differs. Exception flags are left as they are, so the caller
- * keeps its own and gets those of the work beside them. Memory is not moved across; numbers in registers may be,
- * and go through a volatile where nothing else holds them. */
+ * Between them, do not call functions of the caller, and do not create threads: they would inherit the state.
+ * The register is read once, and written only if it differs. Exception flags are not changed: the caller keeps its
+ * own flags and gets those of the computation, too. The compiler does not move memory accesses across the calls. It
+ * may move numbers in registers; if nothing else holds such a number in place, it goes through a volatile. */
 #ifndef FOVEA_ARCH_FLOAT_STATE_H
 #define FOVEA_ARCH_FLOAT_STATE_H
 
@@ -47,8 +47,8 @@ static inline void fovea_float_write(fovea_float_state state) {
 
 #elif defined(__arm__) && defined(__ARM_FP) && (!defined(__thumb__) || defined(__thumb2__))
 
-/* FPSCR: trap enables, FZ16, rounding, FZ, DN, AHP. Its other bits are flags, and the lengths of vectors, which the
- * procedure call standard wants to be 0 at every call. */
+/* FPSCR: trap enables, FZ16, rounding, FZ, DN, AHP. Its other bits are flags and the lengths of vectors; the
+ * procedure call standard demands lengths of 0 at every call. */
 typedef uint32_t fovea_float_state;
 #define FOVEA_FLOAT_CONTROL 0x07c89f00u
 #define FOVEA_FLOAT_USUAL   0u
@@ -63,7 +63,7 @@ static inline void fovea_float_write(fovea_float_state state) {
 
 #elif defined(__riscv_flen) || defined(__riscv_zfinx)
 
-/* The rounding mode is all there is: no traps, no flushing. */
+/* There is only a rounding mode: no traps, no flushing. */
 typedef unsigned long fovea_float_state;
 #define FOVEA_FLOAT_CONTROL 7ul
 #define FOVEA_FLOAT_USUAL   0ul
@@ -78,7 +78,7 @@ static inline void fovea_float_write(fovea_float_state state) {
 
 #else
 
-/* What C knows of. */
+/* Standard C knows only the rounding mode. */
 #include <fenv.h>
 typedef int fovea_float_state;
 #define FOVEA_FLOAT_CONTROL (~0)
@@ -102,7 +102,7 @@ static inline void fovea_float_write(fovea_float_state state) {
 
 #endif
 
-/* Returns what was found. */
+/* Sets the state of the contract. Returns the state that it found. */
 static inline fovea_float_state fovea_float_begin(void) {
   fovea_float_state found = fovea_float_read();
   if ((found & FOVEA_FLOAT_CONTROL) != FOVEA_FLOAT_USUAL) {
@@ -111,7 +111,7 @@ static inline fovea_float_state fovea_float_begin(void) {
   return found;
 }
 
-/* Puts it back, all but the flags, which stay as they are by now. */
+/* Restores the caller's state, but keeps the exception flags of now. */
 static inline void fovea_float_end(fovea_float_state caller) {
   if ((caller & FOVEA_FLOAT_CONTROL) != FOVEA_FLOAT_USUAL) {
     fovea_float_write((fovea_float_read() & ~FOVEA_FLOAT_CONTROL) | (caller & FOVEA_FLOAT_CONTROL));

@@ -1,18 +1,18 @@
-/* The formats of elements, one row each: what the library knows of a type it takes from here. Kernels compute in
- * f32; a format says how its elements lie in memory and how they become f32 and come of it.
+/* The formats of elements, one row each. The library takes all that it knows of a type from here. Kernels compute
+ * in f32; a format says how its elements lie in memory, and how they are converted to and from f32.
  *
  *   ROW(with, type, name, element, bits, together, load, store, half_of_least, load_halves)
  *
- *   with           what FOVEA_FORMATS() was given, handed on
+ *   with           the argument of FOVEA_FORMATS(), passed on
  *   type           the format's number, fovea_type; rows stand in the order of the numbers
- *   name           ends the names of functions for this format
- *   element        the C type of an element in memory; below 8 bits that of the byte which elements share
- *   bits           of an element
+ *   name           the suffix of functions for this format
+ *   element        the C type of an element in memory; below 8 bits, the type of the byte that elements share
+ *   bits           bits of an element
  *   together       dims of a key that lie side by side in a panel, x[dim / together][key][dim % together]; a power
- *                  of 2. What the dim does not fill is zero
- *   load, store    of the vector layer (arch/README.md), LANES elements as f32
- *   half_of_least  half of the least subnormal. Numbers of at most that size are stored as +0; 0: no such rule
- *   load_halves    of layers with FOVEA_VECTOR_TRANSPOSES_HALVES, where keys are turned for few rows
+ *                  of 2. Places beyond the last dim are zero
+ *   load, store    functions of the vector layer (arch/README.md) for LANES elements as f32
+ *   half_of_least  half of the least subnormal. Numbers of at most this size are stored as +0; 0: no such rule
+ *   load_halves    a function of layers with FOVEA_VECTOR_TRANSPOSES_HALVES, used if keys are transposed to decode
  *
  * No format has a scale yet. */
 #ifndef FOVEA_ARCH_FORMATS_H
@@ -27,14 +27,15 @@
   ROW(with, FOVEA_BF16, bf16, uint16_t, 16, 2, vec_load_bf16, vec_store_bf16, 0x1p-134f, vec_load_halves)
 /* clang-format on */
 
-/* How many there are, and that their order is that of their numbers. */
+/* Counts the formats, and checks that they stand in the order of their numbers. */
 #define FOVEA_FORMAT_PLACE(with, type, name, ...) FOVEA_FORMAT_##name,
 enum { FOVEA_FORMATS(FOVEA_FORMAT_PLACE, ) FOVEA_TYPES };
 #define FOVEA_FORMAT_ORDER(with, type, name, ...)                                                                  \
   _Static_assert((int)FOVEA_FORMAT_##name == (int)(type), "formats stand in the order of their numbers");
 FOVEA_FORMATS(FOVEA_FORMAT_ORDER, )
 
-/* What follows is a constant where the type is one. What is no type counts as the first one. */
+/* The functions below are constants if the type is a constant. A number that is no type counts as the first type.
+ */
 #define FOVEA_FORMAT_INLINE static inline __attribute__((always_inline, const))
 
 #define FOVEA_FORMAT_BITS(with, type, name, element, bits, ...)                                                    \
@@ -57,8 +58,8 @@ FOVEA_FORMAT_INLINE int fovea_dims_together(fovea_type type) {
   }
 }
 
-/* Bytes of `count` elements of so many bits, or from one element to another that lies `count` after it, or before.
- * Elements below 8 bits that do not fill their last byte take all of it; strides of them have to be whole bytes. */
+/* Bytes of `count` elements, or from an element to the one `count` elements after it (if negative, before it). If
+ * elements below 8 bits do not fill the last byte, it counts as whole; their strides must be whole bytes. */
 FOVEA_FORMAT_INLINE int64_t fovea_bytes_of_bits(int bits, int64_t count) {
   return bits % 8 == 0 ? count * (bits / 8) : (count * bits + 7) >> 3;
 }
@@ -66,19 +67,19 @@ FOVEA_FORMAT_INLINE int64_t fovea_bytes(fovea_type type, int64_t count) {
   return fovea_bytes_of_bits(fovea_type_bits(type), count);
 }
 
-/* The other way round: elements that so many bytes have. */
+/* The inverse: how many elements lie in `bytes`. */
 FOVEA_FORMAT_INLINE int64_t fovea_elements(fovea_type type, int64_t bytes) {
   const int bits = fovea_type_bits(type);
   return bits % 8 == 0 ? bytes / (bits / 8) : bytes * 8 / bits;
 }
 
-/* Bytes that an element's address is a multiple of. */
+/* The alignment of an element in bytes. */
 FOVEA_FORMAT_INLINE int fovea_alignment(fovea_type type) {
   const int bits = fovea_type_bits(type);
   return bits < 8 ? 1 : bits / 8;
 }
 
-/* Bytes from one key of a panel to the next. */
+/* Bytes from one key of a panel to the next key. */
 FOVEA_FORMAT_INLINE int64_t fovea_panel_step(fovea_type type) {
   return fovea_bytes(type, fovea_dims_together(type));
 }

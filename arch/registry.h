@@ -1,16 +1,16 @@
-/* The instruction sets, one line each: the best first where one CPU runs several, portable C last. The dispatcher,
- * fovea_info(), the tests, their audits and the benchmarks take their lists from here. CMake and scripts read the
- * lines as text.
+/* The instruction sets, one line each. If a CPU runs several sets, the best comes first; portable C is last. The
+ * dispatcher, fovea_info(), the tests, their audits and the benchmarks take their lists from here. CMake and
+ * scripts read the lines as text.
  *
  *   SET(name, architecture, needs, prefers, type, lacks)
  *
  *   name          the directory arch/<name>, its file <name>.c, and the table fovea_kernels_<name> in it
- *   architecture  which builds have the table: ANY, X86_64, AARCH64, or AARCH64_EXTENSIONS, which is AArch64 by a
- *                 compiler that allows single functions later instructions (targets.h)
- *   needs         FOVEA_CPU_* bits (features.h) without which the table must not run
- *   prefers       FOVEA_CPU_* bits without which the table runs, but only for problems that name it
+ *   architecture  which builds have the table: ANY, X86_64, AARCH64, or AARCH64_EXTENSIONS: AArch64 with a compiler
+ *                 that allows single functions later instructions (targets.h)
+ *   needs         FOVEA_CPU_* bits (features.h) that the table needs to run
+ *   prefers       FOVEA_CPU_* bits; without them the table runs only for problems that name it
  *   type          F32: a table for every problem. F16 or BF16: the table adds products of pairs of this type to the
- *                 table of another set, and is chosen only where Q and K have the type
+ *                 table of another set, and is chosen only if Q and K have this type
  *   lacks         what a CPU without `needs` lacks, in words
  */
 #ifndef FOVEA_ARCH_REGISTRY_H
@@ -30,16 +30,16 @@
   SET(scalar, ANY, 0, 0, F32, "nothing")
 /* clang-format on */
 
-/* Sets with several tables: the same instructions and results, other ways with registers and caches. The name of
- * the set stands for the table that this CPU prefers; each table has a name of its own beside it, for tests and
+/* Sets with several tables: the same instructions and results, but other uses of registers and caches. The name of
+ * the set stands for the table that this CPU prefers. Each table also has a name of its own, for tests and
  * benchmarks.
  *
  *   TABLE(set, architecture, tiles, symbol, prefers)
  *
  *   set, tiles    the table's name is <set>/<tiles>
  *   symbol        the table is fovea_kernels_<symbol>, in a file of arch/<set>
- *   prefers       FOVEA_CPU_* bits: of a set's tables a CPU takes the first for which it has them. 0 for the last,
- *                 which is fovea_kernels_<set>
+ *   prefers       FOVEA_CPU_* bits: a CPU takes the first table of a set whose bits it has. The last table has 0
+ * and is fovea_kernels_<set>
  */
 /* clang-format off */
 #define FOVEA_TILE_TABLES(TABLE)                                                                                   \
@@ -47,7 +47,7 @@
   TABLE(avx2, X86_64, panels, avx2, 0)
 /* clang-format on */
 
-/* FOVEA_GENERAL_<type>(text) is the text for a set that serves every problem, nothing for one that adds pairs. */
+/* FOVEA_GENERAL_<type>(text) is the text if a set of this type serves every problem, nothing if it adds pairs. */
 #define FOVEA_GENERAL_F32(...) __VA_ARGS__
 #define FOVEA_GENERAL_F16(...)
 #define FOVEA_GENERAL_BF16(...)

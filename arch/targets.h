@@ -1,4 +1,6 @@
-/* Which architectures this build is for. A file for another one is left empty but for this. */
+/* The architectures of this build. A file for another architecture includes only this header and is otherwise
+ * empty.
+ */
 #ifndef FOVEA_ARCH_TARGETS_H
 #define FOVEA_ARCH_TARGETS_H
 
@@ -6,13 +8,13 @@
 #define FOVEA_ARCH_X86_64 1
 #elif defined(__aarch64__) && defined(__GNUC__)
 #define FOVEA_ARCH_AARCH64 1
-/* Whether arm_neon.h lets single functions use instructions beyond those of the whole file. */
+/* Set if arm_neon.h allows single functions more instructions than the whole file has. */
 #if !defined(__clang__) || __clang_major__ >= 16
 #define FOVEA_ARCH_AARCH64_EXTENSIONS 1
 #endif
 #endif
 
-/* FOVEA_FOR_<architecture>(text) is the text in a build for that architecture, and nothing in another one. */
+/* FOVEA_FOR_<architecture>(text) is the text in a build for this architecture, nothing in other builds. */
 #define FOVEA_FOR_ANY(...) __VA_ARGS__
 #ifdef FOVEA_ARCH_X86_64
 #define FOVEA_FOR_X86_64(...) __VA_ARGS__
@@ -30,6 +32,6 @@
 #define FOVEA_FOR_AARCH64_EXTENSIONS(...)
 #endif
 
-struct fovea_kernels; /* ISO C wants a declaration in every file */
+struct fovea_kernels; /* ISO C demands a declaration in every file */
 
 #endif
