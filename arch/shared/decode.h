@@ -1,10 +1,11 @@
-/* Few rows (decoding): keys or dims in the lanes instead of rows. Part of bodies.h; tiles.h gives
+/* Decoding: keys or dims lie in the lanes instead of rows. Part of bodies.h; tiles.h gives
  *
- *   FOVEA_DECODE_ROWS          up to this many rows are faster this way, at most FOVEA_DECODE_ROWS_LIMIT
+ *   FOVEA_DECODE_ROWS          tiles of up to this many rows are decoded; at most FOVEA_DECODE_ROWS_LIMIT
  *   FOVEA_DECODE_KEY_VECTORS_<n>    vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8
  *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows in the register tile of values, likewise
  *
- * each at most 8; 0 for n = 2 to 8 says that so many rows are taken fewer at a time, for less code. */
+ * The numbers of vectors are at most 8. 0 for n = 2 to 8: n rows are computed in smaller register tiles, for less
+ * code. */
 
 #include "../kernels.h"
 #include "mask.h"
@@ -13,26 +14,26 @@
 #include "tile.h"
 #include "types.h"
 
-/* Eight rows at a time are for f32 alone: elements of other types are widened once for four rows. */
+/* Only f32 has register tiles of eight rows. Elements of other types are widened once for four rows. */
 #define DECODE_EIGHT(type) (FOVEA_DECODE_VECTORS_8 > 0 && (type) == FOVEA_F32)
 
-/* Up to DECODE_SQUARE elements as f32. */
+/* Loads up to DECODE_SQUARE elements as f32. */
 FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type, float *elements) {
   for (int i = 0; i < count; i++) {
     TYPED(type, vec_store_first(elements + i, typed_load_first(row, first + i, 1, constant), 1))
   }
 }
 
-/* Rows are taken in eights, fours, twos and ones. */
+/* Returns how many rows the register tile from `row` on has: 8, 4, 2 or 1. */
 FOVEA_INLINE int decode_rows_at(int row, int row_count, fovea_type type) {
   if (DECODE_EIGHT(type) && row + 8 <= row_count) return 8;
   if (FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= row_count) return 4;
   return FOVEA_DECODE_VECTORS_2 > 0 && row + 2 <= row_count ? 2 : 1;
 }
 
-/* Rows of the next block, asked for out of memory into L2 while this one is worked on, each as a whole. Four places
- * of the block take turns: the prefetcher of L2 runs ahead in every page where it has seen lines one after another,
- * and in four pages at once it keeps more of them in flight than a core's fill buffers do for one. */
+/* Prefetches rows of the next block into L2 while this block is computed, each row as a whole, from four places of
+ * the block in turn. The prefetcher of L2 runs ahead in each page in which it has seen consecutive lines. In four
+ * pages at once it keeps more lines in flight than a core's fill buffers do in one. */
 typedef struct decode_prefetch {
   const void *const *rows;
   int next, quarter; /* of the block */
@@ -40,7 +41,7 @@ typedef struct decode_prefetch {
 
 enum { DECODE_PLACES = 4 };
 
-/* From the n-th that is asked for on, of `count`. */
+/* Starts with the n-th row, in order of prefetches, of `count` rows. */
 FOVEA_INLINE decode_prefetch decode_prefetch_from(const void *const *rows, int count, int n) {
   int quarter = count / DECODE_PLACES;
   return (decode_prefetch){rows, n % DECODE_PLACES * quarter + n / DECODE_PLACES, quarter};
@@ -53,7 +54,7 @@ FOVEA_INLINE const char *decode_prefetch_next(decode_prefetch *prefetch) {
   return row;
 }
 
-/* A row into L1 or into L2, by pairs of lines, as L2 fetches them anyway. */
+/* Prefetches a row into L1 or L2, in pairs of lines: L2 fetches both anyway. */
 FOVEA_INLINE void decode_fetch_row(const char *row, int64_t bytes, const int into_l1) {
   const char *end = row + bytes;
   FOVEA_NO_UNROLL
@@ -68,19 +69,19 @@ FOVEA_INLINE void decode_fetch_row(const char *row, int64_t bytes, const int int
   }
 }
 
-/* Where the sums of one piece of the dims go, and what they are multiplied by. */
+/* Where the sums of one piece of the dims go, and their factor. */
 typedef struct decode_sums {
-  float *to;      /* the first row's, the first key's */
+  float *to;      /* of the first row and the first key */
   int64_t stride; /* between rows */
   float scale;
 } decode_sums;
 
-/* The scores themselves, where there is but one piece. */
+/* If there is only one piece, its sums become the scores. */
 FOVEA_INLINE decode_sums decode_scores(const fovea_decode_score_args *args, int row, int key) {
   return (decode_sums){args->scores + row * FOVEA_BLOCK_KEYS + key, FOVEA_BLOCK_KEYS, args->c};
 }
 
-/* Pieces before the last keep their running sum where the scores are going to be. */
+/* Adds the sums of a piece to the running sums in the scores' place. The last piece makes them scores. */
 FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int row, int rows, int key, int width,
                                         int first_piece, int last_piece, const float *numbers) {
   FOVEA_NO_UNROLL
@@ -96,7 +97,7 @@ FOVEA_NOINLINE void decode_keep_numbers(const fovea_decode_score_args *args, int
   }
 }
 
-/* The sums of one piece of the dims of a vector of keys, for some rows. */
+/* The same for one vector of keys with its sums in registers. */
 FOVEA_INLINE void decode_keep(const fovea_decode_score_args *args, float *scores, const int rows, int first_piece,
                               int last_piece, const vec *sum) {
   FOVEA_UNROLL

@@ -1,12 +1,12 @@
-/* The products of few rows with keys that lie in panels: LANES keys side by side already. Several vectors of keys
- * at once, since the chain of one waits for each product. Part of decode.h.
+/* The products of decoding if keys lie in panels, where LANES keys are already side by side. A register tile has
+ * several vectors of keys, since a single chain would wait for each product. Part of decode.h.
  *
  *   FOVEA_DECODE_KEY_VECTORS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
-/* What `keys` point at from one dim to the next, in elements; where dims stay together from one group of them. */
+/* Elements from one dim of a panel to the next; if dims stay together, from one set of them to the next. */
 #define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_PANEL_ROWS)
 
-/* One dim of LANES keys of a panel. */
+/* Loads one dim of LANES keys of a panel. */
 FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_type type) {
   if (type == FOVEA_BF16) {
     vec pair[2];
@@ -16,7 +16,7 @@ FOVEA_INLINE vec decode_panel_dim(const void *keys, int64_t dim, const fovea_typ
   return typed_load(keys, dim * PANEL_STEP(type), type);
 }
 
-/* Two dims of LANES keys of a panel, from an even one on. */
+/* Loads two dims of LANES keys of a panel; `dim` is even. */
 FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_type type, vec *even, vec *odd) {
   if (type == FOVEA_BF16) {
     vec_split_bf16(vec_load_pairs((const uint16_t *)keys + dim * FOVEA_PANEL_ROWS), even, odd);
@@ -26,7 +26,7 @@ FOVEA_INLINE void decode_panel_pair(const void *keys, int64_t dim, const fovea_t
   }
 }
 
-/* Two dims of the next block's keys. */
+/* Prefetches two dims of the next block's keys. */
 FOVEA_INLINE void decode_fetch_panel(const void *next, int64_t dim, const fovea_type type) {
   for (int64_t byte = 0; byte < fovea_bytes(type, 2 * FOVEA_PANEL_ROWS); byte += 64) {
     __builtin_prefetch((const char *)next + fovea_bytes(type, dim * FOVEA_PANEL_ROWS) + byte, 0, 2);
@@ -38,9 +38,9 @@ FOVEA_INLINE void decode_panel_queries(const float *queries, int64_t stride, con
   for (int r = 0; r < rows; r++, queries += stride) even[r] = vec_set1(queries[0]), odd[r] = vec_set1(queries[1]);
 }
 
-/* Pairs of dims, from `begin` to `end`, for keys first to last - 1, some vectors at a time. A function for each
- * type and number of rows, and in it nothing but these loops: their code would be several times as large in one.
- * Few queries stay in registers, else the keys do. */
+/* The chains over the dims begin to end - 1, in pairs, for keys first to last - 1, `vectors` vectors at a time.
+ * There is a function for each type and number of rows with only these loops in it: all in one function would be
+ * several times as much code. With two rows the queries stay in registers, else the keys do. */
 FOVEA_INLINE void decode_panel_chain(const fovea_decode_score_args *args, int row, const int rows, int first,
                                      int last, const int vectors, int64_t begin, int64_t end, const fovea_type type,
                                      const decode_sums *sums) {
@@ -111,11 +111,11 @@ typedef void decode_panel_function(const fovea_decode_score_args *args, int row,
 #define DECODE_PANELS_OF(with, type, name, ...) DECODE_PANELS(decode_panels_##name, type)
 FOVEA_FORMATS(DECODE_PANELS_OF, )
 
-/* One dim of a panel of any type. */
+/* Loads one dim of a panel of any type. */
 FOVEA_NOINLINE void decode_panel_any(const void *keys, int64_t dim, fovea_type type, float *lanes){
     TYPED(type, vec_store(lanes, decode_panel_dim(keys, dim, constant)))}
 
-/* An odd last dim, on top of the numbers of some vectors of keys. */
+/* Adds the products of an odd last dim to the sums of `width` keys. */
 FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int row, int rows, int key, int width,
                                       int64_t dim, float *numbers) {
   FOVEA_NO_UNROLL
@@ -131,7 +131,7 @@ FOVEA_NOINLINE void decode_panel_last(const fovea_decode_score_args *args, int r
   }
 }
 
-/* Some rows and keys first to last - 1, `width` of them at a time. */
+/* Scores of some rows for keys first to last - 1, `width` keys at a time. */
 FOVEA_NOINLINE void decode_panel_keys(const fovea_decode_score_args *args, int row, int rows, int first, int last,
                                       int width, decode_panel_function *chain) {
   if (args->dim <= FOVEA_DOT_PIECE && args->dim % 2 == 0) {
@@ -163,7 +163,7 @@ FOVEA_INLINE decode_panel_function *decode_panel_of(fovea_type type, int rows) {
   }
 }
 
-/* All rows and keys. The keys that fill no register tile are taken row by row. */
+/* Scores of all rows and keys. Keys that fill no register tile are computed row by row. */
 FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
   static const int vectors_of[] = {[1] = FOVEA_DECODE_KEY_VECTORS_1,
                                    [2] = FOVEA_DECODE_KEY_VECTORS_2,
@@ -180,7 +180,7 @@ FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
   }
 }
 
-/* Keys out of a panel, as rows. */
+/* Copies keys of a panel to rows. */
 FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
   const int64_t step = fovea_panel_step(args->type);
   FOVEA_NO_UNROLL

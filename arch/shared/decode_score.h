@@ -1,31 +1,31 @@
-/* The products of few rows, keys in the lanes: LANES rows of K are transposed in registers, and every query row
+/* The products of decoding if keys lie in rows. LANES rows of K are transposed in registers, and each query row
  * multiplies them by its broadcast elements. The chains are those of score.h: pieces of FOVEA_DOT_PIECE dims, each
- * from zero in the order 1, 0, 3, 2, ... Part of decode.h. */
+ * from zero, with the dims in the order 1, 0, 3, 2, ... Part of decode.h. */
 
-/* Vectors of one square; where vectors are narrower than the four dims that are multiplied together, those. */
+/* Vectors of a square: LANES, but at least the four dims that are multiplied together. */
 #define DECODE_SQUARE (LANES < 4 ? 4 : LANES)
 
-/* Whether dims are loaded and transposed as pairs, two to a lane, which halves the work. */
+/* Whether dims are loaded and transposed as pairs, two in a lane, which halves the work. */
 #define DECODE_PAIRED(type) ((type) == FOVEA_BF16 && LANES >= 4)
-/* Dims of one square. */
+/* Dims of a square. */
 #define DECODE_STEP(type) (DECODE_PAIRED(type) ? 2 * DECODE_SQUARE : DECODE_SQUARE)
 
-/* Of these, vectors that are transposed at a time: half of them where two rows are loaded as one vector. */
+/* Vectors of a square that are transposed at a time: half of them if two rows are loaded as one vector. */
 #ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
 #define DECODE_TRANSPOSE (LANES / 2)
 #else
 #define DECODE_TRANSPOSE DECODE_SQUARE
 #endif
 
-/* What is going to be read: the next vector of keys, out of L2 into L1, and the same keys of the next block, out of
- * memory into L2. Loads that jump from row to row meet all fill buffers taken by what comes from memory; rows are
- * asked for one after the other, and early. */
+/* Prefetches the next vector of keys from L2 into L1, and the same keys of the next block from memory into L2.
+ * Loads that jump from row to row find all fill buffers taken by lines from memory. So rows are prefetched whole,
+ * one after the other, and early. */
 typedef struct decode_fetch {
   const void *const *near;
   decode_prefetch far;
-  int far_begin, far_end; /* of LANES rows, those that these query rows ask for: others ask for the rest */
-  int64_t row, due;       /* the next one; and those that are due, times `squares` */
-  int64_t squares;        /* while that many squares of dims are transposed */
+  int far_begin, far_end; /* of LANES far rows, the share of these query rows; other query rows prefetch the rest */
+  int64_t row, due;       /* the next row; the rows that are due, times `squares` */
+  int64_t squares;        /* squares of dims over which the prefetches are spread */
 } decode_fetch;
 
 FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int64_t step) {
@@ -57,7 +57,7 @@ FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
     break;
 #endif
 
-/* k[i] = the keys' elements of dim + i, or their pairs of dims from dim + 2 i on. */
+/* k[i] = the elements of LANES keys at dim + i; if paired, their pairs of dims from dim + 2 i on. */
 FOVEA_INLINE void decode_transpose(const void *const *keys, int64_t dim, const fovea_type type,
                                    vec k[DECODE_TRANSPOSE]) {
 #ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
@@ -86,7 +86,7 @@ FOVEA_INLINE void decode_transpose(const void *const *keys, int64_t dim, const f
 #endif
 }
 
-/* The products of what was transposed with its own dims of the queries. */
+/* Multiplies transposed keys by the same dims of the queries. */
 FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const int rows, const fovea_type type,
                                   const vec k[DECODE_TRANSPOSE], vec *sum) {
   FOVEA_UNROLL
@@ -110,7 +110,7 @@ FOVEA_INLINE void decode_multiply(const float *queries, int64_t stride, const in
   }
 }
 
-/* The dims that are left, fewer than a square has: transposed[d][key]. */
+/* Transposes the last dims, fewer than a square has: transposed[d][key]. */
 FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, int count, fovea_type type,
                                           float *transposed) {
   float elements[DECODE_SQUARE];
@@ -122,7 +122,7 @@ FOVEA_NOINLINE void decode_transpose_rest(const void *const *keys, int64_t dim, 
   }
 }
 
-/* One piece of the dims for one vector of keys. */
+/* The chains of one piece of the dims, for one vector of keys. */
 FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, const int rows, int key, int64_t dim,
                                int64_t end, const fovea_type type, decode_fetch *fetch, vec *sum) {
   const void *const *keys = args->keys + key;
@@ -147,7 +147,7 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
     decode_transpose_rest(keys, dim, count, type, transposed);
     FOVEA_NO_UNROLL
     for (int i = 0; i < count; i++) {
-      int d = i % 2 == 1 || i + 1 < count ? i ^ 1 : i; /* an odd last one alone */
+      int d = i % 2 == 1 || i + 1 < count ? i ^ 1 : i; /* an odd last dim comes alone */
       FOVEA_UNROLL
       for (int r = 0; r < rows; r++) {
         sum[r] = vec_fma(vec_load(transposed + d * LANES), vec_set1(queries[r * stride + dim + d]), sum[r]);
@@ -157,7 +157,7 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
   }
 }
 
-/* Some rows and all keys. Pieces before the last keep their running sum where the scores are going to be. */
+/* Scores of some rows and all keys. Running sums of pieces lie in the scores' place. */
 FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row, const int rows,
                                     const fovea_type type) {
   float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
@@ -180,8 +180,8 @@ FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row
     decode_score_rows(args, row, rows, type);                                                                      \
   }
 
-/* All rows, in eights, fours, twos and ones: a function for each, since gcc runs out of registers over all of them.
- */
+/* All rows, by eights, fours, twos and ones. Each has a function of its own: gcc runs out of registers if one
+ * function has all. */
 #define DECODE_SCORE(name, type)                                                                                   \
   DECODE_SCORE_ROWS(name, 8, type)                                                                                 \
   DECODE_SCORE_ROWS(name, 4, type)                                                                                 \

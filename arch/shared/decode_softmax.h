@@ -1,7 +1,7 @@
-/* What becomes of the scores of few rows, keys in the lanes: softcap and masks, then weights and their sums. The
- * arithmetic is that of terms.h and state.h. Part of decode.h. */
+/* Scores of decoding, with keys in the lanes: softcap and masks, then weights and their sums. The arithmetic is
+ * that of terms.h and state.h. Part of decode.h. */
 
-/* Vectors of sums. */
+/* Vectors that the sums of the weights fill. */
 #define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
 
 FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int row) {
@@ -36,7 +36,7 @@ FOVEA_INLINE float decode_maximum(const float *scores, int begin, int end) {
   return lanes[0] + 0.0f; /* -0 becomes +0 */
 }
 
-/* Scores become weights. Returns their sum: FOVEA_WEIGHT_SUMS sums, then halves onto halves. */
+/* Replaces scores by weights. Returns their sum: of FOVEA_WEIGHT_SUMS sums, halves are added to halves. */
 FOVEA_INLINE float decode_weights(float *scores, int begin, int end, float maximum) {
   const vec reference = state_reference(vec_set1(maximum));
   vec sums[DECODE_SUMS];
@@ -62,7 +62,7 @@ FOVEA_KERNEL int FOVEA_NAME(decode_softmax)(const fovea_decode_softmax_args *arg
     args->block_sum[row] = decode_weights(scores, args->key_begin, args->key_end, args->block_max[row]);
     none |= args->block_max[row] == -INFINITY;
   }
-  /* LANES rows at a time; those beyond row_count are computed along and never looked at. */
+  /* LANES rows at a time. Lanes beyond row_count are computed, but their results are not used. */
   for (int row = 0; row < args->row_count; row += LANES) {
     const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
     state_advance(&running, row, args->first, vec_load(args->block_max + row), vec_load(args->block_sum + row));

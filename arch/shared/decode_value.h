@@ -1,9 +1,10 @@
-/* Weights times values of few rows, dims in the lanes: every row's chain over the keys stays in registers, for as
- * many dims as fit. Part of decode.h.
+/* Weights times values in decoding, with dims in the lanes. The chains of each row over the keys stay in registers,
+ * for as many dims as fit. Part of decode.h.
  *
  *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows, n = 1, 2, 4, 8 */
 
-/* One row of the next block for so many passes over a value of this one: as many as there are in all. */
+/* Prefetches one row of the next block after every `passes` reads of a value. Each value of this block is read
+ * `passes` times, so all rows are prefetched. */
 typedef struct decode_value_fetch {
   decode_prefetch prefetch;
   int passes, due;
@@ -15,7 +16,7 @@ FOVEA_INLINE void decode_fetch_values(decode_value_fetch *fetch, int64_t bytes) 
   decode_fetch_row(decode_prefetch_next(&fetch->prefetch), bytes, 0);
 }
 
-/* What the chains begin with, and what becomes of their ends; sums[row][dim], `dims` of them. */
+/* Sets the starts of chains, sums[row][dim] with `dims` dims, to zero or to the partial sums. */
 FOVEA_NOINLINE void decode_value_begin(const fovea_decode_value_args *args, int row, int rows, int64_t dim,
                                        int dims, float *sums) {
   const float *partial = args->partial + row * args->output_stride + dim;
@@ -28,6 +29,7 @@ FOVEA_NOINLINE void decode_value_begin(const fovea_decode_value_args *args, int 
   }
 }
 
+/* Merges the sums of chains into the output, or stores them. */
 FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int row, int rows, int64_t dim, int dims,
                                      const float *sums) {
   FOVEA_NO_UNROLL
@@ -46,8 +48,8 @@ FOVEA_NOINLINE void decode_value_end(const fovea_decode_value_args *args, int ro
   }
 }
 
-/* The chains of some rows: `count` dims of a single vector, or all of several. A function for each type and number
- * of rows, and in it nothing but this loop; sums[row][dim]. */
+/* The chains of some rows, in sums[row][dim]: `count` dims of a single vector, or all dims of several vectors.
+ * There is a function for each type and number of rows, with only this loop in it. */
 FOVEA_INLINE void decode_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
                                      const int vectors, int count, const fovea_type type, float *sums,
                                      decode_value_fetch *kept) {
@@ -117,7 +119,7 @@ FOVEA_INLINE decode_value_function *decode_value_of(fovea_type type, int rows) {
   }
 }
 
-/* Some rows and dims first to last - 1, `width` of them at a time. */
+/* Some rows and the dims first to last - 1, `width` dims at a time. */
 FOVEA_NOINLINE void decode_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
                                       int64_t last, int width, decode_value_function *chain,
                                       decode_value_fetch *fetch) {
@@ -130,7 +132,7 @@ FOVEA_NOINLINE void decode_value_dims(const fovea_decode_value_args *args, int r
   }
 }
 
-/* The dims that fill no register tile are taken a vector at a time and row by row. */
+/* Dims that fill no register tile are computed a vector at a time, row by row. */
 FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) {
   static const int vectors_of[] = {[1] = FOVEA_DECODE_VECTORS_1,
                                    [2] = FOVEA_DECODE_VECTORS_2,
