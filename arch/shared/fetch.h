@@ -1,5 +1,5 @@
-/* Rows that are asked for, out of memory into L2, while others are worked on: a few cache lines at a time, since a
- * core that has as many requests under way as it can count waits until one is done. */
+/* Prefetches rows from memory into L2 during other work, a few cache lines at a time: a core that has as many
+ * requests in flight as it can track waits until one is done. */
 #ifndef FOVEA_ARCH_SHARED_FETCH_H
 #define FOVEA_ARCH_SHARED_FETCH_H
 
@@ -7,14 +7,14 @@
 
 typedef struct row_fetch {
   const fovea_fetch_row *next, *last;
-  const char *line, *end; /* what is left of the row before the next */
+  const char *line, *end; /* the lines that are left of the current row */
 } row_fetch;
 
 FOVEA_INLINE row_fetch fetch_rows(const fovea_fetch_row *rows, int count) {
   return (row_fetch){.next = rows, .last = count > 0 ? rows + count : rows};
 }
 
-/* Goes on to the next row where the last one has been asked for; returns how many lines are left of it. */
+/* Goes on to the next row if the current row is done. Returns how many lines of the current row are left. */
 FOVEA_INLINE int64_t fetch_left(row_fetch *fetch) {
   if (fetch->line >= fetch->end) {
     if (fetch->next == fetch->last) return 0;
@@ -25,6 +25,7 @@ FOVEA_INLINE int64_t fetch_left(row_fetch *fetch) {
   return (fetch->end - fetch->line + 63) / 64;
 }
 
+/* Prefetches up to `lines` lines. */
 FOVEA_INLINE void fetch_lines(const int64_t lines, row_fetch *fetch) {
   for (int64_t n = 0; n < lines; n++, fetch->line += 64) {
     if (fetch_left(fetch) <= 0) return;

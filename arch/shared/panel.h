@@ -1,4 +1,4 @@
-/* The width of a panel of values: what the widest register tile of the value tile reads at once. */
+/* The width of a panel of values: the dims of the value register tile that has the most vectors. */
 #ifndef FOVEA_ARCH_SHARED_PANEL_H
 #define FOVEA_ARCH_SHARED_PANEL_H
 

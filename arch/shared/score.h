@@ -1,12 +1,12 @@
-/* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c, and the rows' maxima, while the sums
- * are in registers. Part of bodies.h; tiles.h gives
+/* The score tile: S^T[key][row] = (sum over d of K[key][d] * Q^T[d][row]) * c. The maxima of rows are taken while
+ * the sums are in registers. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1 to 4
- *   FOVEA_SCORE_KEYS_<n>    keys that the register tile holds beside n vectors, n = 1, 2, 3, 4 up to that; of four,
- *                           three may be left out
+ *   FOVEA_SCORE_KEYS_<n>    keys of the register tile beside n vectors, for n = 1 to FOVEA_TILE_VECTORS; if that is
+ *                           4, n = 3 may be left out
  *
- * The products are of f32 (score_single.h). A table of pairs includes this file alone, after its pair layer, and
- * defines FOVEA_SCORE_PAIRS: they are of pairs of half types (score_pairs.h). */
+ * Products are of f32 (score_single.h). A table of pairs defines FOVEA_SCORE_PAIRS and includes this file alone,
+ * after its pair layer: products are then of pairs of a half type (score_pairs.h). */
 
 #ifndef FOVEA_ARCH_SHARED_SCORE_H
 #define FOVEA_ARCH_SHARED_SCORE_H
@@ -17,7 +17,7 @@
 #include "tile.h"
 
 typedef struct score_tile {
-  vec sum[16][4]; /* [key][vector]; what a register tile does not use is never touched */
+  vec sum[16][4]; /* [key][vector]; a register tile does not touch sums that it does not use */
 } score_tile;
 
 FOVEA_INLINE void score_clear(const int vectors, const int keys, score_tile *tile) {
@@ -28,22 +28,22 @@ FOVEA_INLINE void score_clear(const int vectors, const int keys, score_tile *til
   }
 }
 
-/* Cache lines that each turn of a chain asks for. The others are asked for before a register tile. */
+/* Cache lines that each step of a chain prefetches. The other lines are prefetched before a register tile. */
 #ifndef FOVEA_SCORE_FETCH
 #define FOVEA_SCORE_FETCH 0
 #endif
 
 typedef struct score_fetch {
   row_fetch rows;
-  int64_t before; /* lines that are asked for before each register tile */
+  int64_t before; /* lines to prefetch before each register tile */
 } score_fetch;
 
 #ifndef FOVEA_VECTOR_HOLDS_LOADS
 #define vec_load_held vec_load
 #endif
 
-/* The products of all keys and vectors for one item of the queries, a dim or a pair of dims: `lane` counts from
- * where the scalars were loaded. */
+/* The products of all keys and vectors for one item of the queries, a dim or a pair of dims. `lane` is the item's
+ * number among the loaded scalars. */
 #define SCORE_STEP(lane)                                                                                           \
   do {                                                                                                             \
     vec q[4];                                                                                                      \
@@ -60,7 +60,7 @@ typedef struct score_fetch {
 #include "score_single.h"
 #endif
 
-/* Scales, stores, and takes the maxima. */
+/* Scales and stores the scores, and takes the maxima. */
 FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_score_args *args, float *scores,
                                const score_tile *tile) {
   const vec c = vec_set1(args->c);
@@ -78,7 +78,7 @@ FOVEA_INLINE void score_finish(const int vectors, const int keys, const fovea_sc
   }
 }
 
-/* Pieces before the last keep their running sum where the scores are going to be. */
+/* Before the last piece, the running sums lie in the scores' place. */
 FOVEA_INLINE void score_add_piece(const int vectors, const int keys, const float *scores, score_tile *tile) {
   FOVEA_UNROLL
   for (int n = 0; n < keys; n++) {
@@ -126,7 +126,7 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
   score_finish(vectors, keys, args, scores, &tile);
 }
 
-/* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
+/* Each register tile is a function of its own: in a single function, their addresses would not fit in registers. */
 #define SCORE_TILE(name, vectors, keys, lines)                                                                     \
   FOVEA_NOINLINE void name(const fovea_score_args *args, int key, score_fetch *fetch) {                            \
     score_register_tile(vectors, keys, args, key, lines, fetch);                                                   \
@@ -138,7 +138,7 @@ FOVEA_INLINE void score_register_tile(const int vectors, const int keys, const f
 
 typedef void score_tile_function(const fovea_score_args *args, int key, score_fetch *fetch);
 
-/* All keys, with register tiles of `tile_keys` as far as they go, then by twos and one. */
+/* All keys: first register tiles of `tile_keys` keys, then of two, then of one. */
 FOVEA_SHORT FOVEA_NOINLINE void score_keys(const fovea_score_args *args, int tile_keys, score_tile_function *whole,
                                            score_tile_function *two, score_tile_function *one) {
   int key = 0;
@@ -164,8 +164,9 @@ SCORE_TILE(score_main_3, 3, FOVEA_SCORE_KEYS_3, FOVEA_SCORE_FETCH)
 #endif
 #endif
 
-/* A whole tile of three or four vectors of rows, two, and one. Three of four are one tile where tiles.h has it, and
- * else two and one, as they always are for the keys that are left. */
+/* Splits vectors of rows among register tiles of 4 or 3 (a whole tile), 2 and 1 vectors. In a tile of four, three
+ * vectors have a register tile if tiles.h has one. If not, and for the keys that it leaves over, they are split
+ * into two and one. */
 FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
   fovea_score_args part = *args;
 #if FOVEA_TILE_VECTORS == 4
@@ -201,7 +202,7 @@ FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
   score_keys(&part, FOVEA_SCORE_KEYS_1, score_main_1, score_two_1, score_one_1);
 }
 
-/* Scores that rows do not see become -Inf; the others are the maxima's. */
+/* Sets scores that rows do not see to -Inf. Takes the maxima of the others. */
 FOVEA_NOINLINE void score_hide(const fovea_score_args *args) {
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;

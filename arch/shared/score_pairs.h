@@ -1,6 +1,6 @@
-/* The products of the score tile in pairs of half types. Part of score.h, after a pair layer:
+/* The products of the score tile, of pairs of a half type. Part of score.h, after a pair layer, which gives
  *
- *   pair4, pair4_load(p)         four pairs of neighbouring elements, eight elements that are all readable
+ *   pair4, pair4_load(p)         four pairs of neighbouring elements: eight elements, all readable
  *   vec_pair_lane(q, k, i, sum)  for pair i of a pair4, a constant: sum + q1 k1, rounded, + q0 k0, rounded
  *   vec_pair(q, pair, sum)       the same for one pair as 32 bits, the first element in the low half */
 
@@ -9,10 +9,10 @@
 typedef uint16_t score_element;
 #define SCORE_OPERATION score_pairs
 #define SCORE_TOGETHER  2
-/* Dims of one turn of a chain. */
+/* Dims of one step of a chain. */
 #define SCORE_CHAIN_DIMS 8
 
-/* The same of pair `lane`. */
+/* sum + the product of pair `lane` of those loaded. */
 #define SCORE_PRODUCT(q, pairs, lane, sum) vec_pair_lane((q), (pairs), lane, (sum))
 
 /* The chain of one piece of the qk dim, from zero. */

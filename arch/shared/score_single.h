@@ -4,13 +4,13 @@ typedef float score_element;
 #define SCORE_OPERATION score
 /* Dims that lie side by side in a lane of the queries. */
 #define SCORE_TOGETHER 1
-/* Dims of one turn of a chain. */
+/* Dims of one step of a chain. */
 #define SCORE_CHAIN_DIMS 4
 
 /* sum + K[key][d] * Q^T[d] for dim `lane` of those loaded. */
 #define SCORE_PRODUCT(q, scalars, lane, sum) vec_fma_lane((q), (scalars), lane, (sum))
 
-/* The chain of one piece of the qk dim, from zero, in the order 1, 0, 3, 2, ... that a dot product of pairs has. */
+/* The chain of one piece of the qk dim, from zero, in the order of a dot product of pairs: 1, 0, 3, 2, ... */
 FOVEA_INLINE void score_chain(const int vectors, const int keys, const float *queries, const float *key_rows,
                               int64_t key_stride, int64_t dim, const int lines, score_fetch *fetch,
                               score_tile *tile) {

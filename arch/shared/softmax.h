@@ -1,7 +1,7 @@
-/* The softmax tile: one block's scores become weights 2^(score - maximum), are summed, and the sum is merged into
- * the running state of the rows (the online softmax). Part of bodies.h.
+/* The softmax tile: replaces the scores of one block by weights 2^(score - maximum), sums them, and merges the sums
+ * into the running state of the rows (the online softmax). Part of bodies.h; tiles.h gives
  *
- *   FOVEA_SOFTMAX_CHAINS   sums that are carried at once: 1, 2 or 4, as many as registers allow beside 2^x */
+ *   FOVEA_SOFTMAX_CHAINS   sums that are computed at once: 1, 2 or 4, as many as fit in registers beside 2^x */
 
 #include "../kernels.h"
 #include "state.h"
@@ -15,7 +15,7 @@ FOVEA_INLINE vec softmax_weight(float *score, vec reference) {
   return weight;
 }
 
-/* Whole rounds of sixteen keys: several sums at a time, so that several exponentials are in flight. */
+/* Whole rounds of sixteen keys, several sums at a time: several exponentials are in flight together. */
 FOVEA_INLINE void softmax_rounds(float *scores, vec reference, int rounds, vec *sums) {
   FOVEA_NO_UNROLL
   for (int first = 0; first < SUMS; first += FOVEA_SOFTMAX_CHAINS) {
@@ -35,7 +35,7 @@ FOVEA_INLINE void softmax_rounds(float *scores, vec reference, int rounds, vec *
   }
 }
 
-/* The weights of one vector of rows over keys begin to end - 1 of the block, and their sum. */
+/* Replaces scores by weights, for one vector of rows and keys begin to end - 1 of the block. Returns their sums. */
 FOVEA_INLINE vec softmax_vector(float *scores, vec reference, int begin, int end) {
   vec sums[SUMS];
   for (int i = 0; i < SUMS; i++) sums[i] = vec_set1(0.0f);

@@ -1,17 +1,17 @@
-/* The algebra of states (docs/numerics.md, step 4). Over some keys a row has a state: the maximum m of its scores,
- * the sum l of its weights 2^(score - m), and its output o, which is not divided by l yet. Two states merge into
- * that over the keys of both; the left one is of lower positions. Included after a vector layer. */
+/* The algebra of states (docs/numerics.md, step 4). A row has a state over some keys: the maximum m of its scores,
+ * the sum l of its weights 2^(score - m), and its output o, which is not yet divided by l. Two states merge into
+ * the state over the keys of both. The left state has the lower positions. Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_STATE_H
 #define FOVEA_ARCH_SHARED_STATE_H
 
 #include "exp2.h"
 
-/* What scores are measured from: the maximum, or 0 where there is none, since -Inf - -Inf is not a number. */
+/* The number that is subtracted from scores: the maximum, or 0 if it is -Inf, since -Inf - -Inf is NaN. */
 FOVEA_INLINE vec state_reference(vec maximum) {
   return vec_select(vec_equal(maximum, vec_set1(-INFINITY)), vec_set1(0.0f), maximum);
 }
 
-/* The maximum of both states, and the factors that measure sums and outputs of each from it. */
+/* The maximum of two states, and the factors that rescale the sum and output of each state to it. */
 typedef struct state_parts {
   vec maximum, left, right;
 } state_parts;
@@ -23,17 +23,17 @@ FOVEA_INLINE state_parts state_merge(vec left_max, vec right_max) {
   return (state_parts){maximum, left, vec_exp2(vec_sub(right_max, reference))};
 }
 
-/* The sum of both states, or one dim of their output. */
+/* Merges the sums of two states, or one dim of their outputs. */
 FOVEA_INLINE vec state_join(vec left, vec left_part, vec right, vec right_part) {
   return vec_fma(right, right_part, vec_mul(left, left_part));
 }
 
-/* What a row has of all blocks so far, [row]. */
+/* The running maxima and sums of rows over all blocks so far, and the factors of the last merge, [row]. */
 typedef struct state_running {
   float *row_max, *row_sum, *old_part, *new_part;
 } state_running;
 
-/* The next block's state joins it on the right. The factors are left for the outputs. */
+/* Merges the state of the next block, on the right. Stores the factors for the outputs. */
 FOVEA_INLINE void state_advance(const state_running *running, int row, int first, vec block_max, vec block_sum) {
   if (first) {
     vec_store(running->row_max + row, block_max);

@@ -1,33 +1,33 @@
-/* The end of a tile: the sinks join the rows' states, O^T is normalised and written out as rows of O, and the
- * logarithms of the sums as LSE. Part of bodies.h. */
+/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, and writes rows of O and LSE.
+ * Part of bodies.h. */
 
 #include "../kernels.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
 
-/* The state of one vector of rows. The output still wants two factors, one rounding each: `part`, which is 1
- * without a sink, and `inverse`. */
+/* The state of one vector of rows. The output has yet to be multiplied by `part` (1 without a sink) and by
+ * `inverse`, with one rounding each. */
 typedef struct store_state {
   vec maximum, sum, part, inverse;
 } store_state;
 
-/* A sink is one more state (sink, 1, 0) to the right of all others. Its output is zero, and so is what it adds to
- * the row's, unless the sink's part is not a number: then neither is the sum, nor any result. */
+/* A sink is one more state (sink, 1, 0) on the right of all others. Its output is zero, so it adds zero to the
+ * row's output, unless the sink's factor is NaN: then the sum and all results are NaN, too. */
 FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
   if (args->unnormalised) return (store_state){.part = vec_set1(1.0f), .inverse = vec_set1(1.0f)};
   store_state state = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row), vec_set1(1.0f),
                        vec_set1(0.0f)};
   if (args->sinks) {
     state_parts parts = state_merge(state.maximum, vec_load(args->sinks + row));
-    /* A one that the compiler cannot see: it would make a sum of this, and under -ffp-contract=fast clang would
-     * fuse that sum with the product, pragma or not. */
+    /* The compiler must not know this 1: it would simplify the FMA to a sum, and with -ffp-contract=fast clang
+     * would fuse this sum with the product, in spite of the pragma. */
     const volatile float one = 1.0f;
     state.sum = state_join(state.sum, parts.left, vec_set1(one), parts.right);
     state.part = parts.left;
     state.maximum = parts.maximum;
   }
-  /* No state: zeros. */
+  /* A row without a state gives zeros. */
   state.inverse =
       vec_select(vec_equal(state.sum, vec_set1(0.0f)), vec_set1(0.0f), vec_div(vec_set1(1.0f), state.sum));
   return state;
@@ -37,7 +37,7 @@ FOVEA_INLINE vec store_finish(vec x, vec part, vec inverse) {
   return canonical(vec_mul(vec_mul(x, part), inverse));
 }
 
-/* lse = ln 2 * (m + log2(l)); -Inf without state (l is 0), NaN where l is NaN. */
+/* lse = ln 2 * (m + log2(l)); -Inf if there is no state (l is 0), NaN if l is NaN. */
 FOVEA_INLINE void store_lse(const fovea_store_args *args, int row, const store_state *state) {
   vec log2_sum = vec_log2(state->sum);
   vec lse = vec_mul(vec_set1(0x1.62e43p-1f), vec_add(state->maximum, log2_sum));
@@ -48,7 +48,7 @@ FOVEA_INLINE void store_lse(const fovea_store_args *args, int row, const store_s
   for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->lse[row + i] = lanes[i];
 }
 
-/* Rows of one square as the caller wants them: square[i] is `dims` elements of rows[i]. */
+/* Stores rows of one square in the caller's type: square[i] is `dims` elements of rows[i]. */
 FOVEA_INLINE void store_typed(void *const *rows, int64_t dim, int row_count, int dims, const float *square,
                               const fovea_type type) {
   FOVEA_NO_UNROLL
@@ -65,7 +65,7 @@ FOVEA_NOINLINE void store_elements(const fovea_store_args *args, int row, int64_
                                    const float *square){
     TYPED(args->type, store_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
-/* One square of LANES rows and LANES dims. */
+/* Finishes and transposes one square of LANES rows and LANES dims. */
 FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t dim, const store_state *state) {
   const int64_t dims = args->dim - dim, rows = args->row_count - row;
   const float *output = args->state.output + dim * ROW_TILE + row;
@@ -87,7 +87,7 @@ FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t di
   store_elements(args, row, dim, rows < LANES ? (int)rows : LANES, dims < LANES ? (int)dims : LANES, transposed);
 }
 
-/* A row alone: its dims are gathered instead of transposed. */
+/* Stores the only row of a tile. Its dims are gathered, not transposed. */
 FOVEA_INLINE void store_single_row(const fovea_store_args *args, const store_state *state) {
   float lanes[LANES];
   vec_store(lanes, state->part);

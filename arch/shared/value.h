@@ -1,10 +1,10 @@
-/* The value tile: O^T[d][row] = sum over keys of V[key][d] * P^T[key][row], then the merge into the running output
- * while the sums are in registers. Part of bodies.h; tiles.h gives
+/* The value tile: O^T[d][row] = sum over keys of V[key][d] * P^T[key][row], then merges the sums into the running
+ * output while they are in registers. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1 to 4
- *   FOVEA_VALUE_DIMS_<n>    dims that the register tile holds beside n vectors, n = 1, 2, 3, 4 up to that; of four,
- *                           three may be left out; where scalars are loaded in fours (NEON), a multiple of 4
- *   FOVEA_VALUE_FETCH_ROWS  up to this many rows rows are fetched ahead here as well; 0: none */
+ *   FOVEA_VALUE_DIMS_<n>    dims of the register tile beside n vectors, for n = 1 to FOVEA_TILE_VECTORS; if that is
+ *                           4, n = 3 may be left out; multiples of 4 if scalars are loaded in fours (NEON)
+ *   FOVEA_VALUE_FETCH_ROWS  the most rows of a tile that prefetches rows here, too; 0: none does */
 
 #ifndef FOVEA_ARCH_SHARED_VALUE_H
 #define FOVEA_ARCH_SHARED_VALUE_H
@@ -16,15 +16,15 @@
 #include "tile.h"
 
 typedef struct value_tile {
-  vec sum[16][4]; /* [dim][vector]; what a register tile does not use is never touched */
+  vec sum[16][4]; /* [dim][vector]; a register tile does not touch sums that it does not use */
 } value_tile;
 
-/* sum[dim][vector] += V[dim] * P[vector], dim by dim: one scalar at a time is all that AVX2 has registers for. */
+/* sum[dim][vector] += V[dim] * P[vector], dim by dim: AVX2 has registers for only one scalar at a time. */
 #define VALUE_STEP(dim, lane)                                                                                      \
   FOVEA_UNROLL for (int v = 0; v < vectors; v++) tile->sum[dim][v] =                                               \
       vec_fma_lane(p[v], scalars, lane, tile->sum[dim][v])
 
-/* With a line to be fetched at each key, `step` bytes from one to the next. */
+/* The chains over the keys. If `fetches` is set, each key prefetches a line, `step` bytes after the one before. */
 FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *weights, const float *values,
                               int64_t value_stride, int key_count, const int fetches, const char *line,
                               int64_t step, value_tile *tile) {
@@ -54,8 +54,8 @@ FOVEA_INLINE void value_chain(const int vectors, const int dims, const float *we
   }
 }
 
-/* The same with rows to be fetched, one after the other: the loop over keys has no branches for it. A whole
- * register tile asks for a line for each key, and so all tiles for as many as the next block's values have. */
+/* The same with rows to prefetch one after the other, without branches in the loop over keys. Each key prefetches a
+ * line in each register tile, which is enough for the next block's values. */
 FOVEA_INLINE void value_chain_fetching(const int vectors, const int dims, const float *weights, const float *values,
                                        int64_t value_stride, int key_count, row_fetch *fetch, value_tile *tile) {
   FOVEA_NO_UNROLL
@@ -133,7 +133,7 @@ FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const f
   value_finish(vectors, dims, args, first, &tile);
 }
 
-/* Each register tile is a function of its own: inlined into one, their addresses would not fit in registers. */
+/* Each register tile is a function of its own: in a single function, their addresses would not fit in registers. */
 #define VALUE_TILE(name, vectors, dims)                                                                            \
   FOVEA_NOINLINE void name(const fovea_value_args *args, int64_t dim, row_fetch *fetch) {                          \
     value_register_tile(vectors, dims, args, dim, fetch);                                                          \
@@ -147,7 +147,7 @@ FOVEA_INLINE void value_register_tile(const int vectors, const int dims, const f
 
 typedef void value_tile_function(const fovea_value_args *args, int64_t dim, row_fetch *fetch);
 
-/* All dims, with register tiles of `tile_dims` as far as they go, then with smaller ones; without fours by twos. */
+/* All dims: first register tiles of `tile_dims` dims, then of four (if `four` is set), two and one. */
 FOVEA_NOINLINE void value_dims(const fovea_value_args *args, int64_t dim, int tile_dims, value_tile_function *whole,
                                value_tile_function *four, value_tile_function *two, value_tile_function *one) {
   row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
@@ -170,7 +170,7 @@ VALUE_TILE(value_main_3, 3, FOVEA_VALUE_DIMS_3)
 #endif
 #endif
 
-/* Vectors of rows as in score.h. */
+/* Splits vectors of rows among register tiles as score.h does. */
 FOVEA_KERNEL void FOVEA_NAME(value)(const fovea_value_args *args) {
   fovea_value_args part = *args;
   int64_t dim = 0;
