@@ -1,20 +1,19 @@
-/* What is done to scores after the products: softcap, additive and boolean mask, hiding by the rules. Part of
- * bodies.h. */
+/* Adjusts scores after the products: softcap, additive or boolean mask, hiding by the rules. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "terms.h"
 #include "tile.h"
 #include "transpose.h"
 
-/* Keys that are worked on at once. Each has a maximum of its own, since one chain of maxima would take the latency
+/* Keys that are adjusted together. Each has a maximum of its own: a single chain of maxima would take the latency
  * of an instruction for every key. */
 #define ADJUST_KEYS TERM_SCORES
 
-/* The terms of one pass over the scores of a slice. */
+/* The term that one pass over the scores of a slice applies. */
 typedef enum adjust_pass { ADJUST_OWN, ADJUST_MASK, ADJUST_HIDE } adjust_pass;
 
-/* `count` keys of one vector of rows, a constant; `key` is counted from the segment's first, `bias` is where the
- * mask of these keys and rows lies. */
+/* Adjusts `count` keys, a constant, of one vector of rows. `key` is counted from the first key of the slice. `bias`
+ * is the mask of these keys and rows. */
 FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int key, const int count,
                                   const adjust_pass pass, const float *bias, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
@@ -38,7 +37,7 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
   }
 }
 
-/* Keys first to end - 1 of one vector of rows. `bias` belongs to the first, or is NULL. */
+/* Adjusts keys first to end - 1 of one vector of rows. `bias` is the mask of the first key, or NULL. */
 FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const adjust_pass pass,
                               const float *bias, float *maxima) {
   vec maximum[ADJUST_KEYS] = {vec_load(maxima)};
@@ -68,7 +67,7 @@ FOVEA_NOINLINE void adjust_hide(const fovea_adjust_args *args, int row, float *m
   adjust_keys(args, row, 0, args->key_count, ADJUST_HIDE, NULL, maxima);
 }
 
-/* Piece by piece as the mask is turned. */
+/* Goes piece by piece, since the mask is transposed in pieces. */
 FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *maxima) {
   float bias[FOVEA_MASK_PIECE * LANES];
   FOVEA_NO_UNROLL
@@ -80,7 +79,7 @@ FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *m
   }
 }
 
-/* The passes, in the order of terms.h. The maxima are those of the last one. */
+/* The passes, in the order of terms.h. The last one takes the maxima. */
 FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
   FOVEA_NO_UNROLL
   for (int vector = 0; vector < args->vectors.count; vector++) {

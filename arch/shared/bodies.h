@@ -1,8 +1,8 @@
-/* All operations of an instruction set and its table, in one translation unit. Included by arch/<isa>/<isa>.c after
- * tiles.h and the vector layer, or by a test after tile sizes of its own and a vector layer.
+/* All operations of an instruction set and its table, in one translation unit. arch/<isa>/<isa>.c includes it after
+ * tiles.h and the vector layer; a test, after its own tile sizes and a vector layer.
  *
- * score.h and value.h may be included before, under pragmas of their own; they are not included twice. A file with
- * an operation of its own includes the other bodies by their names instead of this file. */
+ * A file may include score.h and value.h before this one, under pragmas; they are not included twice. A file that
+ * writes an operation by hand includes the other bodies by their names instead of this file. */
 
 #include "adjust.h"
 #include "careful.h"

@@ -1,5 +1,5 @@
-/* The value tile where V holds NaN or Inf and some row must not see it: 0 * Inf is NaN, so weight 0 does not hide a
- * key. Rare, and written for that: one vector of rows and one dim at a time. Part of bodies.h. */
+/* The value tile if V holds NaN or Inf that some row must not see: 0 * Inf is NaN, so weight 0 does not hide a key.
+ * This is rare, so the code is simple: one vector of rows and one dim at a time. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "state.h"
@@ -7,7 +7,7 @@
 #include "transpose.h"
 
 FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t dim, const float *bias, vec sum) {
-  /* A row without state in this block, neither a maximum nor a NaN, reads no value at all. */
+  /* A row has no state in this block if it has neither a maximum nor a NaN. Such a row reads no value. */
   vecmask without_max = vec_equal(vec_load(args->maxima + row), vec_set1(-INFINITY));
   vecmask alive = vecmask_or(vecmask_not(without_max), vec_is_nan(vec_load(args->block_sum + row)));
   for (int key = 0; key < args->key_count; key++) {
@@ -26,7 +26,7 @@ FOVEA_INLINE vec careful_chain(const fovea_value_args *args, int row, int64_t di
   return sum;
 }
 
-/* The mask of one vector: bias[key of the block][row]. */
+/* Loads the mask of one vector of rows: bias[key of the block][row]. Returns NULL if there is no mask. */
 FOVEA_INLINE const float *careful_mask(const fovea_value_args *args, int row, float *bias) {
   if (!args->mask) return NULL;
   int end = args->key + args->key_count;
@@ -56,7 +56,7 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(value_careful)(const fovea_value_args *
   }
 }
 
-/* Whether rows of values hold neither NaN nor Inf: x * 0 is 0 for every other x. */
+/* Returns 1 if rows of values hold neither NaN nor Inf: x * 0 is 0 for every other x. */
 FOVEA_KERNEL int FOVEA_NAME(all_finite)(const float *values, int64_t stride, int64_t rows, int64_t dim) {
   vec zero = vec_set1(0.0f), even = zero, odd = zero;
   for (int64_t row = 0; row < rows; row++, values += stride) {

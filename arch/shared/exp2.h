@@ -1,18 +1,18 @@
-/* 2^x for x <= 0 and the base-2 logarithm, fixed to the bit by docs/numerics.md. Included after a vector layer. */
+/* 2^x for x <= 0, and the base-2 logarithm. docs/numerics.md fixes all bits. Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_EXP2_H
 #define FOVEA_ARCH_SHARED_EXP2_H
 
-/* x < -126 gives +0, NaN gives NaN, 0 gives 1. With r the nearest integer (ties to even) and f = x - r, both exact,
- * the polynomial in f is evaluated by Horner's rule and multiplied by 2^r exactly. */
+/* 2^x. x < -126 gives +0, NaN gives NaN, 0 gives 1. r is the nearest integer (ties to even) and f = x - r; both are
+ * exact. The polynomial in f is evaluated by Horner's rule and multiplied by 2^r, exactly. */
 FOVEA_INLINE vec vec_exp2(vec x) {
 #ifdef FOVEA_VECTOR_HAS_SCALEF
   vec fraction = vec_fraction(x);
   vec whole = vec_sub(x, fraction);
   const float half = 1.0f;
 #else
-  /* Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; 128 more puts it there as the exponent
-   * of 2^(r + 1), with the polynomial halved (which is exact) to match. 128 is even and so keeps the ties. A
-   * product and not an integer addition to the exponent: NaN stays NaN. */
+  /* Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum. Adding 128 more makes it the exponent
+   * of 2^(r + 1); the polynomial is halved to match, which is exact. 128 is even, so it keeps the ties. The scaling
+   * is a product, not an integer addition to the exponent: NaN stays NaN. */
   const vec shift = vec_set1(0x1.8p23f + 128.0f);
   vec shifted = vec_add(x, shift);
   vec fraction = vec_sub(x, vec_sub(shifted, shift));
@@ -32,8 +32,9 @@ FOVEA_INLINE vec vec_exp2(vec x) {
 #endif
 }
 
-/* For normal positive x: x = 2^e * z with z in [sqrt(1/2), sqrt(2)), t = z - 1 exact, log2 = fma(t, P(t), e). P is
- * the minimax polynomial of log2(1 + t) / t with coefficients rounded one after the other (0.22 u of error). */
+/* log2 x for normal positive x: x = 2^e * z with z in [sqrt(1/2), sqrt(2)), t = z - 1 exactly, log2 = fma(t, P(t),
+ * e). P is the minimax polynomial of log2(1 + t) / t, with coefficients rounded one after the other (0.22 u of
+ * error). */
 FOVEA_INLINE vec vec_log2(vec x) {
   vec mantissa, exponent = vec_split_power(x, &mantissa);
   vec t = vec_sub(mantissa, vec_set1(1.0f));

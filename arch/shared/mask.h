@@ -1,5 +1,5 @@
-/* Elements of a mask tensor as what is added to scores: 0 where a boolean mask lets a key be seen, -Inf where it
- * does not. Included after a vector layer. */
+/* Loads elements of a mask tensor as numbers that are added to scores. A boolean element that is set becomes 0,
+ * others become -Inf. Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_MASK_H
 #define FOVEA_ARCH_SHARED_MASK_H
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What is added to the scores of `count` keys, up to LANES, of one row; 0 in the rest of the vector. */
+/* Loads what is added to the scores of `count` keys of one row, up to LANES. The rest of the vector is 0. */
 FOVEA_INLINE vec mask_load(const void *row, int key, int count, const fovea_mask_type type) {
   const uint8_t *bits = (const uint8_t *)row + key / 8;
   uint8_t bytes[LANES + 1];
@@ -31,14 +31,14 @@ FOVEA_INLINE vec mask_load(const void *row, int key, int count, const fovea_mask
   }
 }
 
-/* LANES rows from `row` on and up to LANES keys, into memory. `key` is a multiple of LANES. */
+/* Loads LANES rows from `row` on and up to LANES keys into memory. `key` is a multiple of LANES. */
 FOVEA_INLINE void mask_load_rows(const fovea_mask_tile *mask, int row, int key, int count,
                                  const fovea_mask_type type, float *square) {
   FOVEA_NO_UNROLL
   for (int i = 0; i < LANES; i++) vec_store(square + i * LANES, mask_load(mask->rows[row + i], key, count, type));
 }
 
-/* The same of whole vectors, or of fewer keys at a mask's edge. */
+/* The same for any type. If there are LANES keys, the type is a constant in the loop. */
 FOVEA_INLINE void mask_load_square(const fovea_mask_tile *mask, int row, int key, int count, float *square) {
   if (count < LANES) {
     mask_load_rows(mask, row, key, count, mask->type, square);

@@ -1,16 +1,16 @@
-/* Rows of half types as pairs of dims, for score_pairs.h: loading, and looking for what the instructions do not
- * take. Included once by a table with a pair layer, which gives
+/* Rows of half types as pairs of dims, for score_pairs.h: loads them, and looks for elements that the instructions
+ * do not multiply correctly. A table with a pair layer includes this file once. The layer gives
  *
  *   FOVEA_PAIR_TYPE        FOVEA_F16 or FOVEA_BF16
  *   vec_pair_arrange(a)    LANES pairs, first elements in the low halves, as vec_pair() takes them
- *   pair_elements_safe(p)  whether the 2 * LANES elements at p may go through the instruction */
+ *   pair_elements_safe(p)  whether the instruction is right for the 2 * LANES elements at p */
 
 #include "tile.h"
 #include "types.h"
 
 #include <string.h>
 
-/* LANES pairs from element `first` of a row of `dim`, zeros beyond its end. */
+/* Loads LANES pairs from element `first` of a row of `dim` elements, with zeros beyond its end. */
 FOVEA_INLINE vec pairs_load(const uint16_t *row, int64_t first, int64_t dim, int *safe) {
   uint16_t elements[2 * LANES] = {0};
   const uint16_t *from = row + first;
@@ -51,14 +51,14 @@ FOVEA_KERNEL int FOVEA_NAME(pairs_safe)(const fovea_widen_args *args) {
   return safe;
 }
 
-/* The instruction against the two roundings that it stands for, on pairs of many sizes, with sums that cancel and
- * lose bits. A generator of its own, so that the cases are the same everywhere. */
+/* pairs_hold() compares the instruction with two FMAs, on pairs of many sizes, with sums that cancel and lose bits.
+ * It has a generator of its own, so the cases are the same everywhere. */
 FOVEA_INLINE uint32_t pairs_next(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;
   return *state >> 8;
 }
 
-/* An element whose exponent lies at most `range` from that of 1. */
+/* An element whose exponent differs by at most `range` from the exponent of 1. */
 FOVEA_INLINE uint16_t pairs_element(uint32_t *state, int range) {
   const fovea_type type = FOVEA_PAIR_TYPE;
   const int fraction = type == FOVEA_BF16 ? 7 : 10, bias = type == FOVEA_BF16 ? 127 : 15;
@@ -81,7 +81,7 @@ FOVEA_KERNEL int FOVEA_NAME(pairs_hold)(void) {
       k0[i] = k[0];
       k1[i] = k[1];
     }
-    /* A third of the sums starts at zero, a third cancels the first product. */
+    /* A third of the sums starts at zero; a third cancels the first product. */
     vec_store(start, vec_mul(typed_load(q1, 0, FOVEA_PAIR_TYPE), typed_load(k1, 0, FOVEA_PAIR_TYPE)));
     for (int i = 0; i < LANES; i++) {
       if (i % 3 == 0) start[i] = 0.0f;

@@ -1,5 +1,4 @@
-/* Rows on their way to where they are kept: pairs of elements rotated, elements converted. Part of
- * bodies.h. */
+/* Rotates pairs of elements of rows, and converts elements from type to type. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "types.h"
@@ -22,7 +21,7 @@ FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first
 FOVEA_NOINLINE void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count){
     TYPED(type, narrow_elements(from, count, typed_output_at(to, first, constant), constant))}
 
-/* One product is rounded, the other is fused: no compiler can make anything else of it. */
+/* One product is rounded and the other is fused: no compiler can contract this any further. */
 FOVEA_INLINE void rotate_pairs(float *first, float *second, const fovea_rotate_args *args) {
   for (int i = 0; i < args->pair_count; i += LANES) {
     vec x = vec_load(first + i), y = vec_load(second + i);

@@ -1,12 +1,11 @@
-/* Rows into a tile, turned: Q to Q^T, O to O^T; rows widened to f32, and the merge of two states. Part of
- * bodies.h. */
+/* Transposes rows into a tile (Q to Q^T, O to O^T), widens rows to f32, and merges two states. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
 
-/* `dims` elements of each row from `dim` on as f32, and zeros: square[i] is rows[i]. */
+/* Loads `dims` elements of each row, from `dim` on, as f32, with zeros after them: square[i] is rows[i]. */
 FOVEA_INLINE void load_typed(const void *const *rows, int64_t dim, int row_count, int dims, float *square,
                              const fovea_type type) {
   FOVEA_NO_UNROLL
@@ -19,7 +18,7 @@ FOVEA_NOINLINE void load_elements(const fovea_load_args *args, int row, int64_t 
                                   float *square){
     TYPED(args->type, load_typed(args->rows + row, dim, row_count, dims, square, constant))}
 
-/* One square of LANES rows and LANES dims. */
+/* Transposes one square of LANES rows and LANES dims. */
 FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim) {
   const int64_t rest = args->dim - dim;
   const int dims = rest < LANES ? (int)rest : LANES;
@@ -41,7 +40,7 @@ FOVEA_INLINE void load_square(const fovea_load_args *args, int row, int64_t dim)
   for (int d = 0; d < dims; d++) vec_store(tile + d * ROW_TILE, square[d]);
 }
 
-/* A row alone, which transposing would take most of the time of a small problem. */
+/* Loads the only row of a tile. To transpose it would take most of the time of a small problem. */
 FOVEA_INLINE void load_single_row(const fovea_load_args *args) {
   float lanes[LANES];
   for (int64_t dim = 0; dim < args->dim; dim += LANES) {

@@ -1,4 +1,4 @@
-/* A mask tensor is summed up before its scores are computed, so that what it empties is skipped. Part of
+/* Scans a mask tensor before scores are computed, so that keys that it hides from all rows are skipped. Part of
  * bodies.h. */
 
 #include "mask.h"
@@ -6,10 +6,10 @@
 _Static_assert(FOVEA_MASK_PIECE % LANES == 0 && FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE == 8,
                "pieces are bits of a byte");
 
-/* Rows that are looked at before the first question. */
+/* Rows that are read between two checks. */
 #define SCAN_ROWS (LANES < 4 ? LANES : 4)
 
-/* Whether every element of LANES rows and up to LANES keys is x. Most squares are told by their first rows. */
+/* Whether every element of LANES rows and up to LANES keys is x. The first rows decide most squares. */
 FOVEA_INLINE int scan_square_is(const fovea_mask_tile *mask, int row, int key, int count,
                                 const fovea_mask_type type, const int rows, float x) {
   FOVEA_NO_UNROLL
@@ -24,7 +24,7 @@ FOVEA_INLINE int scan_square_is(const fovea_mask_tile *mask, int row, int key, i
   return 1;
 }
 
-/* The same at the edge of a mask of any type. */
+/* The same for fewer than LANES keys, at the edge of a mask, and for any type. */
 FOVEA_NOINLINE int scan_edge_is(const fovea_mask_tile *mask, int row, int key, int count, float x) {
   return scan_square_is(mask, row, key, count, mask->type, 1, x);
 }
@@ -35,7 +35,7 @@ FOVEA_INLINE int scan_is(const fovea_mask_tile *mask, int row, int key, int coun
                        : scan_square_is(mask, row, key, LANES, type, SCAN_ROWS, x);
 }
 
-/* The rest of a square that has fewer keys counts as plain, and so nothing there is taken for hidden. */
+/* Scans the rows of one vector. Lanes beyond the edge of a mask are 0, so a square at the edge is never hidden. */
 FOVEA_INLINE void scan_vector(const fovea_mask_tile *mask, int row, const fovea_mask_type type,
                               fovea_mask_pieces *pieces) {
   unsigned seen = 0, adjusted = 0;

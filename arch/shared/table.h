@@ -1,15 +1,12 @@
-/* The table of one instruction set. Included at the end of bodies.h or of a table of pairs, and again for a further
- * table of the same functions.
+/* The table of an instruction set. Included at the end of bodies.h or of a table of pairs, and once more for each
+ * other table of the same functions.
  *
- *   FOVEA_TABLE         how the table's symbol ends; FOVEA_ISA where it is not defined
- *   FOVEA_SET           the instruction set, where FOVEA_ISA is not its name but that of one of its tables
- *   FOVEA_BASE          the instruction set whose operations the table shares, where it only adds pairs (pairs.h);
- *                       otherwise not defined
- *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
- *   FOVEA_DECODE_ROWS   up to this many rows have their keys in the lanes (decode.h)
- *   FOVEA_VALUE_FETCH_ROWS
- *                       as in value.h
- *   FOVEA_PANEL_ALWAYS  1 where a row tile is so narrow that a copy of V pays for any layout */
+ *   FOVEA_TABLE         the suffix of the table's symbol; FOVEA_ISA if it is not defined
+ *   FOVEA_SET           the name of the instruction set; FOVEA_ISA if it is not defined
+ *   FOVEA_BASE          the instruction set whose operations the table shares, if it only adds pairs (pairs.h);
+ * else not defined FOVEA_BLOCK_TILES   row tiles that share one pass over the keys FOVEA_DECODE_ROWS   tiles of up
+ * to this many rows are decoded (decode.h) FOVEA_VALUE_FETCH_ROWS as in value.h FOVEA_PANEL_ALWAYS  1 if row tiles
+ * are so narrow that a copy of V pays for any layout */
 
 #include "../kernels.h"
 #include "panel.h"

@@ -1,18 +1,18 @@
-/* The terms of a score: all that is done to it between the product and the softmax, in this order
- * (docs/numerics.md, step 2): the problem's own terms, the mask, the rules. Both layouts share the list: rows in
- * the lanes (adjust.h), with a pass over the scores for each of the three, because two of them together are rare,
- * and keys in the lanes (decode_softmax.h). A further term of the problem is a line of apply_own_terms(). Included
- * after a vector layer. */
+/* The terms of a score: everything between the product and the softmax. Their order is (docs/numerics.md, step 2):
+ * the problem's own terms, the mask, the rules. Both layouts share the list. If rows lie in the lanes (adjust.h),
+ * each of the three has a pass over the scores, because two of them together are rare. The other layout has keys in
+ * the lanes (decode_softmax.h). A new term of a problem is a line of apply_own_terms(). Included after a vector
+ * layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 
 #include "mask.h"
 #include "tanh.h"
 
-/* Vectors of scores that are worked on together. */
+/* The most vectors of scores that are computed together. */
 #define TERM_SCORES TANH_LIMIT
 
-/* Which terms there are, and what they read. `key` is the first vector's, or the first lane's. */
+/* Which terms to apply, and what they read. `key` is the key of the first vector, or of its first lane. */
 typedef struct score_terms {
   int adjusted, masked, hidden;
   const fovea_score_terms *of;        /* the problem's */
@@ -23,7 +23,7 @@ typedef struct score_terms {
   int row, key;
 } score_terms;
 
-/* What a mask adds to LANES keys of a row; nothing beyond its end. */
+/* What a mask adds to LANES keys of a row: 0 beyond its end. */
 FOVEA_INLINE vec term_bias_of_keys(const fovea_mask_tile *mask, const void *row, int key) {
   if (mask->repeats) {
     float lanes[LANES];
@@ -35,7 +35,7 @@ FOVEA_INLINE vec term_bias_of_keys(const fovea_mask_tile *mask, const void *row,
   return mask_load(row, key, rest < LANES ? rest : LANES, mask->type);
 }
 
-/* What is added comes in natural units. -Inf hides a key whatever its score is, NaN as well. */
+/* `bias` is in natural units. -Inf hides a key even if its score is NaN. */
 FOVEA_INLINE vec term_mask(vec score, vec bias) {
   vec sum = vec_fma(bias, vec_set1((float)FOVEA_LOG2E), score);
   return vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum);
@@ -52,7 +52,7 @@ FOVEA_INLINE vecmask term_seen_keys(int key, vec from, vec to) {
   return vecmask_and(vecmask_not(vec_less(number, from)), vec_less(number, to));
 }
 
-/* The terms that the problem states, in their order. */
+/* Applies the problem's own terms, in their order. */
 FOVEA_INLINE void apply_own_terms(vec *score, const int count, const fovea_score_terms *terms) {
   if (terms->capped) {
     vec_tanh_together(score, count);
@@ -61,7 +61,7 @@ FOVEA_INLINE void apply_own_terms(vec *score, const int count, const fovea_score
   }
 }
 
-/* `count` vectors, a constant, and so is whether keys are in the lanes. */
+/* Applies all terms to `count` vectors. `count` and `keys_in_lanes` are constants. */
 FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lanes, const score_terms *terms) {
   if (terms->adjusted) apply_own_terms(score, count, terms->of);
   if (terms->masked) {

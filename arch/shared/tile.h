@@ -1,10 +1,10 @@
-/* Rows of a tile, and what lane counts and tile sizes have to fit. Included after tiles.h and a vector layer. */
+/* The rows of a tile, and limits of lanes and tile sizes. Included after tiles.h and a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TILE_H
 #define FOVEA_ARCH_SHARED_TILE_H
 
 #include "../kernels.h"
 
-/* From one item of a tile's arrays to the next, x[item][row]. */
+/* Numbers from one item of a tile's arrays to the next, x[item][row]. */
 #define ROW_TILE (FOVEA_TILE_VECTORS * LANES)
 
 _Static_assert(FOVEA_TILE_VECTORS <= FOVEA_VECTORS_LIMIT, "src/ keeps arrays of a tile's vectors");

@@ -1,10 +1,10 @@
-/* Elements of a mask tensor turned, so that rows lie in the lanes as they do in scores. */
+/* Transposes elements of a mask tensor: rows lie in the lanes, as in scores. */
 #ifndef FOVEA_ARCH_SHARED_TRANSPOSE_H
 #define FOVEA_ARCH_SHARED_TRANSPOSE_H
 
 #include "mask.h"
 
-/* Up to LANES keys: bias[key][row]. */
+/* Transposes up to LANES keys: bias[key][row]. */
 FOVEA_NOINLINE void mask_transpose_square(const fovea_mask_tile *mask, int row, int key, int count, float *bias) {
   float rows[LANES * LANES];
   vec square[LANES];
@@ -21,8 +21,8 @@ FOVEA_NOINLINE void mask_transpose_square(const fovea_mask_tile *mask, int row, 
   for (int k = 0; k < LANES; k++) vec_store(bias + k * LANES, square[k]);
 }
 
-/* bias[key % FOVEA_MASK_PIECE][row] of one vector and the piece that starts with `key`. Where a mask repeats, every
- * key has the row's first element. */
+/* Transposes the piece that starts with `key`, for one vector: bias[key % FOVEA_MASK_PIECE][row]. If a mask
+ * repeats, every key has the row's first element. */
 FOVEA_NOINLINE void mask_transpose_piece(const fovea_mask_tile *mask, int row, int key, float *bias) {
   for (int first = key; first < key + FOVEA_MASK_PIECE && first < mask->key_count;
        first += LANES, bias += LANES * LANES) {

@@ -1,5 +1,5 @@
-/* Vectors of any element type: exact widening on the way in, one rounding on the way out. Included after a vector
- * layer. `type` is a constant wherever these are used, so that nothing is decided in a loop. */
+/* Loads and stores vectors of any element type: loads widen exactly, stores round once. `type` is a constant in
+ * every call, so loops have no branches on it. Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TYPES_H
 #define FOVEA_ARCH_SHARED_TYPES_H
 
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Makes `call` with `constant` in place of the type: code of its own for each format, chosen before any loop. */
+/* Makes `call` with `constant` in place of the type: each format has its own code, chosen before any loop. */
 #define TYPED_CASE(call, format, ...)                                                                              \
   case format: {                                                                                                   \
     const fovea_type constant = format;                                                                            \
@@ -29,7 +29,7 @@ FOVEA_INLINE void *typed_output_at(void *row, int64_t first, const fovea_type ty
   return (char *)row + fovea_bytes(type, first);
 }
 
-/* Which of a row's `element`s holds number `first`: several numbers share one where they have fewer bits. */
+/* Which `element` of a row holds number `first`: numbers below 8 bits share elements. */
 #define TYPED_INDEX(element, bits, first) ((first) * (bits) / (8 * (int)sizeof(element)))
 
 /* LANES elements from element `first` of a row. */
@@ -43,10 +43,10 @@ FOVEA_INLINE vec typed_load(const void *row, int64_t first, const fovea_type typ
   }
 }
 
-/* More than LANES is never asked for; gcc -O0 warns of branches that would, and are never taken. */
+/* `count` is never above LANES, but gcc -O0 warns of branches that are never taken. */
 #define TYPED_AT_MOST(count) ((unsigned)(count) < LANES ? (unsigned)(count) : LANES)
 
-/* `count` elements, up to LANES, and zeros. */
+/* Up to LANES elements, with zeros after them. */
 #define TYPED_LOAD_FIRST(with, format, name, element, bits, together, load, ...)                                   \
   case format: {                                                                                                   \
     element elements[LANES] = {0};                                                                                 \
@@ -63,13 +63,13 @@ FOVEA_INLINE vec typed_load_first(const void *row, int64_t first, int count, con
   }
 }
 
-/* The one NaN and the one zero that results have: the default NaNs of x86 and ARM differ in their sign. */
+/* Gives NaN and zeros the bits that they have in results: the default NaNs of x86 and ARM differ in sign. */
 FOVEA_INLINE vec canonical(vec x) {
   return vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), vec_add(x, vec_set1(0.0f)));
 }
 
-/* What rounds to zero becomes +0, as every zero of a result is. Half of the least subnormal is a tie, and the even
- * one of it is zero. */
+/* Negative numbers that round to zero become +0, as every zero of a result. Half of the least subnormal is a tie,
+ * and zero is even. */
 FOVEA_INLINE vec typed_zero(vec x, const float half_of_least) {
   vecmask rounds_to_zero =
       vecmask_and(vec_less(x, vec_set1(0.0f)), vecmask_not(vec_less(x, vec_set1(-half_of_least))));
