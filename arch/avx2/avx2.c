@@ -4,8 +4,8 @@
 #include "tiles.h"
 #include "vector.h"
 
-/* Sixteen registers are what three vectors beside four keys take. gcc's coalescing of variables ties sums to
- * registers that are taken, and keeps two of them on the stack. */
+/* Three vectors beside four keys take all sixteen registers. gcc's coalescing of variables ties sums to registers
+ * that are in use, and so keeps two sums on the stack. */
 #ifndef __clang__
 #pragma GCC push_options
 #pragma GCC optimize("no-tree-coalesce-vars")
@@ -17,7 +17,7 @@
 
 #include "../shared/bodies.h"
 
-/* The same for cores that read V where it lies (FOVEA_CPU_READS_ROWS). */
+/* A second table for cores that read V where it lies (FOVEA_CPU_READS_ROWS). */
 #undef FOVEA_TABLE
 #define FOVEA_TABLE avx2_rows
 #undef FOVEA_PANEL_ALWAYS

@@ -1,4 +1,4 @@
-/* The vector layer of AVX2 with FMA: eight rows a vector. arch/README.md lists what each function has to do. */
+/* The vector layer of AVX2 with FMA: eight rows a vector. arch/README.md says what each function does. */
 #ifndef FOVEA_ARCH_AVX2_VECTOR_H
 #define FOVEA_ARCH_AVX2_VECTOR_H
 
@@ -25,8 +25,8 @@ FOVEA_INLINE __m256i first_lanes(int count) {
 FOVEA_INLINE vec vec_load(const float *p) {
   return _mm256_loadu_ps(p);
 }
-/* gcc makes a load the operand of each FMA that uses it when it thinks that registers are short: 40 loads for 48
- * FMAs instead of 28, where a core has two of each a cycle. The empty statement stands between the two. */
+/* If gcc estimates that registers are short, it repeats a load in each FMA that uses it: 40 loads for 48 FMAs
+ * instead of 28. A core has two loads and two FMAs a cycle. The empty statement keeps the load in a register. */
 #ifndef __clang__
 #define FOVEA_VECTOR_HOLDS_LOADS
 FOVEA_INLINE vec vec_load_held(const float *p) {
@@ -54,7 +54,7 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
-/* Pairs of bf16 in the lanes, as they lie, and the two elements of each as f32. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
@@ -63,7 +63,7 @@ FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
   *first = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
   *second = _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000u)));
 }
-/* Half an ulp, less one where the kept part is even. */
+/* Adds half an ulp, less one bit if the kept part is even, and truncates. */
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   __m256i bits = _mm256_castps_si256(a);
   __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -100,12 +100,12 @@ FOVEA_INLINE vec vec_div(vec a, vec b) {
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return _mm256_fmadd_ps(a, b, c);
 }
-/* VMAXPS returns its second operand when either is NaN. */
+/* VMAXPS returns its second operand if either is NaN. */
 FOVEA_INLINE vec vec_max(vec a, vec b) {
   return _mm256_max_ps(a, b);
 }
 
-/* NaN in b stays: VMINPS returns its second operand, too. */
+/* VMINPS, too, returns its second operand: NaN in b stays. */
 FOVEA_INLINE vec vec_min(vec a, vec b) {
   return _mm256_min_ps(a, b);
 }
@@ -170,7 +170,7 @@ FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
   return _mm256_cvtepi32_ps(exponent);
 }
 
-/* Transposes 8 rows of 8: pairs, then quads within 128-bit lanes, then the lanes themselves. */
+/* Transposes 8 rows of 8: pairs, then quads within 128-bit lanes, then the lanes. */
 FOVEA_INLINE void vec_transpose(vec r[LANES]) {
   vec t[LANES];
   FOVEA_UNROLL

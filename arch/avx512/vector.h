@@ -1,4 +1,4 @@
-/* The vector layer of AVX-512 (F and DQ): sixteen rows a vector. arch/README.md lists what each function does. */
+/* The vector layer of AVX-512 (F and DQ): sixteen rows a vector. arch/README.md says what each function does. */
 #ifndef FOVEA_ARCH_AVX512_VECTOR_H
 #define FOVEA_ARCH_AVX512_VECTOR_H
 
@@ -39,7 +39,8 @@ FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
 FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
-/* Without optimisation this intrinsic is a macro of gcc's, whose mask of -1 would be warned of as ours. */
+/* Without optimisation this intrinsic is a macro of gcc, and gcc would warn of its mask of -1 as if it were ours.
+ */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
@@ -50,7 +51,7 @@ FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-/* Pairs of bf16 in the lanes, as they lie, and the two elements of each as f32. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return _mm512_castsi512_ps(_mm512_loadu_si512(p));
 }
@@ -59,8 +60,8 @@ FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
   *first = _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
   *second = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u)));
 }
-/* Integer arithmetic, because VCVTNEPS2BF16 flushes subnormals: half an ulp, less one where the kept part is even.
- */
+/* VCVTNEPS2BF16 flushes subnormals, so this is integer arithmetic: adds half an ulp, less one bit if the kept part
+ * is even, and cuts. */
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   __m512i bits = _mm512_castps_si512(a);
   __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -93,12 +94,12 @@ FOVEA_INLINE vec vec_div(vec a, vec b) {
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return _mm512_fmadd_ps(a, b, c);
 }
-/* VMAXPS returns its second operand when either is NaN. */
+/* VMAXPS returns its second operand if either is NaN. */
 FOVEA_INLINE vec vec_max(vec a, vec b) {
   return _mm512_max_ps(a, b);
 }
 
-/* NaN in b stays: VMINPS returns its second operand, too. */
+/* VMINPS, too, returns its second operand: NaN in b stays. */
 FOVEA_INLINE vec vec_min(vec a, vec b) {
   return _mm512_min_ps(a, b);
 }
@@ -109,8 +110,9 @@ FOVEA_INLINE vec vec_abs(vec a) {
   return _mm512_abs_ps(a);
 }
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
-  __m512i bits = _mm512_ternarylogic_epi32(_mm512_castps_si512(size), _mm512_castps_si512(sign),
-                                           _mm512_set1_epi32(0x7fffffff), 0xe4); /* size where the last has ones */
+  __m512i bits =
+      _mm512_ternarylogic_epi32(_mm512_castps_si512(size), _mm512_castps_si512(sign), _mm512_set1_epi32(0x7fffffff),
+                                0xe4); /* bits of size where the mask is 1 */
   return _mm512_castsi512_ps(bits);
 }
 
@@ -154,7 +156,7 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 23));
 }
-/* VREDUCEPS and VSCALEFPS replace five instructions of the portable 2^x by two. */
+/* VREDUCEPS and VSCALEFPS replace five instructions of the portable 2^x. */
 #define FOVEA_VECTOR_HAS_SCALEF
 FOVEA_INLINE vec vec_fraction(vec x) {
   return _mm512_reduce_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -170,7 +172,7 @@ FOVEA_INLINE vec vec_split_power(vec a, vec *mantissa) {
   return _mm512_cvtepi32_ps(exponent);
 }
 
-/* Two rows, eight elements or pairs of each: a load into half of a vector takes no shuffle. */
+/* Loads eight elements or pairs from each of two rows: a load into half of a vector takes no shuffle. */
 #define FOVEA_VECTOR_TRANSPOSES_HALVES
 FOVEA_INLINE vec vec_load_halves(const void *low, const void *high) {
   __m256d first = _mm256_loadu_pd(low), second = _mm256_loadu_pd(high);
@@ -180,8 +182,8 @@ FOVEA_INLINE vec vec_load_halves_f16(const void *low, const void *high) {
   __m128i first = _mm_loadu_si128(low), second = _mm_loadu_si128(high);
   return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1));
 }
-/* Turns 16 rows of 8, k[i] being rows r and r + 4 with r = i / 4 * 8 + i % 4: pairs, then quads within 128-bit
- * lanes, then the lanes themselves. */
+/* Transposes 16 rows of 8. k[i] holds rows r and r + 4 with r = i / 4 * 8 + i % 4. Transposes pairs, then quads
+ * within 128-bit lanes, then the lanes. */
 FOVEA_INLINE void vec_transpose_halves(vec k[LANES / 2]) {
   __m512d t[LANES / 2];
   FOVEA_UNROLL
@@ -202,7 +204,7 @@ FOVEA_INLINE void vec_transpose_halves(vec k[LANES / 2]) {
   }
 }
 
-/* Transposes 16 rows of 16: pairs, then quads within 128-bit lanes, then the lanes themselves. */
+/* Transposes 16 rows of 16: pairs, then quads within 128-bit lanes, then the lanes. */
 FOVEA_INLINE void vec_transpose(vec r[LANES]) {
   vec t[LANES];
   FOVEA_UNROLL

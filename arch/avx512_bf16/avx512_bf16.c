@@ -1,6 +1,6 @@
-/* Products of bf16 by VDPBF16PS: two roundings for two products, as two FMAs have, the odd element first. It takes
- * subnormals for zeros and makes zeros of subnormal results; neither can arise where every element is zero or at
- * least 2^-50: products are multiples of 2^-114 then, and so are their sums. */
+/* Products of bf16 by VDPBF16PS: two roundings for two products, as by two FMAs, the odd element first. The
+ * instruction treats subnormals as zeros, in operands and results. Neither arises if every element is zero or at
+ * least 2^-50: then products are multiples of 2^-114, and so are their sums. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64
 #define FOVEA_ISA    avx512_bf16
@@ -30,7 +30,7 @@ FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, int lane, vec sum) {
 FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
   return pairs;
 }
-/* No element but zero with an exponent below that of 2^-50. */
+/* Safe: every element is zero or has at least the exponent of 2^-50. */
 FOVEA_INLINE int pair_elements_safe(const uint16_t *p) {
   __m512i size = _mm512_and_si512(_mm512_loadu_si512(p), _mm512_set1_epi16(0x7fff));
   __m512i less_one = _mm512_sub_epi16(size, _mm512_set1_epi16(1));

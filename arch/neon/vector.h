@@ -1,4 +1,4 @@
-/* The vector layer of AArch64's NEON: four rows a vector. arch/README.md lists what each function has to do. */
+/* The vector layer of AArch64's NEON: four rows a vector. arch/README.md says what each function does. */
 #ifndef FOVEA_ARCH_NEON_VECTOR_H
 #define FOVEA_ARCH_NEON_VECTOR_H
 
@@ -18,7 +18,7 @@
 typedef float32x4_t vec;
 typedef int32x4_t veci;
 typedef uint32x4_t vecmask;
-/* FMLA by element multiplies with one lane of a register, so four scalars cost one load. */
+/* FMLA by element multiplies by one lane of a register, so four scalars cost one load. */
 #define FOVEA_VECTOR_SCALARS_IN_FOURS
 typedef float32x4_t vec4;
 
@@ -47,7 +47,7 @@ FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
 }
-/* Pairs of bf16 in the lanes, as they lie, and the two elements of each as f32. */
+/* Loads pairs of bf16, one in each lane; vec_split_bf16() widens the two elements of each pair. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return vreinterpretq_f32_u16(vld1q_u16(p));
 }
@@ -56,7 +56,7 @@ FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
   *first = vreinterpretq_f32_u32(vshlq_n_u32(bits, 16));
   *second = vreinterpretq_f32_u32(vandq_u32(bits, vdupq_n_u32(0xffff0000u)));
 }
-/* Half an ulp, less one where the kept part is even. */
+/* Adds half an ulp, less one bit if the kept part is even, and truncates. */
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   uint32x4_t bits = vreinterpretq_u32_f32(a);
   uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
@@ -91,12 +91,12 @@ FOVEA_INLINE vec vec_div(vec a, vec b) {
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return vfmaq_f32(c, a, b);
 }
-/* FMAXNM returns the number when one operand is a quiet NaN; FMAX would return the NaN. */
+/* FMAXNM returns the number if one operand is a quiet NaN; FMAX would return the NaN. */
 FOVEA_INLINE vec vec_max(vec a, vec b) {
   return vmaxnmq_f32(a, b);
 }
 
-/* FMIN returns NaN when either operand is. */
+/* FMIN returns NaN if either operand is NaN. */
 FOVEA_INLINE vec vec_min(vec a, vec b) {
   return vminq_f32(a, b);
 }

@@ -1,5 +1,5 @@
-/* Products of bf16 by BFMLALT and BFMLALB: odd elements, then even ones, each with one rounding, as FMLA has. Of
- * clang, arm_neon.h offers them to single functions from version 16 on. */
+/* Products of bf16 by BFMLALT and BFMLALB: odd elements, then even ones, each with one rounding, as by FMLA.
+ * clang's arm_neon.h offers them to single functions from version 16 on. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
 #define FOVEA_ISA    neon_bf16
@@ -20,7 +20,7 @@ FOVEA_INLINE vec vec_pair(vec q, uint32_t pair, vec sum) {
   bfloat16x8_t k = vreinterpretq_bf16_u32(vdupq_n_u32(pair)), rows = vreinterpretq_bf16_f32(q);
   return vbfmlalbq_f32(vbfmlaltq_f32(sum, rows, k), rows, k);
 }
-/* By element. gcc 12's own functions name registers there that the instruction cannot have. */
+/* By element. The intrinsics of gcc 12 use registers that the instruction cannot name. */
 #ifdef __clang__
 #define vec_pair_lane(q, k, lane, sum)                                                                             \
   vbfmlalbq_laneq_f32(                                                                                             \

@@ -1,5 +1,5 @@
-/* Products of f16 by FMLAL and FMLAL2: exact, and added with one rounding, as by FMLA. The halves of a vector are
- * the second elements of four rows, and the first: that is the order of the products. */
+/* Products of f16 by FMLAL and FMLAL2: exact, and added with one rounding, as by FMLA. The low half of a vector has
+ * the second elements of four rows, the high half the first elements: this is the order of the products. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_AARCH64_EXTENSIONS
 #define FOVEA_ISA    neon_fhm
@@ -16,8 +16,8 @@ typedef float16x8_t pair4;
 FOVEA_INLINE pair4 pair4_load(const uint16_t *p) {
   return vreinterpretq_f16_u16(vld1q_u16(p));
 }
-/* Not by arm_neon.h: clang 16 puts the element there into registers that the instruction cannot name (from 16 on),
- * and its own assembler takes others in their place. */
+/* Not by arm_neon.h: there clang 16 puts the element into registers that the instruction cannot name (from register
+ * 16 on), and its assembler takes other registers instead. */
 #define FHM_PAIR(lane, odd, even)                                                                                  \
   case lane:                                                                                                       \
     __asm__("fmlal %0.4s, %1.4h, %2.h[" #odd "]" : "+w"(sum) : "w"(q), "x"(k));                                    \

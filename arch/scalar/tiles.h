@@ -1,4 +1,4 @@
-/* Tile sizes of portable C: small where it is only a fall-back, larger where there is nothing else. */
+/* Tile sizes of portable C: small if it is only a fall-back, larger if there is no other set. */
 #ifndef FOVEA_ARCH_SCALAR_TILES_H
 #define FOVEA_ARCH_SCALAR_TILES_H
 

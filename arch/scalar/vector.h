@@ -1,4 +1,4 @@
-/* The vector layer of portable C: one row a vector. arch/README.md lists what each function has to do. */
+/* The vector layer of portable C: one row a vector. arch/README.md says what each function does. */
 #ifndef FOVEA_ARCH_SCALAR_VECTOR_H
 #define FOVEA_ARCH_SCALAR_VECTOR_H
 
@@ -46,15 +46,15 @@ FOVEA_INLINE vec vec_from_bits(uint32_t bits) {
   return a;
 }
 
-/* Subnormals of f16 are exact as f32, and normal there: the significand as an integer times 2^-24. */
+/* Subnormals of f16 are normal numbers of f32, and exact: the significand, an integer, times 2^-24. */
 FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
   uint32_t sign = (uint32_t)(*p & 0x8000u) << 16, exponent = *p >> 10 & 31, significand = *p & 0x3ffu;
   if (exponent == 0) return vec_from_bits(vec_bits((float)significand * 0x1p-24f) | sign);
   if (exponent == 31) return vec_from_bits(sign | 0x7f800000u | significand << 13);
   return vec_from_bits(sign | (exponent + 112) << 23 | significand << 13);
 }
-/* Half an ulp, less one where the kept part is even; a carry goes into the exponent, and from the largest number to
- * infinity. Adding 1/2 puts what is to be an f16 subnormal into the low bits, rounded. */
+/* Adds half an ulp, less one bit if the kept part is even, and truncates. A carry goes into the exponent, and from
+ * the largest number to infinity. For f16 subnormals, adding 1/2 rounds and puts the result into the low bits. */
 FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
   uint32_t sign = vec_bits(a) >> 16 & 0x8000u, size = vec_bits(a) & 0x7fffffffu;
   if (size > 0x7f800000u) {
@@ -71,7 +71,7 @@ FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_load_bf16(const uint16_t *p) {
   return vec_from_bits((uint32_t)*p << 16);
 }
-/* A pair of bf16 as it lies, and its two elements as f32. */
+/* Loads a pair of bf16; vec_split_bf16() widens its two elements. */
 FOVEA_INLINE vec vec_load_pairs(const uint16_t *p) {
   return vec_from_bits((uint32_t)p[0] | (uint32_t)p[1] << 16);
 }
@@ -107,16 +107,16 @@ FOVEA_INLINE vec vec_max(vec a, vec b) {
   return a > b ? a : b;
 }
 
-/* Whether there is an instruction for it, which clang tells only in the words of each architecture. */
+/* Whether the CPU has an FMA instruction. clang tells it only by macros of each architecture. */
 #if defined(__FP_FAST_FMAF) || defined(__aarch64__) || defined(__ARM_FEATURE_FMA) || defined(__riscv_flen)
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return __builtin_fmaf(a, b, c);
 }
 #else
-/* fma without the instruction, and without a call into libm, whose fmaf is not exact everywhere. The product of two
- * floats is exact in double; the sum is rounded to odd (Boldo & Melquiond, 2008), which makes the second rounding,
- * to float, right for every result, subnormals included. A function, and no branch in it: inlined a hundred times
- * over it would be a third of the library, and whether a sum is exact cannot be predicted. */
+/* FMA without the instruction and without a call of libm, whose fmaf is not exact everywhere. The product of two
+ * floats is exact in double. The sum is rounded to odd (Boldo & Melquiond, 2008), so the second rounding, to float,
+ * is right for every result, subnormals included. This is a function: inlined a hundred times, it would be a third
+ * of the library. It has no branch: whether a sum is exact cannot be predicted. */
 FOVEA_NOINLINE vec vec_fma(vec a, vec b, vec c) {
   double product = (double)a * (double)b, addend = (double)c;
   double sum = product + addend;
@@ -125,9 +125,9 @@ FOVEA_NOINLINE vec vec_fma(vec a, vec b, vec c) {
   uint64_t sum_bits, rest_bits;
   memcpy(&sum_bits, &sum, sizeof sum_bits);
   memcpy(&rest_bits, &rest, sizeof rest_bits);
-  /* An inexact even sum moves by one: away from zero where the rest has its sign, else towards it. */
+  /* An inexact even sum moves by one bit: away from zero if the rest has its sign, else towards zero. */
   uint64_t step = 1 - 2 * ((sum_bits ^ rest_bits) >> 63);
-  uint64_t inexact = (uint64_t)(rest < 0.0) | (uint64_t)(rest > 0.0); /* a rest that is NaN says nothing */
+  uint64_t inexact = (uint64_t)(rest < 0.0) | (uint64_t)(rest > 0.0); /* a rest of NaN counts as exact */
   sum_bits += step * (inexact & ~sum_bits & 1);
   memcpy(&sum, &sum_bits, sizeof sum);
   return (float)sum;
