@@ -34,8 +34,7 @@ enum { FOVEA_FORMATS(FOVEA_FORMAT_PLACE, ) FOVEA_TYPES };
   _Static_assert((int)FOVEA_FORMAT_##name == (int)(type), "formats stand in the order of their numbers");
 FOVEA_FORMATS(FOVEA_FORMAT_ORDER, )
 
-/* The functions below are constants if the type is a constant. A number that is no type counts as the first type.
- */
+/* The functions below are constants if the type is one. A number that is no type counts as the first type. */
 #define FOVEA_FORMAT_INLINE static inline __attribute__((always_inline, const))
 
 #define FOVEA_FORMAT_BITS(with, type, name, element, bits, ...)                                                    \

@@ -1,6 +1,4 @@
-/* The architectures of this build. A file for another architecture includes only this header and is otherwise
- * empty.
- */
+/* The architectures of this build. A file for another architecture is empty but for this header. */
 #ifndef FOVEA_ARCH_TARGETS_H
 #define FOVEA_ARCH_TARGETS_H
 

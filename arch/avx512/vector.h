@@ -39,8 +39,7 @@ FOVEA_INLINE void vec_store_first(float *p, vec a, int count) {
 FOVEA_INLINE vec vec_load_f16(const uint16_t *p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
-/* Without optimisation this intrinsic is a macro of gcc, and gcc would warn of its mask of -1 as if it were ours.
- */
+/* Without optimisation this intrinsic is a macro of gcc. gcc would warn of its mask of -1 as if it were ours. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 FOVEA_INLINE void vec_store_f16(uint16_t *p, vec a) {
@@ -61,7 +60,7 @@ FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
   *second = _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u)));
 }
 /* VCVTNEPS2BF16 flushes subnormals, so this is integer arithmetic: adds half an ulp, less one bit if the kept part
- * is even, and cuts. */
+ * is even, and truncates. */
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   __m512i bits = _mm512_castps_si512(a);
   __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
