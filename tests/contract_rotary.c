@@ -181,8 +181,8 @@ static float canonical(float x) {
   return isnan(x) ? NAN : x == 0.0f ? 0.0f : x;
 }
 
-void contract_turn_pair(float *x, float *y, float cosine, float sine) {
-  const float turned_x = fmaf(-*y, sine, *x * cosine), turned_y = fmaf(*y, cosine, *x * sine);
-  *x = canonical(turned_x);
-  *y = canonical(turned_y);
+void contract_rotate_pair(float *x, float *y, float cosine, float sine) {
+  const float rotated_x = fmaf(-*y, sine, *x * cosine), rotated_y = fmaf(*y, cosine, *x * sine);
+  *x = canonical(rotated_x);
+  *y = canonical(rotated_y);
 }

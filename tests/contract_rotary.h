@@ -17,6 +17,6 @@ void contract_turns(double base, const double *frequencies, int64_t pairs, struc
 void contract_angle(struct fraction turn, int64_t position, float *cosine, float *sine);
 
 /* Rotates the pair (x, y), in f32, before it is rounded to another type. */
-void contract_turn_pair(float *x, float *y, float cosine, float sine);
+void contract_rotate_pair(float *x, float *y, float cosine, float sine);
 
 #endif

@@ -111,7 +111,7 @@ static const unsigned char *source_row(const fovea_new_rows *rows, int values, i
 }
 
 /* Rotates the pairs of a row of numbers as contract_rotary.c does. */
-static void turn(const fovea_rotary *rotary, int64_t position, float *numbers) {
+static void rotate(const fovea_rotary *rotary, int64_t position, float *numbers) {
   static struct fraction turns[DIM_LIMIT];
   const int64_t pairs = rotary->dims / 2;
   if (!rotary->cosines) contract_turns(rotary->base, rotary->frequencies, pairs, turns);
@@ -124,7 +124,7 @@ static void turn(const fovea_rotary *rotary, int64_t position, float *numbers) {
     } else {
       contract_angle(turns[i], position, &cosine, &sine);
     }
-    contract_turn_pair(x, y, cosine, sine);
+    contract_rotate_pair(x, y, cosine, sine);
   }
 }
 
@@ -134,7 +134,7 @@ static void expect_row(const struct store *store, const fovea_new_rows *rows, co
   const fovea_segment *segment = store->segments[entry];
   while (position >= segment->first + segment->rows) segment++;
   const fovea_type from = values ? rows->v_type : rows->k_type, to = values ? segment->v_type : segment->k_type;
-  const int64_t dim = values ? rows->v_dim : rows->qk_dim, turned = values || !rotary ? 0 : rotary->dims;
+  const int64_t dim = values ? rows->v_dim : rows->qk_dim, rotated = values || !rotary ? 0 : rotary->dims;
   const unsigned char *source = source_row(rows, values, entry, head, row);
   unsigned char *to_memory = values ? segment->v : segment->k;
   float numbers[DIM_LIMIT];
@@ -142,13 +142,13 @@ static void expect_row(const struct store *store, const fovea_new_rows *rows, co
     memcpy(numbers, source, (size_t)dim * sizeof(float));
   else
     numbers_load(from, (const uint16_t *)(const void *)source, numbers, dim);
-  if (turned > 0) turn(rotary, position, numbers);
+  if (rotated > 0) rotate(rotary, position, numbers);
   for (int64_t d = 0; d < dim; d++) {
     unsigned char *place =
         model_of(store, to_memory + segment_place(segment, values, head, position, d) * (int64_t)type_size(to));
     const float number = rounded_number(FOVEA_F32, numbers[d]);
     const uint16_t half = to == FOVEA_F32 ? 0 : rounded(to, numbers[d]);
-    if (from == to && d >= turned)
+    if (from == to && d >= rotated)
       memcpy(place, source + d * (int64_t)type_size(from), type_size(to));
     else
       memcpy(place, to == FOVEA_F32 ? (const void *)&number : &half, type_size(to));

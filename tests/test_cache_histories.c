@@ -123,7 +123,7 @@ static void keep_row(struct world *world, int s, int64_t head, int64_t position,
     const int interleaved = world->rotary.layout == FOVEA_ROTARY_INTERLEAVED;
     float cosine, sine, *x = kept_k + (interleaved ? 2 * i : i), *y = interleaved ? x + 1 : x + pairs;
     contract_angle(world->turns[i], position, &cosine, &sine);
-    contract_turn_pair(x, y, cosine, sine);
+    contract_rotate_pair(x, y, cosine, sine);
   }
   for (int64_t d = 0; d < dim; d++) {
     kept_k[d] = rounded_number(type, kept_k[d]);

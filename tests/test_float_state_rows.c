@@ -9,7 +9,7 @@ enum {
   HEADS = 2,
   ROWS = 48,
   DIM = 40,
-  TURNED = 32,
+  ROTATED = 32,
   KEYS = 96,
   CUT = 40,
   NUMBERS = DIM + 2,
@@ -70,10 +70,10 @@ static void rotate(const fovea_rotary *rotary, fovea_type type) {
 }
 
 static void act_rotary(void) {
-  static const double frequencies[TURNED / 2] = {0.3, -1.7, 1e-7, 3e9};
+  static const double frequencies[ROTATED / 2] = {0.3, -1.7, 1e-7, 3e9};
   static const double refused[] = {0x1.fffffffffffffp-1, 0x1p-1074, -1e200, HUGE_VAL};
   fovea_rotary rotary;
-  fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, TURNED);
+  fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, ROTATED);
   rotary.isa = everywhere_isa;
   rotate(&rotary, FOVEA_F32);
   rotate(&rotary, FOVEA_F16);
@@ -112,7 +112,7 @@ static void append(fovea_segment segment, const fovea_rotary *rotary) {
 
 static void act_append(void) {
   fovea_rotary rotary;
-  fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, TURNED);
+  fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, ROTATED);
   append(make_segment(FOVEA_F16, FOVEA_KEYS_IN_ROWS), NULL);
   append(make_segment(FOVEA_F32, FOVEA_KEYS_IN_ROWS), &rotary);
   append(make_segment(FOVEA_F16, FOVEA_KEYS_IN_PANELS), &rotary);

@@ -133,7 +133,7 @@ static void test_products_of_halves(void **state) {
 }
 
 /* One call with its tensors. */
-struct turning {
+struct rotary_run {
   fovea_rotary rotary;
   fovea_rotation rotation;
   struct tensor from, to;
@@ -146,15 +146,15 @@ static int64_t position_at(const fovea_rotation *rotation, int64_t batch, int64_
 }
 
 /* Rotates a row in place as the contract does, and rounds it to the type. */
-static void contract_turn_row(const struct turning *turning, int64_t position, float *row) {
-  const fovea_rotary *rotary = &turning->rotary;
-  const fovea_rotation *rotation = &turning->rotation;
+static void contract_rotate_row(const struct rotary_run *run, int64_t position, float *row) {
+  const fovea_rotary *rotary = &run->rotary;
+  const fovea_rotation *rotation = &run->rotation;
   const int64_t pairs = rotary->dims / 2;
   for (int64_t i = 0; i < pairs; i++) {
     float cosine, sine, *x = row + i, *y = row + pairs + i;
     if (rotary->layout == FOVEA_ROTARY_INTERLEAVED) x = row + 2 * i, y = x + 1;
     contract_angle(turns[i], position, &cosine, &sine);
-    contract_turn_pair(x, y, cosine, sine);
+    contract_rotate_pair(x, y, cosine, sine);
     *x = rounded_number(rotation->to_type, *x);
     *y = rounded_number(rotation->to_type, *y);
   }
@@ -163,73 +163,72 @@ static void contract_turn_row(const struct turning *turning, int64_t position, f
 }
 
 /* Compares `to` with the numbers of `from`, rotated by the contract. */
-static void assert_turned(const struct turning *turning, const struct tensor *from, const char *isa) {
-  const fovea_rotation *rotation = &turning->rotation;
+static void assert_rotated(const struct rotary_run *run, const struct tensor *from, const char *isa) {
+  const fovea_rotation *rotation = &run->rotation;
   float *row = malloc((size_t)rotation->dim * sizeof *row);
   assert_non_null(row);
-  tensor_load(&turning->to);
+  tensor_load(&run->to);
   for (int64_t b = 0; b < rotation->batch; b++)
     for (int64_t h = 0; h < rotation->heads; h++)
       for (int64_t i = 0; i < rotation->rows; i++) {
-        const float *actual = tensor_row(&turning->to, b, h, i);
+        const float *actual = tensor_row(&run->to, b, h, i);
         memcpy(row, tensor_row(from, b, h, i), (size_t)rotation->dim * sizeof *row);
-        contract_turn_row(turning, position_at(rotation, b, i), row);
+        contract_rotate_row(run, position_at(rotation, b, i), row);
         for (int64_t d = 0; d < rotation->dim; d++)
           if (bits_of(actual[d]) != bits_of(row[d]))
             fail_msg("%s: layout %d, dims %lld of %lld, %s to %s, position %lld, element %lld: %a, not %a", isa,
-                     (int)turning->rotary.layout, (long long)turning->rotary.dims, (long long)rotation->dim,
+                     (int)run->rotary.layout, (long long)run->rotary.dims, (long long)rotation->dim,
                      type_name(rotation->from_type), type_name(rotation->to_type),
                      (long long)position_at(rotation, b, i), (long long)d, (double)actual[d], (double)row[d]);
       }
   free(row);
 }
 
-static void apply(const struct turning *turning) {
+static void apply(const struct rotary_run *run) {
   fovea_error error;
-  if (fovea_rotary_apply(&turning->rotary, &turning->rotation, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_rotary_apply(&run->rotary, &run->rotation, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
 /* On every instruction set, into another tensor and, if the types are the same, in place. */
-static void check_turning(struct turning *turning, uint64_t seed) {
-  fovea_rotation *rotation = &turning->rotation;
+static void check_run(struct rotary_run *run, uint64_t seed) {
+  fovea_rotation *rotation = &run->rotation;
   const fovea_rotation *r = rotation;
-  tensor_create_of(r->from_type, &turning->from, r->batch, r->heads, r->rows, r->dim, r->from_strides,
-                   GUARD_AT_END);
-  tensor_create_of(r->to_type, &turning->to, r->batch, r->heads, r->rows, r->dim, r->to_strides, GUARD_AT_START);
-  tensor_fill_random(&turning->from, seed, 3.0f);
-  tensor_store(&turning->from);
-  contract_turns(turning->rotary.base, turning->rotary.frequencies, turning->rotary.dims / 2, turns);
+  tensor_create_of(r->from_type, &run->from, r->batch, r->heads, r->rows, r->dim, r->from_strides, GUARD_AT_END);
+  tensor_create_of(r->to_type, &run->to, r->batch, r->heads, r->rows, r->dim, r->to_strides, GUARD_AT_START);
+  tensor_fill_random(&run->from, seed, 3.0f);
+  tensor_store(&run->from);
+  contract_turns(run->rotary.base, run->rotary.frequencies, run->rotary.dims / 2, turns);
   const char *const *isas = whole_isas();
   for (int i = 0; isas[i] != NULL; i++) {
-    turning->rotary.isa = isas[i];
-    rotation->from = tensor_pointer(&turning->from);
-    rotation->to = tensor_pointer(&turning->to);
-    tensor_fill_untouched(&turning->to);
-    apply(turning);
-    assert_true(tensor_gaps_untouched(&turning->to));
-    assert_turned(turning, &turning->from, isas[i]);
+    run->rotary.isa = isas[i];
+    rotation->from = tensor_pointer(&run->from);
+    rotation->to = tensor_pointer(&run->to);
+    tensor_fill_untouched(&run->to);
+    apply(run);
+    assert_true(tensor_gaps_untouched(&run->to));
+    assert_rotated(run, &run->from, isas[i]);
     if (r->from_type != r->to_type) continue;
 
     const fovea_strides from_strides = r->from_strides;
     rotation->from_strides = r->to_strides;
     rotation->from = r->to;
-    tensor_fill_untouched(&turning->to);
-    tensor_copy_part(&turning->to, &turning->from, 0, 0, 0);
-    tensor_store(&turning->to);
-    apply(turning);
-    assert_true(tensor_gaps_untouched(&turning->to));
-    assert_turned(turning, &turning->from, isas[i]);
+    tensor_fill_untouched(&run->to);
+    tensor_copy_part(&run->to, &run->from, 0, 0, 0);
+    tensor_store(&run->to);
+    apply(run);
+    assert_true(tensor_gaps_untouched(&run->to));
+    assert_rotated(run, &run->from, isas[i]);
     rotation->from_strides = from_strides;
   }
-  tensor_destroy(&turning->from);
-  tensor_destroy(&turning->to);
+  tensor_destroy(&run->from);
+  tensor_destroy(&run->to);
 }
 
-static struct turning turning_of(fovea_rotary_layout layout, int64_t dims, int64_t rows, int64_t dim) {
-  struct turning turning;
-  fovea_rotary_init(&turning.rotary, layout, dims);
-  fovea_rotation_init(&turning.rotation, 2, 3, rows, dim, NULL, NULL);
-  return turning;
+static struct rotary_run run_of(fovea_rotary_layout layout, int64_t dims, int64_t rows, int64_t dim) {
+  struct rotary_run run;
+  fovea_rotary_init(&run.rotary, layout, dims);
+  fovea_rotation_init(&run.rotation, 2, 3, rows, dim, NULL, NULL);
+  return run;
 }
 
 static void test_dims(void **state) {
@@ -240,9 +239,9 @@ static void test_dims(void **state) {
                                      {130, 130}, {256, 256}, {258, 300}, {516, 516}};
   for (fovea_rotary_layout layout = FOVEA_ROTARY_INTERLEAVED; layout <= FOVEA_ROTARY_HALVES; layout++)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-      struct turning turning = turning_of(layout, sizes[i][0], 3, sizes[i][1]);
-      turning.rotation.first_position = 1000000 - (int64_t)i;
-      check_turning(&turning, i);
+      struct rotary_run run = run_of(layout, sizes[i][0], 3, sizes[i][1]);
+      run.rotation.first_position = 1000000 - (int64_t)i;
+      check_run(&run, i);
     }
 }
 
@@ -251,23 +250,23 @@ static void test_types(void **state) {
   for (fovea_rotary_layout layout = FOVEA_ROTARY_INTERLEAVED; layout <= FOVEA_ROTARY_HALVES; layout++)
     for (fovea_type from = FOVEA_F32; from <= FOVEA_BF16; from++)
       for (fovea_type to = FOVEA_F32; to <= FOVEA_BF16; to++) {
-        struct turning turning = turning_of(layout, 42, 2, 75);
-        turning.rotation.from_type = from;
-        turning.rotation.to_type = to;
-        check_turning(&turning, 7);
+        struct rotary_run run = run_of(layout, 42, 2, 75);
+        run.rotation.from_type = from;
+        run.rotation.to_type = to;
+        check_run(&run, 7);
       }
 }
 
 static void test_strides(void **state) {
   (void)state;
   for (fovea_rotary_layout layout = FOVEA_ROTARY_INTERLEAVED; layout <= FOVEA_ROTARY_HALVES; layout++) {
-    struct turning turning = turning_of(layout, 16, 5, 20);
-    turning.rotation.from_strides = fovea_strides_rows_before_heads(5, 3, 20);
-    turning.rotation.to_strides = (fovea_strides){23, 46 * 5, -46};
-    check_turning(&turning, 1);
-    turning.rotation.from_strides = (fovea_strides){0, 20, 0}; /* all positions read one row */
-    turning.rotation.to_strides = (fovea_strides){-600, 21, 77};
-    check_turning(&turning, 2);
+    struct rotary_run run = run_of(layout, 16, 5, 20);
+    run.rotation.from_strides = fovea_strides_rows_before_heads(5, 3, 20);
+    run.rotation.to_strides = (fovea_strides){23, 46 * 5, -46};
+    check_run(&run, 1);
+    run.rotation.from_strides = (fovea_strides){0, 20, 0}; /* all positions read one row */
+    run.rotation.to_strides = (fovea_strides){-600, 21, 77};
+    check_run(&run, 2);
   }
 }
 
@@ -278,13 +277,13 @@ static void test_positions(void **state) {
       4095, 4095};
   static const int64_t first_positions[] = {-7, INT64_C(1) << 33};
   for (fovea_rotary_layout layout = FOVEA_ROTARY_INTERLEAVED; layout <= FOVEA_ROTARY_HALVES; layout++) {
-    struct turning turning = turning_of(layout, 64, 5, 64);
-    check_turning(&turning, 1);
-    turning.rotation.first_positions = first_positions;
-    check_turning(&turning, 2);
-    turning.rotation.first_positions = NULL;
-    turning.rotation.positions = positions;
-    check_turning(&turning, 3);
+    struct rotary_run run = run_of(layout, 64, 5, 64);
+    check_run(&run, 1);
+    run.rotation.first_positions = first_positions;
+    check_run(&run, 2);
+    run.rotation.first_positions = NULL;
+    run.rotation.positions = positions;
+    check_run(&run, 3);
   }
 }
 
@@ -293,15 +292,15 @@ static void test_bases_and_frequencies(void **state) {
   static const double bases[] = {1.0, 1.5, 500000.0, 1e6, 1e300};
   static const double frequencies[] = {1.0, -1.0, 0.0, 0x1p-40, 4294967296.0, 0x1.921fb54442d18p+0, 3.7, 1e-300};
   for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++) {
-    struct turning turning = turning_of(FOVEA_ROTARY_HALVES, 48, 3, 48);
-    turning.rotary.base = bases[i];
-    turning.rotation.first_position = 30000;
-    check_turning(&turning, i);
+    struct rotary_run run = run_of(FOVEA_ROTARY_HALVES, 48, 3, 48);
+    run.rotary.base = bases[i];
+    run.rotation.first_position = 30000;
+    check_run(&run, i);
   }
-  struct turning turning = turning_of(FOVEA_ROTARY_INTERLEAVED, 16, 4, 17);
-  turning.rotary.frequencies = frequencies;
-  turning.rotation.first_position = 999999;
-  check_turning(&turning, 9);
+  struct rotary_run run = run_of(FOVEA_ROTARY_INTERLEAVED, 16, 4, 17);
+  run.rotary.frequencies = frequencies;
+  run.rotation.first_position = 999999;
+  check_run(&run, 9);
 }
 
 /* Tables of the same angles, with other numbers between the rows. */
@@ -317,17 +316,17 @@ static void test_tables(void **state) {
     }
   static const int64_t positions[] = {10, 0, 3, 4, 5, 10, 1, 1};
   for (fovea_rotary_layout layout = FOVEA_ROTARY_INTERLEAVED; layout <= FOVEA_ROTARY_HALVES; layout++) {
-    struct turning turning = turning_of(layout, 2 * PAIRS, 4, 150);
-    turning.rotary.cosines = cosines;
-    turning.rotary.sines = sines;
-    turning.rotary.table_rows = ROWS;
-    turning.rotary.table_stride = STRIDE;
-    check_turning(&turning, 1);
-    turning.rotation.first_position = ROWS - 4;
-    check_turning(&turning, 2);
-    turning.rotation.first_position = 0;
-    turning.rotation.positions = positions;
-    check_turning(&turning, 3);
+    struct rotary_run run = run_of(layout, 2 * PAIRS, 4, 150);
+    run.rotary.cosines = cosines;
+    run.rotary.sines = sines;
+    run.rotary.table_rows = ROWS;
+    run.rotary.table_stride = STRIDE;
+    check_run(&run, 1);
+    run.rotation.first_position = ROWS - 4;
+    check_run(&run, 2);
+    run.rotation.first_position = 0;
+    run.rotation.positions = positions;
+    check_run(&run, 3);
   }
 }
 
@@ -341,9 +340,9 @@ static void test_special_values(void **state) {
   for (fovea_rotary_layout layout = FOVEA_ROTARY_INTERLEAVED; layout <= FOVEA_ROTARY_HALVES; layout++)
     for (fovea_type type = FOVEA_F32; type <= FOVEA_BF16; type++)
       for (int64_t dims = 0; dims <= DIM; dims += DIM / 2) {
-        struct turning turning = turning_of(layout, dims, KINDS, DIM);
-        fovea_rotation *rotation = &turning.rotation;
-        struct tensor *from = &turning.from, *to = &turning.to;
+        struct rotary_run run = run_of(layout, dims, KINDS, DIM);
+        fovea_rotation *rotation = &run.rotation;
+        struct tensor *from = &run.from, *to = &run.to;
         rotation->to_type = type;
         tensor_create(from, 2, 3, KINDS, DIM, rotation->from_strides, GUARD_AT_END);
         tensor_create_of(type, to, 2, 3, KINDS, DIM, rotation->to_strides, GUARD_AT_END);
@@ -351,12 +350,12 @@ static void test_special_values(void **state) {
           memcpy(from->data + i, &special[(i + i / DIM * (i % 2)) % KINDS], sizeof(float));
         rotation->from = tensor_pointer(from);
         rotation->to = tensor_pointer(to);
-        contract_turns(turning.rotary.base, NULL, dims / 2, turns);
+        contract_turns(run.rotary.base, NULL, dims / 2, turns);
         const char *const *isas = whole_isas();
         for (int i = 0; isas[i] != NULL; i++) {
-          turning.rotary.isa = isas[i];
-          apply(&turning);
-          assert_turned(&turning, from, isas[i]);
+          run.rotary.isa = isas[i];
+          apply(&run);
+          assert_rotated(&run, from, isas[i]);
         }
         tensor_destroy(from);
         tensor_destroy(to);
@@ -372,13 +371,13 @@ static void test_formula(void **state) {
   for (int i = 0; i < IF_QUICK(70, 700); i++) {
     const int64_t position = positions[i % 7];
     const double base = i % 2 ? 10000.0 : 500000.0;
-    float row[DIM], turned[DIM];
+    float row[DIM], rotated[DIM];
     fovea_rotary rotary;
     fovea_rotation rotation;
     for (int d = 0; d < DIM; d++) row[d] = generator_uniform(&generator);
     fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, DIM);
     rotary.base = base;
-    fovea_rotation_init(&rotation, 1, 1, 1, DIM, row, turned);
+    fovea_rotation_init(&rotation, 1, 1, 1, DIM, row, rotated);
     rotation.first_position = position;
     assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
     for (int k = 0; k < PAIRS; k++) {
@@ -386,32 +385,32 @@ static void test_formula(void **state) {
       const double x = (double)row[k], y = (double)row[PAIRS + k];
       const double x_bound = 3.01 * 0x1p-24 * (fabs(x * c) + fabs(y * s)) + 0x1p-149;
       const double y_bound = 3.01 * 0x1p-24 * (fabs(y * c) + fabs(x * s)) + 0x1p-149;
-      assert_true(fabs((double)turned[k] - (x * c - y * s)) <= x_bound + 0x1p-32);
-      assert_true(fabs((double)turned[PAIRS + k] - (y * c + x * s)) <= y_bound + 0x1p-32);
+      assert_true(fabs((double)rotated[k] - (x * c - y * s)) <= x_bound + 0x1p-32);
+      assert_true(fabs((double)rotated[PAIRS + k] - (y * c + x * s)) <= y_bound + 0x1p-32);
     }
   }
 }
 
 /* Position 0 rotates nothing, and each position is undone by its negative, within f32's rounding. */
-static void test_turning_back(void **state) {
+static void test_rotating_back(void **state) {
   (void)state;
   static const int64_t positions[] = {0, 1, 1000000, INT64_C(1) << 31, INT64_C(1) << 40};
-  float row[128], turned[128];
+  float row[128], rotated[128];
   struct generator generator = {4};
   for (int d = 0; d < 128; d++) row[d] = generator_uniform(&generator);
   for (int i = 0; i < 5; i++) {
     fovea_rotary rotary;
     fovea_rotation rotation;
-    memcpy(turned, row, sizeof row);
+    memcpy(rotated, row, sizeof row);
     fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, 128);
-    fovea_rotation_init(&rotation, 1, 1, 1, 128, turned, turned);
+    fovea_rotation_init(&rotation, 1, 1, 1, 128, rotated, rotated);
     rotation.first_position = positions[i];
     assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
-    if (i == 0) assert_memory_equal(turned, row, sizeof row);
-    if (i > 0) assert_memory_not_equal(turned, row, sizeof row);
+    if (i == 0) assert_memory_equal(rotated, row, sizeof row);
+    if (i > 0) assert_memory_not_equal(rotated, row, sizeof row);
     rotation.first_position = -positions[i];
     assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
-    for (int d = 0; d < 128; d++) assert_true(fabsf(turned[d] - row[d]) <= 0x1p-22f);
+    for (int d = 0; d < 128; d++) assert_true(fabsf(rotated[d] - row[d]) <= 0x1p-22f);
   }
 }
 
@@ -429,7 +428,7 @@ int main(void) {
       cmocka_unit_test(test_tables),
       cmocka_unit_test(test_special_values),
       cmocka_unit_test(test_formula),
-      cmocka_unit_test(test_turning_back),
+      cmocka_unit_test(test_rotating_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

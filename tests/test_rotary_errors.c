@@ -14,21 +14,21 @@ static float from[2 * COUNT], to[3 * COUNT], cosines[ROWS * DIMS / 2], sines[ROW
 static double frequencies[DIMS / 2] = {1.0, 0.1, 0.01, -4294967296.0};
 static int64_t positions[BATCH * ROWS], first_positions[BATCH] = {-5, 9};
 
-struct turn_call {
+struct rotation_call {
   fovea_rotary rotary;
   fovea_rotation rotation;
 };
 
-static struct turn_call good_turn(void) {
-  struct turn_call call;
+static struct rotation_call good_rotation(void) {
+  struct rotation_call call;
   fovea_rotary_init(&call.rotary, FOVEA_ROTARY_HALVES, DIMS);
   fovea_rotation_init(&call.rotation, BATCH, HEADS, ROWS, DIM, from, to + COUNT);
   return call;
 }
 
 /* The same call with tables that have rows for its positions. */
-static struct turn_call good_table(void) {
-  struct turn_call call = good_turn();
+static struct rotation_call good_table(void) {
+  struct rotation_call call = good_rotation();
   call.rotary.cosines = cosines;
   call.rotary.sines = sines;
   call.rotary.table_rows = ROWS;
@@ -41,7 +41,8 @@ static int is_untouched(void) {
   return 1;
 }
 
-static void assert_turn_refused(const struct turn_call *call, fovea_status status, const char *const *words) {
+static void assert_rotation_refused(const struct rotation_call *call, fovea_status status,
+                                    const char *const *words) {
   fovea_error error;
   memset(&error, 'x', sizeof error);
   memset(to, 0x3a, sizeof to);
@@ -52,7 +53,7 @@ static void assert_turn_refused(const struct turn_call *call, fovea_status statu
   assert_true(is_untouched());
 }
 
-static void assert_turn_accepted(const struct turn_call *call) {
+static void assert_rotation_accepted(const struct rotation_call *call) {
   fovea_error error;
   memset(&error, 'x', sizeof error);
   const fovea_status status = fovea_rotary_apply(&call->rotary, &call->rotation, &error);
@@ -62,53 +63,53 @@ static void assert_turn_accepted(const struct turn_call *call) {
 
 #define REFUSED_OF(good, change, status, ...)                                                                      \
   do {                                                                                                             \
-    struct turn_call call = good;                                                                                  \
+    struct rotation_call call = good;                                                                              \
     fovea_rotary *rotary = &call.rotary;                                                                           \
     fovea_rotation *rotation = &call.rotation;                                                                     \
     (void)rotary, (void)rotation;                                                                                  \
     change;                                                                                                        \
     const char *const words[] = {__VA_ARGS__, NULL};                                                               \
-    assert_turn_refused(&call, status, words);                                                                     \
+    assert_rotation_refused(&call, status, words);                                                                 \
   } while (0)
-#define TURN_REFUSED(change, status, ...)  REFUSED_OF(good_turn(), change, status, __VA_ARGS__)
-#define TABLE_REFUSED(change, status, ...) REFUSED_OF(good_table(), change, status, __VA_ARGS__)
+#define ROTATION_REFUSED(change, status, ...) REFUSED_OF(good_rotation(), change, status, __VA_ARGS__)
+#define TABLE_REFUSED(change, status, ...)    REFUSED_OF(good_table(), change, status, __VA_ARGS__)
 
-#define TURN_ACCEPTED(change)                                                                                      \
+#define ROTATION_ACCEPTED(change)                                                                                  \
   do {                                                                                                             \
-    struct turn_call call = good_turn();                                                                           \
+    struct rotation_call call = good_rotation();                                                                   \
     fovea_rotary *rotary = &call.rotary;                                                                           \
     fovea_rotation *rotation = &call.rotation;                                                                     \
     (void)rotary, (void)rotation;                                                                                  \
     change;                                                                                                        \
-    assert_turn_accepted(&call);                                                                                   \
+    assert_rotation_accepted(&call);                                                                               \
   } while (0)
 
 static void test_good_calls(void **state) {
   (void)state;
-  TURN_ACCEPTED((void)0);
-  TURN_ACCEPTED(call = good_table());
-  TURN_ACCEPTED(rotary->dims = 0);
-  TURN_ACCEPTED(rotary->dims = DIM);
-  TURN_ACCEPTED(rotary->frequencies = frequencies);
-  TURN_ACCEPTED(rotation->positions = positions);
-  TURN_ACCEPTED(rotation->first_positions = first_positions);
-  TURN_ACCEPTED(rotation->first_position = -furthest);
-  TURN_ACCEPTED(rotation->first_position = furthest - ROWS + 1);
-  TURN_ACCEPTED(rotation->to = from);
-  TURN_ACCEPTED(rotation->to = from + COUNT); /* right behind `from` */
-  TURN_ACCEPTED(rotation->rows = 0; rotation->from = rotation->to = NULL; rotation->batch = INT64_C(1) << 40);
+  ROTATION_ACCEPTED((void)0);
+  ROTATION_ACCEPTED(call = good_table());
+  ROTATION_ACCEPTED(rotary->dims = 0);
+  ROTATION_ACCEPTED(rotary->dims = DIM);
+  ROTATION_ACCEPTED(rotary->frequencies = frequencies);
+  ROTATION_ACCEPTED(rotation->positions = positions);
+  ROTATION_ACCEPTED(rotation->first_positions = first_positions);
+  ROTATION_ACCEPTED(rotation->first_position = -furthest);
+  ROTATION_ACCEPTED(rotation->first_position = furthest - ROWS + 1);
+  ROTATION_ACCEPTED(rotation->to = from);
+  ROTATION_ACCEPTED(rotation->to = from + COUNT); /* right behind `from` */
+  ROTATION_ACCEPTED(rotation->rows = 0; rotation->from = rotation->to = NULL; rotation->batch = INT64_C(1) << 40);
 }
 
 static void test_null(void **state) {
   (void)state;
-  const struct turn_call call = good_turn();
+  const struct rotation_call call = good_rotation();
   fovea_error error;
   assert_int_equal(fovea_rotary_apply(NULL, &call.rotation, &error), FOVEA_ERROR_NULL);
   assert_non_null(strstr(error.text, "rotary"));
   assert_int_equal(fovea_rotary_apply(&call.rotary, NULL, &error), FOVEA_ERROR_NULL);
   assert_non_null(strstr(error.text, "rotation"));
-  TURN_REFUSED(rotation->from = NULL, FOVEA_ERROR_NULL, "from");
-  TURN_REFUSED(rotation->to = NULL, FOVEA_ERROR_NULL, "to is NULL");
+  ROTATION_REFUSED(rotation->from = NULL, FOVEA_ERROR_NULL, "from");
+  ROTATION_REFUSED(rotation->to = NULL, FOVEA_ERROR_NULL, "to is NULL");
   TABLE_REFUSED(rotary->cosines = NULL, FOVEA_ERROR_NULL, "cosines", "both");
   TABLE_REFUSED(rotary->sines = NULL, FOVEA_ERROR_NULL, "sines", "both");
 }
@@ -116,10 +117,11 @@ static void test_null(void **state) {
 static void test_struct_sizes(void **state) {
   (void)state;
   for (size_t other = 1; other <= 64; other++) {
-    TURN_REFUSED(rotary->struct_size += other, FOVEA_ERROR_STRUCT_SIZE, "rotary.struct_size", "newer");
-    TURN_REFUSED(rotary->struct_size -= other, FOVEA_ERROR_STRUCT_SIZE, "rotary.struct_size", "fovea_rotary_init");
-    TURN_REFUSED(rotation->struct_size += other, FOVEA_ERROR_STRUCT_SIZE, "rotation.struct_size", "newer");
-    TURN_REFUSED(rotation->struct_size -= other, FOVEA_ERROR_STRUCT_SIZE, "fovea_rotation_init");
+    ROTATION_REFUSED(rotary->struct_size += other, FOVEA_ERROR_STRUCT_SIZE, "rotary.struct_size", "newer");
+    ROTATION_REFUSED(rotary->struct_size -= other, FOVEA_ERROR_STRUCT_SIZE, "rotary.struct_size",
+                     "fovea_rotary_init");
+    ROTATION_REFUSED(rotation->struct_size += other, FOVEA_ERROR_STRUCT_SIZE, "rotation.struct_size", "newer");
+    ROTATION_REFUSED(rotation->struct_size -= other, FOVEA_ERROR_STRUCT_SIZE, "fovea_rotation_init");
   }
   /* A program of an earlier version may have a smaller struct. */
   unsigned char memory[2 * sizeof(fovea_rotation)];
@@ -131,104 +133,105 @@ static void test_struct_sizes(void **state) {
 
 static void test_sizes(void **state) {
   (void)state;
-  TURN_REFUSED(rotation->batch = 0, FOVEA_ERROR_SIZE, "batch", "0");
-  TURN_REFUSED(rotation->heads = 0, FOVEA_ERROR_SIZE, "heads", "0");
-  TURN_REFUSED(rotation->rows = -1, FOVEA_ERROR_SIZE, "rows", "-1");
-  TURN_REFUSED(rotation->dim = 0, FOVEA_ERROR_SIZE, "dim", "0");
-  TURN_REFUSED(rotation->batch = rotation->rows = INT64_C(1) << 40, FOVEA_ERROR_SIZE, "batch", "rows");
-  TURN_REFUSED(rotation->dim = INT64_MAX, FOVEA_ERROR_SIZE, "dim");
+  ROTATION_REFUSED(rotation->batch = 0, FOVEA_ERROR_SIZE, "batch", "0");
+  ROTATION_REFUSED(rotation->heads = 0, FOVEA_ERROR_SIZE, "heads", "0");
+  ROTATION_REFUSED(rotation->rows = -1, FOVEA_ERROR_SIZE, "rows", "-1");
+  ROTATION_REFUSED(rotation->dim = 0, FOVEA_ERROR_SIZE, "dim", "0");
+  ROTATION_REFUSED(rotation->batch = rotation->rows = INT64_C(1) << 40, FOVEA_ERROR_SIZE, "batch", "rows");
+  ROTATION_REFUSED(rotation->dim = INT64_MAX, FOVEA_ERROR_SIZE, "dim");
 }
 
 static void test_embedding(void **state) {
   (void)state;
-  TURN_REFUSED(rotary->layout = (fovea_rotary_layout)2, FOVEA_ERROR_TYPE, "layout", "2");
-  TURN_REFUSED(rotary->dims = 7, FOVEA_ERROR_ROTARY, "dims is 7", "even");
-  TURN_REFUSED(rotary->dims = 14, FOVEA_ERROR_ROTARY, "dims is 14", "12");
-  TURN_REFUSED(rotary->dims = -2, FOVEA_ERROR_ROTARY, "dims is -2");
-  TURN_REFUSED(rotation->dim = INT64_C(1) << 30; rotary->dims = (1 << 20) + 2, FOVEA_ERROR_ROTARY, "1048576");
-  TURN_REFUSED(rotary->base = 0, FOVEA_ERROR_ROTARY, "base");
-  TURN_REFUSED(rotary->base = 0.5, FOVEA_ERROR_ROTARY, "base is 0.5");
-  TURN_REFUSED(rotary->base = -10000.0, FOVEA_ERROR_ROTARY, "base is -10000");
-  TURN_REFUSED(rotary->base = (double)INFINITY, FOVEA_ERROR_ROTARY, "base is inf");
-  TURN_REFUSED(rotary->base = (double)NAN, FOVEA_ERROR_ROTARY, "base is nan");
+  ROTATION_REFUSED(rotary->layout = (fovea_rotary_layout)2, FOVEA_ERROR_TYPE, "layout", "2");
+  ROTATION_REFUSED(rotary->dims = 7, FOVEA_ERROR_ROTARY, "dims is 7", "even");
+  ROTATION_REFUSED(rotary->dims = 14, FOVEA_ERROR_ROTARY, "dims is 14", "12");
+  ROTATION_REFUSED(rotary->dims = -2, FOVEA_ERROR_ROTARY, "dims is -2");
+  ROTATION_REFUSED(rotation->dim = INT64_C(1) << 30; rotary->dims = (1 << 20) + 2, FOVEA_ERROR_ROTARY, "1048576");
+  ROTATION_REFUSED(rotary->base = 0, FOVEA_ERROR_ROTARY, "base");
+  ROTATION_REFUSED(rotary->base = 0.5, FOVEA_ERROR_ROTARY, "base is 0.5");
+  ROTATION_REFUSED(rotary->base = -10000.0, FOVEA_ERROR_ROTARY, "base is -10000");
+  ROTATION_REFUSED(rotary->base = (double)INFINITY, FOVEA_ERROR_ROTARY, "base is inf");
+  ROTATION_REFUSED(rotary->base = (double)NAN, FOVEA_ERROR_ROTARY, "base is nan");
 
   static const double bad[] = {4294967297.0, -4294967297.0, (double)INFINITY, (double)NAN};
   for (int i = 0; i < 4; i++) {
     double spoilt[DIMS / 2] = {1.0, 0.5, bad[i], bad[i]};
-    TURN_REFUSED(rotary->frequencies = spoilt, FOVEA_ERROR_ROTARY, "frequencies[2]", "2^32");
-    TURN_ACCEPTED(rotary->frequencies = spoilt; rotary->dims = 4); /* no more frequencies than needed are read */
+    ROTATION_REFUSED(rotary->frequencies = spoilt, FOVEA_ERROR_ROTARY, "frequencies[2]", "2^32");
+    ROTATION_ACCEPTED(rotary->frequencies = spoilt;
+                      rotary->dims = 4); /* no more frequencies than needed are read */
   }
   TABLE_REFUSED(rotary->frequencies = frequencies, FOVEA_ERROR_ROTARY, "frequencies", "together");
   TABLE_REFUSED(rotary->table_stride = DIMS / 2 - 1, FOVEA_ERROR_ROTARY, "table_stride is 3", "4");
   TABLE_REFUSED(rotary->table_rows = -1, FOVEA_ERROR_ROTARY, "table_rows is -1");
   TABLE_REFUSED(rotary->table_stride = INT64_MAX / 2, FOVEA_ERROR_STRIDE, "table_stride");
-  TURN_REFUSED(rotary->isa = "sse9", FOVEA_ERROR_ISA_UNKNOWN, "sse9");
+  ROTATION_REFUSED(rotary->isa = "sse9", FOVEA_ERROR_ISA_UNKNOWN, "sse9");
 }
 
 static void test_types(void **state) {
   (void)state;
-  TURN_REFUSED(rotation->from_type = (fovea_type)3, FOVEA_ERROR_TYPE, "from_type", "3");
-  TURN_REFUSED(rotation->to_type = (fovea_type)-1, FOVEA_ERROR_TYPE, "to_type", "-1");
+  ROTATION_REFUSED(rotation->from_type = (fovea_type)3, FOVEA_ERROR_TYPE, "from_type", "3");
+  ROTATION_REFUSED(rotation->to_type = (fovea_type)-1, FOVEA_ERROR_TYPE, "to_type", "-1");
 }
 
 static void test_positions(void **state) {
   (void)state;
-  TURN_REFUSED(rotation->first_position = -furthest - 1, FOVEA_ERROR_POSITION, "row 0", "-1099511627777");
-  TURN_REFUSED(rotation->first_position = furthest - 2, FOVEA_ERROR_POSITION, "row 3", "1099511627777");
-  TURN_REFUSED(rotation->first_position = INT64_MAX, FOVEA_ERROR_POSITION, "row 0");
-  TURN_REFUSED(rotation->first_position = INT64_MIN, FOVEA_ERROR_POSITION, "row 0");
+  ROTATION_REFUSED(rotation->first_position = -furthest - 1, FOVEA_ERROR_POSITION, "row 0", "-1099511627777");
+  ROTATION_REFUSED(rotation->first_position = furthest - 2, FOVEA_ERROR_POSITION, "row 3", "1099511627777");
+  ROTATION_REFUSED(rotation->first_position = INT64_MAX, FOVEA_ERROR_POSITION, "row 0");
+  ROTATION_REFUSED(rotation->first_position = INT64_MIN, FOVEA_ERROR_POSITION, "row 0");
   TABLE_REFUSED(rotation->first_position = -1, FOVEA_ERROR_POSITION, "position -1", "0 to 3", "tables");
   TABLE_REFUSED(rotation->first_position = 1, FOVEA_ERROR_POSITION, "row 3", "position 4");
   TABLE_REFUSED(rotary->table_rows = 0, FOVEA_ERROR_POSITION, "row 0");
 
   int64_t firsts[BATCH] = {0, furthest};
-  TURN_REFUSED(rotation->first_positions = firsts, FOVEA_ERROR_POSITION, "batch entry 1");
+  ROTATION_REFUSED(rotation->first_positions = firsts, FOVEA_ERROR_POSITION, "batch entry 1");
   int64_t listed[BATCH * ROWS] = {0, 3, 2, 1, 0, 0, 4, 0};
   TABLE_REFUSED(rotation->positions = listed, FOVEA_ERROR_POSITION, "row 2 of batch entry 1", "position 4");
-  TURN_ACCEPTED(rotation->positions = listed);
+  ROTATION_ACCEPTED(rotation->positions = listed);
   listed[7] = INT64_MIN;
-  TURN_REFUSED(rotation->positions = listed, FOVEA_ERROR_POSITION, "row 3 of batch entry 1");
+  ROTATION_REFUSED(rotation->positions = listed, FOVEA_ERROR_POSITION, "row 3 of batch entry 1");
 }
 
 static void test_strides(void **state) {
   (void)state;
-  TURN_REFUSED(rotation->to_strides.row = DIM - 1, FOVEA_ERROR_STRIDE, "to_strides.row", "12");
-  TURN_REFUSED(rotation->to_strides.head = 0, FOVEA_ERROR_STRIDE, "to_strides.head");
-  TURN_REFUSED(rotation->to_strides.batch = -DIM, FOVEA_ERROR_STRIDE, "to_strides");
-  TURN_REFUSED(rotation->from_strides.head = INT64_MAX, FOVEA_ERROR_STRIDE, "from_strides");
-  TURN_ACCEPTED(rotation->from_strides = ((fovea_strides){0, 0, 0}));
+  ROTATION_REFUSED(rotation->to_strides.row = DIM - 1, FOVEA_ERROR_STRIDE, "to_strides.row", "12");
+  ROTATION_REFUSED(rotation->to_strides.head = 0, FOVEA_ERROR_STRIDE, "to_strides.head");
+  ROTATION_REFUSED(rotation->to_strides.batch = -DIM, FOVEA_ERROR_STRIDE, "to_strides");
+  ROTATION_REFUSED(rotation->from_strides.head = INT64_MAX, FOVEA_ERROR_STRIDE, "from_strides");
+  ROTATION_ACCEPTED(rotation->from_strides = ((fovea_strides){0, 0, 0}));
 }
 
 static void test_memory(void **state) {
   (void)state;
   float *const at = to + COUNT;
-  TURN_REFUSED(rotation->from = to + 1, FOVEA_ERROR_OVERLAP, "to shares memory with from");
-  TURN_REFUSED(rotation->from = to + 2 * COUNT - 1, FOVEA_ERROR_OVERLAP, "4 bytes");
-  TURN_REFUSED(rotation->from = at; rotation->from_type = FOVEA_F16, FOVEA_ERROR_OVERLAP, "from");
-  TURN_REFUSED(rotation->from = at; rotation->from_strides.row = 0, FOVEA_ERROR_OVERLAP, "from");
-  TURN_REFUSED(rotation->from = at; rotation->from_strides = fovea_strides_rows_before_heads(ROWS, HEADS, DIM),
-                                    FOVEA_ERROR_OVERLAP, "from");
-  TURN_REFUSED(rotation->positions = (const int64_t *)(void *)at, FOVEA_ERROR_OVERLAP, "positions");
-  TURN_REFUSED(rotation->first_positions = (const int64_t *)(void *)at, FOVEA_ERROR_OVERLAP, "first_positions");
-  TURN_REFUSED(rotary->frequencies = (const double *)(void *)at, FOVEA_ERROR_OVERLAP, "frequencies");
+  ROTATION_REFUSED(rotation->from = to + 1, FOVEA_ERROR_OVERLAP, "to shares memory with from");
+  ROTATION_REFUSED(rotation->from = to + 2 * COUNT - 1, FOVEA_ERROR_OVERLAP, "4 bytes");
+  ROTATION_REFUSED(rotation->from = at; rotation->from_type = FOVEA_F16, FOVEA_ERROR_OVERLAP, "from");
+  ROTATION_REFUSED(rotation->from = at; rotation->from_strides.row = 0, FOVEA_ERROR_OVERLAP, "from");
+  ROTATION_REFUSED(rotation->from = at; rotation->from_strides = fovea_strides_rows_before_heads(ROWS, HEADS, DIM),
+                                        FOVEA_ERROR_OVERLAP, "from");
+  ROTATION_REFUSED(rotation->positions = (const int64_t *)(void *)at, FOVEA_ERROR_OVERLAP, "positions");
+  ROTATION_REFUSED(rotation->first_positions = (const int64_t *)(void *)at, FOVEA_ERROR_OVERLAP, "first_positions");
+  ROTATION_REFUSED(rotary->frequencies = (const double *)(void *)at, FOVEA_ERROR_OVERLAP, "frequencies");
   TABLE_REFUSED(rotary->cosines = at, FOVEA_ERROR_OVERLAP, "cosines");
   TABLE_REFUSED(rotary->sines = at + COUNT - 1, FOVEA_ERROR_OVERLAP, "sines");
-  TURN_REFUSED(rotation->to = (char *)at + 2, FOVEA_ERROR_ALIGNMENT, "to is at");
-  TURN_REFUSED(rotation->from = (const char *)from + 1, FOVEA_ERROR_ALIGNMENT, "from is at");
+  ROTATION_REFUSED(rotation->to = (char *)at + 2, FOVEA_ERROR_ALIGNMENT, "to is at");
+  ROTATION_REFUSED(rotation->from = (const char *)from + 1, FOVEA_ERROR_ALIGNMENT, "from is at");
   /* Integers of 64 bits are aligned as the system's compilers align them, on i386 to 32 bits. */
   const float *const odd = from + 1 - (uintptr_t)from / 4 % 2;
   const void *const unaligned = (const char *)odd + 2;
-  TURN_REFUSED(rotary->frequencies = unaligned, FOVEA_ERROR_ALIGNMENT, "frequencies");
-  TURN_REFUSED(rotation->positions = unaligned, FOVEA_ERROR_ALIGNMENT, "positions");
-  TURN_REFUSED(rotation->first_positions = unaligned, FOVEA_ERROR_ALIGNMENT, "first_positions");
+  ROTATION_REFUSED(rotary->frequencies = unaligned, FOVEA_ERROR_ALIGNMENT, "frequencies");
+  ROTATION_REFUSED(rotation->positions = unaligned, FOVEA_ERROR_ALIGNMENT, "positions");
+  ROTATION_REFUSED(rotation->first_positions = unaligned, FOVEA_ERROR_ALIGNMENT, "first_positions");
   if (_Alignof(double) == 8)
-    TURN_REFUSED(rotary->frequencies = (const void *)odd, FOVEA_ERROR_ALIGNMENT, "frequencies");
+    ROTATION_REFUSED(rotary->frequencies = (const void *)odd, FOVEA_ERROR_ALIGNMENT, "frequencies");
   else
-    TURN_ACCEPTED(rotary->frequencies = (const void *)odd);
+    ROTATION_ACCEPTED(rotary->frequencies = (const void *)odd);
   if (_Alignof(int64_t) == 8)
-    TURN_REFUSED(rotation->positions = (const void *)odd, FOVEA_ERROR_ALIGNMENT, "positions");
+    ROTATION_REFUSED(rotation->positions = (const void *)odd, FOVEA_ERROR_ALIGNMENT, "positions");
   else
-    TURN_ACCEPTED(rotation->positions = (const void *)odd);
+    ROTATION_ACCEPTED(rotation->positions = (const void *)odd);
 }
 
 int main(void) {

@@ -122,53 +122,53 @@ static void test_executions(void **state) {
           "allocator.allocate is NULL");
 }
 
-struct turn {
+struct rotary_call {
   fovea_rotary rotary;
   fovea_rotation rotation;
 };
 
-static struct turn good_turn(void) {
-  struct turn turn;
-  fovea_rotary_init(&turn.rotary, FOVEA_ROTARY_HALVES, DIM);
-  fovea_rotation_init(&turn.rotation, BATCH, 1, ROWS, DIM, numbers, others);
-  return turn;
+static struct rotary_call good_rotation(void) {
+  struct rotary_call call;
+  fovea_rotary_init(&call.rotary, FOVEA_ROTARY_HALVES, DIM);
+  fovea_rotation_init(&call.rotation, BATCH, 1, ROWS, DIM, numbers, others);
+  return call;
 }
 
-static void expect_turn(const struct turn *turn, fovea_status status, const char *const *words) {
+static void expect_rotation(const struct rotary_call *call, fovea_status status, const char *const *words) {
   fovea_error error;
   memset(others, 0x3a, sizeof others);
-  const fovea_status actual = fovea_rotary_apply(&turn->rotary, &turn->rotation, &error);
+  const fovea_status actual = fovea_rotary_apply(&call->rotary, &call->rotation, &error);
   if (actual != status) fail_msg("status %d, not %d: %.250s", (int)actual, (int)status, error.text);
   if (status == FOVEA_OK) return;
   assert_says(&error, status, words);
   for (size_t i = 0; i < sizeof others; i++) assert_int_equal(((const unsigned char *)others)[i], 0x3a);
 }
 
-#define TURN(change, status, ...)                                                                                  \
+#define ROTATION(change, status, ...)                                                                              \
   do {                                                                                                             \
-    struct turn turn = good_turn();                                                                                \
+    struct rotary_call call = good_rotation();                                                                     \
     change;                                                                                                        \
     const char *const words[] = {__VA_ARGS__, NULL};                                                               \
-    expect_turn(&turn, status, words);                                                                             \
+    expect_rotation(&call, status, words);                                                                         \
   } while (0)
 
 static void test_rotation(void **state) {
   (void)state;
   static const double frequencies[DIM / 2];
   static const float table[ROWS * DIM / 2];
-#define TABLES (turn.rotary.cosines = turn.rotary.sines = table, turn.rotary.table_rows = ROWS)
-  TURN((void)0, FOVEA_OK, "");
-  TURN(TABLES, FOVEA_OK, "");
-  TURN(turn.rotary.base = 5e5;
-       turn.rotary.frequencies = frequencies, FOVEA_ERROR_UNUSED, "base is 500000", "frequencies is not NULL");
-  TURN(turn.rotary.base = -1; TABLES, FOVEA_ERROR_UNUSED, "base is -1", "cosines and sines");
-  TURN(turn.rotary.table_rows = ROWS, FOVEA_ERROR_UNUSED, "table_rows is 3", "cosines is NULL");
-  TURN(turn.rotation.first_position = 7; turn.rotation.first_positions = numbers_of_entries, FOVEA_ERROR_UNUSED,
-                                         "first_position is 7", "first_positions is not NULL");
-  TURN(turn.rotation.first_position = 7; turn.rotation.positions = numbers_of_entries, FOVEA_ERROR_UNUSED,
-                                         "first_position is 7", "positions is not NULL");
-  TURN(turn.rotation.first_positions = turn.rotation.positions = numbers_of_entries, FOVEA_ERROR_UNUSED,
-       "first_positions is", "positions is not NULL");
+#define TABLES (call.rotary.cosines = call.rotary.sines = table, call.rotary.table_rows = ROWS)
+  ROTATION((void)0, FOVEA_OK, "");
+  ROTATION(TABLES, FOVEA_OK, "");
+  ROTATION(call.rotary.base = 5e5;
+           call.rotary.frequencies = frequencies, FOVEA_ERROR_UNUSED, "base is 500000", "frequencies is not NULL");
+  ROTATION(call.rotary.base = -1; TABLES, FOVEA_ERROR_UNUSED, "base is -1", "cosines and sines");
+  ROTATION(call.rotary.table_rows = ROWS, FOVEA_ERROR_UNUSED, "table_rows is 3", "cosines is NULL");
+  ROTATION(call.rotation.first_position = 7; call.rotation.first_positions = numbers_of_entries, FOVEA_ERROR_UNUSED,
+                                             "first_position is 7", "first_positions is not NULL");
+  ROTATION(call.rotation.first_position = 7; call.rotation.positions = numbers_of_entries, FOVEA_ERROR_UNUSED,
+                                             "first_position is 7", "positions is not NULL");
+  ROTATION(call.rotation.first_positions = call.rotation.positions = numbers_of_entries, FOVEA_ERROR_UNUSED,
+           "first_positions is", "positions is not NULL");
 }
 
 static void test_new_rows(void **state) {

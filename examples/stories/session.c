@@ -76,7 +76,7 @@ static fovea_plan *make_plan(const struct session *session, int64_t rows, struct
 }
 
 /* Rotates the queries in place. */
-static fovea_status turn_queries(const struct session *session, int64_t rows, fovea_error *error) {
+static fovea_status rotate_queries(const struct session *session, int64_t rows, fovea_error *error) {
   const struct model *model = session->model;
   fovea_rotation rotation;
   fovea_rotation_init(&rotation, 1, model->heads, rows, model->head_dim, session->query, session->query);
@@ -111,7 +111,7 @@ static bool attend(struct session *session, const fovea_plan *plan, int64_t laye
   tensors.sequences = &sequence;
   fovea_execution_init(&execution);
   execution.threads = session->options.threads;
-  fovea_status status = turn_queries(session, rows, &error);
+  fovea_status status = rotate_queries(session, rows, &error);
   if (status == FOVEA_OK) status = append(session, &sequence, rows, &error);
   if (status == FOVEA_OK) status = fovea_plan_run(plan, &tensors, &execution, &error);
   return status == FOVEA_OK || refuse(failure, "%s", error.text);

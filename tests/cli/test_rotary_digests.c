@@ -22,47 +22,46 @@ static void store_at(void *tensor, fovea_type type, int64_t i, float number) {
 }
 
 /* Rotates one row. `from` and `to` are the numbers of its first elements. */
-static void answer_row(const selftest_turning *turning, const struct fraction *turns, int64_t row, int64_t from) {
-  const fovea_rotary *rotary = &turning->rotary;
-  const fovea_rotation *rotation = &turning->rotation;
+static void answer_row(const selftest_rotary_run *run, const struct fraction *turns, int64_t row, int64_t from) {
+  const fovea_rotary *rotary = &run->rotary;
+  const fovea_rotation *rotation = &run->rotation;
   const int64_t pairs = rotary->dims / 2, batch = row / rotation->rows;
   const int64_t position =
       rotation->positions ? rotation->positions[row] : rotation->first_position + row - batch * rotation->rows;
   for (int64_t i = 0; i < pairs; i++) {
     const int64_t x = from + (rotary->layout == FOVEA_ROTARY_HALVES ? i : 2 * i);
     const int64_t y = rotary->layout == FOVEA_ROTARY_HALVES ? x + pairs : x + 1;
-    float cosine, sine, turned_x = number_at(rotation->from, rotation->from_type, x),
-                        turned_y = number_at(rotation->from, rotation->from_type, y);
+    float cosine, sine, rotated_x = number_at(rotation->from, rotation->from_type, x),
+                        rotated_y = number_at(rotation->from, rotation->from_type, y);
     if (rotary->cosines) {
       cosine = rotary->cosines[position * pairs + i];
       sine = rotary->sines[position * pairs + i];
     } else {
       contract_angle(turns[i], position, &cosine, &sine);
     }
-    contract_turn_pair(&turned_x, &turned_y, cosine, sine);
-    store_at(rotation->to, rotation->to_type, x, turned_x);
-    store_at(rotation->to, rotation->to_type, y, turned_y);
+    contract_rotate_pair(&rotated_x, &rotated_y, cosine, sine);
+    store_at(rotation->to, rotation->to_type, x, rotated_x);
+    store_at(rotation->to, rotation->to_type, y, rotated_y);
   }
   for (int64_t d = from + rotary->dims; d < from + rotation->dim; d++)
     store_at(rotation->to, rotation->to_type, d, number_at(rotation->from, rotation->from_type, d));
 }
 
 static uint64_t contract_digest(const selftest_rotary *description) {
-  selftest_turning turning;
-  assert_true(selftest_prepare_rotary(description, &turning));
-  const fovea_rotation *rotation = &turning.rotation;
-  struct fraction *turns = calloc((size_t)turning.rotary.dims, sizeof *turns);
+  selftest_rotary_run run;
+  assert_true(selftest_prepare_rotary(description, &run));
+  const fovea_rotation *rotation = &run.rotation;
+  struct fraction *turns = calloc((size_t)run.rotary.dims, sizeof *turns);
   assert_non_null(turns);
-  if (!turning.rotary.cosines)
-    contract_turns(turning.rotary.base, turning.rotary.frequencies, turning.rotary.dims / 2, turns);
+  if (!run.rotary.cosines) contract_turns(run.rotary.base, run.rotary.frequencies, run.rotary.dims / 2, turns);
   for (int64_t batch = 0; batch < rotation->batch; batch++)
     for (int64_t head = 0; head < rotation->heads; head++)
       for (int64_t row = 0; row < rotation->rows; row++)
-        answer_row(&turning, turns, batch * rotation->rows + row,
+        answer_row(&run, turns, batch * rotation->rows + row,
                    ((batch * rotation->heads + head) * rotation->rows + row) * rotation->dim);
-  const uint64_t digest = selftest_rotary_digest(&turning);
+  const uint64_t digest = selftest_rotary_digest(&run);
   free(turns);
-  selftest_release_rotary(&turning);
+  selftest_release_rotary(&run);
   return digest;
 }
 

@@ -38,7 +38,7 @@ static int is_sound_rotary(const fovea_rotary *rotary, int64_t dim) {
   return rotary->frequencies || (rotary->base >= 1.0 && rotary->base <= 0x1.fffffffffffffp1023);
 }
 
-static int is_turned_at(const fovea_rotary *rotary, int64_t last) {
+static int is_rotated_at(const fovea_rotary *rotary, int64_t last) {
   return last <= INT64_C(1) << 40 && (!rotary->cosines || last < rotary->table_rows);
 }
 
@@ -46,7 +46,7 @@ static int entry_is_sound(const struct new_rows *call, int64_t entry) {
   const int64_t first = first_of(&call->rows, entry), count = count_of(&call->rows, entry);
   if (count < 0 || count > call->rows.rows) return 0;
   if (count == 0) return 1;
-  if (first < 0 || first > INT64_MAX - count || (call->turned && !is_turned_at(&call->rotary, first + count - 1)))
+  if (first < 0 || first > INT64_MAX - count || (call->rotated && !is_rotated_at(&call->rotary, first + count - 1)))
     return 0;
   return sequence_holds(&call->rows.sequences[entry], first, first + count);
 }
@@ -85,7 +85,7 @@ static enum verdict judge(struct scene *scene, const struct new_rows *call) {
   const struct row_shape shape = {rows->kv_heads, rows->qk_dim, rows->v_dim};
   arena_forget(&scene->arena);
   if (!has_sound_sizes(rows)) return VERDICT_REFUSED;
-  if (call->turned && !is_sound_rotary(&call->rotary, rows->qk_dim)) return VERDICT_REFUSED;
+  if (call->rotated && !is_sound_rotary(&call->rotary, rows->qk_dim)) return VERDICT_REFUSED;
   if (!is_worth_the_time(call)) return VERDICT_ELSEWHERE;
   if (rows->rows == 0) return VERDICT_RIGHT;
   if (!is_element(rows->k, type_size(rows->k_type)) || !is_element(rows->v, type_size(rows->v_type)))
@@ -99,13 +99,13 @@ static enum verdict judge(struct scene *scene, const struct new_rows *call) {
     mark_tensor(&scene->arena, rows, b);
     mark_sequence(&scene->arena, &rows->sequences[b], &shape, first, first + count_of(rows, b), ARENA_WRITTEN);
   }
-  if (call->turned) mark_tables(&scene->arena, &call->rotary);
+  if (call->rotated) mark_tables(&scene->arena, &call->rotary);
   return judge_marks(&scene->arena);
 }
 
 /* Rotates one row of keys as contract_rotary.c does. */
-static void turn(const struct scene *scene, const fovea_rotary *rotary, const struct fraction *turns,
-                 int64_t position, float *numbers) {
+static void rotate(const struct scene *scene, const fovea_rotary *rotary, const struct fraction *turns,
+                   int64_t position, float *numbers) {
   const int64_t pairs = rotary->dims / 2;
   for (int64_t i = 0; i < pairs; i++) {
     const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
@@ -119,13 +119,13 @@ static void turn(const struct scene *scene, const fovea_rotary *rotary, const st
     } else {
       contract_angle(turns[i], position, &cosine, &sine);
     }
-    contract_turn_pair(x, y, cosine, sine);
+    contract_rotate_pair(x, y, cosine, sine);
   }
 }
 
 static void write_to_model(const struct scene *scene, const struct new_rows *call) {
   const fovea_new_rows *rows = &call->rows;
-  const fovea_rotary *rotary = call->turned ? &call->rotary : NULL;
+  const fovea_rotary *rotary = call->rotated ? &call->rotary : NULL;
   struct fraction turns[DIM_LIMIT / 2];
   if (rotary && !rotary->cosines) contract_turns(rotary->base, rotary->frequencies, rotary->dims / 2, turns);
   for (int64_t b = 0; b < rows->batch && rows->rows > 0; b++)
@@ -139,7 +139,7 @@ static void write_to_model(const struct scene *scene, const struct new_rows *cal
         const struct row new_value = segment_row(segment, 1, head, position);
         float numbers[DIM_LIMIT];
         load_row(&scene->arena, &key, rows->qk_dim, numbers);
-        if (rotary) turn(scene, rotary, turns, position, numbers);
+        if (rotary) rotate(scene, rotary, turns, position, numbers);
         move_row(&scene->arena, &key, &new_key, rows->qk_dim, numbers, rotary ? rotary->dims : 0);
         move_row(&scene->arena, &value, &new_value, rows->v_dim, NULL, 0);
       }
@@ -152,7 +152,7 @@ void append(struct scene *scene) {
   const enum verdict verdict = judge(scene, &call);
   if (verdict != VERDICT_ELSEWHERE) {
     if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
-    const fovea_status status = fovea_append(&call.rows, call.turned ? &call.rotary : NULL, &error);
+    const fovea_status status = fovea_append(&call.rows, call.rotated ? &call.rotary : NULL, &error);
     arena_open(&scene->arena);
     if (verdict == VERDICT_RIGHT && status == FOVEA_OK) write_to_model(scene, &call);
     expect_verdict(scene, verdict, status, &error);

@@ -153,14 +153,14 @@ static void store(unsigned char *place, fovea_type type, float number) {
 
 /* Elements that keep their type and are not rotated keep their bits. */
 void move_row(const struct arena *arena, const struct row *from, const struct row *to, int64_t dim,
-              const float *numbers, int64_t turned) {
+              const float *numbers, int64_t rotated) {
   float loaded[DIM_LIMIT];
   load_row(arena, from, dim, loaded);
   for (int64_t d = 0; d < written_dims(to, dim); d++) {
     unsigned char *place = arena_model(arena, element(to, d));
     if (d >= dim)
       memset(place, 0, type_size(to->type));
-    else if (d < turned)
+    else if (d < rotated)
       store(place, to->type, numbers[d]);
     else if (from->type == to->type)
       memcpy(place, arena_model(arena, element(from, d)), type_size(to->type));

@@ -39,10 +39,10 @@ void mark_sequence(struct arena *arena, const fovea_sequence *sequence, const st
                    int64_t begin, int64_t end, enum arena_use use);
 void mark_row(struct arena *arena, const struct row *row, int64_t dim, enum arena_use use);
 
-/* In the model. Instead of its first `turned` elements, the new row has these numbers. */
+/* In the model. Instead of its first `rotated` elements, the new row has these numbers. */
 void load_row(const struct arena *arena, const struct row *row, int64_t dim, float *numbers);
 void move_row(const struct arena *arena, const struct row *from, const struct row *to, int64_t dim,
-              const float *numbers, int64_t turned);
+              const float *numbers, int64_t rotated);
 
 /* Whether values are within the limits of the header that do not depend on strides. */
 int is_type(fovea_type type);

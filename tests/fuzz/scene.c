@@ -224,7 +224,7 @@ static void create_rotary(struct new_rows *call, struct scene *scene) {
   static const double bases[] = {10000.0, 1.0, 500000.5, 1e300};
   struct bytes *bytes = scene->bytes;
   fovea_rotary *rotary = &call->rotary;
-  call->turned = bytes_below(bytes, 3) > 0;
+  call->rotated = bytes_below(bytes, 3) > 0;
   fovea_rotary_init(rotary, (fovea_rotary_layout)bytes_below(bytes, 2),
                     2 * bytes_below(bytes, scene->shape.qk_dim / 2 + 1));
   const int64_t pairs = rotary->dims / 2, kind = bytes_below(bytes, 4);

@@ -36,7 +36,7 @@ struct new_rows {
   int64_t *firsts, *counts;
   double *frequencies;
   int64_t batch; /* entries of the lists */
-  int turned;    /* whether keys are rotated */
+  int rotated;   /* whether keys are rotated */
 };
 
 void new_rows_create(struct new_rows *call, struct scene *scene);

@@ -14,9 +14,9 @@ static const void **place_keys(struct generator *generator, fovea_type type, int
   const int64_t stride = dim + generator_below(generator, 3) * 3;
   const char *elements = place_elements(type, (key_count - 1) * stride + dim, numbers);
   const void **keys = place_pointers(pointers);
-  const int turned = generator_below(generator, 2) == 0;
+  const int reversed = generator_below(generator, 2) == 0;
   for (int key = 0; key < pointers; key++) {
-    int row = turned ? key_count - 1 - key : key;
+    int row = reversed ? key_count - 1 - key : key;
     if (key >= key_count || generator_below(generator, 20) == 0) row = (int)generator_below(generator, key_count);
     keys[key] = element_at(type, elements, row * stride);
   }

@@ -32,14 +32,14 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
 }
 
 static bool run_rotary(const selftest_rotary *description, const char *isa, uint64_t *digest, failure *why) {
-  selftest_turning turning;
+  selftest_rotary_run run;
   fovea_error error;
-  if (!selftest_prepare_rotary(description, &turning)) return fail(why, "out of memory");
-  turning.rotary.isa = isa;
-  bool done = fovea_rotary_apply(&turning.rotary, &turning.rotation, &error) == FOVEA_OK;
+  if (!selftest_prepare_rotary(description, &run)) return fail(why, "out of memory");
+  run.rotary.isa = isa;
+  bool done = fovea_rotary_apply(&run.rotary, &run.rotation, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
-  *digest = selftest_rotary_digest(&turning);
-  selftest_release_rotary(&turning);
+  *digest = selftest_rotary_digest(&run);
+  selftest_release_rotary(&run);
   return done;
 }
 

@@ -26,17 +26,17 @@ extern const int selftest_rotary_count;
 extern const uint64_t selftest_rotary_digests[];
 
 /* An embedding with its tensors, all contiguous. */
-typedef struct selftest_turning {
+typedef struct selftest_rotary_run {
   fovea_rotary rotary;
   fovea_rotation rotation;
   void *memory;
-} selftest_turning;
+} selftest_rotary_run;
 
 /* Returns false if memory runs out. */
-bool selftest_prepare_rotary(const selftest_rotary *description, selftest_turning *turning);
-void selftest_release_rotary(selftest_turning *turning);
+bool selftest_prepare_rotary(const selftest_rotary *description, selftest_rotary_run *run);
+void selftest_release_rotary(selftest_rotary_run *run);
 
 /* The digest of the elements in the order of the indices, like selftest_digest(). */
-uint64_t selftest_rotary_digest(const selftest_turning *turning);
+uint64_t selftest_rotary_digest(const selftest_rotary_run *run);
 
 #endif
