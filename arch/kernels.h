@@ -119,8 +119,7 @@ typedef struct fovea_adjust_args {
 } fovea_adjust_args;
 
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
- * into the running maximum and sum of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block.
- */
+ * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
   float *scores;    /* the block's first key */
   float *maxima;    /* of the block; each -0 is replaced by +0 */

@@ -38,8 +38,8 @@
  *
  *   set, tiles    the table's name is <set>/<tiles>
  *   symbol        the table is fovea_kernels_<symbol>, in a file of arch/<set>
- *   prefers       FOVEA_CPU_* bits: a CPU takes the first table of a set whose bits it has. The last table has 0
- * and is fovea_kernels_<set>
+ *   prefers       FOVEA_CPU_* bits: a CPU takes the first table of a set whose bits it has. The last table has 0,
+ *                 and is fovea_kernels_<set>
  */
 /* clang-format off */
 #define FOVEA_TILE_TABLES(TABLE)                                                                                   \

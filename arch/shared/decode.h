@@ -1,8 +1,8 @@
 /* Decoding: keys or dims lie in the lanes instead of rows. Part of bodies.h; tiles.h gives
  *
- *   FOVEA_DECODE_ROWS          tiles of up to this many rows are decoded; at most FOVEA_DECODE_ROWS_LIMIT
- *   FOVEA_DECODE_KEY_VECTORS_<n>    vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8
- *   FOVEA_DECODE_VECTORS_<n>   vectors of dims beside n rows in the register tile of values, likewise
+ *   FOVEA_DECODE_ROWS             tiles of up to this many rows are decoded; at most FOVEA_DECODE_ROWS_LIMIT
+ *   FOVEA_DECODE_KEY_VECTORS_<n>  vectors of keys beside n rows in the register tile of panels, n = 1, 2, 4, 8
+ *   FOVEA_DECODE_VECTORS_<n>      vectors of dims beside n rows in the register tile of values, n = 1, 2, 4, 8
  *
  * The numbers of vectors are at most 8. 0 for n = 2 to 8: n rows are computed in smaller register tiles, for less
  * code. */

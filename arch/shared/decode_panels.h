@@ -1,7 +1,7 @@
 /* The products of decoding if keys lie in panels, where LANES keys are already side by side. A register tile has
  * several vectors of keys, since a single chain would wait for each product. Part of decode.h.
  *
- *   FOVEA_DECODE_KEY_VECTORS_<n>   vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
+ *   FOVEA_DECODE_KEY_VECTORS_<n>  vectors of keys beside n rows, n = 1, 2, 4, 8; at most 8 */
 
 /* Elements from one dim of a panel to the next; if dims stay together, from one set of them to the next. */
 #define PANEL_STEP(type) (fovea_dims_together(type) * FOVEA_PANEL_ROWS)

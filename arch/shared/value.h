@@ -1,4 +1,4 @@
-/* The value tile: O^T[d][row] = sum over keys of V[key][d] * P^T[key][row], then merges the sums into the running
+/* The value tile: O^T[d][row] = sum over keys of V[key][d] * P^T[key][row]. The sums are merged into the running
  * output while they are in registers. Part of bodies.h; tiles.h gives
  *
  *   FOVEA_TILE_VECTORS      vectors of rows in a tile: 1 to 4
