@@ -1,4 +1,4 @@
-/* Tile sizes of few rows, for small.c, three.c and odd.c. */
+/* Tile sizes of decoding, for small.c, three.c and odd.c. */
 #define FOVEA_VALUE_FETCH_ROWS     16
 #define FOVEA_DECODE_ROWS          9
 #define FOVEA_DECODE_KEY_VECTORS_8 1
