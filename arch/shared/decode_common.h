@@ -14,7 +14,8 @@
 #define DECODE_EIGHT(type) (FOVEA_DECODE_VECTORS_8 > 0 && (type) == FOVEA_F32)
 
 /* Loads up to DECODE_SQUARE elements as f32. */
-FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type, float *elements) {
+FOVEA_SHORT FOVEA_NOINLINE void typed_load_few(const void *row, int64_t first, int count, fovea_type type,
+                                               float *elements) {
   for (int i = 0; i < count; i++) {
     TYPED(type, vec_store_first(elements + i, typed_load_first(row, first + i, 1, constant), 1))
   }

@@ -181,7 +181,7 @@ FOVEA_NOINLINE void decode_panels_any(const fovea_decode_score_args *args) {
 }
 
 /* Copies keys of a panel to rows. */
-FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_panel)(const fovea_widen_panel_args *args) {
   const int64_t step = fovea_panel_step(args->type);
   FOVEA_NO_UNROLL
   for (int lane = args->first / LANES * LANES; lane < args->first + args->row_count; lane += LANES) {

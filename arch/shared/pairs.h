@@ -42,7 +42,7 @@ FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(load_pairs)(const fovea_load_args *args)
   return safe;
 }
 
-FOVEA_KERNEL int FOVEA_NAME(pairs_safe)(const fovea_widen_args *args) {
+FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(pairs_safe)(const fovea_widen_args *args) {
   const uint16_t *row = args->rows;
   int safe = 1;
   for (int64_t i = 0; i < args->row_count; i++, row += args->row_stride) {

@@ -15,11 +15,12 @@ FOVEA_INLINE void narrow_elements(const float *from, int64_t count, void *to, co
   if (i < count) typed_store_first(to, i, vec_load_first(from + i, (int)(count - i)), (int)(count - i), type);
 }
 
-FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count, float *to){
+FOVEA_SHORT FOVEA_NOINLINE void rotary_load(const void *from, fovea_type type, int64_t first, int count, float *to){
     TYPED(type, widen_elements(typed_at(from, first, constant), count, to, constant))}
 
-FOVEA_NOINLINE void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count){
-    TYPED(type, narrow_elements(from, count, typed_output_at(to, first, constant), constant))}
+FOVEA_SHORT FOVEA_NOINLINE
+    void rotary_store(const float *from, void *to, fovea_type type, int64_t first, int count){
+        TYPED(type, narrow_elements(from, count, typed_output_at(to, first, constant), constant))}
 
 /* One product is rounded and the other is fused: no compiler can contract this any further. */
 FOVEA_INLINE void rotate_pairs(float *first, float *second, const fovea_rotate_args *args) {
@@ -51,7 +52,7 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) 
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(convert)(const fovea_convert_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(convert)(const fovea_convert_args *args) {
   enum { PIECE = 128 };
   float numbers[PIECE] = {0};
   for (int64_t i = 0; i < args->count; i += PIECE) {
