@@ -198,6 +198,7 @@ typedef struct fovea_merge_args {
  * `unnormalised` is set, writes the output undivided; only NaN and -0 change, to the one NaN and +0 of results. */
 typedef struct fovea_store_args {
   fovea_tile_state state;
+  int64_t row_stride; /* 0: the output is a tile's; else rows as in decoding, this many floats apart */
   int64_t dim;
   int row_count;
   void *const *rows; /* row_count pointers, each to dim elements */

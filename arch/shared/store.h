@@ -87,30 +87,42 @@ FOVEA_INLINE void store_square(const fovea_store_args *args, int row, int64_t di
   store_elements(args, row, dim, rows < LANES ? (int)rows : LANES, dims < LANES ? (int)dims : LANES, transposed);
 }
 
-/* Stores the only row of a tile. Its dims are gathered, not transposed. */
-FOVEA_INLINE void store_single_row(const fovea_store_args *args, const store_state *state) {
-  float lanes[LANES];
-  vec_store(lanes, state->part);
-  const vec part = vec_set1(lanes[0]);
-  vec_store(lanes, state->inverse);
-  const vec inverse = vec_set1(lanes[0]);
+/* LANES dims of a row that needs no transpose: rows of decoding lie as they are, and of the only row of a tile the
+ * dims are gathered. */
+FOVEA_INLINE vec store_row_dims(const fovea_store_args *args, const float *output, int64_t dim) {
+  float gathered[LANES];
+  if (args->row_stride > 0) return vec_load(output + dim);
+  FOVEA_NO_UNROLL
+  for (int d = 0; d < LANES; d++) gathered[d] = dim + d < args->dim ? output[(dim + d) * ROW_TILE] : 0.0f;
+  return vec_load(gathered);
+}
+
+FOVEA_INLINE void store_row(const fovea_store_args *args, int row, vec part, vec inverse) {
+  const float *output = args->state.output + row * args->row_stride;
+  float finished[LANES];
   for (int64_t dim = 0; dim < args->dim; dim += LANES) {
     int64_t rest = args->dim - dim;
-    int dims = rest < LANES ? (int)rest : LANES;
-    const float *output = args->state.output + dim * ROW_TILE;
-    FOVEA_NO_UNROLL
-    for (int d = 0; d < LANES; d++) lanes[d] = d < dims ? output[d * ROW_TILE] : 0.0f;
-    vec_store(lanes, store_finish(vec_load(lanes), part, inverse));
-    store_elements(args, 0, dim, 1, dims, lanes);
+    vec_store(finished, store_finish(store_row_dims(args, output, dim), part, inverse));
+    store_elements(args, row, dim, 1, rest < LANES ? (int)rest : LANES, finished);
   }
+}
+
+/* Stores the rows of one vector without transposes. */
+FOVEA_INLINE void store_plain_rows(const fovea_store_args *args, int row, const store_state *state) {
+  float part[LANES], inverse[LANES];
+  int count = args->row_count - row < LANES ? args->row_count - row : LANES;
+  vec_store(part, state->part);
+  vec_store(inverse, state->inverse);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i++) store_row(args, row + i, vec_set1(part[i]), vec_set1(inverse[i]));
 }
 
 FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
   FOVEA_NO_UNROLL
   for (int row = 0; row < args->row_count; row += LANES) {
     store_state state = store_begin(args, row);
-    if (args->row_count == 1) {
-      store_single_row(args, &state);
+    if (args->row_stride > 0 || args->row_count == 1) {
+      store_plain_rows(args, row, &state);
     } else {
       FOVEA_NO_UNROLL
       for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state);

@@ -3,7 +3,8 @@
 #include "../state/row_states.h"
 #include "block.h"
 
-static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                       int64_t row_stride) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
@@ -19,6 +20,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
   }
   fovea_store_args args = {
       .state = *state,
+      .row_stride = row_stride,
       .dim = problem->v_dim,
       .row_count = t->rows.count,
       .rows = t->outputs,
@@ -51,6 +53,12 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
   if (context->plan->problem.to_state) {
     store_state(context, t, state);
   } else {
-    store_tile(context, t, state);
+    store_tile(context, t, state, 0);
   }
+}
+
+void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t) {
+  fovea_decode_state *decode = context->decode;
+  const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output};
+  store_tile(context, t, &state, fovea_decode_stride(context->plan->problem.v_dim));
 }

@@ -7,4 +7,8 @@
 /* `state` NULL: no row of the tile has seen a key. */
 void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state);
 
+/* Writes rows of O and LSE of a tile that is decoded, from the only span that it has seen. The state need not
+ * become a tile's, which takes two transposes. */
+void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t);
+
 #endif

@@ -32,6 +32,11 @@ static inline fovea_tile_state *fovea_span_current(fovea_span_tree *tree) {
   return &tree->states[tree->current];
 }
 
+/* Whether no span has joined the tree. */
+static inline int fovea_span_tree_is_empty(const fovea_span_tree *tree) {
+  return tree->top == 0;
+}
+
 /* Ends the current span, number `index`: its state joins the tree. The next span has no state yet. */
 void fovea_span_push(fovea_span_tree *tree, int64_t index, const fovea_kernels *kernels, int64_t dim, int vectors);
 

@@ -26,6 +26,11 @@ static int enter_span(const fovea_task_context *context, fovea_tile *t) {
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   fovea_tile_state *state = NULL;
+  int whole = plan->part_keys == 0 && !plan->problem.to_state;
+  if (t->decoded && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
+    fovea_write_decoded(context, t);
+    return;
+  }
   if (t->span >= 0) {
     end_span(context, t);
     state = fovea_span_root(&t->memory.tree, context->kernels, plan->problem.v_dim, t->view.vectors);

@@ -55,6 +55,11 @@ static void expect_output(const fovea_kernels *table, const fovea_store_args *ar
     expect_element(args->type, shadow_of(args->rows[row]), d, args->state.output[d * table->row_tile + row]);
 }
 
+/* Where element d of a row's output is, of a tile or of rows. */
+static float output_of(const fovea_kernels *table, const fovea_store_args *args, int row, int64_t d) {
+  return args->state.output[args->row_stride > 0 ? row * args->row_stride + d : d * table->row_tile + row];
+}
+
 /* Steps 5 and 6 of the contract, on the shadows of the row's results. */
 static void expect_row(const fovea_kernels *table, const fovea_store_args *args, int row) {
   float m = args->state.row_max[row], l = args->state.row_sum[row], a = 1.0f, added = 0.0f;
@@ -67,7 +72,7 @@ static void expect_row(const fovea_kernels *table, const fovea_store_args *args,
     added = 0.0f * b;
   }
   for (int64_t d = 0; d < args->dim; d++) {
-    const float o = args->state.output[d * table->row_tile + row] * a + added;
+    const float o = output_of(table, args, row, d) * a + added;
     expect_element(args->type, shadow_of(args->rows[row]), d, l == 0.0f ? 0.0f : o * (1.0f / l));
   }
   if (args->lse == NULL) return;
@@ -122,6 +127,33 @@ static void try_store(const fovea_kernels *table, struct generator *generator) {
                type_name(args.type), args.lse != NULL, args.sinks != NULL);
 }
 
+/* Outputs as decoding has them: rows, whose last vector is filled up with anything. */
+static void try_store_rows(const fovea_kernels *table, struct generator *generator) {
+  const int most = table->row_tile < FOVEA_DECODE_ROWS_LIMIT ? table->row_tile : FOVEA_DECODE_ROWS_LIMIT;
+  const int count = random_size(generator, 1, most);
+  const int64_t dim = random_size(generator, 1, 200), stride = (dim + 15) / 16 * 16;
+  fovea_store_args args = {.state = place_state(table, generator, 1),
+                           .row_stride = stride,
+                           .dim = dim,
+                           .row_count = count,
+                           .type = random_type(generator)};
+  args.state.output = place_floats(count * stride, random_numbers(generator));
+  for (int row = 0; row < count; row++)
+    for (int64_t d = 0; d < dim && args.state.row_sum[row] == 0.0f; d++) args.state.output[row * stride + d] = 0.0f;
+  args.rows = (void *const *)place_results(generator, args.type, count, dim);
+  if (generator_below(generator, 2) == 0) args.sinks = place_sinks(generator, table->row_tile);
+  places_watch();
+  table->store(&args);
+  for (int row = 0; row < count; row++) expect_row(table, &args, row);
+  places_check(table->name, "store, %d rows as they are, of %d dims, %s, sinks %d", count, (int)dim,
+               type_name(args.type), args.sinks != NULL);
+}
+
+static void test_store_rows(void **state) {
+  (void)state;
+  try_tables(whole_tables(), try_store_rows, IF_QUICK(60, 6000));
+}
+
 static void test_store(void **state) {
   (void)state;
   try_tables(whole_tables(), try_store, IF_QUICK(60, 6000));
@@ -149,6 +181,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_merge),
       cmocka_unit_test(test_store),
+      cmocka_unit_test(test_store_rows),
       cmocka_unit_test(test_store_unnormalised),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
