@@ -73,9 +73,21 @@ static void limit_rows(const fovea_tile_view *tile, int64_t base, int rows, fove
   }
 }
 
+/* Most blocks: no mask, and every row sees every key that some row sees. Returns 0 for any other. */
+static int view_full_block(const fovea_tile_view *tile, int64_t base, fovea_block_view *block) {
+  int begin = clip(tile->any.begin, base), end = clip(tile->any.end, base);
+  if (begin >= end || !sees_all(tile, base, begin, end)) return 0;
+  for (int v = 0; v < tile->vectors; v++) block->begin[v] = begin, block->end[v] = end;
+  block->slices[0] = (fovea_block_slice){begin, end, {0, tile->vectors}, 0, 0};
+  block->count = 1;
+  return 1;
+}
+
 void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
                       fovea_block_view *block) {
   int cuts[FOVEA_CUTS_LIMIT], count = 0;
+  limit_rows(tile, base, rows, block);
+  if (!pieces && view_full_block(tile, base, block)) return;
   block->count = 0;
   for (int v = 0; v < tile->vectors; v++) {
     look_at(tile, base, v, pieces, block);
@@ -98,5 +110,4 @@ void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const
     if (key > first && pieces_differ(pieces, tile->vectors, key)) add_cut(cuts, &count, key);
   }
   for (int i = 0; i + 1 < count; i++) add_slices(tile, base, cuts[i], cuts[i + 1], pieces, block);
-  limit_rows(tile, base, rows, block);
 }
