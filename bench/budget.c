@@ -48,8 +48,24 @@ TIMED(VALUE, pack_values, fovea_pack_args)
 TIMED(VALUE, value, fovea_value_args)
 TIMED(VALUE, value_careful, fovea_value_args)
 TIMED(VALUE, decode_value, fovea_decode_value_args)
+TIMED_RESULT(LOAD, pairs_safe, fovea_widen_args)
 TIMED(MERGE, merge, fovea_merge_args)
 TIMED(STORE, store, fovea_store_args)
+
+static void timed_scan_mask(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces) {
+  const double start = machine_now();
+  table->scan_mask(mask, vectors, pieces);
+  spent[ADJUST] += machine_now() - start;
+  calls[ADJUST]++;
+}
+
+static int timed_all_finite(const float *values, int64_t stride, int64_t rows, int64_t dim) {
+  const double start = machine_now();
+  const int result = table->all_finite(values, stride, rows, dim);
+  spent[VALUE] += machine_now() - start;
+  calls[VALUE]++;
+  return result;
+}
 
 static fovea_kernels timed_table(void) {
   fovea_kernels timed = *table;
@@ -58,6 +74,8 @@ static fovea_kernels timed_table(void) {
   timed.widen_panel = timed_widen_panel;
   timed.score = timed_score;
   timed.decode_score = timed_decode_score;
+  timed.scan_mask = timed_scan_mask;
+  timed.all_finite = timed_all_finite;
   timed.adjust = timed_adjust;
   timed.decode_adjust = timed_decode_adjust;
   timed.softmax = timed_softmax;
@@ -70,6 +88,7 @@ static fovea_kernels timed_table(void) {
   timed.store = timed_store;
   if (table->load_pairs) timed.load_pairs = timed_load_pairs;
   if (table->score_pairs) timed.score_pairs = timed_score_pairs;
+  if (table->pairs_safe) timed.pairs_safe = timed_pairs_safe;
   return timed;
 }
 

@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
 MARKERS = ("<!-- budget: begin, written by bench/budget.py --keep -->", "<!-- budget: end -->")
-PARTS = ("score", "value", "softmax", "load", "store", "merge", "driver")
+PARTS = ("score", "value", "softmax", "adjust", "load", "store", "merge", "driver")
 SHAPES = {
     "h8_s2048_d128/full": "8 heads, S 2048, D 128, full",
     "h8_s2048_d64/causal": "8 heads, S 2048, D 64, causal",

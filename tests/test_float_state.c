@@ -21,6 +21,7 @@ static float q[HEADS * ROWS * DIM], k[KV_HEADS * KEYS * DIM], v[KV_HEADS * KEYS 
 static float large_q[FEW_ROWS * DIM], large_k[KEYS * DIM];
 static float long_k[LONG_KEYS * DIM], long_v[LONG_KEYS * DIM];
 static uint16_t halves[KV_HEADS * KEYS * DIM];
+static float mask[ROWS * KEYS];
 enum { O_BYTES = sizeof q, LSE_BYTES = HEADS * ROWS * sizeof(float) };
 
 static int set_up(void **state) {
@@ -34,6 +35,10 @@ static int set_up(void **state) {
   fill_numbers(long_k, LONG_KEYS * DIM, 1, &generator);
   fill_values(long_v, LONG_KEYS * DIM, &generator);
   for (int i = 0; i < KV_HEADS * KEYS * DIM; i++) halves[i] = (uint16_t)(generator_bits(&generator) & 0xbbff);
+  for (int i = 0; i < ROWS * KEYS; i++) {
+    static const uint32_t numbers[] = {0, 0x7f800001, 0x00000003, 0xff800000, 0x3f800000, 0x80000000};
+    memcpy(&mask[i], &numbers[generator_below(&generator, 6)], sizeof mask[i]);
+  }
   return 0;
 }
 
@@ -104,6 +109,33 @@ static void act_attend(void) {
 static void test_attend(void **state) {
   (void)state;
   assert_same_everywhere_on_isas(act_attend);
+}
+
+/* The counts of a run read its mask: of numbers with signalling NaNs and subnormals. */
+static void act_counts(void) {
+  _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory[RUN_ROOM];
+  fovea_problem problem = full_problem();
+  fovea_tensors tensors;
+  fovea_plan *plan;
+  fovea_run *run;
+  problem.mask_type = FOVEA_MASK_F32;
+  problem.mask_strides = (fovea_mask_strides){0, 0, KEYS, 1};
+  fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
+  tensors.mask = mask;
+  everywhere_keep(fovea_plan_create(&problem, &plan, NULL));
+  const size_t size = fovea_plan_scratch_size(plan, 1);
+  unsigned char *block = malloc(size + FOVEA_SCRATCH_ALIGNMENT);
+  if (block == NULL) abort();
+  unsigned char *scratch = block + -(uintptr_t)block % FOVEA_SCRATCH_ALIGNMENT;
+  everywhere_keep(fovea_run_bind(plan, &tensors, 1, scratch, size, memory, sizeof memory, &run, NULL));
+  everywhere_keep(fovea_run_counts(run, everywhere_room(sizeof(fovea_counts))));
+  free(block);
+  fovea_plan_destroy(plan);
+}
+
+static void test_counts(void **state) {
+  (void)state;
+  assert_same_everywhere(act_counts);
 }
 
 /* Refused arguments, and the numbers in the texts. */
@@ -323,8 +355,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_first_question), cmocka_unit_test(test_init),
       cmocka_unit_test(test_attention),      cmocka_unit_test(test_attend),
-      cmocka_unit_test(test_refused),        cmocka_unit_test(test_parallel_for),
-      cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_counts),         cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_parallel_for),   cmocka_unit_test(test_tasks),
 #ifdef _OPENMP
       cmocka_unit_test(test_openmp),         cmocka_unit_test(test_openmp_workers),
 #endif

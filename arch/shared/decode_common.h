@@ -10,6 +10,8 @@
 #include "tile.h"
 #include "types.h"
 
+_Static_assert(FOVEA_DECODE_ROWS <= FOVEA_DECODE_ROWS_LIMIT, "arrays of decoding have room for every row");
+
 /* Only f32 has register tiles of eight rows. Elements of other types are widened once for four rows. */
 #define DECODE_EIGHT(type) (FOVEA_DECODE_VECTORS_8 > 0 && (type) == FOVEA_F32)
 

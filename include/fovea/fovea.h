@@ -350,13 +350,13 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
 /* The tensors of one run. Each pointer names the element with all indices 0, even if that element is not used. A
- * run uses the rows of entries; of K and V, for each entry, all keys from the first to the last that one of its
- * rows sees by the rules; of a mask, for rows that see a key by the rules, the elements of these keys and of the
- * keys before them, back to a multiple of 128. No other element must exist: q, k, v and mask may be NULL if nothing
- * of them is used. Inputs may overlap each other. O and LSE (or the state) may not share a byte with used elements
- * of the inputs, nor with each other; rows of one may lie between rows of another. (fovea_state_finish() and
- * fovea_state_from_output() compare the ranges from the first to the last element of each tensor.) Pointers that
- * the problem does not use must be NULL. */
+ * run uses the rows of entries. Of K and V, it uses for each entry the keys from the first to the last that one of
+ * its rows sees by the rules. Of a mask, it uses for all rows of such an entry (with q_lens, the first q_lens[b])
+ * the elements of these keys, and of earlier keys back to a multiple of 128. No other element must exist: q, k, v
+ * and mask may be NULL if nothing of them is used. Inputs may overlap each other. O and LSE (or the state) may not
+ * share a byte with used elements of the inputs, nor with each other; rows of one may lie between rows of another.
+ * (fovea_state_finish() and fovea_state_from_output() compare the ranges from the first to the last element of each
+ * tensor.) Pointers that the problem does not use must be NULL. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
@@ -474,10 +474,11 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
 /* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
- * types and the logarithm of how many keys a row can see. This number follows from window, chunks, keys_begin and
- * keys_end, and from kv_len, or with kv_begins from the longest entry from its begin to its end; offsets, masks and
- * other lengths of entries do not matter. So with the same rules, scratch for the largest lengths is enough for all
- * smaller ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin but 0, and for
+ * types, the batch, the CPUs of this process (if keys may be split between them) and the logarithm of how many keys
+ * a row can see. This number follows from window, chunks, keys_begin and keys_end, and from kv_len, or with
+ * kv_begins from the longest entry from its begin to its end; offsets, masks and other lengths of entries do not
+ * matter. So with the same batch and the same rules, scratch for the largest lengths is enough for all smaller
+ * ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin but 0, and for
  * mask_begins. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
@@ -524,8 +525,9 @@ typedef struct fovea_counts {
 } fovea_counts;
 
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts segments in panels as they are computed.
- * It works in the scratch of worker 0, so not while worker 0 runs a task. It takes a pass over all blocks, and over
- * every element of a mask that hides some keys. */
+ * It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all blocks
+ * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Errors:
+ * FOVEA_ERROR_NULL. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
 /* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask: a plan knows no tensors.
@@ -798,7 +800,7 @@ FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages
 typedef struct fovea_isa_report {
   const char *name;   /* "avx512", "avx2", "neon", "scalar", ...; "avx2/rows": one table of a set with several */
   int usable;         /* 1: a problem may name it */
-  int chosen;         /* 1: problems that name none get it */
+  int chosen;         /* 1: the set that problems get if they name none; 0 for tables of a set */
   const char *reason; /* why it is chosen or not */
   fovea_type type;    /* FOVEA_F32: serves any problem. Else it has faster products for Q and K of this type, and
                          serves only problems with these */

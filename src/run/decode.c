@@ -125,11 +125,11 @@ static void value_of_row(const fovea_task_context *context, const fovea_sight *s
 
 /* Values that are NaN or Inf make sums that are not finite, even at weight 0. So only such sums need care. */
 static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight, int begin,
-                        int end, int careful) {
+                        int end, int first, int careful) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int64_t dim = context->plan->problem.v_dim;
-  int last = state->first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  int last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
   fovea_decode_value_args args = {
       .weights = state->memory.scores + begin,
       .row_count = t->rows.count,
@@ -172,7 +172,6 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   fovea_interval keys = fovea_keys_decoded(t, &sight->view);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   find_rows(context);
-  state->first = first;
   score_block(context, t, sight, begin, end);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
@@ -185,12 +184,12 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .row_sum = state->row_sum,
       .old_part = state->old_part,
       .new_part = state->new_part,
-      .first = state->first,
+      .first = first,
   };
   int stateless = context->kernels->decode_softmax(&softmax);
   int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
   int careful = stateless || !all_seen || sight->mask.present;
-  value_block(context, t, sight, (int)keys.begin, (int)keys.end, careful);
+  value_block(context, t, sight, (int)keys.begin, (int)keys.end, first, careful);
 }
 
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {

@@ -1,5 +1,5 @@
-/* A table with tiles of three vectors, of the instruction set whose vector layer is VECTOR_LAYER. CMake compiles
- * this file once for each, FOVEA_ISA being <isa>_three. */
+/* A table with tiles of three vectors, for the instruction set whose vector layer is VECTOR_LAYER. CMake compiles
+ * this file once for each, with FOVEA_ISA set to <isa>_three. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 3
