@@ -140,7 +140,7 @@ static void test_expected_isa(void **state) {
 /* A problem may name any usable table, and its plan runs on it. Of a table, the plan names the set. */
 static void test_named_isas(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_names();
   for (int i = 0; isas[i] != NULL; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
@@ -178,7 +178,7 @@ static int check_table_capped(const char *name) {
 
 static void test_environment_names_tables(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_names();
   for (int i = 0; isas[i] != NULL; i++) {
     if (strchr(isas[i], '/') == NULL) continue;
     const int status = run_again(isas[i], "table", isas[i], "");

@@ -4,7 +4,7 @@
 
 #include "arch/kernels.h"
 
-/* Tables with operations of their own; the last pointer is NULL. */
+/* Tables with operations of their own, one for each set of functions; the last pointer is NULL. */
 const fovea_kernels *const *whole_tables(void);
 /* Tables that add products of pairs to one of these. */
 const fovea_kernels *const *pair_tables(void);

@@ -243,20 +243,33 @@ void assert_contract(const struct trial *trial, int64_t budget) {
   free(numbers);
 }
 
-static void list_isas(const char **names, int with_pairs) {
+/* Whether it is another name of a table that its set's name stands for. */
+static int is_another_name(const fovea_isa_report *report) {
+  return strchr(report->name, '/') != NULL && strstr(report->reason, "what its set means") != NULL;
+}
+
+static void list_isas(const char **names, int with_pairs, int with_other_names) {
   fovea_library_info info = {.struct_size = sizeof info};
   assert_int_equal(fovea_info(&info), FOVEA_OK);
   int count = 0;
-  for (int i = 0; i < info.isa_count; i++)
-    if (info.isas[i]->usable && (with_pairs || info.isas[i]->type == FOVEA_F32))
-      names[count++] = info.isas[i]->name;
+  for (int i = 0; i < info.isa_count; i++) {
+    const fovea_isa_report *report = info.isas[i];
+    if (!report->usable || (!with_pairs && report->type != FOVEA_F32)) continue;
+    if (with_other_names || !is_another_name(report)) names[count++] = report->name;
+  }
   names[count] = NULL;
   assert_true(count > 0);
 }
 
 const char *const *usable_isas(void) {
   static const char *names[FOVEA_ISA_LIMIT + 1];
-  list_isas(names, 1);
+  list_isas(names, 1, 0);
+  return names;
+}
+
+const char *const *usable_names(void) {
+  static const char *names[FOVEA_ISA_LIMIT + 1];
+  list_isas(names, 1, 1);
   return names;
 }
 
@@ -268,6 +281,6 @@ const char *set_of(const char *isa) {
 
 const char *const *whole_isas(void) {
   static const char *names[FOVEA_ISA_LIMIT + 1];
-  list_isas(names, 0);
+  list_isas(names, 0, 0);
   return names;
 }

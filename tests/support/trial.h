@@ -63,6 +63,8 @@ void assert_contract(const struct trial *trial, int64_t budget);
 
 /* Every instruction set that this process may name, the best first. NULL ends the list. */
 const char *const *usable_isas(void);
+/* The same with every name of a table: a set's name and "set/tiles" may stand for one and the same. */
+const char *const *usable_names(void);
 /* The set of a table "set/tiles", which is what a plan names; a set's own name. Until the next call. */
 const char *set_of(const char *isa);
 
