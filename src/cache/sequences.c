@@ -5,15 +5,6 @@
 #include "../base/types.h"
 #include "../base/validate.h"
 
-const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position) {
-  int64_t low = 0, high = sequence->count;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    *(fovea_segment_at(sequence, middle)->first <= position ? &low : &high) = middle;
-  }
-  return fovea_segment_at(sequence, low);
-}
-
 void fovea_find_head(const fovea_sequence *sequence, int64_t position, int64_t layer, int64_t head,
                      fovea_found_segment *found) {
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;

@@ -43,7 +43,14 @@ int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *seg
                         const fovea_segment_shape *shape, int values, fovea_reach *reach);
 
 /* The segment that holds a position, of those that follow each other. */
-const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position);
+static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position) {
+  int64_t low = 0, high = sequence->count;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    *(fovea_segment_at(sequence, middle)->first <= position ? &low : &high) = middle;
+  }
+  return fovea_segment_at(sequence, low);
+}
 
 /* A segment, and where the keys and values of one layer and kv head begin in it. */
 typedef struct fovea_found_segment {

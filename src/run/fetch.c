@@ -93,10 +93,10 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, co
                       fovea_fetch *fetch) {
   fetch->score.count = fetch->value.count = 0;
   if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
-  plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
   if (values_fetch(context, t)) {
     fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
   }
+  plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
 }
 
 void fovea_fetch_first_keys(const fovea_task_context *context) {
