@@ -58,9 +58,9 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
     src/api/info.c src/base/error.c src/cache/append.c src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c
-    src/cache/copy.c src/cache/page_pool.c src/cache/panels.c src/cache/validate_append.c src/rotary/validate_rotary.c
-    src/run/count.c src/run/overlap.c src/run/part_states.c src/run/run_segments.c src/state/*.c src/system/cgroup.c
-    src/system/dispatch.c src/system/platform_*.c src/system/process.c
+    src/cache/copy.c src/cache/page_pool.c src/cache/panels.c src/cache/validate_append.c src/plan/facts.c
+    src/rotary/validate_rotary.c src/run/count.c src/run/overlap.c src/run/part_states.c src/run/run_segments.c
+    src/state/*.c src/system/cgroup.c src/system/dispatch.c src/system/platform_*.c src/system/process.c
   )
   if(fovea_architectures)
     file(GLOB portable_sources arch/scalar/*.c)
