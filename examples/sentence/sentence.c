@@ -177,9 +177,11 @@ static bool report_kernels(const struct view *view) {
   if (!output) return complain(view->subject->name, "out of memory");
   printf("  on one thread, median of %d calls:\n", TIMED_CALLS);
   bool all = true;
-  for (int i = 0; i < info.isa_count && all; i++)
-    if (info.isas[i]->usable && info.isas[i]->type == FOVEA_F32)
-      all = report_kernel(view, info.isas[i]->name, output);
+  for (int i = 0; i < info.isa_count && all; i++) {
+    const fovea_isa_report *set = info.isas[i];
+    if (strchr(set->name, '/')) break; /* sets come first; tables of sets are for benchmarks */
+    if (set->usable && set->type == FOVEA_F32) all = report_kernel(view, set->name, output);
+  }
   free(output);
   return all;
 }

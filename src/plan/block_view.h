@@ -31,9 +31,8 @@ typedef struct fovea_block_view {
   int32_t to[FOVEA_ROW_TILE_LIMIT];
 } fovea_block_view;
 
-/* Views the block that begins at position `base`, by the rules and by the mask. `pieces`
- * has the mask's pieces for each vector; NULL: there is no mask. `from` and `to` are set for the first `rows` rows.
- */
+/* Views the block that begins at position `base`, by the rules and by the mask. `pieces` has the mask's pieces for
+ * each vector; NULL: there is no mask. `from` and `to` are set for the first `rows` rows. */
 void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
                       fovea_block_view *block);
 
