@@ -109,16 +109,16 @@ stage_mca() {
   bench/mca.py
 }
 
-# Takes half a minute on each of two cores. It starts from the kept corpus, and runs the same inputs on every machine.
-# Longer runs look for new failures (tests/fuzz/README.md), so that no change waits for them.
+# Takes half a minute on each of two cores: the kept corpus and varied copies of it, the same on every machine.
+# libFuzzer's own search looks for new failures (tests/fuzz/README.md), so that no change waits for them.
 stage_fuzz() {
   cmake --preset fuzz
   cmake --build --preset fuzz
-  without_address_randomisation xargs -P "$jobs" -L 1 tests/fuzz/fuzz.sh <<'END'
-caches 300 build/fuzz 1 5000
-plan 300 build/fuzz 1 1500
-agreement 300 build/fuzz 1 1000
-states 300 build/fuzz 1 1200
+  without_address_randomisation xargs -P "$jobs" -L 1 tests/fuzz/fixed.sh build/fuzz <<'END'
+caches 5000
+plan 1500
+agreement 1500
+states 1200
 END
 }
 
@@ -158,9 +158,10 @@ summary_of() { # log
     }' "$1"
 }
 
-# Prints the last lines of each failed test, at the end, where the reader of a cut log finds them.
+# Prints what a log says of failures: of fuzzers, and the last lines of each failed test.
 failures_of() { # log
   awk '
+    / not so: |SUMMARY: |Base64: / { print substr($0, 1, 500) }
     /Test +#[0-9]+: .*\*\*\*/ && !/\*\*\*(Skipped|Not Run)/ { failed = 1; lines = 0; print; next }
     /Test +#[0-9]+: / || /^ +Start +[0-9]+: / || /^[0-9]+% tests passed/ {
       for (i = lines > 12 ? lines - 12 : 0; failed && i < lines; i++) print text[i]
@@ -179,9 +180,9 @@ run_stage() { # name, what it is
   status=$?
   if [ $status -ne 0 ]; then
     printf 'FAIL  %-50s %5d s\n' "$2" $((SECONDS - start))
+    failures_of "$log" # first, so that a reader of a cut log finds it
     echo "---- the end of $log:"
     tail -n 60 "$log"
-    failures_of "$log"
     echo "$passed passed, 1 failed"
     exit 1
   fi
@@ -207,7 +208,7 @@ run_tests() { # names of stages; none: all stages
   run_stage mingw "64-bit Windows under wine"
   run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
-  run_stage fuzz "libFuzzer, the same way each time, four targets"
+  run_stage fuzz "fixed inputs for each fuzz target, under sanitizers"
   run_stage mca "NEON inner loops, llvm-mca for ARM's cores"
   run_stage docs "the site and every link in it"
   run_stage consumers "used by other projects, in every way"

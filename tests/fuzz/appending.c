@@ -17,17 +17,27 @@ static int64_t count_of(const fovea_new_rows *rows, int64_t entry) {
 
 static int has_sound_sizes(const fovea_new_rows *rows) {
   return rows->batch >= 1 && rows->kv_heads >= 1 && rows->rows >= 0 && rows->qk_dim >= 1 && rows->v_dim >= 1 &&
-         is_type(rows->k_type) && is_type(rows->v_type);
+         is_type(rows->k_type) && is_type(rows->v_type) &&
+         (!rows->first_positions || rows->first_position == 0); /* it would not be used */
 }
 
 static int is_element(const void *pointer, size_t size) {
   return pointer != NULL && (uintptr_t)pointer % size == 0;
 }
 
+/* What is set and would not be used is refused. */
+static int has_one_source_of_angles(const fovea_rotary *rotary) {
+  const int tables = rotary->cosines || rotary->sines;
+  if (tables && rotary->frequencies) return 0;
+  if ((tables || rotary->frequencies) && rotary->base != 10000.0) return 0;
+  return tables || rotary->table_rows == 0;
+}
+
 static int is_sound_rotary(const fovea_rotary *rotary, int64_t dim) {
   const int64_t pairs = rotary->dims / 2;
   if ((int)rotary->layout < 0 || (int)rotary->layout > FOVEA_ROTARY_HALVES) return 0;
   if (rotary->dims < 0 || rotary->dims > dim || rotary->dims % 2 != 0) return 0;
+  if (!has_one_source_of_angles(rotary)) return 0;
   if (rotary->cosines || rotary->sines) {
     if (rotary->table_rows < 0 || rotary->table_stride < pairs) return 0;
     if (rotary->table_rows == 0 || pairs == 0) return rotary->cosines && rotary->sines;
@@ -152,7 +162,7 @@ void append(struct scene *scene) {
   const enum verdict verdict = judge(scene, &call);
   if (verdict != VERDICT_ELSEWHERE) {
     if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
-    const fovea_status status = fovea_append(&call.rows, call.rotated ? &call.rotary : NULL, &error);
+    const fovea_status status = fovea_append(&call.rows, call.rotated ? &call.rotary : NULL, NULL, &error);
     arena_open(&scene->arena);
     if (verdict == VERDICT_RIGHT && status == FOVEA_OK) write_to_model(scene, &call);
     expect_verdict(scene, verdict, status, &error);

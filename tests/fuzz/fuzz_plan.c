@@ -218,7 +218,7 @@ static void spoil(fovea_tensors *call, fovea_state *state, const struct region *
     call->o = moved_into(&regions[TENSOR_O], other, call->o, bytes);
     return;
   case 6:
-    call->lse = moved_into(&regions[TENSOR_LSE], other, call->lse, bytes);
+    if (call->lse != NULL) call->lse = moved_into(&regions[TENSOR_LSE], other, call->lse, bytes);
     return;
   case 7:
     call->state = NULL;

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Writes varied copies of a corpus, the same ones on every machine: vary.py <corpus> <folder> <count>
+
+libFuzzer chooses its inputs by what they reach, so other CPUs see others. These depend on the corpus alone.
+"""
+
+import pathlib
+import random
+import sys
+
+LONGEST = 256
+EDGES = (0x00, 0x01, 0x7F, 0x80, 0xFF)
+
+
+def overwrite(dice, data, _):
+    at = dice.randrange(len(data))
+    data[at] = dice.choice(EDGES) if dice.random() < 0.3 else dice.randrange(256)
+
+
+def count_on(dice, data, _):
+    at = dice.randrange(len(data))
+    data[at] = (data[at] + dice.choice((-1, 1))) % 256
+
+
+def repeat(dice, data, _):
+    at = dice.randrange(len(data))
+    data[at:at] = bytes([dice.choice((data[at], dice.randrange(256)))]) * dice.randint(1, 8)
+
+
+def remove(dice, data, _):
+    at = dice.randrange(len(data))
+    del data[at : at + dice.randint(1, 8)]
+
+
+def splice(dice, data, other):
+    at = dice.randrange(len(data))
+    data[at:] = other[dice.randrange(len(other)) :]
+
+
+def insert(dice, data, other):
+    at, start = dice.randrange(len(data)), dice.randrange(len(other))
+    data[at:at] = other[start : start + dice.randint(1, 32)]
+
+
+def vary(dice, corpus):
+    data, other = bytearray(dice.choice(corpus)), dice.choice(corpus)
+    for _ in range(dice.randint(1, 5)):
+        if data:
+            dice.choice((overwrite, overwrite, count_on, repeat, remove, splice, insert))(dice, data, other)
+    return data[:LONGEST]
+
+
+def main():
+    corpus, folder, count = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    inputs = [path.read_bytes() for path in sorted(corpus.iterdir())]
+    inputs = [data for data in inputs if data]
+    dice = random.Random(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for number in range(count):
+        (folder / f"{number:06}").write_bytes(vary(dice, inputs))
+
+
+if __name__ == "__main__":
+    main()
