@@ -1,4 +1,5 @@
 /* Half precision: f16 and bf16 inputs give the bits of the same numbers in f32, and outputs are rounded once. */
+#include "arch/formats.h"
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -35,6 +36,23 @@ static void set_types(fovea_problem *problem, int q, int k, int v, int o) {
   problem->k_type = (fovea_type)k;
   problem->v_type = (fovea_type)v;
   problem->o_type = (fovea_type)o;
+}
+
+/* Formats with a scale in each block, by the bytes that others document: ggml's q8_0 has 34 for 32 elements of 8
+ * bits and an f16, q4_0 has 18. */
+static void test_blocks(void **state) {
+  (void)state;
+  assert_int_equal(fovea_bytes_of_blocks(8, 32, 16, 64), 68);
+  assert_int_equal(fovea_bytes_of_blocks(8, 32, 16, -32), -34);
+  assert_int_equal(fovea_bytes_of_blocks(4, 32, 16, 4096), 2304);
+  assert_int_equal(fovea_elements_of_blocks(8, 32, 16, 68), 64);
+  assert_int_equal(fovea_elements_of_blocks(4, 32, 16, -18), -32);
+  for (int type = 0; type < FOVEA_TYPES; type++) {
+    assert_int_equal(fovea_type_block((fovea_type)type), 1);
+    assert_int_equal(fovea_type_scale_bits((fovea_type)type), 0);
+    assert_int_equal(fovea_bytes((fovea_type)type, 5), 5 * fovea_type_bits((fovea_type)type) / 8);
+    assert_int_equal(fovea_elements((fovea_type)type, fovea_bytes((fovea_type)type, 5)), 5);
+  }
 }
 
 static void test_every_mix(void **state) {
@@ -281,11 +299,11 @@ static void test_any_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_mix),     cmocka_unit_test(test_every_dim),
-      cmocka_unit_test(test_layouts),       cmocka_unit_test(test_special_values),
-      cmocka_unit_test(test_tiny_products), cmocka_unit_test(test_wide_products),
-      cmocka_unit_test(test_all_halves),    cmocka_unit_test(test_between_halves),
-      cmocka_unit_test(test_any_f32),
+      cmocka_unit_test(test_blocks),         cmocka_unit_test(test_every_mix),
+      cmocka_unit_test(test_every_dim),      cmocka_unit_test(test_layouts),
+      cmocka_unit_test(test_special_values), cmocka_unit_test(test_tiny_products),
+      cmocka_unit_test(test_wide_products),  cmocka_unit_test(test_all_halves),
+      cmocka_unit_test(test_between_halves), cmocka_unit_test(test_any_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,8 @@ FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
 }
 
 #ifdef FOVEA_VECTOR_TRANSPOSES_HALVES
-#define DECODE_LOAD_HALVES(with, format, name, element, bits, together, load, store, half_of_least, load_halves)   \
+#define DECODE_LOAD_HALVES(with, format, name, element, bits, together, load, store, half_of_least, load_halves,   \
+                           ...)                                                                                    \
   case format:                                                                                                     \
     k[i] = load_halves(low, high);                                                                                 \
     break;
