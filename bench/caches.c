@@ -58,7 +58,7 @@ static int fill_segments(const bench_workload *workload, fovea_error *error) {
                       workload->tensors.k, workload->tensors.v, &workload->sequence);
   rows.k_type = problem->k_type;
   rows.v_type = problem->v_type;
-  return fovea_append(&rows, NULL, error) == FOVEA_OK;
+  return fovea_append(&rows, NULL, NULL, error) == FOVEA_OK;
 }
 
 /* Whether the workload gives the same bits with segments, which it uses from now on. */

@@ -196,7 +196,7 @@ static void check_append(const struct store *store, fovea_new_rows *rows, const 
     fovea_error error;
     restore(store);
     rows->isa = *isa;
-    if (fovea_append(rows, rotary, &error) != FOVEA_OK) fail_msg("%s: %s", *isa, error.text);
+    if (fovea_append(rows, rotary, NULL, &error) != FOVEA_OK) fail_msg("%s: %s", *isa, error.text);
     assert_as_expected(store, *isa);
   }
 }
@@ -338,7 +338,7 @@ static void test_copies(void **state) {
         }
     fovea_error error;
     if (fovea_sequence_copy(&store.sequences[0], &store.sequences[1], 1, shape.kv_heads, shape.qk_dim, shape.v_dim,
-                            first, end, &error) != FOVEA_OK)
+                            first, end, NULL, &error) != FOVEA_OK)
       fail_msg("%s", error.text);
     assert_as_expected(&store, "copy");
     destroy_store(&store);

@@ -66,17 +66,17 @@ static void assert_append_refused(const struct append_call *call, fovea_status s
   fovea_error error;
   memset(&error, 'x', sizeof error);
   memset(cache, 0x3a, sizeof cache);
-  const fovea_status actual = fovea_append(&call->rows, &call->rotary, &error);
+  const fovea_status actual = fovea_append(&call->rows, &call->rotary, NULL, &error);
   if (actual != status) fail_msg("status %d, not %d: %.250s", (int)actual, (int)status, error.text);
   assert_says(&error, status, words);
-  assert_int_equal(fovea_append(&call->rows, &call->rotary, NULL), status);
+  assert_int_equal(fovea_append(&call->rows, &call->rotary, NULL, NULL), status);
   assert_true(is_untouched(cache, sizeof cache));
 }
 
 static void assert_append_accepted(const struct append_call *call) {
   fovea_error error;
   memset(&error, 'x', sizeof error);
-  const fovea_status status = fovea_append(&call->rows, &call->rotary, &error);
+  const fovea_status status = fovea_append(&call->rows, &call->rotary, NULL, &error);
   if (status != FOVEA_OK) fail_msg("status %d: %.250s", (int)status, error.text);
   for (size_t i = 0; i < sizeof error.text; i++) assert_int_equal(error.text[i], 'x'); /* not written */
 }
@@ -121,8 +121,8 @@ static void test_good_appends(void **state) {
 static void test_append_arguments(void **state) {
   (void)state;
   const struct append_call good = good_append();
-  assert_int_equal(fovea_append(NULL, NULL, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_append(&good.rows, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_append(NULL, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_append(&good.rows, NULL, NULL, NULL), FOVEA_OK);
   for (size_t other = 1; other <= 64; other++) {
     APPEND_REFUSED(rows->struct_size += other, FOVEA_ERROR_STRUCT_SIZE, "new_rows.struct_size", "newer");
     APPEND_REFUSED(rows->struct_size -= other, FOVEA_ERROR_STRUCT_SIZE, "fovea_new_rows_init");
@@ -369,7 +369,8 @@ static void test_copies(void **state) {
   fovea_error error;
   set_up_segments();
   memset(cache, 0x3a, sizeof cache);
-#define COPY(from, to, heads, begin, end) fovea_sequence_copy(from, to, 1, heads, QK_DIM, V_DIM, begin, end, &error)
+#define COPY(from, to, heads, begin, end)                                                                          \
+  fovea_sequence_copy(from, to, 1, heads, QK_DIM, V_DIM, begin, end, NULL, &error)
   assert_int_equal(COPY(NULL, &sequences[1], HEADS, 0, 1), FOVEA_ERROR_NULL);
   assert_int_equal(COPY(&sequences[0], NULL, HEADS, 0, 1), FOVEA_ERROR_NULL);
   assert_int_equal(COPY(&sequences[0], &sequences[1], 0, 0, 1), FOVEA_ERROR_SIZE);

@@ -162,7 +162,7 @@ static void append(struct world *world) {
   rows.first_positions = firsts;
   rows.row_counts = counts;
   rows.isa = world->isa;
-  assert_ok(fovea_append(&rows, &world->rotary, &error), &error);
+  assert_ok(fovea_append(&rows, &world->rotary, NULL, &error), &error);
 }
 
 struct seen {

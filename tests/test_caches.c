@@ -223,7 +223,7 @@ static int stream_through_ring(const struct trial *whole, int64_t capacity, int6
                         (const float *)tensors.k + (end - push) * problem->k_strides.row,
                         (const float *)tensors.v + (end - push) * problem->v_strides.row, &sequence);
     rows.first_position = end - push;
-    assert_int_equal(fovea_append(&rows, NULL, NULL), FOVEA_OK);
+    assert_int_equal(fovea_append(&rows, NULL, NULL, NULL), FOVEA_OK);
     while ((ready / problem->chunk_size + 1) * problem->chunk_size + problem->chunk_right <= end) ready++;
     if (ready > first) right = attend_to_ring(whole, &sequence, begin, end, first, ready);
   }

@@ -224,6 +224,58 @@ static void act_parallel_for(void) {
   fovea_plan_destroy(plan);
 }
 
+/* Row-wise calls with enough rows for more than one thread. */
+static void act_rows(void) {
+  enum { MANY = 2048 };
+  fovea_rotary rotary;
+  fovea_rotation rotation;
+  fovea_segment segment;
+  fovea_execution execution;
+  const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
+  fovea_new_rows rows;
+  fovea_pages pages;
+  fovea_execution_init(&execution);
+  execution.threads = THREADS;
+  execution.parallel_for = loop;
+  fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, DIM);
+  fovea_rotation_init(&rotation, 1, 1, MANY, DIM, long_v, everywhere_room(MANY * DIM * sizeof(float)));
+  everywhere_keep(fovea_rotary_apply(&rotary, &rotation, &execution, NULL));
+  fovea_pages_init(&pages, 1, MANY, 1, DIM, DIM, FOVEA_F16, FOVEA_KEYS_IN_ROWS);
+  pages.k = everywhere_room(MANY * DIM * sizeof(uint16_t));
+  pages.v = everywhere_room(MANY * DIM * sizeof(uint16_t));
+  everywhere_keep(fovea_cache_contiguous(&pages, 0, &segment, NULL));
+  fovea_new_rows_init(&rows, 1, 1, MANY, DIM, DIM, long_v, long_v, &sequence);
+  everywhere_keep(fovea_append(&rows, &rotary, &execution, NULL));
+}
+
+static void act_state_rows(void) {
+  enum { MANY = 1024 };
+  fovea_problem problem;
+  fovea_tensors tensors;
+  fovea_execution execution;
+  fovea_state made, merged;
+  fovea_execution_init(&execution);
+  execution.threads = THREADS;
+  execution.parallel_for = loop;
+  fovea_problem_init(&problem, 1, 1, 1, MANY, KEYS, DIM, DIM);
+  fovea_tensors_init(&tensors, NULL, NULL, NULL, long_v, long_k);
+  tensors.state = &made;
+  fovea_state_init(&made, 1, 1, MANY, DIM, 0, KEYS, everywhere_room(MANY * (DIM + 2) * sizeof(float)));
+  everywhere_keep(fovea_state_from_output(&problem, &tensors, &execution, NULL));
+  merged = made;
+  merged.numbers = everywhere_room(MANY * (DIM + 2) * sizeof(float));
+  everywhere_keep(fovea_state_merge(&made, &made, &merged, &execution, NULL));
+  fovea_tensors_init(&tensors, NULL, NULL, NULL, everywhere_room(MANY * DIM * sizeof(float)), NULL);
+  tensors.state = &made;
+  everywhere_keep(fovea_state_finish(&problem, &tensors, &execution, NULL));
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  assert_same_everywhere(act_rows);
+  assert_same_everywhere(act_state_rows);
+}
+
 static void test_parallel_for(void **state) {
   (void)state;
   assert_same_everywhere(act_parallel_for);
@@ -356,7 +408,8 @@ int main(void) {
       cmocka_unit_test(test_first_question), cmocka_unit_test(test_init),
       cmocka_unit_test(test_attention),      cmocka_unit_test(test_attend),
       cmocka_unit_test(test_counts),         cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_parallel_for),   cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_rows),           cmocka_unit_test(test_parallel_for),
+      cmocka_unit_test(test_tasks),
 #ifdef _OPENMP
       cmocka_unit_test(test_openmp),         cmocka_unit_test(test_openmp_workers),
 #endif

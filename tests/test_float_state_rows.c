@@ -66,7 +66,7 @@ static void rotate(const fovea_rotary *rotary, fovea_type type) {
   fovea_rotation_init(&rotation, 1, HEADS, ROWS, DIM, new_rows, everywhere_room(ROW_BYTES));
   rotation.to_type = type;
   rotation.first_position = 1234567;
-  everywhere_keep(fovea_rotary_apply(rotary, &rotation, everywhere_room(sizeof(fovea_error))));
+  everywhere_keep(fovea_rotary_apply(rotary, &rotation, NULL, everywhere_room(sizeof(fovea_error))));
 }
 
 static void act_rotary(void) {
@@ -107,7 +107,7 @@ static void append(fovea_segment segment, const fovea_rotary *rotary) {
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, ROWS, DIM, DIM, new_rows, v, &sequence);
   rows.isa = everywhere_isa;
-  everywhere_keep(fovea_append(&rows, rotary, everywhere_room(sizeof(fovea_error))));
+  everywhere_keep(fovea_append(&rows, rotary, NULL, everywhere_room(sizeof(fovea_error))));
 }
 
 static void act_append(void) {
@@ -134,7 +134,7 @@ static void act_copy(void) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const fovea_segment to = make_segment(types[i], i % 2 == 0 ? FOVEA_KEYS_IN_ROWS : FOVEA_KEYS_IN_PANELS);
     const fovea_sequence target = fovea_sequence_of(&to, 1);
-    everywhere_keep(fovea_sequence_copy(&source, &target, 1, HEADS, DIM, DIM, 0, ROWS, NULL));
+    everywhere_keep(fovea_sequence_copy(&source, &target, 1, HEADS, DIM, DIM, 0, ROWS, NULL, NULL));
   }
 }
 
@@ -170,7 +170,7 @@ static void act_merge(void) {
   fovea_state_init(&right, 1, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
   fovea_state_init(&merged, 1, HEADS, ROWS, DIM, 0, KEYS, everywhere_room(sizeof whole_numbers));
   merged.isa = everywhere_isa;
-  everywhere_keep(fovea_state_merge(&left, &right, &merged, NULL));
+  everywhere_keep(fovea_state_merge(&left, &right, &merged, NULL, NULL));
 }
 
 static void test_merge(void **state) {
@@ -191,7 +191,7 @@ static void act_finish(void) {
     problem.sink = FOVEA_SINK_ZERO;
     fovea_tensors_init(&tensors, NULL, NULL, NULL, everywhere_room(sizeof o), everywhere_room(sizeof lse));
     tensors.state = &whole;
-    everywhere_keep(fovea_state_finish(&problem, &tensors, everywhere_room(sizeof(fovea_error))));
+    everywhere_keep(fovea_state_finish(&problem, &tensors, NULL, everywhere_room(sizeof(fovea_error))));
   }
 }
 
@@ -209,7 +209,7 @@ static void act_from_output(void) {
   for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
     problem.scale = scales[i];
     fovea_state_init(&made, 1, HEADS, ROWS, DIM, 0, KEYS, everywhere_room(sizeof whole_numbers));
-    everywhere_keep(fovea_state_from_output(&problem, &tensors, everywhere_room(sizeof(fovea_error))));
+    everywhere_keep(fovea_state_from_output(&problem, &tensors, NULL, everywhere_room(sizeof(fovea_error))));
   }
 }
 

@@ -222,13 +222,13 @@ static void test_states(void **state) {
       problem.keys_end = FOVEA_UNLIMITED;
       tensors.state = &right;
       assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
-      assert_int_equal(fovea_state_merge(&left, &right, &merged, NULL), FOVEA_OK);
+      assert_int_equal(fovea_state_merge(&left, &right, &merged, NULL, NULL), FOVEA_OK);
       tensors.state = &merged;
       tensors.o = o;
       tensors.lse = lse;
       problem.to_state = 0;
       problem.keys_begin = 0;
-      assert_int_equal(fovea_state_finish(&problem, &tensors, NULL), FOVEA_OK);
+      assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
       trial_load(&actual);
       assert_same_outputs(&actual, &expected);
       trial_destroy(&actual);
@@ -264,7 +264,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
     fovea_new_rows_init(&new_rows, 1, 1, rows, DIM, DIM, tensor_row(&expected.k, 0, 0, first),
                         tensor_row(&expected.v, 0, 0, first), &sequence);
     new_rows.first_position = first;
-    assert_int_equal(fovea_append(&new_rows, NULL, NULL), FOVEA_OK);
+    assert_int_equal(fovea_append(&new_rows, NULL, NULL, NULL), FOVEA_OK);
 
     fovea_problem problem;
     fovea_problem_init(&problem, 1, HEADS, 1, rows, end, DIM, DIM);

@@ -59,7 +59,7 @@ static void append(const fovea_sequence *sequence, int64_t segment_layer, int la
   rows.v_strides.head = LONGEST * V_DIM;
   rows.first_position = first;
   rows.layer = segment_layer;
-  ASSERT_OK(fovea_append(&rows, NULL, &error));
+  ASSERT_OK(fovea_append(&rows, NULL, NULL, &error));
 }
 
 /* Attends from the last of `length` rows, over a cache or (sequence NULL) over the tensors. */
@@ -242,7 +242,7 @@ static void test_copies_of_layers(void **state) {
   ASSERT_OK(fovea_cache_contiguous(&pages, 1, &segments[0], &error));
   ASSERT_OK(fovea_cache_contiguous(&pages, 2, &segments[1], &error));
   const fovea_sequence from = fovea_sequence_of(&segments[0], 1), to = fovea_sequence_of(&segments[1], 1);
-#define COPY(layers) fovea_sequence_copy(&from, &to, layers, KV_HEADS, QK_DIM, V_DIM, 0, 10, &error)
+#define COPY(layers) fovea_sequence_copy(&from, &to, layers, KV_HEADS, QK_DIM, V_DIM, 0, 10, NULL, &error)
   for (int layer = 0; layer < LAYERS; layer++) append(&from, layer, layer, 0, 0, 10);
   ASSERT_OK(COPY(LAYERS));
   for (int layer = 0; layer < LAYERS; layer++) assert_layer(&to, layer, layer, 0, 10);

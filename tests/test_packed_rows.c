@@ -63,7 +63,7 @@ static void test_append(void **state) {
     fovea_new_rows_init(&rows, ENTRIES, HEADS, ROWS, QK_DIM, V_DIM, k, v, sequences[0]);
     rows.cu_seqlens = cumulative;
     rows.first_positions = firsts;
-    if (fovea_append(&rows, round % 2 ? &rotary : NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    if (fovea_append(&rows, round % 2 ? &rotary : NULL, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     for (int b = 0; b < ENTRIES; b++) {
       const int64_t count = cumulative[b + 1] - cumulative[b];
       if (count == 0) continue;
@@ -72,7 +72,7 @@ static void test_append(void **state) {
       rows.k_strides.head = ROWS * QK_DIM;
       rows.v_strides.head = ROWS * V_DIM;
       rows.first_position = firsts[b];
-      if (fovea_append(&rows, round % 2 ? &rotary : NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+      if (fovea_append(&rows, round % 2 ? &rotary : NULL, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     }
     assert_memory_equal(k_cache[0], k_cache[1], sizeof k_cache[0]);
     assert_memory_equal(v_cache[0], v_cache[1], sizeof v_cache[0]);
@@ -90,25 +90,25 @@ static void test_refused_rows(void **state) {
   fovea_new_rows_init(&rows, ENTRIES, HEADS, ROWS, QK_DIM, V_DIM, k, v, sequences[0]);
   rows.cu_seqlens = cumulative;
   rows.row_counts = counts;
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_LENGTHS);
   assert_string_equal(error.text, "cu_seqlens is given together with row_counts; one of them must be NULL");
   rows.row_counts = NULL;
   cumulative[2] = 2;
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_LENGTHS);
   assert_string_equal(error.text, "cu_seqlens[2] is 2; it must not be less than the one before, 3");
   cumulative[2] = 3;
   cumulative[4] = ROWS + 1;
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_LENGTHS);
   cumulative[4] = ROWS;
   rows.layer = 1;
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
   rows.layer = -1;
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
   rows.layer = 0;
   rows.k = k_cache[0][2][0]; /* entry 2 writes there */
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_OVERLAP);
   rows.k = k_cache[0][1][0]; /* entry 1 has no rows, and entry 0 reads none there */
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_OK);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_OK);
 }
 
 static void test_rotation(void **state) {
@@ -132,7 +132,7 @@ static void test_rotation(void **state) {
     if (round % 3 == 0) rotation.first_positions = firsts;
     if (round % 3 == 1) rotation.positions = positions;
     if (round % 3 == 2) rotation.first_position = 77;
-    if (fovea_rotary_apply(&rotary, &rotation, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    if (fovea_rotary_apply(&rotary, &rotation, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     for (int b = 0; b < ENTRIES; b++) {
       const int64_t first = cumulative[b], count = cumulative[b + 1] - first;
       if (count == 0) continue;
@@ -141,7 +141,7 @@ static void test_rotation(void **state) {
       if (round % 3 == 0) rotation.first_position = firsts[b];
       if (round % 3 == 1) rotation.positions = positions + first;
       if (round % 3 == 2) rotation.first_position = 77;
-      if (fovea_rotary_apply(&rotary, &rotation, &error) != FOVEA_OK) fail_msg("%s", error.text);
+      if (fovea_rotary_apply(&rotary, &rotation, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
     }
     assert_memory_equal(to, expected, sizeof to);
   }
@@ -151,11 +151,11 @@ static void test_rotation(void **state) {
   fovea_rotary_init(&rotary, FOVEA_ROTARY_INTERLEAVED, 10);
   fovea_rotation_init(&rotation, 1, HEADS, ROWS, QK_DIM, from, to);
   rotation.cu_seqlens = cumulative;
-  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_ERROR_LENGTHS);
+  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_ERROR_LENGTHS);
   cumulative[1] = ROWS;
   rotation.cu_seqlens = (const int32_t *)(const void *)to;
   memset(to, 0, sizeof to);
-  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_ERROR_OVERLAP);
 }
 
 /* The plan of each step is made in the same memory, which has exactly the stated size. */

@@ -38,7 +38,7 @@ static void test_exact_angles(void **state) {
     rotary.base = angles[i].base;
     fovea_rotation_init(&rotation, 1, 1, 1, 2 * angles[i].pairs, whole, whole);
     rotation.first_position = angles[i].position;
-    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
+    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_OK);
     assert_memory_equal(whole + 2 * angles[i].pair, &angles[i].cosine, sizeof(float));
     assert_memory_equal(whole + 2 * angles[i].pair + 1, &angles[i].sine, sizeof(float));
     free(whole);
@@ -186,7 +186,7 @@ static void assert_rotated(const struct rotary_run *run, const struct tensor *fr
 
 static void apply(const struct rotary_run *run) {
   fovea_error error;
-  if (fovea_rotary_apply(&run->rotary, &run->rotation, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  if (fovea_rotary_apply(&run->rotary, &run->rotation, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
 }
 
 /* On every instruction set, into another tensor and, if the types are the same, in place. */
@@ -379,7 +379,7 @@ static void test_formula(void **state) {
     rotary.base = base;
     fovea_rotation_init(&rotation, 1, 1, 1, DIM, row, rotated);
     rotation.first_position = position;
-    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
+    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_OK);
     for (int k = 0; k < PAIRS; k++) {
       const double angle = (double)position * pow(base, -(double)k / PAIRS), c = cos(angle), s = sin(angle);
       const double x = (double)row[k], y = (double)row[PAIRS + k];
@@ -405,11 +405,11 @@ static void test_rotating_back(void **state) {
     fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, 128);
     fovea_rotation_init(&rotation, 1, 1, 1, 128, rotated, rotated);
     rotation.first_position = positions[i];
-    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
+    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_OK);
     if (i == 0) assert_memory_equal(rotated, row, sizeof row);
     if (i > 0) assert_memory_not_equal(rotated, row, sizeof row);
     rotation.first_position = -positions[i];
-    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL), FOVEA_OK);
+    assert_int_equal(fovea_rotary_apply(&rotary, &rotation, NULL, NULL), FOVEA_OK);
     for (int d = 0; d < 128; d++) assert_true(fabsf(rotated[d] - row[d]) <= 0x1p-22f);
   }
 }

@@ -46,17 +46,17 @@ static void assert_rotation_refused(const struct rotation_call *call, fovea_stat
   fovea_error error;
   memset(&error, 'x', sizeof error);
   memset(to, 0x3a, sizeof to);
-  const fovea_status actual = fovea_rotary_apply(&call->rotary, &call->rotation, &error);
+  const fovea_status actual = fovea_rotary_apply(&call->rotary, &call->rotation, NULL, &error);
   if (actual != status) fail_msg("status %d, not %d: %.250s", (int)actual, (int)status, error.text);
   assert_says(&error, status, words);
-  assert_int_equal(fovea_rotary_apply(&call->rotary, &call->rotation, NULL), status);
+  assert_int_equal(fovea_rotary_apply(&call->rotary, &call->rotation, NULL, NULL), status);
   assert_true(is_untouched());
 }
 
 static void assert_rotation_accepted(const struct rotation_call *call) {
   fovea_error error;
   memset(&error, 'x', sizeof error);
-  const fovea_status status = fovea_rotary_apply(&call->rotary, &call->rotation, &error);
+  const fovea_status status = fovea_rotary_apply(&call->rotary, &call->rotation, NULL, &error);
   if (status != FOVEA_OK) fail_msg("status %d: %.250s", (int)status, error.text);
   for (size_t i = 0; i < sizeof error.text; i++) assert_int_equal(error.text[i], 'x'); /* not written */
 }
@@ -104,9 +104,9 @@ static void test_null(void **state) {
   (void)state;
   const struct rotation_call call = good_rotation();
   fovea_error error;
-  assert_int_equal(fovea_rotary_apply(NULL, &call.rotation, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_rotary_apply(NULL, &call.rotation, NULL, &error), FOVEA_ERROR_NULL);
   assert_non_null(strstr(error.text, "rotary"));
-  assert_int_equal(fovea_rotary_apply(&call.rotary, NULL, &error), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_rotary_apply(&call.rotary, NULL, NULL, &error), FOVEA_ERROR_NULL);
   assert_non_null(strstr(error.text, "rotation"));
   ROTATION_REFUSED(rotation->from = NULL, FOVEA_ERROR_NULL, "from");
   ROTATION_REFUSED(rotation->to = NULL, FOVEA_ERROR_NULL, "to is NULL");

@@ -116,7 +116,7 @@ static void test_new_rows(void **state) {
       fovea_error error;
       fovea_new_rows_init(&rows, 1, HEADS, ROWS, DIM, DIM, k, v, &sequence);
       rows.first_position = PAGE + 7;
-      if (fovea_append(&rows, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+      if (fovea_append(&rows, NULL, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
       guarded_destroy(&memory);
     }
     assert_memory_equal(&stores[0], &stores[1], sizeof stores[0]);
@@ -135,7 +135,7 @@ static void test_copies(void **state) {
         make_paged(&from_stores[side], side ? NOW : EARLIER, FOVEA_KEYS_IN_ROWS, &from_memory);
     const fovea_sequence to = make_paged(&to_stores[side], NOW, FOVEA_KEYS_IN_PANELS, &to_memory);
     fovea_error error;
-    if (fovea_sequence_copy(&from, &to, 1, HEADS, DIM, DIM, 5, TABLE * PAGE - 3, &error) != FOVEA_OK)
+    if (fovea_sequence_copy(&from, &to, 1, HEADS, DIM, DIM, 5, TABLE * PAGE - 3, NULL, &error) != FOVEA_OK)
       fail_msg("%s", error.text);
     guarded_destroy(&from_memory);
     guarded_destroy(&to_memory);
@@ -206,7 +206,7 @@ static void test_layers(void **state) {
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, 1, DIM, DIM, store.k, store.v, &sequence);
   rows.layer = 1;
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_SEGMENTS);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
   assert_non_null(strstr(error.text, "layers is 0"));
   guarded_destroy(&memory);
 }
@@ -258,12 +258,13 @@ static void assert_size_refused(size_t size) {
 
   fovea_new_rows rows;
   fovea_new_rows_init(&rows, 1, HEADS, 1, DIM, DIM, q, q, &sequence);
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_STRUCT_SIZE);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_STRUCT_SIZE);
   assert_says(&error, FOVEA_ERROR_STRUCT_SIZE, words);
-  assert_int_equal(fovea_sequence_copy(&good, &sequence, 1, HEADS, DIM, DIM, 0, 1, &error),
+  assert_int_equal(fovea_sequence_copy(&good, &sequence, 1, HEADS, DIM, DIM, 0, 1, NULL, &error),
                    FOVEA_ERROR_STRUCT_SIZE);
   assert_says(&error, FOVEA_ERROR_STRUCT_SIZE, words);
-  assert_int_equal(fovea_sequence_copy(&sequence, &good, 1, HEADS, DIM, DIM, 0, 1, NULL), FOVEA_ERROR_STRUCT_SIZE);
+  assert_int_equal(fovea_sequence_copy(&sequence, &good, 1, HEADS, DIM, DIM, 0, 1, NULL, NULL),
+                   FOVEA_ERROR_STRUCT_SIZE);
 
   const fovea_pages pages = pages_of(&store, size, FOVEA_KEYS_IN_ROWS);
   assert_int_equal(fovea_cache_contiguous(&pages, 0, made, &error), FOVEA_ERROR_STRUCT_SIZE);

@@ -148,9 +148,9 @@ static void assert_merge_refused(const struct merge_call *call, fovea_status sta
   fovea_error error;
   memset(&error, 'x', sizeof error);
   memset(merged_numbers, 0x3a, sizeof merged_numbers);
-  assert_int_equal(fovea_state_merge(&call->left, &call->right, &call->merged, &error), status);
+  assert_int_equal(fovea_state_merge(&call->left, &call->right, &call->merged, NULL, &error), status);
   assert_says(&error, status, words);
-  assert_int_equal(fovea_state_merge(&call->left, &call->right, &call->merged, NULL), status);
+  assert_int_equal(fovea_state_merge(&call->left, &call->right, &call->merged, NULL, NULL), status);
   assert_unwritten(merged_numbers, sizeof merged_numbers);
 }
 
@@ -165,10 +165,10 @@ static void assert_merge_refused(const struct merge_call *call, fovea_status sta
 static void test_merging(void **state) {
   (void)state;
   const struct merge_call good = good_merge();
-  assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, NULL), FOVEA_OK);
-  assert_int_equal(fovea_state_merge(NULL, &good.right, &good.merged, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_state_merge(&good.left, NULL, &good.merged, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_state_merge(&good.left, &good.right, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_merge(&good.left, &good.right, &good.merged, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_merge(NULL, &good.right, &good.merged, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_merge(&good.left, NULL, &good.merged, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_merge(&good.left, &good.right, NULL, NULL, NULL), FOVEA_ERROR_NULL);
   MERGE_REFUSED(call.left.batch = 0, FOVEA_ERROR_SIZE, "left.batch", "0", "1");
   MERGE_REFUSED(call.right.rows = -1, FOVEA_ERROR_SIZE, "right.rows", "-1");
   MERGE_REFUSED(call.merged.dim = INT64_MAX, FOVEA_ERROR_SIZE, "merged.dim");
@@ -215,8 +215,8 @@ static void assert_output_refused(struct output_call *call, int finishing, fovea
   memset(o, 0x3a, sizeof o);
   memset(lse, 0x3a, sizeof lse);
   memset(right_numbers, 0x3a, sizeof right_numbers);
-  const fovea_status actual = finishing ? fovea_state_finish(&call->problem, &call->tensors, &error)
-                                        : fovea_state_from_output(&call->problem, &call->tensors, &error);
+  const fovea_status actual = finishing ? fovea_state_finish(&call->problem, &call->tensors, NULL, &error)
+                                        : fovea_state_from_output(&call->problem, &call->tensors, NULL, &error);
   assert_int_equal(actual, status);
   assert_says(&error, status, words);
   assert_unwritten(o, sizeof o);
@@ -236,12 +236,12 @@ static void test_outputs(void **state) {
   (void)state;
   struct output_call good = good_output();
   good.tensors.state = &good.state;
-  assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL), FOVEA_OK);
-  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL), FOVEA_OK);
-  assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_from_output(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(NULL, &good.tensors, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_finish(&good.problem, NULL, NULL, NULL), FOVEA_ERROR_NULL);
   good.tensors.state = NULL;
-  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_state_finish(&good.problem, &good.tensors, NULL, NULL), FOVEA_ERROR_NULL);
   for (int finishing = 0; finishing < 2; finishing++) {
     OUTPUT_REFUSED(finishing, call.state.rows = 2, FOVEA_ERROR_STATE, "state.rows", "2", "3");
     OUTPUT_REFUSED(finishing, call.state.keys_begin = -1, FOVEA_ERROR_STATE, "state", "-1");
@@ -273,10 +273,10 @@ static void test_arrays_that_are_gone(void **state) {
       call.problem.cu_seqlens_q = gone;
       fovea_state_init(&call.state, 1, HEADS, ROWS, DIM, CUT, KEYS, right_numbers);
     }
-    assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL), FOVEA_OK);
-    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL), FOVEA_OK);
+    assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
+    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
     call.state.batch = 3;
-    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL), FOVEA_ERROR_STATE);
+    assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_ERROR_STATE);
   }
   guarded_destroy(&nowhere);
 }

@@ -64,7 +64,7 @@ static struct made merge_states(const struct trial *trial, const char *isa, cons
   struct made made = made_create(&trial->problem, left->state.keys_begin, right->state.keys_end);
   fovea_error error;
   made.state.isa = isa;
-  expect_ok(fovea_state_merge(&left->state, &right->state, &made.state, &error), &error, &trial->problem);
+  expect_ok(fovea_state_merge(&left->state, &right->state, &made.state, NULL, &error), &error, &trial->problem);
   return made;
 }
 
@@ -75,7 +75,7 @@ static void finish_state(struct trial *trial, const char *isa, const struct made
   problem.isa = isa;
   tensors.state = &made->state;
   trial_clear(trial);
-  expect_ok(fovea_state_finish(&problem, &tensors, &error), &error, &problem);
+  expect_ok(fovea_state_finish(&problem, &tensors, NULL, &error), &error, &problem);
   trial_load(trial);
 }
 
@@ -333,7 +333,7 @@ static struct made from_output(struct trial *trial, int64_t begin, int64_t end) 
   trial_run(trial, NULL, NULL);
   fovea_tensors tensors = trial_tensors(trial);
   tensors.state = &made.state;
-  expect_ok(fovea_state_from_output(&trial->problem, &tensors, &error), &error, &trial->problem);
+  expect_ok(fovea_state_from_output(&trial->problem, &tensors, NULL, &error), &error, &trial->problem);
   trial->problem.keys_begin = 0;
   trial->problem.keys_end = FOVEA_UNLIMITED;
   return made;
@@ -394,7 +394,7 @@ static void test_pairs_of_others(void **state) {
     struct made next = made_create(&problem, begin, end);
     fovea_tensors tensors = trial_tensors(&trial);
     tensors.state = &next.state;
-    assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
+    assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
     struct made both = merge_states(&trial, NULL, &sum, &next);
     made_destroy(&next);
     made_destroy(&sum);
@@ -419,18 +419,18 @@ static void test_pairs_by_hand(void **state) {
   fovea_state_init(&right, 1, 1, 1, 1, 100, 200, numbers[1]);
   fovea_state_init(&merged, 1, 1, 1, 1, 0, 200, numbers[2]);
   tensors.state = &left;
-  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, o + 1, lse + 1);
   tensors.state = &right;
-  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
-  assert_int_equal(fovea_state_merge(&left, &right, &merged, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_merge(&left, &right, &merged, NULL, NULL), FOVEA_OK);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, result, sum);
   tensors.state = &merged;
-  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_true(fabsf(result[0] - 4.0f) < 1e-6f && fabsf(sum[0] - logf(4.0f)) < 1e-6f);
   problem.sink = FOVEA_SINK_PER_HEAD;
   tensors.sinks = &sink;
-  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_true(fabsf(result[0] - 2.0f) < 1e-6f && fabsf(sum[0] - logf(8.0f)) < 1e-6f);
 }
 
@@ -447,10 +447,10 @@ static void test_empty_pairs(void **state) {
   fovea_state_init(&made, 1, 1, 2, 1, 0, 3 * FOVEA_SPAN_KEYS, numbers);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, o, lse);
   tensors.state = &made;
-  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, result, sum);
   tensors.state = &made;
-  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_true(result[0] == 0.0f && sum[0] == -INFINITY && result[1] == 7.0f && fabsf(sum[1] - 1.0f) < 1e-6f);
 }
 
@@ -465,7 +465,7 @@ static void test_no_keys(void **state) {
   struct made none = made_create(&problem, 50, 50);
   none.state.numbers = NULL;
   tensors.state = &none.state;
-  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
   finish_state(&trial, NULL, &none);
   for (int64_t row = 0; row < 3; row++) {
     assert_true(tensor_row(&trial.o, 0, 1, row)[3] == 0.0f && tensor_row(&trial.lse, 0, 1, row)[0] == -INFINITY);
@@ -497,7 +497,7 @@ static void test_strides(void **state) {
   tensors.state = &rest.state;
   assert_int_equal(fovea_attend(&part, &tensors, NULL, NULL), FOVEA_OK);
   prefix.state.strides.batch = 0;
-  assert_int_equal(fovea_state_merge(&prefix.state, &rest.state, &merged.state, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_merge(&prefix.state, &rest.state, &merged.state, NULL, NULL), FOVEA_OK);
   finish_state(&finished, NULL, &merged);
   assert_same_outputs(&finished, &whole);
   made_destroy(&merged);

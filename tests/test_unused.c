@@ -81,12 +81,12 @@ static void test_states(void **state) {
   fovea_error error;
   static const char *const words[] = {"sinks is", "FOVEA_SINK_PER_HEAD", NULL};
   call.tensors.state = &result;
-  assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL), FOVEA_OK);
-  assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_from_output(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, NULL), FOVEA_OK);
   tensor_fill_untouched(&trial.o);
   tensor_fill_untouched(&trial.lse);
   call.tensors.sinks = sinks;
-  assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, &error), FOVEA_ERROR_UNUSED);
+  assert_int_equal(fovea_state_finish(&call.problem, &call.tensors, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_says(&error, FOVEA_ERROR_UNUSED, words);
 }
 
@@ -137,7 +137,7 @@ static struct rotary_call good_rotation(void) {
 static void expect_rotation(const struct rotary_call *call, fovea_status status, const char *const *words) {
   fovea_error error;
   memset(others, 0x3a, sizeof others);
-  const fovea_status actual = fovea_rotary_apply(&call->rotary, &call->rotation, &error);
+  const fovea_status actual = fovea_rotary_apply(&call->rotary, &call->rotation, NULL, &error);
   if (actual != status) fail_msg("status %d, not %d: %.250s", (int)actual, (int)status, error.text);
   if (status == FOVEA_OK) return;
   assert_says(&error, status, words);
@@ -187,10 +187,10 @@ static void test_new_rows(void **state) {
   fovea_error error;
   fovea_new_rows_init(&rows, 1, 1, 1, DIM, DIM, from, from, &sequence);
   rows.first_position = 2;
-  assert_int_equal(fovea_append(&rows, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, NULL), FOVEA_OK);
   rows.first_positions = numbers_of_entries;
   memset(numbers, 0x3a, sizeof numbers);
-  assert_int_equal(fovea_append(&rows, NULL, &error), FOVEA_ERROR_UNUSED);
+  assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_UNUSED);
   assert_says(&error, FOVEA_ERROR_UNUSED, words);
   for (size_t i = 0; i < sizeof numbers; i++) assert_int_equal(((const unsigned char *)numbers)[i], 0x3a);
 }

@@ -44,7 +44,7 @@ static void append(const fovea_sequence *sequence, int64_t first, int64_t end) {
   fovea_new_rows_init(&rows, 1, KV_HEADS, end - first, DIM, DIM, k[0][first], v[0][first], sequence);
   rows.k_strides.head = rows.v_strides.head = LENGTH * DIM; /* other rows lie between */
   rows.first_position = first;
-  check(fovea_append(&rows, NULL, &error), &error);
+  check(fovea_append(&rows, NULL, NULL, &error), &error);
 }
 
 /* Attends with the last row, over a cache that still holds positions from begin on. The row's window goes back
@@ -174,7 +174,7 @@ static int by_age(void) {
   const fovea_sequence from = fovea_sequence_of(&whole, 1), to = fovea_sequence_of(&segments[0], 1),
                        both = fovea_sequence_of(segments, 2);
   append(&from, 0, LENGTH);
-  check(fovea_sequence_copy(&from, &to, 1, KV_HEADS, DIM, DIM, 0, OLD, &error), &error);
+  check(fovea_sequence_copy(&from, &to, 1, KV_HEADS, DIM, DIM, 0, OLD, NULL, &error), &error);
   segments[1] = whole; /* the rest of it */
   segments[1].first = OLD;
   segments[1].rows = LENGTH - OLD;

@@ -60,7 +60,7 @@ static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][AN
     rows.k_strides = rows.v_strides = (fovea_strides){KV_HEADS * LENGTH * DIM, LENGTH * DIM, DIM};
     rows.first_position = first;
     rows.layer = layer;
-    check(fovea_append(&rows, NULL, &error), &error);
+    check(fovea_append(&rows, NULL, NULL, &error), &error);
     fovea_tensors_init(&tensors, q[layer], NULL, NULL, o[layer], NULL);
     tensors.sequences = sequences;
     tensors.layer = layer;

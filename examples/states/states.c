@@ -53,7 +53,7 @@ static fovea_state attend_to_part(const fovea_problem *whole, const float *q, fo
 static fovea_state merge(fovea_state left, fovea_state right) {
   fovea_error error;
   fovea_state merged = allocate_state(left.keys_begin, right.keys_end);
-  check(fovea_state_merge(&left, &right, &merged, &error), &error);
+  check(fovea_state_merge(&left, &right, &merged, NULL, &error), &error);
   free(left.numbers);
   free(right.numbers);
   return merged;
@@ -87,7 +87,7 @@ int main(void) {
   }
   fovea_tensors_init(&tensors, NULL, NULL, NULL, together, NULL);
   tensors.state = &sum;
-  check(fovea_state_finish(&problem, &tensors, &error), &error);
+  check(fovea_state_finish(&problem, &tensors, NULL, &error), &error);
   int same = memcmp(alone, together, sizeof alone) == 0;
   printf("%s\n", same ? "the bits of one machine" : "not the bits of one machine");
   free(sum.numbers);

@@ -83,7 +83,7 @@ static fovea_status rotate_queries(const struct session *session, int64_t rows, 
   rotation.from_strides = rotation.to_strides =
       fovea_strides_rows_before_heads(rows, model->heads, model->head_dim);
   rotation.first_position = session->position;
-  return fovea_rotary_apply(&session->rotary, &rotation, error);
+  return fovea_rotary_apply(&session->rotary, &rotation, NULL, error);
 }
 
 /* Rotates the new keys, and appends keys and values to the cache. */
@@ -96,7 +96,7 @@ static fovea_status append(const struct session *session, const fovea_sequence *
   new_rows.k_strides = new_rows.v_strides = fovea_strides_rows_before_heads(rows, model->kv_heads, model->head_dim);
   new_rows.first_position = session->position;
   new_rows.isa = session->options.isa;
-  return fovea_append(&new_rows, &session->rotary, error);
+  return fovea_append(&new_rows, &session->rotary, NULL, error);
 }
 
 /* attended = attention of the new queries over all keys in the cache, the new ones among them. */

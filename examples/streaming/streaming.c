@@ -38,7 +38,7 @@ static void push(const fovea_pages *ring, int64_t first, int64_t rows) {
   fovea_new_rows_init(&fresh, 1, HEADS, rows, DIM, DIM, k[first], v[first], &sequence);
   fresh.k_strides = fresh.v_strides = fovea_strides_rows_before_heads(rows, HEADS, DIM);
   fresh.first_position = first;
-  check(fovea_append(&fresh, NULL, &error), &error);
+  check(fovea_append(&fresh, NULL, NULL, &error), &error);
 
   fovea_problem problem = describe(rows, end);
   problem.segmented = 1;

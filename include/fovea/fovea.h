@@ -340,13 +340,6 @@ static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t h
   fovea_state_init_sized(state, sizeof *state, batch, heads, rows, dim, keys_begin, keys_end, numbers);
 }
 
-/* Merges the states of two ranges of keys; `right` begins where `left` ends. `merged` has the sizes of both,
- * keys_begin of `left`, keys_end of `right`, and memory of its own. If the ranges are cut at a multiple of
- * FOVEA_SPAN_KEYS, it gets the bits of the state that one run over all these keys writes; if not, the two differ by
- * rounding. Works on the calling thread and allocates nothing. `error` may be NULL. */
-FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_state *right,
-                                         const fovea_state *merged, fovea_error *error);
-
 /* ---- Running it --------------------------------------------------------------------------------------------- */
 
 /* The tensors of one run. Each pointer names the element with all indices 0, even if that element is not used. A
@@ -409,6 +402,11 @@ typedef struct fovea_execution {
   size_t scratch_size; /* bytes at scratch; see fovea_plan_scratch_size(). 0 without scratch */
 } fovea_execution;
 
+/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_rotary_apply() and those that merge, finish and make
+ * states) take threads and parallel_for from it, allocate nothing, and refuse scratch. Rows are shared out only if
+ * there is work for more than one thread. A caller with threads of its own may instead make one call for each part
+ * of the heads, rows or batch entries, at the same time. `execution` and `error` may be NULL. */
+
 /* Sets all defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
 
@@ -434,20 +432,28 @@ FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const flo
 FOVEA_API fovea_status fovea_attend(const fovea_problem *problem, const fovea_tensors *tensors,
                                     const fovea_execution *execution, fovea_error *error);
 
+/* Merges the states of two ranges of keys; `right` begins where `left` ends. `merged` has the sizes of both,
+ * keys_begin of `left`, keys_end of `right`, and memory of its own. If the ranges are cut at a multiple of
+ * FOVEA_SPAN_KEYS, it gets the bits of the state that one run over all these keys writes; if not, the two differ by
+ * rounding. Runs as row-wise calls do (fovea_execution). */
+FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_state *right,
+                                         const fovea_state *merged, const fovea_execution *execution,
+                                         fovea_error *error);
+
 /* Finishes a state: writes O and LSE (unless NULL) from tensors->state. It uses these fields of the problem: batch,
  * heads, q_len, v_dim, cu_seqlens_q (only whether it is NULL: all q_len rows are written), o_type, o_strides,
  * lse_strides, sink and isa. The problem's arrays need not exist any more. The sinks are tensors->sinks; a state
  * has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O and LSE have the bits of
- * fovea_attend(). Works on the calling thread and allocates nothing. `error` may be NULL. */
+ * fovea_attend(). Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
-                                          fovea_error *error);
+                                          const fovea_execution *execution, fovea_error *error);
 
 /* The reverse: writes tensors->state from O and LSE (natural logarithms) over its range of keys, which may come
  * from any library, with the problem's types and strides. A row whose LSE is -Inf has seen no key, whatever its O
- * is. The state is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Works on the calling
- * thread and allocates nothing. `error` may be NULL. */
+ * is. The state is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Runs as row-wise
+ * calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
-                                               fovea_error *error);
+                                               const fovea_execution *execution, fovea_error *error);
 
 /* ---- Plans -------------------------------------------------------------------------------------------------- */
 
@@ -616,10 +622,9 @@ static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, 
 }
 
 /* Rotates the rows. A row's angles are computed once for all heads. Elements that are not rotated are copied bit
- * for bit, or, if the types differ, converted as results are. Works on the calling thread and allocates nothing.
- * `error` may be NULL. */
+ * for bit, or, if the types differ, converted as results are. Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
-                                          fovea_error *error);
+                                          const fovea_execution *execution, fovea_error *error);
 
 /* ---- Caches: new rows ---------------------------------------------------------------------------------------- */
 
@@ -663,17 +668,18 @@ static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int6
  * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, and still
  * rounded once. In a panel the other keys keep their bits. The call fails before it writes anything if no segment
  * holds a position, or if rows to be written would share memory with each other, with the tensors or with tables of
- * the embedding. Calls may run at the same time if none writes a row that another reads or writes. Works on the
- * calling thread and allocates nothing. `error` may be NULL. */
-FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rotary *rotary, fovea_error *error);
+ * the embedding. Calls may run at the same time if none writes a row that another reads or writes. Runs as row-wise
+ * calls do (fovea_execution). */
+FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rotary *rotary,
+                                    const fovea_execution *execution, fovea_error *error);
 
 /* Copies the keys and values at positions begin to end - 1 of one sequence to the same positions of another, in
  * layers 0 to layers - 1, which every segment must have. Types and layouts may differ. Use it to store old rows in
- * a narrower type, or to copy pages. It converts elements and fails as fovea_append() does; error texts call `from`
- * sequences[0] and `to` sequences[1]. */
+ * a narrower type, or to copy pages. It converts elements, runs and fails as fovea_append() does; error texts call
+ * `from` sequences[0] and `to` sequences[1]. */
 FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
                                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,
-                                           int64_t end, fovea_error *error);
+                                           int64_t end, const fovea_execution *execution, fovea_error *error);
 
 /* ---- Caches: kinds ------------------------------------------------------------------------------------------- */
 

@@ -226,6 +226,12 @@ fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution 
   return fovea_refuse_unused_execution(execution, error);
 }
 
+fovea_status fovea_read_row_execution(const fovea_execution *given, fovea_execution *execution,
+                                      fovea_error *error) {
+  fovea_status status = fovea_read_execution(given, execution, error);
+  return status ? status : fovea_refuse_unused_scratch(execution, error);
+}
+
 fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotary is NULL");
   fovea_status status = check_size("rotary", given->struct_size, FIRST_ROTARY, sizeof *rotary, error);

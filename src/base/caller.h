@@ -22,5 +22,7 @@ fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_
 
 /* `given` may be NULL, for all defaults. */
 fovea_status fovea_read_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
+/* The same for a row-wise call, which has no scratch. */
+fovea_status fovea_read_row_execution(const fovea_execution *given, fovea_execution *execution, fovea_error *error);
 
 #endif

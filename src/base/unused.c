@@ -80,6 +80,10 @@ fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fov
                         "parallel_for is NULL", error);
 }
 
+fovea_status fovea_refuse_unused_scratch(const fovea_execution *execution, fovea_error *error) {
+  return refuse_pointer(1, "scratch", execution->scratch, "this call needs none", error);
+}
+
 fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error) {
   const int tables = rotary->cosines || rotary->sines;
   if ((tables || rotary->frequencies) && rotary->base != 10000.0) {

@@ -12,6 +12,7 @@ fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
                                          fovea_error *error);
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);
+fovea_status fovea_refuse_unused_scratch(const fovea_execution *execution, fovea_error *error);
 fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error);
 fovea_status fovea_refuse_unused_positions(const fovea_rotation *rotation, fovea_error *error);
 fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, fovea_error *error);

@@ -3,10 +3,12 @@
 
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
+#include "../base/row_tasks.h"
 #include "../base/types.h"
 #include "../rotary/rotary.h"
 #include "../rotary/validate_rotary.h"
 #include "../system/dispatch.h"
+#include "../system/schedule.h"
 #include "cached_rows.h"
 #include "panels.h"
 #include "sequences.h"
@@ -60,14 +62,22 @@ static void rotate_into_panel(const fovea_rotary_piece *piece, const fovea_rotar
   }
 }
 
-/* Appends one entry's rows, for one piece of their pairs. */
-static void append_rows(const fovea_new_rows *rows, const new_side *side, const fovea_rotary_piece *piece,
-                        int64_t entry) {
-  const int64_t first = fovea_new_position(rows, entry), count = fovea_new_row_count(rows, entry);
+typedef struct append_job {
+  const fovea_new_rows *rows;
+  const new_side *side;
+  fovea_row_batch batch;
+  fovea_rotary_piece piece;
+} append_job;
+
+/* Appends some rows of an entry, for one piece of their pairs. */
+static void append_rows(const append_job *job, int64_t entry, int64_t begin, int64_t end) {
+  const fovea_new_rows *rows = job->rows;
+  const new_side *side = job->side;
+  const fovea_rotary_piece *piece = &job->piece;
+  const int64_t first = fovea_new_position(rows, entry);
   const fovea_sequence *sequence = &rows->sequences[entry];
-  if (count == 0) return;
-  const fovea_segment *segment = fovea_find_segment(sequence, first);
-  for (int64_t row = 0; row < count; row++) {
+  const fovea_segment *segment = fovea_find_segment(sequence, first + begin);
+  for (int64_t row = begin; row < end; row++) {
     fovea_rotary_angles angles;
     if (first + row == segment->first + segment->rows) segment = fovea_segment_after(sequence, segment);
     if (piece->count > 0) fovea_rotary_at(piece, first + row, &angles);
@@ -86,36 +96,54 @@ static void append_rows(const fovea_new_rows *rows, const new_side *side, const 
   }
 }
 
-static void append_side(const fovea_new_rows *rows, const new_side *side, const fovea_rotary *rotary,
-                        const fovea_kernels *kernels) {
-  fovea_rotary_piece piece;
-  fovea_rotary_begin(&piece, rotary, kernels);
-  do {
-    for (int64_t entry = 0; entry < rows->batch; entry++) append_rows(rows, side, &piece, entry);
-  } while (fovea_rotary_next(&piece));
+static void append_task(const void *data, int64_t task, int worker) {
+  const append_job *job = data;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  for (fovea_row_part part = {.entry = -1}; fovea_next_part(&job->batch, task, &part);) {
+    const int64_t count = fovea_new_row_count(job->rows, part.entry);
+    if (part.end > count) part.end = count;
+    if (part.begin < part.end) append_rows(job, part.entry, part.begin, part.end);
+  }
+  fovea_float_end(caller);
 }
 
-static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, const fovea_kernels *kernels) {
+static void append_side(const fovea_new_rows *rows, const new_side *side, const fovea_rotary *rotary,
+                        const fovea_kernels *kernels, const fovea_execution *execution) {
+  append_job job = {.rows = rows, .side = side, .batch = {rows->batch, rows->rows, rows->cu_seqlens}};
+  const double row_elements = (double)rows->kv_heads * (double)side->dim;
+  fovea_rotary_begin(&job.piece, rotary, kernels);
+  do {
+    fovea_schedule_rows(append_task, &job, fovea_batch_tasks(&job.batch),
+                        (double)fovea_batch_row_count(&job.batch) * row_elements, execution);
+  } while (fovea_rotary_next(&job.piece));
+}
+
+static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, const fovea_kernels *kernels,
+                       const fovea_execution *execution) {
   fovea_rotary not_rotated;
   const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
   const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
   if (rows->rows == 0) return;
   fovea_rotary_init(&not_rotated, FOVEA_ROTARY_INTERLEAVED, 0);
-  append_side(rows, &keys, rotary ? rotary : &not_rotated, kernels);
-  append_side(rows, &values, &not_rotated, kernels);
+  append_side(rows, &keys, rotary ? rotary : &not_rotated, kernels, execution);
+  append_side(rows, &values, &not_rotated, kernels, execution);
 }
 
-fovea_status fovea_append(const fovea_new_rows *given, const fovea_rotary *given_rotary, fovea_error *error) {
+fovea_status fovea_append(const fovea_new_rows *given, const fovea_rotary *given_rotary,
+                          const fovea_execution *given_execution, fovea_error *error) {
   fovea_new_rows rows;
   fovea_rotary rotary;
+  fovea_execution execution;
   const fovea_kernels *kernels;
   fovea_status status = fovea_read_new_rows(given, &rows, error);
   if (!status && given_rotary) status = fovea_read_rotary(given_rotary, &rotary, error);
+  if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   status = fovea_validate_new_rows(&rows, given_rotary ? &rotary : NULL, error);
   if (!status) status = fovea_dispatch_wanted(rows.isa, FOVEA_F32, &kernels, error);
-  if (!status) append_all(&rows, given_rotary ? &rotary : NULL, kernels);
   fovea_float_end(caller);
+  if (!status) append_all(&rows, given_rotary ? &rotary : NULL, kernels, &execution);
   return status;
 }

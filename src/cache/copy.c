@@ -1,8 +1,11 @@
 /* Copies rows of one cache to another. */
 #include "../../arch/float_state.h"
+#include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/row_tasks.h"
 #include "../base/validate.h"
 #include "../system/dispatch.h"
+#include "../system/schedule.h"
 #include "cached_rows.h"
 #include "claims.h"
 
@@ -26,44 +29,61 @@ static fovea_status check_sizes(const fovea_segment_shape *shape, const copy_cal
   return fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
 }
 
-static void copy_side(const copy_call *copy, int values, int64_t layer, int64_t kv_heads, int64_t dim) {
-  const fovea_kernels *kernels = fovea_dispatch_default(FOVEA_F32);
+typedef struct copy_job {
+  const copy_call *copy;
+  const fovea_segment_shape *shape;
+  const fovea_kernels *kernels;
+  int64_t layer_tasks; /* tasks of a layer's keys, or values */
+} copy_job;
+
+static void copy_rows(const copy_job *job, int values, int64_t layer, int64_t begin, int64_t end) {
+  const int64_t dim = values ? job->shape->v_dim : job->shape->qk_dim;
   const fovea_segment *segment[2];
   for (int i = 0; i < 2; i++) {
-    segment[i] = fovea_find_segment(copy->sequences[i], copy->begin);
+    segment[i] = fovea_find_segment(job->copy->sequences[i], begin);
   }
-  for (int64_t position = copy->begin; position < copy->end; position++) {
+  for (int64_t position = begin; position < end; position++) {
     for (int i = 0; i < 2; i++) {
       if (position == segment[i]->first + segment[i]->rows)
-        segment[i] = fovea_segment_after(copy->sequences[i], segment[i]);
+        segment[i] = fovea_segment_after(job->copy->sequences[i], segment[i]);
     }
-    for (int64_t head = 0; head < kv_heads; head++) {
+    for (int64_t head = 0; head < job->shape->kv_heads; head++) {
       const fovea_cached_row from = fovea_find_cached_row(segment[0], values, dim, layer, head, position);
       const fovea_cached_row to = fovea_find_cached_row(segment[1], values, dim, layer, head, position);
-      fovea_copy_cached_row(kernels, &from, &to);
+      fovea_copy_cached_row(job->kernels, &from, &to);
     }
   }
 }
 
+static void copy_task(const void *data, int64_t task, int worker) {
+  const copy_job *job = data;
+  const int64_t side = task / job->layer_tasks; /* keys of layer 0, values of layer 0, keys of layer 1, ... */
+  const int64_t begin = job->copy->begin + task % job->layer_tasks * FOVEA_TASK_ROWS;
+  const int64_t end = begin + FOVEA_TASK_ROWS < job->copy->end ? begin + FOVEA_TASK_ROWS : job->copy->end;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  copy_rows(job, (int)(side % 2), side / 2, begin, end);
+  fovea_float_end(caller);
+}
+
 fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
                                  int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end,
-                                 fovea_error *error) {
+                                 const fovea_execution *given_execution, fovea_error *error) {
+  fovea_execution execution;
   const copy_call copy = {{from, to}, layers, begin, end};
   const fovea_claims claims = {.shape = {kv_heads, qk_dim, v_dim, layers - 1}, /* all must have the last layer */
                                .sequence_count = 2 * layers,
                                .call = &copy,
                                .sequence = claimed_rows};
   if (!from || !to) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", from ? "to" : "from");
-  fovea_status status = check_sizes(&claims.shape, &copy, error);
+  fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
+  if (!status) status = check_sizes(&claims.shape, &copy, error);
   if (!status) status = fovea_check_sequence(from, &claims.shape, 0, begin, end, error);
   if (!status) status = fovea_check_sequence(to, &claims.shape, 1, begin, end, error);
   if (!status) status = fovea_check_claims(&claims, error);
   if (status || begin == end) return status;
-  fovea_float_state caller = fovea_float_begin();
-  for (int64_t layer = 0; layer < layers; layer++) {
-    copy_side(&copy, 0, layer, kv_heads, qk_dim);
-    copy_side(&copy, 1, layer, kv_heads, v_dim);
-  }
-  fovea_float_end(caller);
+  const copy_job job = {&copy, &claims.shape, fovea_dispatch_default(FOVEA_F32), fovea_row_tasks(end - begin)};
+  const double rows = (double)(end - begin) * (double)layers * (double)kv_heads;
+  fovea_schedule_rows(copy_task, &job, 2 * layers * job.layer_tasks, rows * (double)(qk_dim + v_dim), &execution);
   return FOVEA_OK;
 }

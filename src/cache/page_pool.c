@@ -69,13 +69,16 @@ static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to
   fovea_pages known;
   fovea_status status = fovea_read_pages(pages, &known, error);
   if (status) return status;
+  fovea_execution alone;
+  fovea_execution_init(&alone);
+  alone.threads = 1;
   known.segment_size = sizeof(fovea_segment);
   const fovea_sequence sequences[2] = {fovea_sequence_of(&segments[0], 1), fovea_sequence_of(&segments[1], 1)};
   status = fovea_cache_contiguous(&known, from, &segments[0], error);
   if (!status) status = fovea_cache_contiguous(&known, to, &segments[1], error);
   if (status) return status;
   return fovea_sequence_copy(&sequences[0], &sequences[1], known.layers, known.kv_heads, known.qk_dim, known.v_dim,
-                             0, rows, error);
+                             0, rows, &alone, error);
 }
 
 /* The caller's array: its elements are as large as the program that made them says. */

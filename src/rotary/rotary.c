@@ -4,8 +4,10 @@
 
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
+#include "../base/row_tasks.h"
 #include "../base/types.h"
 #include "../system/dispatch.h"
+#include "../system/schedule.h"
 #include "angle.h"
 
 #include <string.h>
@@ -14,9 +16,9 @@
 static void find_turns(fovea_rotary_piece *piece, fovea_fraction turn) {
   const fovea_rotary *rotary = piece->rotary;
   int64_t left = rotary->dims / 2 - piece->first;
+  fovea_float_state caller = fovea_float_begin();
   piece->count = left < FOVEA_ROTATE_PAIRS ? (int)left : FOVEA_ROTATE_PAIRS;
-  if (rotary->cosines) return;
-  for (int i = 0; i < piece->count; i++) {
+  for (int i = 0; i < piece->count && !rotary->cosines; i++) {
     if (rotary->frequencies) {
       turn = fovea_angle_turn(rotary->frequencies[piece->first + i]);
     } else {
@@ -24,6 +26,7 @@ static void find_turns(fovea_rotary_piece *piece, fovea_fraction turn) {
     }
     piece->turns[i] = turn;
   }
+  fovea_float_end(caller);
 }
 
 void fovea_rotary_begin(fovea_rotary_piece *piece, const fovea_rotary *rotary, const fovea_kernels *kernels) {
@@ -32,7 +35,9 @@ void fovea_rotary_begin(fovea_rotary_piece *piece, const fovea_rotary *rotary, c
   piece->first = 0;
   piece->ratio = (fovea_fraction){0, 0};
   if (rotary->dims > 2 && !rotary->frequencies && !rotary->cosines) {
+    fovea_float_state caller = fovea_float_begin();
     piece->ratio = fovea_angle_ratio(rotary->base, rotary->dims / 2);
+    fovea_float_end(caller);
   }
   find_turns(piece, piece->ratio);
 }
@@ -116,31 +121,52 @@ static void rotate_rows(const fovea_rotary_piece *piece, const fovea_rotation *r
   }
 }
 
-static void rotate_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels) {
+typedef struct rotate_job {
+  const fovea_rotation *rotation;
+  fovea_row_batch batch;
   fovea_rotary_piece piece;
-  if (rotation->rows == 0) return;
-  fovea_rotary_begin(&piece, rotary, kernels);
-  do {
-    for (int64_t batch = 0; batch < rotation->batch; batch++) {
-      int64_t first = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : 0;
-      int64_t rows = fovea_rotation_rows(rotation, batch);
-      for (int64_t row = 0; row < rows; row++) rotate_rows(&piece, rotation, batch, first, row);
+} rotate_job;
+
+static void rotate_task(const void *data, int64_t task, int worker) {
+  const rotate_job *job = data;
+  const fovea_rotation *rotation = job->rotation;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  for (fovea_row_part part = {.entry = -1}; fovea_next_part(&job->batch, task, &part);) {
+    const int64_t first = rotation->cu_seqlens ? rotation->cu_seqlens[part.entry] : 0;
+    for (int64_t row = part.begin; row < part.end; row++) {
+      rotate_rows(&job->piece, rotation, part.entry, first, row);
     }
-  } while (fovea_rotary_next(&piece));
+  }
+  fovea_float_end(caller);
+}
+
+static void rotate_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels,
+                       const fovea_execution *execution) {
+  rotate_job job = {.rotation = rotation, .batch = {rotation->batch, rotation->rows, rotation->cu_seqlens}};
+  const double row_elements = (double)rotation->heads * (double)rotation->dim;
+  if (rotation->rows == 0) return;
+  fovea_rotary_begin(&job.piece, rotary, kernels);
+  do {
+    fovea_schedule_rows(rotate_task, &job, fovea_batch_tasks(&job.batch),
+                        (double)fovea_batch_row_count(&job.batch) * row_elements, execution);
+  } while (fovea_rotary_next(&job.piece));
 }
 
 fovea_status fovea_rotary_apply(const fovea_rotary *given, const fovea_rotation *given_rotation,
-                                fovea_error *error) {
+                                const fovea_execution *given_execution, fovea_error *error) {
   fovea_rotary rotary;
   fovea_rotation rotation;
+  fovea_execution execution;
   const fovea_kernels *kernels;
   fovea_status status = fovea_read_rotary(given, &rotary, error);
+  if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_read_rotation(given_rotation, &rotation, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   status = fovea_validate_rotation(&rotary, &rotation, error);
   if (!status) status = fovea_dispatch_wanted(rotary.isa, FOVEA_F32, &kernels, error);
-  if (!status) rotate_all(&rotary, &rotation, kernels);
   fovea_float_end(caller);
+  if (!status) rotate_all(&rotary, &rotation, kernels, &execution);
   return status;
 }

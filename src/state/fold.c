@@ -1,5 +1,8 @@
 #include "fold.h"
 
+#include "../../arch/float_state.h"
+#include "../system/schedule.h"
+
 #include <string.h>
 
 /* The row state of each row, for one node. */
@@ -115,19 +118,39 @@ void fovea_write_node(const fovea_fold *f, const fovea_state *to, int64_t node) 
   fovea_write_sums(&from, f->row_count, row_states);
 }
 
-void fovea_fold_pieces(const fovea_kernels *kernels, const fovea_state *state,
-                       void (*step)(fovea_fold *fold, const void *job), const void *job) {
-  int64_t rows = state->batch * state->heads * state->rows;
+typedef struct fold_job {
+  const fovea_kernels *kernels;
+  const fovea_state *state;
+  void (*step)(fovea_fold *fold, const void *job);
+  const void *job;
+  int64_t rows; /* over the batch and the heads */
+} fold_job;
+
+/* Folds a tile of rows. */
+static void fold_task(const void *data, int64_t task, int worker) {
+  const fold_job *job = data;
+  const int row_tile = job->kernels->row_tile;
+  fovea_float_state caller = fovea_float_begin();
   fovea_fold f;
-  f.kernels = kernels;
+  (void)worker;
+  f.kernels = job->kernels;
   f.merged = &f.memory[0];
   f.next = &f.memory[1];
   f.kept = &f.memory[2];
-  for (f.row = 0; f.row < rows; f.row += f.row_count) {
-    f.row_count = rows - f.row < kernels->row_tile ? (int)(rows - f.row) : kernels->row_tile;
-    for (f.dim = 0; f.dim < state->dim; f.dim += f.count) {
-      f.count = state->dim - f.dim < FOVEA_FOLD_DIMS ? state->dim - f.dim : FOVEA_FOLD_DIMS;
-      step(&f, job);
-    }
+  f.row = task * row_tile;
+  f.row_count = job->rows - f.row < row_tile ? (int)(job->rows - f.row) : row_tile;
+  for (f.dim = 0; f.dim < job->state->dim; f.dim += f.count) {
+    f.count = job->state->dim - f.dim < FOVEA_FOLD_DIMS ? job->state->dim - f.dim : FOVEA_FOLD_DIMS;
+    job->step(&f, job->job);
   }
+  fovea_float_end(caller);
+}
+
+void fovea_fold_pieces(const fovea_kernels *kernels, const fovea_state *state,
+                       void (*step)(fovea_fold *fold, const void *job), const void *job,
+                       const fovea_execution *execution) {
+  const int64_t rows = state->batch * state->heads * state->rows;
+  const fold_job fold = {kernels, state, step, job, rows};
+  const double numbers = (double)rows * (double)(state->dim * fovea_node_count(fovea_state_spans(state)));
+  fovea_schedule_rows(fold_task, &fold, (rows + kernels->row_tile - 1) / kernels->row_tile, numbers, execution);
 }

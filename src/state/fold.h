@@ -37,7 +37,8 @@ static inline fovea_tile_state fovea_piece_state(fovea_state_piece *piece) {
 
 /* Calls step(fold, job) for all pieces of rows and dims of a state. */
 void fovea_fold_pieces(const fovea_kernels *kernels, const fovea_state *state,
-                       void (*step)(fovea_fold *fold, const void *job), const void *job);
+                       void (*step)(fovea_fold *fold, const void *job), const void *job,
+                       const fovea_execution *execution);
 
 /* Sets `merged` to a node of the state that `left` and `right` merge into. */
 void fovea_fold_node(fovea_fold *fold, const fovea_state *left, const fovea_state *right, fovea_spans node);

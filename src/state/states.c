@@ -2,8 +2,10 @@
 
 #include "../../arch/float_state.h"
 #include "../base/caller.h"
+#include "../base/row_tasks.h"
 #include "../base/types.h"
 #include "../system/dispatch.h"
+#include "../system/schedule.h"
 #include "fold.h"
 
 typedef struct merge_job {
@@ -20,22 +22,25 @@ static void merge_step(fovea_fold *f, const void *pointer) {
 }
 
 fovea_status fovea_state_merge(const fovea_state *given_left, const fovea_state *given_right,
-                               const fovea_state *given_merged, fovea_error *error) {
+                               const fovea_state *given_merged, const fovea_execution *given_execution,
+                               fovea_error *error) {
+  fovea_execution execution;
   fovea_state left, right, merged;
   const fovea_kernels *kernels;
   fovea_status status = fovea_read_state("left", given_left, &left, error);
   if (!status) status = fovea_read_state("right", given_right, &right, error);
   if (!status) status = fovea_read_state("merged", given_merged, &merged, error);
+  if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_validate_merge(&left, &right, &merged, error);
   if (!status) status = fovea_dispatch_wanted(merged.isa, FOVEA_F32, &kernels, error);
-  if (status) return status;
-  fovea_float_state caller = fovea_float_begin();
-  fovea_fold_pieces(kernels, &merged, merge_step, &(merge_job){&left, &right, &merged});
-  fovea_float_end(caller);
-  return FOVEA_OK;
+  if (!status) {
+    fovea_fold_pieces(kernels, &merged, merge_step, &(merge_job){&left, &right, &merged}, &execution);
+  }
+  return status;
 }
 
 typedef struct output_job {
+  const fovea_kernels *kernels;
   const fovea_problem *problem;
   const fovea_tensors *tensors;
   const fovea_state *state;
@@ -70,7 +75,7 @@ static void finish_step(fovea_fold *f, const void *pointer) {
 
 /* Makes a row's state from O and LSE. Its first node gets all, since O does not tell which key gave what; the other
  * nodes are empty. */
-static void from_output_row(const fovea_kernels *kernels, const output_job *job, int64_t row) {
+static void from_output_row(const output_job *job, int64_t row) {
   const fovea_problem *problem = job->problem;
   const fovea_state *to = job->state;
   float *first = to->numbers + fovea_row_offset(to->strides, to->heads, to->rows, row);
@@ -81,7 +86,7 @@ static void from_output_row(const fovea_kernels *kernels, const output_job *job,
     int64_t offset = fovea_row_offset(problem->o_strides, to->heads, to->rows, row);
     fovea_convert_args args = {fovea_element(job->tensors->o, problem->o_type, offset), first, problem->o_type,
                                FOVEA_F32, to->dim};
-    kernels->convert(&args);
+    job->kernels->convert(&args);
     for (int64_t d = 0; d < to->dim; d++) first[d] = fovea_canonical(first[d]);
     first[to->dim] = fovea_canonical(lse * (float)FOVEA_LOG2E);
     first[to->dim + 1] = 1.0f;
@@ -92,36 +97,53 @@ static void from_output_row(const fovea_kernels *kernels, const output_job *job,
   }
 }
 
-static void from_outputs(const fovea_kernels *kernels, const output_job *job) {
+static void from_output_task(const void *data, int64_t task, int worker) {
+  const output_job *job = data;
+  const int64_t rows = job->state->batch * job->state->heads * job->state->rows, begin = task * FOVEA_TASK_ROWS;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  for (int64_t row = begin; row < rows && row < begin + FOVEA_TASK_ROWS; row++) from_output_row(job, row);
+  fovea_float_end(caller);
+}
+
+static void from_outputs(const output_job *job, const fovea_execution *execution) {
   const fovea_state *to = job->state;
-  if (fovea_node_count(fovea_state_spans(to)) == 0) return; /* a state of no keys has no numbers */
-  for (int64_t row = 0; row < to->batch * to->heads * to->rows; row++) from_output_row(kernels, job, row);
+  const int64_t rows = to->batch * to->heads * to->rows, nodes = fovea_node_count(fovea_state_spans(to));
+  if (nodes == 0) return; /* a state of no keys has no numbers */
+  fovea_schedule_rows(from_output_task, job, fovea_row_tasks(rows), (double)rows * (double)(to->dim * nodes),
+                      execution);
 }
 
 fovea_status fovea_state_finish(const fovea_problem *given, const fovea_tensors *given_tensors,
-                                fovea_error *error) {
+                                const fovea_execution *given_execution, fovea_error *error) {
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_state state;
   const fovea_kernels *kernels;
+  fovea_execution execution;
   fovea_float_state caller = fovea_float_begin();
-  fovea_status status = fovea_validate_outputs(given, given_tensors, 0, &problem, &tensors, &state, error);
+  fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
+  if (!status) status = fovea_validate_outputs(given, given_tensors, 0, &problem, &tensors, &state, error);
   if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
-  if (!status) fovea_fold_pieces(kernels, &state, finish_step, &(output_job){&problem, &tensors, &state});
   fovea_float_end(caller);
+  if (!status) {
+    fovea_fold_pieces(kernels, &state, finish_step, &(output_job){kernels, &problem, &tensors, &state}, &execution);
+  }
   return status;
 }
 
 fovea_status fovea_state_from_output(const fovea_problem *given, const fovea_tensors *given_tensors,
-                                     fovea_error *error) {
+                                     const fovea_execution *given_execution, fovea_error *error) {
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_state state;
   const fovea_kernels *kernels;
+  fovea_execution execution;
   fovea_float_state caller = fovea_float_begin();
-  fovea_status status = fovea_validate_outputs(given, given_tensors, 1, &problem, &tensors, &state, error);
+  fovea_status status = fovea_read_row_execution(given_execution, &execution, error);
+  if (!status) status = fovea_validate_outputs(given, given_tensors, 1, &problem, &tensors, &state, error);
   if (!status) status = fovea_dispatch_wanted(problem.isa, FOVEA_F32, &kernels, error);
-  if (!status) from_outputs(kernels, &(output_job){&problem, &tensors, &state});
   fovea_float_end(caller);
+  if (!status) from_outputs(&(output_job){kernels, &problem, &tensors, &state}, &execution);
   return status;
 }

@@ -101,3 +101,12 @@ static void run_phase(const fovea_phase *phase, const void *data, const fovea_ex
 void fovea_schedule_run(const fovea_job *job, const fovea_execution *execution, int workers) {
   for (int i = 0; i < job->phase_count; i++) run_phase(&job->phases[i], job->data, execution, workers);
 }
+
+/* Moving an element, rotated or converted, takes the time of so many multiplications and additions. */
+enum { WORK_TO_MOVE = 64 };
+
+void fovea_schedule_rows(void (*run)(const void *data, int64_t task, int worker), const void *data, int64_t tasks,
+                         double elements, const fovea_execution *execution) {
+  const fovea_job job = {data, elements * WORK_TO_MOVE, 1, {{tasks, run}}};
+  fovea_schedule_run(&job, execution, fovea_schedule_workers(tasks, job.work, execution));
+}

@@ -105,7 +105,7 @@ static fovea_status run_on(struct call *call, const char *isa, void *o, fovea_er
   call->rotary.isa = call->problem.isa = call->new_rows.isa = isa;
   if (is_scatter(call)) return run_scatter(call, o, error);
   call->rotation.to = call->tensors.o = o;
-  return is_rotary(call) ? fovea_rotary_apply(&call->rotary, &call->rotation, error)
+  return is_rotary(call) ? fovea_rotary_apply(&call->rotary, &call->rotation, NULL, error)
                          : fovea_attend(&call->problem, &call->tensors, NULL, error);
 }
 

@@ -53,5 +53,5 @@ fovea_status run_scatter(struct call *call, void *to, fovea_error *error) {
         fovea_cache_ring(&call->pages, entry, first, first + rows->rows, segments[entry], &sequences[entry], error);
     if (status != FOVEA_OK) return status;
   }
-  return fovea_append(rows, NULL, error);
+  return fovea_append(rows, NULL, NULL, error);
 }

@@ -40,7 +40,7 @@ void copy(struct scene *scene) {
   if (verdict == VERDICT_ELSEWHERE) return;
   if (verdict == VERDICT_RIGHT) arena_close(&scene->arena);
   const fovea_status status = fovea_sequence_copy(from, to, 1, scene->shape.kv_heads, scene->shape.qk_dim,
-                                                  scene->shape.v_dim, begin, end, &error);
+                                                  scene->shape.v_dim, begin, end, NULL, &error);
   arena_open(&scene->arena);
   if (verdict == VERDICT_RIGHT && status == FOVEA_OK)
     copy_in_model(&scene->arena, &scene->shape, from, to, begin, end);

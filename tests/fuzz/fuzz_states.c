@@ -146,7 +146,7 @@ static struct slot merge_slots(const struct scene *scene, const struct slot *lef
   region_close(&left->memory);
   region_close(&right->memory);
   region_close(&made.memory);
-  const fovea_status status = fovea_state_merge(&left->state, &right->state, &made.state, &error);
+  const fovea_status status = fovea_state_merge(&left->state, &right->state, &made.state, NULL, &error);
   region_open(&left->memory);
   region_open(&right->memory);
   region_open(&made.memory);
@@ -230,7 +230,7 @@ static void finish_slot(struct scene *scene, const struct slot *slot) {
   tensors.state = &slot->state;
   for (int i = 0; i < 2; i++) region_close(&outputs[i]);
   region_close(&slot->memory);
-  const fovea_status status = fovea_state_finish(&problem, &tensors, &error);
+  const fovea_status status = fovea_state_finish(&problem, &tensors, NULL, &error);
   region_open(&slot->memory);
   for (int i = 0; i < 2; i++) region_open(&outputs[i]);
   if (status != FOVEA_OK) {
@@ -294,7 +294,7 @@ static void make_of_outputs(struct scene *scene) {
   tensors.state = &made.state;
   for (int i = 0; i < 2; i++) region_close(&outputs[i]);
   region_close(&made.memory);
-  const fovea_status status = fovea_state_from_output(&problem, &tensors, &error);
+  const fovea_status status = fovea_state_from_output(&problem, &tensors, NULL, &error);
   region_open(&made.memory);
   for (int i = 0; i < 2; i++) region_open(&outputs[i]);
   slot_expect(&made, status, &error);

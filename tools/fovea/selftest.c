@@ -36,7 +36,7 @@ static bool run_rotary(const selftest_rotary *description, const char *isa, uint
   fovea_error error;
   if (!selftest_prepare_rotary(description, &run)) return fail(why, "out of memory");
   run.rotary.isa = isa;
-  bool done = fovea_rotary_apply(&run.rotary, &run.rotation, &error) == FOVEA_OK;
+  bool done = fovea_rotary_apply(&run.rotary, &run.rotation, NULL, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
   *digest = selftest_rotary_digest(&run);
   selftest_release_rotary(&run);
