@@ -12,9 +12,14 @@ static inline int64_t fovea_row_tasks(int64_t rows) {
 }
 
 typedef struct fovea_row_batch {
-  int64_t batch, rows;       /* rows of an entry or, if packed, of all entries */
+  int64_t batch, rows;       /* the most rows of an entry or, if packed, where the last entry ends */
   const int32_t *cu_seqlens; /* NULL: not packed */
 } fovea_row_batch;
+
+/* `rows` may be far more than the entries of a packed batch have. */
+static inline fovea_row_batch fovea_make_row_batch(int64_t batch, int64_t rows, const int32_t *cu_seqlens) {
+  return (fovea_row_batch){batch, cu_seqlens ? cu_seqlens[batch] : rows, cu_seqlens};
+}
 
 static inline int64_t fovea_batch_row_count(const fovea_row_batch *batch) {
   return batch->cu_seqlens ? batch->rows : batch->batch * batch->rows;

@@ -108,9 +108,20 @@ static void append_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
+/* The most rows that an entry has: `rows` is only what row_counts may not exceed. */
+static int64_t most_rows(const fovea_new_rows *rows) {
+  int64_t most = 0;
+  for (int64_t entry = 0; entry < rows->batch; entry++) {
+    const int64_t count = fovea_new_row_count(rows, entry);
+    if (count > most) most = count;
+  }
+  return most;
+}
+
 static void append_side(const fovea_new_rows *rows, const new_side *side, const fovea_rotary *rotary,
                         const fovea_kernels *kernels, const fovea_execution *execution) {
-  append_job job = {.rows = rows, .side = side, .batch = {rows->batch, rows->rows, rows->cu_seqlens}};
+  append_job job = {
+      .rows = rows, .side = side, .batch = fovea_make_row_batch(rows->batch, most_rows(rows), rows->cu_seqlens)};
   const double row_elements = (double)rows->kv_heads * (double)side->dim;
   fovea_rotary_begin(&job.piece, rotary, kernels);
   do {
@@ -124,7 +135,7 @@ static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, c
   fovea_rotary not_rotated;
   const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
   const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
-  if (rows->rows == 0) return;
+  if (most_rows(rows) == 0) return;
   fovea_rotary_init(&not_rotated, FOVEA_ROTARY_INTERLEAVED, 0);
   append_side(rows, &keys, rotary ? rotary : &not_rotated, kernels, execution);
   append_side(rows, &values, &not_rotated, kernels, execution);

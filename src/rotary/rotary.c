@@ -143,7 +143,8 @@ static void rotate_task(const void *data, int64_t task, int worker) {
 
 static void rotate_all(const fovea_rotary *rotary, const fovea_rotation *rotation, const fovea_kernels *kernels,
                        const fovea_execution *execution) {
-  rotate_job job = {.rotation = rotation, .batch = {rotation->batch, rotation->rows, rotation->cu_seqlens}};
+  rotate_job job = {.rotation = rotation,
+                    .batch = fovea_make_row_batch(rotation->batch, rotation->rows, rotation->cu_seqlens)};
   const double row_elements = (double)rotation->heads * (double)rotation->dim;
   if (rotation->rows == 0) return;
   fovea_rotary_begin(&job.piece, rotary, kernels);
