@@ -135,7 +135,7 @@ static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, c
   fovea_rotary not_rotated;
   const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
   const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
-  if (most_rows(rows) == 0) return;
+  if (rows->rows == 0 || most_rows(rows) == 0) return; /* without rows the lists may be missing */
   fovea_rotary_init(&not_rotated, FOVEA_ROTARY_INTERLEAVED, 0);
   append_side(rows, &keys, rotary ? rotary : &not_rotated, kernels, execution);
   append_side(rows, &values, &not_rotated, kernels, execution);

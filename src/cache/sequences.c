@@ -5,14 +5,14 @@
 #include "../base/types.h"
 #include "../base/validate.h"
 
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int64_t layer, int64_t head,
+void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t layer, int64_t head,
                      fovea_found_segment *found) {
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
   if (!neighbour) next = fovea_find_segment(sequence, position);
   found->segment = next;
-  found->keys = fovea_element(next->k, next->k_type, fovea_segment_head(next, 0, layer, head));
-  found->values = fovea_element(next->v, next->v_type, fovea_segment_head(next, 1, layer, head));
+  found->rows = fovea_element(values ? next->v : next->k, values ? next->v_type : next->k_type,
+                              fovea_segment_head(next, values, layer, head));
 }
 
 int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *segment,

@@ -52,10 +52,10 @@ static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequ
   return fovea_segment_at(sequence, low);
 }
 
-/* A segment, and where the keys and values of one layer and kv head begin in it. */
+/* A segment, and where the keys, or the values, of one layer and kv head begin in it. */
 typedef struct fovea_found_segment {
   const fovea_segment *segment; /* NULL: none yet */
-  const char *keys, *values;
+  const char *rows;
 } fovea_found_segment;
 
 static inline int fovea_segment_holds(const fovea_segment *segment, int64_t position) {
@@ -63,7 +63,7 @@ static inline int fovea_segment_holds(const fovea_segment *segment, int64_t posi
 }
 
 /* Goes on from the segment that was found before to the one that holds `position`. */
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int64_t layer, int64_t head,
+void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t layer, int64_t head,
                      fovea_found_segment *found);
 
 /* Checks one sequence: its segments follow each other and hold positions `begin` to `end` - 1. `entry` is the

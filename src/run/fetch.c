@@ -22,26 +22,42 @@ static void fetch_run(const fovea_task_context *context, fovea_find_run *find, i
   }
 }
 
+/* Rows of one place, one after the other. */
+typedef struct fetch_place {
+  const char *row;
+  int64_t step, bytes; /* bytes is 0 if the rows are not prefetched */
+  int64_t left;        /* rows until there is another run to be found */
+} fetch_place;
+
+static fetch_place find_place(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
+                              int64_t position) {
+  if (position >= context->walk.keys_end) return (fetch_place){.left = INT64_MAX};
+  const fovea_row_run run = find(context, position);
+  const int64_t end = run.end < context->walk.keys_end ? run.end : context->walk.keys_end;
+  return (fetch_place){run.row, run.step, run.panels ? 0 : fovea_bytes(run.type, dim), end - position};
+}
+
 /* Lists this tile's share of the next block, from four places in turn. The prefetcher of L2 runs ahead in each page
  * in which it has seen consecutive lines. In four pages at once it keeps more lines in flight than a core's fill
  * buffers do in one. */
 static void fetch_share(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
                         fovea_fetch_list *list) {
   enum { PLACES = 4, QUARTER = FOVEA_BLOCK_KEYS / PLACES };
-  fovea_row_run runs[PLACES];
-  int first = context->walk.tile * FOVEA_BLOCK_KEYS / context->walk.tiles;
-  int end = (context->walk.tile + 1) * FOVEA_BLOCK_KEYS / context->walk.tiles;
-  for (int n = first; n < end; n++) {
-    fovea_row_run *run = &runs[n % PLACES];
-    int64_t position = context->walk.next_block + n % PLACES * QUARTER + n / PLACES;
-    if (position >= context->walk.keys_end) continue;
-    if (n < first + PLACES || position >= run->end) {
-      *run = find(context, position);
-    } else {
-      run->row += run->step;
+  fetch_place places[PLACES] = {{0}};
+  const unsigned tile = (unsigned)context->walk.tile, tiles = (unsigned)context->walk.tiles;
+  const unsigned first = tile * FOVEA_BLOCK_KEYS / tiles, end = (tile + 1) * FOVEA_BLOCK_KEYS / tiles;
+  fovea_fetch_row *row = list->rows + list->count;
+  for (unsigned n = first; n < end; n++) {
+    fetch_place *place = &places[n % PLACES];
+    if (place->left == 0) {
+      *place = find_place(context, find, dim, context->walk.next_block + n % PLACES * QUARTER + n / PLACES);
     }
-    if (!run->panels) add_row(list, run->row, run->type, dim);
+    place->left--;
+    if (place->bytes == 0) continue;
+    *row++ = (fovea_fetch_row){place->row, place->bytes};
+    place->row += place->step;
   }
+  list->count = (int)(row - list->rows);
 }
 
 /* Lists the tile's mask rows for the block at `base`. They lie far apart, and a block needs a few cache lines of

@@ -1,12 +1,14 @@
 #include "rows.h"
 
-/* Rows are looked for in ascending order, so most lie in the segment that was found last. */
-static const fovea_found_segment *find_segment(const fovea_task_context *context, int64_t position) {
-  const fovea_row_source *source = &context->source;
-  if (!fovea_segment_holds(source->found->segment, position)) {
-    fovea_find_head(&source->sequence, position, context->tensors->layer, context->task->kv_head, source->found);
+/* Rows are looked for in ascending order, so most lie in the segment that was found last, or in the next one. Keys
+ * and values are looked for in turn, each with a segment of its own. */
+static const fovea_found_segment *find_segment(const fovea_task_context *context, int values, int64_t position) {
+  fovea_found_segment *found = &context->source.found[values];
+  if (!fovea_segment_holds(found->segment, position)) {
+    fovea_find_head(&context->source.sequence, position, values, context->tensors->layer, context->task->kv_head,
+                    found);
   }
-  return source->found;
+  return found;
 }
 
 /* Bytes from one row of a segment to the next. The stride of a single row may be any number. */
@@ -21,7 +23,7 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
     return (fovea_row_run){fovea_element(context->source.keys, problem->k_type, position * stride),
                            fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0};
   }
-  const fovea_found_segment *found = find_segment(context, position);
+  const fovea_found_segment *found = find_segment(context, 0, position);
   const fovea_segment *segment = found->segment;
   int64_t row = position - segment->first;
   fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
@@ -29,13 +31,13 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
     int64_t panel = row / FOVEA_PANEL_ROWS;
     run.panels = 1;
     run.step = fovea_panel_step(run.type);
-    run.row = found->keys + fovea_bytes(run.type, panel * segment->k_row) + row % FOVEA_PANEL_ROWS * run.step;
+    run.row = found->rows + fovea_bytes(run.type, panel * segment->k_row) + row % FOVEA_PANEL_ROWS * run.step;
     int64_t panel_end = segment->first + (panel + 1) * FOVEA_PANEL_ROWS;
     if (panel_end < run.end) run.end = panel_end;
     return run;
   }
   run.step = step_of(segment, segment->k_row, run.type);
-  run.row = found->keys + row * run.step;
+  run.row = found->rows + row * run.step;
   return run;
 }
 
@@ -46,10 +48,10 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
     return (fovea_row_run){fovea_element(context->source.values, problem->v_type, position * stride),
                            fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0};
   }
-  const fovea_found_segment *found = find_segment(context, position);
+  const fovea_found_segment *found = find_segment(context, 1, position);
   const fovea_segment *segment = found->segment;
   int64_t step = step_of(segment, segment->v_row, segment->v_type);
-  return (fovea_row_run){found->values + (position - segment->first) * step, step, segment->first + segment->rows,
+  return (fovea_row_run){found->rows + (position - segment->first) * step, step, segment->first + segment->rows,
                          segment->v_type, 0};
 }
 

@@ -70,7 +70,7 @@ typedef struct fovea_decode_state {
 typedef struct fovea_row_source {
   const void *keys, *values;  /* position 0 */
   fovea_sequence sequence;    /* of the entry, instead of tensors; segments is NULL: none */
-  fovea_found_segment *found; /* the segment that was found last */
+  fovea_found_segment *found; /* two: the segments of keys and of values that were found last */
 } fovea_row_source;
 
 /* How far the task is: the current block, the current tile, and those that come next, walk.h. */

@@ -85,8 +85,8 @@ static void run_task(const fovea_run *run, fovea_task task, int worker,
   fovea_float_state caller = fovea_float_begin();
   char *worker_scratch = run->scratch + (size_t)worker * run->plan->worker_scratch;
   fovea_decode_state decode;
-  fovea_found_segment found;
-  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, &found);
+  fovea_found_segment found[2];
+  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, found);
   work(&context, worker_scratch);
   fovea_float_end(caller);
 }

@@ -3,9 +3,9 @@
 #include "../plan/parts.h"
 
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
-                                    fovea_decode_state *decode, fovea_found_segment *found) {
+                                    fovea_decode_state *decode, fovea_found_segment found[2]) {
   const fovea_plan *plan = run->plan;
-  found->segment = NULL;
+  found[0].segment = found[1].segment = NULL;
   decode->memory = fovea_scratch_decode(plan, worker_scratch); /* the rest is set when a tile begins */
   return (fovea_task_context){
       .plan = plan,
