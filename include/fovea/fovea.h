@@ -30,7 +30,8 @@
 #define FOVEA_VERSION_MINOR 1
 #define FOVEA_VERSION_PATCH 0
 
-#if defined(_WIN32) && defined(FOVEA_SHARED)
+#if defined(FOVEA_API) /* defined to nothing where parts of this library are built into another one */
+#elif defined(_WIN32) && defined(FOVEA_SHARED)
 #if defined(FOVEA_BUILDING)
 #define FOVEA_API __declspec(dllexport)
 #else

@@ -1,0 +1,74 @@
+/* The border between nn/ and the instruction sets, as kernels.h is that of src/. docs/numerics.md, part "Layers",
+ * fixes the arithmetic of every operation to the bit. */
+#ifndef FOVEA_ARCH_NN_KERNELS_H
+#define FOVEA_ARCH_NN_KERNELS_H
+
+#include "../include/fovea/nn.h"
+#include "kernels.h"
+
+/* How many activations there are. */
+enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_RELU + 1 };
+
+/* Outputs of a panel of weights: panel[dim / together][output][dim % together]. */
+#define FOVEA_NN_PANEL FOVEA_PANEL_ROWS
+/* Panels, and outputs, that are computed together. */
+#define FOVEA_NN_PANELS 4
+#define FOVEA_NN_OUTS   (FOVEA_NN_PANELS * FOVEA_NN_PANEL)
+
+/* Copies dims of up to FOVEA_NN_PANELS panels of weights as f32: to[panel][dim][output], FOVEA_DOT_PIECE dims each.
+ * Outputs that do not exist become zeros. */
+typedef struct fovea_nn_widen_args {
+  const void *weights; /* dim 0 of the first output: of its row, or of its panel */
+  fovea_type type;
+  int in_panels;
+  int64_t stride; /* elements from row to row, or from panel to panel */
+  int64_t dim;    /* the first dim, a multiple of FOVEA_DOT_PIECE */
+  int dims, outs;
+  float *to;
+} fovea_nn_widen_args;
+
+/* sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums + these. */
+typedef struct fovea_nn_dot_args {
+  const float *x; /* the first dim of the first row */
+  int64_t x_stride;
+  int rows;
+  const float *weights; /* panels of f32: the first dim */
+  int64_t panel_stride; /* floats */
+  int panels;
+  int dims; /* up to FOVEA_DOT_PIECE */
+  int begun;
+  float *sums; /* rows of FOVEA_NN_OUTS */
+} fovea_nn_dot_args;
+
+/* A tensor of rows. */
+typedef struct fovea_nn_rows {
+  void *data; /* the first element; NULL: there is none */
+  fovea_type type;
+  int64_t stride;
+} fovea_nn_rows;
+
+/* y = act(sums + bias) * gate + residual, each step if it is there. */
+typedef struct fovea_nn_finish_args {
+  const float *sums; /* rows of FOVEA_NN_OUTS */
+  int rows, outs;
+  const float *bias; /* of the first output; NULL: none */
+  fovea_nn_activation activation;
+  fovea_nn_rows gate, residual, y;
+} fovea_nn_finish_args;
+
+typedef struct fovea_nn_kernels {
+  const char *name; /* of the instruction set */
+  int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
+  void (*widen)(const fovea_widen_args *args);
+  void (*widen_weights)(const fovea_nn_widen_args *args);
+  void (*dot)(const fovea_nn_dot_args *args);
+  void (*finish)(const fovea_nn_finish_args *args);
+} fovea_nn_kernels;
+
+/* Declares fovea_nn_kernels_<name> for every set that serves all problems. */
+#define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \
+  FOVEA_GENERAL_##type(extern const fovea_nn_kernels fovea_nn_kernels_##name;)
+FOVEA_INSTRUCTION_SETS(FOVEA_NN_DECLARE)
+#undef FOVEA_NN_DECLARE
+
+#endif

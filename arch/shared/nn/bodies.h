@@ -1,0 +1,11 @@
+/* All operations of nn and their table, in one translation unit. arch/<isa>/nn/<isa>.c includes it after the vector
+ * layer and its tile sizes. */
+
+#include "../types.h"
+
+#include "dot.h"
+#include "finish.h"
+#include "functions.h"
+#include "weights.h"
+
+#include "table.h"

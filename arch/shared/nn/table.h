@@ -1,0 +1,14 @@
+/* The table of nn's operations. */
+#define FOVEA_NN_STRING_(text) #text
+#define FOVEA_NN_STRING(text)  FOVEA_NN_STRING_(text)
+#define FOVEA_NN_TABLE_(isa)   fovea_nn_kernels_##isa
+#define FOVEA_NN_TABLE(isa)    FOVEA_NN_TABLE_(isa)
+
+const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
+    .name = FOVEA_NN_STRING(FOVEA_ISA),
+    .row_step = FOVEA_NN_TILE_ROWS,
+    .widen = FOVEA_NAME(nn_widen),
+    .widen_weights = FOVEA_NAME(nn_widen_weights),
+    .dot = FOVEA_NAME(nn_dot),
+    .finish = FOVEA_NAME(nn_finish),
+};

@@ -1,0 +1,36 @@
+# fovea_nn: layers around attention, a second library. It uses Fovea's public functions, and parts of src/ that it has
+# copies of in its shared library, since Fovea's exports only what is public. With the static libraries Fovea's own are
+# linked.
+
+file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c arch/*/nn/*.c)
+file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c)
+list(FILTER fovea_nn_copied EXCLUDE REGEX "/dispatch\\.c$")
+
+fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
+fovea_add_objects(fovea_nn_copies ${fovea_nn_copied})
+target_compile_definitions(fovea_nn_objects PRIVATE FOVEA_NN_BUILDING)
+target_compile_definitions(fovea_nn_copies PRIVATE FOVEA_API=)
+if(WIN32)
+  target_compile_definitions(fovea_nn_objects PRIVATE FOVEA_NN_SHARED)
+endif()
+
+add_library(fovea_nn_static STATIC $<TARGET_OBJECTS:fovea_nn_objects>)
+add_library(fovea_nn_shared SHARED $<TARGET_OBJECTS:fovea_nn_objects> $<TARGET_OBJECTS:fovea_nn_copies>)
+add_library(fovea::fovea_nn_static ALIAS fovea_nn_static)
+add_library(fovea::fovea_nn ALIAS fovea_nn_shared)
+set_target_properties(fovea_nn_static PROPERTIES OUTPUT_NAME fovea_nn LINKER_LANGUAGE C)
+set_target_properties(fovea_nn_shared PROPERTIES
+  OUTPUT_NAME fovea_nn
+  EXPORT_NAME fovea_nn
+  LINKER_LANGUAGE C
+  VERSION ${PROJECT_VERSION}
+  SOVERSION ${PROJECT_VERSION_MAJOR}
+)
+if(WIN32)
+  target_compile_definitions(fovea_nn_shared INTERFACE FOVEA_NN_SHARED)
+endif()
+target_link_libraries(fovea_nn_static PUBLIC fovea_static)
+target_link_libraries(fovea_nn_shared PUBLIC fovea_shared PRIVATE ${fovea_libm})
+if(fovea_openmp)
+  target_link_libraries(fovea_nn_shared PRIVATE ${OpenMP_C_LIBRARIES})
+endif()

@@ -1,0 +1,52 @@
+#include "caller.h"
+
+#include "../src/base/error.h"
+
+#include <string.h>
+
+/* The sizes of the structs in the first version: a caller's struct is at least as large. */
+#define FIRST_LINEAR      sizeof(fovea_nn_linear)
+#define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
+
+void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
+                                const void *weights) {
+  const fovea_nn_linear defaults = {
+      .struct_size = struct_size, .in = in, .out = out, .weights = weights, .weight_stride = in};
+  memcpy(linear, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_linear_rows_init_sized(fovea_nn_linear_rows *rows, size_t struct_size, const fovea_nn_linear *linear,
+                                     int64_t row_count, const void *x, void *y) {
+  const int64_t in = linear ? linear->in : 0, out = linear ? linear->out : 0;
+  const fovea_nn_linear_rows defaults = {.struct_size = struct_size,
+                                         .rows = row_count,
+                                         .x = x,
+                                         .y = y,
+                                         .x_stride = in,
+                                         .y_stride = out,
+                                         .gate_stride = out,
+                                         .residual_stride = out};
+  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static fovea_status check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
+  if (given >= first && given <= known) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                    "struct_size of %s is %u; this library knows %u to %u: call its initialiser", name,
+                    (uint64_t)given, (uint64_t)first, (uint64_t)known);
+}
+
+fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "linear is NULL");
+  const fovea_status status = check_size("linear", given->struct_size, FIRST_LINEAR, sizeof *linear, error);
+  if (!status) *linear = *given;
+  return status;
+}
+
+fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
+                                       fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  const fovea_status status = check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
+  if (!status) *rows = *given;
+  return status;
+}

@@ -1,0 +1,42 @@
+#include "dispatch.h"
+
+#include "../src/base/error.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define LISTED(name, architecture, needs, prefers, type, lacks)                                                    \
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(&fovea_nn_kernels_##name, ))
+static const fovea_nn_kernels *const tables[] = {FOVEA_INSTRUCTION_SETS(LISTED)};
+
+/* The table of a set, or of one of its tables ("avx2/rows"). */
+static const fovea_nn_kernels *find_table(const char *name) {
+  const size_t length = strcspn(name, "/");
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+    if (strlen(tables[i]->name) == length && strncmp(tables[i]->name, name, length) == 0) return tables[i];
+  }
+  return tables[sizeof tables / sizeof tables[0] - 1];
+}
+
+/* Asks Fovea, which knows the CPU, FOVEA_ISA and the texts of refusals, by planning the least problem. */
+static fovea_status ask(const char *isa, const fovea_nn_kernels **kernels, fovea_error *error) {
+  enum { PLAN_BYTES = 4096 };
+  _Alignas(64) unsigned char memory[PLAN_BYTES];
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  problem.isa = isa;
+  const fovea_status status = fovea_plan_create_in(&problem, memory, sizeof memory, &plan, error);
+  if (!status) *kernels = find_table(fovea_plan_isa(plan));
+  return status;
+}
+
+fovea_status fovea_nn_dispatch(const char *isa, const fovea_nn_kernels **kernels, fovea_error *error) {
+  static _Atomic(const fovea_nn_kernels *) chosen;
+  if (isa) return ask(isa, kernels, error);
+  *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+  if (*kernels) return FOVEA_OK;
+  const fovea_status status = ask(NULL, kernels, error);
+  if (!status) atomic_store_explicit(&chosen, *kernels, memory_order_relaxed);
+  return status;
+}

@@ -1,0 +1,10 @@
+/* Which kernel table a call runs on. */
+#ifndef FOVEA_NN_DISPATCH_H
+#define FOVEA_NN_DISPATCH_H
+
+#include "../arch/nn_kernels.h"
+
+/* The table of the instruction set that Fovea takes for a problem with this `isa`; NULL: its default. */
+fovea_status fovea_nn_dispatch(const char *isa, const fovea_nn_kernels **kernels, fovea_error *error);
+
+#endif

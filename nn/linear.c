@@ -1,0 +1,140 @@
+#include "linear.h"
+
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/types.h"
+#include "../src/base/validate.h"
+#include "../src/system/schedule.h"
+#include "caller.h"
+#include "dispatch.h"
+#include "matrix.h"
+
+int64_t fovea_nn_panel_stride(int64_t in, fovea_type type) {
+  return fovea_nn_padded(in, fovea_dims_together(type)) * FOVEA_NN_PANEL;
+}
+
+int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
+  int64_t elements;
+  if (in < 1 || out < 1 || in > FOVEA_DIM_LIMIT || out > FOVEA_DIM_LIMIT || (unsigned)type >= FOVEA_TYPES) return 0;
+  const int64_t panels = fovea_nn_padded(out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL;
+  if (__builtin_mul_overflow(panels, fovea_nn_panel_stride(in, type), &elements)) return 0;
+  return elements > INT64_C(1) << 57 ? 0 : elements;
+}
+
+/* The weights as one matrix: rows of W, or panels. */
+static fovea_nn_matrix weights_of(const fovea_nn_linear *linear) {
+  const fovea_nn_linear *l = linear;
+  if (l->layout == FOVEA_NN_WEIGHTS_IN_PANELS) {
+    const int64_t dim = fovea_nn_panel_stride(l->in, l->weight_type);
+    return (fovea_nn_matrix){
+        "weights", l->weights, l->weight_type, fovea_nn_padded(l->out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL, dim, dim};
+  }
+  return (fovea_nn_matrix){"weights", l->weights, l->weight_type, l->out, l->in, l->weight_stride};
+}
+
+static fovea_nn_matrix bias_of(const fovea_nn_linear *linear) {
+  return (fovea_nn_matrix){"bias", linear->bias, FOVEA_F32, linear->bias ? 1 : 0, linear->out, 0};
+}
+
+fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error) {
+  const fovea_bounded sizes[] = {{"in", linear->in, 1, FOVEA_DIM_LIMIT}, {"out", linear->out, 1, FOVEA_DIM_LIMIT}};
+  const fovea_bounded kinds[] = {fovea_bounded_type("weight_type", linear->weight_type),
+                                 {"layout", (int)linear->layout, 0, FOVEA_NN_WEIGHTS_IN_PANELS},
+                                 {"activation", (int)linear->activation, 0, FOVEA_NN_ACTIVATIONS - 1}};
+  fovea_status status = fovea_validate_bounds("linear", sizes, 2, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds("linear", kinds, 3, FOVEA_ERROR_TYPE, error);
+  if (status) return status;
+  if (linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS && linear->weight_stride != 0) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "weight_stride is %d and would not be used: layout is FOVEA_NN_WEIGHTS_IN_PANELS",
+                      linear->weight_stride);
+  }
+  if (fovea_nn_panel_elements(linear->in, linear->out, linear->weight_type) == 0) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in %d times out %d is more than 2^57", linear->in, linear->out);
+  }
+  const fovea_nn_matrix weights = weights_of(linear), bias = bias_of(linear);
+  status = fovea_nn_check_matrix(&weights, 0, error);
+  return status ? status : fovea_nn_check_matrix(&bias, 0, error);
+}
+
+fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error) {
+  fovea_nn_linear packed = *linear;
+  if (linear->layout != FOVEA_NN_WEIGHTS_IN_ROWS) {
+    return fovea_fail(error, FOVEA_ERROR_TYPE,
+                      "layout is FOVEA_NN_WEIGHTS_IN_PANELS; weights to be packed lie in rows");
+  }
+  packed.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  packed.weights = panels;
+  const fovea_nn_matrix from = weights_of(linear);
+  fovea_nn_matrix to = weights_of(&packed);
+  to.name = "panels";
+  const fovea_status status = fovea_nn_check_matrix(&to, 1, error);
+  return status ? status : fovea_nn_check_apart(&to, &from, error);
+}
+
+/* A tensor that is added or multiplied must be there if its settings say so, and may be y itself. */
+static fovea_status check_addend(const fovea_nn_matrix *addend, int64_t out, const fovea_nn_matrix *y,
+                                 fovea_error *error) {
+  if (!addend->data) {
+    if (addend->type == FOVEA_F32 && addend->stride == out) return FOVEA_OK;
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "the type or the stride of %s is set and would not be used: it is NULL", addend->name);
+  }
+  const fovea_status status = fovea_nn_check_matrix(addend, 0, error);
+  if (status || fovea_nn_is_same(addend, y)) return status;
+  return fovea_nn_check_apart(y, addend, error);
+}
+
+static fovea_status check_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *r, fovea_error *error) {
+  const fovea_bounded size = {"rows", r->rows, 0, FOVEA_LENGTH_LIMIT};
+  const fovea_nn_matrix weights = weights_of(linear), bias = bias_of(linear);
+  const fovea_nn_matrix x = {"x", r->x, r->x_type, r->rows, linear->in, r->x_stride};
+  const fovea_nn_matrix y = {"y", r->y, r->y_type, r->rows, linear->out, r->y_stride};
+  const fovea_nn_matrix gate = {"gate", r->gate, r->gate_type, r->rows, linear->out, r->gate_stride};
+  const fovea_nn_matrix residual = {"residual", r->residual, r->residual_type,
+                                    r->rows,    linear->out, r->residual_stride};
+  fovea_status status = fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_nn_check_matrix(&x, 0, error);
+  if (!status) status = fovea_nn_check_matrix(&y, 1, error);
+  if (!status) status = check_addend(&gate, linear->out, &y, error);
+  if (!status) status = check_addend(&residual, linear->out, &y, error);
+  if (!status) status = fovea_nn_check_apart(&y, &x, error);
+  if (!status) status = fovea_nn_check_apart(&y, &weights, error);
+  return status ? status : fovea_nn_check_apart(&y, &bias, error);
+}
+
+/* Multiplications and additions of a task, so that taking it costs little beside it. */
+static const double work_of_task = 1e6;
+
+static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                    const fovea_nn_kernels *kernels) {
+  fovea_nn_linear_job job = {.linear = linear, .rows = rows, .kernels = kernels};
+  const int64_t blocks = (rows->rows + FOVEA_NN_TASK_ROWS - 1) / FOVEA_NN_TASK_ROWS;
+  job.block_rows = fovea_nn_padded((rows->rows + blocks - 1) / blocks, kernels->row_step);
+  job.row_blocks = (rows->rows + job.block_rows - 1) / job.block_rows;
+  job.column_groups = fovea_nn_padded(linear->out, FOVEA_NN_OUTS) / FOVEA_NN_OUTS;
+  const double group_work = (double)job.block_rows * FOVEA_NN_OUTS * (double)linear->in;
+  job.task_groups = group_work < work_of_task ? (int64_t)(work_of_task / group_work) : 1;
+  job.tasks = (job.column_groups + job.task_groups - 1) / job.task_groups * job.row_blocks;
+  return job;
+}
+
+fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
+                                 const fovea_execution *given_execution, fovea_error *error) {
+  fovea_nn_linear linear;
+  fovea_nn_linear_rows rows;
+  fovea_execution execution;
+  const fovea_nn_kernels *kernels;
+  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  if (!status) status = fovea_nn_read_linear_rows(given_rows, &rows, error);
+  if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
+  if (!status) status = fovea_nn_check_linear(&linear, error);
+  if (!status) status = check_rows(&linear, &rows, error);
+  if (!status) status = fovea_nn_dispatch(linear.isa, &kernels, error);
+  if (status || rows.rows == 0) return status;
+  const fovea_nn_linear_job job = make_job(&linear, &rows, kernels);
+  const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
+  const fovea_job tasks = {&job, work, 1, {{job.tasks, fovea_nn_linear_task}}};
+  fovea_schedule_run(&tasks, &execution, fovea_schedule_workers(job.tasks, work, &execution));
+  return FOVEA_OK;
+}

@@ -1,0 +1,34 @@
+/* A linear layer that was checked, as tasks see it. */
+#ifndef FOVEA_NN_LINEAR_H
+#define FOVEA_NN_LINEAR_H
+
+#include "../arch/nn_kernels.h"
+
+/* The most rows of a task. Sums, and copies of a piece of x and of W, lie on the stack: 104 KB. */
+enum { FOVEA_NN_TASK_ROWS = 96 };
+
+typedef struct fovea_nn_linear_job {
+  const fovea_nn_linear *linear;
+  const fovea_nn_linear_rows *rows;
+  const fovea_nn_kernels *kernels;
+  int64_t block_rows, row_blocks; /* rows of a task */
+  int64_t column_groups;          /* FOVEA_NN_OUTS outputs each */
+  int64_t task_groups;            /* groups of a task */
+  int64_t tasks;
+} fovea_nn_linear_job;
+
+static inline int64_t fovea_nn_padded(int64_t size, int64_t step) {
+  return size / step * step + (size % step > 0 ? step : 0);
+}
+
+/* Elements from a panel to the next. */
+int64_t fovea_nn_panel_stride(int64_t in, fovea_type type);
+
+fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error);
+/* Checks where its weights are to be packed. */
+fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error);
+
+/* Computes one task of `data`, a fovea_nn_linear_job. */
+void fovea_nn_linear_task(const void *data, int64_t task, int worker);
+
+#endif

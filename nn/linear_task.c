@@ -1,0 +1,111 @@
+/* A task takes its columns in groups of FOVEA_NN_OUTS, and each group piece by piece of the dims: 32 KB of weights
+ * stay in the first-level cache while all its rows pass by, and the sums of the pieces add up in a tile. */
+#include "../arch/float_state.h"
+#include "../src/base/types.h"
+#include "linear.h"
+
+typedef struct task_memory {
+  _Alignas(64) float sums[FOVEA_NN_TASK_ROWS * FOVEA_NN_OUTS];
+  _Alignas(64) float x[FOVEA_NN_TASK_ROWS * FOVEA_DOT_PIECE];
+  _Alignas(64) float weights[FOVEA_DOT_PIECE * FOVEA_NN_OUTS];
+} task_memory;
+
+/* The rows and columns of a step. */
+typedef struct task_tile {
+  int64_t row, out, dim;
+  int rows, outs, dims;
+} task_tile;
+
+/* Copies a piece of x as f32, if it is of another type. */
+static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
+                    fovea_nn_dot_args *args) {
+  const fovea_nn_linear_rows *rows = job->rows;
+  const void *first = fovea_element(rows->x, rows->x_type, tile->row * rows->x_stride + tile->dim);
+  if (rows->x_type == FOVEA_F32) {
+    args->x = first;
+    args->x_stride = rows->x_stride;
+    return;
+  }
+  const fovea_widen_args widen = {first,      rows->x_type, rows->x_stride, tile->rows,
+                                  tile->dims, memory->x,    FOVEA_DOT_PIECE};
+  job->kernels->widen(&widen);
+  args->x = memory->x;
+  args->x_stride = FOVEA_DOT_PIECE;
+}
+
+/* Copies a piece of the weights as f32 panels, if they are no such panels. */
+static void place_weights(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
+                          fovea_nn_dot_args *args) {
+  const fovea_nn_linear *linear = job->linear;
+  const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
+  const int64_t stride = in_panels ? fovea_nn_panel_stride(linear->in, linear->weight_type) : linear->weight_stride;
+  const int64_t first = in_panels ? tile->out / FOVEA_NN_PANEL * stride : tile->out * stride;
+  const void *weights = fovea_element(linear->weights, linear->weight_type, first);
+  args->panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
+  if (in_panels && linear->weight_type == FOVEA_F32) {
+    args->weights = (const float *)weights + tile->dim * FOVEA_NN_PANEL;
+    args->panel_stride = stride;
+    return;
+  }
+  const fovea_nn_widen_args widen = {.weights = weights,
+                                     .type = linear->weight_type,
+                                     .in_panels = in_panels,
+                                     .stride = stride,
+                                     .dim = tile->dim,
+                                     .dims = tile->dims,
+                                     .outs = tile->outs,
+                                     .to = memory->weights};
+  job->kernels->widen_weights(&widen);
+  args->weights = memory->weights;
+  args->panel_stride = FOVEA_DOT_PIECE * FOVEA_NN_PANEL;
+}
+
+static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, const task_tile *tile) {
+  fovea_nn_rows rows = {NULL, type, stride};
+  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, tile->row * stride + tile->out);
+  return rows;
+}
+
+static void finish(const fovea_nn_linear_job *job, const task_tile *tile, const task_memory *memory) {
+  const fovea_nn_linear_rows *r = job->rows;
+  const fovea_nn_finish_args args = {
+      .sums = memory->sums,
+      .rows = tile->rows,
+      .outs = tile->outs,
+      .bias = job->linear->bias ? job->linear->bias + tile->out : NULL,
+      .activation = job->linear->activation,
+      .gate = rows_at(r->gate, r->gate_type, r->gate_stride, tile),
+      .residual = rows_at(r->residual, r->residual_type, r->residual_stride, tile),
+      .y = rows_at(r->y, r->y_type, r->y_stride, tile),
+  };
+  job->kernels->finish(&args);
+}
+
+/* One group of columns for the task's rows. */
+static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_memory *memory) {
+  const int64_t in = job->linear->in;
+  for (tile->dim = 0; tile->dim < in; tile->dim += FOVEA_DOT_PIECE) {
+    tile->dims = in - tile->dim < FOVEA_DOT_PIECE ? (int)(in - tile->dim) : FOVEA_DOT_PIECE;
+    fovea_nn_dot_args args = {.rows = tile->rows, .dims = tile->dims, .begun = tile->dim > 0, .sums = memory->sums};
+    place_x(job, tile, memory, &args);
+    place_weights(job, tile, memory, &args);
+    job->kernels->dot(&args);
+  }
+  finish(job, tile, memory);
+}
+
+void fovea_nn_linear_task(const void *data, int64_t task, int worker) {
+  const fovea_nn_linear_job *job = data;
+  const int64_t block = task % job->row_blocks, first = task / job->row_blocks * job->task_groups;
+  const int64_t row = block * job->block_rows, rest = job->rows->rows - row, out = job->linear->out;
+  task_tile tile = {.row = row, .rows = (int)(rest < job->block_rows ? rest : job->block_rows)};
+  task_memory memory;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  for (int64_t group = first; group < first + job->task_groups && group < job->column_groups; group++) {
+    tile.out = group * FOVEA_NN_OUTS;
+    tile.outs = out - tile.out < FOVEA_NN_OUTS ? (int)(out - tile.out) : FOVEA_NN_OUTS;
+    compute_group(job, &tile, &memory);
+  }
+  fovea_float_end(caller);
+}

@@ -1,0 +1,39 @@
+#include "matrix.h"
+
+#include "../src/base/claim.h"
+#include "../src/base/error.h"
+#include "../src/base/types.h"
+#include "../src/base/validate.h"
+
+static int is_empty(const fovea_nn_matrix *matrix) {
+  return matrix->rows == 0 || matrix->dim == 0;
+}
+
+fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output, fovea_error *error) {
+  const fovea_bounded type = fovea_bounded_type("type", matrix->type);
+  fovea_status status = fovea_validate_bounds(matrix->name, &type, 1, FOVEA_ERROR_TYPE, error);
+  if (status || is_empty(matrix)) return status;
+  const fovea_strides strides = {0, 0, matrix->stride};
+  const fovea_shape shape =
+      fovea_make_shape(matrix->name, 1, 1, matrix->rows, matrix->dim, strides, fovea_type_bits(matrix->type));
+  fovea_reach reach;
+  status = fovea_validate_strides(&shape, is_output, &reach, error);
+  return status ? status : fovea_validate_pointer(&reach, matrix->data, error);
+}
+
+static fovea_claim claim_of(const fovea_nn_matrix *matrix) {
+  return fovea_claim_rows(matrix->data, fovea_type_bits(matrix->type), 1, 0, matrix->rows, matrix->stride,
+                          matrix->dim);
+}
+
+fovea_status fovea_nn_check_apart(const fovea_nn_matrix *output, const fovea_nn_matrix *other, fovea_error *error) {
+  if (is_empty(output) || is_empty(other) || !other->data) return FOVEA_OK;
+  const fovea_claim a = claim_of(output), b = claim_of(other);
+  return fovea_claims_overlap(&a, &b)
+             ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name)
+             : FOVEA_OK;
+}
+
+int fovea_nn_is_same(const fovea_nn_matrix *a, const fovea_nn_matrix *b) {
+  return a->data == b->data && a->type == b->type && (a->stride == b->stride || a->rows == 1);
+}

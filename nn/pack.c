@@ -1,0 +1,47 @@
+#include "../src/base/caller.h"
+#include "../src/base/row_tasks.h"
+#include "../src/base/types.h"
+#include "../src/system/schedule.h"
+#include "caller.h"
+#include "linear.h"
+#include "matrix.h"
+
+#include <string.h>
+
+typedef struct pack_job {
+  const fovea_nn_linear *linear;
+  char *panels;
+} pack_job;
+
+/* Element by element: packing happens once. */
+static void pack_panel(const void *data, int64_t panel, int worker) {
+  const pack_job *job = data;
+  const fovea_nn_linear *l = job->linear;
+  const int64_t element = fovea_bytes(l->weight_type, 1), together = fovea_dims_together(l->weight_type);
+  const int64_t in = fovea_nn_padded(l->in, together), stride = in * FOVEA_NN_PANEL;
+  char *to = job->panels + panel * stride * element;
+  (void)worker;
+  memset(to, 0, (size_t)(stride * element));
+  for (int64_t i = 0; i < FOVEA_NN_PANEL && panel * FOVEA_NN_PANEL + i < l->out; i++) {
+    const char *row = fovea_element(l->weights, l->weight_type, (panel * FOVEA_NN_PANEL + i) * l->weight_stride);
+    for (int64_t d = 0; d < l->in; d++) {
+      const int64_t place = d / together * together * FOVEA_NN_PANEL + i * together + d % together;
+      memcpy(to + place * element, row + d * element, (size_t)element);
+    }
+  }
+}
+
+fovea_status fovea_nn_pack(const fovea_nn_linear *given, void *panels, const fovea_execution *given_execution,
+                           fovea_error *error) {
+  fovea_nn_linear linear;
+  fovea_execution execution;
+  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
+  if (!status) status = fovea_nn_check_linear(&linear, error);
+  if (!status) status = fovea_nn_check_packing(&linear, panels, error);
+  if (status) return status;
+  const pack_job job = {&linear, panels};
+  const int64_t count = fovea_nn_padded(linear.out, FOVEA_NN_PANEL) / FOVEA_NN_PANEL;
+  fovea_schedule_rows(pack_panel, &job, count, (double)linear.in * (double)linear.out, &execution);
+  return FOVEA_OK;
+}

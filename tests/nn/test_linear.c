@@ -1,0 +1,236 @@
+/* Linear layers against contract_nn.c, bit for bit: sizes, strides, types, layouts, epilogues, special values,
+ * instruction sets, threads; and a row alone against the same row in a batch. */
+#include "nn/contract_nn.h"
+#include "nn/layer.h"
+#include "support/check.h"
+#include "support/executors.h"
+#include "support/trial.h"
+
+#include <fovea/nn.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A layer with its tensors, and what it must give. */
+struct layer {
+  struct matrix weights, x, y, gate, residual;
+  float *bias;
+  struct guarded bias_memory;
+  void *panels;
+  fovea_nn_linear linear;
+  fovea_nn_linear_rows rows;
+  float *expected;
+};
+
+struct layer_case {
+  int64_t in, out, rows;
+  int padding; /* elements between rows */
+  fovea_type weight_type, x_type, y_type;
+  int packed, with_bias, special;
+  fovea_nn_activation activation;
+  fovea_type gate_type, residual_type; /* NONE: there is none */
+};
+enum { NONE = 99 };
+
+static float expected_number(const struct layer *layer, int64_t row, int64_t out) {
+  const fovea_nn_linear *l = &layer->linear;
+  const int64_t place = row * l->out + out;
+  float y = contract_nn_dot(layer->x.numbers + row * l->in, layer->weights.numbers + out * l->in, l->in);
+  if (l->bias) y = y + layer->bias[out];
+  if (l->activation == FOVEA_NN_RELU) y = contract_nn_relu(y);
+  if (layer->rows.gate) y = y * layer->gate.numbers[place];
+  if (layer->rows.residual) y = y + layer->residual.numbers[place];
+  return y;
+}
+
+static void make_tensors(struct layer *layer, const struct layer_case *c, struct generator *generator) {
+  const int64_t pad = c->padding;
+  memset(layer, 0, sizeof *layer);
+  layer->weights = matrix_create(c->out, c->in, c->in + pad, c->weight_type, c->special, generator);
+  layer->x = matrix_create(c->rows, c->in, c->in + 3 * pad, c->x_type, c->special, generator);
+  layer->y = matrix_create(c->rows, c->out, c->out + pad, c->y_type, 0, generator);
+  if ((int)c->gate_type != NONE)
+    layer->gate = matrix_create(c->rows, c->out, c->out + 2 * pad, c->gate_type, c->special, generator);
+  if ((int)c->residual_type != NONE)
+    layer->residual = matrix_create(c->rows, c->out, c->out, c->residual_type, c->special, generator);
+  layer->bias_memory = guarded_create((size_t)c->out * sizeof(float), GUARD_AT_END);
+  layer->bias = (float *)(void *)layer->bias_memory.data;
+  for (int64_t i = 0; i < c->out; i++) layer->bias[i] = generator_uniform(generator);
+}
+
+static void pack(struct layer *layer, const struct layer_case *c) {
+  const int64_t elements = fovea_nn_panel_elements(c->in, c->out, c->weight_type);
+  layer->panels = aligned_alloc(64, ((size_t)elements * type_size(c->weight_type) + 63) / 64 * 64);
+  assert_non_null(layer->panels);
+  assert_int_equal(fovea_nn_pack(&layer->linear, layer->panels, NULL, NULL), FOVEA_OK);
+  layer->linear.weights = layer->panels;
+  layer->linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  layer->linear.weight_stride = 0;
+}
+
+static void layer_create(struct layer *layer, const struct layer_case *c, struct generator *generator) {
+  make_tensors(layer, c, generator);
+  fovea_nn_linear_init(&layer->linear, c->in, c->out, layer->weights.memory.data);
+  layer->linear.weight_type = c->weight_type;
+  layer->linear.weight_stride = layer->weights.stride;
+  layer->linear.bias = c->with_bias ? layer->bias : NULL;
+  layer->linear.activation = c->activation;
+  fovea_nn_linear_rows_init(&layer->rows, &layer->linear, c->rows, layer->x.memory.data, layer->y.memory.data);
+  layer->rows.x_type = c->x_type;
+  layer->rows.x_stride = layer->x.stride;
+  layer->rows.y_type = c->y_type;
+  layer->rows.y_stride = layer->y.stride;
+  if (layer->gate.numbers) {
+    layer->rows.gate = layer->gate.memory.data;
+    layer->rows.gate_type = c->gate_type;
+    layer->rows.gate_stride = layer->gate.stride;
+  }
+  if (layer->residual.numbers) {
+    layer->rows.residual = layer->residual.memory.data;
+    layer->rows.residual_type = c->residual_type;
+  }
+  if (c->packed) pack(layer, c);
+  layer->expected = malloc((size_t)(c->rows * c->out + 1) * sizeof(float));
+  assert_non_null(layer->expected);
+  for (int64_t row = 0; row < c->rows; row++)
+    for (int64_t out = 0; out < c->out; out++)
+      layer->expected[row * c->out + out] = expected_number(layer, row, out);
+}
+
+static void layer_destroy(struct layer *layer) {
+  matrix_destroy(&layer->weights);
+  matrix_destroy(&layer->x);
+  matrix_destroy(&layer->y);
+  if (layer->gate.numbers) matrix_destroy(&layer->gate);
+  if (layer->residual.numbers) matrix_destroy(&layer->residual);
+  guarded_destroy(&layer->bias_memory);
+  free(layer->panels);
+  free(layer->expected);
+}
+
+static void assert_layer(struct layer *layer, const fovea_execution *execution) {
+  fovea_error error;
+  matrix_spoil(&layer->y);
+  if (fovea_nn_linear_run(&layer->linear, &layer->rows, execution, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  assert_matrix(&layer->y, layer->expected);
+}
+
+static void check_case(const struct layer_case *c, struct generator *generator) {
+  struct layer layer;
+  layer_create(&layer, c, generator);
+  for (const char *const *isa = usable_isas(); *isa; isa++) {
+    if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
+    layer.linear.isa = *isa;
+    assert_layer(&layer, NULL);
+  }
+  layer_destroy(&layer);
+}
+
+static struct layer_case plain_case(int64_t in, int64_t out, int64_t rows) {
+  return (struct layer_case){
+      .in = in, .out = out, .rows = rows, .gate_type = (fovea_type)NONE, .residual_type = (fovea_type)NONE};
+}
+
+static void test_sizes(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{1, 1, 1},     {2, 3, 1},     {3, 16, 2},    {4, 17, 5},
+                                     {127, 33, 7},  {128, 64, 6},  {129, 65, 13}, {130, 80, 3},
+                                     {257, 100, 4}, {384, 48, 97}, {512, 5, 12},  {37, 200, 30}};
+  struct generator generator = {5};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    struct layer_case c = plain_case(sizes[i][0], sizes[i][1], sizes[i][2]);
+    for (int packed = 0; packed < 2; packed++) {
+      c.packed = packed;
+      c.padding = packed ? 5 : 0;
+      check_case(&c, &generator);
+    }
+  }
+}
+
+static void test_types(void **state) {
+  (void)state;
+  struct generator generator = {6};
+  for (int mix = 0; mix < 54; mix++) {
+    struct layer_case c = plain_case(131, 50, mix % 5 + 1);
+    c.weight_type = (fovea_type)(mix % 3);
+    c.x_type = (fovea_type)(mix / 3 % 3);
+    c.y_type = (fovea_type)(mix / 9 % 3);
+    c.packed = mix / 27;
+    c.padding = 1;
+    check_case(&c, &generator);
+  }
+}
+
+static void test_epilogues(void **state) {
+  (void)state;
+  struct generator generator = {7};
+  for (int i = 0; i < IF_QUICK(40, 200); i++) {
+    struct layer_case c = plain_case(1 + generator_below(&generator, 200), 1 + generator_below(&generator, 90),
+                                     generator_below(&generator, 20));
+    c.with_bias = (int)generator_below(&generator, 2);
+    c.activation = (fovea_nn_activation)generator_below(&generator, 2);
+    c.packed = (int)generator_below(&generator, 2);
+    c.padding = (int)generator_below(&generator, 4);
+    c.special = generator_below(&generator, 2) ? 20 : 0;
+    c.weight_type = (fovea_type)generator_below(&generator, 3);
+    c.x_type = (fovea_type)generator_below(&generator, 3);
+    c.y_type = (fovea_type)generator_below(&generator, 3);
+    if (generator_below(&generator, 2)) c.gate_type = (fovea_type)generator_below(&generator, 3);
+    if (generator_below(&generator, 2)) c.residual_type = (fovea_type)generator_below(&generator, 3);
+    check_case(&c, &generator);
+  }
+}
+
+/* Many tasks, on threads, in any order. */
+static void test_threads(void **state) {
+  (void)state;
+  struct generator generator = {8};
+  struct layer_case c = plain_case(200, 300, 110);
+  struct layer layer;
+  fovea_execution execution;
+  c.with_bias = 1;
+  layer_create(&layer, &c, &generator);
+  fovea_execution_init(&execution);
+  for (execution.threads = 1; execution.threads <= 5; execution.threads += 2) assert_layer(&layer, &execution);
+  for (int order = 0; order < TASK_ORDERS; order++) {
+    struct executor executor = {(enum task_order)order, 0};
+    execution.parallel_for = threads_for;
+    execution.parallel_context = &executor;
+    assert_layer(&layer, &execution);
+    assert_int_equal(executor.calls, 1);
+  }
+  layer_destroy(&layer);
+}
+
+/* Rows one by one, and y as its own residual. */
+static void test_rows_alone(void **state) {
+  (void)state;
+  struct generator generator = {9};
+  struct layer_case c = plain_case(150, 70, 9);
+  struct layer layer;
+  c.packed = 1;
+  layer_create(&layer, &c, &generator);
+  matrix_spoil(&layer.y);
+  layer.rows.rows = 1;
+  for (int64_t row = 0; row < c.rows; row++) {
+    layer.rows.x = (const float *)(const void *)layer.x.memory.data + row * layer.x.stride;
+    layer.rows.y = (float *)(void *)layer.y.memory.data + row * layer.y.stride;
+    assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, NULL, NULL), FOVEA_OK);
+  }
+  assert_matrix(&layer.y, layer.expected);
+  layer.rows.rows = c.rows;
+  layer.rows.x = layer.x.memory.data;
+  layer.rows.residual = layer.rows.y = layer.y.memory.data;
+  assert_int_equal(fovea_nn_linear_run(&layer.linear, &layer.rows, NULL, NULL), FOVEA_OK);
+  for (int64_t i = 0; i < c.rows * c.out; i++) layer.expected[i] += layer.expected[i];
+  assert_matrix(&layer.y, layer.expected);
+  layer_destroy(&layer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sizes),   cmocka_unit_test(test_types),      cmocka_unit_test(test_epilogues),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
