@@ -7,6 +7,8 @@
 /* The sizes of the structs in the first version: a caller's struct is at least as large. */
 #define FIRST_LINEAR      sizeof(fovea_nn_linear)
 #define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
+#define FIRST_ATTENTION   sizeof(fovea_nn_attention)
+#define FIRST_TENSORS     sizeof(fovea_nn_attention_tensors)
 
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
@@ -29,6 +31,20 @@ void fovea_nn_linear_rows_init_sized(fovea_nn_linear_rows *rows, size_t struct_s
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+void fovea_nn_attention_init_sized(fovea_nn_attention *attention, size_t struct_size, const fovea_nn_linear *query,
+                                   const fovea_nn_linear *key, const fovea_nn_linear *value,
+                                   const fovea_nn_linear *output) {
+  const fovea_nn_attention defaults = {
+      .struct_size = struct_size, .query = query, .key = key, .value = value, .output = output};
+  memcpy(attention, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, size_t struct_size, const void *x,
+                                           void *y) {
+  const fovea_nn_attention_tensors defaults = {.struct_size = struct_size, .x = x, .y = y};
+  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
 static fovea_status check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
   if (given >= first && given <= known) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
@@ -48,5 +64,22 @@ fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status = check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
   if (!status) *rows = *given;
+  return status;
+}
+
+fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
+                                     fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "attention is NULL");
+  const fovea_status status =
+      check_size("attention", given->struct_size, FIRST_ATTENTION, sizeof *attention, error);
+  if (!status) *attention = *given;
+  return status;
+}
+
+fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
+                                             fovea_nn_attention_tensors *tensors, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
+  const fovea_status status = check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  if (!status) *tensors = *given;
   return status;
 }

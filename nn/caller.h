@@ -8,4 +8,9 @@ fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear 
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
                                        fovea_error *error);
 
+fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
+                                     fovea_error *error);
+fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
+                                             fovea_nn_attention_tensors *tensors, fovea_error *error);
+
 #endif

@@ -112,6 +112,93 @@ FOVEA_NN_API int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type
 FOVEA_NN_API fovea_status fovea_nn_pack(const fovea_nn_linear *linear, void *panels,
                                         const fovea_execution *execution, fovea_error *error);
 
+/* ---- Multi-head attention ------------------------------------------------------------------------------------ */
+
+/* Multi-head attention (Vaswani et al., 2017): heads of Q = query(x), K = key(memory) and V = value(memory), side
+ * by side in their rows, attend as a fovea_problem says; their outputs, side by side, go through `output`. Each
+ * layer is any linear layer: with `heads`, `kv_heads`, `qk_dim` and `v_dim` of the problem, query has heads *
+ * qk_dim outputs, key kv_heads * qk_dim, value kv_heads * v_dim, and output takes heads * v_dim. PyTorch's
+ * in_proj_weight (3 E, E) is three layers, whose weights begin E rows apart. Prepare it with
+ * fovea_nn_attention_init(). */
+typedef struct fovea_nn_attention {
+  size_t struct_size; /* set by fovea_nn_attention_init() */
+  const fovea_nn_linear *query, *output;
+  /* Both, or with a segmented problem neither: the caches then hold all keys and values already, as in
+   * cross-attention, and nothing is appended. */
+  const fovea_nn_linear *key, *value;
+  const fovea_rotary *rotary; /* rotates queries and keys for their positions; NULL (default): none */
+
+  /* One more key and value of each entry, which no mask hides: kv_heads * qk_dim and kv_heads * v_dim numbers,
+   * PyTorch's bias_k and bias_v. NULL (default): none. The key is at position 0, before all others. Not with
+   * caches, packed keys, windows, chunks, rotary, kv_lens, offsets or mask_begin. */
+  const float *bias_key, *bias_value;
+} fovea_nn_attention;
+
+/* Sets the layers. Callers in C use fovea_nn_attention_init(). */
+FOVEA_NN_API void fovea_nn_attention_init_sized(fovea_nn_attention *attention, size_t struct_size,
+                                                const fovea_nn_linear *query, const fovea_nn_linear *key,
+                                                const fovea_nn_linear *value, const fovea_nn_linear *output);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_attention_init(fovea_nn_attention *attention, const fovea_nn_linear *query,
+                                           const fovea_nn_linear *key, const fovea_nn_linear *value,
+                                           const fovea_nn_linear *output) {
+  fovea_nn_attention_init_sized(attention, sizeof *attention, query, key, value, output);
+}
+
+/* The tensors of multi-head attention. x and y have a row for each of batch * q_len positions, memory a row for
+ * each of batch * kv_len: entry by entry, or, with `rows_first`, position by position, as (length, batch, dim)
+ * tensors lie. Of packed batches, q_len and kv_len rows in all. */
+typedef struct fovea_nn_attention_tensors {
+  size_t struct_size;        /* set by fovea_nn_attention_tensors_init() */
+  const void *x;             /* (rows, query->in) */
+  const void *memory;        /* (memory rows, key->in); NULL (default): x, self-attention */
+  const void *memory_values; /* (memory rows, value->in); NULL (default): memory */
+  void *y;                   /* (rows, output->out). It may be x: all inputs are read before it is written */
+  const void *residual;      /* (rows, output->out), added to y; NULL (default): none. It may be x, or y itself */
+  fovea_type x_type, memory_type, memory_values_type, y_type, residual_type; /* default FOVEA_F32 */
+  /* Elements from row to row. Default 0: contiguous rows. */
+  int64_t x_stride, memory_stride, memory_values_stride, y_stride, residual_stride;
+  int rows_first; /* 1: row i of entry b is row i * batch + b. Default 0: row b * q_len + i (kv_len) */
+
+  const void *mask;   /* as in fovea_tensors */
+  const float *sinks; /* as in fovea_tensors */
+
+  /* With a segmented problem: caches that new keys and values are appended to, and that are then attended over. The
+   * memory has q_len rows for each entry (self-attention), which go to positions first_position + i, or
+   * first_positions[b] + i. */
+  const fovea_sequence *sequences;
+  int64_t layer; /* of the segments; default 0 */
+  /* Positions of the rows, for rotary embedding and caches. Without caches, keys are at positions 0, 1, ... if
+   * there is a memory, else at those of the rows. Default 0 and NULL; at most one is set. */
+  int64_t first_position;
+  const int64_t *first_positions;
+} fovea_nn_attention_tensors;
+
+/* Sets x and y, and the others to their defaults. Callers in C use fovea_nn_attention_tensors_init(). */
+FOVEA_NN_API void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, size_t struct_size,
+                                                        const void *x, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *tensors, const void *x, void *y) {
+  fovea_nn_attention_tensors_init_sized(tensors, sizeof *tensors, x, y);
+}
+
+/* Computes a layer of attention. Of the problem it uses sizes, rules, mask, scale, softcap, sink, lists of lengths,
+ * `segmented` and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those of the problem
+ * must have their defaults. A padding mask is a boolean mask with stride 0 along heads and rows; PyTorch's
+ * add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
+ *
+ * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
+ * allocator. A call that fails has not written y; caches may have been appended to if memory was short. */
+FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                                 const fovea_nn_attention_tensors *tensors,
+                                                 const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the problem has no plan. */
+FOVEA_NN_API size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention,
+                                                    const fovea_problem *problem, int workers);
+
 #ifdef __cplusplus
 }
 #endif

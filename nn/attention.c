@@ -1,0 +1,266 @@
+/* A layer of attention: projections into scratch, rotary embedding, caches, attention, and the output's layer. */
+#include "attention.h"
+#include "caller.h"
+
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/memory.h"
+#include "../src/base/types.h"
+#include "../src/base/validate.h"
+#include "../src/system/schedule.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = FOVEA_SCRATCH_ALIGNMENT };
+
+/* Where the parts of scratch begin, behind the plan. */
+typedef struct scratch_layout {
+  size_t run, q, k, v, o, size;
+  int saturated;
+} scratch_layout;
+
+static size_t reserve(scratch_layout *layout, double bytes) {
+  const size_t begin = layout->size;
+  if (bytes > 0x1p60 || layout->size > SIZE_MAX / 4) {
+    layout->saturated = 1;
+    return begin;
+  }
+  layout->size += ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return begin;
+}
+
+static double bytes_of(const fovea_nn_heads *heads) {
+  return (double)heads->rows * (double)heads->heads * (double)heads->dim * (double)sizeof(float);
+}
+
+/* `run` is the scratch of attention itself. */
+static scratch_layout lay_out(const fovea_nn_attention_call *call, size_t run) {
+  scratch_layout layout = {0};
+  layout.run = reserve(&layout, (double)run);
+  layout.q = reserve(&layout, bytes_of(&call->q));
+  layout.k = reserve(&layout, bytes_of(&call->k));
+  layout.v = reserve(&layout, bytes_of(&call->v));
+  layout.o = reserve(&layout, bytes_of(&call->o));
+  return layout;
+}
+
+static fovea_execution execution_alone(const fovea_execution *execution) {
+  fovea_execution rows = *execution;
+  rows.scratch = NULL;
+  rows.scratch_size = 0;
+  return rows;
+}
+
+/* One projection: the rows of `from` through `linear` into f32 heads. */
+static fovea_status project(const fovea_nn_linear *linear, const void *from, fovea_type type, int64_t stride,
+                            const fovea_nn_heads *to, const fovea_execution *execution, fovea_error *error) {
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, linear, to->rows, from, to->numbers);
+  rows.x_type = type;
+  rows.x_stride = stride;
+  return fovea_nn_linear_run(linear, &rows, execution, error);
+}
+
+static fovea_status rotate(const fovea_nn_attention_call *call, const fovea_nn_heads *heads, fovea_strides strides,
+                           int64_t length, const int32_t *cu_seqlens, int at_rows, const fovea_execution *execution,
+                           fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  fovea_rotation rotation;
+  fovea_rotation_init(&rotation, call->problem.batch, heads->heads, length, heads->dim, heads->numbers,
+                      heads->numbers);
+  rotation.from_strides = rotation.to_strides = strides;
+  rotation.cu_seqlens = cu_seqlens;
+  if (at_rows) {
+    rotation.first_position = t->first_position;
+    rotation.first_positions = t->first_positions;
+  }
+  return fovea_rotary_apply(call->attention.rotary, &rotation, execution, error);
+}
+
+static fovea_status append(const fovea_nn_attention_call *call, const fovea_execution *execution,
+                           fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const fovea_problem *p = &call->problem;
+  fovea_new_rows rows;
+  fovea_new_rows_init(&rows, p->batch, p->kv_heads, p->q_len, p->qk_dim, p->v_dim, call->k.numbers, call->v.numbers,
+                      t->sequences);
+  rows.k_strides = p->k_strides;
+  rows.v_strides = p->v_strides;
+  rows.first_position = t->first_position;
+  rows.first_positions = t->first_positions;
+  rows.cu_seqlens = p->cu_seqlens_q;
+  if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
+  rows.layer = t->layer;
+  rows.isa = p->isa;
+  return fovea_append(&rows, call->attention.rotary, execution, error);
+}
+
+/* Keys or values of one entry after the other, each behind the row of the bias. */
+static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int values,
+                                        const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const fovea_nn_linear *linear = values ? call->attention.value : call->attention.key;
+  const float *bias = values ? call->attention.bias_value : call->attention.bias_key;
+  const fovea_nn_heads *heads = values ? &call->v : &call->k;
+  const fovea_strides strides = values ? call->problem.v_strides : call->problem.k_strides;
+  const fovea_type type = values ? t->memory_values_type : t->memory_type;
+  const int64_t stride = values ? t->memory_values_stride : t->memory_stride, batch = call->problem.batch;
+  const int64_t rows = call->problem.kv_len - 1, from_batch = t->rows_first ? stride : rows * stride;
+  fovea_status status = FOVEA_OK;
+  for (int64_t b = 0; b < batch && !status; b++) {
+    fovea_nn_linear_rows call_rows;
+    float *first = heads->numbers + b * strides.batch;
+    const void *from = fovea_element(values ? t->memory_values : t->memory, type, b * from_batch);
+    memcpy(first, bias, (size_t)(heads->heads * heads->dim) * sizeof(float));
+    fovea_nn_linear_rows_init(&call_rows, linear, rows, from, first + strides.row);
+    call_rows.x_type = type;
+    call_rows.x_stride = t->rows_first ? batch * stride : stride;
+    call_rows.y_stride = strides.row;
+    status = fovea_nn_linear_run(linear, &call_rows, execution, error);
+  }
+  return status;
+}
+
+static fovea_status project_memory(const fovea_nn_attention_call *call, const fovea_execution *execution,
+                                   fovea_error *error) {
+  const fovea_nn_attention *a = &call->attention;
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  fovea_status status;
+  if (a->bias_key) {
+    status = project_behind_bias(call, 0, execution, error);
+    return status ? status : project_behind_bias(call, 1, execution, error);
+  }
+  status = project(a->key, t->memory, t->memory_type, t->memory_stride, &call->k, execution, error);
+  if (status) return status;
+  return project(a->value, t->memory_values, t->memory_values_type, t->memory_values_stride, &call->v, execution,
+                 error);
+}
+
+/* Queries, and new keys and values, rotated for their positions. */
+static fovea_status make_heads(const fovea_nn_attention_call *call, const fovea_execution *execution,
+                               fovea_error *error) {
+  const fovea_nn_attention *a = &call->attention;
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const fovea_problem *p = &call->problem;
+  fovea_status status = project(a->query, t->x, t->x_type, t->x_stride, &call->q, execution, error);
+  if (!status && a->key) status = project_memory(call, execution, error);
+  if (!status && a->rotary) {
+    status = rotate(call, &call->q, p->q_strides, p->q_len, p->cu_seqlens_q, 1, execution, error);
+  }
+  if (!status && p->segmented && a->key) return append(call, execution, error);
+  if (!status && a->rotary && !p->segmented) {
+    status = rotate(call, &call->k, p->k_strides, p->kv_len, p->cu_seqlens_kv, t->memory == t->x, execution, error);
+  }
+  return status;
+}
+
+/* Attention over them, and the output's layer. */
+static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan *plan, void *scratch, size_t size,
+                           const fovea_execution *rows_execution, fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const int segmented = call->problem.segmented;
+  fovea_execution execution = call->execution;
+  fovea_tensors tensors;
+  fovea_nn_linear_rows rows;
+  fovea_tensors_init(&tensors, call->q.numbers, segmented ? NULL : call->k.numbers,
+                     segmented ? NULL : call->v.numbers, call->o.numbers, NULL);
+  tensors.mask = t->mask;
+  tensors.sinks = t->sinks;
+  tensors.sequences = t->sequences;
+  tensors.layer = t->layer;
+  execution.scratch = scratch;
+  execution.scratch_size = size;
+  const fovea_status status = fovea_plan_run(plan, &tensors, &execution, error);
+  if (status) return status;
+  fovea_nn_linear_rows_init(&rows, call->attention.output, call->q.rows, call->o.numbers, t->y);
+  rows.y_type = t->y_type;
+  rows.y_stride = t->y_stride;
+  if (t->residual) {
+    rows.residual = t->residual;
+    rows.residual_type = t->residual_type;
+    rows.residual_stride = t->residual_stride;
+  }
+  return fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
+}
+
+/* Rows of a packed batch that belong to no entry are not written by attention. */
+static void clear_gaps(const fovea_nn_attention_call *call) {
+  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
+}
+
+static int workers_of(const fovea_execution *execution) {
+  if (execution->threads > 0) return execution->threads;
+  return execution->parallel_for ? fovea_schedule_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
+}
+
+/* Makes the projections and attends, in memory that is large enough. */
+static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, char *memory,
+                        const scratch_layout *layout, fovea_error *error) {
+  const fovea_execution rows = execution_alone(&call->execution);
+  call->q.numbers = (float *)(void *)(memory + layout->q);
+  call->k.numbers = (float *)(void *)(memory + layout->k);
+  call->v.numbers = (float *)(void *)(memory + layout->v);
+  call->o.numbers = (float *)(void *)(memory + layout->o);
+  const fovea_status status = make_heads(call, &rows, error);
+  if (status) return status;
+  clear_gaps(call);
+  return attend(call, plan, memory + layout->run, layout->q - layout->run, &rows, error);
+}
+
+static size_t plan_bytes(const fovea_problem *problem) {
+  return (fovea_plan_size(problem->batch) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static fovea_status no_memory(size_t bytes, fovea_error *error) {
+  return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)bytes,
+                    (int64_t)ALIGNMENT);
+}
+
+/* In the caller's scratch: the plan, then the rest. */
+static fovea_status run_in_scratch(fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_execution *e = &call->execution;
+  const size_t before = plan_bytes(&call->problem);
+  fovea_plan *plan;
+  fovea_status status = fovea_validate_scratch(e->scratch, e->scratch_size, before, error);
+  if (!status) status = fovea_plan_create_in(&call->problem, e->scratch, before, &plan, error);
+  if (status) return status;
+  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, workers_of(e)));
+  if (layout.saturated) return no_memory(SIZE_MAX, error);
+  status = fovea_validate_scratch(e->scratch, e->scratch_size, before + layout.size, error);
+  return status ? status : run(call, plan, (char *)e->scratch + before, &layout, error);
+}
+
+static fovea_status run_allocated(fovea_nn_attention_call *call, fovea_error *error) {
+  fovea_plan *plan;
+  fovea_status status = fovea_plan_create(&call->problem, &plan, error);
+  if (status) return status;
+  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, workers_of(&call->execution)));
+  char *memory = layout.saturated ? NULL : fovea_allocate(&call->problem.allocator, layout.size);
+  status = memory ? run(call, plan, memory, &layout, error) : no_memory(layout.size, error);
+  fovea_release(&call->problem.allocator, memory);
+  fovea_plan_destroy(plan);
+  return status;
+}
+
+fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                    const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
+                                    fovea_error *error) {
+  fovea_nn_attention_call call;
+  const fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
+  if (status || call.q.rows == 0) return status;
+  return call.execution.scratch ? run_in_scratch(&call, error) : run_allocated(&call, error);
+}
+
+size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *given,
+                                       int workers) {
+  fovea_nn_attention_call call;
+  fovea_plan *plan;
+  if (fovea_nn_read_attention(attention, &call.attention, NULL) != FOVEA_OK) return 0;
+  if (fovea_read_problem(given, &call.problem, NULL) != FOVEA_OK) return 0;
+  fovea_nn_place_heads(&call.problem, 0, &call);
+  if (fovea_plan_create(&call.problem, &plan, NULL) != FOVEA_OK) return 0;
+  const scratch_layout layout =
+      lay_out(&call, fovea_plan_scratch_size(plan, workers > 0 ? workers : fovea_default_threads()));
+  fovea_plan_destroy(plan);
+  return layout.saturated ? SIZE_MAX : plan_bytes(&call.problem) + layout.size;
+}

@@ -1,0 +1,30 @@
+/* A layer of attention that was read and checked. */
+#ifndef FOVEA_NN_ATTENTION_H
+#define FOVEA_NN_ATTENTION_H
+
+#include <fovea/nn.h>
+
+/* The projections, in f32 rows in scratch: heads side by side. */
+typedef struct fovea_nn_heads {
+  int64_t rows; /* of all entries */
+  int64_t heads, dim;
+  float *numbers;
+} fovea_nn_heads;
+
+typedef struct fovea_nn_attention_call {
+  fovea_nn_attention attention;
+  fovea_nn_attention_tensors tensors;
+  fovea_problem problem; /* with the strides of the projections */
+  fovea_execution execution;
+  fovea_nn_heads q, k, v, o;
+} fovea_nn_attention_call;
+
+/* Reads and checks what the caller gave, and sets the sizes and strides of the projections. */
+fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                      const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
+                                      fovea_nn_attention_call *call, fovea_error *error);
+
+/* Sets the problem's strides to those of the projections, and their sizes. */
+void fovea_nn_place_heads(fovea_problem *problem, int rows_first, fovea_nn_attention_call *call);
+
+#endif

@@ -1,0 +1,173 @@
+/* Everything that a layer of attention may be refused for. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/validate.h"
+#include "attention.h"
+#include "caller.h"
+
+static int64_t contiguous_or(int64_t stride, int64_t dim) {
+  return stride == 0 ? dim : stride;
+}
+
+/* A layer must have sizes that fit the heads. */
+static fovea_status check_size(const char *name, const char *what, int64_t size, int64_t heads, int64_t dim,
+                               const char *of, fovea_error *error) {
+  if (size == heads * dim) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %d; the problem's %s are %d times %d", what, name, size,
+                    of, heads, dim);
+}
+
+static fovea_status check_layers(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
+  if (!a->query || !a->output) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", a->query ? "output" : "query");
+  }
+  if ((!a->key || !a->value) && (a->key || a->value || !p->segmented)) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", a->key ? "value" : "key");
+  }
+  fovea_status status = check_size("query", "out", a->query->out, p->heads, p->qk_dim, "heads and qk_dim", error);
+  if (!status && a->key) {
+    status = check_size("key", "out", a->key->out, p->kv_heads, p->qk_dim, "kv_heads and qk_dim", error);
+  }
+  if (!status && a->value) {
+    status = check_size("value", "out", a->value->out, p->kv_heads, p->v_dim, "kv_heads and v_dim", error);
+  }
+  return status ? status : check_size("output", "in", a->output->in, p->heads, p->v_dim, "heads and v_dim", error);
+}
+
+static int same_strides(fovea_strides a, fovea_strides b) {
+  return a.batch == b.batch && a.head == b.head && a.row == b.row;
+}
+
+/* The projections have types and strides of their own. */
+static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
+  fovea_problem plain;
+  fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
+  const struct {
+    const char *name;
+    int set;
+  } settings[] = {{"q_strides", !same_strides(p->q_strides, plain.q_strides)},
+                  {"k_strides", !same_strides(p->k_strides, plain.k_strides)},
+                  {"v_strides", !same_strides(p->v_strides, plain.v_strides)},
+                  {"o_strides", !same_strides(p->o_strides, plain.o_strides)},
+                  {"q_type", p->q_type != FOVEA_F32},
+                  {"k_type", p->k_type != FOVEA_F32},
+                  {"v_type", p->v_type != FOVEA_F32},
+                  {"o_type", p->o_type != FOVEA_F32},
+                  {"to_state", p->to_state}};
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+    if (!settings[i].set) continue;
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s of the problem is set and would not be used: a layer of attention has its own",
+                      settings[i].name);
+  }
+  return FOVEA_OK;
+}
+
+/* The key of the bias is seen by all: it lies before the keys that a mask has, and no rule may hide it. */
+static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
+  const char *other = NULL;
+  if (!a->bias_key && !a->bias_value) return FOVEA_OK;
+  if (!a->bias_key || !a->bias_value) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL; they are given both or neither",
+                      a->bias_key ? "bias_value" : "bias_key");
+  }
+  if (p->segmented) other = "segmented";
+  if (p->cu_seqlens_kv) other = "cu_seqlens_kv";
+  if (p->kv_lens) other = "kv_lens";
+  if (p->offsets) other = "offsets";
+  if (p->chunk_size != 0) other = "chunk_size";
+  if (p->window_left != FOVEA_UNLIMITED || p->window_right != FOVEA_UNLIMITED) other = "a window";
+  if (p->mask_begin != 0 || p->mask_begins) other = "mask_begin";
+  if (p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len))
+    other = "keys_begin or keys_end";
+  if (a->rotary) other = "rotary";
+  return other ? fovea_fail(error, FOVEA_ERROR_UNUSED, "bias_key is given together with %s", other) : FOVEA_OK;
+}
+
+static fovea_status check_tensors(const fovea_nn_attention *a, const fovea_problem *p,
+                                  const fovea_nn_attention_tensors *t, fovea_error *error) {
+  const char *unused = NULL, *why = NULL;
+  if (t->memory && p->segmented) unused = "memory", why = "segmented is 1, so keys come from x and from the caches";
+  if (t->memory_values && !t->memory) unused = "memory_values", why = "memory is NULL";
+  if (t->sequences && !p->segmented) unused = "sequences", why = "segmented is 0";
+  if (t->layer != 0 && !p->segmented) unused = "layer", why = "segmented is 0";
+  if (t->first_position != 0 && t->first_positions) unused = "first_position", why = "first_positions is not NULL";
+  if ((t->first_position != 0 || t->first_positions) && !a->rotary && !(p->segmented && a->key)) {
+    unused = t->first_positions ? "first_positions" : "first_position",
+    why = "there is no rotary and no cache to append to";
+  }
+  if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
+  if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
+  if (!t->memory && !p->segmented && a->key && p->q_len != p->kv_len) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %d and kv_len is %d: they differ, but memory is NULL",
+                      p->q_len, p->kv_len);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_strides strides_of(const fovea_nn_heads *heads, int64_t batch, int64_t length, int rows_first) {
+  const int64_t width = heads->heads * heads->dim;
+  if (rows_first) return (fovea_strides){width, heads->dim, batch * width};
+  return (fovea_strides){length * width, heads->dim, width};
+}
+
+/* The key of the bias comes first, so that the others are at positions 1 and after. */
+static void make_room_for_bias(fovea_problem *p) {
+  p->kv_len++;
+  if (p->keys_end != FOVEA_UNLIMITED) p->keys_end = p->kv_len;
+  if (p->offset != FOVEA_OFFSET_BOTTOM_RIGHT) p->offset++;
+  if (p->mask_type) p->mask_begin = 1;
+}
+
+void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_call *call) {
+  if (call->attention.bias_key) make_room_for_bias(p);
+  const int64_t new_rows = p->segmented ? p->q_len : p->kv_len; /* of keys and values, for each entry */
+  const int64_t rows = p->cu_seqlens_q ? p->q_len : p->batch * p->q_len;
+  const int packed_keys = p->segmented ? p->cu_seqlens_q != NULL : p->cu_seqlens_kv != NULL;
+  const int64_t key_rows = packed_keys ? new_rows : p->batch * new_rows;
+  call->q = (fovea_nn_heads){rows, p->heads, p->qk_dim, NULL};
+  call->o = (fovea_nn_heads){rows, p->heads, p->v_dim, NULL};
+  call->k = (fovea_nn_heads){key_rows, p->kv_heads, p->qk_dim, NULL};
+  call->v = (fovea_nn_heads){key_rows, p->kv_heads, p->v_dim, NULL};
+  p->q_strides = strides_of(&call->q, p->batch, p->q_len, rows_first);
+  p->o_strides = strides_of(&call->o, p->batch, p->q_len, rows_first);
+  p->k_strides = strides_of(&call->k, p->batch, new_rows, rows_first);
+  p->v_strides = strides_of(&call->v, p->batch, new_rows, rows_first);
+}
+
+static void complete(fovea_nn_attention_tensors *t, const fovea_nn_attention *a) {
+  const int64_t key_in = a->key ? a->key->in : 0, value_in = a->value ? a->value->in : 0;
+  if (!t->memory) {
+    t->memory = t->x;
+    t->memory_type = t->x_type;
+    t->memory_stride = t->x_stride;
+  }
+  if (!t->memory_values) {
+    t->memory_values = t->memory;
+    t->memory_values_type = t->memory_type;
+    t->memory_values_stride = t->memory_stride;
+  }
+  t->x_stride = contiguous_or(t->x_stride, a->query->in);
+  t->memory_stride = contiguous_or(t->memory_stride, key_in);
+  t->memory_values_stride = contiguous_or(t->memory_values_stride, value_in);
+  t->y_stride = contiguous_or(t->y_stride, a->output->out);
+  t->residual_stride = contiguous_or(t->residual_stride, a->output->out);
+}
+
+fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                      const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
+                                      fovea_nn_attention_call *call, fovea_error *error) {
+  fovea_nn_attention *a = &call->attention;
+  fovea_status status = fovea_nn_read_attention(attention, a, error);
+  if (!status) status = fovea_read_problem(problem, &call->problem, error);
+  if (!status) status = fovea_nn_read_attention_tensors(tensors, &call->tensors, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = check_unused(&call->problem, error);
+  if (!status) status = check_layers(a, &call->problem, error);
+  if (!status) status = check_bias(a, &call->problem, error);
+  if (!status) status = check_tensors(a, &call->problem, &call->tensors, error);
+  if (status) return status;
+  complete(&call->tensors, a);
+  fovea_nn_place_heads(&call->problem, call->tensors.rows_first, call);
+  return FOVEA_OK;
+}

@@ -1,0 +1,322 @@
+/* Layers of attention: the bits of their steps by single calls; token by token through a cache, and rows first, as
+ * at once; other people's answers; scratch and refusals. */
+#include "conformance/case.h"
+#include "nn/contract_nn.h"
+#include "support/check.h"
+#include "support/generator.h"
+
+#include <fovea/nn.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 2, LENGTH = 13, IN = 24, HEADS = 4, KV_HEADS = 2, DIM = 8, OUT = 20, ROWS = BATCH * LENGTH };
+
+static float weights[4][HEADS * DIM * 32], biases[4][HEADS * DIM], x[ROWS * IN];
+
+struct model {
+  fovea_nn_linear query, key, value, output;
+  fovea_nn_attention attention;
+};
+
+static struct model make_model(void) {
+  struct model m;
+  fovea_nn_linear_init(&m.query, IN, HEADS * DIM, weights[0]);
+  fovea_nn_linear_init(&m.key, IN, KV_HEADS * DIM, weights[1]);
+  fovea_nn_linear_init(&m.value, IN, KV_HEADS * DIM, weights[2]);
+  fovea_nn_linear_init(&m.output, HEADS * DIM, OUT, weights[3]);
+  m.query.bias = biases[0];
+  m.output.bias = biases[3];
+  fovea_nn_attention_init(&m.attention, NULL, NULL, NULL, NULL);
+  return m;
+}
+
+/* The layers lie in the model, wherever it is. */
+static const fovea_nn_attention *attention_of(struct model *m) {
+  m->attention.query = &m->query;
+  m->attention.key = &m->key;
+  m->attention.value = &m->value;
+  m->attention.output = &m->output;
+  return &m->attention;
+}
+
+static fovea_problem causal_problem(void) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, LENGTH, LENGTH, DIM, DIM);
+  problem.causal = 1;
+  return problem;
+}
+
+static void run(struct model *m, const fovea_problem *problem, const fovea_nn_attention_tensors *tensors) {
+  fovea_error error;
+  if (fovea_nn_attention_run(attention_of(m), problem, tensors, NULL, &error) != FOVEA_OK)
+    fail_msg("%s", error.text);
+}
+
+static void multiply(const fovea_nn_linear *linear, int64_t rows, const float *from, float *to) {
+  fovea_nn_linear_rows call;
+  fovea_nn_linear_rows_init(&call, linear, rows, from, to);
+  assert_int_equal(fovea_nn_linear_run(linear, &call, NULL, NULL), FOVEA_OK);
+}
+
+static void rotate(const fovea_rotary *rotary, float *heads, int64_t count) {
+  fovea_rotation rotation;
+  fovea_rotation_init(&rotation, BATCH, count, LENGTH, DIM, heads, heads);
+  rotation.from_strides = rotation.to_strides = fovea_strides_rows_before_heads(LENGTH, count, DIM);
+  assert_int_equal(fovea_rotary_apply(rotary, &rotation, NULL, NULL), FOVEA_OK);
+}
+
+static void make_rotary(fovea_rotary *rotary) {
+  fovea_rotary_init(rotary, FOVEA_ROTARY_HALVES, DIM);
+}
+
+/* What the layer must give, step by step. */
+static void compute(const struct model *m, const fovea_rotary *rotary, float y[ROWS * OUT]) {
+  static float q[ROWS * HEADS * DIM], k[ROWS * KV_HEADS * DIM], v[ROWS * KV_HEADS * DIM], o[ROWS * HEADS * DIM];
+  fovea_problem problem = causal_problem();
+  fovea_tensors tensors;
+  multiply(&m->query, ROWS, x, q);
+  multiply(&m->key, ROWS, x, k);
+  multiply(&m->value, ROWS, x, v);
+  if (rotary) {
+    rotate(rotary, q, HEADS);
+    rotate(rotary, k, KV_HEADS);
+  }
+  problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(LENGTH, HEADS, DIM);
+  problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(LENGTH, KV_HEADS, DIM);
+  fovea_tensors_init(&tensors, q, k, v, o, NULL);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  multiply(&m->output, ROWS, o, y);
+}
+
+static void test_single_steps(void **state) {
+  (void)state;
+  static float y[ROWS * OUT], expected[ROWS * OUT];
+  struct model m = make_model();
+  const fovea_problem problem = causal_problem();
+  fovea_nn_attention_tensors tensors;
+  fovea_rotary rotary;
+  make_rotary(&rotary);
+  fovea_nn_attention_tensors_init(&tensors, x, y);
+  for (int rotated = 0; rotated < 2; rotated++) {
+    m.attention.rotary = rotated ? &rotary : NULL;
+    compute(&m, m.attention.rotary, expected);
+    run(&m, &problem, &tensors);
+    assert_memory_equal(y, expected, sizeof y);
+  }
+  tensors.residual = y; /* y += attention(x) */
+  run(&m, &problem, &tensors);
+  for (int i = 0; i < ROWS * OUT; i++) expected[i] = contract_nn_result(expected[i] + expected[i]);
+  assert_memory_equal(y, expected, sizeof y);
+}
+
+/* (length, batch, dim) tensors give the same rows. */
+static void test_rows_first(void **state) {
+  (void)state;
+  static float y[ROWS * OUT], expected[ROWS * OUT], turned[ROWS * IN];
+  struct model m = make_model();
+  const fovea_problem problem = causal_problem();
+  fovea_nn_attention_tensors tensors;
+  compute(&m, NULL, expected);
+  for (int b = 0; b < BATCH; b++)
+    for (int i = 0; i < LENGTH; i++)
+      memcpy(turned + (i * BATCH + b) * IN, x + (b * LENGTH + i) * IN, IN * sizeof(float));
+  fovea_nn_attention_tensors_init(&tensors, turned, y);
+  tensors.rows_first = 1;
+  run(&m, &problem, &tensors);
+  for (int b = 0; b < BATCH; b++)
+    for (int i = 0; i < LENGTH; i++)
+      assert_memory_equal(y + (i * BATCH + b) * OUT, expected + (b * LENGTH + i) * OUT, OUT * sizeof(float));
+}
+
+/* A step for each token, through a cache in panels, with rotary embedding. */
+static void test_token_by_token(void **state) {
+  (void)state;
+  static float y[ROWS * OUT], expected[ROWS * OUT], keys[BATCH * KV_HEADS * 32 * DIM], values[sizeof keys / 4];
+  static float step_x[BATCH * IN], step_y[BATCH * OUT];
+  struct model m = make_model();
+  fovea_rotary rotary;
+  fovea_pages pages;
+  fovea_segment segments[BATCH];
+  fovea_sequence sequences[BATCH];
+  make_rotary(&rotary);
+  m.attention.rotary = &rotary;
+  compute(&m, &rotary, expected);
+  fovea_pages_init(&pages, BATCH, 32, KV_HEADS, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_PANELS);
+  pages.k = keys;
+  pages.v = values;
+  for (int b = 0; b < BATCH; b++) {
+    assert_int_equal(fovea_cache_contiguous(&pages, b, &segments[b], NULL), FOVEA_OK);
+    sequences[b] = fovea_sequence_of(&segments[b], 1);
+  }
+  for (int i = 0; i < LENGTH; i++) {
+    fovea_problem problem;
+    fovea_nn_attention_tensors tensors;
+    fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 1, i + 1, DIM, DIM);
+    problem.causal = problem.segmented = 1;
+    for (int b = 0; b < BATCH; b++) memcpy(step_x + b * IN, x + (b * LENGTH + i) * IN, IN * sizeof(float));
+    fovea_nn_attention_tensors_init(&tensors, step_x, step_y);
+    tensors.sequences = sequences;
+    tensors.first_position = i;
+    run(&m, &problem, &tensors);
+    for (int b = 0; b < BATCH; b++) memcpy(y + (b * LENGTH + i) * OUT, step_y + b * OUT, OUT * sizeof(float));
+  }
+  assert_memory_equal(y, expected, sizeof y);
+}
+
+static void test_scratch(void **state) {
+  (void)state;
+  static float y[ROWS * OUT], expected[ROWS * OUT];
+  struct model m = make_model();
+  const fovea_problem problem = causal_problem();
+  fovea_nn_attention_tensors tensors;
+  fovea_execution execution;
+  fovea_error error;
+  compute(&m, NULL, expected);
+  fovea_nn_attention_tensors_init(&tensors, x, y);
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch_size = fovea_nn_attention_scratch_size(attention_of(&m), &problem, 1);
+  execution.scratch = aligned_alloc(64, execution.scratch_size);
+  assert_non_null(execution.scratch);
+  assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, &execution, &error), FOVEA_OK);
+  assert_memory_equal(y, expected, sizeof y);
+  execution.scratch_size--;
+  assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, &execution, &error),
+                   FOVEA_ERROR_SCRATCH);
+  free(execution.scratch);
+}
+
+#define REFUSED(change, status, word)                                                                              \
+  do {                                                                                                             \
+    struct model m = make_model();                                                                                 \
+    fovea_problem problem = causal_problem();                                                                      \
+    fovea_nn_attention_tensors tensors;                                                                            \
+    fovea_error error;                                                                                             \
+    fovea_nn_attention_tensors_init(&tensors, x, y);                                                               \
+    attention_of(&m);                                                                                              \
+    change;                                                                                                        \
+    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, NULL, &error), status);              \
+    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+  } while (0)
+
+static void test_refused(void **state) {
+  (void)state;
+  static float y[ROWS * OUT];
+  REFUSED(m.attention.struct_size = 7, FOVEA_ERROR_STRUCT_SIZE, "attention");
+  REFUSED(tensors.struct_size++, FOVEA_ERROR_STRUCT_SIZE, "tensors");
+  REFUSED(m.attention.query = NULL, FOVEA_ERROR_NULL, "query");
+  REFUSED(m.attention.key = NULL, FOVEA_ERROR_NULL, "key");
+  REFUSED(m.query.out--, FOVEA_ERROR_SIZE, "out of query");
+  REFUSED(m.output.in++, FOVEA_ERROR_SIZE, "in of output");
+  REFUSED(problem.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "q_type");
+  REFUSED(problem.o_strides.row++, FOVEA_ERROR_UNUSED, "o_strides");
+  REFUSED(fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, LENGTH, 9, DIM, DIM), FOVEA_ERROR_SIZE, "memory");
+  REFUSED(tensors.memory_values = x, FOVEA_ERROR_UNUSED, "memory_values");
+  REFUSED(tensors.first_position = 3, FOVEA_ERROR_UNUSED, "first_position");
+  REFUSED(tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
+  REFUSED(m.attention.bias_key = x, FOVEA_ERROR_NULL, "bias_value");
+  REFUSED(m.attention.bias_key = m.attention.bias_value = x; problem.window_left = 3, FOVEA_ERROR_UNUSED, "window");
+  REFUSED(tensors.x = NULL, FOVEA_ERROR_NULL, "x");
+  REFUSED(tensors.mask = x, FOVEA_ERROR_UNUSED, "mask");
+  REFUSED(fovea_problem_init(&problem, BATCH, 6, KV_HEADS, LENGTH, LENGTH, DIM, DIM), FOVEA_ERROR_SIZE,
+          "out of query");
+}
+
+/* ---- torch.nn.MultiheadAttention ---- */
+
+static const float *numbers_of(const struct test_case *test, const char *name) {
+  const struct array *array = case_input(test, name);
+  return array ? array->data : NULL;
+}
+
+/* In PyTorch's boolean masks, true hides a key. */
+static void use_mask(const struct array *mask, int padding, fovea_problem *problem,
+                     fovea_nn_attention_tensors *tensors, unsigned char *seen) {
+  const int64_t rows = padding ? 1 : mask->shape[0], keys = mask->shape[1];
+  problem->mask_type = mask->element == ELEMENT_BOOL ? FOVEA_MASK_BOOL : FOVEA_MASK_F32;
+  problem->mask_strides = fovea_mask_layout(problem->mask_type, padding ? mask->shape[0] : 1, 1, rows, keys);
+  tensors->mask = mask->data;
+  if (mask->element != ELEMENT_BOOL) return;
+  for (int64_t i = 0; i < mask->count; i++) seen[i] = !((const unsigned char *)mask->data)[i];
+  tensors->mask = seen;
+}
+
+static void check_torch(const struct test_case *test) {
+  const struct array *query = case_input(test, "query"), *key = case_input(test, "key");
+  const struct array *mask = case_input(test, "attn_mask"), *padding = case_input(test, "key_padding_mask");
+  const struct array *y = case_output(test, "y");
+  const int64_t width = query->shape[2], heads = (int64_t)case_number(test, "num_heads", 1);
+  const float *weight = numbers_of(test, "in_proj_weight"), *bias = numbers_of(test, "in_proj_bias");
+  static unsigned char seen[4096];
+  struct model m;
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  float *out = malloc((size_t)y->count * sizeof *out);
+  assert_non_null(out);
+  fovea_nn_linear_init(&m.query, width, width, weight);
+  fovea_nn_linear_init(&m.key, width, width, weight + width * width);
+  fovea_nn_linear_init(&m.value, width, width, weight + 2 * width * width);
+  fovea_nn_linear_init(&m.output, width, width, numbers_of(test, "out_proj_weight"));
+  m.query.bias = bias;
+  m.key.bias = bias ? bias + width : NULL;
+  m.value.bias = bias ? bias + 2 * width : NULL;
+  m.output.bias = numbers_of(test, "out_proj_bias");
+  fovea_nn_attention_init(&m.attention, NULL, NULL, NULL, NULL);
+  m.attention.bias_key = numbers_of(test, "bias_k");
+  m.attention.bias_value = numbers_of(test, "bias_v");
+  fovea_problem_init(&problem, query->shape[0], heads, heads, query->shape[1], key->shape[1], width / heads,
+                     width / heads);
+  if (case_number(test, "add_zero_attn", 0) != 0) problem.sink = FOVEA_SINK_ZERO;
+  fovea_nn_attention_tensors_init(&tensors, query->data, out);
+  tensors.memory = key->data;
+  tensors.memory_values = numbers_of(test, "value");
+  if (mask) use_mask(mask, 0, &problem, &tensors, seen);
+  if (padding) use_mask(padding, 1, &problem, &tensors, seen);
+  run(&m, &problem, &tensors);
+  for (int64_t i = 0; i < y->count; i++) {
+    const double expected = ((const double *)y->data)[i];
+    if (!(fabs((double)out[i] - expected) <= 2e-6))
+      fail_msg("%s %d: %g, not %g", test->name, (int)i, (double)out[i], expected);
+  }
+  free(out);
+}
+
+static void test_torch(void **state) {
+  (void)state;
+  static const char *const names[] = {"self",      "cross",   "causal", "boolmask",
+                                      "floatmask", "padding", "nobias", "bias_kv"};
+  const char *directory = getenv("FOVEA_CONFORMANCE_DIR");
+  char folder[1024], error[256];
+  if (!directory) skip();
+  snprintf(folder, sizeof folder, "%s/oracles", directory);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    char name[64];
+    struct test_case test;
+    snprintf(name, sizeof name, "torch_mha_%s", names[i]);
+    if (!case_read(&test, folder, name, error, sizeof error)) fail_msg("%s", error);
+    check_torch(&test);
+    case_free(&test);
+  }
+}
+
+static int set_up(void **state) {
+  (void)state;
+  struct generator generator = {31};
+  for (int i = 0; i < 4; i++) {
+    for (size_t j = 0; j < sizeof weights[i] / sizeof(float); j++) weights[i][j] = generator_uniform(&generator);
+    for (size_t j = 0; j < sizeof biases[i] / sizeof(float); j++) biases[i][j] = generator_uniform(&generator);
+  }
+  for (int i = 0; i < ROWS * IN; i++) x[i] = generator_uniform(&generator);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_single_steps), cmocka_unit_test(test_rows_first), cmocka_unit_test(test_token_by_token),
+      cmocka_unit_test(test_scratch),      cmocka_unit_test(test_refused),    cmocka_unit_test(test_torch),
+  };
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
