@@ -28,9 +28,34 @@ set_target_properties(fovea_nn_shared PROPERTIES
 )
 if(WIN32)
   target_compile_definitions(fovea_nn_shared INTERFACE FOVEA_NN_SHARED)
+elseif(NOT APPLE)
+  set_target_properties(fovea_nn_shared PROPERTIES INSTALL_RPATH "$ORIGIN") # it finds Fovea beside itself
 endif()
 target_link_libraries(fovea_nn_static PUBLIC fovea_static)
 target_link_libraries(fovea_nn_shared PUBLIC fovea_shared PRIVATE ${fovea_libm})
 if(fovea_openmp)
   target_link_libraries(fovea_nn_shared PRIVATE ${OpenMP_C_LIBRARIES})
+endif()
+
+# Components of their own, and a package of their own, fovea_nn, which finds fovea. Header and libraries are where
+# Fovea's are.
+if(FOVEA_INSTALL)
+  set(nn_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea_nn)
+  install(TARGETS fovea_nn_shared fovea_nn_static EXPORT fovea-nn-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nn_development
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nn NAMELINK_COMPONENT nn_development
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT nn
+  )
+  install(FILES include/fovea/nn.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT nn_development)
+  install(EXPORT fovea-nn-targets NAMESPACE fovea:: FILE fovea_nn-targets.cmake
+    DESTINATION ${nn_package_dir} COMPONENT nn_development
+  )
+  include(CMakePackageConfigHelpers)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea_nn-config-version.cmake COMPATIBILITY SameMinorVersion)
+  file(WRITE ${PROJECT_BINARY_DIR}/fovea_nn-config.cmake
+    "include(CMakeFindDependencyMacro)\nfind_dependency(fovea)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/fovea_nn-targets.cmake)\n"
+  )
+  install(FILES ${PROJECT_BINARY_DIR}/fovea_nn-config.cmake ${PROJECT_BINARY_DIR}/fovea_nn-config-version.cmake
+    DESTINATION ${nn_package_dir} COMPONENT nn_development
+  )
 endif()

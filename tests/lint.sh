@@ -13,7 +13,7 @@ lint_cppcheck() {
     --suppressions-list=build/cppcheck.suppressions --inline-suppr \
     -DFOVEA_OPENMP=1 -D__x86_64__ -D__linux__ -D__GNUC__=12 -Iinclude -I. -Itests \
     -DVECTOR_LAYER='"arch/avx2/vector.h"' -DTILES='"arch/avx2/tiles.h"' \
-    src arch tools/fovea tests bench examples
+    src nn arch tools/fovea tests bench examples
 }
 
 # Checks the library and its command. Tests are left out: the analyzer does not know that a failed assertion ends a
@@ -22,8 +22,8 @@ lint_cppcheck() {
 lint_analyzer() { # "all": kernels too, which takes 90 seconds
   local options=(-std=c11 -O1 -S -o /dev/null -DFOVEA_OPENMP=1 -fopenmp -Iinclude -I. -Werror -fanalyzer
     -Wno-analyzer-use-of-uninitialized-value)
-  local sources=(src/*/*.c tools/fovea/*.c examples/embed/*.c examples/own_threads/*.c)
-  if [ "${1:-}" = all ]; then sources+=(arch/*/*.c); fi
+  local sources=(src/*/*.c nn/*.c tools/fovea/*.c examples/embed/*.c examples/own_threads/*.c)
+  if [ "${1:-}" = all ]; then sources+=(arch/*/*.c arch/*/nn/*.c); fi
   printf '%s\n' "${sources[@]}" | xargs -P "$jobs" -I {} gcc "${options[@]}" {}
 }
 

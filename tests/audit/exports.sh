@@ -14,7 +14,7 @@ compare() { # what the two are, names, names
   }
 }
 
-declared=$(grep -v '^#' "$header" | tr '\n' ' ' | grep -o 'FOVEA_API [^(;]*(' | grep -o 'fovea_[a-z0-9_]*($' | tr -d '(' | sort)
+declared=$(grep -v '^#' "$header" | tr '\n' ' ' | grep -oE 'FOVEA(_NN)?_API [^(;]*\(' | grep -o 'fovea_[a-z0-9_]*($' | tr -d '(' | sort)
 if [[ $library == *.dll.a ]]; then
   exported=$($nm --defined-only --format=posix "$library" | sed -n 's/^__imp_\([^ ]*\) .*/\1/p' | sort)
 else

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rooms of src: who includes and calls whom.
+"""The rooms of src, and nn: who includes and calls whom.
 
     rooms.py NM OBJECT...
 
@@ -51,6 +51,16 @@ def calls(nm, objects):
 
 def is_declared(header, name):
     return re.search(rf"\b{name}\b", (SOURCES / header).read_text(encoding="utf-8")) is not None
+
+
+def nn_includes():
+    """nn uses what is public, the border to the kernels, and two rooms of src without the dispatcher."""
+    for path in sorted((ROOT / "nn").glob("*.[ch]")):
+        for name in re.findall(r'^#include "([^"]+)"', path.read_text(encoding="utf-8"), re.MULTILINE):
+            target = (path.parent / name).resolve().relative_to(ROOT)
+            used = target.parts[1] if target.parts[0] == "src" else "base"
+            if used not in ("base", "system", "rotary") or target.name == "dispatch.h" and target.parts[0] == "src":
+                yield f"{path.relative_to(ROOT)} includes {target}; nn/README.md does not let nn use it"
 
 
 def upward_includes(allowed):
@@ -117,6 +127,7 @@ def main():
     calls_made = list(calls(nm, objects))
     if not calls_made:
         sys.exit("no calls were found: these are not the library's objects")
+    problems += nn_includes()
     problems += upward_includes(allowed)
     problems += upward_calls(allowed, calls_made)
     problems += circles(calls_made)

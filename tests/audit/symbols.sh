@@ -13,11 +13,11 @@ allowed_everywhere="memcpy memset memmove memcmp strcmp strncpy _GLOBAL_OFFSET_T
 # Further functions, for files that need the system or, on a CPU without the instruction, the mathematical library.
 allowed_in() { # object
   case $1 in
-    */arch/scalar/*) echo "fmaf rintf nearbyintf" ;;
+    */arch/scalar/*) echo "fmaf rintf nearbyintf sqrtf" ;;
     */src/base/memory.c.o*) echo "malloc free" ;;
     */src/system/schedule.c.o*) echo "omp_* GOMP_* __kmpc_*" ;;
     */src/system/process.c.o*) echo "getenv" ;;
-    */src/system/cgroup.c.o*) echo "strlen strcspn strncmp" ;;
+    */src/system/cgroup.c.o* | */nn/dispatch.c.o*) echo "strlen strcspn strncmp" ;;
     */src/system/platform_linux.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sysconf open read close __errno_location" ;;
     */src/system/platform_windows.c.obj) echo "__imp_GetCurrentProcess __imp_GetProcessAffinityMask __imp_GetActiveProcessorCount" ;;
   esac

@@ -4,6 +4,7 @@
 #include "nn/contract_nn.h"
 #include "support/check.h"
 #include "support/generator.h"
+#include "support/guarded.h"
 
 #include <fovea/nn.h>
 
@@ -179,14 +180,14 @@ static void test_scratch(void **state) {
   fovea_execution_init(&execution);
   execution.threads = 1;
   execution.scratch_size = fovea_nn_attention_scratch_size(attention_of(&m), &problem, 1);
-  execution.scratch = aligned_alloc(64, execution.scratch_size);
-  assert_non_null(execution.scratch);
+  struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
+  execution.scratch = scratch.data;
   assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, &execution, &error), FOVEA_OK);
   assert_memory_equal(y, expected, sizeof y);
   execution.scratch_size--;
   assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, &execution, &error),
                    FOVEA_ERROR_SCRATCH);
-  free(execution.scratch);
+  guarded_destroy(&scratch);
 }
 
 #define REFUSED(change, status, word)                                                                              \

@@ -16,7 +16,7 @@ struct layer {
   struct matrix weights, x, y, gate, residual;
   float *bias;
   struct guarded bias_memory;
-  void *panels;
+  struct guarded panels;
   fovea_nn_linear linear;
   fovea_nn_linear_rows rows;
   float *expected;
@@ -60,10 +60,10 @@ static void make_tensors(struct layer *layer, const struct layer_case *c, struct
 
 static void pack(struct layer *layer, const struct layer_case *c) {
   const int64_t elements = fovea_nn_panel_elements(c->in, c->out, c->weight_type);
-  layer->panels = aligned_alloc(64, ((size_t)elements * type_size(c->weight_type) + 63) / 64 * 64);
-  assert_non_null(layer->panels);
-  assert_int_equal(fovea_nn_pack(&layer->linear, layer->panels, NULL, NULL), FOVEA_OK);
-  layer->linear.weights = layer->panels;
+  layer->panels = guarded_create((size_t)elements * type_size(c->weight_type), GUARD_AT_END);
+  assert_int_equal(fovea_nn_pack(&layer->linear, layer->panels.data, NULL, NULL), FOVEA_OK);
+  guarded_make_read_only(&layer->panels);
+  layer->linear.weights = layer->panels.data;
   layer->linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   layer->linear.weight_stride = 0;
 }
@@ -104,7 +104,7 @@ static void layer_destroy(struct layer *layer) {
   if (layer->gate.numbers) matrix_destroy(&layer->gate);
   if (layer->residual.numbers) matrix_destroy(&layer->residual);
   guarded_destroy(&layer->bias_memory);
-  free(layer->panels);
+  if (layer->panels.mapping) guarded_destroy(&layer->panels);
   free(layer->expected);
 }
 
