@@ -105,16 +105,31 @@ static fovea_status check_rows(const fovea_nn_linear *linear, const fovea_nn_lin
 
 /* Multiplications and additions of a task, so that taking it costs little beside it. */
 static const double work_of_task = 1e6;
+/* Bytes of weights that a task goes through for its rows: they stay in a shared cache while other tasks take other
+ * rows, and the rows are read from memory once for all of them. */
+static const double bytes_of_task = 2e6;
+/* Tasks of each worker, so that none waits long for the last. */
+enum { WORKER_TASKS = 8 };
+
+static int64_t groups_of_task(const fovea_nn_linear_job *job, int workers) {
+  const double group_weights = (double)FOVEA_NN_OUTS * (double)job->linear->in;
+  const double least = work_of_task / ((double)job->block_rows * group_weights);
+  double groups = bytes_of_task / (group_weights * (double)sizeof(float));
+  const double fair = (double)job->column_groups * (double)job->row_blocks / (double)(WORKER_TASKS * workers);
+  if (workers > 1 && groups > fair) groups = fair;
+  if (groups < least) groups = least;
+  if (groups > (double)job->column_groups) groups = (double)job->column_groups;
+  return groups < 1 ? 1 : (int64_t)groups;
+}
 
 static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
-                                    const fovea_nn_kernels *kernels) {
+                                    const fovea_nn_kernels *kernels, int workers) {
   fovea_nn_linear_job job = {.linear = linear, .rows = rows, .kernels = kernels};
   const int64_t blocks = (rows->rows + FOVEA_NN_TASK_ROWS - 1) / FOVEA_NN_TASK_ROWS;
   job.block_rows = fovea_nn_padded((rows->rows + blocks - 1) / blocks, kernels->row_step);
   job.row_blocks = (rows->rows + job.block_rows - 1) / job.block_rows;
   job.column_groups = fovea_nn_padded(linear->out, FOVEA_NN_OUTS) / FOVEA_NN_OUTS;
-  const double group_work = (double)job.block_rows * FOVEA_NN_OUTS * (double)linear->in;
-  job.task_groups = group_work < work_of_task ? (int64_t)(work_of_task / group_work) : 1;
+  job.task_groups = groups_of_task(&job, workers);
   job.tasks = (job.column_groups + job.task_groups - 1) / job.task_groups * job.row_blocks;
   return job;
 }
@@ -132,8 +147,9 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (!status) status = check_rows(&linear, &rows, error);
   if (!status) status = fovea_nn_dispatch(linear.isa, &kernels, error);
   if (status || rows.rows == 0) return status;
-  const fovea_nn_linear_job job = make_job(&linear, &rows, kernels);
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
+  const fovea_nn_linear_job job =
+      make_job(&linear, &rows, kernels, fovea_schedule_workers(INT64_MAX, work, &execution));
   const fovea_job tasks = {&job, work, 1, {{job.tasks, fovea_nn_linear_task}}};
   fovea_schedule_run(&tasks, &execution, fovea_schedule_workers(job.tasks, work, &execution));
   return FOVEA_OK;
