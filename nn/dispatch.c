@@ -9,9 +9,10 @@
   FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(&fovea_nn_kernels_##name, ))
 static const fovea_nn_kernels *const tables[] = {FOVEA_INSTRUCTION_SETS(LISTED)};
 
-/* The table of a set, or of one of its tables ("avx2/rows"). */
+/* The table of a set; of one of its tables ("avx2/rows"); of the set that a set of pairs adds to ("avx512_bf16").
+ */
 static const fovea_nn_kernels *find_table(const char *name) {
-  const size_t length = strcspn(name, "/");
+  const size_t length = strcspn(name, "/_");
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
     if (strlen(tables[i]->name) == length && strncmp(tables[i]->name, name, length) == 0) return tables[i];
   }

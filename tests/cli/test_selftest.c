@@ -1,6 +1,8 @@
-/* `fovea selftest` notices errors: the same code with wrong tables of digests. In a second program of this file,
- * without WRONG_PROBLEMS, only the digest of a rotary embedding is wrong. */
+/* `fovea selftest` notices errors: the same code with wrong tables of digests. In other programs of this file,
+ * without WRONG_PROBLEMS, only digests of rotary embeddings and layers are wrong, and with NO_ROTARY only those of
+ * layers. */
 #include "tools/fovea/commands.h"
+#include "tools/fovea/selftest_layers.h"
 #include "tools/fovea/selftest_problems.h"
 #include "tools/fovea/selftest_rotary.h"
 
@@ -16,8 +18,18 @@ const int selftest_problem_count = WRONG_PROBLEMS;
 const uint64_t selftest_digests[] = {1, 2};
 
 const selftest_rotary selftest_rotaries[] = {{"third", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
+#ifdef NO_ROTARY
+#define WRONG_LATER "fourth"
+const int selftest_rotary_count = 0;
+#else
+#define WRONG_LATER "third"
 const int selftest_rotary_count = 1;
+#endif
 const uint64_t selftest_rotary_digests[] = {3};
+
+const selftest_layer selftest_layers[] = {{"fourth", 3, 2, 1}};
+const int selftest_layer_count = 1;
+const uint64_t selftest_layer_digests[] = {4};
 
 static void test_wrong_digests_are_noticed(void **state) {
   (void)state;
@@ -27,7 +39,7 @@ static void test_wrong_digests_are_noticed(void **state) {
   while (!info.isas[best]->usable) best++;
   char expected[128];
   snprintf(expected, sizeof expected, "%s disagrees on problem '%s'", info.isas[best]->name,
-           WRONG_PROBLEMS > 0 ? "first" : "third");
+           WRONG_PROBLEMS > 0 ? "first" : WRONG_LATER);
 
   failure why = {""};
   assert_false(selftest_command(0, NULL, &why));

@@ -1,5 +1,6 @@
 /* fovea selftest: every kernel this CPU can run must give the stored digests of a fixed set of problems. */
 #include "commands.h"
+#include "selftest_layers.h"
 #include "selftest_problems.h"
 #include "selftest_rotary.h"
 
@@ -13,7 +14,7 @@ static const char help[] =
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
     "bits of O and of the log-sum-exp with stored digests. The same digests hold on every\n"
     "machine, for every compiler and any number of threads. They are final: no version of Fovea\n"
-    "changes them.\n";
+    "changes them, except for those of layers, which are new.\n";
 
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
@@ -43,23 +44,42 @@ static bool run_rotary(const selftest_rotary *description, const char *isa, uint
   return done;
 }
 
-/* All problems in one list: first attention, then rotary embeddings. */
-static int problem_count(void) {
+static bool run_layer(const selftest_layer *description, const char *isa, uint64_t *digest, failure *why) {
+  selftest_layer_run run;
+  fovea_error error;
+  if (!selftest_prepare_layer(description, &run)) return fail(why, "out of memory");
+  run.linear.isa = isa;
+  bool done = fovea_nn_linear_run(&run.linear, &run.rows, NULL, &error) == FOVEA_OK;
+  if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
+  *digest = selftest_layer_digest(&run);
+  selftest_release_layer(&run);
+  return done;
+}
+
+/* All problems in one list: attention, rotary embeddings, layers. */
+static int first_layer(void) {
   return selftest_problem_count + selftest_rotary_count;
 }
 
+static int problem_count(void) {
+  return first_layer() + selftest_layer_count;
+}
+
 static const char *problem_name(int i) {
-  const int rotary = i - selftest_problem_count;
+  const int rotary = i - selftest_problem_count, layer = i - first_layer();
+  if (layer >= 0) return selftest_layers[layer].name;
   return rotary < 0 ? selftest_problems[i].name : selftest_rotaries[rotary].name;
 }
 
 static uint64_t stored_digest(int i) {
-  const int rotary = i - selftest_problem_count;
+  const int rotary = i - selftest_problem_count, layer = i - first_layer();
+  if (layer >= 0) return selftest_layer_digests[layer];
   return rotary < 0 ? selftest_digests[i] : selftest_rotary_digests[rotary];
 }
 
 static bool run(int i, const char *isa, uint64_t *digest, failure *why) {
-  const int rotary = i - selftest_problem_count;
+  const int rotary = i - selftest_problem_count, layer = i - first_layer();
+  if (layer >= 0) return run_layer(&selftest_layers[layer], isa, digest, why);
   return rotary < 0 ? run_problem(&selftest_problems[i], isa, digest, why)
                     : run_rotary(&selftest_rotaries[rotary], isa, digest, why);
 }
@@ -99,11 +119,9 @@ static bool test_every_isa(failure *why) {
   return usable > 0 ? passed : fail(why, "no instruction set is usable");
 }
 
-/* Prints the table of selftest_digests.inc, or of selftest_rotary_digests.inc, from the portable kernel. */
-static bool print_table(int first, int end, failure *why) {
-  printf("/* Printed by `fovea selftest --print%s`; tests/cli/test_%sdigests.c has them from the contract itself. "
-         "*/\n",
-         first > 0 ? "-rotary" : "", first > 0 ? "rotary_" : "");
+/* Prints the table of a file of digests, from the portable kernel. */
+static bool print_table(const char *option, const char *test, int first, int end, failure *why) {
+  printf("/* Printed by `fovea selftest %s`; %s has them from the contract itself. */\n", option, test);
   for (int i = first; i < end; i++) {
     uint64_t digest = 0;
     if (!run(i, "scalar", &digest, why)) return false;
@@ -118,9 +136,12 @@ bool selftest_command(int argument_count, char **arguments, failure *why) {
     fputs(help, stdout);
     return true;
   }
-  if (argument_count == 1 && strcmp(arguments[0], "--print") == 0)
-    return print_table(0, selftest_problem_count, why);
-  if (argument_count == 1 && strcmp(arguments[0], "--print-rotary") == 0)
-    return print_table(selftest_problem_count, problem_count(), why);
+  const char *option = argument_count == 1 ? arguments[0] : "";
+  if (strcmp(option, "--print") == 0)
+    return print_table(option, "tests/cli/test_digests.c", 0, selftest_problem_count, why);
+  if (strcmp(option, "--print-rotary") == 0)
+    return print_table(option, "tests/cli/test_rotary_digests.c", selftest_problem_count, first_layer(), why);
+  if (strcmp(option, "--print-layers") == 0)
+    return print_table(option, "tests/nn/test_layer_digests.c", first_layer(), problem_count(), why);
   return fail(why, "unexpected argument '%s' (see fovea selftest --help)", arguments[0]);
 }
