@@ -112,6 +112,64 @@ FOVEA_NN_API int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type
 FOVEA_NN_API fovea_status fovea_nn_pack(const fovea_nn_linear *linear, void *panels,
                                         const fovea_execution *execution, fovea_error *error);
 
+/* ---- Positions and embedding -------------------------------------------------------------------------------- */
+
+/* Whole numbers of a list. */
+typedef enum fovea_nn_id_type { FOVEA_NN_INT32 = 0, FOVEA_NN_INT64 = 1 } fovea_nn_id_type;
+
+/* Where sines and cosines stand in a row. */
+typedef enum fovea_nn_wave_layout {
+  FOVEA_NN_WAVES_INTERLEAVED = 0, /* sine, cosine, sine, ... */
+  FOVEA_NN_WAVES_IN_HALVES = 1    /* all sines, then all cosines */
+} fovea_nn_wave_layout;
+
+/* The frequency of wave i. BY_DIM: base^(-2i / dim), by Vaswani et al., 2017; of an odd dim the last cosine is
+ * missing. TO_BASE: base^(-i / (n - 1)) for n = floor(dim / 2) waves, so the last has exactly 1 / base, as in
+ * tensor2tensor and fairseq; of an odd dim the last number is 0. */
+typedef enum fovea_nn_wave_exponent {
+  FOVEA_NN_WAVES_BY_DIM = 0,
+  FOVEA_NN_WAVES_TO_BASE = 1
+} fovea_nn_wave_exponent;
+
+/* Sinusoidal positions: row r, at position p, is sin(p f[i]) and cos(p f[i]), or x * scale plus these. */
+typedef struct fovea_nn_sinusoid_rows {
+  size_t struct_size;              /* set by fovea_nn_sinusoid_rows_init() */
+  int64_t rows;                    /* at least 0 */
+  int64_t dim;                     /* from 1 to 2^20 */
+  void *y;                         /* (rows, dim) */
+  fovea_type y_type;               /* default FOVEA_F32 */
+  int64_t y_stride;                /* elements from row to row; default: dim */
+  double base;                     /* finite and at least 1 (else FOVEA_ERROR_ROTARY); default 10000 */
+  fovea_nn_wave_layout layout;     /* default FOVEA_NN_WAVES_INTERLEAVED */
+  fovea_nn_wave_exponent exponent; /* default FOVEA_NN_WAVES_BY_DIM */
+
+  /* Positions from -2^40 to 2^40. */
+  int64_t first_position;   /* of row 0, each later row one further; default 0 */
+  const int64_t *positions; /* of each row, instead; NULL (default): none */
+
+  /* (rows, dim) numbers that the positions are added to. NULL (default): none. x_type, x_stride and scale are used
+   * with it. It may be y itself. */
+  const void *x;
+  fovea_type x_type; /* default FOVEA_F32 */
+  int64_t x_stride;  /* default: dim */
+  float scale;       /* finite; default 1. Vaswani et al. take sqrt(dim) */
+  const char *isa;   /* as in fovea_problem */
+} fovea_nn_sinusoid_rows;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_sinusoid_rows_init(). */
+FOVEA_NN_API void fovea_nn_sinusoid_rows_init_sized(fovea_nn_sinusoid_rows *rows, size_t struct_size,
+                                                    int64_t row_count, int64_t dim, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_sinusoid_rows_init(fovea_nn_sinusoid_rows *rows, int64_t row_count, int64_t dim,
+                                               void *y) {
+  fovea_nn_sinusoid_rows_init_sized(rows, sizeof *rows, row_count, dim, y);
+}
+
+/* Writes the rows. Angles are exact at all positions, as those of a rotary embedding are. */
+FOVEA_NN_API fovea_status fovea_nn_sinusoids(const fovea_nn_sinusoid_rows *rows, const fovea_execution *execution,
+                                             fovea_error *error);
+
 #ifdef __cplusplus
 }
 #endif
