@@ -170,6 +170,69 @@ static inline void fovea_nn_sinusoid_rows_init(fovea_nn_sinusoid_rows *rows, int
 FOVEA_NN_API fovea_status fovea_nn_sinusoids(const fovea_nn_sinusoid_rows *rows, const fovea_execution *execution,
                                              fovea_error *error);
 
+/* A table of vectors: row i is the vector of id i. */
+typedef struct fovea_nn_table {
+  const void *data; /* NULL: there is none, and the other fields have their defaults */
+  int64_t count;    /* rows; default 0 */
+  fovea_type type;  /* default FOVEA_F32 */
+  int64_t stride;   /* elements from row to row; default: dim */
+} fovea_nn_table;
+
+/* An embedding y = token * scale + token type + position. */
+typedef struct fovea_nn_embedding {
+  size_t struct_size;         /* set by fovea_nn_embedding_init() */
+  int64_t dim;                /* at least 1 */
+  fovea_nn_table tokens;      /* needed */
+  fovea_nn_table token_types; /* BERT's; default: none */
+  fovea_nn_table positions;   /* learned, or written by fovea_nn_sinusoids(); default: none */
+  float scale;                /* of tokens; finite; default 1 */
+  const char *isa;            /* as in fovea_problem */
+} fovea_nn_embedding;
+
+/* Sets these fields, tokens as `count` contiguous rows of f32, and the others to their defaults. Callers in C use
+ * fovea_nn_embedding_init(). */
+FOVEA_NN_API void fovea_nn_embedding_init_sized(fovea_nn_embedding *embedding, size_t struct_size, int64_t dim,
+                                                int64_t count, const void *tokens);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_embedding_init(fovea_nn_embedding *embedding, int64_t dim, int64_t count,
+                                           const void *tokens) {
+  fovea_nn_embedding_init_sized(embedding, sizeof *embedding, dim, count, tokens);
+}
+
+/* Tokens to be embedded. Lists of ids are contiguous, `rows` numbers each. */
+typedef struct fovea_nn_embedding_rows {
+  size_t struct_size;         /* set by fovea_nn_embedding_rows_init() */
+  int64_t rows;               /* at least 0 */
+  void *y;                    /* (rows, dim), apart from tables and ids */
+  fovea_type y_type;          /* default FOVEA_F32 */
+  int64_t y_stride;           /* elements from row to row; default: dim */
+  const void *ids;            /* of tokens */
+  fovea_nn_id_type id_type;   /* of all lists of ids; default FOVEA_NN_INT32 */
+  const void *token_type_ids; /* needed with token_types, and used only with them */
+
+  /* Used with the table of positions, one of both. */
+  const void *position_ids; /* NULL (default): first_position */
+  int64_t first_position;   /* of row 0, each later row one further; default 0 */
+} fovea_nn_embedding_rows;
+
+/* Sets these fields, and the others to their defaults, as for `embedding`. Callers in C use
+ * fovea_nn_embedding_rows_init(). */
+FOVEA_NN_API void fovea_nn_embedding_rows_init_sized(fovea_nn_embedding_rows *rows, size_t struct_size,
+                                                     const fovea_nn_embedding *embedding, int64_t row_count,
+                                                     const void *ids, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_embedding_rows_init(fovea_nn_embedding_rows *rows, const fovea_nn_embedding *embedding,
+                                                int64_t row_count, const void *ids, void *y) {
+  fovea_nn_embedding_rows_init_sized(rows, sizeof *rows, embedding, row_count, ids, y);
+}
+
+/* Embeds the rows. Each step (scale, token type, position) rounds once, in f32, and the last result is rounded to
+ * y's type. FOVEA_ERROR_POSITION: an id is no row of its table; nothing has been written. */
+FOVEA_NN_API fovea_status fovea_nn_embed(const fovea_nn_embedding *embedding, const fovea_nn_embedding_rows *rows,
+                                         const fovea_execution *execution, fovea_error *error);
+
 #ifdef __cplusplus
 }
 #endif
