@@ -233,6 +233,47 @@ static inline void fovea_nn_embedding_rows_init(fovea_nn_embedding_rows *rows, c
 FOVEA_NN_API fovea_status fovea_nn_embed(const fovea_nn_embedding *embedding, const fovea_nn_embedding_rows *rows,
                                          const fovea_execution *execution, fovea_error *error);
 
+/* The bucket of a relative position, key less query, by T5 (Raffel et al., 2020): the distances from 0 up have one
+ * bucket each, those up to max_distance share buckets that grow with the logarithm, and all others have the last.
+ * If `bidirectional`, the upper half of the buckets is for keys after the query; else all of these have bucket 0.
+ * The number of buckets is from 2 (bidirectional: 4) to 1024; max_distance is more than the distances with a bucket
+ * of their own, which are half of the buckets of a direction, and below 2^31. Returns -1 if not. */
+FOVEA_NN_API int64_t fovea_nn_t5_bucket(int64_t relative, int bidirectional, int64_t buckets, int64_t max_distance);
+
+/* Writes the buckets of relative positions first, first + 1, ..., first + count - 1: what a bias needs that depends
+ * on the distance only. As ids of FOVEA_NN_INT32 they take rows from a table of biases by fovea_nn_embed(). */
+FOVEA_NN_API fovea_status fovea_nn_t5_buckets(int64_t first, int64_t count, int bidirectional, int64_t buckets,
+                                              int64_t max_distance, int32_t *to, fovea_error *error);
+
+/* Dropout: each number is zero by chance, and the others grow so that the mean stays. The choice depends on seed,
+ * stream and the index of the element, (first_row + row) * dim + column, and on nothing else. */
+typedef struct fovea_nn_dropout_rows {
+  size_t struct_size;         /* set by fovea_nn_dropout_rows_init() */
+  int64_t rows, dim;          /* at least 0 and 1 */
+  const void *x;              /* (rows, dim) */
+  void *y;                    /* (rows, dim); it may be x itself */
+  fovea_type x_type, y_type;  /* default FOVEA_F32 */
+  int64_t x_stride, y_stride; /* elements from row to row; default: dim */
+  float p;                    /* the chance of a zero, from 0 to 1 (else FOVEA_ERROR_SCALE); default 0 */
+  uint64_t seed, stream;      /* any; a stream for each layer and step; default 0 */
+  int64_t first_row;          /* what row 0 is in a larger batch; the last index must be below 2^62; default 0 */
+  const char *isa;            /* as in fovea_problem */
+} fovea_nn_dropout_rows;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_dropout_rows_init(). */
+FOVEA_NN_API void fovea_nn_dropout_rows_init_sized(fovea_nn_dropout_rows *rows, size_t struct_size,
+                                                   int64_t row_count, int64_t dim, const void *x, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_dropout_rows_init(fovea_nn_dropout_rows *rows, int64_t row_count, int64_t dim,
+                                              const void *x, void *y) {
+  fovea_nn_dropout_rows_init_sized(rows, sizeof *rows, row_count, dim, x, y);
+}
+
+/* Writes x / (1 - p), or 0, by Philox4x32-10 (Salmon et al., 2011). */
+FOVEA_NN_API fovea_status fovea_nn_dropout(const fovea_nn_dropout_rows *rows, const fovea_execution *execution,
+                                           fovea_error *error);
+
 #ifdef __cplusplus
 }
 #endif
