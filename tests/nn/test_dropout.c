@@ -145,6 +145,24 @@ static void test_tasks(void **state) {
   drops_destroy(&drops);
 }
 
+/* A number below p 2^32 by a half is dropped, one that is equal is kept. */
+static void test_border(void **state) {
+  (void)state;
+  uint64_t index = 0;
+  while (contract_random(7, 0, index) >= 1u << 22) index++;
+  const uint32_t number = contract_random(7, 0, index);
+  float x = 3.0f, y;
+  fovea_nn_dropout_rows rows;
+  fovea_nn_dropout_rows_init(&rows, 1, 1, &x, &y);
+  rows.seed = 7;
+  rows.first_row = (int64_t)index;
+  for (int half = 0; half < 2; half++) {
+    rows.p = ((float)number + 0.5f * (float)half) * 0x1p-32f;
+    assert_int_equal(fovea_nn_dropout(&rows, NULL, NULL), FOVEA_OK);
+    assert_true(half ? y == 0 : y >= 3);
+  }
+}
+
 /* How many are dropped: within five standard deviations. */
 static void test_share(void **state) {
   (void)state;
@@ -206,8 +224,8 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_answers), cmocka_unit_test(test_all),     cmocka_unit_test(test_tasks),
-      cmocka_unit_test(test_share),         cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_known_answers), cmocka_unit_test(test_all),    cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_share),         cmocka_unit_test(test_border), cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
