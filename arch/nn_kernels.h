@@ -56,6 +56,18 @@ typedef struct fovea_nn_finish_args {
   fovea_nn_rows gate, residual, y;
 } fovea_nn_finish_args;
 
+/* y = fl(x * scale) + each addend, of one row. */
+typedef struct fovea_nn_embed_args {
+  int64_t count;
+  const void *x;
+  fovea_type x_type;
+  float scale;
+  const void *addends[2]; /* in this order; NULL: none */
+  fovea_type addend_types[2];
+  void *y; /* it may be x, if the types are the same */
+  fovea_type y_type;
+} fovea_nn_embed_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -63,6 +75,7 @@ typedef struct fovea_nn_kernels {
   void (*widen_weights)(const fovea_nn_widen_args *args);
   void (*dot)(const fovea_nn_dot_args *args);
   void (*finish)(const fovea_nn_finish_args *args);
+  void (*embed)(const fovea_nn_embed_args *args);
 } fovea_nn_kernels;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */

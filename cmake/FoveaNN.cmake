@@ -3,7 +3,7 @@
 # linked.
 
 file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c arch/*/nn/*.c)
-file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c)
+file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c src/rotary/angle.c)
 list(FILTER fovea_nn_copied EXCLUDE REGEX "/dispatch\\.c$")
 
 fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})

@@ -45,7 +45,7 @@ void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, 
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
-static fovea_status check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
+fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
   if (given >= first && given <= known) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
                     "struct_size of %s is %u; this library knows %u to %u: call its initialiser", name,
@@ -54,7 +54,8 @@ static fovea_status check_size(const char *name, size_t given, size_t first, siz
 
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "linear is NULL");
-  const fovea_status status = check_size("linear", given->struct_size, FIRST_LINEAR, sizeof *linear, error);
+  const fovea_status status =
+      fovea_nn_check_size("linear", given->struct_size, FIRST_LINEAR, sizeof *linear, error);
   if (!status) *linear = *given;
   return status;
 }
@@ -62,7 +63,8 @@ fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear 
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
                                        fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  const fovea_status status = check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
+  const fovea_status status =
+      fovea_nn_check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
   if (!status) *rows = *given;
   return status;
 }
@@ -71,7 +73,7 @@ fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_a
                                      fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "attention is NULL");
   const fovea_status status =
-      check_size("attention", given->struct_size, FIRST_ATTENTION, sizeof *attention, error);
+      fovea_nn_check_size("attention", given->struct_size, FIRST_ATTENTION, sizeof *attention, error);
   if (!status) *attention = *given;
   return status;
 }
@@ -79,7 +81,8 @@ fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_a
 fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
                                              fovea_nn_attention_tensors *tensors, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
-  const fovea_status status = check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  const fovea_status status =
+      fovea_nn_check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
   if (!status) *tensors = *given;
   return status;
 }

@@ -127,6 +127,13 @@ void contract_turns(double base, const double *frequencies, int64_t pairs, struc
                                    : multiply(turns[i - 1], ratio);
 }
 
+void contract_wave_turns(double base, int64_t whole, int power, int64_t count, struct fraction *turns) {
+  const struct fraction root = ratio_of(base, (uint64_t)whole);
+  struct fraction ratio = root;
+  for (int i = 1; i < power; i++) ratio = multiply(ratio, root);
+  for (int64_t i = 0; i < count; i++) turns[i] = i == 0 ? turn_of(1.0) : multiply(turns[i - 1], ratio);
+}
+
 /* floor(a b / 2^64) */
 static uint64_t high_product(uint64_t a, uint64_t b) {
   const uint32_t a_digits[2] = {(uint32_t)(a >> 32), (uint32_t)a}, b_digits[2] = {(uint32_t)(b >> 32), (uint32_t)b};

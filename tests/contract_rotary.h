@@ -13,6 +13,9 @@ struct fraction {
  */
 void contract_turns(double base, const double *frequencies, int64_t pairs, struct fraction *turns);
 
+/* The turns of `count` waves with frequencies base^(-power i / whole). */
+void contract_wave_turns(double base, int64_t whole, int power, int64_t count, struct fraction *turns);
+
 /* Cosine and sine at a position. */
 void contract_angle(struct fraction turn, int64_t position, float *cosine, float *sine);
 

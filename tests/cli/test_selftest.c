@@ -27,7 +27,7 @@ const int selftest_rotary_count = 1;
 #endif
 const uint64_t selftest_rotary_digests[] = {3};
 
-const selftest_layer selftest_layers[] = {{"fourth", 3, 2, 1}};
+const selftest_layer selftest_layers[] = {{"fourth", 3, 2, 1, .packed = false}};
 const int selftest_layer_count = 1;
 const uint64_t selftest_layer_digests[] = {4};
 

@@ -4,6 +4,7 @@
 #include "../types.h"
 
 #include "dot.h"
+#include "embed.h"
 #include "finish.h"
 #include "functions.h"
 #include "weights.h"
