@@ -7,6 +7,7 @@
 /* The sizes of the structs in the first version: a caller's struct is at least as large. */
 #define FIRST_LINEAR      sizeof(fovea_nn_linear)
 #define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
+#define FIRST_MAP         sizeof(fovea_nn_map)
 
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
@@ -48,5 +49,19 @@ fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status = check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
   if (!status) *rows = *given;
+  return status;
+}
+
+void fovea_nn_map_init_sized(fovea_nn_map *map, size_t struct_size, int64_t rows, int64_t dim, const void *x,
+                             void *y) {
+  const fovea_nn_map defaults = {
+      .struct_size = struct_size, .rows = rows, .dim = dim, .x = x, .y = y, .x_stride = dim, .y_stride = dim};
+  memcpy(map, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "map is NULL");
+  const fovea_status status = check_size("map", given->struct_size, FIRST_MAP, sizeof *map, error);
+  if (!status) *map = *given;
   return status;
 }

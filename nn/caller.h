@@ -7,5 +7,6 @@
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error);
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
                                        fovea_error *error);
+fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error);
 
 #endif

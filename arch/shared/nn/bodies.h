@@ -3,6 +3,7 @@
 
 #include "../types.h"
 
+#include "activate.h"
 #include "dot.h"
 #include "finish.h"
 #include "functions.h"

@@ -11,4 +11,5 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .widen_weights = FOVEA_NAME(nn_widen_weights),
     .dot = FOVEA_NAME(nn_dot),
     .finish = FOVEA_NAME(nn_finish),
+    .activate = FOVEA_NAME(nn_activate),
 };
