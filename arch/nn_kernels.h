@@ -7,7 +7,7 @@
 #include "kernels.h"
 
 /* How many activations there are. */
-enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_RELU + 1 };
+enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_SILU + 1 };
 
 /* Outputs of a panel of weights: panel[dim / together][output][dim % together]. */
 #define FOVEA_NN_PANEL FOVEA_PANEL_ROWS
@@ -68,6 +68,13 @@ typedef struct fovea_nn_embed_args {
   fovea_type y_type;
 } fovea_nn_embed_args;
 
+/* y = act(x), for rows of `dim`. y may be x. */
+typedef struct fovea_nn_activate_args {
+  fovea_nn_rows x, y;
+  int64_t rows, dim;
+  fovea_nn_activation activation;
+} fovea_nn_activate_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -76,6 +83,7 @@ typedef struct fovea_nn_kernels {
   void (*dot)(const fovea_nn_dot_args *args);
   void (*finish)(const fovea_nn_finish_args *args);
   void (*embed)(const fovea_nn_embed_args *args);
+  void (*activate)(const fovea_nn_activate_args *args);
 } fovea_nn_kernels;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */

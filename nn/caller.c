@@ -9,6 +9,7 @@
 #define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
 #define FIRST_ATTENTION   sizeof(fovea_nn_attention)
 #define FIRST_TENSORS     sizeof(fovea_nn_attention_tensors)
+#define FIRST_MAP         sizeof(fovea_nn_map)
 
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
@@ -84,5 +85,19 @@ fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *g
   const fovea_status status =
       fovea_nn_check_size("tensors", given->struct_size, FIRST_TENSORS, sizeof *tensors, error);
   if (!status) *tensors = *given;
+  return status;
+}
+
+void fovea_nn_map_init_sized(fovea_nn_map *map, size_t struct_size, int64_t rows, int64_t dim, const void *x,
+                             void *y) {
+  const fovea_nn_map defaults = {
+      .struct_size = struct_size, .rows = rows, .dim = dim, .x = x, .y = y, .x_stride = dim, .y_stride = dim};
+  memcpy(map, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "map is NULL");
+  const fovea_status status = fovea_nn_check_size("map", given->struct_size, FIRST_MAP, sizeof *map, error);
+  if (!status) *map = *given;
   return status;
 }

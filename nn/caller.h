@@ -10,6 +10,7 @@ fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, s
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error);
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
                                        fovea_error *error);
+fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error);
 
 fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
                                      fovea_error *error);

@@ -32,10 +32,14 @@ extern "C" {
 
 /* ---- Linear layers ------------------------------------------------------------------------------------------ */
 
-/* What is applied to each output. */
+/* What is applied to each output. Errors are at most 2 units in the last place of the result (docs/numerics.md,
+ * L2). */
 typedef enum fovea_nn_activation {
-  FOVEA_NN_LINEAR = 0, /* nothing */
-  FOVEA_NN_RELU = 1    /* max(x, 0) */
+  FOVEA_NN_LINEAR = 0,    /* nothing */
+  FOVEA_NN_RELU = 1,      /* max(x, 0) */
+  FOVEA_NN_GELU = 2,      /* x Phi(x) = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks & Gimpel, 2016) */
+  FOVEA_NN_GELU_TANH = 3, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, its approximation */
+  FOVEA_NN_SILU = 4       /* x / (1 + e^-x), also called Swish */
 } fovea_nn_activation;
 
 /* How weights lie. PANELS: panels of FOVEA_PANEL_ROWS outputs each, as K panels of a cache hold keys
@@ -111,6 +115,32 @@ FOVEA_NN_API int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type
  * become zeros. */
 FOVEA_NN_API fovea_status fovea_nn_pack(const fovea_nn_linear *linear, void *panels,
                                         const fovea_execution *execution, fovea_error *error);
+
+/* ---- Functions of rows -------------------------------------------------------------------------------------- */
+
+/* Rows that a function maps to rows: y = f(x). */
+typedef struct fovea_nn_map {
+  size_t struct_size;         /* set by fovea_nn_map_init() */
+  int64_t rows, dim;          /* at least 0; at least 1 */
+  const void *x;              /* (rows, dim) */
+  void *y;                    /* (rows, dim), apart from x, or x itself */
+  fovea_type x_type, y_type;  /* default FOVEA_F32 */
+  int64_t x_stride, y_stride; /* elements from row to row; default: dim */
+  const char *isa;            /* as in fovea_problem */
+} fovea_nn_map;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_map_init(). */
+FOVEA_NN_API void fovea_nn_map_init_sized(fovea_nn_map *map, size_t struct_size, int64_t rows, int64_t dim,
+                                          const void *x, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_map_init(fovea_nn_map *map, int64_t rows, int64_t dim, const void *x, void *y) {
+  fovea_nn_map_init_sized(map, sizeof *map, rows, dim, x, y);
+}
+
+/* Applies an activation to each number: the same as after a linear layer. FOVEA_NN_LINEAR converts types. */
+FOVEA_NN_API fovea_status fovea_nn_activate(const fovea_nn_map *map, fovea_nn_activation activation,
+                                            const fovea_execution *execution, fovea_error *error);
 
 /* ---- Multi-head attention ------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,6 @@
 /* Linear layers against contract_nn.c, bit for bit: sizes, strides, types, layouts, epilogues, special values,
  * instruction sets, threads; and a row alone against the same row in a batch. */
+#include "nn/contract_functions.h"
 #include "nn/contract_nn.h"
 #include "nn/layer.h"
 #include "support/check.h"
@@ -37,7 +38,7 @@ static float expected_number(const struct layer *layer, int64_t row, int64_t out
   const int64_t place = row * l->out + out;
   float y = contract_nn_dot(layer->x.numbers + row * l->in, layer->weights.numbers + out * l->in, l->in);
   if (l->bias) y = y + layer->bias[out];
-  if (l->activation == FOVEA_NN_RELU) y = contract_nn_relu(y);
+  y = contract_nn_activation(y, l->activation);
   if (layer->rows.gate) y = y * layer->gate.numbers[place];
   if (layer->rows.residual) y = y + layer->residual.numbers[place];
   return y;
@@ -167,7 +168,7 @@ static void test_epilogues(void **state) {
     struct layer_case c = plain_case(1 + generator_below(&generator, 200), 1 + generator_below(&generator, 90),
                                      generator_below(&generator, 20));
     c.with_bias = (int)generator_below(&generator, 2);
-    c.activation = (fovea_nn_activation)generator_below(&generator, 2);
+    c.activation = (fovea_nn_activation)generator_below(&generator, FOVEA_NN_SILU + 1);
     c.packed = (int)generator_below(&generator, 2);
     c.padding = (int)generator_below(&generator, 4);
     c.special = generator_below(&generator, 2) ? 20 : 0;

@@ -3,6 +3,7 @@
 
 #include "../types.h"
 
+#include "activate.h"
 #include "dot.h"
 #include "embed.h"
 #include "finish.h"

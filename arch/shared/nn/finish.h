@@ -4,15 +4,8 @@
 #define FOVEA_ARCH_SHARED_NN_FINISH_H
 
 #include "../../nn_kernels.h"
-#include "../types.h"
+#include "elements.h"
 #include "functions.h"
-
-FOVEA_INLINE vec finish_load(const fovea_nn_rows *rows, int64_t first, int count) {
-  vec x = vec_set1(0.0f);
-  TYPED(rows->type, x = count == LANES ? typed_load(rows->data, first, constant)
-                                       : typed_load_first(rows->data, first, count, constant))
-  return x;
-}
 
 /* Up to LANES outputs of a row. */
 FOVEA_INLINE void finish_vector(const fovea_nn_finish_args *args, int row, int out, int count,
@@ -22,17 +15,9 @@ FOVEA_INLINE void finish_vector(const fovea_nn_finish_args *args, int row, int o
     x = vec_add(x, count == LANES ? vec_load(args->bias + out) : vec_load_first(args->bias + out, count));
   }
   x = vec_activation(x, activation);
-  if (args->gate.data) x = vec_mul(x, finish_load(&args->gate, row * args->gate.stride + out, count));
-  if (args->residual.data) {
-    x = vec_add(x, finish_load(&args->residual, row * args->residual.stride + out, count));
-  }
-  x = canonical(x);
-  const int64_t first = row * args->y.stride + out;
-  if (count == LANES) {
-    TYPED(args->y.type, typed_store(args->y.data, first, x, constant))
-  } else {
-    TYPED(args->y.type, typed_store_first(args->y.data, first, x, count, constant))
-  }
+  if (args->gate.data) x = vec_mul(x, load_number(&args->gate, row, out, count));
+  if (args->residual.data) x = vec_add(x, load_number(&args->residual, row, out, count));
+  store_result(&args->y, row, out, count, x);
 }
 
 FOVEA_INLINE void finish_rows(const fovea_nn_finish_args *args, const fovea_nn_activation activation) {

@@ -12,4 +12,5 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .dot = FOVEA_NAME(nn_dot),
     .finish = FOVEA_NAME(nn_finish),
     .embed = FOVEA_NAME(nn_embed),
+    .activate = FOVEA_NAME(nn_activate),
 };

@@ -1,0 +1,38 @@
+#include "row_job.h"
+
+#include "../arch/float_state.h"
+#include "../src/base/types.h"
+#include "../src/system/schedule.h"
+
+/* Multiplications and additions of a task, so that taking it costs little beside it. */
+static const double work_of_task = 3e5;
+
+typedef struct row_tasks {
+  const fovea_nn_row_job *job;
+  int64_t task_rows;
+} row_tasks;
+
+static void run_task(const void *data, int64_t task, int worker) {
+  const row_tasks *tasks = data;
+  const int64_t first = task * tasks->task_rows, rest = tasks->job->rows - first;
+  fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  tasks->job->run(tasks->job->data, first, rest < tasks->task_rows ? rest : tasks->task_rows);
+  fovea_float_end(caller);
+}
+
+void fovea_nn_run_rows(const fovea_nn_row_job *job, const fovea_execution *execution) {
+  const double row_work = job->work * (double)job->dim;
+  const int64_t task_rows = row_work < work_of_task ? (int64_t)(work_of_task / row_work) : 1;
+  const row_tasks data = {job, task_rows};
+  const int64_t tasks = job->rows / task_rows + (job->rows % task_rows > 0);
+  const double work = row_work * (double)job->rows;
+  const fovea_job all = {&data, work, 1, {{tasks, run_task}}};
+  if (tasks > 0) fovea_schedule_run(&all, execution, fovea_schedule_workers(tasks, work, execution));
+}
+
+fovea_nn_rows fovea_nn_rows_from(const void *data, fovea_type type, int64_t stride, int64_t first) {
+  fovea_nn_rows rows = {NULL, type, stride};
+  if (data) rows.data = fovea_output_element((void *)(uintptr_t)data, type, first * stride);
+  return rows;
+}
