@@ -146,7 +146,8 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (!status) status = fovea_nn_check_linear(&linear, error);
   if (!status) status = check_rows(&linear, &rows, error);
   if (!status) status = fovea_nn_dispatch(linear.isa, &kernels, error);
-  if (status || rows.rows == 0) return status;
+  if (status) return status;
+  if (rows.rows == 0) return FOVEA_OK;
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
   const fovea_nn_linear_job job =
       make_job(&linear, &rows, kernels, fovea_schedule_workers(INT64_MAX, work, &execution));
