@@ -8,6 +8,8 @@
 #define FIRST_LINEAR      sizeof(fovea_nn_linear)
 #define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
 #define FIRST_MAP         sizeof(fovea_nn_map)
+#define FIRST_NORM        sizeof(fovea_nn_norm)
+#define FIRST_NORM_ROWS   sizeof(fovea_nn_norm_rows)
 
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
@@ -63,5 +65,39 @@ fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fov
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "map is NULL");
   const fovea_status status = check_size("map", given->struct_size, FIRST_MAP, sizeof *map, error);
   if (!status) *map = *given;
+  return status;
+}
+
+void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_norm_kind kind, int64_t dim) {
+  const fovea_nn_norm defaults = {.struct_size = struct_size, .dim = dim, .kind = kind, .eps = 1e-5};
+  memcpy(norm, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size, const fovea_nn_norm *norm,
+                                   int64_t row_count, const void *x, void *y) {
+  const int64_t dim = norm ? norm->dim : 0;
+  const fovea_nn_norm_rows defaults = {.struct_size = struct_size,
+                                       .rows = row_count,
+                                       .x = x,
+                                       .y = y,
+                                       .x_stride = dim,
+                                       .y_stride = dim,
+                                       .residual_stride = dim,
+                                       .sum_stride = dim};
+  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "norm is NULL");
+  const fovea_status status = check_size("norm", given->struct_size, FIRST_NORM, sizeof *norm, error);
+  if (!status) *norm = *given;
+  return status;
+}
+
+fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, fovea_nn_norm_rows *rows,
+                                     fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  const fovea_status status = check_size("rows", given->struct_size, FIRST_NORM_ROWS, sizeof *rows, error);
+  if (!status) *rows = *given;
   return status;
 }

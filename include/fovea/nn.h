@@ -142,6 +142,76 @@ static inline void fovea_nn_map_init(fovea_nn_map *map, int64_t rows, int64_t di
 FOVEA_NN_API fovea_status fovea_nn_activate(const fovea_nn_map *map, fovea_nn_activation activation,
                                             const fovea_execution *execution, fovea_error *error);
 
+/* Softmax of each row: e^(x - max) over the sum of these, in natural units (docs/numerics.md, L4). A row of -Inf
+ * only gives zeros; a row with NaN or +Inf gives NaN. */
+FOVEA_NN_API fovea_status fovea_nn_softmax(const fovea_nn_map *map, const fovea_execution *execution,
+                                           fovea_error *error);
+
+/* ---- Norms -------------------------------------------------------------------------------------------------- */
+
+typedef enum fovea_nn_norm_kind {
+  FOVEA_NN_LAYER_NORM = 0, /* (x - mean) / sqrt(variance + eps) * gamma + beta (Ba et al., 2016) */
+  FOVEA_NN_RMS_NORM = 1    /* x / sqrt(mean of x^2 + eps) * gamma (Zhang & Sennrich, 2019) */
+} fovea_nn_norm_kind;
+
+/* How rows are normalised. */
+typedef struct fovea_nn_norm {
+  size_t struct_size; /* set by fovea_nn_norm_init() */
+  int64_t dim;        /* at least 1 */
+  fovea_nn_norm_kind kind;
+  double eps;         /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_SCALE */
+  const float *gamma; /* `dim` numbers; NULL (default): none */
+  const float *beta;  /* `dim` numbers; NULL (default): none, as an RMS norm must have */
+  const char *isa;    /* as in fovea_problem */
+} fovea_nn_norm;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_norm_init(). */
+FOVEA_NN_API void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_norm_kind kind,
+                                           int64_t dim);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_norm_init(fovea_nn_norm *norm, fovea_nn_norm_kind kind, int64_t dim) {
+  fovea_nn_norm_init_sized(norm, sizeof *norm, kind, dim);
+}
+
+/* The rows that are normalised. y and sum are apart from each other, and from all else; but each may be x itself,
+ * or residual itself. */
+typedef struct fovea_nn_norm_rows {
+  size_t struct_size;         /* set by fovea_nn_norm_rows_init() */
+  int64_t rows;               /* at least 0 */
+  const void *x;              /* (rows, dim) */
+  void *y;                    /* (rows, dim) */
+  fovea_type x_type, y_type;  /* default FOVEA_F32 */
+  int64_t x_stride, y_stride; /* elements from row to row; default: dim */
+
+  /* (rows, dim) numbers that are added to x first. NULL (default): none. */
+  const void *residual;
+  fovea_type residual_type; /* default FOVEA_F32 */
+  int64_t residual_stride;  /* default: dim */
+
+  /* Where x + residual is written, rounded to sum_type; the norm takes it in f32. NULL (default): nowhere. Used
+   * with residual. */
+  void *sum;
+  fovea_type sum_type; /* default FOVEA_F32 */
+  int64_t sum_stride;  /* default: dim */
+} fovea_nn_norm_rows;
+
+/* Sets these fields, and the others to their defaults, as for a norm of `dim`. Callers in C use
+ * fovea_nn_norm_rows_init(). */
+FOVEA_NN_API void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size,
+                                                const fovea_nn_norm *norm, int64_t row_count, const void *x,
+                                                void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_norm_rows_init(fovea_nn_norm_rows *rows, const fovea_nn_norm *norm, int64_t row_count,
+                                           const void *x, void *y) {
+  fovea_nn_norm_rows_init_sized(rows, sizeof *rows, norm, row_count, x, y);
+}
+
+/* Normalises the rows (docs/numerics.md, L3). */
+FOVEA_NN_API fovea_status fovea_nn_norm_run(const fovea_nn_norm *norm, const fovea_nn_norm_rows *rows,
+                                            const fovea_execution *execution, fovea_error *error);
+
 #ifdef __cplusplus
 }
 #endif

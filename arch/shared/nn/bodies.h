@@ -7,6 +7,8 @@
 #include "dot.h"
 #include "finish.h"
 #include "functions.h"
+#include "norm.h"
+#include "softmax.h"
 #include "weights.h"
 
 #include "table.h"

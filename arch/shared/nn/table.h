@@ -12,4 +12,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .dot = FOVEA_NAME(nn_dot),
     .finish = FOVEA_NAME(nn_finish),
     .activate = FOVEA_NAME(nn_activate),
+    .norm = FOVEA_NAME(nn_norm),
+    .softmax = FOVEA_NAME(nn_softmax),
 };
