@@ -75,6 +75,21 @@ typedef struct fovea_nn_activate_args {
   fovea_nn_activation activation;
 } fovea_nn_activate_args;
 
+/* y = norm(x + residual), for rows of `dim`; sum = x + residual. y and sum may be x or residual. */
+typedef struct fovea_nn_norm_args {
+  fovea_nn_rows x, residual, sum, y; /* residual, sum: if they are there */
+  int64_t rows, dim;
+  fovea_nn_norm_kind kind;
+  float eps;
+  const float *gamma, *beta; /* NULL: none */
+} fovea_nn_norm_args;
+
+/* y = softmax(x), for rows of `dim`. y may be x. */
+typedef struct fovea_nn_softmax_args {
+  fovea_nn_rows x, y;
+  int64_t rows, dim;
+} fovea_nn_softmax_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -84,6 +99,8 @@ typedef struct fovea_nn_kernels {
   void (*finish)(const fovea_nn_finish_args *args);
   void (*embed)(const fovea_nn_embed_args *args);
   void (*activate)(const fovea_nn_activate_args *args);
+  void (*norm)(const fovea_nn_norm_args *args);
+  void (*softmax)(const fovea_nn_softmax_args *args);
 } fovea_nn_kernels;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */

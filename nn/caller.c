@@ -9,7 +9,10 @@
 #define FIRST_LINEAR_ROWS sizeof(fovea_nn_linear_rows)
 #define FIRST_ATTENTION   sizeof(fovea_nn_attention)
 #define FIRST_TENSORS     sizeof(fovea_nn_attention_tensors)
+#define FIRST_BLOCK       sizeof(fovea_nn_block)
 #define FIRST_MAP         sizeof(fovea_nn_map)
+#define FIRST_NORM        sizeof(fovea_nn_norm)
+#define FIRST_NORM_ROWS   sizeof(fovea_nn_norm_rows)
 
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
@@ -44,6 +47,18 @@ void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, 
                                            void *y) {
   const fovea_nn_attention_tensors defaults = {.struct_size = struct_size, .x = x, .y = y};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size, const fovea_nn_attention *self,
+                               const fovea_nn_norm *self_norm, const fovea_nn_linear *up,
+                               const fovea_nn_linear *down, const fovea_nn_norm *feed_norm) {
+  const fovea_nn_block defaults = {.struct_size = struct_size,
+                                   .self = self,
+                                   .self_norm = self_norm,
+                                   .up = up,
+                                   .down = down,
+                                   .feed_norm = feed_norm};
+  memcpy(block, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
 fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error) {
@@ -99,5 +114,46 @@ fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fov
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "map is NULL");
   const fovea_status status = fovea_nn_check_size("map", given->struct_size, FIRST_MAP, sizeof *map, error);
   if (!status) *map = *given;
+  return status;
+}
+
+void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_norm_kind kind, int64_t dim) {
+  const fovea_nn_norm defaults = {.struct_size = struct_size, .dim = dim, .kind = kind, .eps = 1e-5};
+  memcpy(norm, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size, const fovea_nn_norm *norm,
+                                   int64_t row_count, const void *x, void *y) {
+  const int64_t dim = norm ? norm->dim : 0;
+  const fovea_nn_norm_rows defaults = {.struct_size = struct_size,
+                                       .rows = row_count,
+                                       .x = x,
+                                       .y = y,
+                                       .x_stride = dim,
+                                       .y_stride = dim,
+                                       .residual_stride = dim,
+                                       .sum_stride = dim};
+  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "norm is NULL");
+  const fovea_status status = fovea_nn_check_size("norm", given->struct_size, FIRST_NORM, sizeof *norm, error);
+  if (!status) *norm = *given;
+  return status;
+}
+
+fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, fovea_nn_norm_rows *rows,
+                                     fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  const fovea_status status = fovea_nn_check_size("rows", given->struct_size, FIRST_NORM_ROWS, sizeof *rows, error);
+  if (!status) *rows = *given;
+  return status;
+}
+
+fovea_status fovea_nn_read_block(const fovea_nn_block *given, fovea_nn_block *block, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "block is NULL");
+  const fovea_status status = fovea_nn_check_size("block", given->struct_size, FIRST_BLOCK, sizeof *block, error);
+  if (!status) *block = *given;
   return status;
 }

@@ -11,10 +11,14 @@ fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear 
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
                                        fovea_error *error);
 fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error);
+fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm, fovea_error *error);
+fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, fovea_nn_norm_rows *rows, fovea_error *error);
 
 fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
                                      fovea_error *error);
 fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
                                              fovea_nn_attention_tensors *tensors, fovea_error *error);
+
+fovea_status fovea_nn_read_block(const fovea_nn_block *given, fovea_nn_block *block, fovea_error *error);
 
 #endif

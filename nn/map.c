@@ -53,3 +53,25 @@ fovea_status fovea_nn_activate(const fovea_nn_map *given, fovea_nn_activation ac
   fovea_nn_run_rows(&job, &execution);
   return FOVEA_OK;
 }
+
+static void softmax(const void *data, int64_t first, int64_t count) {
+  const map_job *job = data;
+  const fovea_nn_map *map = job->map;
+  const fovea_nn_softmax_args args = {fovea_nn_rows_from(map->x, map->x_type, map->x_stride, first),
+                                      fovea_nn_rows_from(map->y, map->y_type, map->y_stride, first), count,
+                                      map->dim};
+  job->kernels->softmax(&args);
+}
+
+fovea_status fovea_nn_softmax(const fovea_nn_map *given, const fovea_execution *given_execution,
+                              fovea_error *error) {
+  fovea_nn_map map;
+  fovea_execution execution;
+  const fovea_nn_kernels *kernels;
+  const fovea_status status = prepare(given, &map, given_execution, &execution, &kernels, error);
+  if (status) return status;
+  const map_job data = {&map, kernels, FOVEA_NN_LINEAR};
+  const fovea_nn_row_job job = {map.rows, map.dim, 25, &data, softmax};
+  fovea_nn_run_rows(&job, &execution);
+  return FOVEA_OK;
+}

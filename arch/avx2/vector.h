@@ -97,6 +97,9 @@ FOVEA_INLINE vec vec_mul(vec a, vec b) {
 FOVEA_INLINE vec vec_div(vec a, vec b) {
   return _mm256_div_ps(a, b);
 }
+FOVEA_INLINE vec vec_sqrt(vec a) {
+  return _mm256_sqrt_ps(a);
+}
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return _mm256_fmadd_ps(a, b, c);
 }

@@ -90,6 +90,9 @@ FOVEA_INLINE vec vec_mul(vec a, vec b) {
 FOVEA_INLINE vec vec_div(vec a, vec b) {
   return _mm512_div_ps(a, b);
 }
+FOVEA_INLINE vec vec_sqrt(vec a) {
+  return _mm512_sqrt_ps(a);
+}
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return _mm512_fmadd_ps(a, b, c);
 }

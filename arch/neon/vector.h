@@ -88,6 +88,9 @@ FOVEA_INLINE vec vec_mul(vec a, vec b) {
 FOVEA_INLINE vec vec_div(vec a, vec b) {
   return vdivq_f32(a, b);
 }
+FOVEA_INLINE vec vec_sqrt(vec a) {
+  return vsqrtq_f32(a);
+}
 FOVEA_INLINE vec vec_fma(vec a, vec b, vec c) {
   return vfmaq_f32(c, a, b);
 }

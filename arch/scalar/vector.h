@@ -103,6 +103,10 @@ FOVEA_INLINE vec vec_mul(vec a, vec b) {
 FOVEA_INLINE vec vec_div(vec a, vec b) {
   return a / b;
 }
+/* An instruction, if the CPU has one; IEEE 754 and C libraries round it correctly. */
+FOVEA_INLINE vec vec_sqrt(vec a) {
+  return __builtin_sqrtf(a);
+}
 FOVEA_INLINE vec vec_max(vec a, vec b) {
   return a > b ? a : b;
 }

@@ -142,6 +142,76 @@ static inline void fovea_nn_map_init(fovea_nn_map *map, int64_t rows, int64_t di
 FOVEA_NN_API fovea_status fovea_nn_activate(const fovea_nn_map *map, fovea_nn_activation activation,
                                             const fovea_execution *execution, fovea_error *error);
 
+/* Softmax of each row: e^(x - max) over the sum of these, in natural units (docs/numerics.md, L4). A row of -Inf
+ * only gives zeros; a row with NaN or +Inf gives NaN. */
+FOVEA_NN_API fovea_status fovea_nn_softmax(const fovea_nn_map *map, const fovea_execution *execution,
+                                           fovea_error *error);
+
+/* ---- Norms -------------------------------------------------------------------------------------------------- */
+
+typedef enum fovea_nn_norm_kind {
+  FOVEA_NN_LAYER_NORM = 0, /* (x - mean) / sqrt(variance + eps) * gamma + beta (Ba et al., 2016) */
+  FOVEA_NN_RMS_NORM = 1    /* x / sqrt(mean of x^2 + eps) * gamma (Zhang & Sennrich, 2019) */
+} fovea_nn_norm_kind;
+
+/* How rows are normalised. */
+typedef struct fovea_nn_norm {
+  size_t struct_size; /* set by fovea_nn_norm_init() */
+  int64_t dim;        /* at least 1 */
+  fovea_nn_norm_kind kind;
+  double eps;         /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_SCALE */
+  const float *gamma; /* `dim` numbers; NULL (default): none */
+  const float *beta;  /* `dim` numbers; NULL (default): none, as an RMS norm must have */
+  const char *isa;    /* as in fovea_problem */
+} fovea_nn_norm;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_norm_init(). */
+FOVEA_NN_API void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_norm_kind kind,
+                                           int64_t dim);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_norm_init(fovea_nn_norm *norm, fovea_nn_norm_kind kind, int64_t dim) {
+  fovea_nn_norm_init_sized(norm, sizeof *norm, kind, dim);
+}
+
+/* The rows that are normalised. y and sum are apart from each other, and from all else; but each may be x itself,
+ * or residual itself. */
+typedef struct fovea_nn_norm_rows {
+  size_t struct_size;         /* set by fovea_nn_norm_rows_init() */
+  int64_t rows;               /* at least 0 */
+  const void *x;              /* (rows, dim) */
+  void *y;                    /* (rows, dim) */
+  fovea_type x_type, y_type;  /* default FOVEA_F32 */
+  int64_t x_stride, y_stride; /* elements from row to row; default: dim */
+
+  /* (rows, dim) numbers that are added to x first. NULL (default): none. */
+  const void *residual;
+  fovea_type residual_type; /* default FOVEA_F32 */
+  int64_t residual_stride;  /* default: dim */
+
+  /* Where x + residual is written, rounded to sum_type; the norm takes it in f32. NULL (default): nowhere. Used
+   * with residual. */
+  void *sum;
+  fovea_type sum_type; /* default FOVEA_F32 */
+  int64_t sum_stride;  /* default: dim */
+} fovea_nn_norm_rows;
+
+/* Sets these fields, and the others to their defaults, as for a norm of `dim`. Callers in C use
+ * fovea_nn_norm_rows_init(). */
+FOVEA_NN_API void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size,
+                                                const fovea_nn_norm *norm, int64_t row_count, const void *x,
+                                                void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_norm_rows_init(fovea_nn_norm_rows *rows, const fovea_nn_norm *norm, int64_t row_count,
+                                           const void *x, void *y) {
+  fovea_nn_norm_rows_init_sized(rows, sizeof *rows, norm, row_count, x, y);
+}
+
+/* Normalises the rows (docs/numerics.md, L3). */
+FOVEA_NN_API fovea_status fovea_nn_norm_run(const fovea_nn_norm *norm, const fovea_nn_norm_rows *rows,
+                                            const fovea_execution *execution, fovea_error *error);
+
 /* ---- Multi-head attention ------------------------------------------------------------------------------------ */
 
 /* Multi-head attention (Vaswani et al., 2017): heads of Q = query(x), K = key(memory) and V = value(memory), side
@@ -228,6 +298,59 @@ FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *atten
 /* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the problem has no plan. */
 FOVEA_NN_API size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention,
                                                     const fovea_problem *problem, int workers);
+
+/* ---- Encoder and decoder layers ------------------------------------------------------------------------------ */
+
+/* A layer of a transformer (Vaswani et al., 2017): self-attention, in a decoder also cross-attention, and a
+ * feed-forward network, each with a residual and a norm:
+ *
+ *   post-norm (default)   x = norm(x + f(x))     f is attention, cross-attention, down(up(x)) in turn
+ *   norm_first            x = x + f(norm(x))
+ *
+ * With `gate` the network is down(up(x) * gate(x)): for SwiGLU `up` has the activation. All layers have as many
+ * inputs and outputs as x has dims, but for `up` and `gate`, whose outputs `down` takes. */
+typedef struct fovea_nn_block {
+  size_t struct_size; /* set by fovea_nn_block_init() */
+  const fovea_nn_attention *self;
+  const fovea_nn_attention *cross; /* NULL (default): an encoder layer, or a decoder without an encoder */
+  const fovea_nn_linear *up, *down;
+  const fovea_nn_linear *gate; /* NULL (default): none */
+  const fovea_nn_norm *self_norm, *feed_norm;
+  const fovea_nn_norm *cross_norm; /* with `cross`, else NULL (default) */
+  int norm_first;                  /* 0 (default) or 1 */
+} fovea_nn_block;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_block_init(). */
+FOVEA_NN_API void fovea_nn_block_init_sized(fovea_nn_block *block, size_t struct_size,
+                                            const fovea_nn_attention *self, const fovea_nn_norm *self_norm,
+                                            const fovea_nn_linear *up, const fovea_nn_linear *down,
+                                            const fovea_nn_norm *feed_norm);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_block_init(fovea_nn_block *block, const fovea_nn_attention *self,
+                                       const fovea_nn_norm *self_norm, const fovea_nn_linear *up,
+                                       const fovea_nn_linear *down, const fovea_nn_norm *feed_norm) {
+  fovea_nn_block_init_sized(block, sizeof *block, self, self_norm, up, down, feed_norm);
+}
+
+/* What a layer attends over: a problem, and tensors without x, y and residual, which are the layer's own. For
+ * cross-attention the tensors name the memory. */
+typedef struct fovea_nn_attending {
+  const fovea_problem *problem;
+  const fovea_nn_attention_tensors *tensors;
+} fovea_nn_attending;
+
+/* Computes a layer: y from x, both contiguous f32 rows as fovea_nn_attention_tensors has them; y may be x. `cross`
+ * is NULL without cross-attention. The bits are those of its steps by single calls, with f32 between.
+ *
+ * Needs scratch, from `execution` or else allocated by the allocator of the problem of `self`. */
+FOVEA_NN_API fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                             const fovea_nn_attending *cross, const float *x, float *y,
+                                             const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if a problem has no plan. */
+FOVEA_NN_API size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                                const fovea_nn_attending *cross, int workers);
 
 /* ---- Positions and embedding -------------------------------------------------------------------------------- */
 

@@ -54,6 +54,7 @@ void matrix_spoil(struct matrix *matrix) {
 void assert_matrix(const struct matrix *matrix, const float *numbers) {
   struct matrix expected = *matrix;
   expected.memory = guarded_create(matrix->memory.size, GUARD_AT_END);
+  matrix_spoil(&expected); /* a new one of whole pages holds zeros */
   expected.numbers = malloc((size_t)(matrix->rows * matrix->dim + 1) * sizeof *numbers);
   assert_non_null(expected.numbers);
   for (int64_t row = 0; row < matrix->rows; row++)

@@ -8,6 +8,8 @@
 #include "embed.h"
 #include "finish.h"
 #include "functions.h"
+#include "norm.h"
+#include "softmax.h"
 #include "weights.h"
 
 #include "table.h"

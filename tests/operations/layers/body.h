@@ -42,6 +42,7 @@ LAYER_LOAD(load_bool, uint8_t)
 LAYER_STORE(store_f16)
 LAYER_STORE(store_bf16)
 LAYER_UNARY(abs)
+LAYER_UNARY(sqrt)
 LAYER_UNARY(exponent_from_low_bits)
 LAYER_BINARY(add)
 LAYER_BINARY(sub)
@@ -164,6 +165,7 @@ const struct layer FOVEA_NAME(layer) = {
     .min = layer_min,
     .copysign = layer_copysign,
     .abs = layer_abs,
+    .sqrt = layer_sqrt,
     .fma = layer_fma,
     .fnma = layer_fnma,
     .fma_lane = layer_fma_lane,

@@ -71,6 +71,9 @@ static float define_min(float a, float b, float c) {
 static float define_abs(float a, float b, float c) {
   return (void)b, (void)c, from_bits(bits_of(a) & 0x7fffffffu);
 }
+static float define_sqrt(float a, float b, float c) {
+  return (void)b, (void)c, sqrtf(a);
+}
 static float define_copysign(float a, float b, float c) {
   return (void)c, from_bits((bits_of(a) & 0x7fffffffu) | (bits_of(b) & 0x80000000u));
 }
@@ -148,6 +151,7 @@ static void try_lanewise(const char *isa, const struct layer *layer, struct gene
   const struct lanewise all[] = {
       {"load", layer->load, NULL, NULL, define_load, EXACT},
       {"abs", layer->abs, NULL, NULL, define_abs, EXACT},
+      {"sqrt", layer->sqrt, NULL, NULL, define_sqrt, 0},
       {"is_nan", layer->is_nan, NULL, NULL, define_is_nan, EXACT},
       {"mask_not", layer->mask_not, NULL, NULL, define_not, EXACT | MANY_ZEROS},
       {"exponent_from_low_bits", layer->exponent_from_low_bits, NULL, NULL, define_exponent, EXACT},

@@ -1,0 +1,253 @@
+/* Encoder and decoder layers, composed of single calls over three buffers in scratch. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/memory.h"
+#include "../src/base/validate.h"
+#include "../src/system/schedule.h"
+#include "caller.h"
+
+enum { ALIGNMENT = FOVEA_SCRATCH_ALIGNMENT };
+
+/* A call that was checked, with its buffers. */
+typedef struct block_call {
+  fovea_nn_block block;
+  fovea_nn_attending self, cross;
+  fovea_problem problem; /* that of self, complete */
+  fovea_execution execution;
+  int64_t rows, dim, width; /* of x; outputs of `up` */
+  float *sums, *normed;     /* (rows, dim) */
+  float *hidden, *gates;    /* (rows, width) */
+  void *attention;          /* scratch */
+  size_t attention_size;
+} block_call;
+
+static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
+  if (given == wanted) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the layer has %d", name, given, wanted);
+}
+
+static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
+  if (!norm) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  return check_dim("dim of a norm", norm->dim, dim, error);
+}
+
+static fovea_status check_attention(const char *name, const fovea_nn_attention *attention, int64_t dim,
+                                    fovea_error *error) {
+  if (!attention->query || !attention->output) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s has no query or no output", name);
+  }
+  const fovea_status status = check_dim("in of a query", attention->query->in, dim, error);
+  return status ? status : check_dim("out of an output", attention->output->out, dim, error);
+}
+
+/* The rows are the layer's own. */
+static fovea_status check_attending(const char *name, const fovea_nn_attending *attending, fovea_error *error) {
+  const fovea_nn_attention_tensors *t = attending ? attending->tensors : NULL;
+  if (!t || !attending->problem) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
+  }
+  if (!t->x && !t->y && !t->residual) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "x, y or residual of %s is set and would not be used", name);
+}
+
+static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_error *error) {
+  if (!b->up || !b->down) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", b->up ? "down" : "up");
+  fovea_status status = check_dim("in of up", b->up->in, dim, error);
+  if (!status) status = check_dim("in of down", b->down->in, b->up->out, error);
+  if (!status) status = check_dim("out of down", b->down->out, dim, error);
+  if (!status && b->gate) status = check_dim("in of gate", b->gate->in, dim, error);
+  if (!status && b->gate) status = check_dim("out of gate", b->gate->out, b->up->out, error);
+  return status;
+}
+
+static fovea_status check_block(const fovea_nn_block *b, const fovea_nn_attending *self,
+                                const fovea_nn_attending *cross, fovea_error *error) {
+  if (!b->self || !b->self->query) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL or has no query");
+  const int64_t dim = b->self->query->in;
+  fovea_status status = check_attention("self", b->self, dim, error);
+  if (!status) status = check_network(b, dim, error);
+  if (!status) status = check_norm("self_norm", b->self_norm, dim, error);
+  if (!status) status = check_norm("feed_norm", b->feed_norm, dim, error);
+  if (!status) status = check_attending("self", self, error);
+  if (status) return status;
+  if (!b->cross && (b->cross_norm || cross)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s is set and would not be used: the layer has no cross-attention",
+                      cross ? "cross" : "cross_norm");
+  }
+  if (!b->cross) return FOVEA_OK;
+  status = check_attention("cross", b->cross, dim, error);
+  if (!status) status = check_norm("cross_norm", b->cross_norm, dim, error);
+  return status ? status : check_attending("cross", cross, error);
+}
+
+/* The rows that a problem has, or -1 if it is no problem. */
+static int64_t rows_of(const fovea_problem *given) {
+  fovea_problem problem;
+  if (fovea_read_problem(given, &problem, NULL) != FOVEA_OK) return -1;
+  return problem.cu_seqlens_q ? problem.q_len : problem.batch * problem.q_len;
+}
+
+static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attending *self,
+                              const fovea_nn_attending *cross, const fovea_execution *execution, block_call *call,
+                              fovea_error *error) {
+  fovea_status status = fovea_nn_read_block(block, &call->block, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = check_block(&call->block, self, cross, error);
+  if (!status) status = fovea_read_problem(self->problem, &call->problem, error);
+  if (status) return status;
+  call->self = *self;
+  if (cross) call->cross = *cross;
+  call->rows = rows_of(self->problem);
+  call->dim = call->block.self->query->in;
+  call->width = call->block.up->out;
+  if (cross && rows_of(cross->problem) != call->rows) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "cross has %d rows; self has %d", rows_of(cross->problem),
+                      call->rows);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_execution row_execution(const block_call *call) {
+  fovea_execution rows = call->execution;
+  rows.scratch = NULL;
+  rows.scratch_size = 0;
+  return rows;
+}
+
+static fovea_status normalise(const block_call *call, const fovea_nn_norm *norm, const float *from, float *to,
+                              fovea_error *error) {
+  const fovea_execution execution = row_execution(call);
+  fovea_nn_norm_rows rows;
+  fovea_nn_norm_rows_init(&rows, norm, call->rows, from, to);
+  return fovea_nn_norm_run(norm, &rows, &execution, error);
+}
+
+static fovea_status attend(const block_call *call, int crossing, const float *from, const float *residual,
+                           float *to, fovea_error *error) {
+  const fovea_nn_attending *attending = crossing ? &call->cross : &call->self;
+  fovea_nn_attention_tensors tensors = *attending->tensors;
+  fovea_execution execution = call->execution;
+  tensors.x = from;
+  tensors.y = to;
+  tensors.residual = residual;
+  execution.scratch = call->attention;
+  execution.scratch_size = call->attention_size;
+  return fovea_nn_attention_run(crossing ? call->block.cross : call->block.self, attending->problem, &tensors,
+                                &execution, error);
+}
+
+static fovea_status multiply(const block_call *call, const fovea_nn_linear *linear, const float *from,
+                             const float *gate, const float *residual, float *to, fovea_error *error) {
+  const fovea_execution execution = row_execution(call);
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, linear, call->rows, from, to);
+  rows.gate = gate;
+  rows.residual = residual;
+  return fovea_nn_linear_run(linear, &rows, &execution, error);
+}
+
+static fovea_status feed(const block_call *call, const float *from, const float *residual, float *to,
+                         fovea_error *error) {
+  const fovea_nn_block *b = &call->block;
+  fovea_status status = FOVEA_OK;
+  if (b->gate) status = multiply(call, b->gate, from, NULL, NULL, call->gates, error);
+  if (!status) status = multiply(call, b->up, from, b->gate ? call->gates : NULL, NULL, call->hidden, error);
+  return status ? status : multiply(call, b->down, call->hidden, NULL, residual, to, error);
+}
+
+static fovea_status run_post_norm(const block_call *call, const float *x, float *y, fovea_error *error) {
+  const fovea_nn_block *b = &call->block;
+  fovea_status status = attend(call, 0, x, x, call->sums, error);
+  if (!status) status = normalise(call, b->self_norm, call->sums, call->normed, error);
+  if (!status && b->cross) status = attend(call, 1, call->normed, call->normed, call->sums, error);
+  if (!status && b->cross) status = normalise(call, b->cross_norm, call->sums, call->normed, error);
+  if (!status) status = feed(call, call->normed, call->normed, call->sums, error);
+  return status ? status : normalise(call, b->feed_norm, call->sums, y, error);
+}
+
+static fovea_status run_pre_norm(const block_call *call, const float *x, float *y, fovea_error *error) {
+  const fovea_nn_block *b = &call->block;
+  fovea_status status = normalise(call, b->self_norm, x, call->normed, error);
+  if (!status) status = attend(call, 0, call->normed, x, call->sums, error);
+  if (!status && b->cross) status = normalise(call, b->cross_norm, call->sums, call->normed, error);
+  if (!status && b->cross) status = attend(call, 1, call->normed, call->sums, call->sums, error);
+  if (!status) status = normalise(call, b->feed_norm, call->sums, call->normed, error);
+  return status ? status : feed(call, call->normed, call->sums, y, error);
+}
+
+static size_t rounded(double bytes) {
+  return bytes > 0x1p60 ? SIZE_MAX / 16 : ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Bytes of (rows, dim) numbers. */
+static size_t bytes_of(const block_call *call, int64_t dim) {
+  return rounded((double)call->rows * (double)dim * (double)sizeof(float));
+}
+
+static int workers_of(const fovea_execution *execution) {
+  if (execution->threads > 0) return execution->threads;
+  return execution->parallel_for ? fovea_schedule_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
+}
+
+/* Sets the size of attention's scratch, which both attentions use. Returns the bytes of all, 0 if there is no plan.
+ */
+static size_t lay_out(block_call *call, int workers) {
+  const size_t self = fovea_nn_attention_scratch_size(call->block.self, call->self.problem, workers);
+  const size_t cross =
+      call->block.cross ? fovea_nn_attention_scratch_size(call->block.cross, call->cross.problem, workers) : self;
+  if (self == 0 || cross == 0) return 0;
+  call->attention_size = rounded((double)(self > cross ? self : cross));
+  return call->attention_size + 2 * bytes_of(call, call->dim) +
+         (call->block.gate ? 2 : 1) * bytes_of(call, call->width);
+}
+
+static fovea_status run(block_call *call, char *memory, const float *x, float *y, fovea_error *error) {
+  const size_t rows = bytes_of(call, call->dim);
+  call->attention = memory;
+  call->sums = (float *)(void *)(memory + call->attention_size);
+  call->normed = (float *)(void *)(memory + call->attention_size + rows);
+  call->hidden = (float *)(void *)(memory + call->attention_size + 2 * rows);
+  call->gates = (float *)(void *)(memory + call->attention_size + 2 * rows + bytes_of(call, call->width));
+  return call->block.norm_first ? run_pre_norm(call, x, y, error) : run_post_norm(call, x, y, error);
+}
+
+/* Why a problem has no plan. */
+static fovea_status explain(const block_call *call, fovea_error *error) {
+  fovea_plan *plan;
+  fovea_status status = fovea_plan_create(call->self.problem, &plan, error);
+  if (!status) fovea_plan_destroy(plan);
+  if (status || !call->block.cross) return status ? status : FOVEA_ERROR_MEMORY;
+  status = fovea_plan_create(call->cross.problem, &plan, error);
+  if (!status) fovea_plan_destroy(plan);
+  return status ? status : FOVEA_ERROR_MEMORY;
+}
+
+fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                const fovea_nn_attending *cross, const float *x, float *y,
+                                const fovea_execution *execution, fovea_error *error) {
+  block_call call = {.rows = 0};
+  fovea_status status = read_call(block, self, cross, execution, &call, error);
+  if (status || call.rows == 0) return status;
+  const size_t size = lay_out(&call, workers_of(&call.execution));
+  if (size == 0) return explain(&call, error);
+  if (call.execution.scratch) {
+    status = fovea_validate_scratch(call.execution.scratch, call.execution.scratch_size, size, error);
+    return status ? status : run(&call, call.execution.scratch, x, y, error);
+  }
+  char *memory = fovea_allocate(&call.problem.allocator, size);
+  if (!memory) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)size,
+                      (int64_t)ALIGNMENT);
+  }
+  status = run(&call, memory, x, y, error);
+  fovea_release(&call.problem.allocator, memory);
+  return status;
+}
+
+size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                   const fovea_nn_attending *cross, int workers) {
+  block_call call = {.rows = 0};
+  if (read_call(block, self, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
+  return lay_out(&call, workers > 0 ? workers : fovea_default_threads());
+}
