@@ -176,10 +176,10 @@ static void test_threads(void **state) {
     assert_matrix(&y, expected);
     assert_int_equal(executor.calls, 1);
   }
-  map.y = x.memory.data; /* in place */
+  map.y = x.memory.data; /* in place, on the library's threads */
   map.y_type = FOVEA_F32;
   map.y_stride = 1000;
-  assert_int_equal(fovea_nn_activate(&map, FOVEA_NN_GELU, &execution, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_activate(&map, FOVEA_NN_GELU, NULL, NULL), FOVEA_OK);
   for (int i = 0; i < 300000; i++) expected[i] = contract_nn_result(expected[i]);
   assert_matrix(&x, expected);
   matrix_destroy(&x);
