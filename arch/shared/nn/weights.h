@@ -37,19 +37,24 @@ FOVEA_INLINE void weights_square(const void *const *rows, int row_count, int64_t
   for (int d = 0; d < dims; d++) vec_store(to + d * FOVEA_NN_PANEL, square[d]);
 }
 
+/* LANES outputs from `out` on, of a panel that begins at `to`; those that do not exist become zeros. */
+FOVEA_INLINE void weights_of_lanes(const fovea_nn_widen_args *args, int out, float *to, const fovea_type type) {
+  const void *rows[LANES] = {NULL};
+  const int rest = args->outs - out, count = rest < 0 ? 0 : rest < LANES ? rest : LANES;
+  for (int i = 0; i < count; i++) rows[i] = typed_at(args->weights, (out + i) * args->stride, type);
+  FOVEA_NO_UNROLL
+  for (int d = 0; d < args->dims; d += LANES) {
+    const int dims = args->dims - d < LANES ? args->dims - d : LANES;
+    weights_square(rows, count, args->dim + d, dims, to + d * FOVEA_NN_PANEL, type);
+  }
+}
+
 FOVEA_INLINE void weights_of_rows(const fovea_nn_widen_args *args, const fovea_type type) {
   float *panel = args->to;
-  for (int out = 0; out < args->outs || out % FOVEA_NN_PANEL != 0; out += LANES) {
-    const void *rows[LANES] = {NULL};
-    const int rest = args->outs - out, count = rest < 0 ? 0 : rest < LANES ? rest : LANES;
-    float *to = panel + out % FOVEA_NN_PANEL;
-    for (int i = 0; i < count; i++) rows[i] = typed_at(args->weights, (out + i) * args->stride, type);
-    FOVEA_NO_UNROLL
-    for (int d = 0; d < args->dims; d += LANES) {
-      const int dims = args->dims - d < LANES ? args->dims - d : LANES;
-      weights_square(rows, count, args->dim + d, dims, to + d * FOVEA_NN_PANEL, type);
+  for (int first = 0; first < args->outs; first += FOVEA_NN_PANEL, panel += FOVEA_DOT_PIECE * FOVEA_NN_PANEL) {
+    for (int lane = 0; lane < FOVEA_NN_PANEL; lane += LANES) {
+      weights_of_lanes(args, first + lane, panel + lane, type);
     }
-    if ((out + LANES) % FOVEA_NN_PANEL == 0) panel += FOVEA_DOT_PIECE * FOVEA_NN_PANEL;
   }
 }
 
