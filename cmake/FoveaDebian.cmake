@@ -1,16 +1,18 @@
-# Makes Debian packages by CPack, from the components of FoveaInstall.cmake: libfovea<SONAME's number>, libfovea-dev,
-# fovea. `cmake --preset debian && cmake --build --preset debian` leaves them in build/debian.
+# Makes Debian packages by CPack, from the components of FoveaInstall.cmake and FoveaNN.cmake: libfovea<SONAME's number>,
+# libfovea-dev, libfovea-nn<SONAME's number>, libfovea-nn-dev, fovea. `cmake --preset debian && cmake --build --preset debian` leaves them in build/debian.
 
 set(FOVEA_PACKAGE_CONTACT "The Fovea authors <fovea@localhost>" CACHE STRING "Who made the packages: name <address>")
 set(FOVEA_PACKAGE_RELEASE 1 CACHE STRING "Release of the packages of one version")
 
 set(library_package libfovea${PROJECT_VERSION_MAJOR})
 set(development_package libfovea-dev)
+set(nn_package libfovea-nn${PROJECT_VERSION_MAJOR})
+set(nn_development_package libfovea-nn-dev)
 set(command_package fovea)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "${FOVEA_PACKAGE_CONTACT}")
-set(CPACK_COMPONENTS_ALL library development command)
+set(CPACK_COMPONENTS_ALL library development nn nn_development command)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
@@ -25,14 +27,18 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 
 # Packages depend on the libraries that their programs are linked with, and packages of one build on each other.
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_NN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_NN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
 set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS library)
-set(CPACK_COMPONENT_COMMAND_DEPENDS library)
+set(CPACK_COMPONENT_NN_DEPENDS library)
+set(CPACK_COMPONENT_NN_DEVELOPMENT_DEPENDS development nn)
+set(CPACK_COMPONENT_COMMAND_DEPENDS library nn)
 
 # Lines have at most 80 columns; the first line is the synopsis.
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
@@ -54,6 +60,20 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
 ${description}
 This package has the header, the static library, and the files that CMake
 and pkg-config find the library by.")
+set(CPACK_DEBIAN_NN_PACKAGE_NAME ${nn_package})
+set(CPACK_DEBIAN_NN_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_NN_DESCRIPTION
+"layers around attention for CPUs - shared library
+${description}
+This package has the library of layers: linear layers, norms, multi-head
+attention, encoder and decoder layers.")
+set(CPACK_DEBIAN_NN_DEVELOPMENT_PACKAGE_NAME ${nn_development_package})
+set(CPACK_DEBIAN_NN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_NN_DEVELOPMENT_DESCRIPTION
+"layers around attention for CPUs - development files
+${description}
+This package has the header and the static library of the layers, and the
+files that CMake finds them by.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${command_package})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION
@@ -72,7 +92,7 @@ file(CONFIGURE OUTPUT debian/changelog.Debian @ONLY CONTENT
  -- @FOVEA_PACKAGE_CONTACT@  @package_date@
 ")
 find_program(FOVEA_GZIP gzip REQUIRED)
-foreach(component library development command)
+foreach(component library development nn nn_development command)
   set(documents ${CMAKE_INSTALL_DATAROOTDIR}/doc/${${component}_package})
   install(FILES LICENSE DESTINATION ${documents} COMPONENT ${component} RENAME copyright)
   install(FILES ${PROJECT_BINARY_DIR}/debian/changelog.Debian DESTINATION ${documents} COMPONENT ${component})

@@ -28,7 +28,7 @@ set_target_properties(fovea_nn_shared PROPERTIES
 )
 if(WIN32)
   target_compile_definitions(fovea_nn_shared INTERFACE FOVEA_NN_SHARED)
-elseif(NOT APPLE)
+elseif(NOT APPLE AND NOT FOVEA_DEBIAN)
   set_target_properties(fovea_nn_shared PROPERTIES INSTALL_RPATH "$ORIGIN") # it finds Fovea beside itself
 endif()
 target_link_libraries(fovea_nn_static PUBLIC fovea_static)

@@ -6,7 +6,7 @@ set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$(cd "$1" && pwd)
 work=$(mktemp -d)
-packages=(libfovea0 libfovea-dev fovea)
+packages=(libfovea0 libfovea-dev libfovea-nn0 libfovea-nn-dev fovea)
 # shellcheck disable=SC2016
 answer=$(sed -n 's/^It prints `\(.*\)` on every machine.*/\1/p' "$root/README.md")
 
@@ -51,9 +51,15 @@ contents() {
   depends libfovea0 '^libc6 \('
   depends libfovea0 'libgomp1'
   depends libfovea-dev "^libfovea0 \(= $version\)$"
-  depends fovea "^libfovea0 \(= $version\), libc6 \([^,]*$"
+  depends libfovea-nn0 "^libfovea0 \(= $version\)"
+  depends libfovea-nn-dev "libfovea-dev \(= $version\)"
+  depends libfovea-nn-dev "libfovea-nn0 \(= $version\)"
+  depends fovea "libfovea0 \(= $version\)"
+  depends fovea "libfovea-nn0 \(= $version\)"
   holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
   holds libfovea-dev 'include/fovea/fovea\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
+  holds libfovea-nn0 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'
+  holds libfovea-nn-dev 'include/fovea/nn\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*)'
   holds fovea 'bin/fovea|share/man/man1/.*\.gz'
   if command -v lintian >/dev/null; then # whoever publishes packages sets the address; CPack causes the rest
     lintian --allow-root --fail-on error,warning --suppress-tags \
