@@ -4,6 +4,7 @@
 #include "../types.h"
 
 #include "activate.h"
+#include "additive.h"
 #include "dot.h"
 #include "embed.h"
 #include "finish.h"

@@ -13,4 +13,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .finish = FOVEA_NAME(nn_finish),
     .embed = FOVEA_NAME(nn_embed),
     .activate = FOVEA_NAME(nn_activate),
+    .additive = FOVEA_NAME(nn_additive),
+    .weights = FOVEA_NAME(nn_weights),
 };
