@@ -97,6 +97,15 @@ typedef struct fovea_nn_weights_args {
   float *weights;
 } fovea_nn_weights_args;
 
+/* The gates of a recurrent cell. Gate g of number d is element g * dim + d of a row of both products. */
+typedef struct fovea_nn_gates_args {
+  fovea_nn_rows x, h;
+  int64_t rows, dim;
+  fovea_nn_rows state; /* the old one: GRU h, LSTM c */
+  fovea_nn_rows y;     /* the new h */
+  fovea_nn_rows cell;  /* LSTM: the new c */
+} fovea_nn_gates_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -108,6 +117,8 @@ typedef struct fovea_nn_kernels {
   void (*activate)(const fovea_nn_activate_args *args);
   void (*additive)(const fovea_nn_additive_args *args);
   void (*weights)(const fovea_nn_weights_args *args);
+  void (*gru)(const fovea_nn_gates_args *args);
+  void (*lstm)(const fovea_nn_gates_args *args);
 } fovea_nn_kernels;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */

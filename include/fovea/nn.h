@@ -481,6 +481,72 @@ FOVEA_NN_API fovea_status fovea_nn_additive_run(const fovea_nn_additive *additiv
 FOVEA_NN_API size_t fovea_nn_additive_scratch_size(const fovea_nn_additive *additive,
                                                    const fovea_nn_additive_tensors *tensors, int workers);
 
+/* A cell of a recurrent network with `hidden->in` numbers of state, H, and weights as PyTorch's GRUCell and
+ * LSTMCell store them: weight_ih (3 H, in) of a GRU, (4 H, in) of an LSTM, in the order of gates r, z, n and i, f,
+ * g, o; weight_hh with H inputs; and a bias of each. Prepare it with fovea_nn_cell_init(). */
+typedef struct fovea_nn_cell {
+  size_t struct_size;           /* set by fovea_nn_cell_init() */
+  const fovea_nn_linear *input; /* NULL: the input was projected already, for all steps at once */
+  const fovea_nn_linear *hidden;
+  const char *isa;           /* as in fovea_problem; layers have their own */
+  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+} fovea_nn_cell;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_cell_init(). */
+FOVEA_NN_API void fovea_nn_cell_init_sized(fovea_nn_cell *cell, size_t struct_size, const fovea_nn_linear *input,
+                                           const fovea_nn_linear *hidden);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_cell_init(fovea_nn_cell *cell, const fovea_nn_linear *input,
+                                      const fovea_nn_linear *hidden) {
+  fovea_nn_cell_init_sized(cell, sizeof *cell, input, hidden);
+}
+
+/* One step of a cell for a batch of rows. Strides count elements from row to row. */
+typedef struct fovea_nn_cell_rows {
+  size_t struct_size;                   /* set by fovea_nn_cell_rows_init() */
+  int64_t rows;                         /* at least 0 */
+  const void *x;                        /* (rows, input->in), or without `input` (rows, hidden->out) */
+  const void *h;                        /* (rows, H): the old state */
+  void *y;                              /* (rows, H): the new state; it may be h itself */
+  fovea_type x_type, h_type, y_type;    /* default FOVEA_F32 */
+  int64_t x_stride, h_stride, y_stride; /* default: contiguous rows */
+
+  /* The cell state of an LSTM, which needs both; a GRU has none. NULL: default. Types and strides are used with
+   * them. */
+  const void *c;                  /* (rows, H): the old one */
+  void *new_c;                    /* (rows, H): the new one; it may be c itself */
+  fovea_type c_type, new_c_type;  /* default FOVEA_F32 */
+  int64_t c_stride, new_c_stride; /* default: contiguous rows */
+} fovea_nn_cell_rows;
+
+/* Sets these fields, and the others to their defaults, as for `cell`. Callers in C use fovea_nn_cell_rows_init().
+ */
+FOVEA_NN_API void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size,
+                                                const fovea_nn_cell *cell, int64_t row_count, const void *x,
+                                                const void *h, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_cell_rows_init(fovea_nn_cell_rows *rows, const fovea_nn_cell *cell, int64_t row_count,
+                                           const void *x, const void *h, void *y) {
+  fovea_nn_cell_rows_init_sized(rows, sizeof *rows, cell, row_count, x, h, y);
+}
+
+/* A step of a gated recurrent unit (Cho et al., 2014, in PyTorch's form): with I = input(x) and J = hidden(h), gate
+ * by gate, r = sigmoid(Ir + Jr), z = sigmoid(Iz + Jz), n = tanh(In + r Jn) and y = (1 - z) n + z h.
+ *
+ * Both steps need scratch (fovea_nn_cell_scratch_size()), from `execution` or else allocated by cell->allocator. */
+FOVEA_NN_API fovea_status fovea_nn_gru(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows,
+                                       const fovea_execution *execution, fovea_error *error);
+
+/* A step of long short-term memory (Hochreiter & Schmidhuber, 1997, with the forget gate of Gers et al., 2000): i,
+ * f and o are sigmoid(I + J), g = tanh(Ig + Jg), new_c = f c + i g and y = o tanh(new_c). */
+FOVEA_NN_API fovea_status fovea_nn_lstm(const fovea_nn_cell *cell, const fovea_nn_cell_rows *rows,
+                                        const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch of a step; 0 if the cell's layers have no valid sizes or rows is below 1. */
+FOVEA_NN_API size_t fovea_nn_cell_scratch_size(const fovea_nn_cell *cell, int64_t rows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #include "embed.h"
 #include "finish.h"
 #include "functions.h"
+#include "gates.h"
 #include "weights.h"
 
 #include "table.h"

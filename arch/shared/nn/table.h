@@ -15,4 +15,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .activate = FOVEA_NAME(nn_activate),
     .additive = FOVEA_NAME(nn_additive),
     .weights = FOVEA_NAME(nn_weights),
+    .gru = FOVEA_NAME(nn_gru),
+    .lstm = FOVEA_NAME(nn_lstm),
 };
