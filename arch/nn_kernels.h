@@ -90,6 +90,37 @@ typedef struct fovea_nn_softmax_args {
   int64_t rows, dim;
 } fovea_nn_softmax_args;
 
+/* scores[row][key] = w . tanh(query + key), at least the least finite number. */
+typedef struct fovea_nn_additive_args {
+  const float *queries; /* projected, of the first row, with the bias */
+  const float *keys;    /* projected, of the first key */
+  int64_t query_stride, key_stride;
+  int row_count, key_count;
+  const float *w;
+  int64_t dim;
+  float *scores;
+  int64_t score_stride;
+} fovea_nn_additive_args;
+
+/* The weights of a row from its scores, of which -Inf are hidden, and from its state over all keys. */
+typedef struct fovea_nn_weights_args {
+  const float *scores;
+  const float *nodes; /* of the row's state: each ends with m and l */
+  int64_t node_count, node_numbers;
+  int64_t seen; /* keys with a score; the others have no weight */
+  int64_t key_count;
+  float *weights;
+} fovea_nn_weights_args;
+
+/* The gates of a recurrent cell. Gate g of number d is element g * dim + d of a row of both products. */
+typedef struct fovea_nn_gates_args {
+  fovea_nn_rows x, h;
+  int64_t rows, dim;
+  fovea_nn_rows state; /* the old one: GRU h, LSTM c */
+  fovea_nn_rows y;     /* the new h */
+  fovea_nn_rows cell;  /* LSTM: the new c */
+} fovea_nn_gates_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -101,6 +132,10 @@ typedef struct fovea_nn_kernels {
   void (*activate)(const fovea_nn_activate_args *args);
   void (*norm)(const fovea_nn_norm_args *args);
   void (*softmax)(const fovea_nn_softmax_args *args);
+  void (*additive)(const fovea_nn_additive_args *args);
+  void (*weights)(const fovea_nn_weights_args *args);
+  void (*gru)(const fovea_nn_gates_args *args);
+  void (*lstm)(const fovea_nn_gates_args *args);
 } fovea_nn_kernels;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */

@@ -21,8 +21,7 @@ int64_t fovea_nn_panel_elements(int64_t in, int64_t out, fovea_type type) {
   return elements > INT64_C(1) << 57 ? 0 : elements;
 }
 
-/* The weights as one matrix: rows of W, or panels. */
-static fovea_nn_matrix weights_of(const fovea_nn_linear *linear) {
+fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear) {
   const fovea_nn_linear *l = linear;
   if (l->layout == FOVEA_NN_WEIGHTS_IN_PANELS) {
     const int64_t dim = fovea_nn_panel_stride(l->in, l->weight_type);
@@ -32,7 +31,7 @@ static fovea_nn_matrix weights_of(const fovea_nn_linear *linear) {
   return (fovea_nn_matrix){"weights", l->weights, l->weight_type, l->out, l->in, l->weight_stride};
 }
 
-static fovea_nn_matrix bias_of(const fovea_nn_linear *linear) {
+fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear) {
   return (fovea_nn_matrix){"bias", linear->bias, FOVEA_F32, linear->bias ? 1 : 0, linear->out, 0};
 }
 
@@ -52,7 +51,7 @@ fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *e
   if (fovea_nn_panel_elements(linear->in, linear->out, linear->weight_type) == 0) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "in %d times out %d is more than 2^57", linear->in, linear->out);
   }
-  const fovea_nn_matrix weights = weights_of(linear), bias = bias_of(linear);
+  const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   status = fovea_nn_check_matrix(&weights, 0, error);
   return status ? status : fovea_nn_check_matrix(&bias, 0, error);
 }
@@ -65,8 +64,8 @@ fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *p
   }
   packed.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
   packed.weights = panels;
-  const fovea_nn_matrix from = weights_of(linear);
-  fovea_nn_matrix to = weights_of(&packed);
+  const fovea_nn_matrix from = fovea_nn_weights_of(linear);
+  fovea_nn_matrix to = fovea_nn_weights_of(&packed);
   to.name = "panels";
   const fovea_status status = fovea_nn_check_matrix(&to, 1, error);
   return status ? status : fovea_nn_check_apart(&to, &from, error);
@@ -87,7 +86,7 @@ static fovea_status check_addend(const fovea_nn_matrix *addend, int64_t out, con
 
 static fovea_status check_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *r, fovea_error *error) {
   const fovea_bounded size = {"rows", r->rows, 0, FOVEA_LENGTH_LIMIT};
-  const fovea_nn_matrix weights = weights_of(linear), bias = bias_of(linear);
+  const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   const fovea_nn_matrix x = {"x", r->x, r->x_type, r->rows, linear->in, r->x_stride};
   const fovea_nn_matrix y = {"y", r->y, r->y_type, r->rows, linear->out, r->y_stride};
   const fovea_nn_matrix gate = {"gate", r->gate, r->gate_type, r->rows, linear->out, r->gate_stride};

@@ -3,6 +3,7 @@
 #define FOVEA_NN_LINEAR_H
 
 #include "../arch/nn_kernels.h"
+#include "matrix.h"
 
 /* The most rows of a task. Sums, and copies of a piece of x and of W, lie on the stack: 104 KB. */
 enum { FOVEA_NN_TASK_ROWS = 96 };
@@ -23,6 +24,10 @@ static inline int64_t fovea_nn_padded(int64_t size, int64_t step) {
 
 /* Elements from a panel to the next. */
 int64_t fovea_nn_panel_stride(int64_t in, fovea_type type);
+
+/* The weights as one matrix, rows of W or panels; and the bias. */
+fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear);
+fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear);
 
 fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error);
 /* Checks where its weights are to be packed. */

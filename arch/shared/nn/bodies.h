@@ -4,10 +4,12 @@
 #include "../types.h"
 
 #include "activate.h"
+#include "additive.h"
 #include "dot.h"
 #include "embed.h"
 #include "finish.h"
 #include "functions.h"
+#include "gates.h"
 #include "norm.h"
 #include "softmax.h"
 #include "weights.h"

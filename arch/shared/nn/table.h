@@ -15,4 +15,8 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .activate = FOVEA_NAME(nn_activate),
     .norm = FOVEA_NAME(nn_norm),
     .softmax = FOVEA_NAME(nn_softmax),
+    .additive = FOVEA_NAME(nn_additive),
+    .weights = FOVEA_NAME(nn_weights),
+    .gru = FOVEA_NAME(nn_gru),
+    .lstm = FOVEA_NAME(nn_lstm),
 };

@@ -1,0 +1,301 @@
+/* Additive attention: projections, then, for some rows of all entries at a time, their scores, which attention
+ * takes as what is added to scores of 0, and weights. */
+#include "additive.h"
+
+#include "../arch/float_state.h"
+#include "../src/base/memory.h"
+#include "../src/base/types.h"
+#include "../src/base/validate.h"
+#include "../src/system/schedule.h"
+#include "row_job.h"
+#include "scratch.h"
+
+#include <math.h>
+
+/* Rows, of all entries, whose scores are in scratch at a time, and keys of a task. */
+enum { TILE_ROWS = 128, TASK_KEYS = 64 };
+
+/* What is projected, in scratch or the caller's. */
+typedef struct projected {
+  const float *numbers;
+  int64_t batch, row; /* strides */
+} projected;
+
+/* Where the parts of scratch begin. */
+typedef struct layout {
+  fovea_nn_scratch all;
+  size_t plan, run, run_size, queries, keys, scores, nodes;
+  int64_t rows;         /* of each entry in a tile */
+  int64_t node_numbers; /* of a row; 0: no weights are wanted */
+} layout;
+
+typedef struct tile {
+  const fovea_nn_additive_call *call;
+  projected queries, keys;
+  float *scores; /* [entry][row][key] */
+  float *nodes;  /* [entry][row][number] */
+  int64_t first, rows, node_numbers;
+} tile;
+
+/* Attention over scores that are added to 0: one dim of q and of k, both 0. */
+static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  fovea_problem p;
+  fovea_problem_init(&p, t->batch, 1, 1, rows, t->kv_len, 1, t->v_dim);
+  p.scale = 1;
+  p.q_strides = p.k_strides = (fovea_strides){0, 0, 0};
+  p.v_strides = t->value_strides;
+  p.o_strides = t->o_strides;
+  p.v_type = t->value_type;
+  p.o_type = t->o_type;
+  p.kv_lens = t->kv_lens;
+  p.mask_type = FOVEA_MASK_F32;
+  p.mask_strides = (fovea_mask_strides){rows * t->kv_len, 0, t->kv_len, 1};
+  p.to_state = t->weights != NULL && t->kv_len > 0;
+  p.isa = call->additive.isa;
+  p.allocator = call->additive.allocator;
+  return p;
+}
+
+static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan, int64_t rows, int workers) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  const double batch = (double)t->batch, projected = batch * (double)call->additive.dim * (double)sizeof(float);
+  const double tile_rows = batch * (double)rows * (double)sizeof(float);
+  layout l = {.rows = rows, .run_size = fovea_plan_scratch_size(plan, workers)};
+  if (t->weights) l.node_numbers = fovea_state_numbers(t->v_dim, 0, t->kv_len);
+  l.plan = fovea_nn_reserve(&l.all, (double)fovea_plan_size(t->batch));
+  l.run = fovea_nn_reserve(&l.all, (double)l.run_size);
+  l.queries = fovea_nn_reserve(&l.all, call->additive.query ? projected * (double)t->q_len : 0);
+  l.keys = fovea_nn_reserve(&l.all, call->additive.key ? projected * (double)t->kv_len : 0);
+  l.scores = fovea_nn_reserve(&l.all, tile_rows * (double)t->kv_len);
+  l.nodes = fovea_nn_reserve(&l.all, tile_rows * (double)l.node_numbers);
+  return l;
+}
+
+/* Makes a plan for the largest tile, which checks lengths, to know the sizes of all parts. */
+static fovea_status measure(const fovea_nn_additive_call *call, int workers, layout *l, fovea_error *error) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  const fovea_execution *e = &call->execution;
+  const int64_t fair = t->batch < TILE_ROWS ? TILE_ROWS / t->batch : 1, rows = fair < t->q_len ? fair : t->q_len;
+  const fovea_problem problem = problem_of(call, rows);
+  const size_t bytes = fovea_plan_size(t->batch);
+  fovea_plan *plan;
+  fovea_status status = FOVEA_OK;
+  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
+  if (status) return status;
+  status = e->scratch ? fovea_plan_create_in(&problem, e->scratch, bytes, &plan, error)
+                      : fovea_plan_create(&problem, &plan, error);
+  if (status) return status;
+  *l = lay_out(call, plan, rows, workers);
+  fovea_plan_destroy(plan);
+  return FOVEA_OK;
+}
+
+/* Rows (batch, length, in) through a layer: all by one call if they follow each other at one distance. */
+static fovea_status project(const fovea_nn_linear *linear, const void *from, fovea_type type, fovea_strides strides,
+                            int64_t batch, int64_t length, float *to, projected *result,
+                            const fovea_execution *execution, fovea_error *error) {
+  const int64_t dim = linear->out;
+  int64_t calls = 1, rows = batch * length, stride = strides.row;
+  *result = (projected){to, length * dim, dim};
+  if (length == 1) {
+    stride = strides.batch;
+  } else if (batch > 1 && strides.row == batch * strides.batch) {
+    stride = strides.batch;
+    *result = (projected){to, dim, batch * dim};
+  } else if (batch > 1 && strides.batch != length * strides.row) {
+    calls = batch;
+    rows = length;
+  }
+  for (int64_t i = 0; i < calls; i++) {
+    fovea_nn_linear_rows call;
+    fovea_nn_linear_rows_init(&call, linear, rows, fovea_element(from, type, i * strides.batch),
+                              to + i * result->batch);
+    call.x_type = type;
+    call.x_stride = stride;
+    const fovea_status status = fovea_nn_linear_run(linear, &call, execution, error);
+    if (status) return status;
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status project_all(const fovea_nn_additive_call *call, float *queries, float *keys, tile *tile,
+                                const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  fovea_status status = FOVEA_OK;
+  tile->queries = (projected){t->queries, t->query_strides.batch, t->query_strides.row};
+  tile->keys = (projected){t->keys, t->key_strides.batch, t->key_strides.row};
+  if (call->additive.query) {
+    status = project(call->additive.query, t->queries, t->query_type, t->query_strides, t->batch, t->q_len, queries,
+                     &tile->queries, execution, error);
+  }
+  if (call->additive.key && !status) {
+    status = project(call->additive.key, t->keys, t->key_type, t->key_strides, t->batch, t->kv_len, keys,
+                     &tile->keys, execution, error);
+  }
+  return status;
+}
+
+static int is_hidden(const fovea_nn_additive_tensors *t, int64_t entry, int64_t row, int64_t key) {
+  const fovea_mask_strides *s = &t->mask_strides;
+  const int64_t first = entry * s->batch + row * s->row, j = key * s->key;
+  const unsigned char *mask = t->mask;
+  if (t->mask_type == FOVEA_MASK_BITS) return !(mask[first / 8 + j / 8] >> (j % 8) & 1);
+  return mask[first + j] == 0;
+}
+
+static int64_t length_of(const fovea_nn_additive_tensors *t, int64_t entry) {
+  return t->kv_lens ? t->kv_lens[entry] : t->kv_len;
+}
+
+/* Row by row, leaving out rows that see none of the keys. */
+static void score_masked(const tile *tile, int64_t entry, int64_t key, fovea_nn_additive_args args) {
+  const fovea_nn_additive_tensors *t = &tile->call->tensors;
+  args.row_count = 1;
+  for (int64_t row = 0; row < tile->rows; row++) {
+    int hidden[TASK_KEYS] = {0}, count = 0;
+    for (int j = 0; j < args.key_count; j++) {
+      hidden[j] = is_hidden(t, entry, tile->first + row, key + j);
+      count += hidden[j];
+    }
+    if (count < args.key_count) tile->call->kernels->additive(&args);
+    for (int j = 0; j < args.key_count; j++) {
+      if (hidden[j]) args.scores[j] = -INFINITY;
+    }
+    args.queries += args.query_stride;
+    args.scores += args.score_stride;
+  }
+}
+
+/* Some keys of an entry for all rows of the tile. */
+static void score_task(const void *data, int64_t task, int worker) {
+  const tile *tile = data;
+  const fovea_nn_additive_tensors *t = &tile->call->tensors;
+  const int64_t blocks = (t->kv_len + TASK_KEYS - 1) / TASK_KEYS, entry = task / blocks;
+  const int64_t key = task % blocks * TASK_KEYS, rest = length_of(t, entry) - key;
+  (void)worker;
+  if (rest <= 0) return;
+  const fovea_nn_additive_args args = {.queries = tile->queries.numbers + entry * tile->queries.batch +
+                                                  tile->first * tile->queries.row,
+                                       .keys = tile->keys.numbers + entry * tile->keys.batch + key * tile->keys.row,
+                                       .query_stride = tile->queries.row,
+                                       .key_stride = tile->keys.row,
+                                       .row_count = (int)tile->rows,
+                                       .key_count = (int)(rest < TASK_KEYS ? rest : TASK_KEYS),
+                                       .w = tile->call->additive.w,
+                                       .dim = tile->call->additive.dim,
+                                       .scores = tile->scores + entry * tile->rows * t->kv_len + key,
+                                       .score_stride = t->kv_len};
+  const fovea_float_state caller = fovea_float_begin();
+  if (t->mask_type == FOVEA_MASK_NONE) {
+    tile->call->kernels->additive(&args);
+  } else {
+    score_masked(tile, entry, key, args);
+  }
+  fovea_float_end(caller);
+}
+
+static void compute_scores(const tile *tile, const fovea_execution *execution) {
+  const double tanh_work = 25; /* multiplications and additions of a tanh */
+  const fovea_nn_additive_tensors *t = &tile->call->tensors;
+  const double pairs = (double)t->batch * (double)tile->rows * (double)t->kv_len;
+  const double work = pairs * (double)tile->call->additive.dim * tanh_work;
+  const int64_t tasks = t->batch * ((t->kv_len + TASK_KEYS - 1) / TASK_KEYS);
+  const fovea_job job = {tile, work, 1, {{tasks, score_task}}};
+  if (tasks > 0) fovea_schedule_run(&job, execution, fovea_schedule_workers(tasks, work, execution));
+}
+
+/* Weights of rows `first` on, counted over all entries. */
+static void write_weights(const void *data, int64_t first, int64_t count) {
+  const tile *tile = data;
+  const fovea_nn_additive_tensors *t = &tile->call->tensors;
+  for (int64_t i = first; i < first + count; i++) {
+    const int64_t entry = i / tile->rows, row = tile->first + i % tile->rows, numbers = t->v_dim + 2;
+    const fovea_nn_weights_args args = {.scores = tile->scores + i * t->kv_len,
+                                        .nodes = tile->nodes + i * tile->node_numbers,
+                                        .node_count = tile->node_numbers / numbers,
+                                        .node_numbers = numbers,
+                                        .seen = length_of(t, entry),
+                                        .key_count = t->kv_len,
+                                        .weights = t->weights + entry * t->weight_strides.batch +
+                                                   row * t->weight_strides.row};
+    tile->call->kernels->weights(&args);
+  }
+}
+
+/* With weights the result is a state at first, which has the largest score and the sum of weights. */
+static fovea_status attend(const tile *tile, const fovea_plan *plan, const fovea_execution *execution,
+                           fovea_error *error) {
+  static const float zero = 0;
+  const fovea_nn_additive_tensors *t = &tile->call->tensors;
+  const fovea_execution rows = fovea_nn_without_scratch(execution);
+  void *o = fovea_output_element(t->o, t->o_type, tile->first * t->o_strides.row);
+  fovea_tensors tensors;
+  fovea_state state;
+  fovea_tensors_init(&tensors, &zero, &zero, t->values, o, NULL);
+  tensors.mask = tile->scores;
+  if (tile->node_numbers == 0) return fovea_plan_run(plan, &tensors, execution, error);
+  fovea_state_init(&state, t->batch, 1, tile->rows, t->v_dim, 0, t->kv_len, tile->nodes);
+  state.isa = tile->call->additive.isa;
+  tensors.state = &state;
+  tensors.o = NULL;
+  fovea_status status = fovea_plan_run(plan, &tensors, execution, error);
+  if (status) return status;
+  const fovea_problem problem = problem_of(tile->call, tile->rows);
+  fovea_tensors_init(&tensors, NULL, NULL, NULL, o, NULL);
+  tensors.state = &state;
+  status = fovea_state_finish(&problem, &tensors, &rows, error);
+  if (status) return status;
+  const fovea_nn_row_job job = {t->batch * tile->rows, t->kv_len, 10, tile, write_weights};
+  fovea_nn_run_rows(&job, &rows);
+  return FOVEA_OK;
+}
+
+/* In memory that is large enough. */
+static fovea_status run(const fovea_nn_additive_call *call, const layout *l, char *memory, fovea_error *error) {
+  fovea_execution execution = call->execution;
+  const fovea_execution rows = fovea_nn_without_scratch(&execution);
+  tile tile = {.call = call,
+               .scores = (float *)(void *)(memory + l->scores),
+               .nodes = (float *)(void *)(memory + l->nodes),
+               .node_numbers = l->node_numbers};
+  execution.scratch = memory + l->run;
+  execution.scratch_size = l->queries - l->run;
+  fovea_status status = project_all(call, (float *)(void *)(memory + l->queries),
+                                    (float *)(void *)(memory + l->keys), &tile, &rows, error);
+  for (; tile.first < call->tensors.q_len && !status; tile.first += l->rows) {
+    const int64_t rest = call->tensors.q_len - tile.first;
+    fovea_plan *plan;
+    tile.rows = rest < l->rows ? rest : l->rows;
+    const fovea_problem problem = problem_of(call, tile.rows);
+    status = fovea_plan_create_in(&problem, memory + l->plan, l->run - l->plan, &plan, error);
+    if (status) break;
+    compute_scores(&tile, &rows);
+    status = attend(&tile, plan, &execution, error);
+  }
+  return status;
+}
+
+fovea_status fovea_nn_additive_run(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
+                                   const fovea_execution *execution, fovea_error *error) {
+  fovea_nn_additive_call call;
+  layout l;
+  char *memory;
+  void *allocated;
+  fovea_status status = fovea_nn_check_additive(additive, tensors, execution, &call, error);
+  if (!status) status = measure(&call, fovea_nn_workers(&call.execution), &l, error);
+  if (status || call.tensors.q_len == 0) return status;
+  status = fovea_nn_obtain(&l.all, &call.execution, &call.additive.allocator, &memory, &allocated, error);
+  if (!status) status = run(&call, &l, memory, error);
+  fovea_release(&call.additive.allocator, allocated);
+  return status;
+}
+
+size_t fovea_nn_additive_scratch_size(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
+                                      int workers) {
+  fovea_nn_additive_call call;
+  layout l;
+  if (fovea_nn_check_additive(additive, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
+  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
+  return l.all.saturated ? SIZE_MAX : l.all.size;
+}

@@ -1,0 +1,232 @@
+/* Everything that additive attention may be refused for. */
+#include "../src/base/caller.h"
+#include "../src/base/claim.h"
+#include "../src/base/error.h"
+#include "../src/base/types.h"
+#include "../src/base/validate.h"
+#include "additive.h"
+#include "caller.h"
+#include "dispatch.h"
+#include "linear.h"
+#include "matrix.h"
+
+#include <string.h>
+
+#define FIRST_ADDITIVE sizeof(fovea_nn_additive)
+#define FIRST_TENSORS  sizeof(fovea_nn_additive_tensors)
+
+static fovea_strides contiguous(int64_t rows, int64_t dim) {
+  return (fovea_strides){rows * dim, 0, dim};
+}
+
+void fovea_nn_additive_init_sized(fovea_nn_additive *additive, size_t struct_size, int64_t dim, const float *w) {
+  const fovea_nn_additive defaults = {.struct_size = struct_size, .dim = dim, .w = w};
+  memcpy(additive, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, size_t struct_size,
+                                          const fovea_nn_additive *additive, int64_t batch, int64_t q_len,
+                                          int64_t kv_len, int64_t v_dim, const void *queries, const void *keys,
+                                          const void *values, void *o) {
+  const int64_t dim = additive ? additive->dim : 0;
+  const int64_t q_dim = additive && additive->query ? additive->query->in : dim;
+  const int64_t k_dim = additive && additive->key ? additive->key->in : dim;
+  const fovea_nn_additive_tensors defaults = {.struct_size = struct_size,
+                                              .batch = batch,
+                                              .q_len = q_len,
+                                              .kv_len = kv_len,
+                                              .v_dim = v_dim,
+                                              .queries = queries,
+                                              .keys = keys,
+                                              .values = values,
+                                              .o = o,
+                                              .query_strides = contiguous(q_len, q_dim),
+                                              .key_strides = contiguous(kv_len, k_dim),
+                                              .value_strides = contiguous(kv_len, v_dim),
+                                              .o_strides = contiguous(q_len, v_dim),
+                                              .weight_strides = contiguous(q_len, kv_len),
+                                              .mask_strides = {q_len * kv_len, 0, kv_len, 1}};
+  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+/* A layer of the caller's, or none. */
+static fovea_status read_layer(const char *name, const fovea_nn_linear **layer, int64_t dim, fovea_nn_linear *copy,
+                               fovea_error *error) {
+  if (!*layer) return FOVEA_OK;
+  fovea_status status = fovea_nn_read_linear(*layer, copy, error);
+  if (!status) status = fovea_nn_check_linear(copy, error);
+  if (status) return status;
+  *layer = copy;
+  if (copy->out == dim) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %d; dim is %d", name, copy->out, dim);
+}
+
+static fovea_status read_arguments(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
+                                   fovea_nn_additive_call *call, fovea_error *error) {
+  if (!additive || !tensors) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", additive ? "tensors" : "additive");
+  }
+  fovea_status status =
+      fovea_nn_check_size("additive", additive->struct_size, FIRST_ADDITIVE, sizeof *additive, error);
+  if (!status) status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  if (status) return status;
+  call->additive = *additive;
+  call->tensors = *tensors;
+  const fovea_bounded dim = {"dim", additive->dim, 1, FOVEA_DIM_LIMIT};
+  status = fovea_validate_bounds(NULL, &dim, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = read_layer("query", &call->additive.query, additive->dim, &call->query, error);
+  return status ? status : read_layer("key", &call->additive.key, additive->dim, &call->key, error);
+}
+
+static fovea_status check_sizes(const fovea_nn_additive_tensors *t, fovea_error *error) {
+  const fovea_bounded sizes[] = {{"batch", t->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"q_len", t->q_len, 0, FOVEA_LENGTH_LIMIT},
+                                 {"kv_len", t->kv_len, 0, FOVEA_LENGTH_LIMIT},
+                                 {"v_dim", t->v_dim, 1, FOVEA_DIM_LIMIT}};
+  const fovea_bounded types[] = {
+      fovea_bounded_type("query_type", t->query_type), fovea_bounded_type("key_type", t->key_type),
+      fovea_bounded_type("value_type", t->value_type), fovea_bounded_type("o_type", t->o_type)};
+  const fovea_status status = fovea_validate_bounds("tensors", sizes, 4, FOVEA_ERROR_SIZE, error);
+  return status ? status : fovea_validate_bounds("tensors", types, 4, FOVEA_ERROR_TYPE, error);
+}
+
+static fovea_status check_unused(const fovea_nn_additive_call *call, fovea_error *error) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  const fovea_strides plain = contiguous(t->q_len, t->kv_len), weights = t->weight_strides;
+  if (!call->additive.query && t->query_type != FOVEA_F32) {
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "query_type is not FOVEA_F32, but there is no query layer");
+  }
+  if (!call->additive.key && t->key_type != FOVEA_F32) {
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "key_type is not FOVEA_F32, but there is no key layer");
+  }
+  if (!t->weights && (weights.batch != plain.batch || weights.row != plain.row)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "weight_strides is set and would not be used: there are no weights");
+  }
+  if (t->mask && t->mask_type == FOVEA_MASK_NONE) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "mask is set and would not be used: mask_type is FOVEA_MASK_NONE");
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_mask(const fovea_nn_additive_tensors *t, fovea_error *error) {
+  const fovea_mask_strides s = t->mask_strides;
+  const int bits = t->mask_type == FOVEA_MASK_BITS;
+  if (t->mask_type == FOVEA_MASK_NONE) return FOVEA_OK;
+  if (!bits && t->mask_type != FOVEA_MASK_BOOL) {
+    return fovea_fail(error, FOVEA_ERROR_TYPE,
+                      "mask_type is %d; additive attention takes FOVEA_MASK_BOOL and FOVEA_MASK_BITS",
+                      (int64_t)t->mask_type);
+  }
+  if (s.key != 0 && s.key != 1) {
+    return fovea_fail(error, FOVEA_ERROR_MASK, "mask_strides.key is %d; it must be 1, or 0 to repeat one key",
+                      s.key);
+  }
+  if (bits && (s.batch % 8 != 0 || s.row % 8 != 0)) {
+    const int64_t other = s.batch % 8 ? s.batch : s.row;
+    return fovea_fail(error, FOVEA_ERROR_MASK,
+                      "mask_strides.%s is %d; in a mask of bits it must be a multiple of 8",
+                      s.batch % 8 ? "batch" : "row", other);
+  }
+  return s.head == 0 ? FOVEA_OK
+                     : fovea_fail(error, FOVEA_ERROR_UNUSED,
+                                  "mask_strides.head is %d and would not be used: there are no heads", s.head);
+}
+
+/* A tensor (batch, rows, dim). */
+typedef struct tensor {
+  const char *name;
+  const void *data;
+  int bits;
+  int64_t batch, rows, dim;
+  fovea_strides strides;
+} tensor;
+
+static fovea_status check_tensor(const tensor *t, int is_output, fovea_error *error) {
+  const fovea_shape shape = fovea_make_shape(t->name, t->batch, 1, t->rows, t->dim, t->strides, t->bits);
+  fovea_reach reach;
+  if (t->strides.head != 0) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "the head stride of %s is %d and would not be used: there are no heads", t->name,
+                      t->strides.head);
+  }
+  if (t->rows == 0 || t->dim == 0) return FOVEA_OK;
+  const fovea_status status = fovea_validate_strides(&shape, is_output, &reach, error);
+  return status ? status : fovea_validate_pointer(&reach, t->data, error);
+}
+
+static fovea_status check_apart(const tensor *output, const tensor *other, fovea_error *error) {
+  if (output->rows == 0 || output->dim == 0 || other->rows == 0 || other->dim == 0) return FOVEA_OK;
+  const fovea_claim a = fovea_claim_rows(output->data, output->bits, output->batch, output->strides.batch,
+                                         output->rows, output->strides.row, output->dim);
+  const fovea_claim b = fovea_claim_rows(other->data, other->bits, other->batch, other->strides.batch, other->rows,
+                                         other->strides.row, other->dim);
+  return fovea_claims_overlap(&a, &b)
+             ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name)
+             : FOVEA_OK;
+}
+
+enum { QUERIES, KEYS, VALUES, W, MASK, LENS, INPUTS, O = INPUTS, WEIGHTS, TENSORS };
+
+static void list_tensors(const fovea_nn_additive_call *call, tensor list[TENSORS]) {
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  const fovea_nn_additive *a = &call->additive;
+  const fovea_strides mask = {t->mask_strides.batch, 0, t->mask_strides.row};
+  const int64_t b = t->batch, q = t->q_len, k = t->kv_len, mask_keys = t->mask_strides.key == 0 && k > 0 ? 1 : k;
+  const fovea_strides none = {0, 0, 0};
+  const int float_bits = fovea_type_bits(FOVEA_F32);
+  const tensor all[TENSORS] = {
+      {"queries", t->queries, fovea_type_bits(t->query_type), b, q, a->query ? a->query->in : a->dim,
+       t->query_strides},
+      {"keys", t->keys, fovea_type_bits(t->key_type), b, k, a->key ? a->key->in : a->dim, t->key_strides},
+      {"values", t->values, fovea_type_bits(t->value_type), b, k, t->v_dim, t->value_strides},
+      {"w", a->w, float_bits, 1, 1, a->dim, none},
+      {"mask", t->mask, fovea_mask_type_bits(t->mask_type), b, t->mask_type ? q : 0, mask_keys, mask},
+      {"kv_lens", t->kv_lens, 2 * float_bits, 1, t->kv_lens ? 1 : 0, b, none},
+      {"o", t->o, fovea_type_bits(t->o_type), b, q, t->v_dim, t->o_strides},
+      {"weights", t->weights, float_bits, b, t->weights ? q : 0, k, t->weight_strides}};
+  memcpy(list, all, sizeof all);
+}
+
+/* Layers, as far as they are there, must be apart from the outputs as well. */
+static fovea_status check_apart_from_layers(const fovea_nn_additive_call *call, const tensor *output,
+                                            fovea_error *error) {
+  const fovea_nn_linear *layers[] = {call->additive.query, call->additive.key};
+  for (int i = 0; i < 2; i++) {
+    if (!layers[i] || output->rows == 0 || output->dim == 0) continue;
+    const fovea_nn_matrix weights = fovea_nn_weights_of(layers[i]), bias = fovea_nn_bias_of(layers[i]);
+    const fovea_strides row = {0, 0, weights.stride};
+    const tensor others[] = {
+        {"weights of a layer", weights.data, fovea_type_bits(weights.type), 1, weights.rows, weights.dim, row},
+        {"bias of a layer", bias.data, fovea_type_bits(bias.type), 1, bias.rows, bias.dim, {0, 0, 0}}};
+    for (int j = 0; j < 2; j++) {
+      const fovea_status status = check_apart(output, &others[j], error);
+      if (status) return status;
+    }
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_tensors(const fovea_nn_additive_call *call, fovea_error *error) {
+  tensor list[TENSORS];
+  fovea_status status = FOVEA_OK;
+  list_tensors(call, list);
+  for (int i = 0; i < TENSORS && !status; i++) status = check_tensor(&list[i], i >= INPUTS, error);
+  for (int i = INPUTS; i < TENSORS && !status; i++) {
+    for (int j = 0; j < i && !status; j++) status = check_apart(&list[i], &list[j], error);
+    if (!status) status = check_apart_from_layers(call, &list[i], error);
+  }
+  return status;
+}
+
+fovea_status fovea_nn_check_additive(const fovea_nn_additive *additive, const fovea_nn_additive_tensors *tensors,
+                                     const fovea_execution *execution, fovea_nn_additive_call *call,
+                                     fovea_error *error) {
+  fovea_status status = read_arguments(additive, tensors, call, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = check_sizes(&call->tensors, error);
+  if (!status) status = check_unused(call, error);
+  if (!status) status = check_mask(&call->tensors, error);
+  if (!status) status = check_tensors(call, error);
+  return status ? status : fovea_nn_dispatch(call->additive.isa, &call->kernels, error);
+}

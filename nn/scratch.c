@@ -1,0 +1,46 @@
+#include "scratch.h"
+
+#include "../src/base/error.h"
+#include "../src/base/memory.h"
+#include "../src/base/validate.h"
+#include "../src/system/schedule.h"
+
+size_t fovea_nn_reserve(fovea_nn_scratch *scratch, double bytes) {
+  const size_t begin = scratch->size, alignment = FOVEA_SCRATCH_ALIGNMENT;
+  if (bytes > 0x1p60 || scratch->size > SIZE_MAX / 4) {
+    scratch->saturated = 1;
+    return begin;
+  }
+  scratch->size += ((size_t)bytes + alignment - 1) / alignment * alignment;
+  return begin;
+}
+
+fovea_status fovea_nn_obtain(const fovea_nn_scratch *scratch, const fovea_execution *execution,
+                             const fovea_allocator *allocator, char **memory, void **allocated,
+                             fovea_error *error) {
+  const size_t size = scratch->saturated ? SIZE_MAX : scratch->size;
+  *memory = NULL;
+  *allocated = NULL;
+  if (execution->scratch) {
+    const fovea_status status = fovea_validate_scratch(execution->scratch, execution->scratch_size, size, error);
+    if (!status) *memory = execution->scratch;
+    return status;
+  }
+  if (!scratch->saturated) *allocated = fovea_allocate(allocator, size);
+  *memory = *allocated;
+  return *memory ? FOVEA_OK
+                 : fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d",
+                              (uint64_t)size, (int64_t)FOVEA_SCRATCH_ALIGNMENT);
+}
+
+int fovea_nn_workers(const fovea_execution *execution) {
+  if (execution->threads > 0) return execution->threads;
+  return execution->parallel_for ? fovea_schedule_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
+}
+
+fovea_execution fovea_nn_without_scratch(const fovea_execution *execution) {
+  fovea_execution rows = *execution;
+  rows.scratch = NULL;
+  rows.scratch_size = 0;
+  return rows;
+}

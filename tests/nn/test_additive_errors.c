@@ -1,0 +1,85 @@
+/* What additive attention refuses, and with which text. Nothing is written. */
+#include "support/check.h"
+
+#include <fovea/nn.h>
+
+#include <string.h>
+
+static void *no_memory(void *context, size_t size, size_t alignment) {
+  (void)context;
+  (void)size;
+  (void)alignment;
+  return NULL;
+}
+
+static void release_nothing(void *context, void *pointer) {
+  (void)context;
+  (void)pointer;
+}
+
+static float numbers[1024], outputs[256], layer_weights[64];
+static unsigned char bytes[64];
+
+#define REFUSED(change, status, word)                                                                              \
+  do {                                                                                                             \
+    static const int64_t lens[2] = {3, 6};                                                                         \
+    fovea_nn_linear query;                                                                                         \
+    fovea_nn_additive a;                                                                                           \
+    fovea_nn_additive_tensors t;                                                                                   \
+    fovea_error error = {.text = ""};                                                                              \
+    fovea_nn_linear_init(&query, 8, 4, layer_weights);                                                             \
+    fovea_nn_additive_init(&a, 4, numbers);                                                                        \
+    a.query = &query;                                                                                              \
+    fovea_nn_additive_tensors_init(&t, &a, 2, 3, 5, 7, numbers, numbers, numbers, outputs);                        \
+    (void)lens;                                                                                                    \
+    memset(outputs, 0x3a, sizeof outputs);                                                                         \
+    change;                                                                                                        \
+    assert_int_equal(fovea_nn_additive_run(&a, &t, NULL, &error), status);                                         \
+    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+    for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
+  } while (0)
+
+static void test_refused(void **state) {
+  (void)state;
+  assert_int_equal(fovea_nn_additive_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+  REFUSED(a.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "additive");
+  REFUSED(t.struct_size++, FOVEA_ERROR_STRUCT_SIZE, "tensors");
+  REFUSED(a.dim = 0, FOVEA_ERROR_SIZE, "dim is 0");
+  REFUSED(query.out = 5, FOVEA_ERROR_SIZE, "out of query is 5");
+  REFUSED(query.struct_size = 1, FOVEA_ERROR_STRUCT_SIZE, "linear");
+  REFUSED(t.batch = 0, FOVEA_ERROR_SIZE, "batch is 0");
+  REFUSED(t.q_len = -1, FOVEA_ERROR_SIZE, "q_len is -1");
+  REFUSED(t.v_dim = 0, FOVEA_ERROR_SIZE, "v_dim is 0");
+  REFUSED(t.o_type = (fovea_type)9, FOVEA_ERROR_TYPE, "o_type is 9");
+  REFUSED(t.key_type = FOVEA_F16, FOVEA_ERROR_TYPE, "no key layer");
+  REFUSED((a.query = NULL, t.query_type = FOVEA_F16), FOVEA_ERROR_TYPE, "no query layer");
+  REFUSED(t.weight_strides.row = 99, FOVEA_ERROR_UNUSED, "weight_strides");
+  REFUSED(t.mask = bytes, FOVEA_ERROR_UNUSED, "mask");
+  REFUSED(t.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_NULL, "mask is NULL");
+  REFUSED((t.mask_type = FOVEA_MASK_F32, t.mask = numbers), FOVEA_ERROR_TYPE, "mask_type is 3");
+  REFUSED((t.mask_type = FOVEA_MASK_BOOL, t.mask = bytes, t.mask_strides.key = 2), FOVEA_ERROR_MASK, "key is 2");
+  REFUSED((t.mask_type = FOVEA_MASK_BOOL, t.mask = bytes, t.mask_strides.head = 2), FOVEA_ERROR_UNUSED,
+          "head is 2");
+  REFUSED((t.mask_type = FOVEA_MASK_BITS, t.mask = bytes, t.mask_strides.row = 9, t.mask_strides.batch = 8),
+          FOVEA_ERROR_MASK, "row is 9");
+  REFUSED(t.key_strides.head = 1, FOVEA_ERROR_UNUSED, "head stride of keys");
+  REFUSED(t.kv_lens = lens, FOVEA_ERROR_LENGTHS, "kv_lens[1] is 6");
+  REFUSED(a.w = NULL, FOVEA_ERROR_NULL, "w is NULL");
+  REFUSED(t.queries = NULL, FOVEA_ERROR_NULL, "queries is NULL");
+  REFUSED(t.values = NULL, FOVEA_ERROR_NULL, "values is NULL");
+  REFUSED(t.o = NULL, FOVEA_ERROR_NULL, "o is NULL");
+  REFUSED(t.o_strides.row = 6, FOVEA_ERROR_STRIDE, "o");
+  REFUSED(t.values = outputs + 20, FOVEA_ERROR_OVERLAP, "o shares memory with values");
+  REFUSED(a.w = outputs + 20, FOVEA_ERROR_OVERLAP, "o shares memory with w");
+  REFUSED(query.weights = outputs + 20, FOVEA_ERROR_OVERLAP, "o shares memory with weights of a layer");
+  REFUSED(t.weights = outputs + 20, FOVEA_ERROR_OVERLAP, "weights shares memory with o");
+  REFUSED(t.keys = (const char *)numbers + 1, FOVEA_ERROR_ALIGNMENT, "keys");
+  REFUSED(a.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  REFUSED(a.allocator.allocate = no_memory, FOVEA_ERROR_NULL, "allocator");
+  REFUSED((a.allocator.allocate = no_memory, a.allocator.release = release_nothing), FOVEA_ERROR_MEMORY, "memory");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
