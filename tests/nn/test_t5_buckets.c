@@ -44,7 +44,7 @@ static void test_formula(void **state) {
       const int64_t actual = fovea_nn_t5_bucket(r, bidirectional, rules[i][1], rules[i][2]);
       ties += tie;
       if (!tie && actual != expected)
-        fail_msg("rule %zu, %" PRId64 ": %" PRId64 ", not %" PRId64, i, r, actual, expected);
+        fail_msg("rule %d, %" PRId64 ": %" PRId64 ", not %" PRId64, (int)i, r, actual, expected);
     }
     assert_true(ties < 200);
   }
