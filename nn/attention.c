@@ -1,6 +1,7 @@
 /* A layer of attention: projections into scratch, rotary embedding, caches, attention, and the output's layer. */
 #include "attention.h"
 #include "caller.h"
+#include "linear.h"
 
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
@@ -149,9 +150,23 @@ static fovea_status make_heads(const fovea_nn_attention_call *call, const fovea_
   }
   if (!status && p->segmented && a->key) return append(call, execution, error);
   if (!status && a->rotary && !p->segmented) {
-    status = rotate(call, &call->k, p->k_strides, p->kv_len, p->cu_seqlens_kv, t->memory == t->x, execution, error);
+    status = rotate(call, &call->k, p->k_strides, p->kv_len, p->cu_seqlens_kv, call->from_rows, execution, error);
   }
   return status;
+}
+
+static fovea_nn_linear_rows output_rows(const fovea_nn_attention_call *call) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, call->attention.output, call->q.rows, call->o.numbers, t->y);
+  rows.y_type = t->y_type;
+  rows.y_stride = t->y_stride;
+  if (t->residual) {
+    rows.residual = t->residual;
+    rows.residual_type = t->residual_type;
+    rows.residual_stride = t->residual_stride;
+  }
+  return rows;
 }
 
 /* Attention over them, and the output's layer. */
@@ -159,9 +174,9 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
                            const fovea_execution *rows_execution, fovea_error *error) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int segmented = call->problem.segmented;
+  const fovea_nn_linear_rows rows = output_rows(call);
   fovea_execution execution = call->execution;
   fovea_tensors tensors;
-  fovea_nn_linear_rows rows;
   fovea_tensors_init(&tensors, call->q.numbers, segmented ? NULL : call->k.numbers,
                      segmented ? NULL : call->v.numbers, call->o.numbers, NULL);
   tensors.mask = t->mask;
@@ -171,16 +186,7 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
   execution.scratch = scratch;
   execution.scratch_size = size;
   const fovea_status status = fovea_plan_run(plan, &tensors, &execution, error);
-  if (status) return status;
-  fovea_nn_linear_rows_init(&rows, call->attention.output, call->q.rows, call->o.numbers, t->y);
-  rows.y_type = t->y_type;
-  rows.y_stride = t->y_stride;
-  if (t->residual) {
-    rows.residual = t->residual;
-    rows.residual_type = t->residual_type;
-    rows.residual_stride = t->residual_stride;
-  }
-  return fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
+  return status ? status : fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
 }
 
 /* Rows of a packed batch that belong to no entry are not written by attention. */
@@ -201,7 +207,10 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
   call->k.numbers = (float *)(void *)(memory + layout->k);
   call->v.numbers = (float *)(void *)(memory + layout->v);
   call->o.numbers = (float *)(void *)(memory + layout->o);
-  const fovea_status status = make_heads(call, &rows, error);
+  const fovea_nn_linear_rows output = output_rows(call);
+  fovea_status status =
+      fovea_nn_check_linear_rows(call->attention.output, &output, error); /* before caches change */
+  if (!status) status = make_heads(call, &rows, error);
   if (status) return status;
   clear_gaps(call);
   return attend(call, plan, memory + layout->run, layout->q - layout->run, &rows, error);
@@ -251,16 +260,25 @@ fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const f
   return call.execution.scratch ? run_in_scratch(&call, error) : run_allocated(&call, error);
 }
 
-size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *given,
-                                       int workers) {
+size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea_problem *given, int workers,
+                                void *memory, size_t size, fovea_error *error) {
   fovea_nn_attention_call call;
   fovea_plan *plan;
-  if (fovea_nn_read_attention(attention, &call.attention, NULL) != FOVEA_OK) return 0;
-  if (fovea_read_problem(given, &call.problem, NULL) != FOVEA_OK) return 0;
+  fovea_status status = fovea_nn_read_attention(attention, &call.attention, error);
+  if (!status) status = fovea_read_problem(given, &call.problem, error);
+  if (!status) status = fovea_nn_check_sizes(&call.problem, error);
+  if (status) return 0;
   fovea_nn_place_heads(&call.problem, 0, &call);
-  if (fovea_plan_create(&call.problem, &plan, NULL) != FOVEA_OK) return 0;
-  const scratch_layout layout =
-      lay_out(&call, fovea_plan_scratch_size(plan, workers > 0 ? workers : fovea_default_threads()));
-  fovea_plan_destroy(plan);
+  status = memory ? fovea_plan_create_in(&call.problem, memory, size, &plan, error)
+                  : fovea_plan_create(&call.problem, &plan, error);
+  if (status) return 0;
+  const scratch_layout layout = lay_out(&call, fovea_plan_scratch_size(plan, workers));
+  if (!memory) fovea_plan_destroy(plan);
   return layout.saturated ? SIZE_MAX : plan_bytes(&call.problem) + layout.size;
+}
+
+size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                       int workers) {
+  if (workers <= 0) workers = fovea_default_threads();
+  return fovea_nn_attention_bytes(attention, problem, workers, NULL, 0, NULL);
 }

@@ -17,12 +17,20 @@ typedef struct fovea_nn_attention_call {
   fovea_problem problem; /* with the strides of the projections */
   fovea_execution execution;
   fovea_nn_heads q, k, v, o;
+  int from_rows; /* 1: there is no memory, so keys are at the positions of the rows */
 } fovea_nn_attention_call;
 
 /* Reads and checks what the caller gave, and sets the sizes and strides of the projections. */
 fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error);
+
+/* Checks the sizes of a complete problem, so that products of them do not overflow. */
+fovea_status fovea_nn_check_sizes(const fovea_problem *problem, fovea_error *error);
+
+/* As fovea_nn_attention_scratch_size(). The plan that it makes is in `memory` if that is not NULL. */
+size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea_problem *problem, int workers,
+                                void *memory, size_t size, fovea_error *error);
 
 /* Sets the problem's strides to those of the projections, and their sizes. */
 void fovea_nn_place_heads(fovea_problem *problem, int rows_first, fovea_nn_attention_call *call);

@@ -4,7 +4,9 @@
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
 #include "../src/system/schedule.h"
+#include "attention.h"
 #include "caller.h"
+#include "linear.h"
 
 enum { ALIGNMENT = FOVEA_SCRATCH_ALIGNMENT };
 
@@ -31,28 +33,38 @@ static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int6
   return check_dim("dim of a norm", norm->dim, dim, error);
 }
 
-static fovea_status check_attention(const char *name, const fovea_nn_attention *attention, int64_t dim,
+static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
                                     fovea_error *error) {
-  if (!attention->query || !attention->output) {
+  fovea_nn_attention attention;
+  fovea_status status = fovea_nn_read_attention(given, &attention, error);
+  if (status) return status;
+  if (!attention.query || !attention.output) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s has no query or no output", name);
   }
-  const fovea_status status = check_dim("in of a query", attention->query->in, dim, error);
-  return status ? status : check_dim("out of an output", attention->output->out, dim, error);
+  status = fovea_nn_check_layer("output", attention.output, error);
+  if (!status) status = check_dim("in of a query", attention.query->in, dim, error);
+  return status ? status : check_dim("out of an output", attention.output->out, dim, error);
 }
 
-/* The rows are the layer's own. */
+/* The rows are the layer's own, f32 and contiguous. */
 static fovea_status check_attending(const char *name, const fovea_nn_attending *attending, fovea_error *error) {
   const fovea_nn_attention_tensors *t = attending ? attending->tensors : NULL;
   if (!t || !attending->problem) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
   }
-  if (!t->x && !t->y && !t->residual) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "x, y or residual of %s is set and would not be used", name);
+  if (!t->x && !t->y && !t->residual && t->x_type == FOVEA_F32 && t->y_type == FOVEA_F32 &&
+      t->residual_type == FOVEA_F32 && t->x_stride == 0 && t->y_stride == 0 && t->residual_stride == 0) {
+    return FOVEA_OK;
+  }
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "x, y or residual of %s, or a type or stride of these, is set and would not be used", name);
 }
 
 static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_error *error) {
-  if (!b->up || !b->down) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", b->up ? "down" : "up");
-  fovea_status status = check_dim("in of up", b->up->in, dim, error);
+  fovea_status status = fovea_nn_check_layer("up", b->up, error);
+  if (!status) status = fovea_nn_check_layer("down", b->down, error);
+  if (!status && b->gate) status = fovea_nn_check_layer("gate", b->gate, error);
+  if (!status) status = check_dim("in of up", b->up->in, dim, error);
   if (!status) status = check_dim("in of down", b->down->in, b->up->out, error);
   if (!status) status = check_dim("out of down", b->down->out, dim, error);
   if (!status && b->gate) status = check_dim("in of gate", b->gate->in, dim, error);
@@ -64,7 +76,10 @@ static fovea_status check_block(const fovea_nn_block *b, const fovea_nn_attendin
                                 const fovea_nn_attending *cross, fovea_error *error) {
   if (!b->self || !b->self->query) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL or has no query");
   const int64_t dim = b->self->query->in;
-  fovea_status status = check_attention("self", b->self, dim, error);
+  const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
+  fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  if (!status) status = fovea_nn_check_layer("query", b->self->query, error);
+  if (!status) status = check_attention("self", b->self, dim, error);
   if (!status) status = check_network(b, dim, error);
   if (!status) status = check_norm("self_norm", b->self_norm, dim, error);
   if (!status) status = check_norm("feed_norm", b->feed_norm, dim, error);
@@ -81,11 +96,13 @@ static fovea_status check_block(const fovea_nn_block *b, const fovea_nn_attendin
   return status ? status : check_attending("cross", cross, error);
 }
 
-/* The rows that a problem has, or -1 if it is no problem. */
-static int64_t rows_of(const fovea_problem *given) {
-  fovea_problem problem;
-  if (fovea_read_problem(given, &problem, NULL) != FOVEA_OK) return -1;
-  return problem.cu_seqlens_q ? problem.q_len : problem.batch * problem.q_len;
+/* Sets the rows that a problem has. */
+static fovea_status count_rows(const fovea_problem *given, fovea_problem *problem, int64_t *rows,
+                               fovea_error *error) {
+  fovea_status status = fovea_read_problem(given, problem, error);
+  if (!status) status = fovea_nn_check_sizes(problem, error);
+  if (!status) *rows = problem->cu_seqlens_q ? problem->q_len : problem->batch * problem->q_len;
+  return status;
 }
 
 static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attending *self,
@@ -94,18 +111,18 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   fovea_status status = fovea_nn_read_block(block, &call->block, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_block(&call->block, self, cross, error);
-  if (!status) status = fovea_read_problem(self->problem, &call->problem, error);
+  if (!status) status = count_rows(self->problem, &call->problem, &call->rows, error);
   if (status) return status;
   call->self = *self;
-  if (cross) call->cross = *cross;
-  call->rows = rows_of(self->problem);
   call->dim = call->block.self->query->in;
   call->width = call->block.up->out;
-  if (cross && rows_of(cross->problem) != call->rows) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "cross has %d rows; self has %d", rows_of(cross->problem),
-                      call->rows);
-  }
-  return FOVEA_OK;
+  if (!cross) return FOVEA_OK;
+  fovea_problem problem;
+  int64_t rows;
+  call->cross = *cross;
+  status = count_rows(cross->problem, &problem, &rows, error);
+  if (status || rows == call->rows) return status;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "cross has %d rows; self has %d", rows, call->rows);
 }
 
 static fovea_execution row_execution(const block_call *call) {
@@ -191,11 +208,13 @@ static int workers_of(const fovea_execution *execution) {
 }
 
 /* Sets the size of attention's scratch, which both attentions use. Returns the bytes of all, 0 if there is no plan.
- */
-static size_t lay_out(block_call *call, int workers) {
-  const size_t self = fovea_nn_attention_scratch_size(call->block.self, call->self.problem, workers);
-  const size_t cross =
-      call->block.cross ? fovea_nn_attention_scratch_size(call->block.cross, call->cross.problem, workers) : self;
+ * Plans are made in `memory` if it is not NULL. */
+static size_t lay_out(block_call *call, int workers, void *memory, size_t size, fovea_error *error) {
+  const size_t self = fovea_nn_attention_bytes(call->block.self, call->self.problem, workers, memory, size, error);
+  size_t cross = self;
+  if (self > 0 && call->block.cross) {
+    cross = fovea_nn_attention_bytes(call->block.cross, call->cross.problem, workers, memory, size, error);
+  }
   if (self == 0 || cross == 0) return 0;
   call->attention_size = rounded((double)(self > cross ? self : cross));
   return call->attention_size + 2 * bytes_of(call, call->dim) +
@@ -212,42 +231,51 @@ static fovea_status run(block_call *call, char *memory, const float *x, float *y
   return call->block.norm_first ? run_pre_norm(call, x, y, error) : run_post_norm(call, x, y, error);
 }
 
-/* Why a problem has no plan. */
-static fovea_status explain(const block_call *call, fovea_error *error) {
-  fovea_plan *plan;
-  fovea_status status = fovea_plan_create(call->self.problem, &plan, error);
-  if (!status) fovea_plan_destroy(plan);
-  if (status || !call->block.cross) return status ? status : FOVEA_ERROR_MEMORY;
-  status = fovea_plan_create(call->cross.problem, &plan, error);
-  if (!status) fovea_plan_destroy(plan);
-  return status ? status : FOVEA_ERROR_MEMORY;
+static fovea_status run_in_scratch(block_call *call, const float *x, float *y, fovea_error *error) {
+  const fovea_execution *e = &call->execution;
+  fovea_status status = fovea_validate_scratch(e->scratch, e->scratch_size, 0, error);
+  fovea_error why = {.status = FOVEA_OK};
+  if (status) return status;
+  const size_t size = lay_out(call, workers_of(e), e->scratch, e->scratch_size, &why);
+  if (size == 0) {
+    if (error) *error = why;
+    return why.status == FOVEA_ERROR_SIZE && e->scratch_size < fovea_plan_size(call->problem.batch)
+               ? fovea_validate_scratch(e->scratch, e->scratch_size, fovea_plan_size(call->problem.batch), error)
+               : why.status;
+  }
+  status = fovea_validate_scratch(e->scratch, e->scratch_size, size, error);
+  return status ? status : run(call, e->scratch, x, y, error);
+}
+
+static fovea_status run_allocated(block_call *call, const float *x, float *y, fovea_error *error) {
+  fovea_error why = {.status = FOVEA_OK};
+  const size_t size = lay_out(call, workers_of(&call->execution), NULL, 0, &why);
+  if (size == 0) {
+    if (error) *error = why;
+    return why.status;
+  }
+  char *memory = fovea_allocate(&call->problem.allocator, size);
+  if (!memory) {
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)size,
+                      (int64_t)ALIGNMENT);
+  }
+  const fovea_status status = run(call, memory, x, y, error);
+  fovea_release(&call->problem.allocator, memory);
+  return status;
 }
 
 fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, const float *x, float *y,
                                 const fovea_execution *execution, fovea_error *error) {
   block_call call = {.rows = 0};
-  fovea_status status = read_call(block, self, cross, execution, &call, error);
+  const fovea_status status = read_call(block, self, cross, execution, &call, error);
   if (status || call.rows == 0) return status;
-  const size_t size = lay_out(&call, workers_of(&call.execution));
-  if (size == 0) return explain(&call, error);
-  if (call.execution.scratch) {
-    status = fovea_validate_scratch(call.execution.scratch, call.execution.scratch_size, size, error);
-    return status ? status : run(&call, call.execution.scratch, x, y, error);
-  }
-  char *memory = fovea_allocate(&call.problem.allocator, size);
-  if (!memory) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)size,
-                      (int64_t)ALIGNMENT);
-  }
-  status = run(&call, memory, x, y, error);
-  fovea_release(&call.problem.allocator, memory);
-  return status;
+  return call.execution.scratch ? run_in_scratch(&call, x, y, error) : run_allocated(&call, x, y, error);
 }
 
 size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
                                    const fovea_nn_attending *cross, int workers) {
   block_call call = {.rows = 0};
   if (read_call(block, self, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
-  return lay_out(&call, workers > 0 ? workers : fovea_default_threads());
+  return lay_out(&call, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL);
 }

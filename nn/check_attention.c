@@ -4,9 +4,32 @@
 #include "../src/base/validate.h"
 #include "attention.h"
 #include "caller.h"
+#include "linear.h"
 
 static int64_t contiguous_or(int64_t stride, int64_t dim) {
   return stride == 0 ? dim : stride;
+}
+
+/* The most numbers of a projection. */
+#define MOST_NUMBERS ((double)(INT64_C(1) << 57))
+
+/* The sizes of a problem before anything is computed from them; a plan checks the rest. */
+fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded sizes[] = {
+      {"batch", p->batch, 1, FOVEA_LENGTH_LIMIT},       {"heads", p->heads, 1, FOVEA_LENGTH_LIMIT},
+      {"kv_heads", p->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", p->q_len, 0, FOVEA_LENGTH_LIMIT},
+      {"kv_len", p->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"qk_dim", p->qk_dim, 1, FOVEA_DIM_LIMIT},
+      {"v_dim", p->v_dim, 1, FOVEA_DIM_LIMIT}};
+  const fovea_status status =
+      fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  const double length = (double)(p->q_len > p->kv_len ? p->q_len : p->kv_len) + 1;
+  const double heads = (double)(p->heads > p->kv_heads ? p->heads : p->kv_heads);
+  const double dim = (double)(p->qk_dim > p->v_dim ? p->qk_dim : p->v_dim);
+  if ((double)p->batch * length * heads * dim < MOST_NUMBERS) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE,
+                    "batch %d, heads %d and the lengths make projections of more than 2^57 numbers", p->batch,
+                    p->heads);
 }
 
 /* A layer must have sizes that fit the heads. */
@@ -18,20 +41,20 @@ static fovea_status check_size(const char *name, const char *what, int64_t size,
 }
 
 static fovea_status check_layers(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
-  if (!a->query || !a->output) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", a->query ? "output" : "query");
-  }
+  fovea_status status = fovea_nn_check_layer("query", a->query, error);
+  if (!status) status = fovea_nn_check_layer("output", a->output, error);
+  if (status) return status;
   if ((!a->key || !a->value) && (a->key || a->value || !p->segmented)) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", a->key ? "value" : "key");
   }
-  fovea_status status = check_size("query", "out", a->query->out, p->heads, p->qk_dim, "heads and qk_dim", error);
-  if (!status && a->key) {
-    status = check_size("key", "out", a->key->out, p->kv_heads, p->qk_dim, "kv_heads and qk_dim", error);
-  }
-  if (!status && a->value) {
-    status = check_size("value", "out", a->value->out, p->kv_heads, p->v_dim, "kv_heads and v_dim", error);
-  }
-  return status ? status : check_size("output", "in", a->output->in, p->heads, p->v_dim, "heads and v_dim", error);
+  status = check_size("query", "out", a->query->out, p->heads, p->qk_dim, "heads and qk_dim", error);
+  if (!status) status = check_size("output", "in", a->output->in, p->heads, p->v_dim, "heads and v_dim", error);
+  if (status || !a->key) return status;
+  status = fovea_nn_check_layer("key", a->key, error);
+  if (!status) status = fovea_nn_check_layer("value", a->value, error);
+  if (!status) status = check_size("key", "out", a->key->out, p->kv_heads, p->qk_dim, "kv_heads and qk_dim", error);
+  if (status) return status;
+  return check_size("value", "out", a->value->out, p->kv_heads, p->v_dim, "kv_heads and v_dim", error);
 }
 
 static int same_strides(fovea_strides a, fovea_strides b) {
@@ -81,28 +104,69 @@ static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem 
   if (p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len))
     other = "keys_begin or keys_end";
   if (a->rotary) other = "rotary";
+  const int64_t offset = p->offset == FOVEA_OFFSET_BOTTOM_RIGHT ? p->kv_len - p->q_len : p->offset;
+  if (p->causal && offset < -1) other = "causal, and rows whose own key lies before all keys";
   return other ? fovea_fail(error, FOVEA_ERROR_UNUSED, "bias_key is given together with %s", other) : FOVEA_OK;
 }
 
-static fovea_status check_tensors(const fovea_nn_attention *a, const fovea_problem *p,
-                                  const fovea_nn_attention_tensors *t, fovea_error *error) {
-  const char *unused = NULL, *why = NULL;
+/* A type or a stride of a tensor that is NULL. */
+static const char *unused_layout(const fovea_nn_attention_tensors *t) {
+  const struct {
+    const void *data;
+    fovea_type type;
+    int64_t stride;
+    const char *name;
+  } tensors[] = {{t->memory, t->memory_type, t->memory_stride, "memory_type or memory_stride"},
+                 {t->memory_values, t->memory_values_type, t->memory_values_stride,
+                  "memory_values_type or memory_values_stride"},
+                 {t->residual, t->residual_type, t->residual_stride, "residual_type or residual_stride"}};
+  for (int i = 0; i < 3; i++) {
+    if (!tensors[i].data && (tensors[i].type != FOVEA_F32 || tensors[i].stride != 0)) return tensors[i].name;
+  }
+  return NULL;
+}
+
+/* Settings that no step would use. */
+static fovea_status check_settings(const fovea_nn_attention *a, const fovea_problem *p,
+                                   const fovea_nn_attention_tensors *t, fovea_error *error) {
+  const char *unused = unused_layout(t), *why = "the tensor is NULL";
+  const fovea_bounded flag = {"rows_first", t->rows_first, 0, 1};
   if (t->memory && p->segmented) unused = "memory", why = "segmented is 1, so keys come from x and from the caches";
   if (t->memory_values && !t->memory) unused = "memory_values", why = "memory is NULL";
   if (t->sequences && !p->segmented) unused = "sequences", why = "segmented is 0";
   if (t->layer != 0 && !p->segmented) unused = "layer", why = "segmented is 0";
   if (t->first_position != 0 && t->first_positions) unused = "first_position", why = "first_positions is not NULL";
   if ((t->first_position != 0 || t->first_positions) && !a->rotary && !(p->segmented && a->key)) {
-    unused = t->first_positions ? "first_positions" : "first_position",
+    unused = t->first_positions ? "first_positions" : "first_position";
     why = "there is no rotary and no cache to append to";
   }
   if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
-  if (!t->memory && !p->segmented && a->key && p->q_len != p->kv_len) {
+  return fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+}
+
+/* Without a memory, keys and values are made of x: as many rows, as wide. */
+static fovea_status check_tensors(const fovea_nn_attention *a, const fovea_problem *p,
+                                  const fovea_nn_attention_tensors *t, fovea_error *error) {
+  if (!a->key) return FOVEA_OK;
+  if (!t->memory && a->key->in != a->query->in) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE,
+                      "in of key is %d and in of query is %d: they differ, but memory is NULL", a->key->in,
+                      a->query->in);
+  }
+  if (!t->memory_values && a->value->in != a->key->in) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE,
+                      "in of value is %d and in of key is %d: they differ, but memory_values is NULL", a->value->in,
+                      a->key->in);
+  }
+  if (t->memory || p->segmented) return FOVEA_OK;
+  if (p->q_len != p->kv_len) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "q_len is %d and kv_len is %d: they differ, but memory is NULL",
                       p->q_len, p->kv_len);
   }
-  return FOVEA_OK;
+  if (!p->cu_seqlens_q == !p->cu_seqlens_kv) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is NULL, but not the other list of lengths, and memory is NULL",
+                    p->cu_seqlens_q ? "cu_seqlens_kv" : "cu_seqlens_q");
 }
 
 static fovea_strides strides_of(const fovea_nn_heads *heads, int64_t batch, int64_t length, int rows_first) {
@@ -162,11 +226,14 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
   if (!status) status = fovea_read_problem(problem, &call->problem, error);
   if (!status) status = fovea_nn_read_attention_tensors(tensors, &call->tensors, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = fovea_nn_check_sizes(&call->problem, error);
   if (!status) status = check_unused(&call->problem, error);
   if (!status) status = check_layers(a, &call->problem, error);
   if (!status) status = check_bias(a, &call->problem, error);
+  if (!status) status = check_settings(a, &call->problem, &call->tensors, error);
   if (!status) status = check_tensors(a, &call->problem, &call->tensors, error);
   if (status) return status;
+  call->from_rows = call->tensors.memory == NULL;
   complete(&call->tensors, a);
   fovea_nn_place_heads(&call->problem, call->tensors.rows_first, call);
   return FOVEA_OK;

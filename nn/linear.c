@@ -84,7 +84,8 @@ static fovea_status check_addend(const fovea_nn_matrix *addend, int64_t out, con
   return fovea_nn_check_apart(y, addend, error);
 }
 
-static fovea_status check_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *r, fovea_error *error) {
+fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *r,
+                                        fovea_error *error) {
   const fovea_bounded size = {"rows", r->rows, 0, FOVEA_LENGTH_LIMIT};
   const fovea_nn_matrix weights = fovea_nn_weights_of(linear), bias = fovea_nn_bias_of(linear);
   const fovea_nn_matrix x = {"x", r->x, r->x_type, r->rows, linear->in, r->x_stride};
@@ -133,6 +134,13 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
   return job;
 }
 
+fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error) {
+  fovea_nn_linear linear;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  const fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  return status ? status : fovea_nn_check_linear(&linear, error);
+}
+
 fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
                                  const fovea_execution *given_execution, fovea_error *error) {
   fovea_nn_linear linear;
@@ -143,7 +151,7 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (!status) status = fovea_nn_read_linear_rows(given_rows, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_nn_check_linear(&linear, error);
-  if (!status) status = check_rows(&linear, &rows, error);
+  if (!status) status = fovea_nn_check_linear_rows(&linear, &rows, error);
   if (!status) status = fovea_nn_dispatch(linear.isa, &kernels, error);
   if (status) return status;
   if (rows.rows == 0) return FOVEA_OK;

@@ -30,6 +30,11 @@ fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear);
 fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear);
 
 fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error);
+/* Checks a caller's layer, which may not be NULL. */
+fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error);
+/* Checks the rows of a layer that was checked. */
+fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                        fovea_error *error);
 /* Checks where its weights are to be packed. */
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error);
 

@@ -230,7 +230,7 @@ typedef struct fovea_nn_attention {
 
   /* One more key and value of each entry, which no mask hides: kv_heads * qk_dim and kv_heads * v_dim numbers,
    * PyTorch's bias_k and bias_v. NULL (default): none. The key is at position 0, before all others. Not with
-   * caches, packed keys, windows, chunks, rotary, kv_lens, offsets or mask_begin. */
+   * caches, packed keys, windows, chunks, rotary, kv_lens, offsets, mask_begin, or causal rows before all keys. */
   const float *bias_key, *bias_value;
 } fovea_nn_attention;
 
@@ -290,12 +290,14 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
  * add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
- * allocator. A call that fails has not written y; caches may have been appended to if memory was short. */
+ * allocator. A call that fails has not written y. If the mask, the sinks or
+ * the segments are refused, new keys and values may be in the caches already. */
 FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
                                                  const fovea_nn_attention_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the problem has no plan. */
+/* Returns the bytes of scratch for `workers` workers; 0 if the problem has no plan. 0 workers stand for
+ * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
 FOVEA_NN_API size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention,
                                                     const fovea_problem *problem, int workers);
 
@@ -348,7 +350,7 @@ FOVEA_NN_API fovea_status fovea_nn_block_run(const fovea_nn_block *block, const 
                                              const fovea_nn_attending *cross, const float *x, float *y,
                                              const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if a problem has no plan. */
+/* Returns the bytes of scratch, as fovea_nn_attention_scratch_size() does; 0 if a problem has no plan. */
 FOVEA_NN_API size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
                                                 const fovea_nn_attending *cross, int workers);
 

@@ -190,6 +190,32 @@ static void test_scratch(void **state) {
   guarded_destroy(&scratch);
 }
 
+/* A layer whose y is refused leaves its caches as they were. */
+static void test_caches_stay(void **state) {
+  (void)state;
+  static float keys[BATCH * KV_HEADS * 32 * DIM], values[sizeof keys / 4], zeros[sizeof keys / 4];
+  struct model m = make_model();
+  fovea_pages pages;
+  fovea_segment segments[BATCH];
+  fovea_sequence sequences[BATCH];
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  fovea_pages_init(&pages, BATCH, 32, KV_HEADS, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  pages.k = keys;
+  pages.v = values;
+  for (int b = 0; b < BATCH; b++) {
+    assert_int_equal(fovea_cache_contiguous(&pages, b, &segments[b], NULL), FOVEA_OK);
+    sequences[b] = fovea_sequence_of(&segments[b], 1);
+  }
+  fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 1, 1, DIM, DIM);
+  problem.segmented = 1;
+  fovea_nn_attention_tensors_init(&tensors, x, NULL);
+  tensors.sequences = sequences;
+  assert_int_equal(fovea_nn_attention_run(attention_of(&m), &problem, &tensors, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_memory_equal(keys, zeros, sizeof keys);
+  assert_memory_equal(values, zeros, sizeof values);
+}
+
 #define REFUSED(change, status, word)                                                                              \
   do {                                                                                                             \
     struct model m = make_model();                                                                                 \
@@ -221,6 +247,17 @@ static void test_refused(void **state) {
   REFUSED(m.attention.bias_key = x, FOVEA_ERROR_NULL, "bias_value");
   REFUSED(m.attention.bias_key = m.attention.bias_value = x; problem.window_left = 3, FOVEA_ERROR_UNUSED, "window");
   REFUSED(tensors.x = NULL, FOVEA_ERROR_NULL, "x");
+  REFUSED(m.key.in--, FOVEA_ERROR_SIZE, "in of key");
+  REFUSED(m.value.in--, FOVEA_ERROR_SIZE, "in of value");
+  REFUSED(m.query.out = -4, FOVEA_ERROR_SIZE, "out");
+  REFUSED(problem.batch = INT64_C(1) << 47, FOVEA_ERROR_SIZE, "batch");
+  REFUSED(problem.batch = 0, FOVEA_ERROR_SIZE, "batch");
+  REFUSED(tensors.memory_type = FOVEA_BF16, FOVEA_ERROR_UNUSED, "memory_type");
+  REFUSED(tensors.residual_stride = OUT, FOVEA_ERROR_UNUSED, "residual_stride");
+  REFUSED(tensors.rows_first = 2, FOVEA_ERROR_RULE, "rows_first");
+  const int32_t cumulative[BATCH + 1] = {0, 4, LENGTH};
+  REFUSED(problem.cu_seqlens_q = cumulative, FOVEA_ERROR_SIZE, "cu_seqlens_kv");
+  REFUSED(m.attention.bias_key = m.attention.bias_value = x; problem.offset = -2, FOVEA_ERROR_UNUSED, "causal");
   REFUSED(tensors.mask = x, FOVEA_ERROR_UNUSED, "mask");
   REFUSED(fovea_problem_init(&problem, BATCH, 6, KV_HEADS, LENGTH, LENGTH, DIM, DIM), FOVEA_ERROR_SIZE,
           "out of query");
@@ -316,8 +353,10 @@ static int set_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_single_steps), cmocka_unit_test(test_rows_first), cmocka_unit_test(test_token_by_token),
-      cmocka_unit_test(test_scratch),      cmocka_unit_test(test_refused),    cmocka_unit_test(test_torch),
+      cmocka_unit_test(test_single_steps),   cmocka_unit_test(test_rows_first),
+      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_caches_stay),    cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_torch),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

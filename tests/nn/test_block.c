@@ -175,6 +175,8 @@ static void test_scratch(void **state) {
   assert_true(guarded_slack_intact(&scratch));
   execution.scratch_size--;
   assert_int_equal(fovea_nn_block_run(&p.block, &self, NULL, x, y, &execution, NULL), FOVEA_ERROR_SCRATCH);
+  execution.scratch_size = 64;
+  assert_int_equal(fovea_nn_block_run(&p.block, &self, NULL, x, y, &execution, NULL), FOVEA_ERROR_SCRATCH);
   guarded_destroy(&scratch);
 }
 
@@ -207,6 +209,13 @@ static void test_refused(void **state) {
   REFUSED(p.self[3].out--, FOVEA_ERROR_SIZE, "out of an output");
   REFUSED(tensors.x = x, FOVEA_ERROR_UNUSED, "x, y or residual");
   REFUSED(self.problem = NULL, FOVEA_ERROR_NULL, "problem");
+  REFUSED(tensors.y_stride = 4096, FOVEA_ERROR_UNUSED, "stride");
+  REFUSED(tensors.x_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "type");
+  REFUSED(p.up.out = p.down.in = -1000, FOVEA_ERROR_SIZE, "out");
+  REFUSED(p.block.norm_first = 2, FOVEA_ERROR_RULE, "norm_first");
+  REFUSED(p.self_attention.struct_size = 7, FOVEA_ERROR_STRUCT_SIZE, "attention");
+  REFUSED(p.self[1].in--, FOVEA_ERROR_SIZE, "in of key");
+  REFUSED(problem.batch = 0, FOVEA_ERROR_SIZE, "batch");
   REFUSED(problem.causal = 2, FOVEA_ERROR_RULE, "causal");
 }
 
