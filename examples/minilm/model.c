@@ -80,7 +80,7 @@ static bool take_norm(struct model *model, const char *name, fovea_nn_norm *norm
 /* The shape of a matrix, whose numbers must not be larger than any model's. */
 static bool find_shape(const struct model *model, const char *name, int64_t *rows, int64_t *columns,
                        struct failure *failure) {
-  const struct tensor *tensor = safetensors_find(&model->file, name);
+  const struct stored_tensor *tensor = safetensors_find(&model->file, name);
   if (!tensor) return refuse(failure, "%s: there is no tensor %s", model->file.path, name);
   if (tensor->rank != 2 || tensor->shape[0] < 1 || tensor->shape[0] > SIZE_LIMIT || tensor->shape[1] < 1 ||
       tensor->shape[1] > SIZE_LIMIT)

@@ -49,7 +49,7 @@ static bool read_metadata(struct header *header, struct failure *failure) {
   return json_take(json, '}') || malformed(header, "__metadata__ does not end", failure);
 }
 
-static bool read_shape(struct header *header, struct tensor *tensor, struct failure *failure) {
+static bool read_shape(struct header *header, struct stored_tensor *tensor, struct failure *failure) {
   struct json *json = &header->json;
   if (!json_take(json, '[')) return malformed(header, "shape must be a list", failure);
   if (json_take(json, ']')) return true;
@@ -61,14 +61,14 @@ static bool read_shape(struct header *header, struct tensor *tensor, struct fail
   return json_take(json, ']') || malformed(header, "shape does not end", failure);
 }
 
-static bool read_offsets(struct header *header, struct tensor *tensor, struct failure *failure) {
+static bool read_offsets(struct header *header, struct stored_tensor *tensor, struct failure *failure) {
   struct json *json = &header->json;
   const bool read = json_take(json, '[') && json_whole(json, &tensor->begin) && json_take(json, ',') &&
                     json_whole(json, &tensor->end) && json_take(json, ']');
   return read || malformed(header, "data_offsets must be two whole numbers", failure);
 }
 
-static bool read_type(struct header *header, struct tensor *tensor, struct failure *failure) {
+static bool read_type(struct header *header, struct stored_tensor *tensor, struct failure *failure) {
   char word[WORD_SIZE];
   if (!json_string(&header->json, word, sizeof word)) return malformed(header, "dtype must be a word", failure);
   const struct type *type = type_of(word);
@@ -78,7 +78,7 @@ static bool read_type(struct header *header, struct tensor *tensor, struct failu
 }
 
 /* The size that type and shape give must be that of the data. */
-static bool check_tensor(const struct header *header, const struct tensor *tensor, struct failure *failure) {
+static bool check_tensor(const struct header *header, const struct stored_tensor *tensor, struct failure *failure) {
   const char *path = header->tensors->path;
   int64_t size = type_of(tensor->type)->size;
   if (tensor->begin > tensor->end || tensor->end > header->tensors->data_size)
@@ -97,7 +97,7 @@ static bool check_tensor(const struct header *header, const struct tensor *tenso
                 tensor->name, (long long)(tensor->end - tensor->begin));
 }
 
-static bool read_tensor(struct header *header, struct tensor *tensor, struct failure *failure) {
+static bool read_tensor(struct header *header, struct stored_tensor *tensor, struct failure *failure) {
   struct json *json = &header->json;
   bool has_type = false, has_shape = false, has_offsets = false;
   if (!json_take(json, '{')) return malformed(header, "a tensor must be an object", failure);
@@ -121,16 +121,16 @@ static bool read_tensor(struct header *header, struct tensor *tensor, struct fai
   return check_tensor(header, tensor, failure);
 }
 
-static struct tensor *add_tensor(struct header *header) {
+static struct stored_tensor *add_tensor(struct header *header) {
   struct safetensors *tensors = header->tensors;
   if (tensors->count == header->room) {
     header->room = header->room ? 2 * header->room : 64;
-    struct tensor *larger = realloc(tensors->tensors, header->room * sizeof *larger);
+    struct stored_tensor *larger = realloc(tensors->tensors, header->room * sizeof *larger);
     if (!larger) return NULL;
     tensors->tensors = larger;
   }
-  struct tensor *added = &tensors->tensors[tensors->count++];
-  *added = (struct tensor){.name = header->names_end};
+  struct stored_tensor *added = &tensors->tensors[tensors->count++];
+  *added = (struct stored_tensor){.name = header->names_end};
   return added;
 }
 
@@ -140,7 +140,7 @@ static bool read_entry(struct header *header, struct failure *failure) {
     return malformed(header, "the name of a tensor should be here", failure);
   const size_t used = strlen(name) + 1;
   if (strcmp(name, "__metadata__") == 0) return read_metadata(header, failure);
-  struct tensor *tensor = add_tensor(header);
+  struct stored_tensor *tensor = add_tensor(header);
   if (!tensor) return refuse(failure, "no memory for the names of tensors");
   header->names_end += used;
   header->names_left -= used;
@@ -148,13 +148,13 @@ static bool read_entry(struct header *header, struct failure *failure) {
 }
 
 static int compare_places(const void *a, const void *b) {
-  const struct tensor *left = a, *right = b;
+  const struct stored_tensor *left = a, *right = b;
   if (left->begin != right->begin) return left->begin < right->begin ? -1 : 1;
   return left->end < right->end ? -1 : left->end > right->end;
 }
 
 static int compare_names(const void *a, const void *b) {
-  const struct tensor *left = a, *right = b;
+  const struct stored_tensor *left = a, *right = b;
   return strcmp(left->name, right->name);
 }
 
@@ -227,15 +227,15 @@ void safetensors_free(struct safetensors *tensors) {
   *tensors = (struct safetensors){.path = NULL};
 }
 
-const struct tensor *safetensors_find(const struct safetensors *tensors, const char *name) {
-  const struct tensor wanted = {.name = name};
+const struct stored_tensor *safetensors_find(const struct safetensors *tensors, const char *name) {
+  const struct stored_tensor wanted = {.name = name};
   if (tensors->count == 0) return NULL;
   return bsearch(&wanted, tensors->tensors, tensors->count, sizeof wanted, compare_names);
 }
 
 bool safetensors_take(const struct safetensors *tensors, const char *name, int64_t rows, int64_t columns,
                       struct numbers *numbers, struct failure *failure) {
-  const struct tensor *tensor = safetensors_find(tensors, name);
+  const struct stored_tensor *tensor = safetensors_find(tensors, name);
   if (!tensor) return refuse(failure, "%s: there is no tensor %s", tensors->path, name);
   const int rank = columns > 0 ? 2 : 1;
   if (tensor->rank != rank || tensor->shape[0] != rows || (rank == 2 && tensor->shape[1] != columns))

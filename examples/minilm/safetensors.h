@@ -10,7 +10,7 @@
 
 enum { TENSOR_RANK_LIMIT = 8 };
 
-struct tensor {
+struct stored_tensor {
   const char *name;
   const char *type; /* as in the file: "F32", "BF16", ... */
   int rank;
@@ -23,8 +23,8 @@ struct safetensors {
   const char *path;
   const char *data;
   int64_t data_size;
-  char *names;            /* of all tensors */
-  struct tensor *tensors; /* in the order of their names */
+  char *names;                   /* of all tensors */
+  struct stored_tensor *tensors; /* in the order of their names */
   size_t count;
 };
 
@@ -35,7 +35,7 @@ bool safetensors_read(struct safetensors *tensors, const char *path, struct fail
 void safetensors_free(struct safetensors *tensors);
 
 /* NULL if there is none. */
-const struct tensor *safetensors_find(const struct safetensors *tensors, const char *name);
+const struct stored_tensor *safetensors_find(const struct safetensors *tensors, const char *name);
 
 /* Numbers in memory. */
 struct numbers {
