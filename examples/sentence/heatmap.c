@@ -22,6 +22,8 @@
 #define NOTE_HEIGHT     44.0
 #define WIDEST_GRID     520.0
 #define WIDEST_CELL     46.0
+#define LEAST_CELL      17.0  /* labels below each other must not touch */
+#define LEAST_NUMBERED  26.0  /* a number in a smaller cell could not be read */
 #define LEAST_WRITTEN   0.095 /* weights from here up are written into their cells */
 
 struct layout {
@@ -77,6 +79,7 @@ static struct layout make_layout(cairo_t *cairo, const struct heatmap *map) {
   struct layout layout = {0};
   layout.cell = WIDEST_GRID / map->token_count;
   if (layout.cell > WIDEST_CELL) layout.cell = WIDEST_CELL;
+  if (layout.cell < LEAST_CELL) layout.cell = LEAST_CELL;
   layout.grid = layout.cell * map->token_count;
   use_font(cairo, LABEL_SIZE, true);
   for (int i = 0; i < map->token_count; i++) {
@@ -120,7 +123,7 @@ static void draw_cell(cairo_t *cairo, const struct layout *layout, double x, dou
   cairo_set_source_rgba(cairo, 0, 0, 0, 0.10);
   cairo_set_line_width(cairo, 1);
   cairo_stroke(cairo);
-  if (weight < LEAST_WRITTEN) return;
+  if (weight < LEAST_WRITTEN || layout->cell < LEAST_NUMBERED) return;
   char text[16];
   snprintf(text, sizeof text, "%.2f", weight);
   use_font(cairo, layout->cell * 0.34, false);
@@ -139,6 +142,7 @@ static void draw_panel(cairo_t *cairo, const struct heatmap *map, const struct l
     for (int column = 0; column < map->token_count; column++)
       draw_cell(cairo, layout, left + column * layout->cell, layout->grid_top + row * layout->cell,
                 (double)weights[row * map->token_count + column]);
+  if (map->marked_row < 0) return;
   use_colour(cairo, accent);
   cairo_set_line_width(cairo, 2.5);
   cairo_rectangle(cairo, left, layout->grid_top + map->marked_row * layout->cell, layout->grid, layout->cell);

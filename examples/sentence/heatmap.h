@@ -13,7 +13,7 @@ struct heatmap {
   const char *title, *subtitle, *note;
   const char *const *tokens;
   int token_count;
-  int marked_row; /* drawn bold and framed */
+  int marked_row; /* drawn bold and framed; -1: none */
   const struct heatmap_panel *panels;
   int panel_count;
 };
