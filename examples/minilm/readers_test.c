@@ -30,7 +30,7 @@ static size_t make_file(unsigned char *bytes, const char *header, size_t data) {
   assert_true(8 + length + data <= ROOM);
   memset(bytes, 0, 8 + length + data);
   for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(length >> (8 * i));
-  memcpy(bytes + 8, header, length);
+  for (size_t i = 0; i < length; i++) bytes[8 + i] = (unsigned char)header[i];
   return 8 + length + data;
 }
 
@@ -166,7 +166,7 @@ static size_t mutate(unsigned char *bytes, size_t size, uint32_t *state) {
     if (kind == 0) bytes[at] = (unsigned char)next_random(state);
     if (kind == 1) bytes[at] ^= (unsigned char)(1u << next_random(state) % 8);
     if (kind == 2 && next_random(state) % 4 == 0) size = at;
-    if (kind == 3) memcpy(bytes + at, piece, length);
+    for (size_t j = 0; kind == 3 && j < length; j++) bytes[at + j] = (unsigned char)piece[j];
     if (kind == 4) memmove(bytes + at, bytes + next_random(state) % (at + 1), (size - at) / 2);
     if (kind == 5 && at + 1 < size) memmove(bytes + at, bytes + at + 1, --size - at);
   }
