@@ -11,6 +11,12 @@ static int compare_texts(const void *a, const void *b) {
   return order ? order : left->length - right->length;
 }
 
+/* Equal texts in the order of their lines: qsort() has none of its own. */
+static int compare_tokens(const void *a, const void *b) {
+  const int difference = compare_texts(a, b);
+  return difference != 0 ? difference : ((const struct token *)a)->number - ((const struct token *)b)->number;
+}
+
 static bool is_text(const struct token *token) {
   const char *next = token->text, *end = next + token->length;
   uint32_t point;
@@ -44,7 +50,7 @@ static bool read_lines(struct vocabulary *vocabulary, const char *path, struct f
 static bool sort(struct vocabulary *vocabulary, const char *path, struct failure *failure) {
   const size_t count = (size_t)vocabulary->count;
   memcpy(vocabulary->sorted, vocabulary->tokens, count * sizeof *vocabulary->sorted);
-  qsort(vocabulary->sorted, count, sizeof *vocabulary->sorted, compare_texts);
+  qsort(vocabulary->sorted, count, sizeof *vocabulary->sorted, compare_tokens);
   for (size_t i = 1; i < count; i++)
     if (compare_texts(&vocabulary->sorted[i - 1], &vocabulary->sorted[i]) == 0)
       return refuse(failure, "%s: lines %d and %d are the same", path, (int)vocabulary->sorted[i - 1].number + 1,
