@@ -2,33 +2,20 @@
 #include "attention.h"
 #include "caller.h"
 #include "linear.h"
+#include "scratch.h"
 
 #include "../src/base/caller.h"
-#include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 
 #include <string.h>
 
-enum { ALIGNMENT = FOVEA_SCRATCH_ALIGNMENT };
-
 /* Where the parts of scratch begin, behind the plan. */
 typedef struct scratch_layout {
-  size_t run, q, k, v, o, size;
-  int saturated;
+  size_t run, q, k, v, o;
+  fovea_nn_scratch all;
 } scratch_layout;
-
-static size_t reserve(scratch_layout *layout, double bytes) {
-  const size_t begin = layout->size;
-  if (bytes > 0x1p60 || layout->size > SIZE_MAX / 4) {
-    layout->saturated = 1;
-    return begin;
-  }
-  layout->size += ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  return begin;
-}
 
 static double bytes_of(const fovea_nn_heads *heads) {
   return (double)heads->rows * (double)heads->heads * (double)heads->dim * (double)sizeof(float);
@@ -37,19 +24,12 @@ static double bytes_of(const fovea_nn_heads *heads) {
 /* `run` is the scratch of attention itself. */
 static scratch_layout lay_out(const fovea_nn_attention_call *call, size_t run) {
   scratch_layout layout = {0};
-  layout.run = reserve(&layout, (double)run);
-  layout.q = reserve(&layout, bytes_of(&call->q));
-  layout.k = reserve(&layout, bytes_of(&call->k));
-  layout.v = reserve(&layout, bytes_of(&call->v));
-  layout.o = reserve(&layout, bytes_of(&call->o));
+  layout.run = fovea_nn_reserve(&layout.all, (double)run);
+  layout.q = fovea_nn_reserve(&layout.all, bytes_of(&call->q));
+  layout.k = fovea_nn_reserve(&layout.all, bytes_of(&call->k));
+  layout.v = fovea_nn_reserve(&layout.all, bytes_of(&call->v));
+  layout.o = fovea_nn_reserve(&layout.all, bytes_of(&call->o));
   return layout;
-}
-
-static fovea_execution execution_alone(const fovea_execution *execution) {
-  fovea_execution rows = *execution;
-  rows.scratch = NULL;
-  rows.scratch_size = 0;
-  return rows;
 }
 
 /* One projection: the rows of `from` through `linear` into f32 heads. */
@@ -194,15 +174,10 @@ static void clear_gaps(const fovea_nn_attention_call *call) {
   if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
 }
 
-static int workers_of(const fovea_execution *execution) {
-  if (execution->threads > 0) return execution->threads;
-  return execution->parallel_for ? fovea_schedule_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
-}
-
 /* Makes the projections and attends, in memory that is large enough. */
 static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, char *memory,
                         const scratch_layout *layout, fovea_error *error) {
-  const fovea_execution rows = execution_alone(&call->execution);
+  const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
   call->q.numbers = (float *)(void *)(memory + layout->q);
   call->k.numbers = (float *)(void *)(memory + layout->k);
   call->v.numbers = (float *)(void *)(memory + layout->v);
@@ -217,12 +192,9 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
 }
 
 static size_t plan_bytes(const fovea_problem *problem) {
-  return (fovea_plan_size(problem->batch) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static fovea_status no_memory(size_t bytes, fovea_error *error) {
-  return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)bytes,
-                    (int64_t)ALIGNMENT);
+  fovea_nn_scratch plan = {0, 0};
+  fovea_nn_reserve(&plan, (double)fovea_plan_size(problem->batch));
+  return plan.saturated ? SIZE_MAX : plan.size;
 }
 
 /* In the caller's scratch: the plan, then the rest. */
@@ -233,20 +205,22 @@ static fovea_status run_in_scratch(fovea_nn_attention_call *call, fovea_error *e
   fovea_status status = fovea_validate_scratch(e->scratch, e->scratch_size, before, error);
   if (!status) status = fovea_plan_create_in(&call->problem, e->scratch, before, &plan, error);
   if (status) return status;
-  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, workers_of(e)));
-  if (layout.saturated) return no_memory(SIZE_MAX, error);
-  status = fovea_validate_scratch(e->scratch, e->scratch_size, before + layout.size, error);
+  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, fovea_nn_workers(e)));
+  const size_t size = layout.all.saturated ? SIZE_MAX : before + layout.all.size;
+  status = fovea_validate_scratch(e->scratch, e->scratch_size, size, error);
   return status ? status : run(call, plan, (char *)e->scratch + before, &layout, error);
 }
 
 static fovea_status run_allocated(fovea_nn_attention_call *call, fovea_error *error) {
   fovea_plan *plan;
+  char *memory;
+  void *allocated;
   fovea_status status = fovea_plan_create(&call->problem, &plan, error);
   if (status) return status;
-  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, workers_of(&call->execution)));
-  char *memory = layout.saturated ? NULL : fovea_allocate(&call->problem.allocator, layout.size);
-  status = memory ? run(call, plan, memory, &layout, error) : no_memory(layout.size, error);
-  fovea_release(&call->problem.allocator, memory);
+  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, fovea_nn_workers(&call->execution)));
+  status = fovea_nn_obtain(&layout.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, plan, memory, &layout, error);
+  fovea_release(&call->problem.allocator, allocated);
   fovea_plan_destroy(plan);
   return status;
 }
@@ -274,7 +248,7 @@ size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea
   if (status) return 0;
   const scratch_layout layout = lay_out(&call, fovea_plan_scratch_size(plan, workers));
   if (!memory) fovea_plan_destroy(plan);
-  return layout.saturated ? SIZE_MAX : plan_bytes(&call.problem) + layout.size;
+  return layout.all.saturated ? SIZE_MAX : plan_bytes(&call.problem) + layout.all.size;
 }
 
 size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *attention, const fovea_problem *problem,

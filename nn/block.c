@@ -3,12 +3,10 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
-#include "../src/system/schedule.h"
 #include "attention.h"
 #include "caller.h"
 #include "linear.h"
-
-enum { ALIGNMENT = FOVEA_SCRATCH_ALIGNMENT };
+#include "scratch.h"
 
 /* A call that was checked, with its buffers. */
 typedef struct block_call {
@@ -21,6 +19,8 @@ typedef struct block_call {
   float *hidden, *gates;    /* (rows, width) */
   void *attention;          /* scratch */
   size_t attention_size;
+  fovea_nn_scratch all; /* where the buffers begin in it */
+  size_t sums_begin, normed_begin, hidden_begin, gates_begin;
 } block_call;
 
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
@@ -125,16 +125,9 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   return fovea_fail(error, FOVEA_ERROR_SIZE, "cross has %d rows; self has %d", rows, call->rows);
 }
 
-static fovea_execution row_execution(const block_call *call) {
-  fovea_execution rows = call->execution;
-  rows.scratch = NULL;
-  rows.scratch_size = 0;
-  return rows;
-}
-
 static fovea_status normalise(const block_call *call, const fovea_nn_norm *norm, const float *from, float *to,
                               fovea_error *error) {
-  const fovea_execution execution = row_execution(call);
+  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
   fovea_nn_norm_rows rows;
   fovea_nn_norm_rows_init(&rows, norm, call->rows, from, to);
   return fovea_nn_norm_run(norm, &rows, &execution, error);
@@ -156,7 +149,7 @@ static fovea_status attend(const block_call *call, int crossing, const float *fr
 
 static fovea_status multiply(const block_call *call, const fovea_nn_linear *linear, const float *from,
                              const float *gate, const float *residual, float *to, fovea_error *error) {
-  const fovea_execution execution = row_execution(call);
+  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
   fovea_nn_linear_rows rows;
   fovea_nn_linear_rows_init(&rows, linear, call->rows, from, to);
   rows.gate = gate;
@@ -193,74 +186,56 @@ static fovea_status run_pre_norm(const block_call *call, const float *x, float *
   return status ? status : feed(call, call->normed, call->sums, y, error);
 }
 
-static size_t rounded(double bytes) {
-  return bytes > 0x1p60 ? SIZE_MAX / 16 : ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+/* Reserves (rows, dim) numbers. */
+static size_t reserve_rows(const block_call *call, int64_t dim, fovea_nn_scratch *all) {
+  return fovea_nn_reserve(all, (double)call->rows * (double)dim * (double)sizeof(float));
 }
 
-/* Bytes of (rows, dim) numbers. */
-static size_t bytes_of(const block_call *call, int64_t dim) {
-  return rounded((double)call->rows * (double)dim * (double)sizeof(float));
-}
-
-static int workers_of(const fovea_execution *execution) {
-  if (execution->threads > 0) return execution->threads;
-  return execution->parallel_for ? fovea_schedule_workers(INT64_MAX, 1e300, execution) : fovea_default_threads();
-}
-
-/* Sets the size of attention's scratch, which both attentions use. Returns the bytes of all, 0 if there is no plan.
- * Plans are made in `memory` if it is not NULL. */
-static size_t lay_out(block_call *call, int workers, void *memory, size_t size, fovea_error *error) {
+/* Lays out scratch, of which both attentions use the first part. Returns 0 if there is no plan. Plans are made in
+ * `memory` if it is not NULL. */
+static int lay_out(block_call *call, int workers, void *memory, size_t size, fovea_error *error) {
   const size_t self = fovea_nn_attention_bytes(call->block.self, call->self.problem, workers, memory, size, error);
   size_t cross = self;
   if (self > 0 && call->block.cross) {
     cross = fovea_nn_attention_bytes(call->block.cross, call->cross.problem, workers, memory, size, error);
   }
   if (self == 0 || cross == 0) return 0;
-  call->attention_size = rounded((double)(self > cross ? self : cross));
-  return call->attention_size + 2 * bytes_of(call, call->dim) +
-         (call->block.gate ? 2 : 1) * bytes_of(call, call->width);
+  call->all = (fovea_nn_scratch){0, 0};
+  fovea_nn_reserve(&call->all, (double)(self > cross ? self : cross));
+  call->attention_size = call->all.size;
+  call->sums_begin = reserve_rows(call, call->dim, &call->all);
+  call->normed_begin = reserve_rows(call, call->dim, &call->all);
+  call->hidden_begin = reserve_rows(call, call->width, &call->all);
+  call->gates_begin = call->hidden_begin;
+  if (call->block.gate) call->gates_begin = reserve_rows(call, call->width, &call->all);
+  return 1;
 }
 
 static fovea_status run(block_call *call, char *memory, const float *x, float *y, fovea_error *error) {
-  const size_t rows = bytes_of(call, call->dim);
   call->attention = memory;
-  call->sums = (float *)(void *)(memory + call->attention_size);
-  call->normed = (float *)(void *)(memory + call->attention_size + rows);
-  call->hidden = (float *)(void *)(memory + call->attention_size + 2 * rows);
-  call->gates = (float *)(void *)(memory + call->attention_size + 2 * rows + bytes_of(call, call->width));
+  call->sums = (float *)(void *)(memory + call->sums_begin);
+  call->normed = (float *)(void *)(memory + call->normed_begin);
+  call->hidden = (float *)(void *)(memory + call->hidden_begin);
+  call->gates = (float *)(void *)(memory + call->gates_begin);
   return call->block.norm_first ? run_pre_norm(call, x, y, error) : run_post_norm(call, x, y, error);
 }
 
-static fovea_status run_in_scratch(block_call *call, const float *x, float *y, fovea_error *error) {
+/* The caller's scratch must hold a plan before it can be asked how much there must be. */
+static fovea_status run_in_memory(block_call *call, const float *x, float *y, fovea_error *error) {
   const fovea_execution *e = &call->execution;
-  fovea_status status = fovea_validate_scratch(e->scratch, e->scratch_size, 0, error);
+  const size_t plan = fovea_plan_size(call->problem.batch);
   fovea_error why = {.status = FOVEA_OK};
+  char *memory;
+  void *allocated;
+  fovea_status status = e->scratch ? fovea_validate_scratch(e->scratch, e->scratch_size, plan, error) : FOVEA_OK;
   if (status) return status;
-  const size_t size = lay_out(call, workers_of(e), e->scratch, e->scratch_size, &why);
-  if (size == 0) {
-    if (error) *error = why;
-    return why.status == FOVEA_ERROR_SIZE && e->scratch_size < fovea_plan_size(call->problem.batch)
-               ? fovea_validate_scratch(e->scratch, e->scratch_size, fovea_plan_size(call->problem.batch), error)
-               : why.status;
-  }
-  status = fovea_validate_scratch(e->scratch, e->scratch_size, size, error);
-  return status ? status : run(call, e->scratch, x, y, error);
-}
-
-static fovea_status run_allocated(block_call *call, const float *x, float *y, fovea_error *error) {
-  fovea_error why = {.status = FOVEA_OK};
-  const size_t size = lay_out(call, workers_of(&call->execution), NULL, 0, &why);
-  if (size == 0) {
+  if (!lay_out(call, fovea_nn_workers(e), e->scratch, e->scratch_size, &why)) {
     if (error) *error = why;
     return why.status;
   }
-  char *memory = fovea_allocate(&call->problem.allocator, size);
-  if (!memory) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for %u bytes of scratch, aligned to %d", (uint64_t)size,
-                      (int64_t)ALIGNMENT);
-  }
-  const fovea_status status = run(call, memory, x, y, error);
-  fovea_release(&call->problem.allocator, memory);
+  status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(call, memory, x, y, error);
+  fovea_release(&call->problem.allocator, allocated);
   return status;
 }
 
@@ -270,12 +245,13 @@ fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_atte
   block_call call = {.rows = 0};
   const fovea_status status = read_call(block, self, cross, execution, &call, error);
   if (status || call.rows == 0) return status;
-  return call.execution.scratch ? run_in_scratch(&call, x, y, error) : run_allocated(&call, x, y, error);
+  return run_in_memory(&call, x, y, error);
 }
 
 size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
                                    const fovea_nn_attending *cross, int workers) {
   block_call call = {.rows = 0};
   if (read_call(block, self, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
-  return lay_out(&call, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL);
+  if (!lay_out(&call, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL)) return 0;
+  return call.all.saturated ? SIZE_MAX : call.all.size;
 }

@@ -4,6 +4,7 @@
 #include "state.h"
 #include "tile.h"
 #include "types.h"
+#include "widen.h"
 
 /* Loads `dims` elements of each row, from `dim` on, as f32, with zeros after them: square[i] is rows[i]. */
 FOVEA_INLINE void load_typed(const void *const *rows, int64_t dim, int row_count, int dims, float *square,
@@ -63,17 +64,6 @@ FOVEA_KERNEL void FOVEA_NAME(load_rows)(const fovea_load_args *args) {
   }
   for (int row = 0; row < args->row_count; row += LANES) {
     for (int64_t dim = 0; dim < args->dim; dim += LANES) load_square(args, row, dim);
-  }
-}
-
-FOVEA_INLINE void widen_rows(const fovea_widen_args *args, const fovea_type type) {
-  const char *from = args->rows;
-  const int64_t step = fovea_bytes(type, args->row_stride);
-  float *to = args->to;
-  for (int64_t row = 0; row < args->row_count; row++, from += step, to += args->to_stride) {
-    int64_t d = 0;
-    for (; d + LANES <= args->dim; d += LANES) vec_store(to + d, typed_load(from, d, type));
-    if (d < args->dim) vec_store(to + d, typed_load_first(from, d, (int)(args->dim - d), type));
   }
 }
 

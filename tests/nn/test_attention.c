@@ -316,7 +316,7 @@ static void check_torch(const struct test_case *test) {
   run(&m, &problem, &tensors);
   for (int64_t i = 0; i < y->count; i++) {
     const double expected = ((const double *)y->data)[i];
-    if (!(fabs((double)out[i] - expected) <= 2e-6))
+    if (!(fabs((double)out[i] - expected) <= 5e-7))
       fail_msg("%s %d: %g, not %g", test->name, (int)i, (double)out[i], expected);
   }
   free(out);

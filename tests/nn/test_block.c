@@ -296,7 +296,7 @@ static void check_torch_layer(const struct test_case *test) {
   fovea_error error;
   if (fovea_nn_block_run(&p.block, &self, over ? &cross : NULL, rows->data, y, NULL, &error) != FOVEA_OK)
     fail_msg("%s", error.text);
-  assert_near(test, y, 3e-6);
+  assert_near(test, y, 1.5e-6);
   free(y);
 }
 
@@ -398,7 +398,7 @@ static void test_encoder(void **state) {
   make_norm(&norm, width, part(&test, "", "norm_weight"), part(&test, "", "norm_bias"));
   fovea_nn_norm_rows_init(&norm_rows, &norm, rows, y, y);
   assert_int_equal(fovea_nn_norm_run(&norm, &norm_rows, NULL, NULL), FOVEA_OK);
-  assert_near(&test, y, 1e-5);
+  assert_near(&test, y, 4e-6);
   free(y);
   case_free(&test);
 }

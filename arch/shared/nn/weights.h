@@ -5,20 +5,10 @@
 
 #include "../../nn_kernels.h"
 #include "../types.h"
-
-FOVEA_INLINE void widen_x(const fovea_widen_args *args, const fovea_type type) {
-  const char *from = args->rows;
-  const int64_t step = fovea_bytes(type, args->row_stride);
-  float *to = args->to;
-  for (int64_t row = 0; row < args->row_count; row++, from += step, to += args->to_stride) {
-    int64_t d = 0;
-    for (; d + LANES <= args->dim; d += LANES) vec_store(to + d, typed_load(from, d, type));
-    if (d < args->dim) vec_store(to + d, typed_load_first(from, d, (int)(args->dim - d), type));
-  }
-}
+#include "../widen.h"
 
 /* As in kernels.h. */
-FOVEA_KERNEL void FOVEA_NAME(nn_widen)(const fovea_widen_args *args){TYPED(args->type, widen_x(args, constant))}
+FOVEA_KERNEL void FOVEA_NAME(nn_widen)(const fovea_widen_args *args){TYPED(args->type, widen_rows(args, constant))}
 
 /* Transposes up to LANES dims of LANES outputs, whose weights lie in rows. */
 FOVEA_INLINE void weights_square(const void *const *rows, int row_count, int64_t dim, int dims, float *to,
