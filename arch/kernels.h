@@ -118,6 +118,16 @@ typedef struct fovea_adjust_args {
   float *maxima; /* as in fovea_score_args */
 } fovea_adjust_args;
 
+/* Copies scores to the caller's rows, transposed: those of keys key_begin to key_end - 1 of the block, and -Inf where
+ * a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
+typedef struct fovea_keep_args {
+  const float *scores; /* the block's first key */
+  float *const *rows;  /* row_count pointers to the number of key_begin */
+  int row_count;
+  int key_begin, key_end;
+  const int *seen_begin, *seen_end;
+} fovea_keep_args;
+
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
@@ -205,6 +215,9 @@ typedef struct fovea_store_args {
   fovea_type type;
   float *const *lse;  /* row_count pointers to one element each, or NULL */
   const float *sinks; /* [row], in units of log2; NULL: none */
+  /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none. */
+  float *const *scores;
+  int64_t score_count;
   int unnormalised;   /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
 } fovea_store_args;
 
@@ -336,6 +349,7 @@ typedef struct fovea_kernels {
   /* Sets pieces[v] for the first `vectors` vectors of a tile. */
   void (*scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
   void (*adjust)(const fovea_adjust_args *args);
+  void (*keep_scores)(const fovea_keep_args *args);
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
   void (*pack_values)(const fovea_pack_args *args);

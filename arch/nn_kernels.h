@@ -27,18 +27,24 @@ typedef struct fovea_nn_widen_args {
   float *to;
 } fovea_nn_widen_args;
 
+/* Rows for which panels of 16 bits are widened in registers. More rows share a copy as f32. */
+#define FOVEA_NN_FEW_ROWS 4
+
 /* sums[row][out] = the dot products of one piece of dims, or, if `begun`, sums + these. */
 typedef struct fovea_nn_dot_args {
-  const float *x; /* the first dim of the first row */
+  const void *x; /* the first dim of the first row: f32, for pairs bf16 */
   int64_t x_stride;
   int rows;
-  const float *weights; /* panels of f32: the first dim */
-  int64_t panel_stride; /* floats */
+  const void *weights;  /* panels: the first dim. f32, for dot_few() of `type`, for pairs bf16 */
+  int64_t panel_stride; /* elements */
+  fovea_type type;      /* of weights: FOVEA_F16 or FOVEA_BF16 for dot_few(), else not used */
   int panels;
   int dims; /* up to FOVEA_DOT_PIECE */
   int begun;
   float *sums; /* rows of FOVEA_NN_OUTS */
 } fovea_nn_dot_args;
+
+typedef void fovea_nn_dot_function(const fovea_nn_dot_args *args);
 
 /* A tensor of rows. */
 typedef struct fovea_nn_rows {
@@ -112,6 +118,14 @@ typedef struct fovea_nn_weights_args {
   float *weights;
 } fovea_nn_weights_args;
 
+/* y = the mean of the heads' numbers: their sum in ascending order, divided by their count. */
+typedef struct fovea_nn_mean_args {
+  const float *first; /* head 0 */
+  int64_t head_stride, heads;
+  int64_t count;
+  float *y;
+} fovea_nn_mean_args;
+
 /* The gates of a recurrent cell. Gate g of number d is element g * dim + d of a row of both products. */
 typedef struct fovea_nn_gates_args {
   fovea_nn_rows x, h;
@@ -126,7 +140,8 @@ typedef struct fovea_nn_kernels {
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
   void (*widen)(const fovea_widen_args *args);
   void (*widen_weights)(const fovea_nn_widen_args *args);
-  void (*dot)(const fovea_nn_dot_args *args);
+  fovea_nn_dot_function *dot;
+  fovea_nn_dot_function *dot_few; /* up to FOVEA_NN_FEW_ROWS rows, panels of 16 bits */
   void (*finish)(const fovea_nn_finish_args *args);
   void (*embed)(const fovea_nn_embed_args *args);
   void (*activate)(const fovea_nn_activate_args *args);
@@ -134,9 +149,19 @@ typedef struct fovea_nn_kernels {
   void (*softmax)(const fovea_nn_softmax_args *args);
   void (*additive)(const fovea_nn_additive_args *args);
   void (*weights)(const fovea_nn_weights_args *args);
+  void (*mean)(const fovea_nn_mean_args *args);
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);
 } fovea_nn_kernels;
+
+/* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold(). */
+typedef struct fovea_nn_pair_kernels {
+  /* Whether all elements of `rows` rows of `count` are safe for dot(). */
+  int (*safe)(const uint16_t *elements, int64_t stride, int rows, int count);
+  fovea_nn_dot_function *dot;
+} fovea_nn_pair_kernels;
+
+extern const fovea_nn_pair_kernels fovea_nn_pairs_avx512_bf16;
 
 /* Declares fovea_nn_kernels_<name> for every set that serves all problems. */
 #define FOVEA_NN_DECLARE(name, architecture, needs, prefers, type, lacks)                                          \

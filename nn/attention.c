@@ -1,5 +1,6 @@
 /* A layer of attention: projections into scratch, rotary embedding, caches, attention, and the output's layer. */
 #include "attention.h"
+#include "average.h"
 #include "caller.h"
 #include "linear.h"
 #include "scratch.h"
@@ -13,7 +14,7 @@
 
 /* Where the parts of scratch begin, behind the plan. */
 typedef struct scratch_layout {
-  size_t run, q, k, v, o;
+  size_t run, q, k, v, o, scores;
   fovea_nn_scratch all;
 } scratch_layout;
 
@@ -29,6 +30,7 @@ static scratch_layout lay_out(const fovea_nn_attention_call *call, size_t run) {
   layout.k = fovea_nn_reserve(&layout.all, bytes_of(&call->k));
   layout.v = fovea_nn_reserve(&layout.all, bytes_of(&call->v));
   layout.o = fovea_nn_reserve(&layout.all, bytes_of(&call->o));
+  layout.scores = fovea_nn_reserve(&layout.all, fovea_nn_score_numbers(call) * (double)sizeof(float));
   return layout;
 }
 
@@ -165,7 +167,9 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
   tensors.layer = t->layer;
   execution.scratch = scratch;
   execution.scratch_size = size;
-  const fovea_status status = fovea_plan_run(plan, &tensors, &execution, error);
+  tensors.scores = call->attention.average_scores ? call->score_numbers : t->scores;
+  fovea_status status = fovea_plan_run(plan, &tensors, &execution, error);
+  if (!status && call->attention.average_scores) status = fovea_nn_average_scores(call, rows_execution, error);
   return status ? status : fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
 }
 
@@ -182,6 +186,7 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
   call->k.numbers = (float *)(void *)(memory + layout->k);
   call->v.numbers = (float *)(void *)(memory + layout->v);
   call->o.numbers = (float *)(void *)(memory + layout->o);
+  call->score_numbers = (float *)(void *)(memory + layout->scores);
   const fovea_nn_linear_rows output = output_rows(call);
   fovea_status status =
       fovea_nn_check_linear_rows(call->attention.output, &output, error); /* before caches change */

@@ -3,6 +3,7 @@
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
 #include "attention.h"
+#include "average.h"
 #include "caller.h"
 #include "linear.h"
 
@@ -184,6 +185,7 @@ static void make_room_for_bias(fovea_problem *p) {
 }
 
 void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_call *call) {
+  const int64_t keys = p->kv_len;
   if (call->attention.bias_key) make_room_for_bias(p);
   const int64_t new_rows = p->segmented ? p->q_len : p->kv_len; /* of keys and values, for each entry */
   const int64_t rows = p->cu_seqlens_q ? p->q_len : p->batch * p->q_len;
@@ -197,6 +199,7 @@ void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_c
   p->o_strides = strides_of(&call->o, p->batch, p->q_len, rows_first);
   p->k_strides = strides_of(&call->k, p->batch, new_rows, rows_first);
   p->v_strides = strides_of(&call->v, p->batch, new_rows, rows_first);
+  fovea_nn_place_scores(call, keys);
 }
 
 static void complete(fovea_nn_attention_tensors *t, const fovea_nn_attention *a) {
@@ -236,5 +239,5 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
   call->from_rows = call->tensors.memory == NULL;
   complete(&call->tensors, a);
   fovea_nn_place_heads(&call->problem, call->tensors.rows_first, call);
-  return FOVEA_OK;
+  return fovea_nn_check_scores(call, error);
 }

@@ -33,8 +33,8 @@ static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, task_
   args->x_stride = FOVEA_DOT_PIECE;
 }
 
-/* Copies a piece of the weights as f32 panels, if they are no such panels. */
-static void place_weights(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
+/* Finds a piece of the weights, or copies it as f32 panels. Returns the kernel that multiplies by it. */
+static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
                           fovea_nn_dot_args *args) {
   const fovea_nn_linear *linear = job->linear;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
@@ -42,10 +42,11 @@ static void place_weights(const fovea_nn_linear_job *job, const task_tile *tile,
   const int64_t first = in_panels ? tile->out / FOVEA_NN_PANEL * stride : tile->out * stride;
   const void *weights = fovea_element(linear->weights, linear->weight_type, first);
   args->panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
-  if (in_panels && linear->weight_type == FOVEA_F32) {
-    args->weights = (const float *)weights + tile->dim * FOVEA_NN_PANEL;
+  if (in_panels && (linear->weight_type == FOVEA_F32 || tile->rows <= FOVEA_NN_FEW_ROWS)) {
+    args->weights = fovea_element(weights, linear->weight_type, tile->dim * FOVEA_NN_PANEL);
     args->panel_stride = stride;
-    return;
+    args->type = linear->weight_type;
+    return linear->weight_type == FOVEA_F32 ? job->kernels->dot : job->kernels->dot_few;
   }
   const fovea_nn_widen_args widen = {.weights = weights,
                                      .type = linear->weight_type,
@@ -58,6 +59,7 @@ static void place_weights(const fovea_nn_linear_job *job, const task_tile *tile,
   job->kernels->widen_weights(&widen);
   args->weights = memory->weights;
   args->panel_stride = FOVEA_DOT_PIECE * FOVEA_NN_PANEL;
+  return job->kernels->dot;
 }
 
 static fovea_nn_rows rows_at(const void *data, fovea_type type, int64_t stride, const task_tile *tile) {
@@ -88,8 +90,7 @@ static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_
     tile->dims = in - tile->dim < FOVEA_DOT_PIECE ? (int)(in - tile->dim) : FOVEA_DOT_PIECE;
     fovea_nn_dot_args args = {.rows = tile->rows, .dims = tile->dims, .begun = tile->dim > 0, .sums = memory->sums};
     place_x(job, tile, memory, &args);
-    place_weights(job, tile, memory, &args);
-    job->kernels->dot(&args);
+    place_weights(job, tile, memory, &args)(&args);
   }
   finish(job, tile, memory);
 }

@@ -138,16 +138,34 @@ static float canonical(float x) {
   return isnan(x) ? NAN : x == 0.0f ? 0.0f : x;
 }
 
-/* Steps 5 and 6. For the sink's merge, a row without a state has a state of zeros. */
-void contract_row(const struct contract_row *row, float *out, float *lse) {
+/* Step 5. For the sink's merge, a row without a state has a state of zeros. */
+static struct state whole(const struct contract_row *row) {
   int64_t length = SPAN;
   while (length < row->positions) length *= 2;
   struct state state = node(row, 0, length);
   if (state.o == NULL) state.o = zeros(row->v_dim);
-  if (row->sink != NULL)
-    state = merge(state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)}, row->v_dim);
+  if (row->sink == NULL) return state;
+  return merge(state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)}, row->v_dim);
+}
+
+/* Step 6. */
+void contract_row(const struct contract_row *row, float *out, float *lse) {
+  struct state state = whole(row);
   for (int64_t d = 0; d < row->v_dim; d++)
     out[d] = state.l == 0.0f ? 0.0f : canonical(state.o[d] * (1.0f / state.l));
   *lse = state.l == 0.0f ? -INFINITY : canonical(0x1.62e43p-1f * (state.m + contract_log2(state.l)));
+  free(state.o);
+}
+
+/* Step 7. */
+void contract_row_weights(const struct contract_row *row, float *weights) {
+  struct state state = whole(row);
+  const float reference = state.m == -INFINITY ? 0.0f : state.m;
+  for (int64_t j = 0; j < row->positions; j++) {
+    const float s = row->sees(row->rules, j) ? score(row, j) : -INFINITY;
+    weights[j] = s == -INFINITY || state.l == 0.0f
+                     ? 0.0f
+                     : canonical(contract_exp2(s - reference) * (1.0f / state.l));
+  }
   free(state.o);
 }

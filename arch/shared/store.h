@@ -1,7 +1,8 @@
-/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, and writes rows of O and LSE.
- * Part of bodies.h. */
+/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, writes rows of O and LSE, and makes
+ * kept scores weights. Part of bodies.h. */
 
 #include "../kernels.h"
+#include "keep.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
@@ -117,6 +118,18 @@ FOVEA_INLINE void store_plain_rows(const fovea_store_args *args, int row, const 
   for (int i = 0; i < count; i++) store_row(args, row + i, vec_set1(part[i]), vec_set1(inverse[i]));
 }
 
+/* The rows of one vector. */
+FOVEA_NOINLINE void store_weights(const fovea_store_args *args, int row, const store_state *state) {
+  float reference[LANES], inverse[LANES];
+  const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
+  vec_store(reference, state_reference(state->maximum));
+  vec_store(inverse, state->inverse);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < rows; i++) {
+    keep_weights_of_row(args->scores[row + i], args->score_count, vec_set1(reference[i]), vec_set1(inverse[i]));
+  }
+}
+
 FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
   FOVEA_NO_UNROLL
   for (int row = 0; row < args->row_count; row += LANES) {
@@ -128,5 +141,6 @@ FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
       for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state);
     }
     if (args->lse) store_lse(args, row, &state);
+    if (args->scores) store_weights(args, row, &state);
   }
 }

@@ -24,6 +24,7 @@ void FOVEA_OPERATION(widen)(const fovea_widen_args *args);
 void FOVEA_OPERATION(score)(const fovea_score_args *args);
 void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
 void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
+void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
 void FOVEA_OPERATION(value)(const fovea_value_args *args);
@@ -70,6 +71,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .score = FOVEA_OPERATION(score),
     .scan_mask = FOVEA_OPERATION(scan_mask),
     .adjust = FOVEA_OPERATION(adjust),
+    .keep_scores = FOVEA_OPERATION(keep_scores),
     .softmax = FOVEA_OPERATION(softmax),
     .pack_values = FOVEA_OPERATION(pack_values),
     .value = FOVEA_OPERATION(value),

@@ -130,6 +130,12 @@ typedef enum fovea_sink {
   FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head, "softmax-1": weights sum to less than one */
 } fovea_sink;
 
+/* What a run writes for each row and key, besides O. */
+typedef enum fovea_score_output {
+  FOVEA_SCORES_NONE = 0,   /* nothing */
+  FOVEA_SCORES_WEIGHTS = 1 /* the weights of the values: exp(score - LSE). 0 where a row does not see a key */
+} fovea_score_output;
+
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
  * library, never by its workers. Threads that share a plan may call them at the same time. */
 typedef struct fovea_allocator {
@@ -230,6 +236,12 @@ typedef struct fovea_problem {
    * mask_begin must then be 0. mask_begin, mask_begins and mask_keys need a mask_type. */
   int64_t mask_begin;
   const int64_t *mask_begins;
+
+  /* With FOVEA_SCORES_WEIGHTS a run also writes fovea_tensors.scores, f32 of shape (batch, heads, q_len, kv_len). Its
+   * rows are those of O; its keys are positions, with cu_seqlens_kv counted from the entry's first, and as many as
+   * the longest entry has. O and LSE keep their bits. Not with to_state: weights need the row's last state. */
+  fovea_score_output score_output; /* default FOVEA_SCORES_NONE */
+  fovea_strides score_strides;     /* default: contiguous, kv_len numbers a row. Used with score_output */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -370,6 +382,8 @@ typedef struct fovea_tensors {
   const fovea_state *state;
 
   int64_t layer; /* with `segmented`: which layer of every segment is read, from 0. Default 0 */
+
+  float *scores; /* needed with a score_output, else NULL. It may not share a byte with anything else, as O */
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

@@ -232,6 +232,10 @@ typedef struct fovea_nn_attention {
    * PyTorch's bias_k and bias_v. NULL (default): none. The key is at position 0, before all others. Not with
    * caches, packed keys, windows, chunks, rotary, kv_lens, offsets, mask_begin, or causal rows before all keys. */
   const float *bias_key, *bias_value;
+
+  /* 1: the scores that the problem's score_output wants are averaged over heads, as PyTorch returns weights. Default 0:
+   * each head has its own. */
+  int average_scores;
 } fovea_nn_attention;
 
 /* Sets the layers. Callers in C use fovea_nn_attention_init(). */
@@ -273,6 +277,12 @@ typedef struct fovea_nn_attention_tensors {
    * there is a memory, else at those of the rows. Default 0 and NULL; at most one is set. */
   int64_t first_position;
   const int64_t *first_positions;
+
+  /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem, apart
+   * from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the head axis is
+   * missing, and the default is contiguous without it. With bias_key a row has one more number, the first. NULL
+   * (default) without score_output. */
+  float *scores;
 } fovea_nn_attention_tensors;
 
 /* Sets x and y, and the others to their defaults. Callers in C use fovea_nn_attention_tensors_init(). */
@@ -285,7 +295,7 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
 }
 
 /* Computes a layer of attention. Of the problem it uses sizes, rules, mask, scale, softcap, sink, lists of lengths,
- * `segmented` and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those of the problem
+ * `segmented`, score_output and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those of the problem
  * must have their defaults. A padding mask is a boolean mask with stride 0 along heads and rows; PyTorch's
  * add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
  *

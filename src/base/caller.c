@@ -66,6 +66,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .mask_strides = {mask.batch, mask.head, mask.row, 1},
       .mask_keys = FOVEA_UNLIMITED,
       .keys_end = FOVEA_UNLIMITED,
+      .score_strides = contiguous(heads, q_len, kv_len),
   };
 }
 

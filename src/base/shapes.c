@@ -24,16 +24,28 @@ static int64_t longest(const int32_t *cu_seqlens, int64_t batch) {
   return most;
 }
 
+int64_t fovea_score_keys(const fovea_problem *p) {
+  return p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len;
+}
+
 /* The mask has as many rows and keys for each entry as the longest entry needs. */
 static fovea_shape mask_shape(const fovea_problem *p) {
   if (p->mask_type == FOVEA_MASK_NONE) return no_shape("mask");
   int64_t rows = p->cu_seqlens_q ? longest(p->cu_seqlens_q, p->batch) : p->q_len;
-  int64_t keys = p->cu_seqlens_kv ? longest(p->cu_seqlens_kv, p->batch) : p->kv_len;
+  int64_t keys = fovea_score_keys(p);
   if (p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < keys) keys = p->mask_keys;
   if (keys > 1 && p->mask_strides.key == 0) keys = 1;
   fovea_strides strides = {p->mask_strides.batch, p->mask_strides.head, p->mask_strides.row};
   fovea_shape shape =
       fovea_make_shape("mask", p->batch, p->heads, rows, keys, strides, fovea_mask_type_bits(p->mask_type));
+  if (keys == 0) shape.extent[0] = 0;
+  return shape;
+}
+
+static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
+  if (!p->score_output) return no_shape("scores");
+  const int64_t keys = fovea_score_keys(p);
+  fovea_shape shape = fovea_make_shape("scores", batch, p->heads, p->q_len, keys, p->score_strides, 32);
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }
@@ -53,6 +65,7 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   shapes[FOVEA_SHAPE_SINKS] = p->sink == FOVEA_SINK_PER_HEAD
                                   ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sinks");
+  shapes[FOVEA_SHAPE_SCORES] = score_shape(p, q_batch);
   if (p->to_state) {
     shapes[FOVEA_SHAPE_O] = no_shape("o");
     shapes[FOVEA_SHAPE_LSE] = no_shape("lse");

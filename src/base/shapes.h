@@ -20,6 +20,7 @@ enum {
   FOVEA_SHAPE_SINKS,
   FOVEA_SHAPE_O, /* the outputs are last */
   FOVEA_SHAPE_LSE,
+  FOVEA_SHAPE_SCORES,
   FOVEA_SHAPES
 };
 
@@ -33,6 +34,9 @@ void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SH
 static inline int64_t fovea_keys_end(const fovea_problem *problem) {
   return problem->keys_end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys_end;
 }
+
+/* The keys of a row of scores: as many as the longest entry may have. */
+int64_t fovea_score_keys(const fovea_problem *problem);
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 

@@ -39,6 +39,9 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_pointer(!p->allocator.allocate, "allocator.context", p->allocator.context,
                             "allocator.allocate is NULL", error);
+  if (!status)
+    status = refuse_number(p->to_state, "score_output", (int64_t)p->score_output, FOVEA_SCORES_NONE,
+                           "to_state is 1, and a state keeps no scores", error);
   return status;
 }
 
@@ -68,6 +71,9 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
     status =
         refuse_pointer(problem->to_state, "lse", tensors->lse, "to_state is 1, so the result is a state", error);
   if (!status) status = refuse_pointer(!problem->to_state, "state", tensors->state, "to_state is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->score_output, "scores", tensors->scores,
+                            "score_output of the problem is FOVEA_SCORES_NONE", error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }
 

@@ -18,6 +18,7 @@ struct fovea_plan {
   int paired;                  /* scores are products of pairs, if all elements allow it */
   int64_t group;               /* query heads that share a kv head */
   int block_tiles;             /* row tiles of a task */
+  int64_t score_keys;          /* of a row of scores */
   int64_t row_keys;            /* an upper bound on the keys of one row, for any lengths up to the problem's */
   int states;                  /* in a tile's tree of spans */
   int64_t tasks;               /* of the first phase */

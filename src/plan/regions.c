@@ -17,12 +17,14 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
     return (fovea_axes){p->o_strides, p->heads, fovea_type_bits(p->o_type)};
   case FOVEA_SHAPE_LSE:
     return (fovea_axes){p->lse_strides, p->heads, 32};
+  case FOVEA_SHAPE_SCORES:
+    return (fovea_axes){p->score_strides, p->heads, 32};
   default:
     return (fovea_axes){{0, 0, 0}, 1, 32}; /* sinks: one row */
   }
 }
 
-/* Rows of Q, O and LSE, counted as the tensor counts them. */
+/* Rows of Q, O, LSE and scores, counted as the tensor counts them. */
 static fovea_region query_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t dim) {
   int64_t batch = plan->problem.cu_seqlens_q ? 0 : entry->batch;
   return (fovea_region){batch, batch + 1, entry->q_first, entry->q_first + entry->q_len, 0, dim};
@@ -58,6 +60,8 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
     return p->sink == FOVEA_SINK_PER_HEAD ? (fovea_region){0, 1, 0, 1, 0, p->heads} : nothing;
   case FOVEA_SHAPE_O:
     return p->to_state ? nothing : query_rows(plan, entry, p->v_dim);
+  case FOVEA_SHAPE_SCORES:
+    return p->score_output ? query_rows(plan, entry, plan->score_keys) : nothing;
   default:
     return p->to_state ? nothing : query_rows(plan, entry, 1);
   }

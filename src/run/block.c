@@ -1,6 +1,7 @@
 #include "block.h"
 
 #include "operands.h"
+#include "scores.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
   int64_t row_tile = context->kernels->row_tile;
@@ -208,6 +209,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   first = first && begin_state(context, t, state, &sight->view);
   score_block(context, t, sight, fetch);
   if (sight->mask.present) hide_holes(context, t, sight);
+  if (context->tensors->scores) fovea_keep_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
 }

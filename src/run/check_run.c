@@ -25,18 +25,20 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
 }
 
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
-  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,  tensors->mask,
-                                              tensors->sinks, tensors->o, tensors->lse};
-  int count = tensors->lse ? FOVEA_SHAPES : FOVEA_SHAPES - 1;
+  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,   tensors->mask,
+                                              tensors->sinks, tensors->o, tensors->lse, tensors->scores};
   fovea_status status = FOVEA_OK;
-  for (int i = 0; i < count && !status; i++) {
+  for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
+    if (i == FOVEA_SHAPE_LSE && !tensors->lse) continue;
     status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);
   }
   if (status || plan->problem.to_state) return status;
-  fovea_written written[2];
+  fovea_written written[FOVEA_WRITTEN_LIMIT];
   int outputs = fovea_list_written(plan, tensors, written);
-  for (int i = 0; i < outputs && !status; i++) status = fovea_check_inputs(plan, tensors, &written[i], error);
-  if (!status && outputs == 2) status = fovea_check_tensor(plan, &written[1], FOVEA_SHAPE_O, tensors->o, error);
+  for (int i = 0; i < outputs && !status; i++) {
+    status = fovea_check_inputs(plan, tensors, &written[i], error);
+    if (!status) status = fovea_check_outputs(plan, tensors, &written[i], written[i].shape, error);
+  }
   return status;
 }
 
@@ -65,8 +67,7 @@ fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_te
     fovea_written state = fovea_written_state(plan, tensors->state);
     status = fovea_check_written_state(plan, &scratch, &state, error);
   } else {
-    if (!status) status = fovea_check_tensor(plan, &scratch, FOVEA_SHAPE_O, tensors->o, error);
-    if (!status && tensors->lse) status = fovea_check_tensor(plan, &scratch, FOVEA_SHAPE_LSE, tensors->lse, error);
+    if (!status) status = fovea_check_outputs(plan, tensors, &scratch, FOVEA_SHAPES, error);
   }
   if (!status) status = check_structs(plan, tensors, &scratch, error);
   return status ? status : fovea_check_segments(plan, tensors, &scratch, error);

@@ -1,6 +1,7 @@
 #include "decode.h"
 
 #include "operands.h"
+#include "scores.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -173,6 +174,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   find_rows(context);
   score_block(context, t, sight, begin, end);
+  if (context->tensors->scores) fovea_keep_decoded(context, t, keys);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,

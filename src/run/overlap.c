@@ -9,6 +9,7 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
   const fovea_problem *p = &plan->problem;
   const fovea_reach *reach = &plan->reaches[shape];
   return (fovea_written){.name = reach->name,
+                         .shape = shape,
                          .begin = (uintptr_t)pointer + (uintptr_t)reach->begin,
                          .end = (uintptr_t)pointer + (uintptr_t)reach->end,
                          .pointer = pointer,
@@ -48,14 +49,19 @@ fovea_written fovea_written_scratch(const void *scratch, size_t size) {
                          .dim = (int64_t)size};
 }
 
-int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors, fovea_written written[2]) {
+int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
+                       fovea_written written[FOVEA_WRITTEN_LIMIT]) {
+  int count = 0;
   if (plan->problem.to_state) {
     written[0] = fovea_written_state(plan, tensors->state);
     return 1;
   }
-  written[0] = written_tensor(plan, FOVEA_SHAPE_O, tensors->o, plan->problem.v_dim);
-  if (tensors->lse) written[1] = written_tensor(plan, FOVEA_SHAPE_LSE, tensors->lse, 1);
-  return tensors->lse ? 2 : 1;
+  written[count++] = written_tensor(plan, FOVEA_SHAPE_O, tensors->o, plan->problem.v_dim);
+  if (tensors->lse) written[count++] = written_tensor(plan, FOVEA_SHAPE_LSE, tensors->lse, 1);
+  if (tensors->scores) {
+    written[count++] = written_tensor(plan, FOVEA_SHAPE_SCORES, tensors->scores, plan->score_keys);
+  }
+  return count;
 }
 
 /* The rows that are written: of a padded batch all, of a packed batch those of its entries, which follow each
@@ -147,9 +153,15 @@ static inline fovea_status check_tensor(const fovea_plan *plan, const fovea_writ
   return bytes == 0 ? FOVEA_OK : check_entries(plan, written, shape, pointer, bytes, error);
 }
 
-fovea_status fovea_check_tensor(const fovea_plan *plan, const fovea_written *written, int shape,
-                                const void *pointer, fovea_error *error) {
-  return check_tensor(plan, written, shape, pointer, error);
+fovea_status fovea_check_outputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
+                                 int before, fovea_error *error) {
+  const void *const outputs[FOVEA_SHAPES - FOVEA_SHAPE_O] = {tensors->o, tensors->lse, tensors->scores};
+  fovea_status status = FOVEA_OK;
+  for (int i = FOVEA_SHAPE_O; i < before && !status; i++) {
+    const void *output = outputs[i - FOVEA_SHAPE_O];
+    if (output) status = check_tensor(plan, written, i, output, error);
+  }
+  return status;
 }
 
 fovea_status fovea_check_inputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,

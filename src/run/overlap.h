@@ -5,17 +5,22 @@
 
 #include "../plan/regions.h"
 
-/* O, LSE, the numbers of a state, or scratch. */
+/* The most outputs of a run: O, LSE and scores. */
+enum { FOVEA_WRITTEN_LIMIT = 3 };
+
+/* O, LSE, scores, the numbers of a state, or scratch. */
 typedef struct fovea_written {
   const char *name;
+  int shape;            /* of a tensor, one of FOVEA_SHAPES */
   uintptr_t begin, end; /* from the first byte to behind the last */
   const void *pointer;  /* this and what follows are as in the tensor */
   fovea_axes axes;
   int64_t batch, rows, dim;
 } fovea_written;
 
-/* Lists the outputs of a run, one or two. The pointers must have been checked. Returns how many there are. */
-int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors, fovea_written written[2]);
+/* Lists the outputs of a run. The pointers must have been checked. Returns how many there are, at least one. */
+int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
+                       fovea_written written[FOVEA_WRITTEN_LIMIT]);
 fovea_written fovea_written_scratch(const void *scratch, size_t size);
 fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state);
 
@@ -35,8 +40,8 @@ fovea_status fovea_check_bytes(const fovea_written *scratch, const char *name, c
 fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_written *scratch,
                                        const fovea_written *state, fovea_error *error);
 
-/* Checks that the output shares no byte with a tensor, one of FOVEA_SHAPES. */
-fovea_status fovea_check_tensor(const fovea_plan *plan, const fovea_written *written, int shape,
-                                const void *pointer, fovea_error *error);
+/* Checks that it shares no byte with the output tensors whose number in FOVEA_SHAPES is below `before`. */
+fovea_status fovea_check_outputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
+                                 int before, fovea_error *error);
 
 #endif

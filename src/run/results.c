@@ -2,13 +2,14 @@
 
 #include "../state/row_states.h"
 #include "block.h"
+#include "scores.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                        int64_t row_stride) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
-  float *lse[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
   for (int i = 0; i < t->rows.count; i++) {
     fovea_row_place place = t->places[i];
     if (tensors->lse) {
@@ -28,6 +29,10 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       .lse = tensors->lse ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
+  if (tensors->scores) {
+    args.scores = scores;
+    args.score_count = fovea_kept_scores(context, t, scores);
+  }
   context->kernels->store(&args);
 }
 

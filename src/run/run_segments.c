@@ -79,7 +79,7 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
   }
   if (!problem->segmented) return FOVEA_OK;
   if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
-  fovea_written written[2];
+  fovea_written written[FOVEA_WRITTEN_LIMIT];
   const int count = fovea_list_written(plan, tensors, written);
   for (int64_t b = 0; b < problem->batch; b++) {
     const fovea_entry *entry = &plan->entries[b];

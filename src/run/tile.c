@@ -6,6 +6,7 @@
 #include "operands.h"
 #include "part_states.h"
 #include "results.h"
+#include "scores.h"
 #include "walk.h"
 
 /* Pushes the state of the tile's span to its tree. */
@@ -27,6 +28,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   fovea_tile_state *state = NULL;
   int whole = plan->part_keys == 0 && !plan->problem.to_state;
+  if (context->tensors->scores) fovea_keep_rest(context, t);
   if (t->decoded && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
     fovea_write_decoded(context, t);
     return;

@@ -139,6 +139,10 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   if (!status) status = fovea_read_tensors(given_tensors, tensors, error);
   if (!status) status = fovea_read_state("state", tensors->state, state, error);
   if (status) return status;
+  if (problem->score_output != FOVEA_SCORES_NONE || tensors->scores) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "score_output or scores is set and would not be used: a state keeps no scores");
+  }
   const fovea_problem outputs = outputs_alone(problem);
   status = fovea_validate_problem(&outputs, reaches, error);
   if (!status) status = fovea_refuse_unused_sinks(problem, tensors, error);

@@ -282,6 +282,19 @@ static void use_mask(const struct array *mask, int padding, fovea_problem *probl
   tensors->mask = seen;
 }
 
+/* PyTorch appends the key of the bias, which is the first here. */
+static void check_torch_weights(const struct test_case *test, const float *scores, int with_bias) {
+  const struct array *weights = case_output(test, "weights");
+  const int64_t keys = weights->shape[weights->rank - 1], rows = weights->count / keys;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < keys; j++) {
+      const double expected = ((const double *)weights->data)[i * keys + j];
+      const float actual = scores[i * keys + (with_bias ? (j + 1) % keys : j)];
+      if (!(fabs((double)actual - expected) <= 3e-7))
+        fail_msg("%s: weight %d of row %d: %g, not %g", test->name, (int)j, (int)i, (double)actual, expected);
+    }
+}
+
 static void check_torch(const struct test_case *test) {
   const struct array *query = case_input(test, "query"), *key = case_input(test, "key");
   const struct array *mask = case_input(test, "attn_mask"), *padding = case_input(test, "key_padding_mask");
@@ -289,6 +302,7 @@ static void check_torch(const struct test_case *test) {
   const int64_t width = query->shape[2], heads = (int64_t)case_number(test, "num_heads", 1);
   const float *weight = numbers_of(test, "in_proj_weight"), *bias = numbers_of(test, "in_proj_bias");
   static unsigned char seen[4096];
+  static float scores[1 << 14];
   struct model m;
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
@@ -313,7 +327,11 @@ static void check_torch(const struct test_case *test) {
   tensors.memory_values = numbers_of(test, "value");
   if (mask) use_mask(mask, 0, &problem, &tensors, seen);
   if (padding) use_mask(padding, 1, &problem, &tensors, seen);
+  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  m.attention.average_scores = case_output(test, "weights")->rank == 3;
+  tensors.scores = scores;
   run(&m, &problem, &tensors);
+  check_torch_weights(test, scores, m.attention.bias_key != NULL);
   for (int64_t i = 0; i < y->count; i++) {
     const double expected = ((const double *)y->data)[i];
     if (!(fabs((double)out[i] - expected) <= 5e-7))

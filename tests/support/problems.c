@@ -149,6 +149,8 @@ void problem_random_features(fovea_problem *problem, struct generator *generator
   random_mask(problem, generator);
   if (one_in(generator, 4)) problem->softcap = caps[generator_below(generator, 5)];
   problem->sink = (fovea_sink)random_kind(generator, 3);
+  const int64_t scores = problem->batch * problem->heads * problem->q_len * problem->kv_len;
+  if (scores < 4000000 && one_in(generator, 3)) problem->score_output = FOVEA_SCORES_WEIGHTS;
 }
 
 static fovea_strides random_strides(struct generator *generator, int64_t batch, int64_t heads, int64_t rows,
@@ -186,5 +188,6 @@ void problem_random_layout(fovea_problem *problem, struct generator *generator) 
   problem->v_strides = random_strides(generator, batch, kv_heads, problem->kv_len, problem->v_dim);
   problem->o_strides = random_strides(generator, batch, heads, problem->q_len, problem->v_dim);
   problem->lse_strides = random_strides(generator, batch, heads, problem->q_len, 1);
+  problem->score_strides = random_strides(generator, batch, heads, problem->q_len, problem_score_keys(problem));
   if (problem->mask_type != FOVEA_MASK_NONE) random_mask_strides(problem, generator);
 }

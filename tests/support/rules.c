@@ -31,6 +31,10 @@ int64_t problem_mask_keys(const fovea_problem *problem) {
   return problem->mask_keys == FOVEA_UNLIMITED || keys < problem->mask_keys ? keys : problem->mask_keys;
 }
 
+int64_t problem_score_keys(const fovea_problem *problem) {
+  return longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len);
+}
+
 int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch) {
   return problem->mask_begins != NULL ? problem->mask_begins[batch] : problem->mask_begin;
 }

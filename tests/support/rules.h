@@ -25,6 +25,9 @@ int64_t problem_mask_keys(const fovea_problem *problem);
 /* The key of the first element of a mask row. */
 int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch);
 
+/* The numbers of a row of scores. */
+int64_t problem_score_keys(const fovea_problem *problem);
+
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
 
 /* Pairs of all batch entries and query heads. */

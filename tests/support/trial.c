@@ -14,6 +14,9 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   tensor_create_of(problem->o_type, &trial->o, batches, problem->heads, problem->q_len, problem->v_dim,
                    problem->o_strides, edge);
   tensor_create(&trial->lse, batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
+  const int wanted = problem->score_output != FOVEA_SCORES_NONE && problem_score_keys(problem) > 0;
+  tensor_create(&trial->scores, wanted ? batches : 0, problem->heads, problem->q_len, problem_score_keys(problem),
+                problem->score_strides, edge);
   trial_clear(trial);
 }
 
@@ -67,6 +70,7 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->v);
   tensor_destroy(&trial->o);
   tensor_destroy(&trial->lse);
+  tensor_destroy(&trial->scores);
   mask_destroy(&trial->mask);
   tensor_destroy(&trial->sinks);
 }
@@ -83,12 +87,14 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   if (trial->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = trial->sinks.data;
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
+  if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
   return tensors;
 }
 
 void trial_clear(struct trial *trial) {
   tensor_fill_untouched(&trial->o);
   tensor_fill_untouched(&trial->lse);
+  tensor_fill_untouched(&trial->scores);
 }
 
 void trial_load(const struct trial *trial) {
@@ -96,7 +102,8 @@ void trial_load(const struct trial *trial) {
 }
 
 int trial_gaps_untouched(const struct trial *trial) {
-  return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse);
+  return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse) &&
+         tensor_gaps_untouched(&trial->scores);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
@@ -129,6 +136,23 @@ static void assert_row(const struct trial *trial, const char *what, struct part 
            (unsigned)bits_of(actual), (double)actual, (unsigned)bits_of(expected), (double)expected, problem);
 }
 
+/* The same for the row's scores. */
+static void assert_scores(const struct trial *trial, const char *what, struct part at, const float *expected) {
+  const float *scores = tensor_row(&trial->scores, at.batch, at.head, at.row);
+  int64_t key = 0;
+  while (key < trial->scores.dim && bits_of(scores[key]) == bits_of(expected[key])) key++;
+  if (key == trial->scores.dim) return;
+  char problem[DESCRIPTION_SIZE];
+  problem_describe(&trial->problem, problem, sizeof problem);
+  fail_msg("%s: score of batch %lld head %lld row %lld key %lld is %08x (%.9g), not %08x (%.9g); %s", what,
+           (long long)at.batch, (long long)at.head, (long long)at.row, (long long)key, (unsigned)bits_of(scores[key]),
+           (double)scores[key], (unsigned)bits_of(expected[key]), (double)expected[key], problem);
+}
+
+static int both_have_scores(const struct trial *one, const struct trial *other) {
+  return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim;
+}
+
 void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
                       struct part expected_first, int64_t batches, int64_t heads, int64_t rows) {
   const int64_t dim = actual->o.dim;
@@ -144,6 +168,9 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
           numbers[d] = rounded_number(actual->o.type, numbers[d]);
         assert_row(actual, "against another run", at, numbers,
                    tensor_row(&expected->lse, other.batch, other.head, other.row));
+        if (both_have_scores(actual, expected))
+          assert_scores(actual, "against another run", at,
+                        tensor_row(&expected->scores, other.batch, other.head, other.row));
       }
   free(numbers);
 }
@@ -179,9 +206,9 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
   return contract_sees(&rules, key);
 }
 
-/* Memory that the contract needs: the biases of one row, and its output. */
+/* Memory that the contract needs: the biases of one row, its output and its scores. */
 struct workspace {
-  float *bias, *out;
+  float *bias, *out, *scores;
 };
 
 static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row,
@@ -220,13 +247,17 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
+  if (trial->scores.batch == 0) return;
+  memset(workspace->scores, 0, (size_t)trial->scores.dim * sizeof(float));
+  contract_row_weights(&contract, workspace->scores);
+  assert_scores(trial, "against the contract", at, workspace->scores);
 }
 
 void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
-  float *numbers = malloc((size_t)(problem->v_dim + problem->kv_len) * sizeof(float));
+  float *numbers = malloc((size_t)(problem->v_dim + 2 * problem->kv_len) * sizeof(float));
   assert_non_null(numbers);
-  const struct workspace workspace = {numbers + problem->v_dim, numbers};
+  const struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + problem->kv_len};
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);

@@ -11,6 +11,7 @@
 struct trial {
   fovea_problem problem; /* its arrays stay the caller's */
   struct tensor q, k, v, o, lse;
+  struct tensor scores; /* with a score_output */
   struct mask mask;
   struct tensor sinks; /* one row */
 };
@@ -49,7 +50,7 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
 /* Whether nothing outside the elements of the outputs was written. */
 int trial_gaps_untouched(const struct trial *trial);
 
-/* Whether O and LSE have the same bits. If `expected` has O in another type, its numbers are rounded to the actual
+/* Whether O, LSE and scores have the same bits. If `expected` has O in another type, its numbers are rounded to the actual
  * type. Rows are compared in the order of indices, so layouts may differ. */
 void assert_same_outputs(const struct trial *actual, const struct trial *expected);
 

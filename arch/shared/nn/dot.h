@@ -15,6 +15,18 @@ typedef struct dot_tile {
   vec sum[8][4]; /* [row][vector] */
 } dot_tile;
 
+/* The sums of a piece, or those of the pieces before it plus these. */
+FOVEA_INLINE void dot_store(const int vectors, const int rows, int begun, const dot_tile *tile, float *sums) {
+  FOVEA_UNROLL
+  for (int n = 0; n < rows; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      float *sum = sums + n * FOVEA_NN_OUTS + v * LANES;
+      vec_store(sum, begun ? vec_add(vec_load(sum), tile->sum[n][v]) : tile->sum[n][v]);
+    }
+  }
+}
+
 /* Where the weights of vector `v` of a register tile begin: a panel has FOVEA_NN_PANEL / LANES vectors. */
 #define DOT_WEIGHTS(v) (weights + (v)*LANES / FOVEA_NN_PANEL * panel_stride + (v)*LANES % FOVEA_NN_PANEL)
 
@@ -31,9 +43,9 @@ typedef struct dot_tile {
 FOVEA_INLINE void dot_register_tile(const int vectors, const int rows, const fovea_nn_dot_args *args, int row,
                                     int vector) {
   const int64_t panel_stride = args->panel_stride, x_stride = args->x_stride;
-  const float *x = args->x + row * x_stride;
-  const float *weights =
-      args->weights + vector * LANES / FOVEA_NN_PANEL * panel_stride + vector * LANES % FOVEA_NN_PANEL;
+  const float *x = (const float *)args->x + row * x_stride;
+  const float *weights = (const float *)args->weights + vector * LANES / FOVEA_NN_PANEL * panel_stride +
+                         vector * LANES % FOVEA_NN_PANEL;
   float *sums = args->sums + row * FOVEA_NN_OUTS + vector * LANES;
   int dims = args->dims;
   dot_tile tile;
@@ -65,14 +77,7 @@ FOVEA_INLINE void dot_register_tile(const int vectors, const int rows, const fov
       }
     }
   }
-  FOVEA_UNROLL
-  for (int n = 0; n < rows; n++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) {
-      float *sum = sums + n * FOVEA_NN_OUTS + v * LANES;
-      vec_store(sum, args->begun ? vec_add(vec_load(sum), tile.sum[n][v]) : tile.sum[n][v]);
-    }
-  }
+  dot_store(vectors, rows, args->begun, &tile, sums);
 }
 
 #define DOT_TILE(name, vectors, rows)                                                                              \

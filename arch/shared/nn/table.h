@@ -10,6 +10,7 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .widen = FOVEA_NAME(nn_widen),
     .widen_weights = FOVEA_NAME(nn_widen_weights),
     .dot = FOVEA_NAME(nn_dot),
+    .dot_few = FOVEA_NAME(nn_dot_few),
     .finish = FOVEA_NAME(nn_finish),
     .embed = FOVEA_NAME(nn_embed),
     .activate = FOVEA_NAME(nn_activate),
@@ -17,6 +18,7 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .softmax = FOVEA_NAME(nn_softmax),
     .additive = FOVEA_NAME(nn_additive),
     .weights = FOVEA_NAME(nn_weights),
+    .mean = FOVEA_NAME(nn_mean),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
 };

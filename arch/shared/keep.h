@@ -1,0 +1,59 @@
+/* Scores as an output: keep_scores() copies the scores of a block to the caller's rows, and when a row is done, store.h
+ * makes them weights. Part of bodies.h. */
+#ifndef FOVEA_ARCH_SHARED_KEEP_H
+#define FOVEA_ARCH_SHARED_KEEP_H
+
+#include "../kernels.h"
+#include "state.h"
+#include "tile.h"
+#include "types.h"
+
+/* LANES rows and up to LANES keys from `key` on; keys outside `seen` get -Inf. */
+FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) {
+  const int row = vector * LANES, rows = args->row_count - row, keys = args->key_end - key;
+  vec square[LANES];
+  FOVEA_NO_UNROLL
+  for (int k = 0; k < LANES; k++) {
+    const int seen = args->seen_begin[vector] <= key + k && key + k < args->seen_end[vector];
+    square[k] = seen ? vec_load(args->scores + (key + k) * ROW_TILE + row) : vec_set1(-INFINITY);
+  }
+  vec_transpose(square);
+  FOVEA_UNROLL
+  for (int i = 0; i < LANES; i++) {
+    if (i >= rows) break;
+    float *to = args->rows[row + i] + (key - args->key_begin);
+    if (keys >= LANES) {
+      vec_store(to, square[i]);
+    } else {
+      vec_store_first(to, square[i], keys);
+    }
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(keep_scores)(const fovea_keep_args *args) {
+  FOVEA_NO_UNROLL
+  for (int vector = 0; vector * LANES < args->row_count; vector++) {
+    FOVEA_NO_UNROLL
+    for (int key = args->key_begin; key < args->key_end; key += LANES) keep_square(args, vector, key);
+  }
+}
+
+/* The weight of a score, in units of log2: 0 of a key that is not seen, also in a row of NaN. */
+FOVEA_INLINE vec keep_weight(vec score, vec reference, vec inverse) {
+  vec weight = vec_mul(vec_exp2(vec_sub(score, reference)), inverse);
+  return vec_select(vec_equal(score, vec_set1(-INFINITY)), vec_set1(0.0f), canonical(weight));
+}
+
+/* Replaces the scores of a row by weights, relative to its maximum and times 1 / sum. */
+FOVEA_INLINE void keep_weights_of_row(float *scores, int64_t count, vec reference, vec inverse) {
+  int64_t key = 0;
+  FOVEA_NO_UNROLL
+  for (; key + LANES <= count; key += LANES) {
+    vec_store(scores + key, keep_weight(vec_load(scores + key), reference, inverse));
+  }
+  if (key == count) return;
+  const int rest = (int)(count - key);
+  vec_store_first(scores + key, keep_weight(vec_load_first(scores + key, rest), reference, inverse), rest);
+}
+
+#endif

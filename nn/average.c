@@ -1,0 +1,93 @@
+#include "average.h"
+#include "dispatch.h"
+#include "row_job.h"
+
+#include "../src/base/error.h"
+#include "../src/base/shapes.h"
+#include "../src/base/validate.h"
+
+static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t keys) {
+  return (fovea_strides){heads * rows * keys, rows * keys, keys};
+}
+
+static int is_same(fovea_strides a, fovea_strides b) {
+  return a.batch == b.batch && a.head == b.head && a.row == b.row;
+}
+
+void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys) {
+  fovea_problem *p = &call->problem;
+  const int averaged = call->attention.average_scores;
+  call->score_keys = fovea_score_keys(p);
+  const int unset = is_same(p->score_strides, contiguous(p->heads, p->q_len, keys));
+  call->mean_strides = unset ? contiguous(1, p->q_len, p->kv_len) : p->score_strides;
+  if (unset) p->score_strides = contiguous(p->heads, p->q_len, p->kv_len);
+  if (averaged) p->score_strides = contiguous(p->heads, p->q_len, call->score_keys);
+}
+
+fovea_status fovea_nn_check_scores(const fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
+  const fovea_bounded flag = {"average_scores", averaged, 0, 1};
+  fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  if (status) return status;
+  if (!wanted && (averaged || call->tensors.scores)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s is set and would not be used: score_output of the problem is FOVEA_SCORES_NONE",
+                      averaged ? "average_scores" : "scores");
+  }
+  if (!wanted) return FOVEA_OK;
+  const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
+  const fovea_strides strides = averaged ? call->mean_strides : p->score_strides;
+  fovea_shape shape =
+      fovea_make_shape("scores", batch, averaged ? 1 : p->heads, p->q_len, call->score_keys, strides, 32);
+  fovea_reach reach;
+  if (call->score_keys == 0) shape.extent[0] = 0;
+  status = fovea_validate_strides(&shape, 1, &reach, error);
+  return status ? status : fovea_validate_pointer(&reach, call->tensors.scores, error);
+}
+
+double fovea_nn_score_numbers(const fovea_nn_attention_call *call) {
+  const fovea_problem *p = &call->problem;
+  if (!call->attention.average_scores) return 0;
+  return (double)call->q.rows * (double)p->heads * (double)call->score_keys;
+}
+
+typedef struct average_job {
+  const fovea_nn_attention_call *call;
+  const fovea_nn_kernels *kernels;
+  int64_t first, rows; /* of an entry, or of all packed entries */
+} average_job;
+
+static void average(const void *data, int64_t first, int64_t count) {
+  const average_job *job = data;
+  const fovea_nn_attention_call *call = job->call;
+  const fovea_strides from = call->problem.score_strides, to = call->mean_strides;
+  for (int64_t i = first; i < first + count; i++) {
+    const int64_t entry = i / job->rows, row = job->first + i % job->rows;
+    const fovea_nn_mean_args args = {
+        .first = call->score_numbers + entry * from.batch + row * from.row,
+        .head_stride = from.head,
+        .heads = call->problem.heads,
+        .count = call->score_keys,
+        .y = call->tensors.scores + entry * to.batch + row * to.row,
+    };
+    job->kernels->mean(&args);
+  }
+}
+
+fovea_status fovea_nn_average_scores(const fovea_nn_attention_call *call, const fovea_execution *execution,
+                                     fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  const int32_t *packed = p->cu_seqlens_q;
+  average_job data = {.call = call, .first = packed ? packed[0] : 0, .rows = p->q_len};
+  if (packed) data.rows = (int64_t)packed[p->batch] - packed[0];
+  const fovea_status status = fovea_nn_dispatch(p->isa, &data.kernels, error);
+  if (status || data.rows == 0) return status;
+  const fovea_nn_row_job job = {.rows = packed ? data.rows : p->batch * data.rows,
+                                .dim = call->score_keys > 0 ? call->score_keys : 1,
+                                .work = (double)p->heads,
+                                .data = &data,
+                                .run = average};
+  fovea_nn_run_rows(&job, execution);
+  return FOVEA_OK;
+}

@@ -1,0 +1,21 @@
+/* Scores of a layer of attention as an output: where they lie, and their mean over heads. */
+#ifndef FOVEA_NN_AVERAGE_H
+#define FOVEA_NN_AVERAGE_H
+
+#include "attention.h"
+
+/* Sets the strides with which the core writes scores: the caller's, or those of scratch if they are averaged. `keys` is
+ * the problem's kv_len as the caller gave it. */
+void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys);
+
+/* Checks what the caller said of scores, after their strides were set. */
+fovea_status fovea_nn_check_scores(const fovea_nn_attention_call *call, fovea_error *error);
+
+/* The numbers of scores in scratch: 0 if they are not averaged. */
+double fovea_nn_score_numbers(const fovea_nn_attention_call *call);
+
+/* Writes the mean of call->score_numbers. */
+fovea_status fovea_nn_average_scores(const fovea_nn_attention_call *call, const fovea_execution *execution,
+                                     fovea_error *error);
+
+#endif

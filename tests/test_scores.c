@@ -1,0 +1,164 @@
+/* Scores as an output: the weights of each row. */
+#include "support/check.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+static fovea_problem problem_with(int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, heads, kv_heads, q_len, kv_len, 20, 12);
+  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  return problem;
+}
+
+/* On every instruction set, against the contract; O and LSE as without scores. */
+static void check(const fovea_problem *problem, uint64_t seed) {
+  const char *const *isas = usable_isas();
+  struct trial trial = trial_create(problem, seed);
+  fovea_problem plain = *problem;
+  plain.score_output = FOVEA_SCORES_NONE;
+  struct trial without = trial_create(&plain, seed);
+  for (int isa = 0; isas[isa] != NULL; isa++) {
+    trial_run(&trial, isas[isa], NULL);
+    assert_contract(&trial, IF_QUICK(50000, 1000000));
+    assert_true(trial_gaps_untouched(&trial));
+    trial_run(&without, isas[isa], NULL);
+    assert_same_outputs(&trial, &without);
+  }
+  trial_destroy(&without);
+  trial_destroy(&trial);
+}
+
+/* Tiles, decoding, parts of keys, rows that see nothing; every rule. */
+static void test_lengths_and_rules(void **state) {
+  (void)state;
+  static const int64_t lengths[][2] = {{1, 1},  {9, 40},   {50, 300}, {3, 4500}, {1, 9000},
+                                       {40, 0}, {40, 129}, {0, 5},    {130, 130}};
+  for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (int rule = 0; rule < rule_count; rule++) {
+      fovea_problem problem = problem_with(4, rule % 2 ? 2 : 4, lengths[i][0], lengths[i][1]);
+      problem_apply(&problem, &rule_list[rule]);
+      problem.sink = (fovea_sink)(rule % 3);
+      check(&problem, (uint64_t)rule);
+    }
+}
+
+static void test_masks(void **state) {
+  (void)state;
+  for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
+    for (uint64_t seed = 0; seed < 6; seed++) {
+      fovea_problem problem = problem_with(3, 1, 37, 300);
+      problem.mask_type = (fovea_mask_type)type;
+      problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, 37, 300);
+      if (seed == 5) problem.softcap = 30.0;
+      check(&problem, seed);
+    }
+}
+
+/* Rows sum to 1 within the rounding errors of their weights and of l. */
+static void test_sums(void **state) {
+  (void)state;
+  fovea_problem problem = problem_with(2, 2, 60, 1000);
+  problem.causal = 1;
+  struct trial trial = trial_create(&problem, 7);
+  trial_run(&trial, NULL, NULL);
+  for (int64_t h = 0; h < 2; h++)
+    for (int64_t i = 0; i < 60; i++) {
+      const float *row = tensor_row(&trial.scores, 1, h, i);
+      double sum = 0.0;
+      for (int64_t j = 0; j < 1000; j++) sum += (double)row[j];
+      assert_true(fabs(sum - 1.0) < 60.0 * 0x1p-24);
+    }
+  trial_destroy(&trial);
+}
+
+/* NaN and infinities: rows of NaN have weight 0 where they see nothing; +Inf makes NaN; -Inf has weight 0. */
+static void test_special_values(void **state) {
+  (void)state;
+  static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f};
+  for (size_t v = 0; v < sizeof values / sizeof values[0]; v++)
+    for (int64_t rows = 1; rows < 80; rows += 39) {
+      fovea_problem problem = problem_with(2, 2, rows, 300);
+      problem.causal = 1;
+      problem.offset = 140;
+      struct trial trial = trial_create(&problem, v);
+      tensor_row(&trial.k, 0, 1, 135)[3] = values[v];
+      tensor_row(&trial.q, 1, 0, 0)[0] = values[v];
+      const char *const *isas = usable_isas();
+      for (int isa = 0; isas[isa] != NULL; isa++) {
+        trial_run(&trial, isas[isa], NULL);
+        assert_contract(&trial, INT64_MAX / 2);
+      }
+      trial_destroy(&trial);
+    }
+}
+
+static void refuse(const fovea_problem *problem, const fovea_tensors *tensors, fovea_status status,
+                   const char *text) {
+  fovea_error error;
+  assert_int_equal(fovea_attend(problem, tensors, NULL, &error), status);
+  if (strstr(error.text, text) == NULL) fail_msg("\"%s\" does not say \"%s\"", error.text, text);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  fovea_problem problem = problem_with(2, 2, 5, 7);
+  struct trial trial = trial_create(&problem, 1);
+  fovea_tensors tensors = trial_tensors(&trial);
+  tensors.scores = NULL;
+  refuse(&problem, &tensors, FOVEA_ERROR_NULL, "scores is NULL");
+  tensors.scores = trial.o.data;
+  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with o");
+  tensors.scores = trial.lse.data;
+  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with lse");
+  tensors.scores = trial.k.data;
+  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with k");
+  tensors.scores = (float *)(void *)((char *)trial.scores.data + 1);
+  refuse(&problem, &tensors, FOVEA_ERROR_ALIGNMENT, "scores");
+  tensors.scores = trial.scores.data;
+  problem.score_strides.row = 6;
+  refuse(&problem, &tensors, FOVEA_ERROR_STRIDE, "scores");
+  problem = problem_with(2, 2, 5, 7);
+  problem.score_output = (fovea_score_output)2;
+  refuse(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 2");
+  problem.score_output = FOVEA_SCORES_NONE;
+  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores is not NULL and would not be used");
+  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.to_state = 1;
+  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "score_output is 1 and would not be used: to_state is 1");
+  trial_destroy(&trial);
+}
+
+/* Scratch may not lie in the scores, and a state that is finished has none. */
+static void test_other_calls(void **state) {
+  (void)state;
+  fovea_problem problem = problem_with(2, 2, 256, 256);
+  struct trial trial = trial_create(&problem, 1);
+  fovea_tensors tensors = trial_tensors(&trial);
+  fovea_execution execution;
+  fovea_error error;
+  static float numbers[2 * 2 * 256 * 14];
+  fovea_state from;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = (void *)(((uintptr_t)trial.scores.data + 63) / 64 * 64);
+  execution.scratch_size = 1 << 30;
+  assert_int_equal(fovea_attend(&problem, &tensors, &execution, &error), FOVEA_ERROR_OVERLAP);
+  assert_non_null(strstr(error.text, "scratch shares memory with scores"));
+  fovea_state_init(&from, 2, 2, 256, 12, 0, 256, numbers);
+  tensors.state = &from;
+  assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, &error), FOVEA_ERROR_UNUSED);
+  assert_non_null(strstr(error.text, "a state keeps no scores"));
+  trial_destroy(&trial);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_lengths_and_rules), cmocka_unit_test(test_masks),
+      cmocka_unit_test(test_sums),              cmocka_unit_test(test_special_values),
+      cmocka_unit_test(test_refusals),          cmocka_unit_test(test_other_calls),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
