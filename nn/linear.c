@@ -141,23 +141,35 @@ fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given
   return status ? status : fovea_nn_check_linear(&linear, error);
 }
 
+/* Products of pairs need bf16 on both sides, and pairs of dims that lie together, as in panels. */
+static fovea_status choose_pairs(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
+                                 const fovea_nn_pair_kernels **pairs, fovea_error *error) {
+  *pairs = NULL;
+  if (linear->weight_type != FOVEA_BF16 || rows->x_type != FOVEA_BF16) return FOVEA_OK;
+  if (linear->layout != FOVEA_NN_WEIGHTS_IN_PANELS) return FOVEA_OK;
+  return fovea_nn_dispatch_pairs(linear->isa, pairs, error);
+}
+
 fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
                                  const fovea_execution *given_execution, fovea_error *error) {
   fovea_nn_linear linear;
   fovea_nn_linear_rows rows;
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
+  const fovea_nn_pair_kernels *pairs;
   fovea_status status = fovea_nn_read_linear(given, &linear, error);
   if (!status) status = fovea_nn_read_linear_rows(given_rows, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_nn_check_linear(&linear, error);
   if (!status) status = fovea_nn_check_linear_rows(&linear, &rows, error);
   if (!status) status = fovea_nn_dispatch(linear.isa, &kernels, error);
+  if (!status) status = choose_pairs(&linear, &rows, &pairs, error);
   if (status) return status;
   if (rows.rows == 0) return FOVEA_OK;
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
-  const fovea_nn_linear_job job =
+  fovea_nn_linear_job job =
       make_job(&linear, &rows, kernels, fovea_schedule_workers(INT64_MAX, work, &execution));
+  job.pairs = pairs;
   const fovea_job tasks = {&job, work, 1, {{job.tasks, fovea_nn_linear_task}}};
   fovea_schedule_run(&tasks, &execution, fovea_schedule_workers(job.tasks, work, &execution));
   return FOVEA_OK;

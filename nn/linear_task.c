@@ -16,6 +16,42 @@ typedef struct task_tile {
   int rows, outs, dims;
 } task_tile;
 
+/* Pieces of x that were looked at, one bit each: whether pairs are safe. */
+typedef struct task_pieces {
+  uint64_t known, safe;
+} task_pieces;
+
+static int x_is_safe(const fovea_nn_linear_job *job, const task_tile *tile, task_pieces *pieces) {
+  const int64_t piece = tile->dim / FOVEA_DOT_PIECE;
+  const uint64_t bit = piece < 64 ? UINT64_C(1) << piece : 0; /* those behind are looked at in each group */
+  if (pieces->known & bit) return (pieces->safe & bit) != 0;
+  const fovea_nn_linear_rows *rows = job->rows;
+  const uint16_t *x = (const uint16_t *)rows->x + tile->row * rows->x_stride + tile->dim;
+  const int safe = job->pairs->safe(x, rows->x_stride, tile->rows, tile->dims);
+  pieces->known |= bit;
+  if (safe) pieces->safe |= bit;
+  return safe;
+}
+
+/* Multiplies by pairs. Returns 0 if some element of the piece is not for pairs. */
+static int multiply_pairs(const fovea_nn_linear_job *job, const task_tile *tile, task_pieces *pieces,
+                          fovea_nn_dot_args *args) {
+  const fovea_nn_linear_rows *rows = job->rows;
+  const int64_t stride = fovea_nn_panel_stride(job->linear->in, FOVEA_BF16);
+  const uint16_t *weights =
+      (const uint16_t *)job->linear->weights + tile->out / FOVEA_NN_PANEL * stride + tile->dim * FOVEA_NN_PANEL;
+  const int panels = (tile->outs + FOVEA_NN_PANEL - 1) / FOVEA_NN_PANEL;
+  if (!x_is_safe(job, tile, pieces)) return 0;
+  if (!job->pairs->safe(weights, stride, panels, (tile->dims + 1) / 2 * 2 * FOVEA_NN_PANEL)) return 0;
+  args->x = (const uint16_t *)rows->x + tile->row * rows->x_stride + tile->dim;
+  args->x_stride = rows->x_stride;
+  args->weights = weights;
+  args->panel_stride = stride;
+  args->panels = panels;
+  job->pairs->dot(args);
+  return 1;
+}
+
 /* Copies a piece of x as f32, if it is of another type. */
 static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
                     fovea_nn_dot_args *args) {
@@ -84,11 +120,13 @@ static void finish(const fovea_nn_linear_job *job, const task_tile *tile, const 
 }
 
 /* One group of columns for the task's rows. */
-static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_memory *memory) {
+static void compute_group(const fovea_nn_linear_job *job, task_tile *tile, task_pieces *pieces,
+                          task_memory *memory) {
   const int64_t in = job->linear->in;
   for (tile->dim = 0; tile->dim < in; tile->dim += FOVEA_DOT_PIECE) {
     tile->dims = in - tile->dim < FOVEA_DOT_PIECE ? (int)(in - tile->dim) : FOVEA_DOT_PIECE;
     fovea_nn_dot_args args = {.rows = tile->rows, .dims = tile->dims, .begun = tile->dim > 0, .sums = memory->sums};
+    if (job->pairs && multiply_pairs(job, tile, pieces, &args)) continue;
     place_x(job, tile, memory, &args);
     place_weights(job, tile, memory, &args)(&args);
   }
@@ -100,13 +138,14 @@ void fovea_nn_linear_task(const void *data, int64_t task, int worker) {
   const int64_t block = task % job->row_blocks, first = task / job->row_blocks * job->task_groups;
   const int64_t row = block * job->block_rows, rest = job->rows->rows - row, out = job->linear->out;
   task_tile tile = {.row = row, .rows = (int)(rest < job->block_rows ? rest : job->block_rows)};
+  task_pieces pieces = {0, 0};
   task_memory memory;
   fovea_float_state caller = fovea_float_begin();
   (void)worker;
   for (int64_t group = first; group < first + job->task_groups && group < job->column_groups; group++) {
     tile.out = group * FOVEA_NN_OUTS;
     tile.outs = out - tile.out < FOVEA_NN_OUTS ? (int)(out - tile.out) : FOVEA_NN_OUTS;
-    compute_group(job, &tile, &memory);
+    compute_group(job, &tile, &pieces, &memory);
   }
   fovea_float_end(caller);
 }

@@ -181,6 +181,22 @@ static void test_epilogues(void **state) {
   }
 }
 
+/* Pairs of bf16 have the bits of f32: any sizes, and pieces with elements that are not for pairs beside pieces with
+ * none. */
+static void test_bf16(void **state) {
+  (void)state;
+  struct generator generator = {17};
+  for (int i = 0; i < IF_QUICK(30, 120); i++) {
+    struct layer_case c = plain_case(1 + generator_below(&generator, 400), 1 + generator_below(&generator, 150),
+                                     1 + generator_below(&generator, 30));
+    c.weight_type = c.x_type = FOVEA_BF16;
+    c.packed = 1;
+    c.padding = i % 3;
+    c.special = i % 4 == 0 ? 40 : i % 4 == 1 ? 2000 : 0;
+    check_case(&c, &generator);
+  }
+}
+
 /* Many tasks, on threads, in any order. */
 static void test_threads(void **state) {
   (void)state;
@@ -230,7 +246,7 @@ static void test_rows_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),   cmocka_unit_test(test_types),      cmocka_unit_test(test_epilogues),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_bf16),    cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
