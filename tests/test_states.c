@@ -148,6 +148,7 @@ static fovea_problem long_problem(struct generator *generator, int64_t keys, int
     problem.kv_lens = kv_lens;
   }
   problem_random_features(&problem, generator);
+  problem.score_output = FOVEA_SCORES_NONE; /* a state keeps none */
   return problem;
 }
 
@@ -248,6 +249,7 @@ static void test_keys_as_rule(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 3000000);
     problem_random_features(&listed.problem, &generator);
+    listed.problem.score_output = FOVEA_SCORES_NONE;
     listed.problem.keys_begin = generator_below(&generator, listed.problem.kv_len + 1);
     listed.problem.keys_end = listed.problem.keys_begin +
                               generator_below(&generator, listed.problem.kv_len + 1 - listed.problem.keys_begin);
