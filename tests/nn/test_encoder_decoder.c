@@ -40,9 +40,10 @@ struct call {
 };
 
 static void make_problem(fovea_problem *problem, int64_t rows, int64_t keys) {
-  const char *isa = problem->isa;
+  const fovea_problem before = *problem;
   fovea_problem_init(problem, BATCH, STACK_HEADS, STACK_HEADS, rows, keys, STACK_DIM, STACK_DIM);
-  problem->isa = isa;
+  problem->isa = before.isa;
+  problem->allocator = before.allocator;
 }
 
 static void make_models(int norm_first) {
@@ -132,6 +133,20 @@ static void test_single_calls(void **state) {
 
 /* ---- Steps ---- */
 
+static void *refuse_to_allocate(void *context, size_t size, size_t alignment) {
+  (void)context;
+  (void)alignment;
+  fail_msg("%d bytes were allocated", (int)size);
+  return NULL;
+}
+
+static void free_nothing(void *context, void *memory) {
+  (void)context;
+  (void)memory;
+}
+
+static const fovea_allocator none = {.allocate = refuse_to_allocate, .release = free_nothing};
+
 /* Caches of all entries and layers. */
 struct cache {
   float k[CACHE], v[CACHE];
@@ -204,6 +219,44 @@ static void test_steps(void **state) {
     decode(&c, NULL, y);
     assert_memory_equal(y, expected, sizeof y);
   }
+}
+
+/* With the caller's scratch, nothing is allocated. */
+static void test_steps_in_scratch(void **state) {
+  (void)state;
+  static float y[BATCH * TARGET * OUT], expected[BATCH * TARGET * OUT];
+  struct call c;
+  fovea_execution execution;
+  make_models(0);
+  make_call(&c, expected);
+  run(&c, 1, NULL);
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch_size = 1 << 21;
+  struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
+  execution.scratch = scratch.data;
+  for (int i = 0; i < 3; i++) c.problems[i].allocator = none;
+  decode(&c, &execution, y);
+  assert_memory_equal(y, expected, sizeof y);
+  guarded_destroy(&scratch);
+}
+
+/* A target without rows, and a source without rows. */
+static void test_no_rows(void **state) {
+  (void)state;
+  static float y[BATCH * TARGET * OUT], zeros[BATCH * TARGET * OUT];
+  struct call c;
+  make_models(0);
+  make_call(&c, y);
+  make_problem(&c.problems[1], 0, 0);
+  make_problem(&c.problems[2], 0, SOURCE);
+  run(&c, 1, NULL);
+  assert_memory_equal(y, zeros, sizeof y);
+  make_call(&c, y);
+  make_problem(&c.problems[0], 0, 0);
+  make_problem(&c.problems[2], TARGET, 0);
+  run(&c, 1, NULL);
+  assert_memory_not_equal(y, zeros, sizeof y);
 }
 
 /* ---- Memories ---- */
@@ -297,20 +350,6 @@ static void test_everywhere(void **state) {
     }
   }
 }
-
-static void *refuse_to_allocate(void *context, size_t size, size_t alignment) {
-  (void)context;
-  (void)alignment;
-  fail_msg("%d bytes were allocated", (int)size);
-  return NULL;
-}
-
-static void free_nothing(void *context, void *memory) {
-  (void)context;
-  (void)memory;
-}
-
-static const fovea_allocator none = {.allocate = refuse_to_allocate, .release = free_nothing};
 
 static void test_scratch(void **state) {
   (void)state;
@@ -456,6 +495,7 @@ static void test_torch(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_single_calls),      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_steps_in_scratch),  cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_memories),          cmocka_unit_test(test_packed),
       cmocka_unit_test(test_everywhere),        cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_scratch_of_memory), cmocka_unit_test(test_refused),
