@@ -66,7 +66,7 @@ bool weights_read_file(const char *directory, const char *name, void *to, int64_
 }
 
 static bool read_parts(struct weights *weights, const char *directory, struct failure *failure) {
-  float mask[ENCODER_ROWS];
+  float mask[ENCODER_ROWS] = {0};
   if (!weights_read_file(directory, "in0_ids", weights->ids, ENCODER_ROWS, sizeof *weights->ids, failure) ||
       !weights_read_file(directory, "in1_mask", mask, ENCODER_ROWS, sizeof *mask, failure))
     return false;
