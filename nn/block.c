@@ -1,4 +1,5 @@
 /* Encoder and decoder layers, composed of single calls over three buffers in scratch. */
+#include "block.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
@@ -96,9 +97,8 @@ static fovea_status check_block(const fovea_nn_block *b, const fovea_nn_attendin
   return status ? status : check_attending("cross", cross, error);
 }
 
-/* Sets the rows that a problem has. */
-static fovea_status count_rows(const fovea_problem *given, fovea_problem *problem, int64_t *rows,
-                               fovea_error *error) {
+fovea_status fovea_nn_count_rows(const fovea_problem *given, fovea_problem *problem, int64_t *rows,
+                                 fovea_error *error) {
   fovea_status status = fovea_read_problem(given, problem, error);
   if (!status) status = fovea_nn_check_sizes(problem, error);
   if (!status) *rows = problem->cu_seqlens_q ? problem->q_len : problem->batch * problem->q_len;
@@ -111,7 +111,7 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   fovea_status status = fovea_nn_read_block(block, &call->block, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_block(&call->block, self, cross, error);
-  if (!status) status = count_rows(self->problem, &call->problem, &call->rows, error);
+  if (!status) status = fovea_nn_count_rows(self->problem, &call->problem, &call->rows, error);
   if (status) return status;
   call->self = *self;
   call->dim = call->block.self->query->in;
@@ -120,7 +120,7 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
   fovea_problem problem;
   int64_t rows;
   call->cross = *cross;
-  status = count_rows(cross->problem, &problem, &rows, error);
+  status = fovea_nn_count_rows(cross->problem, &problem, &rows, error);
   if (status || rows == call->rows) return status;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "cross has %d rows; self has %d", rows, call->rows);
 }
@@ -248,10 +248,16 @@ fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_atte
   return run_in_memory(&call, x, y, error);
 }
 
+size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,
+                            const fovea_nn_attending *cross, int workers, void *memory, size_t size,
+                            fovea_error *error) {
+  block_call call = {.rows = 0};
+  if (read_call(block, self, cross, NULL, &call, error) != FOVEA_OK) return 0;
+  if (!lay_out(&call, workers, memory, size, error)) return 0;
+  return call.all.saturated ? SIZE_MAX : call.all.size;
+}
+
 size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
                                    const fovea_nn_attending *cross, int workers) {
-  block_call call = {.rows = 0};
-  if (read_call(block, self, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (!lay_out(&call, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL)) return 0;
-  return call.all.saturated ? SIZE_MAX : call.all.size;
+  return fovea_nn_block_bytes(block, self, cross, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL);
 }

@@ -19,6 +19,8 @@ fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_a
 fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *given,
                                              fovea_nn_attention_tensors *tensors, fovea_error *error);
 
+fovea_status fovea_nn_read_embedding(const fovea_nn_embedding *given, fovea_nn_embedding *embedding,
+                                     fovea_error *error);
 fovea_status fovea_nn_read_block(const fovea_nn_block *given, fovea_nn_block *block, fovea_error *error);
 
 #endif

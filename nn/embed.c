@@ -43,20 +43,22 @@ void fovea_nn_embedding_rows_init_sized(fovea_nn_embedding_rows *rows, size_t st
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
-static fovea_status read_arguments(const fovea_nn_embedding *given, const fovea_nn_embedding_rows *given_rows,
-                                   fovea_nn_embedding *embedding, fovea_nn_embedding_rows *rows,
-                                   fovea_error *error) {
+fovea_status fovea_nn_read_embedding(const fovea_nn_embedding *given, fovea_nn_embedding *embedding,
+                                     fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "embedding is NULL");
-  if (!given_rows) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
-  fovea_status status =
+  const fovea_status status =
       fovea_nn_check_size("embedding", given->struct_size, FIRST_EMBEDDING, sizeof *embedding, error);
-  if (!status) {
-    status = fovea_nn_check_size("rows", given_rows->struct_size, FIRST_EMBEDDING_ROWS, sizeof *rows, error);
-  }
-  if (status) return status;
-  *embedding = *given;
-  *rows = *given_rows;
-  return FOVEA_OK;
+  if (!status) *embedding = *given;
+  return status;
+}
+
+static fovea_status read_rows(const fovea_nn_embedding_rows *given, fovea_nn_embedding_rows *rows,
+                              fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  const fovea_status status =
+      fovea_nn_check_size("rows", given->struct_size, FIRST_EMBEDDING_ROWS, sizeof *rows, error);
+  if (!status) *rows = *given;
+  return status;
 }
 
 /* Checks a table that may be absent, and that y is apart from it. */
@@ -174,7 +176,8 @@ fovea_status fovea_nn_embed(const fovea_nn_embedding *given, const fovea_nn_embe
   fovea_nn_embedding_rows rows;
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
-  fovea_status status = read_arguments(given, given_rows, &embedding, &rows, error);
+  fovea_status status = fovea_nn_read_embedding(given, &embedding, error);
+  if (!status) status = read_rows(given_rows, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();

@@ -1,0 +1,150 @@
+#include "model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int64_t dim = ENCODER_DIM, hidden = ENCODER_HIDDEN, head_dim = ENCODER_DIM / ENCODER_HEADS;
+
+static void make_linear(fovea_nn_linear *linear, int64_t in, int64_t out, const float *numbers, const float *bias,
+                        const char *isa) {
+  fovea_nn_linear_init(linear, in, out, numbers);
+  linear->bias = bias;
+  linear->isa = isa;
+}
+
+static void make_norm(fovea_nn_norm *norm, const float *gamma, const float *beta, const char *isa) {
+  fovea_nn_norm_init(norm, FOVEA_NN_LAYER_NORM, dim);
+  norm->gamma = gamma;
+  norm->beta = beta;
+  norm->isa = isa;
+}
+
+static void make_layer(struct layer *layer, const struct weights *weights, int i, const char *isa) {
+  const float *parts[PART_COUNT];
+  for (int part = 0; part < PART_COUNT; part++) parts[part] = weights_of_layer(weights, i, (enum layer_part)part);
+  make_linear(&layer->query, dim, dim, parts[PART_QUERY], NULL, isa);
+  make_linear(&layer->key, dim, dim, parts[PART_KEY], NULL, isa);
+  make_linear(&layer->value, dim, dim, parts[PART_VALUE], NULL, isa);
+  make_linear(&layer->output, dim, dim, parts[PART_OUTPUT], NULL, isa);
+  make_linear(&layer->up, dim, hidden, parts[PART_UP], parts[PART_UP_BIAS], isa);
+  make_linear(&layer->down, hidden, dim, parts[PART_DOWN], parts[PART_DOWN_BIAS], isa);
+  layer->up.activation = FOVEA_NN_RELU;
+  make_norm(&layer->self_norm, parts[PART_SELF_GAMMA], parts[PART_SELF_BETA], isa);
+  make_norm(&layer->feed_norm, parts[PART_FEED_GAMMA], parts[PART_FEED_BETA], isa);
+  fovea_nn_attention_init(&layer->attention, &layer->query, &layer->key, &layer->value, &layer->output);
+  fovea_nn_block_init(&layer->block, &layer->attention, &layer->self_norm, &layer->up, &layer->down,
+                      &layer->feed_norm);
+}
+
+bool model_create(struct model *model, const struct weights *weights, const char *isa, int threads,
+                  struct failure *failure) {
+  const int64_t *last = &weights->begins[ENCODER_PARTS - 2];
+  fovea_nn_sinusoid_rows rows;
+  fovea_error error;
+  *model = (struct model){.weights = weights, .isa = isa, .threads = threads};
+  fovea_nn_sinusoid_rows_init(&rows, ENCODER_LENGTH, dim, model->positions);
+  rows.isa = isa;
+  if (fovea_nn_sinusoids(&rows, NULL, &error) != FOVEA_OK) return refuse(failure, "%s", error.text);
+  fovea_nn_embedding_init(&model->embedding, dim, ENCODER_VOCABULARY, weights->numbers);
+  model->embedding.scale = sqrtf(ENCODER_DIM);
+  model->embedding.positions = (fovea_nn_table){model->positions, ENCODER_LENGTH, FOVEA_F32, dim};
+  model->embedding.isa = isa;
+  for (int i = 0; i < ENCODER_LAYERS; i++) make_layer(&model->layers[i], weights, i, isa);
+  make_norm(&model->final_norm, weights->numbers + last[0], weights->numbers + last[1], isa);
+  fovea_nn_encoder_init(&model->encoder, &model->layers[0].block, ENCODER_LAYERS);
+  model->encoder.block_size = sizeof model->layers[0]; /* a block is a part of a larger struct */
+  model->encoder.embedding = &model->embedding;
+  model->encoder.final_norm = &model->final_norm;
+  return true;
+}
+
+/* A padding mask: the same for all heads and rows. */
+static void set_mask(fovea_problem *problem) {
+  problem->mask_type = FOVEA_MASK_BOOL;
+  problem->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, ENCODER_BATCH, 1, 1, ENCODER_LENGTH);
+}
+
+static bool run(const struct model *model, const fovea_nn_encoder *encoder, float *y, struct failure *failure) {
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  fovea_nn_encoder_rows rows;
+  fovea_execution execution;
+  fovea_error error;
+  fovea_problem_init(&problem, ENCODER_BATCH, ENCODER_HEADS, ENCODER_HEADS, ENCODER_LENGTH, ENCODER_LENGTH,
+                     head_dim, head_dim);
+  set_mask(&problem);
+  problem.isa = model->isa;
+  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+  tensors.mask = model->weights->seen;
+  const fovea_nn_attending self = {&problem, &tensors};
+  fovea_nn_encoder_rows_init(&rows, &self, model->weights->ids, y);
+  rows.id_type = FOVEA_NN_INT64;
+  fovea_execution_init(&execution);
+  execution.threads = model->threads;
+  return fovea_nn_encoder_run(encoder, &rows, &execution, &error) == FOVEA_OK || refuse(failure, "%s", error.text);
+}
+
+bool model_run(const struct model *model, float y[ENCODER_NUMBERS], struct failure *failure) {
+  return run(model, &model->encoder, y, failure);
+}
+
+/* The rows that a layer gets. */
+static bool run_before(const struct model *model, int layer, float *rows, struct failure *failure) {
+  fovea_nn_encoder before = model->encoder;
+  fovea_nn_embedding_rows call;
+  fovea_error error;
+  before.count = layer;
+  before.final_norm = NULL;
+  if (layer > 0) return run(model, &before, rows, failure);
+  for (int64_t b = 0; b < ENCODER_BATCH; b++) { /* positions begin anew */
+    fovea_nn_embedding_rows_init(&call, &model->embedding, ENCODER_LENGTH, model->weights->ids + b * ENCODER_LENGTH,
+                                 rows + b * ENCODER_LENGTH * dim);
+    call.id_type = FOVEA_NN_INT64;
+    if (fovea_nn_embed(&model->embedding, &call, NULL, &error) != FOVEA_OK)
+      return refuse(failure, "%s", error.text);
+  }
+  return true;
+}
+
+/* What attention never stores comes out as its output when V is the identity matrix. */
+static fovea_status attend_to_identity(const struct model *model, const float *query, const float *key, float *to,
+                                       fovea_error *error) {
+  float identity[ENCODER_LENGTH * ENCODER_LENGTH] = {0};
+  fovea_problem problem;
+  fovea_tensors tensors;
+  for (int i = 0; i < ENCODER_LENGTH; i++) identity[i * ENCODER_LENGTH + i] = 1;
+  fovea_problem_init(&problem, ENCODER_BATCH, ENCODER_HEADS, ENCODER_HEADS, ENCODER_LENGTH, ENCODER_LENGTH,
+                     head_dim, ENCODER_LENGTH);
+  problem.q_strides = problem.k_strides = fovea_strides_rows_before_heads(ENCODER_LENGTH, ENCODER_HEADS, head_dim);
+  problem.v_strides = (fovea_strides){.row = ENCODER_LENGTH}; /* one for all heads and texts */
+  problem.isa = model->isa;
+  set_mask(&problem);
+  fovea_tensors_init(&tensors, query, key, identity, to, NULL);
+  tensors.mask = model->weights->seen;
+  return fovea_attend(&problem, &tensors, NULL, error);
+}
+
+bool model_attention(const struct model *model, int layer, float to[ENCODER_WEIGHT_NUMBERS],
+                     struct failure *failure) {
+  const struct layer *l = &model->layers[layer];
+  float rows[ENCODER_NUMBERS], query[ENCODER_NUMBERS], key[ENCODER_NUMBERS];
+  fovea_nn_linear_rows query_rows, key_rows;
+  fovea_error error;
+  if (!run_before(model, layer, rows, failure)) return false;
+  fovea_nn_linear_rows_init(&query_rows, &l->query, ENCODER_ROWS, rows, query);
+  fovea_nn_linear_rows_init(&key_rows, &l->key, ENCODER_ROWS, rows, key);
+  fovea_status status = fovea_nn_linear_run(&l->query, &query_rows, NULL, &error);
+  if (!status) status = fovea_nn_linear_run(&l->key, &key_rows, NULL, &error);
+  if (!status) status = attend_to_identity(model, query, key, to, &error);
+  return !status || refuse(failure, "%s", error.text);
+}
+
+uint64_t model_digest(const float *numbers, int count) {
+  uint64_t digest = 0xcbf29ce484222325u;
+  for (int i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, &numbers[i], sizeof bits);
+    for (int shift = 0; shift < 32; shift += 8) digest = (digest ^ (bits >> shift & 0xff)) * 0x100000001b3u;
+  }
+  return digest;
+}

@@ -1,0 +1,28 @@
+/* Stacks of layers, as models of two of them see them. */
+#ifndef FOVEA_NN_ENCODER_H
+#define FOVEA_NN_ENCODER_H
+
+#include <fovea/nn.h>
+
+/* The rows of a call that was checked. */
+typedef struct fovea_nn_encoder_shape {
+  int64_t rows, dim;
+  fovea_allocator allocator;
+} fovea_nn_encoder_shape;
+
+fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error);
+fovea_status fovea_nn_read_encoder_rows(const fovea_nn_encoder_rows *given, fovea_nn_encoder_rows *rows,
+                                        fovea_error *error);
+fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given, fovea_nn_encoder_decoder *model,
+                                           fovea_error *error);
+
+/* Reads block i of an encoder that was read. */
+fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
+                               fovea_error *error);
+
+/* Makes the checks of fovea_nn_encoder_run() that read no ids, masks, segments or y, and returns its bytes of
+ * scratch; 0 if it would be refused. Plans are made in `memory` if it is not NULL. */
+size_t fovea_nn_encoder_bytes(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows, int workers,
+                              void *memory, size_t size, fovea_nn_encoder_shape *shape, fovea_error *error);
+
+#endif

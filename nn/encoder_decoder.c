@@ -1,0 +1,192 @@
+/* Encoder-decoders: two stacks of layers, one after the other, and the decoder alone. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/memory.h"
+#include "../src/base/validate.h"
+#include "caller.h"
+#include "encoder.h"
+#include "linear.h"
+#include "scratch.h"
+
+#include <string.h>
+
+#define FIRST_ENCODER_DECODER sizeof(fovea_nn_encoder_decoder)
+
+/* A call that was read, with pointers into itself. */
+typedef struct coding_call {
+  fovea_nn_encoder_decoder model;
+  fovea_nn_encoder_rows source, target;
+  int with_source;
+  fovea_nn_attention_tensors cross_tensors; /* that name the source's y */
+  fovea_nn_attending cross;
+  fovea_execution execution;
+  fovea_nn_encoder_shape shape; /* of the target */
+  fovea_nn_scratch all;
+  size_t hidden_begin; /* behind the scratch of a stack */
+} coding_call;
+
+void fovea_nn_encoder_decoder_init_sized(fovea_nn_encoder_decoder *model, size_t struct_size,
+                                         const fovea_nn_encoder *encoder, const fovea_nn_encoder *decoder) {
+  const fovea_nn_encoder_decoder defaults = {.struct_size = struct_size, .encoder = encoder, .decoder = decoder};
+  memcpy(model, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given, fovea_nn_encoder_decoder *model,
+                                           fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "model is NULL");
+  const fovea_status status =
+      fovea_nn_check_size("model", given->struct_size, FIRST_ENCODER_DECODER, sizeof *model, error);
+  if (status) return status;
+  *model = *given;
+  return model->decoder ? FOVEA_OK : fovea_fail(error, FOVEA_ERROR_NULL, "decoder is NULL");
+}
+
+/* The memory is the source's, so the target's tensors must leave it to that. */
+static fovea_status check_cross(const coding_call *call, fovea_error *error) {
+  const fovea_nn_attending *cross = call->target.cross;
+  const fovea_nn_attention_tensors *t = &call->cross_tensors;
+  const char *unused = NULL;
+  if (t->memory) unused = "memory";
+  if (t->memory_values) unused = "memory_values";
+  if (t->memory_type != FOVEA_F32) unused = "memory_type";
+  if (t->memory_stride != 0) unused = "memory_stride";
+  if (cross->problem->segmented) unused = "segmented";
+  if (!unused) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of cross is set and would not be used: the source is the memory",
+                    unused);
+}
+
+/* Names the source's y as the memory of cross-attention. */
+static fovea_status join(coding_call *call, fovea_error *error) {
+  const fovea_nn_attending *cross = call->target.cross;
+  if (!cross || !cross->problem || !cross->tensors) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "cross or its problem or tensors are NULL");
+  }
+  if (!call->source.y) return fovea_fail(error, FOVEA_ERROR_NULL, "y of the source is NULL");
+  fovea_status status = fovea_nn_read_attention_tensors(cross->tensors, &call->cross_tensors, error);
+  if (!status) status = check_cross(call, error);
+  call->cross_tensors.memory = call->source.y;
+  call->cross = (fovea_nn_attending){cross->problem, &call->cross_tensors};
+  call->target.cross = &call->cross;
+  return status;
+}
+
+static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_encoder_rows *source,
+                              const fovea_nn_encoder_rows *target, const fovea_execution *execution,
+                              coding_call *call, fovea_error *error) {
+  fovea_status status = fovea_nn_read_encoder_decoder(model, &call->model, error);
+  if (!status) status = fovea_nn_read_encoder_rows(target, &call->target, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  call->with_source = source != NULL;
+  if (status || !source) return status;
+  status = fovea_nn_read_encoder_rows(source, &call->source, error);
+  return status ? status : join(call, error);
+}
+
+/* The memory has as many rows, of as many dims, in the same order, as the source's y. */
+static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder_shape *source,
+                                 fovea_error *error) {
+  const fovea_problem *p = call->cross.problem;
+  const int64_t rows = p->cu_seqlens_kv ? p->kv_len : p->batch * p->kv_len;
+  const int rows_first = call->cross_tensors.rows_first, source_first = call->source.self->tensors->rows_first;
+  if (rows != source->rows) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "the memory of cross has %d rows; the source has %d", rows,
+                      source->rows);
+  }
+  if (rows_first != source_first) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "rows_first of cross is %d; that of the source is %d", rows_first,
+                      source_first);
+  }
+  for (int64_t i = 0; i < call->model.decoder->count; i++) {
+    fovea_nn_block block;
+    const fovea_status status = fovea_nn_block_at(call->model.decoder, i, &block, error);
+    if (status) return status;
+    if (!block.cross->key || block.cross->key->in == source->dim) continue;
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of a key of block %d is %d; rows of the source have %d", i,
+                      block.cross->key->in, source->dim);
+  }
+  return FOVEA_OK;
+}
+
+/* Checks both stacks, and lays out scratch: that of the larger one, and the decoder's rows. */
+static fovea_status measure(coding_call *call, int workers, void *memory, size_t size, fovea_error *error) {
+  const fovea_nn_linear *output = call->model.output;
+  fovea_error why = {.status = FOVEA_OK};
+  fovea_nn_encoder_shape source = {0};
+  size_t bytes = 0, other = 1;
+  fovea_status status = FOVEA_OK;
+  bytes = fovea_nn_encoder_bytes(call->model.decoder, &call->target, workers, memory, size, &call->shape, &why);
+  if (bytes > 0 && call->with_source)
+    other = fovea_nn_encoder_bytes(call->model.encoder, &call->source, workers, memory, size, &source, &why);
+  if (bytes == 0 || other == 0) {
+    if (error) *error = why;
+    return why.status;
+  }
+  if (call->with_source) status = check_memory(call, &source, error);
+  if (!status && output) status = fovea_nn_check_layer("output", output, error);
+  if (status) return status;
+  if (output && output->in != call->shape.dim) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of output is %d; the decoder's rows have %d", output->in,
+                      call->shape.dim);
+  }
+  call->all = (fovea_nn_scratch){0, 0};
+  fovea_nn_reserve(&call->all, (double)(bytes > other ? bytes : other));
+  call->hidden_begin = call->all.size;
+  const double numbers = output ? (double)call->shape.rows * (double)call->shape.dim : 0;
+  fovea_nn_reserve(&call->all, numbers * (double)sizeof(float));
+  return FOVEA_OK;
+}
+
+/* Rows of logits. */
+static fovea_nn_linear_rows output_rows(const coding_call *call, const float *hidden) {
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, call->model.output, call->shape.rows, hidden, call->target.y);
+  return rows;
+}
+
+static fovea_status run(const coding_call *call, char *memory, fovea_error *error) {
+  const fovea_execution rows_execution = fovea_nn_without_scratch(&call->execution);
+  fovea_execution execution = call->execution;
+  fovea_nn_encoder_rows target = call->target;
+  fovea_nn_linear_rows rows;
+  fovea_status status = FOVEA_OK;
+  execution.scratch = memory;
+  execution.scratch_size = call->hidden_begin;
+  if (call->model.output) {
+    target.y = (float *)(void *)(memory + call->hidden_begin);
+    rows = output_rows(call, target.y);
+    status = fovea_nn_check_linear_rows(call->model.output, &rows, error); /* before anything changes */
+  }
+  if (!status && call->with_source) {
+    status = fovea_nn_encoder_run(call->model.encoder, &call->source, &execution, error);
+  }
+  if (!status) status = fovea_nn_encoder_run(call->model.decoder, &target, &execution, error);
+  if (status || !call->model.output) return status;
+  return fovea_nn_linear_run(call->model.output, &rows, &rows_execution, error);
+}
+
+fovea_status fovea_nn_encoder_decoder_run(const fovea_nn_encoder_decoder *model,
+                                          const fovea_nn_encoder_rows *source, const fovea_nn_encoder_rows *target,
+                                          const fovea_execution *execution, fovea_error *error) {
+  coding_call call = {.with_source = 0};
+  char *memory;
+  void *allocated;
+  fovea_status status = read_call(model, source, target, execution, &call, error);
+  const fovea_execution *e = &call.execution;
+  if (!status) status = measure(&call, fovea_nn_workers(e), e->scratch, e->scratch_size, error);
+  if (!status) status = fovea_nn_obtain(&call.all, e, &call.shape.allocator, &memory, &allocated, error);
+  if (status) return status;
+  status = run(&call, memory, error);
+  fovea_release(&call.shape.allocator, allocated);
+  return status;
+}
+
+size_t fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder_decoder *model,
+                                             const fovea_nn_encoder_rows *source,
+                                             const fovea_nn_encoder_rows *target, int workers) {
+  coding_call call = {.with_source = 0};
+  if (workers <= 0) workers = fovea_default_threads();
+  if (read_call(model, source, target, NULL, &call, NULL) != FOVEA_OK) return 0;
+  if (measure(&call, workers, NULL, 0, NULL) != FOVEA_OK) return 0;
+  return call.all.saturated ? SIZE_MAX : call.all.size;
+}

@@ -1,0 +1,147 @@
+/* What a decoder attends over in an encoder's rows, projected once into caches. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/memory.h"
+#include "attention.h"
+#include "caller.h"
+#include "encoder.h"
+#include "linear.h"
+#include "scratch.h"
+
+/* A call that was read. */
+typedef struct memory_call {
+  fovea_nn_encoder_decoder model;
+  fovea_nn_encoder decoder;
+  fovea_problem problem; /* with the strides of the projections */
+  fovea_nn_attention_tensors tensors;
+  fovea_execution execution;
+  fovea_nn_attention_call heads; /* sizes of the projections */
+  fovea_nn_scratch all;
+  size_t v_begin; /* keys are first */
+} memory_call;
+
+static fovea_status check_out(const char *name, const fovea_nn_linear *linear, int64_t kv_heads, int64_t dim,
+                              fovea_error *error) {
+  const fovea_status status = fovea_nn_check_layer(name, linear, error);
+  if (status || linear->out == kv_heads * dim) return status;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of %s is %d; the problem's kv_heads and dim are %d times %d",
+                    name, linear->out, kv_heads, dim);
+}
+
+/* Reads the cross-attention of layer i. */
+static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_attention *attention,
+                               fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  fovea_nn_block block;
+  fovea_status status = fovea_nn_block_at(&call->decoder, i, &block, error);
+  if (status) return status;
+  if (!block.cross) return fovea_fail(error, FOVEA_ERROR_NULL, "cross of block %d is NULL", i);
+  status = fovea_nn_read_attention(block.cross, attention, error);
+  if (!status) status = check_out("key", attention->key, p->kv_heads, p->qk_dim, error);
+  if (!status) status = check_out("value", attention->value, p->kv_heads, p->v_dim, error);
+  if (status) return status;
+  if (attention->bias_key || attention->bias_value) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "bias_key or bias_value of block %d is given together with caches",
+                      i);
+  }
+  if (call->tensors.memory_values || attention->value->in == attention->key->in) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE,
+                    "in of value is %d and in of key is %d: they differ, but memory_values is NULL",
+                    attention->value->in, attention->key->in);
+}
+
+static fovea_status check_layers(const memory_call *call, fovea_error *error) {
+  fovea_nn_attention attention;
+  fovea_status status = FOVEA_OK;
+  for (int64_t i = 0; i < call->decoder.count && !status; i++) status = read_layer(call, i, &attention, error);
+  return status;
+}
+
+/* The projections have a row for each of the memory, whatever the problem is for later. */
+static void place_heads(memory_call *call) {
+  fovea_problem *p = &call->problem;
+  p->segmented = 0;
+  p->q_len = 0;
+  p->cu_seqlens_q = NULL;
+  fovea_nn_place_heads(p, call->tensors.rows_first, &call->heads);
+  call->all = (fovea_nn_scratch){0, 0};
+  const double size = (double)call->heads.k.rows * (double)p->kv_heads * (double)sizeof(float);
+  fovea_nn_reserve(&call->all, size * (double)p->qk_dim);
+  call->v_begin = fovea_nn_reserve(&call->all, size * (double)p->v_dim);
+}
+
+static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_attending *cross,
+                              const fovea_execution *execution, memory_call *call, fovea_error *error) {
+  fovea_status status = fovea_nn_read_encoder_decoder(model, &call->model, error);
+  if (!status) status = fovea_nn_read_encoder(call->model.decoder, &call->decoder, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (status) return status;
+  if (!cross || !cross->problem || !cross->tensors) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "cross or its problem or tensors are NULL");
+  }
+  status = fovea_nn_read_attention_tensors(cross->tensors, &call->tensors, error);
+  if (!status) status = fovea_read_problem(cross->problem, &call->problem, error);
+  if (!status) status = fovea_nn_check_sizes(&call->problem, error);
+  if (!status) status = check_layers(call, error);
+  if (status) return status;
+  if (call->tensors.rows_first && call->problem.cu_seqlens_kv) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "rows_first is set and would not be used: the memory is packed (cu_seqlens_kv)");
+  }
+  place_heads(call);
+  return FOVEA_OK;
+}
+
+static fovea_status project(const memory_call *call, const fovea_nn_linear *linear, int values, float *to,
+                            const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const int own = values && t->memory_values;
+  const int64_t stride = own ? t->memory_values_stride : t->memory_stride;
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, linear, call->heads.k.rows, own ? t->memory_values : t->memory, to);
+  rows.x_type = own ? t->memory_values_type : t->memory_type;
+  if (stride != 0) rows.x_stride = stride;
+  return fovea_nn_linear_run(linear, &rows, execution, error);
+}
+
+static fovea_status prepare_layer(const memory_call *call, int64_t i, float *k, float *v, fovea_error *error) {
+  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  const fovea_problem *p = &call->problem;
+  fovea_nn_attention attention;
+  fovea_new_rows rows;
+  fovea_status status = read_layer(call, i, &attention, error);
+  if (!status) status = project(call, attention.key, 0, k, &execution, error);
+  if (!status) status = project(call, attention.value, 1, v, &execution, error);
+  if (status) return status;
+  fovea_new_rows_init(&rows, p->batch, p->kv_heads, p->kv_len, p->qk_dim, p->v_dim, k, v, call->tensors.sequences);
+  rows.k_strides = p->k_strides;
+  rows.v_strides = p->v_strides;
+  rows.cu_seqlens = p->cu_seqlens_kv;
+  rows.row_counts = p->cu_seqlens_kv ? NULL : p->kv_lens;
+  rows.layer = call->tensors.layer + i;
+  rows.isa = p->isa;
+  return fovea_append(&rows, attention.rotary, &execution, error);
+}
+
+fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *model,
+                                              const fovea_nn_attending *cross, const fovea_execution *execution,
+                                              fovea_error *error) {
+  memory_call call = {.v_begin = 0};
+  char *memory;
+  void *allocated;
+  fovea_status status = read_call(model, cross, execution, &call, error);
+  if (status || call.heads.k.rows == 0) return status;
+  status = fovea_nn_obtain(&call.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
+  if (status) return status;
+  float *k = (float *)(void *)memory, *v = (float *)(void *)(memory + call.v_begin);
+  for (int64_t i = 0; i < call.decoder.count && !status; i++) status = prepare_layer(&call, i, k, v, error);
+  fovea_release(&call.problem.allocator, allocated);
+  return status;
+}
+
+size_t fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
+                                             const fovea_nn_attending *cross) {
+  memory_call call = {.v_begin = 0};
+  if (read_call(model, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
+  return call.all.saturated ? SIZE_MAX : call.all.size;
+}
