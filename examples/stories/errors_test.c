@@ -167,7 +167,7 @@ static void test_options(void **state) {
 static void test_sessions(void **state) {
   (void)state;
   static const float weights[SMALL_WEIGHTS];
-  static const int32_t tokens[4] = {1, 2, 3, 4};
+  static const int32_t tokens[4] = {1, 2, 3, 4}, unknown = 5;
   struct session_options options = {.page_rows = 16, .positions = 3, .chunk = 2, .isa = "abacus"};
   struct model model;
   struct session session;
@@ -177,7 +177,11 @@ static void test_sessions(void **state) {
   assert_true(session_open(&session, &model, &options, &failure));
   assert_false(session_feed(&session, tokens, 1, &failure));
   assert_says(failure.text, "abacus");
-  session.options.isa = session.rotary.isa = NULL;
+  session_close(&session);
+  options.isa = NULL;
+  assert_true(session_open(&session, &model, &options, &failure));
+  assert_false(session_feed(&session, &unknown, 1, &failure));
+  assert_says(failure.text, "5");
   assert_false(session_feed(&session, tokens, 4, &failure));
   assert_says(failure.text, "made for 3 positions");
   assert_true(session_feed(&session, tokens, 3, &failure));

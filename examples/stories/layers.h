@@ -1,21 +1,31 @@
-/* The parts of a layer but attention, in plain C: for each row the same additions in the same order, however many
- * rows a call has. */
+/* The layers of a model, as structs of fovea_nn that point into its weights. */
 #ifndef STORIES_LAYERS_H
 #define STORIES_LAYERS_H
 
-#include <stdint.h>
+#include "model.h"
 
-/* to = from W^T: rows of `outputs` numbers from rows of `inputs`; the weights are (outputs, inputs). */
-void layer_product(float *to, const float *from, const float *weights, int64_t rows, int64_t outputs,
-                   int64_t inputs);
+#include <fovea/nn.h>
 
-/* RMSNorm: each row over its root mean square, times the weights. */
-void layer_norm(float *to, const float *from, const float *weights, int64_t rows, int64_t dim);
+struct layer {
+  fovea_nn_linear query, key, value, output, gate, up, down;
+  fovea_nn_norm attention_norm, hidden_norm;
+  fovea_nn_attention attention;
+  fovea_nn_block block;
+};
 
-/* to += from. */
-void layer_add(float *to, const float *from, int64_t count);
+/* Structs point at each other: layers stay where they were created. */
+struct layers {
+  fovea_nn_embedding embedding;
+  fovea_rotary rotary;
+  struct layer *layer; /* model->layers of them */
+  fovea_nn_norm final_norm;
+  fovea_nn_linear classifier;
+  float *panels; /* of all matrices, packed */
+};
 
-/* SwiGLU: gate = silu(gate) * up. */
-void layer_gate(float *gate, const float *up, int64_t count);
+/* For one instruction set; NULL: the best. `isa` is kept. The threads pack weights. */
+bool layers_create(struct layers *layers, const struct model *model, const char *isa, int threads,
+                   struct failure *failure);
+void layers_destroy(struct layers *layers);
 
 #endif

@@ -3,7 +3,7 @@
 #define STORIES_SESSION_H
 
 #include "cache.h"
-#include "model.h"
+#include "layers.h"
 
 /* Only `window` and `type` change bits of the scores. */
 struct session_options {
@@ -18,15 +18,16 @@ struct session_options {
   const char *isa;   /* NULL: the best */
 };
 
+/* Its layers point at each other: a session stays where it was opened. */
 struct session {
   const struct model *model;
   struct session_options options;
+  struct layers layers;
   struct cache cache;
-  fovea_rotary rotary;
   int64_t position; /* of the next token */
 
-  float *memory; /* of the fields below: a row for each token of a chunk */
-  float *hidden, *normed, *query, *key, *value, *attended, *gate, *up;
+  float *hidden; /* a row for each token of a chunk */
+  float *normed; /* one row */
   float *logits; /* one row: the scores after the last token read */
 };
 
