@@ -118,8 +118,8 @@ typedef struct fovea_adjust_args {
   float *maxima; /* as in fovea_score_args */
 } fovea_adjust_args;
 
-/* Copies scores to the caller's rows, transposed: those of keys key_begin to key_end - 1 of the block, and -Inf where
- * a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
+/* Copies scores to the caller's rows, transposed: those of keys key_begin to key_end - 1 of the block, and -Inf
+ * where a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
 typedef struct fovea_keep_args {
   const float *scores; /* the block's first key */
   float *const *rows;  /* row_count pointers to the number of key_begin */
@@ -218,7 +218,7 @@ typedef struct fovea_store_args {
   /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none. */
   float *const *scores;
   int64_t score_count;
-  int unnormalised;   /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
+  int unnormalised; /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
 } fovea_store_args;
 
 /* Most pairs of one call: a piece of a rotary embedding. */

@@ -154,7 +154,8 @@ typedef struct fovea_nn_kernels {
   void (*lstm)(const fovea_nn_gates_args *args);
 } fovea_nn_kernels;
 
-/* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold(). */
+/* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().
+ */
 typedef struct fovea_nn_pair_kernels {
   /* Whether all elements of `rows` rows of `count` are safe for dot(). */
   int (*safe)(const uint16_t *elements, int64_t stride, int rows, int count);

@@ -4,8 +4,8 @@
 
 #include "attention.h"
 
-/* Sets the strides with which the core writes scores: the caller's, or those of scratch if they are averaged. `keys` is
- * the problem's kv_len as the caller gave it. */
+/* Sets the strides with which the core writes scores: the caller's, or those of scratch if they are averaged.
+ * `keys` is the problem's kv_len as the caller gave it. */
 void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys);
 
 /* Checks what the caller said of scores, after their strides were set. */

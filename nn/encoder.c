@@ -137,6 +137,29 @@ static fovea_status check_parts(encoder_call *call, fovea_error *error) {
   return status ? status : check_dim("dim of the embedding", call->embedding.dim, call->dim, error);
 }
 
+/* Scores of several layers lie apart, and a distance between scores needs scores. */
+static fovea_status check_score_layer(const char *name, const float *scores, int64_t layer, int64_t count,
+                                      fovea_error *error) {
+  const int64_t limit = INT64_C(1) << 57;
+  if (layer != 0 && (!scores || count == 1)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, layer,
+                      scores ? "there is one layer" : "the tensors have no scores");
+  }
+  if (!scores || count == 1) return FOVEA_OK;
+  if (layer != 0 && layer <= limit / count && layer >= -limit / count) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                    "%s is %d; the scores of %d layers must lie apart, within 2^57 elements", name, layer, count);
+}
+
+static fovea_status check_score_layers(const encoder_call *call, fovea_error *error) {
+  const fovea_nn_encoder_rows *r = &call->rows;
+  const int64_t count = call->encoder.count;
+  const float *crossing = r->cross ? call->cross.scores : NULL;
+  const fovea_status status =
+      check_score_layer("self_score_layer", call->self.scores, r->self_score_layer, count, error);
+  return status ? status : check_score_layer("cross_score_layer", crossing, r->cross_score_layer, count, error);
+}
+
 static fovea_status read_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
                               const fovea_execution *execution, encoder_call *call, fovea_error *error) {
   fovea_status status = fovea_nn_read_encoder(encoder, &call->encoder, error);
@@ -144,6 +167,7 @@ static fovea_status read_call(const fovea_nn_encoder *encoder, const fovea_nn_en
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = read_tensors("self", call->rows.self, &call->self, error);
   if (!status && call->rows.cross) status = read_tensors("cross", call->rows.cross, &call->cross, error);
+  if (!status) status = check_score_layers(call, error);
   if (!status) status = fovea_nn_count_rows(call->rows.self->problem, &call->problem, &call->row_count, error);
   return status ? status : check_parts(call, error);
 }
@@ -155,6 +179,10 @@ static fovea_status make_layer(const encoder_call *call, int64_t i, layer_call *
   layer->self_tensors = call->self;
   layer->cross_tensors = call->cross;
   if (self->problem->segmented) layer->self_tensors.layer += i;
+  if (call->self.scores) layer->self_tensors.scores = call->self.scores + i * call->rows.self_score_layer;
+  if (cross && call->cross.scores) {
+    layer->cross_tensors.scores = call->cross.scores + i * call->rows.cross_score_layer;
+  }
   layer->self = (fovea_nn_attending){self->problem, &layer->self_tensors};
   layer->crossing = NULL;
   if (status || !cross) return status;

@@ -167,8 +167,7 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   if (status) return status;
   if (rows.rows == 0) return FOVEA_OK;
   const double work = (double)rows.rows * (double)linear.in * (double)linear.out;
-  fovea_nn_linear_job job =
-      make_job(&linear, &rows, kernels, fovea_schedule_workers(INT64_MAX, work, &execution));
+  fovea_nn_linear_job job = make_job(&linear, &rows, kernels, fovea_schedule_workers(INT64_MAX, work, &execution));
   job.pairs = pairs;
   const fovea_job tasks = {&job, work, 1, {{job.tasks, fovea_nn_linear_task}}};
   fovea_schedule_run(&tasks, &execution, fovea_schedule_workers(job.tasks, work, &execution));

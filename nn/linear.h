@@ -13,9 +13,9 @@ typedef struct fovea_nn_linear_job {
   const fovea_nn_linear_rows *rows;
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs; /* NULL: types or layout are not for pairs, or there are none */
-  int64_t block_rows, row_blocks; /* rows of a task */
-  int64_t column_groups;          /* FOVEA_NN_OUTS outputs each */
-  int64_t task_groups;            /* groups of a task */
+  int64_t block_rows, row_blocks;     /* rows of a task */
+  int64_t column_groups;              /* FOVEA_NN_OUTS outputs each */
+  int64_t task_groups;                /* groups of a task */
   int64_t tasks;
 } fovea_nn_linear_job;
 

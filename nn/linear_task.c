@@ -70,8 +70,8 @@ static void place_x(const fovea_nn_linear_job *job, const task_tile *tile, task_
 }
 
 /* Finds a piece of the weights, or copies it as f32 panels. Returns the kernel that multiplies by it. */
-static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, const task_tile *tile, task_memory *memory,
-                          fovea_nn_dot_args *args) {
+static fovea_nn_dot_function *place_weights(const fovea_nn_linear_job *job, const task_tile *tile,
+                                            task_memory *memory, fovea_nn_dot_args *args) {
   const fovea_nn_linear *linear = job->linear;
   const int in_panels = linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS;
   const int64_t stride = in_panels ? fovea_nn_panel_stride(linear->in, linear->weight_type) : linear->weight_stride;

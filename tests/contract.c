@@ -163,9 +163,8 @@ void contract_row_weights(const struct contract_row *row, float *weights) {
   const float reference = state.m == -INFINITY ? 0.0f : state.m;
   for (int64_t j = 0; j < row->positions; j++) {
     const float s = row->sees(row->rules, j) ? score(row, j) : -INFINITY;
-    weights[j] = s == -INFINITY || state.l == 0.0f
-                     ? 0.0f
-                     : canonical(contract_exp2(s - reference) * (1.0f / state.l));
+    weights[j] =
+        s == -INFINITY || state.l == 0.0f ? 0.0f : canonical(contract_exp2(s - reference) * (1.0f / state.l));
   }
   free(state.o);
 }

@@ -156,9 +156,8 @@ static void test_other_calls(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lengths_and_rules), cmocka_unit_test(test_masks),
-      cmocka_unit_test(test_sums),              cmocka_unit_test(test_special_values),
-      cmocka_unit_test(test_refusals),          cmocka_unit_test(test_other_calls),
+      cmocka_unit_test(test_lengths_and_rules), cmocka_unit_test(test_masks),    cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_special_values),    cmocka_unit_test(test_refusals), cmocka_unit_test(test_other_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* The table of AVX-512 with products of pairs of bf16. */
 #include "../targets.h"
 #ifdef FOVEA_ARCH_X86_64
-#define FOVEA_ISA    avx512_bf16
-#define FOVEA_BASE   avx512
+#define FOVEA_ISA  avx512_bf16
+#define FOVEA_BASE avx512
 #include "../avx512/tiles.h"
 #include "pair_layer.h"
 

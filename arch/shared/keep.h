@@ -1,5 +1,5 @@
-/* Scores as an output: keep_scores() copies the scores of a block to the caller's rows, and when a row is done, store.h
- * makes them weights. Part of bodies.h. */
+/* Scores as an output: keep_scores() copies the scores of a block to the caller's rows, and when a row is done,
+ * store.h makes them weights. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_KEEP_H
 #define FOVEA_ARCH_SHARED_KEEP_H
 

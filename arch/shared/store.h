@@ -1,5 +1,5 @@
-/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, writes rows of O and LSE, and makes
- * kept scores weights. Part of bodies.h. */
+/* The end of a tile: merges sinks into the states of rows, divides O^T by the sums, writes rows of O and LSE, and
+ * makes kept scores weights. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "keep.h"

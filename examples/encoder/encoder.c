@@ -86,12 +86,10 @@ static bool compare(const char *directory, const char *name, const float *number
   return true;
 }
 
-static bool show_layer(const struct model *model, int layer, const char *directory, double *largest,
+static bool show_layer(int layer, const float *weights, const char *directory, double *largest,
                        struct failure *failure) {
-  float weights[ENCODER_WEIGHT_NUMBERS];
   char name[32];
   double least = 0, most = 0;
-  if (!model_attention(model, layer, weights, failure)) return false;
   sum_rows(weights, &least, &most);
   printf("layer %d     (%d, %d, %d), attention weights (%d, %d, %d, %d) whose rows sum to %.9f .. %.9f\n", layer,
          ENCODER_BATCH, ENCODER_LENGTH, ENCODER_DIM, ENCODER_BATCH, ENCODER_HEADS, ENCODER_LENGTH, ENCODER_LENGTH,
@@ -103,16 +101,17 @@ static bool show_layer(const struct model *model, int layer, const char *directo
 static bool show(const struct weights *weights, const struct options *options, double *largest,
                  struct failure *failure) {
   static struct model model;
-  float y[ENCODER_NUMBERS];
+  float y[ENCODER_NUMBERS], attention[ENCODER_LAYERS * ENCODER_WEIGHT_NUMBERS];
   int padding = 0;
   for (int i = 0; i < ENCODER_ROWS; i++) padding += !weights->seen[i];
-  if (!model_create(&model, weights, options->isa, options->threads, failure) || !model_run(&model, y, failure))
-    return false;
+  if (!model_create(&model, weights, options->isa, options->threads, failure)) return false;
+  if (!model_run(&model, y, attention, failure)) return false;
   printf("weights     %" PRId64 "\n", weights->count);
   printf("ids         (%d, %d), %d of them are padding\n", ENCODER_BATCH, ENCODER_LENGTH, padding);
   printf("embedding   (%d, %d, %d)\n", ENCODER_BATCH, ENCODER_LENGTH, ENCODER_DIM);
   for (int layer = 0; layer < ENCODER_LAYERS; layer++)
-    if (!show_layer(&model, layer, options->directory, largest, failure)) return false;
+    if (!show_layer(layer, attention + layer * ENCODER_WEIGHT_NUMBERS, options->directory, largest, failure))
+      return false;
   printf("y           (%d, %d, %d), digest %016" PRIx64 "\n", ENCODER_BATCH, ENCODER_LENGTH, ENCODER_DIM,
          model_digest(y, ENCODER_NUMBERS));
   return !options->directory || compare(options->directory, "out0_y", y, ENCODER_NUMBERS, largest, failure);

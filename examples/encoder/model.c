@@ -64,7 +64,7 @@ static void set_mask(fovea_problem *problem) {
   problem->mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, ENCODER_BATCH, 1, 1, ENCODER_LENGTH);
 }
 
-static bool run(const struct model *model, const fovea_nn_encoder *encoder, float *y, struct failure *failure) {
+bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *attention, struct failure *failure) {
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
   fovea_nn_encoder_rows rows;
@@ -79,64 +79,15 @@ static bool run(const struct model *model, const fovea_nn_encoder *encoder, floa
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_nn_encoder_rows_init(&rows, &self, model->weights->ids, y);
   rows.id_type = FOVEA_NN_INT64;
+  if (attention) {
+    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    tensors.scores = attention;
+    rows.self_score_layer = ENCODER_WEIGHT_NUMBERS;
+  }
   fovea_execution_init(&execution);
   execution.threads = model->threads;
-  return fovea_nn_encoder_run(encoder, &rows, &execution, &error) == FOVEA_OK || refuse(failure, "%s", error.text);
-}
-
-bool model_run(const struct model *model, float y[ENCODER_NUMBERS], struct failure *failure) {
-  return run(model, &model->encoder, y, failure);
-}
-
-/* The rows that a layer gets. */
-static bool run_before(const struct model *model, int layer, float *rows, struct failure *failure) {
-  fovea_nn_encoder before = model->encoder;
-  fovea_nn_embedding_rows call;
-  fovea_error error;
-  before.count = layer;
-  before.final_norm = NULL;
-  if (layer > 0) return run(model, &before, rows, failure);
-  for (int64_t b = 0; b < ENCODER_BATCH; b++) { /* positions begin anew */
-    fovea_nn_embedding_rows_init(&call, &model->embedding, ENCODER_LENGTH, model->weights->ids + b * ENCODER_LENGTH,
-                                 rows + b * ENCODER_LENGTH * dim);
-    call.id_type = FOVEA_NN_INT64;
-    if (fovea_nn_embed(&model->embedding, &call, NULL, &error) != FOVEA_OK)
-      return refuse(failure, "%s", error.text);
-  }
-  return true;
-}
-
-/* What attention never stores comes out as its output when V is the identity matrix. */
-static fovea_status attend_to_identity(const struct model *model, const float *query, const float *key, float *to,
-                                       fovea_error *error) {
-  float identity[ENCODER_LENGTH * ENCODER_LENGTH] = {0};
-  fovea_problem problem;
-  fovea_tensors tensors;
-  for (int i = 0; i < ENCODER_LENGTH; i++) identity[i * ENCODER_LENGTH + i] = 1;
-  fovea_problem_init(&problem, ENCODER_BATCH, ENCODER_HEADS, ENCODER_HEADS, ENCODER_LENGTH, ENCODER_LENGTH,
-                     head_dim, ENCODER_LENGTH);
-  problem.q_strides = problem.k_strides = fovea_strides_rows_before_heads(ENCODER_LENGTH, ENCODER_HEADS, head_dim);
-  problem.v_strides = (fovea_strides){.row = ENCODER_LENGTH}; /* one for all heads and texts */
-  problem.isa = model->isa;
-  set_mask(&problem);
-  fovea_tensors_init(&tensors, query, key, identity, to, NULL);
-  tensors.mask = model->weights->seen;
-  return fovea_attend(&problem, &tensors, NULL, error);
-}
-
-bool model_attention(const struct model *model, int layer, float to[ENCODER_WEIGHT_NUMBERS],
-                     struct failure *failure) {
-  const struct layer *l = &model->layers[layer];
-  float rows[ENCODER_NUMBERS], query[ENCODER_NUMBERS], key[ENCODER_NUMBERS];
-  fovea_nn_linear_rows query_rows, key_rows;
-  fovea_error error;
-  if (!run_before(model, layer, rows, failure)) return false;
-  fovea_nn_linear_rows_init(&query_rows, &l->query, ENCODER_ROWS, rows, query);
-  fovea_nn_linear_rows_init(&key_rows, &l->key, ENCODER_ROWS, rows, key);
-  fovea_status status = fovea_nn_linear_run(&l->query, &query_rows, NULL, &error);
-  if (!status) status = fovea_nn_linear_run(&l->key, &key_rows, NULL, &error);
-  if (!status) status = attend_to_identity(model, query, key, to, &error);
-  return !status || refuse(failure, "%s", error.text);
+  return fovea_nn_encoder_run(&model->encoder, &rows, &execution, &error) == FOVEA_OK ||
+         refuse(failure, "%s", error.text);
 }
 
 uint64_t model_digest(const float *numbers, int count) {

@@ -34,12 +34,9 @@ struct model {
 bool model_create(struct model *model, const struct weights *weights, const char *isa, int threads,
                   struct failure *failure);
 
-/* From ids to rows (batch, length, dim). */
-bool model_run(const struct model *model, float y[ENCODER_NUMBERS], struct failure *failure);
-
-/* The attention weights of a layer, (batch, heads, length, length). */
-bool model_attention(const struct model *model, int layer, float to[ENCODER_WEIGHT_NUMBERS],
-                     struct failure *failure);
+/* From ids to rows (batch, length, dim). `attention` gets the weights of each layer, ENCODER_WEIGHT_NUMBERS as
+ * (batch, heads, length, length); NULL: they are not wanted. */
+bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *attention, struct failure *failure);
 
 /* FNV-1a of the bits of numbers. */
 uint64_t model_digest(const float *numbers, int count);

@@ -2,6 +2,7 @@
 #include "pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool batch_create(struct batch *batch, int64_t texts_room, struct failure *failure) {
   const size_t rows = (size_t)texts_room * TOKENS_LIMIT;
@@ -36,9 +37,10 @@ void batch_add(struct batch *batch, const struct vocabulary *vocabulary, const c
   batch->ends[++batch->count] = (int32_t)batch->rows;
 }
 
-/* Embeds the tokens, and runs that many layers. */
+/* Embeds the tokens, and runs that many layers. `weights` gets what the heads of the last one attend to, of one
+ * text; NULL: that is not wanted. */
 static fovea_status run_layers(const struct model *model, const struct batch *batch, int threads, int64_t layers,
-                               float *hidden, fovea_error *error) {
+                               float *weights, float *hidden, fovea_error *error) {
   const fovea_nn_embedding *embedding = &model->embedding;
   fovea_execution execution;
   fovea_nn_embedding_rows rows;
@@ -59,8 +61,13 @@ static fovea_status run_layers(const struct model *model, const struct batch *ba
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_status status = fovea_nn_embed(embedding, &rows, &execution, error);
   if (!status) status = fovea_nn_norm_run(&model->embedding_norm, &norm_rows, &execution, error);
-  for (int64_t i = 0; i < layers && !status; i++)
+  for (int64_t i = 0; i < layers && !status; i++) {
+    if (weights && i + 1 == layers) {
+      problem.score_output = FOVEA_SCORES_WEIGHTS;
+      tensors.scores = weights;
+    }
     status = fovea_nn_block_run(&model->layer[i].block, &self, NULL, hidden, hidden, &execution, error);
+  }
   return status;
 }
 
@@ -69,7 +76,7 @@ bool encoder_vectors(const struct model *model, const struct batch *batch, int t
   fovea_error error;
   float *hidden = malloc((size_t)(batch->rows * model->dim) * sizeof *hidden);
   if (!hidden) return refuse(failure, "no memory for %lld tokens", (long long)batch->rows);
-  const fovea_status status = run_layers(model, batch, threads, model->layers, hidden, &error);
+  const fovea_status status = run_layers(model, batch, threads, model->layers, NULL, hidden, &error);
   for (int64_t i = 0; i < batch->count && !status; i++)
     pool(hidden + batch->ends[i] * model->dim, batch->ends[i + 1] - batch->ends[i], model->dim,
          vectors + i * model->dim);
@@ -77,34 +84,15 @@ bool encoder_vectors(const struct model *model, const struct batch *batch, int t
   return !status || refuse(failure, "%s", error.text);
 }
 
-/* What attention never stores comes out as its output when V is the identity matrix. `identity` is zeros. */
-static fovea_status attend_to_identity(const struct model *model, int64_t rows, int64_t head, const float *query,
-                                       const float *key, float *identity, float *weights, fovea_error *error) {
-  fovea_problem problem;
-  fovea_tensors tensors;
-  fovea_problem_init(&problem, 1, 1, 1, rows, rows, MODEL_HEAD_DIM, rows);
-  problem.q_strides.row = problem.k_strides.row = model->dim;
-  problem.isa = model->isa;
-  for (int64_t i = 0; i < rows; i++) identity[i * rows + i] = 1;
-  fovea_tensors_init(&tensors, query + head * MODEL_HEAD_DIM, key + head * MODEL_HEAD_DIM, identity, weights, NULL);
-  return fovea_attend(&problem, &tensors, NULL, error);
-}
-
 bool encoder_attention(const struct model *model, const struct batch *batch, int threads, int64_t layer,
                        int64_t head, float *weights, struct failure *failure) {
   const int64_t rows = batch->rows, size = rows * model->dim;
-  const struct model_layer *chosen = &model->layer[layer];
-  fovea_nn_linear_rows query_rows, key_rows;
   fovea_error error;
-  float *hidden = calloc((size_t)(3 * size + rows * rows), sizeof *hidden);
+  float *hidden = malloc((size_t)(size + model->heads * rows * rows) * sizeof *hidden);
   if (!hidden) return refuse(failure, "no memory for %lld tokens", (long long)rows);
-  float *query = hidden + size, *key = query + size, *identity = key + size;
-  fovea_nn_linear_rows_init(&query_rows, &chosen->query, rows, hidden, query);
-  fovea_nn_linear_rows_init(&key_rows, &chosen->key, rows, hidden, key);
-  fovea_status status = run_layers(model, batch, threads, layer, hidden, &error);
-  if (!status) status = fovea_nn_linear_run(&chosen->query, &query_rows, NULL, &error);
-  if (!status) status = fovea_nn_linear_run(&chosen->key, &key_rows, NULL, &error);
-  if (!status) status = attend_to_identity(model, rows, head, query, key, identity, weights, &error);
+  float *heads = hidden + size;
+  const fovea_status status = run_layers(model, batch, threads, layer + 1, heads, hidden, &error);
+  if (!status) memcpy(weights, heads + head * rows * rows, (size_t)(rows * rows) * sizeof *weights);
   free(hidden);
   return !status || refuse(failure, "%s", error.text);
 }

@@ -237,9 +237,9 @@ typedef struct fovea_problem {
   int64_t mask_begin;
   const int64_t *mask_begins;
 
-  /* With FOVEA_SCORES_WEIGHTS a run also writes fovea_tensors.scores, f32 of shape (batch, heads, q_len, kv_len). Its
-   * rows are those of O; its keys are positions, with cu_seqlens_kv counted from the entry's first, and as many as
-   * the longest entry has. O and LSE keep their bits. Not with to_state: weights need the row's last state. */
+  /* With FOVEA_SCORES_WEIGHTS a run also writes fovea_tensors.scores, f32 of shape (batch, heads, q_len, kv_len).
+   * Its rows are those of O; its keys are positions, with cu_seqlens_kv counted from the entry's first, and as many
+   * as the longest entry has. O and LSE keep their bits. Not with to_state: weights need the row's last state. */
   fovea_score_output score_output; /* default FOVEA_SCORES_NONE */
   fovea_strides score_strides;     /* default: contiguous, kv_len numbers a row. Used with score_output */
 } fovea_problem;

@@ -233,8 +233,8 @@ typedef struct fovea_nn_attention {
    * caches, packed keys, windows, chunks, rotary, kv_lens, offsets, mask_begin, or causal rows before all keys. */
   const float *bias_key, *bias_value;
 
-  /* 1: the scores that the problem's score_output wants are averaged over heads, as PyTorch returns weights. Default 0:
-   * each head has its own. */
+  /* 1: the scores that the problem's score_output wants are averaged over heads, as PyTorch returns weights.
+   * Default 0: each head has its own. */
   int average_scores;
 } fovea_nn_attention;
 
@@ -278,10 +278,10 @@ typedef struct fovea_nn_attention_tensors {
   int64_t first_position;
   const int64_t *first_positions;
 
-  /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem, apart
-   * from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the head axis is
-   * missing, and the default is contiguous without it. With bias_key a row has one more number, the first. NULL
-   * (default) without score_output. */
+  /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem,
+   * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the
+   * head axis is missing, and the default is contiguous without it. With bias_key a row has one more number, the
+   * first. NULL (default) without score_output. */
   float *scores;
 } fovea_nn_attention_tensors;
 
@@ -295,9 +295,10 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
 }
 
 /* Computes a layer of attention. Of the problem it uses sizes, rules, mask, scale, softcap, sink, lists of lengths,
- * `segmented`, score_output and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those of the problem
- * must have their defaults. A padding mask is a boolean mask with stride 0 along heads and rows; PyTorch's
- * add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
+ * `segmented`, score_output and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those
+ * of the problem must have their defaults. A padding mask is a boolean mask with stride 0 along heads and rows;
+ * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32
+ * between.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
  * allocator. A call that fails has not written y. If the mask, the sinks or
@@ -572,6 +573,10 @@ typedef struct fovea_nn_encoder_rows {
 
   const float *x; /* (rows, dim), contiguous, with positions if they are to have any; NULL (default): ids */
   float *y;       /* (rows, dim), contiguous, apart from all else, or x itself */
+
+  /* Elements from the scores of a layer to those of the next, if the tensors of `self` (`cross`) have scores and
+   * there is more than one layer; else 0 (default). */
+  int64_t self_score_layer, cross_score_layer;
 } fovea_nn_encoder_rows;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_encoder_rows_init(). */

@@ -1,12 +1,12 @@
-/* Scores as an output of a run: a tile keeps the scores of its blocks in the caller's rows, and its last step makes them
- * weights. Rows of scores are read and written by the tasks of their own tile only. */
+/* Scores as an output of a run: a tile keeps the scores of its blocks in the caller's rows, and its last step makes
+ * them weights. Rows of scores are read and written by the tasks of their own tile only. */
 #ifndef FOVEA_SRC_RUN_SCORES_H
 #define FOVEA_SRC_RUN_SCORES_H
 
 #include "sight.h"
 
-/* Copies the scores of the current block, after all terms, to the tile's rows. Blocks that the tile passed over since
- * then get -Inf. */
+/* Copies the scores of the current block, after all terms, to the tile's rows. Blocks that the tile passed over
+ * since then get -Inf. */
 void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
 /* The same of a tile that is decoded. `scored`: the keys that have scores, counted from the block's first. */
 void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_interval scored);

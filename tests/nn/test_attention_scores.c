@@ -77,7 +77,8 @@ static void mean(const float *scores, int64_t keys, float *to) {
 
 static void test_core_scores(void **state) {
   (void)state;
-  static float scores[NUMBERS], expected[NUMBERS], means[NUMBERS], y[BATCH * ROWS * OUT], without[BATCH * ROWS * OUT];
+  static float scores[NUMBERS], expected[NUMBERS], means[NUMBERS], y[BATCH * ROWS * OUT],
+      without[BATCH * ROWS * OUT];
   const size_t size = BATCH * HEADS * ROWS * KEYS * sizeof(float);
   const char *const *isas = usable_isas();
   struct model m;
@@ -220,8 +221,8 @@ static void test_refused(void **state) {
   struct model m;
   REFUSED(tensors.scores = NULL, FOVEA_ERROR_NULL, "scores");
   REFUSED(problem.score_output = FOVEA_SCORES_NONE, FOVEA_ERROR_UNUSED, "scores");
-  REFUSED(problem.score_output = FOVEA_SCORES_NONE; tensors.scores = NULL; m.attention.average_scores = 1,
-          FOVEA_ERROR_UNUSED, "average_scores");
+  REFUSED(problem.score_output = FOVEA_SCORES_NONE; tensors.scores = NULL;
+          m.attention.average_scores = 1, FOVEA_ERROR_UNUSED, "average_scores");
   REFUSED(m.attention.average_scores = 2, FOVEA_ERROR_RULE, "average_scores");
   REFUSED(m.attention.average_scores = 1; problem.score_strides.row = KEYS - 1, FOVEA_ERROR_STRIDE, "scores");
   REFUSED(problem.score_strides.row = KEYS - 1, FOVEA_ERROR_STRIDE, "scores");

@@ -94,6 +94,39 @@ static void test_single_calls(void **state) {
   }
 }
 
+/* Each layer's scores, as the layers give them one by one. */
+static void test_scores(void **state) {
+  (void)state;
+  enum { SCORES = BATCH * STACK_HEADS * LENGTH * LENGTH };
+  static float y[SIZE], rows_of_layer[SIZE], scores[STACK_LAYERS][SCORES + 3], expected[SCORES];
+  struct over over, alone;
+  fovea_nn_encoder_rows rows;
+  fovea_error error;
+  make_kind(0);
+  make_over(&over, BATCH, LENGTH);
+  over.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  over.tensors.scores = scores[0];
+  fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);
+  assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, NULL, &error), FOVEA_ERROR_STRIDE);
+  assert_non_null(strstr(error.text, "self_score_layer is 0"));
+  rows.self_score_layer = SCORES + 3;
+  run(&rows, NULL);
+  make_over(&alone, BATCH, LENGTH);
+  alone.problem.score_output = FOVEA_SCORES_WEIGHTS;
+  alone.tensors.scores = expected;
+  embed(rows_of_layer);
+  for (int i = 0; i < STACK_LAYERS; i++) {
+    assert_int_equal(fovea_nn_block_run(&stack.layers[i].block, &alone.attending, NULL, rows_of_layer,
+                                        rows_of_layer, NULL, NULL),
+                     FOVEA_OK);
+    assert_memory_equal(scores[i], expected, sizeof expected);
+  }
+  over.problem.score_output = FOVEA_SCORES_NONE;
+  over.tensors.scores = NULL;
+  assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, NULL, &error), FOVEA_ERROR_UNUSED);
+  assert_non_null(strstr(error.text, "self_score_layer"));
+}
+
 static void test_ids(void **state) {
   (void)state;
   static float y[SIZE], expected[SIZE];
@@ -427,10 +460,10 @@ static int set_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_single_calls), cmocka_unit_test(test_ids),        cmocka_unit_test(test_padded),
-      cmocka_unit_test(test_packed),       cmocka_unit_test(test_rows_first), cmocka_unit_test(test_token_by_token),
-      cmocka_unit_test(test_everywhere),   cmocka_unit_test(test_scratch),    cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_walk_through),
+      cmocka_unit_test(test_single_calls),   cmocka_unit_test(test_scores),       cmocka_unit_test(test_ids),
+      cmocka_unit_test(test_padded),         cmocka_unit_test(test_packed),       cmocka_unit_test(test_rows_first),
+      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_everywhere),   cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_refused),        cmocka_unit_test(test_walk_through),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

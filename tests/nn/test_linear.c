@@ -245,8 +245,8 @@ static void test_rows_alone(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),   cmocka_unit_test(test_types),      cmocka_unit_test(test_epilogues),
-      cmocka_unit_test(test_bf16),    cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_sizes), cmocka_unit_test(test_types),   cmocka_unit_test(test_epilogues),
+      cmocka_unit_test(test_bf16),  cmocka_unit_test(test_threads), cmocka_unit_test(test_rows_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

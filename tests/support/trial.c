@@ -145,8 +145,9 @@ static void assert_scores(const struct trial *trial, const char *what, struct pa
   char problem[DESCRIPTION_SIZE];
   problem_describe(&trial->problem, problem, sizeof problem);
   fail_msg("%s: score of batch %lld head %lld row %lld key %lld is %08x (%.9g), not %08x (%.9g); %s", what,
-           (long long)at.batch, (long long)at.head, (long long)at.row, (long long)key, (unsigned)bits_of(scores[key]),
-           (double)scores[key], (unsigned)bits_of(expected[key]), (double)expected[key], problem);
+           (long long)at.batch, (long long)at.head, (long long)at.row, (long long)key,
+           (unsigned)bits_of(scores[key]), (double)scores[key], (unsigned)bits_of(expected[key]),
+           (double)expected[key], problem);
 }
 
 static int both_have_scores(const struct trial *one, const struct trial *other) {
@@ -257,7 +258,8 @@ void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
   float *numbers = malloc((size_t)(problem->v_dim + 2 * problem->kv_len) * sizeof(float));
   assert_non_null(numbers);
-  const struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + problem->kv_len};
+  const struct workspace workspace = {numbers + problem->v_dim, numbers,
+                                      numbers + problem->v_dim + problem->kv_len};
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);

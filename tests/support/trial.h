@@ -50,8 +50,8 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
 /* Whether nothing outside the elements of the outputs was written. */
 int trial_gaps_untouched(const struct trial *trial);
 
-/* Whether O, LSE and scores have the same bits. If `expected` has O in another type, its numbers are rounded to the actual
- * type. Rows are compared in the order of indices, so layouts may differ. */
+/* Whether O, LSE and scores have the same bits. If `expected` has O in another type, its numbers are rounded to the
+ * actual type. Rows are compared in the order of indices, so layouts may differ. */
 void assert_same_outputs(const struct trial *actual, const struct trial *expected);
 
 /* Compares some rows of two trials. */

@@ -42,8 +42,8 @@ FOVEA_INLINE void few_last_dim(const fovea_nn_dot_args *args, const int vectors,
   }
 }
 
-FOVEA_INLINE void few_tile(const fovea_nn_dot_args *args, const int vectors, const int rows, int row,
-                           int vector, const fovea_type type) {
+FOVEA_INLINE void few_tile(const fovea_nn_dot_args *args, const int vectors, const int rows, int row, int vector,
+                           const fovea_type type) {
   const float *x = (const float *)args->x + row * args->x_stride;
   const int pairs = args->dims / 2;
   dot_tile tile;

@@ -1,5 +1,5 @@
-/* Linear layers of bf16 as products of pairs: rows of x where they lie, weights in panels where they lie. A table of
- * pairs includes this file alone, after its pair layer (score_pairs.h) and the tile sizes of dot.h. */
+/* Linear layers of bf16 as products of pairs: rows of x where they lie, weights in panels where they lie. A table
+ * of pairs includes this file alone, after its pair layer (score_pairs.h) and the tile sizes of dot.h. */
 #include "../../nn_kernels.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ FOVEA_INLINE void pairs_step(const int vectors, const int rows, const uint16_t *
   vec w[FOVEA_NN_TILE_VECTORS];
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
-    w[v] = vec_pair_arrange(vec_load_pairs(weights + v * LANES / FOVEA_NN_PANEL * panel_stride +
-                                           v * LANES % FOVEA_NN_PANEL * 2));
+    w[v] = vec_pair_arrange(
+        vec_load_pairs(weights + v * LANES / FOVEA_NN_PANEL * panel_stride + v * LANES % FOVEA_NN_PANEL * 2));
   }
   FOVEA_UNROLL
   for (int n = 0; n < rows; n++) {
@@ -26,7 +26,8 @@ FOVEA_INLINE void pairs_step(const int vectors, const int rows, const uint16_t *
   }
 }
 
-FOVEA_INLINE void pairs_rows(const fovea_nn_dot_args *args, const int vectors, const int rows, int row, int vector) {
+FOVEA_INLINE void pairs_rows(const fovea_nn_dot_args *args, const int vectors, const int rows, int row,
+                             int vector) {
   const uint16_t *x = (const uint16_t *)args->x + row * args->x_stride;
   const uint16_t *weights = (const uint16_t *)args->weights + vector * LANES / FOVEA_NN_PANEL * args->panel_stride +
                             vector * LANES % FOVEA_NN_PANEL * 2;
