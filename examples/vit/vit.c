@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PATH_SIZE = 4096, BAR_LENGTH = 30, REPEATS = 5 };
+enum { PATH_SIZE = 4096, BAR_LENGTH = 30, REPEATS = 3 };
 
 struct inputs {
   struct model model;
