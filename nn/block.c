@@ -1,4 +1,5 @@
 /* Encoder and decoder layers, composed of single calls over three buffers in scratch. */
+#include "block.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
@@ -248,10 +249,17 @@ fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_atte
   return run_in_memory(&call, x, y, error);
 }
 
+size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,
+                            const fovea_nn_attending *cross, int workers, void *memory, size_t size,
+                            fovea_error *error) {
+  block_call call = {.rows = 0};
+  if (read_call(block, self, cross, NULL, &call, error) != FOVEA_OK) return 0;
+  if (!lay_out(&call, workers, memory, size, error)) return 0;
+  return call.all.saturated ? SIZE_MAX : call.all.size;
+}
+
 size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, const fovea_nn_attending *self,
                                    const fovea_nn_attending *cross, int workers) {
-  block_call call = {.rows = 0};
-  if (read_call(block, self, cross, NULL, &call, NULL) != FOVEA_OK) return 0;
-  if (!lay_out(&call, workers > 0 ? workers : fovea_default_threads(), NULL, 0, NULL)) return 0;
-  return call.all.saturated ? SIZE_MAX : call.all.size;
+  if (workers <= 0) workers = fovea_default_threads();
+  return fovea_nn_block_bytes(block, self, cross, workers, NULL, 0, NULL);
 }
