@@ -94,7 +94,7 @@ static bool compare(const struct passage *p, struct heard *heard, struct failure
   for (int64_t i = 0; i < heard->frames && done; i++) mel_frame(&p->mel, p->wav->samples, i, bands + i * MEL_BANDS);
   done = done && model_embed(p->model, heard->frames, bands, rows, &p->rows, failure) &&
          model_run_whole(p->model, heard->frames, rows, &p->rows, failure);
-  if (done) heard->equal = memcmp(rows, heard->rows, frames * MODEL_DIM * sizeof *rows) == 0;
+  if (done && rows) heard->equal = memcmp(rows, heard->rows, frames * MODEL_DIM * sizeof *rows) == 0;
   free(bands);
   free(rows);
   return done;

@@ -20,6 +20,10 @@ static void put(unsigned char *at, uint32_t number, int bytes) {
   for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(number >> (8 * i));
 }
 
+static void put_name(unsigned char *at, const char *name) {
+  for (int i = 0; i < 4; i++) at[i] = (unsigned char)name[i];
+}
+
 static void write_file(const char *name, const unsigned char *bytes, size_t size) {
   FILE *file = fopen(name, "wb");
   assert_non_null(file);
@@ -30,7 +34,9 @@ static void write_file(const char *name, const unsigned char *bytes, size_t size
 /* A tone of 1000 Hz that grows louder. */
 static int make_sound(void **state) {
   (void)state;
-  memcpy(sound, "RIFF....WAVEfmt ", 16);
+  put_name(sound, "RIFF");
+  put_name(sound + 8, "WAVE");
+  put_name(sound + 12, "fmt ");
   put(sound + 4, ROOM - 8, 4);
   put(sound + 16, 16, 4);
   put(sound + 20, 1, 2);
@@ -39,7 +45,7 @@ static int make_sound(void **state) {
   put(sound + 28, 2 * RATE, 4);
   put(sound + 32, 2, 2);
   put(sound + 34, 16, 2);
-  memcpy(sound + 36, "data", 4);
+  put_name(sound + 36, "data");
   put(sound + 40, 2 * SAMPLES, 4);
   for (int i = 0; i < SAMPLES; i++) {
     const double sample = sin(6.283185307179586 * 1000 * i / RATE) * i * (32767.0 / SAMPLES);
@@ -66,15 +72,21 @@ static void test_read(void **state) {
 /* Two channels, another chunk of odd size before the data, and a chunk behind it. */
 static void test_read_chunks(void **state) {
   (void)state;
-  unsigned char bytes[HEAD + 12 + 8 + 10];
+  static const unsigned char samples[8] = {1, 0, 2, 0, 0, 0x80, 0xff, 0xff};
+  unsigned char bytes[74] = {0};
   struct wav wav;
   struct failure failure = {""};
   memcpy(bytes, sound, 36);
   put(bytes + 22, 2, 2);
   put(bytes + 32, 4, 2);
-  memcpy(bytes + 36, "LIST\3\0\0\0abc\0data\10\0\0\0", 20);
-  memcpy(bytes + 56, "\1\0\2\0\0\200\377\377id3 \2\0\0\0xy", 18);
-  write_file(other, bytes, 74);
+  put_name(bytes + 36, "LIST");
+  put(bytes + 40, 3, 4);
+  put_name(bytes + 48, "data");
+  put(bytes + 52, sizeof samples, 4);
+  memcpy(bytes + 56, samples, sizeof samples);
+  put_name(bytes + 64, "id3 ");
+  put(bytes + 68, 2, 4);
+  write_file(other, bytes, sizeof bytes);
   if (!wav_read(&wav, other, &failure)) fail_msg("%s", failure.text);
   assert_int_equal(wav.count, 2);
   assert_true(wav.samples[0] == 0x1p-15f);
