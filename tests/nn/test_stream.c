@@ -283,6 +283,60 @@ static void test_threads(void **state) {
   }
 }
 
+static void *count_allocation(void *context, size_t size, size_t alignment) {
+  char *memory = malloc(size + alignment + sizeof(void *));
+  (*(int *)context)++;
+  if (!memory) return NULL;
+  char *aligned = memory + sizeof(void *);
+  aligned += (alignment - (uintptr_t)aligned % alignment) % alignment;
+  memcpy(aligned - sizeof memory, &memory, sizeof memory);
+  return aligned;
+}
+
+static void release(void *context, void *pointer) {
+  char *memory;
+  (void)context;
+  memcpy(&memory, (char *)pointer - sizeof memory, sizeof memory);
+  free(memory);
+}
+
+static void *allocate_nothing(void *context, size_t size, size_t alignment) {
+  (void)context, (void)size, (void)alignment;
+  return NULL;
+}
+
+/* One allocation a call, and none with scratch. Without memory a call fails, and can be tried again. */
+static void test_allocations(void **state) {
+  (void)state;
+  static float x[6 * DIM], y[6 * DIM], expected[6 * DIM];
+  struct model m;
+  int count = 0;
+  int64_t written;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  make_model(&m, 2, 3, 1, 6, ROTARY, NULL);
+  memcpy(x, numbers, sizeof x);
+  compute_whole(&m, 6, x, expected);
+  m.problem.allocator = (fovea_allocator){&count, count_allocation, release};
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  stream_all(&m, s.stream, (struct cut){6, {0}}, 6, x, y, &execution);
+  assert_int_equal(count, 2);
+  assert_memory_equal(y, expected, sizeof y);
+  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
+  execution.scratch = scratch.data;
+  stream_all(&m, s.stream, (struct cut){1, {0}}, 6, x, y, &execution);
+  assert_int_equal(count, 2);
+  guarded_destroy(&scratch);
+  stream_destroy(&s);
+  m.problem.allocator = (fovea_allocator){&count, allocate_nothing, release};
+  s = stream_create(&m, GUARD_AT_END);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 6, x, y, &written, NULL, NULL), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_nn_stream_pending(s.stream), 0);
+  stream_destroy(&s);
+}
+
 /* An utterance that is dropped leaves nothing behind. */
 static void test_reset(void **state) {
   (void)state;
@@ -459,9 +513,10 @@ static int set_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_windows), cmocka_unit_test(test_random),         cmocka_unit_test(test_long),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_reset),          cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_broken),  cmocka_unit_test(test_refused_layers), cmocka_unit_test(test_refused_pushes),
+      cmocka_unit_test(test_windows),        cmocka_unit_test(test_random), cmocka_unit_test(test_long),
+      cmocka_unit_test(test_threads),        cmocka_unit_test(test_reset),  cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_refused),        cmocka_unit_test(test_broken), cmocka_unit_test(test_refused_layers),
+      cmocka_unit_test(test_refused_pushes),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
