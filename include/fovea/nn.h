@@ -656,6 +656,92 @@ FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encode
 FOVEA_NN_API size_t fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder_decoder *model,
                                                           const fovea_nn_attending *cross);
 
+/* ---- Streaming ---------------------------------------------------------------------------------------------- */
+
+/* Truncated self-attention over a stream: encoder layers whose rows see `left` frames before and `right` frames
+ * after them, for frames that come a few at a time, as those of speech do. The rows have the bits that the same
+ * layers (fovea_nn_block_run()) give over the whole utterance at once with the same window, however the frames are
+ * cut. Each frame is projected once in each layer; its keys and values stay, at its position in the utterance,
+ * while a later row may see them.
+ *
+ * Row i needs frame i + layers * right, so it comes out with that frame: the delay is layers * right frames. Memory
+ * follows from window, chunk, layers and sizes, and not from the utterance: each layer keeps left + right + chunk
+ * keys and values, and right + chunk frames.
+ *
+ * Prepare it with fovea_nn_streaming_init(). */
+typedef struct fovea_nn_streaming {
+  size_t struct_size; /* set by fovea_nn_streaming_init() */
+  int64_t layers;     /* at least 1 */
+
+  /* `layers` pointers to encoder layers, all with the same dim. Attention has its key and value layers, no biases
+   * of keys, and may have a rotary embedding. */
+  const fovea_nn_block *const *blocks;
+
+  /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, isa, the allocator, and the
+   * window: window_left and window_right, of which neither may be FOVEA_UNLIMITED (else FOVEA_ERROR_RULE), or
+   * causal, which is a window_right of 0. batch is 1, q_len and kv_len are 0, and all else has its defaults. */
+  const fovea_problem *problem;
+  int64_t chunk; /* the most frames that are computed at once, at least 1: more are cut. It changes no bit */
+
+  /* (layers, heads) numbers, as in fovea_tensors; needed with FOVEA_SINK_PER_HEAD, else NULL (default). */
+  const float *sinks;
+} fovea_nn_streaming;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_streaming_init(). */
+FOVEA_NN_API void fovea_nn_streaming_init_sized(fovea_nn_streaming *streaming, size_t struct_size, int64_t layers,
+                                                const fovea_nn_block *const *blocks, const fovea_problem *problem,
+                                                int64_t chunk);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_streaming_init(fovea_nn_streaming *streaming, int64_t layers,
+                                           const fovea_nn_block *const *blocks, const fovea_problem *problem,
+                                           int64_t chunk) {
+  fovea_nn_streaming_init_sized(streaming, sizeof *streaming, layers, blocks, problem, chunk);
+}
+
+/* One stream, in memory of the caller. Streams may run at the same time, and may share their layers; calls that
+ * take the same stream may not run at the same time. */
+typedef struct fovea_nn_stream fovea_nn_stream;
+
+/* Returns the bytes of a stream; 0 if `streaming` would be refused for its sizes or its window. */
+FOVEA_NN_API size_t fovea_nn_stream_size(const fovea_nn_streaming *streaming);
+
+/* Makes a stream at the begin of an utterance, in memory of fovea_nn_stream_size() bytes or more at a multiple of
+ * FOVEA_SCRATCH_ALIGNMENT. It holds nothing that must be freed, and may not be moved. Blocks, attention structs and
+ * `streaming` are copied; their layers, norms, rotary embeddings, weights and sinks, and the name of the
+ * instruction set, must live as long as the stream, and keep their contents. All of them are checked here. On
+ * failure *stream is NULL. */
+FOVEA_NN_API fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void *memory, size_t size,
+                                                    fovea_nn_stream **stream, fovea_error *error);
+
+/* Takes the next `rows` frames (at least 0) of the utterance, x (rows, dim), and writes the rows whose frames are
+ * all there to y, and their number to *written: of r frames in all, max(0, r - layers * right) have come out, so a
+ * push never writes more than `rows` rows. x and y are contiguous f32; y may be x, or apart from it and from the
+ * stream, and may be NULL if nothing is written.
+ *
+ * Needs scratch (fovea_nn_stream_scratch_size()), from `execution` or else allocated by the problem's allocator. If
+ * a call fails, *written is 0, and the stream is as before, unless computing has begun, as when y overlaps the
+ * weights: then push and finish return FOVEA_ERROR_STATE until the stream is reset. FOVEA_ERROR_POSITION: there are
+ * more frames than 2^48, or than the rotary embedding has positions. */
+FOVEA_NN_API fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t rows, const float *x, float *y,
+                                               int64_t *written, const fovea_execution *execution,
+                                               fovea_error *error);
+
+/* Ends the utterance: writes the fovea_nn_stream_pending() rows that have not come out, whose windows end with the
+ * last frame, to y. The next frame begins a new utterance. Scratch and errors are those of a push. */
+FOVEA_NN_API fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float *y, int64_t *written,
+                                                 const fovea_execution *execution, fovea_error *error);
+
+/* Drops the utterance: the next frame begins a new one. NULL is allowed. */
+FOVEA_NN_API void fovea_nn_stream_reset(fovea_nn_stream *stream);
+
+/* Returns how many frames were taken whose rows have not come out; at most layers * right. 0 for NULL. */
+FOVEA_NN_API int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream);
+
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()), the same for all calls of a
+ * stream; 0 for NULL. It uses the stream, so no other call may use it at the same time. */
+FOVEA_NN_API size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int workers);
+
 /* ---- Recurrent attention ------------------------------------------------------------------------------------ */
 
 /* Additive attention (Bahdanau et al., 2015): a decoder's queries attend over an encoder's keys and values with the

@@ -1,0 +1,316 @@
+/* Makes streams: everything that a stream may be refused for, and its memory. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/validate.h"
+#include "attention.h"
+#include "block.h"
+#include "caller.h"
+#include "linear.h"
+#include "stream.h"
+
+#include <string.h>
+
+/* The size of the struct in the first version. */
+#define FIRST_STREAMING sizeof(fovea_nn_streaming)
+
+void fovea_nn_streaming_init_sized(fovea_nn_streaming *streaming, size_t struct_size, int64_t layers,
+                                   const fovea_nn_block *const *blocks, const fovea_problem *problem,
+                                   int64_t chunk) {
+  const fovea_nn_streaming defaults = {
+      .struct_size = struct_size, .layers = layers, .blocks = blocks, .problem = problem, .chunk = chunk};
+  memcpy(streaming, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys) {
+  fovea_problem p;
+  fovea_problem_init(&p, 1, problem->heads, problem->kv_heads, rows, keys, problem->qk_dim, problem->v_dim);
+  p.scale = problem->scale;
+  p.softcap = problem->softcap;
+  p.sink = problem->sink;
+  p.isa = problem->isa;
+  p.allocator = problem->allocator;
+  p.window_left = problem->window_left;
+  p.window_right = problem->window_right;
+  p.causal = problem->causal;
+  return p;
+}
+
+/* ---- The problem ---- */
+
+static int is_default_layout(const fovea_problem *p) {
+  fovea_problem plain;
+  fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
+  const fovea_strides *given[] = {&p->q_strides, &p->k_strides, &p->v_strides, &p->o_strides, &p->lse_strides};
+  const fovea_strides *wanted[] = {&plain.q_strides, &plain.k_strides, &plain.v_strides, &plain.o_strides,
+                                   &plain.lse_strides};
+  for (int i = 0; i < 5; i++) {
+    if (given[i]->batch != wanted[i]->batch || given[i]->head != wanted[i]->head || given[i]->row != wanted[i]->row)
+      return 0;
+  }
+  return p->q_type == FOVEA_F32 && p->k_type == FOVEA_F32 && p->v_type == FOVEA_F32 && p->o_type == FOVEA_F32;
+}
+
+static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
+  const struct {
+    const char *name;
+    int set;
+  } settings[] = {{"q_len or kv_len", p->q_len != 0 || p->kv_len != 0},
+                  {"q_lens or kv_lens", p->q_lens || p->kv_lens},
+                  {"cu_seqlens_q or cu_seqlens_kv", p->cu_seqlens_q || p->cu_seqlens_kv},
+                  {"offset or offsets", p->offset != FOVEA_OFFSET_BOTTOM_RIGHT || p->offsets},
+                  {"chunk_size, chunk_left or chunk_right", p->chunk_size || p->chunk_left || p->chunk_right},
+                  {"mask_type", p->mask_type != FOVEA_MASK_NONE},
+                  {"mask_begin, mask_begins or mask_keys",
+                   p->mask_begin != 0 || p->mask_begins || p->mask_keys != FOVEA_UNLIMITED},
+                  {"segmented or kv_begins", p->segmented || p->kv_begins},
+                  {"keys_begin or keys_end",
+                   p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len)},
+                  {"to_state", p->to_state},
+                  {"a stride or a type", !is_default_layout(p)}};
+  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+    if (!settings[i].set) continue;
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s of the problem is set and would not be used: a stream has one entry, of any length",
+                      settings[i].name);
+  }
+  return FOVEA_OK;
+}
+
+/* The keys that a layer keeps. */
+static int64_t capacity_of(const fovea_nn_stream *stream) {
+  return stream->left + stream->right + stream->streaming.chunk;
+}
+
+static fovea_status check_window(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded causal = {"causal", p->causal, 0, 1};
+  const fovea_bounded left = {"window_left", p->window_left, 0, FOVEA_LENGTH_LIMIT / 4};
+  const fovea_bounded right = {"window_right", p->window_right, 0, FOVEA_LENGTH_LIMIT / 4};
+  fovea_status status = fovea_validate_bounds(NULL, &causal, 1, FOVEA_ERROR_RULE, error);
+  if (status) return status;
+  const int endless_right = p->window_right == FOVEA_UNLIMITED && !p->causal;
+  if (p->window_left == FOVEA_UNLIMITED || endless_right) {
+    return fovea_fail(error, FOVEA_ERROR_RULE,
+                      "%s of the problem is FOVEA_UNLIMITED: the memory of a stream is bounded by its window",
+                      p->window_left == FOVEA_UNLIMITED ? "window_left" : "window_right");
+  }
+  status = fovea_validate_bounds(NULL, &left, 1, FOVEA_ERROR_RULE, error);
+  if (status || p->window_right == FOVEA_UNLIMITED) return status;
+  return fovea_validate_bounds(NULL, &right, 1, FOVEA_ERROR_RULE, error);
+}
+
+/* Products of these sizes must not overflow. */
+static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *error) {
+  const fovea_nn_streaming *s = &stream->streaming;
+  const fovea_problem all = fovea_nn_stream_problem(&stream->problem, s->chunk, capacity_of(stream));
+  const fovea_problem *p = &all;
+  const fovea_status status = fovea_nn_check_sizes(p, error);
+  if (status) return status;
+  const double keys = (double)p->kv_len * (double)p->kv_heads * (double)(p->qk_dim + p->v_dim);
+  const double rows = (double)(stream->right + s->chunk) * (double)stream->dim;
+  if ((double)s->layers * (keys + rows) < 0x1p57) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%d layers of %d keys and %d frames are more than 2^57 numbers",
+                    s->layers, p->kv_len, stream->right + s->chunk);
+}
+
+/* ---- The layers ---- */
+
+static fovea_status check_block(int64_t layer, const fovea_nn_block *given, fovea_error *error) {
+  fovea_nn_block b;
+  fovea_nn_attention a;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks[%d] is NULL", layer);
+  fovea_status status = fovea_nn_read_block(given, &b, error);
+  if (!status && !b.self) status = fovea_fail(error, FOVEA_ERROR_NULL, "self of blocks[%d] is NULL", layer);
+  if (!status) status = fovea_nn_read_attention(b.self, &a, error);
+  if (status) return status;
+  if (b.cross) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "cross of blocks[%d] is set: a stream has encoder layers", layer);
+  }
+  if (a.key && a.value && a.query) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "query, key or value of blocks[%d] is NULL", layer);
+}
+
+/* Reads what the caller gave, and checks all that sizes follow from. `stream` gets all but its memory. */
+static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_stream *stream, fovea_error *error) {
+  fovea_nn_streaming *s = &stream->streaming;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "streaming is NULL");
+  fovea_status status = fovea_nn_check_size("streaming", given->struct_size, FIRST_STREAMING, sizeof *given, error);
+  if (status) return status;
+  *s = *given;
+  if (!s->blocks || !s->problem) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", s->blocks ? "problem" : "blocks");
+  }
+  const fovea_bounded sizes[] = {{"layers", s->layers, 1, FOVEA_LENGTH_LIMIT},
+                                 {"chunk", s->chunk, 1, FOVEA_LENGTH_LIMIT / 4}};
+  status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_read_problem(s->problem, &stream->problem, error);
+  const fovea_bounded batch = {"batch", stream->problem.batch, 1, 1};
+  if (!status) status = fovea_validate_bounds("problem", &batch, 1, FOVEA_ERROR_SIZE, error);
+  if (!status) status = check_unused(&stream->problem, error);
+  if (!status) status = check_window(&stream->problem, error);
+  if (!status) status = check_block(0, s->blocks[0], error);
+  if (!status) status = fovea_nn_check_layer("query", s->blocks[0]->self->query, error);
+  if (status) return status;
+  stream->dim = s->blocks[0]->self->query->in;
+  stream->left = stream->problem.window_left;
+  stream->right = stream->problem.causal ? 0 : stream->problem.window_right;
+  return check_sizes(stream, error);
+}
+
+static fovea_status check_linear(const fovea_nn_linear *linear, fovea_error *error) {
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, linear, 0, NULL, NULL);
+  return fovea_nn_linear_run(linear, &rows, NULL, error);
+}
+
+static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
+  fovea_nn_norm_rows rows;
+  fovea_nn_norm_rows_init(&rows, norm, 0, NULL, NULL);
+  return fovea_nn_norm_run(norm, &rows, NULL, error);
+}
+
+static fovea_status check_rotary(const fovea_problem *p, const fovea_rotary *rotary, int64_t *most,
+                                 fovea_error *error) {
+  fovea_rotation rotation;
+  if (!rotary) return FOVEA_OK;
+  fovea_rotation_init(&rotation, 1, p->heads, 0, p->qk_dim, NULL, NULL);
+  const fovea_status status = fovea_rotary_apply(rotary, &rotation, NULL, error);
+  if (status) return status;
+  const int64_t positions = rotary->cosines ? rotary->table_rows : INT64_C(1) << 40;
+  if (positions < *most) *most = positions;
+  return FOVEA_OK;
+}
+
+/* Computes no row with each layer, which checks it. */
+static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_error *error) {
+  const fovea_nn_block *b = stream->streaming.blocks[layer];
+  const fovea_problem problem = fovea_nn_stream_problem(&stream->problem, 0, 0);
+  fovea_nn_attention_tensors tensors;
+  fovea_status status = check_block(layer, b, error);
+  if (status) return status;
+  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+  const fovea_nn_attending self = {&problem, &tensors};
+  status = fovea_nn_block_run(b, &self, NULL, NULL, NULL, NULL, error);
+  if (status) return status;
+  if (b->self->query->in != stream->dim) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "in of the query of blocks[%d] is %d; that of blocks[0] is %d",
+                      layer, b->self->query->in, stream->dim);
+  }
+  status = fovea_nn_attention_run(b->self, &problem, &tensors, NULL, error);
+  const fovea_nn_linear *linears[] = {b->self->query,  b->self->key, b->self->value,
+                                      b->self->output, b->up,        b->down};
+  for (int i = 0; i < 6 && !status; i++) status = check_linear(linears[i], error);
+  if (!status && b->gate) status = check_linear(b->gate, error);
+  if (!status) status = check_norm(b->self_norm, error);
+  if (!status) status = check_norm(b->feed_norm, error);
+  return status ? status : check_rotary(&problem, b->self->rotary, &stream->most, error);
+}
+
+static fovea_status check_sinks(const fovea_nn_stream *stream, fovea_error *error) {
+  const int wanted = stream->problem.sink == FOVEA_SINK_PER_HEAD;
+  if (wanted == (stream->streaming.sinks != NULL)) return FOVEA_OK;
+  return wanted ? fovea_fail(error, FOVEA_ERROR_NULL, "sinks is NULL; the problem's sink is FOVEA_SINK_PER_HEAD")
+                : fovea_fail(error, FOVEA_ERROR_UNUSED,
+                             "sinks is set and would not be used: the problem's sink is not FOVEA_SINK_PER_HEAD");
+}
+
+/* ---- Memory ---- */
+
+/* Where the parts of a stream begin. */
+typedef struct stream_layout {
+  size_t layers, plan, k, v, rows;
+  fovea_nn_scratch all;
+} stream_layout;
+
+static stream_layout lay_out(fovea_nn_stream *stream) {
+  const fovea_problem *p = &stream->problem;
+  const double count = (double)stream->streaming.layers;
+  const double rows = (double)(stream->right + stream->streaming.chunk) * (double)stream->dim;
+  stream_layout layout = {.layers = 0};
+  fovea_pages_init(&stream->rings, stream->streaming.layers, capacity_of(stream), p->kv_heads, p->qk_dim, p->v_dim,
+                   FOVEA_F32, FOVEA_KEYS_IN_ROWS);
+  fovea_nn_reserve(&layout.all, (double)sizeof *stream);
+  layout.layers = fovea_nn_reserve(&layout.all, count * (double)sizeof(fovea_nn_stream_layer));
+  layout.plan = fovea_nn_reserve(&layout.all, (double)fovea_plan_size(1));
+  layout.k = fovea_nn_reserve(&layout.all, count * (double)stream->rings.k_strides.batch * (double)sizeof(float));
+  layout.v = fovea_nn_reserve(&layout.all, count * (double)stream->rings.v_strides.batch * (double)sizeof(float));
+  layout.rows = fovea_nn_reserve(&layout.all, count * rows * (double)sizeof(float));
+  return layout;
+}
+
+size_t fovea_nn_stream_size(const fovea_nn_streaming *streaming) {
+  fovea_nn_stream stream = {.dim = 0};
+  if (read_streaming(streaming, &stream, NULL) != FOVEA_OK) return 0;
+  const stream_layout layout = lay_out(&stream);
+  return layout.all.saturated ? 0 : layout.all.size;
+}
+
+static fovea_status place_layers(fovea_nn_stream *stream, float *rows, fovea_error *error) {
+  const int64_t count = (stream->right + stream->streaming.chunk) * stream->dim;
+  fovea_status status = FOVEA_OK;
+  for (int64_t i = 0; i < stream->streaming.layers && !status; i++) {
+    fovea_nn_stream_layer *layer = &stream->layers[i];
+    *layer = (fovea_nn_stream_layer){.rows = rows + i * count};
+    status = fovea_nn_read_block(stream->streaming.blocks[i], &layer->block, error);
+    if (!status) status = fovea_nn_read_attention(layer->block.self, &layer->attention, error);
+    layer->key = layer->attention.key;
+    layer->value = layer->attention.value;
+    layer->attention.key = layer->attention.value = NULL;
+    layer->block.self = &layer->attention;
+  }
+  return status;
+}
+
+/* A plan of the most rows checks the rules; its scratch is enough for all smaller lengths. */
+fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea_nn_stream_scratch *layout,
+                                     fovea_error *error) {
+  const int64_t chunk = stream->streaming.chunk, zero = 0;
+  const double row_bytes = (double)chunk * (double)sizeof(float);
+  fovea_problem problem = fovea_nn_stream_problem(&stream->problem, chunk, capacity_of(stream));
+  fovea_nn_attention_tensors tensors;
+  *layout = (fovea_nn_stream_scratch){.normed = 0};
+  problem.segmented = 1;
+  problem.kv_begins = &zero;
+  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+  const fovea_nn_attending self = {&problem, &tensors};
+  layout->normed = fovea_nn_reserve(&layout->all, row_bytes * (double)stream->dim);
+  layout->k = fovea_nn_reserve(&layout->all, row_bytes * (double)problem.kv_heads * (double)problem.qk_dim);
+  layout->v = fovea_nn_reserve(&layout->all, row_bytes * (double)problem.kv_heads * (double)problem.v_dim);
+  for (int64_t i = 0; i < stream->streaming.layers; i++) {
+    fovea_error why = {.status = FOVEA_OK};
+    const size_t bytes = fovea_nn_block_bytes(&stream->layers[i].block, &self, NULL, workers, stream->plan,
+                                              fovea_plan_size(1), &why);
+    if (bytes == 0) {
+      if (error) *error = why;
+      return why.status;
+    }
+    if (bytes > layout->all.size) layout->all.size = bytes;
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void *memory, size_t size,
+                                       fovea_nn_stream **stream, fovea_error *error) {
+  fovea_nn_stream made = {.most = FOVEA_LENGTH_LIMIT};
+  fovea_nn_stream_scratch scratch;
+  if (!stream) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
+  *stream = NULL;
+  fovea_status status = read_streaming(streaming, &made, error);
+  if (status) return status;
+  const stream_layout layout = lay_out(&made);
+  made.size = layout.all.saturated ? SIZE_MAX : layout.all.size;
+  status = fovea_validate_memory("stream", memory, size, made.size, error);
+  for (int64_t i = 0; i < made.streaming.layers && !status; i++) status = check_layer(&made, i, error);
+  if (!status) status = check_sinks(&made, error);
+  if (status) return status;
+  char *bytes = memory;
+  made.layers = (fovea_nn_stream_layer *)(void *)(bytes + layout.layers);
+  made.plan = bytes + layout.plan;
+  made.rings.k = bytes + layout.k;
+  made.rings.v = bytes + layout.v;
+  status = place_layers(&made, (float *)(void *)(bytes + layout.rows), error);
+  if (!status) status = fovea_nn_stream_lay_out(&made, 1, &scratch, error);
+  if (status) return status;
+  memcpy(memory, &made, sizeof made);
+  *stream = memory;
+  return FOVEA_OK;
+}

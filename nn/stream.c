@@ -1,0 +1,280 @@
+/* Streams: frames go through the layers a chunk at a time. A layer first puts the keys and values of its new frames
+ * into its ring, and then computes the rows that wait for no other frame, which are the new frames of the next. */
+#include "stream.h"
+
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/memory.h"
+#include "../src/base/validate.h"
+#include "matrix.h"
+
+#include <string.h>
+
+/* A push or a finish. */
+typedef struct stream_call {
+  fovea_nn_stream *stream;
+  float *y;
+  int64_t written;
+  fovea_execution execution;
+  fovea_nn_stream_scratch layout;
+  char *scratch;
+} stream_call;
+
+static float *scratch_at(const stream_call *call, size_t begin) {
+  return (float *)(void *)(call->scratch + begin);
+}
+
+/* Where the next frame of a layer goes; behind the last layer, its rows come out. */
+static float *place_after(const stream_call *call, int64_t index) {
+  const fovea_nn_stream *s = call->stream;
+  if (index + 1 == s->streaming.layers) return call->y ? call->y + call->written * s->dim : NULL;
+  const fovea_nn_stream_layer *next = &s->layers[index + 1];
+  return next->rows + next->waiting * s->dim;
+}
+
+/* Segments of the positions that a layer's ring holds once it has `end` of them. */
+static fovea_status find_ring(const fovea_nn_stream *s, int64_t index, int64_t end, int64_t *begin,
+                              fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
+                              fovea_error *error) {
+  *begin = end > s->rings.page_rows ? end - s->rings.page_rows : 0;
+  return fovea_cache_ring(&s->rings, index, *begin, end, segments, sequence, error);
+}
+
+/* ---- Keys and values ---- */
+
+static fovea_status project(const stream_call *call, const fovea_nn_linear *linear, int64_t count,
+                            const float *from, float *to, fovea_error *error) {
+  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, linear, count, from, to);
+  return fovea_nn_linear_run(linear, &rows, &execution, error);
+}
+
+static fovea_status append(const stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+  const fovea_nn_stream *s = call->stream;
+  const fovea_problem *p = &s->problem;
+  const fovea_nn_stream_layer *layer = &s->layers[index];
+  const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+  fovea_segment segments[FOVEA_RING_SEGMENTS];
+  fovea_sequence sequence;
+  fovea_new_rows rows;
+  int64_t begin;
+  const fovea_status status = find_ring(s, index, layer->length + count, &begin, segments, &sequence, error);
+  if (status) return status;
+  fovea_new_rows_init(&rows, 1, p->kv_heads, count, p->qk_dim, p->v_dim, scratch_at(call, call->layout.k),
+                      scratch_at(call, call->layout.v), &sequence);
+  rows.k_strides = fovea_strides_rows_before_heads(count, p->kv_heads, p->qk_dim);
+  rows.v_strides = fovea_strides_rows_before_heads(count, p->kv_heads, p->v_dim);
+  rows.first_position = layer->length;
+  rows.isa = p->isa;
+  return fovea_append(&rows, layer->attention.rotary, &execution, error);
+}
+
+/* Takes `count` frames that lie behind those that wait: their keys and values go into the ring. */
+static fovea_status take(const stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+  const fovea_nn_stream *s = call->stream;
+  fovea_nn_stream_layer *layer = &s->layers[index];
+  const float *from = layer->rows + layer->waiting * s->dim;
+  fovea_status status = FOVEA_OK;
+  if (layer->block.norm_first) {
+    const fovea_execution execution = fovea_nn_without_scratch(&call->execution);
+    float *normed = scratch_at(call, call->layout.normed);
+    fovea_nn_norm_rows rows;
+    fovea_nn_norm_rows_init(&rows, layer->block.self_norm, count, from, normed);
+    status = fovea_nn_norm_run(layer->block.self_norm, &rows, &execution, error);
+    from = normed;
+  }
+  if (!status) status = project(call, layer->key, count, from, scratch_at(call, call->layout.k), error);
+  if (!status) status = project(call, layer->value, count, from, scratch_at(call, call->layout.v), error);
+  if (!status) status = append(call, index, count, error);
+  if (status) return status;
+  layer->length += count;
+  layer->waiting += count;
+  return FOVEA_OK;
+}
+
+/* ---- Rows ---- */
+
+/* Computes the first `count` frames that wait, over the keys that are there. */
+static fovea_status compute(const stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+  const fovea_nn_stream *s = call->stream;
+  fovea_nn_stream_layer *layer = &s->layers[index];
+  const int64_t done = layer->length - layer->waiting;
+  fovea_problem problem = fovea_nn_stream_problem(&s->problem, count, layer->length);
+  fovea_execution execution = call->execution;
+  fovea_nn_attention_tensors tensors;
+  fovea_segment segments[FOVEA_RING_SEGMENTS];
+  fovea_sequence sequence;
+  int64_t begin;
+  fovea_status status = find_ring(s, index, layer->length, &begin, segments, &sequence, error);
+  if (status) return status;
+  problem.segmented = 1;
+  problem.kv_begins = &begin;
+  problem.offset = done;
+  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+  tensors.sequences = &sequence;
+  if (s->streaming.sinks) tensors.sinks = s->streaming.sinks + index * problem.heads;
+  if (layer->attention.rotary) tensors.first_position = done;
+  execution.scratch = call->scratch;
+  execution.scratch_size = call->layout.all.size;
+  const fovea_nn_attending self = {&problem, &tensors};
+  status = fovea_nn_block_run(&layer->block, &self, NULL, layer->rows, place_after(call, index), &execution, error);
+  if (status) return status;
+  layer->waiting -= count;
+  memmove(layer->rows, layer->rows + count * s->dim, (size_t)(layer->waiting * s->dim) * sizeof(float));
+  return FOVEA_OK;
+}
+
+/* Passes `count` new frames of a layer on, as far as they come. */
+static fovea_status pass(stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+  const fovea_nn_stream *s = call->stream;
+  fovea_status status = FOVEA_OK;
+  for (; index < s->streaming.layers && count > 0 && !status; index++) {
+    status = take(call, index, count, error);
+    const int64_t waiting = s->layers[index].waiting;
+    count = waiting > s->right ? waiting - s->right : 0;
+    if (!status && count > 0) status = compute(call, index, count, error);
+  }
+  if (!status) call->written += count;
+  return status;
+}
+
+/* Computes what waits in a layer that gets no more frames. */
+static fovea_status flush(stream_call *call, int64_t index, fovea_error *error) {
+  const fovea_nn_stream *s = call->stream;
+  const fovea_nn_stream_layer *layer = &s->layers[index];
+  fovea_status status = FOVEA_OK;
+  while (layer->waiting > 0 && !status) {
+    const int64_t count = layer->waiting < s->streaming.chunk ? layer->waiting : s->streaming.chunk;
+    status = compute(call, index, count, error);
+    if (!status) status = pass(call, index + 1, count, error);
+  }
+  return status;
+}
+
+/* ---- Calls ---- */
+
+static fovea_nn_matrix bytes_of(const char *name, const void *data, size_t size) {
+  const int64_t floats = (int64_t)(size / sizeof(float));
+  return (fovea_nn_matrix){name, data, FOVEA_F32, data ? 1 : 0, floats, floats};
+}
+
+static fovea_status check_tensors(const stream_call *call, int64_t rows, const float *from, int64_t written,
+                                  fovea_error *error) {
+  const fovea_nn_stream *s = call->stream;
+  const fovea_nn_matrix x = {"x", from, FOVEA_F32, rows, s->dim, s->dim};
+  const fovea_nn_matrix y = {"y", call->y, FOVEA_F32, written, s->dim, s->dim};
+  const fovea_nn_matrix memory = bytes_of("the stream", s, s->size);
+  const fovea_nn_matrix scratch = bytes_of("scratch", call->execution.scratch, call->layout.all.size);
+  fovea_status status = fovea_nn_check_matrix(&x, 0, error);
+  if (!status) status = fovea_nn_check_matrix(&y, 1, error);
+  if (!status && call->y != from) status = fovea_nn_check_apart(&y, &x, error);
+  if (!status) status = fovea_nn_check_apart(&y, &memory, error);
+  if (!status) status = fovea_nn_check_apart(&scratch, &memory, error);
+  if (!status) status = fovea_nn_check_apart(&scratch, &x, error);
+  return status ? status : fovea_nn_check_apart(&scratch, &y, error);
+}
+
+/* Checks a call; nothing has changed if it is refused. */
+static fovea_status check_call(stream_call *call, const fovea_execution *execution, fovea_error *error) {
+  fovea_nn_stream *s = call->stream;
+  const fovea_execution *e = &call->execution;
+  if (!s) return fovea_fail(error, FOVEA_ERROR_NULL, "stream is NULL");
+  if (s->broken) {
+    return fovea_fail(error, FOVEA_ERROR_STATE, "an earlier call failed while it computed: reset the stream");
+  }
+  fovea_status status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = fovea_nn_stream_lay_out(s, fovea_nn_workers(e), &call->layout, error);
+  if (status || !e->scratch) return status;
+  const size_t needed = call->layout.all.saturated ? SIZE_MAX : call->layout.all.size;
+  return fovea_validate_scratch(e->scratch, e->scratch_size, needed, error);
+}
+
+/* Rows that have come out of all layers after so many frames. */
+static int64_t rows_out(const fovea_nn_stream *s, int64_t frames) {
+  const int64_t delay = s->streaming.layers * s->right;
+  return frames > delay ? frames - delay : 0;
+}
+
+static fovea_status push_chunks(stream_call *call, int64_t rows, const float *x, fovea_error *error) {
+  fovea_nn_stream_layer *first = &call->stream->layers[0];
+  const int64_t dim = call->stream->dim, chunk = call->stream->streaming.chunk;
+  fovea_status status = FOVEA_OK;
+  while (rows > 0 && !status) {
+    const int64_t count = rows < chunk ? rows : chunk;
+    memcpy(first->rows + first->waiting * dim, x, (size_t)(count * dim) * sizeof(float));
+    status = pass(call, 0, count, error);
+    rows -= count;
+    x += count * dim;
+  }
+  return status;
+}
+
+/* Runs a call that was checked, with scratch: a push of `rows` frames, or, if x is NULL, a finish. */
+static fovea_status run(stream_call *call, int64_t rows, const float *x, int64_t *written, fovea_error *error) {
+  fovea_nn_stream *s = call->stream;
+  void *allocated;
+  fovea_status status = fovea_nn_obtain(&call->layout.all, &call->execution, &s->problem.allocator, &call->scratch,
+                                        &allocated, error);
+  if (status) return status;
+  if (x) {
+    status = push_chunks(call, rows, x, error);
+  } else {
+    for (int64_t i = 0; i < s->streaming.layers && !status; i++) status = flush(call, i, error);
+  }
+  fovea_release(&s->problem.allocator, allocated);
+  if (status) s->broken = 1;
+  if (!status) *written = call->written;
+  return status;
+}
+
+fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t rows, const float *x, float *y, int64_t *written,
+                                  const fovea_execution *execution, fovea_error *error) {
+  stream_call call = {.stream = stream, .y = y};
+  const fovea_bounded count = {"rows", rows, 0, FOVEA_LENGTH_LIMIT};
+  if (!written) return fovea_fail(error, FOVEA_ERROR_NULL, "written is NULL");
+  *written = 0;
+  fovea_status status = check_call(&call, execution, error);
+  if (!status) status = fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  const int64_t length = stream->layers[0].length;
+  if (length + rows > stream->most) {
+    return fovea_fail(error, FOVEA_ERROR_POSITION, "the utterance has %d frames and gets %d more; %d is the limit",
+                      length, rows, stream->most);
+  }
+  status = check_tensors(&call, rows, x, rows_out(stream, length + rows) - rows_out(stream, length), error);
+  if (status || rows == 0) return status;
+  return run(&call, rows, x, written, error);
+}
+
+fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float *y, int64_t *written,
+                                    const fovea_execution *execution, fovea_error *error) {
+  stream_call call = {.stream = stream, .y = y};
+  if (!written) return fovea_fail(error, FOVEA_ERROR_NULL, "written is NULL");
+  *written = 0;
+  fovea_status status = check_call(&call, execution, error);
+  if (!status) status = check_tensors(&call, 0, NULL, fovea_nn_stream_pending(stream), error);
+  if (!status && fovea_nn_stream_pending(stream) > 0) status = run(&call, 0, NULL, written, error);
+  if (!status) fovea_nn_stream_reset(stream);
+  return status;
+}
+
+void fovea_nn_stream_reset(fovea_nn_stream *stream) {
+  if (!stream) return;
+  for (int64_t i = 0; i < stream->streaming.layers; i++) stream->layers[i].length = stream->layers[i].waiting = 0;
+  stream->broken = 0;
+}
+
+int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream) {
+  if (!stream) return 0;
+  const int64_t length = stream->layers[0].length;
+  return length - rows_out(stream, length);
+}
+
+size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int workers) {
+  fovea_nn_stream_scratch layout;
+  if (!stream) return 0;
+  if (workers <= 0) workers = fovea_default_threads();
+  if (fovea_nn_stream_lay_out(stream, workers, &layout, NULL) != FOVEA_OK) return 0;
+  return layout.all.saturated ? SIZE_MAX : layout.all.size;
+}

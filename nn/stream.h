@@ -1,0 +1,44 @@
+/* A stream that was checked, in the caller's memory. */
+#ifndef FOVEA_NN_STREAM_H
+#define FOVEA_NN_STREAM_H
+
+#include "scratch.h"
+
+#include <fovea/nn.h>
+
+/* One layer. Frames that wait for those on their right stay in `rows`, so that queries and residuals can be made of
+ * them. */
+typedef struct fovea_nn_stream_layer {
+  fovea_nn_block block;
+  fovea_nn_attention attention; /* without key and value: keys are in the ring before their queries come */
+  const fovea_nn_linear *key, *value;
+  float *rows;    /* (right + chunk, dim), of which the first `waiting` are there */
+  int64_t length; /* frames that came */
+  int64_t waiting;
+} fovea_nn_stream_layer;
+
+struct fovea_nn_stream {
+  fovea_nn_streaming streaming;
+  fovea_problem problem; /* what is used of the caller's */
+  fovea_pages rings;     /* a page for each layer: the latest left + right + chunk positions */
+  fovea_nn_stream_layer *layers;
+  int64_t dim, left, right;
+  int64_t most; /* frames of an utterance */
+  int broken;   /* a call failed while it computed */
+  size_t size;
+  void *plan; /* memory for a plan, to ask how much scratch it needs */
+};
+
+/* How the problem's fields that a stream uses go to `rows` rows and `keys` keys. */
+fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys);
+
+/* The parts of scratch. What makes keys and values is done before the layer attends, and uses the same memory. */
+typedef struct fovea_nn_stream_scratch {
+  size_t normed, k, v; /* of one chunk */
+  fovea_nn_scratch all;
+} fovea_nn_stream_scratch;
+
+fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea_nn_stream_scratch *layout,
+                                     fovea_error *error);
+
+#endif

@@ -1,0 +1,522 @@
+/* Streams: the bits of the same layers over the whole utterance at once, however its frames are cut; memory that
+ * does not grow; refusals. */
+#include "support/check.h"
+#include "support/executors.h"
+#include "support/generator.h"
+#include "support/guarded.h"
+#include "support/trial.h"
+
+#include <fovea/nn.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIM = 20, HEADS = 4, KV_HEADS = 2, QK_DIM = 6, V_DIM = 5, HIDDEN = 28, MOST_LAYERS = 3 };
+
+/* One layer with all its parts. */
+struct parts {
+  fovea_nn_linear linears[7]; /* query, key, value, output, up, down, gate */
+  fovea_nn_norm norms[2];
+  fovea_nn_attention attention;
+  fovea_nn_block block;
+};
+
+/* Layers with a window. */
+struct model {
+  struct parts parts[MOST_LAYERS];
+  const fovea_nn_block *blocks[MOST_LAYERS];
+  fovea_problem problem;
+  fovea_rotary rotary;
+  fovea_nn_streaming streaming;
+};
+
+enum { NORM_FIRST = 1, GATE = 2, ROTARY = 4, SINKS = 8, CAUSAL = 16, SOFTCAP = 32, KINDS = 64 };
+
+static float numbers[60000], sinks[MOST_LAYERS * HEADS];
+
+static void make_layer(struct model *m, int layer, int kind, const char *isa) {
+  static const int64_t sizes[7][2] = {{DIM, HEADS * QK_DIM},
+                                      {DIM, KV_HEADS * QK_DIM},
+                                      {DIM, KV_HEADS * V_DIM},
+                                      {HEADS * V_DIM, DIM},
+                                      {DIM, HIDDEN},
+                                      {HIDDEN, DIM},
+                                      {DIM, HIDDEN}};
+  struct parts *p = &m->parts[layer];
+  const float *next = numbers + layer * 20000;
+  for (int i = 0; i < 7; i++) {
+    fovea_nn_linear_init(&p->linears[i], sizes[i][0], sizes[i][1], next + 1000 * i);
+    p->linears[i].bias = next + 8000 + 100 * i;
+    p->linears[i].isa = isa;
+  }
+  p->linears[4].activation = FOVEA_NN_SILU;
+  for (int i = 0; i < 2; i++) {
+    fovea_nn_norm_init(&p->norms[i], FOVEA_NN_LAYER_NORM, DIM);
+    p->norms[i].gamma = next + 9000 + 100 * i;
+    p->norms[i].isa = isa;
+  }
+  fovea_nn_attention_init(&p->attention, &p->linears[0], &p->linears[1], &p->linears[2], &p->linears[3]);
+  if (kind & ROTARY) p->attention.rotary = &m->rotary;
+  fovea_nn_block_init(&p->block, &p->attention, &p->norms[0], &p->linears[4], &p->linears[5], &p->norms[1]);
+  p->block.norm_first = kind & NORM_FIRST ? 1 : 0;
+  if (kind & GATE) p->block.gate = &p->linears[6];
+  m->blocks[layer] = &p->block;
+}
+
+static void make_model(struct model *m, int layers, int64_t left, int64_t right, int64_t chunk, int kind,
+                       const char *isa) {
+  memset(m, 0, sizeof *m);
+  fovea_rotary_init(&m->rotary, FOVEA_ROTARY_HALVES, 4);
+  m->rotary.isa = isa;
+  for (int i = 0; i < layers; i++) make_layer(m, i, kind, isa);
+  fovea_problem_init(&m->problem, 1, HEADS, KV_HEADS, 0, 0, QK_DIM, V_DIM);
+  m->problem.window_left = left;
+  m->problem.window_right = right;
+  m->problem.isa = isa;
+  if (kind & SINKS) m->problem.sink = FOVEA_SINK_PER_HEAD;
+  if (kind & SOFTCAP) m->problem.softcap = 3;
+  if (kind & CAUSAL) {
+    m->problem.causal = 1;
+    m->problem.window_right = FOVEA_UNLIMITED;
+  }
+  fovea_nn_streaming_init(&m->streaming, layers, m->blocks, &m->problem, chunk);
+  if (kind & SINKS) m->streaming.sinks = sinks;
+}
+
+/* All layers over the whole utterance at once. */
+static void compute_whole(const struct model *m, int64_t frames, const float *x, float *y) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, HEADS, KV_HEADS, frames, frames, QK_DIM, V_DIM);
+  problem.window_left = m->problem.window_left;
+  problem.window_right = m->problem.window_right;
+  problem.causal = m->problem.causal;
+  problem.softcap = m->problem.softcap;
+  problem.sink = m->problem.sink;
+  problem.isa = m->problem.isa;
+  memcpy(y, x, (size_t)(frames * DIM) * sizeof *y);
+  for (int64_t i = 0; i < m->streaming.layers; i++) {
+    fovea_nn_attention_tensors tensors;
+    fovea_error error;
+    fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+    if (m->streaming.sinks) tensors.sinks = sinks + i * HEADS;
+    const fovea_nn_attending self = {&problem, &tensors};
+    if (fovea_nn_block_run(m->blocks[i], &self, NULL, y, y, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  }
+}
+
+/* A stream in guarded memory. */
+struct stream {
+  struct guarded memory;
+  fovea_nn_stream *stream;
+};
+
+static struct stream stream_create(const struct model *m, enum guarded_edge edge) {
+  struct stream s;
+  fovea_error error;
+  s.memory = guarded_create(fovea_nn_stream_size(&m->streaming), edge);
+  if (fovea_nn_stream_create_in(&m->streaming, s.memory.data, s.memory.size, &s.stream, &error) != FOVEA_OK)
+    fail_msg("%s", error.text);
+  return s;
+}
+
+static void stream_destroy(struct stream *s) {
+  assert_true(guarded_slack_intact(&s->memory));
+  guarded_destroy(&s->memory);
+}
+
+/* How an utterance is cut: pushes of `step` frames, or if that is 0, of any numbers from 0 on. */
+struct cut {
+  int64_t step;
+  struct generator generator;
+};
+
+static int64_t next_rows(struct cut *cut, int64_t left) {
+  const int64_t rows = cut->step ? cut->step : generator_below(&cut->generator, 12);
+  return rows < left ? rows : left;
+}
+
+static int64_t rows_out(const struct model *m, int64_t frames) {
+  const int64_t delay = m->problem.causal ? 0 : m->streaming.layers * m->problem.window_right;
+  return frames > delay ? frames - delay : 0;
+}
+
+/* Streams an utterance; the numbers of rows are as promised. */
+static void stream_all(const struct model *m, fovea_nn_stream *stream, struct cut cut, int64_t frames,
+                       const float *x, float *y, const fovea_execution *execution) {
+  fovea_error error;
+  int64_t done = 0, out = 0, written;
+  while (done < frames) {
+    const int64_t rows = next_rows(&cut, frames - done);
+    if (fovea_nn_stream_push(stream, rows, x + done * DIM, y + out * DIM, &written, execution, &error) != FOVEA_OK)
+      fail_msg("%s", error.text);
+    done += rows;
+    out += written;
+    assert_int_equal(out, rows_out(m, done));
+    assert_int_equal(fovea_nn_stream_pending(stream), done - out);
+  }
+  if (fovea_nn_stream_finish(stream, y + out * DIM, &written, execution, &error) != FOVEA_OK)
+    fail_msg("%s", error.text);
+  assert_int_equal(out + written, frames);
+  assert_int_equal(fovea_nn_stream_pending(stream), 0);
+}
+
+static float *frames_create(int64_t frames, int special, struct generator *generator) {
+  float *x = malloc((size_t)(frames * DIM + 1) * sizeof *x);
+  static const float specials[] = {NAN, INFINITY, -0.0F, 0x1p-140F, 1e30F};
+  assert_non_null(x);
+  for (int64_t i = 0; i < frames * DIM; i++) {
+    x[i] = generator_uniform(generator);
+    if (special && generator_below(generator, special) == 0) x[i] = specials[generator_below(generator, 5)];
+  }
+  return x;
+}
+
+static void assert_streams(const struct model *m, int64_t frames, int special, struct generator *generator,
+                           const fovea_execution *execution) {
+  const int64_t steps[] = {1, 3, 7, frames > 0 ? frames : 1, 0};
+  float *x = frames_create(frames, special, generator);
+  float *expected = malloc((size_t)(frames * DIM + 1) * sizeof *expected);
+  assert_non_null(expected);
+  compute_whole(m, frames, x, expected);
+  struct stream s = stream_create(m, frames % 2 ? GUARD_AT_END : GUARD_AT_START);
+  for (int i = 0; i < 5; i++) { /* the same stream, again and again */
+    struct guarded y = guarded_create((size_t)(frames * DIM) * sizeof(float), GUARD_AT_END);
+    const struct cut cut = {steps[i], {generator_bits(generator)}};
+    stream_all(m, s.stream, cut, frames, x, (float *)(void *)y.data, execution);
+    if (memcmp(y.data, expected, y.size) != 0)
+      fail_msg("other bits: %s, window %d %d, chunk %d, %d layers, %d frames, step %d",
+               m->problem.isa ? m->problem.isa : "", (int)m->problem.window_left, (int)m->problem.window_right,
+               (int)m->streaming.chunk, (int)m->streaming.layers, (int)frames, (int)steps[i]);
+    guarded_destroy(&y);
+  }
+  stream_destroy(&s);
+  free(x);
+  free(expected);
+}
+
+static int is_partial(const char *isa) {
+  return strncmp(isa, "avx512_", 7) == 0 || strncmp(isa, "neon_", 5) == 0;
+}
+
+static void test_windows(void **state) {
+  (void)state;
+  static const int64_t windows[][2] = {{0, 0}, {5, 0}, {0, 3}, {7, 4}, {140, 2}, {1, 130}};
+  static const int64_t lengths[] = {0, 1, 2, 5, 13, 40, 290}, chunks[] = {1, 5, 16, 400};
+  struct generator generator = {41};
+  for (const char *const *isa = usable_isas(); *isa; isa++) {
+    if (is_partial(*isa)) continue;
+    for (int w = 0; w < 6; w++) {
+      for (int length = 0; length < IF_QUICK(6, 7); length++) {
+        for (int c = lengths[length] > 100 ? 2 : 0; c < 4; c++) {
+          struct model m;
+          make_model(&m, 1 + (w + length + c) % MOST_LAYERS, windows[w][0], windows[w][1], chunks[c],
+                     (int)generator_below(&generator, KINDS), *isa);
+          assert_streams(&m, lengths[length], generator_below(&generator, 3) ? 0 : 500, &generator, NULL);
+        }
+      }
+    }
+  }
+}
+
+static void test_random(void **state) {
+  (void)state;
+  struct generator generator = {43};
+  for (int i = 0; i < IF_QUICK(60, 1000); i++) {
+    struct model m;
+    const int layers = 1 + (int)generator_below(&generator, MOST_LAYERS);
+    const int64_t left = generator_below(&generator, 20), right = generator_below(&generator, 9);
+    make_model(&m, layers, left, right, 1 + generator_below(&generator, 20),
+               (int)generator_below(&generator, KINDS), NULL);
+    assert_streams(&m, generator_below(&generator, 80), 0, &generator, NULL);
+  }
+}
+
+/* Exact scratch, from start to end of a long utterance: neither it nor the stream grows. */
+static void test_long(void **state) {
+  (void)state;
+  const int64_t frames = 10000;
+  struct generator generator = {47};
+  struct model m;
+  fovea_execution execution;
+  make_model(&m, 2, 9, 4, 8, NORM_FIRST | ROTARY, NULL);
+  float *x = frames_create(frames, 0, &generator), *y = malloc((size_t)(frames * DIM) * sizeof *y);
+  float *expected = malloc((size_t)(frames * DIM) * sizeof *expected);
+  assert_non_null(y);
+  assert_non_null(expected);
+  compute_whole(&m, frames, x, expected);
+  struct stream s = stream_create(&m, GUARD_AT_START);
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_START);
+  execution.scratch = scratch.data;
+  stream_all(&m, s.stream, (struct cut){0, {5}}, frames, x, y, &execution);
+  assert_memory_equal(y, expected, (size_t)(frames * DIM) * sizeof *y);
+  assert_int_equal(fovea_nn_stream_scratch_size(s.stream, 1), execution.scratch_size);
+  memcpy(y, x, (size_t)(frames * DIM) * sizeof *y); /* in place: rows come out behind the frames */
+  stream_all(&m, s.stream, (struct cut){7, {0}}, frames, y, y, &execution);
+  assert_memory_equal(y, expected, (size_t)(frames * DIM) * sizeof *y);
+  assert_true(guarded_slack_intact(&scratch));
+  guarded_destroy(&scratch);
+  stream_destroy(&s);
+  free(x);
+  free(y);
+  free(expected);
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  struct generator generator = {53};
+  for (int order = 0; order < TASK_ORDERS; order++) {
+    struct executor executor = {.order = (enum task_order)order};
+    struct model m;
+    fovea_execution execution;
+    fovea_execution_init(&execution);
+    execution.threads = 3;
+    make_model(&m, 3, 30, 5, 150, GATE | order, NULL);
+    assert_streams(&m, 300, 0, &generator, &execution); /* OpenMP */
+    execution.parallel_for = threads_for;
+    execution.parallel_context = &executor;
+    assert_streams(&m, 300, 0, &generator, &execution);
+  }
+}
+
+static void *count_allocation(void *context, size_t size, size_t alignment) {
+  char *memory = malloc(size + alignment + sizeof(void *));
+  (*(int *)context)++;
+  if (!memory) return NULL;
+  char *aligned = memory + sizeof(void *);
+  aligned += (alignment - (uintptr_t)aligned % alignment) % alignment;
+  memcpy(aligned - sizeof memory, &memory, sizeof memory);
+  return aligned;
+}
+
+static void release(void *context, void *pointer) {
+  char *memory;
+  (void)context;
+  memcpy(&memory, (char *)pointer - sizeof memory, sizeof memory);
+  free(memory);
+}
+
+static void *allocate_nothing(void *context, size_t size, size_t alignment) {
+  (void)context, (void)size, (void)alignment;
+  return NULL;
+}
+
+/* One allocation a call, and none with scratch. Without memory a call fails, and can be tried again. */
+static void test_allocations(void **state) {
+  (void)state;
+  static float x[6 * DIM], y[6 * DIM], expected[6 * DIM];
+  struct model m;
+  int count = 0;
+  int64_t written;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  make_model(&m, 2, 3, 1, 6, ROTARY, NULL);
+  memcpy(x, numbers, sizeof x);
+  compute_whole(&m, 6, x, expected);
+  m.problem.allocator = (fovea_allocator){&count, count_allocation, release};
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  stream_all(&m, s.stream, (struct cut){6, {0}}, 6, x, y, &execution);
+  assert_int_equal(count, 2);
+  assert_memory_equal(y, expected, sizeof y);
+  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  struct guarded scratch = guarded_create(execution.scratch_size, GUARD_AT_END);
+  execution.scratch = scratch.data;
+  stream_all(&m, s.stream, (struct cut){1, {0}}, 6, x, y, &execution);
+  assert_int_equal(count, 2);
+  guarded_destroy(&scratch);
+  stream_destroy(&s);
+  m.problem.allocator = (fovea_allocator){&count, allocate_nothing, release};
+  s = stream_create(&m, GUARD_AT_END);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 6, x, y, &written, NULL, NULL), FOVEA_ERROR_MEMORY);
+  assert_int_equal(fovea_nn_stream_pending(s.stream), 0);
+  stream_destroy(&s);
+}
+
+/* An utterance that is dropped leaves nothing behind. */
+static void test_reset(void **state) {
+  (void)state;
+  struct generator generator = {59};
+  struct model m;
+  int64_t written;
+  make_model(&m, 3, 4, 3, 6, ROTARY, NULL);
+  float *x = frames_create(50, 0, &generator), *nan = frames_create(50, 1, &generator);
+  static float y[50 * DIM], expected[50 * DIM];
+  compute_whole(&m, 50, x, expected);
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  for (int64_t frames = 0; frames < 50; frames += 7) {
+    assert_int_equal(fovea_nn_stream_push(s.stream, frames, nan, y, &written, NULL, NULL), FOVEA_OK);
+    fovea_nn_stream_reset(s.stream);
+    assert_int_equal(fovea_nn_stream_pending(s.stream), 0);
+    stream_all(&m, s.stream, (struct cut){5, {0}}, 50, x, y, NULL);
+    assert_memory_equal(y, expected, sizeof y);
+  }
+  fovea_nn_stream_reset(NULL);
+  assert_int_equal(fovea_nn_stream_pending(NULL), 0);
+  stream_destroy(&s);
+  free(x);
+  free(nan);
+}
+
+/* ---- Refusals ---- */
+
+#define REFUSED(change, status, word)                                                                              \
+  do {                                                                                                             \
+    static _Alignas(64) unsigned char memory[1 << 20];                                                             \
+    struct model m;                                                                                                \
+    fovea_error error = {FOVEA_OK, ""};                                                                            \
+    size_t size = sizeof memory;                                                                                   \
+    fovea_nn_stream *stream = (fovea_nn_stream *)(void *)memory;                                                   \
+    make_model(&m, 2, 5, 3, 4, NORM_FIRST | ROTARY, NULL);                                                         \
+    change;                                                                                                        \
+    assert_int_equal(fovea_nn_stream_create_in(&m.streaming, memory, size, &stream, &error), status);              \
+    assert_null(stream);                                                                                           \
+    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+  } while (0)
+
+static void test_refused(void **state) {
+  (void)state;
+  static const int64_t list[2] = {0, 0};
+  REFUSED(m.streaming.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "streaming");
+  REFUSED(m.streaming.layers = 0, FOVEA_ERROR_SIZE, "layers");
+  REFUSED(m.streaming.chunk = 0, FOVEA_ERROR_SIZE, "chunk");
+  REFUSED(m.streaming.blocks = NULL, FOVEA_ERROR_NULL, "blocks");
+  REFUSED(m.streaming.problem = NULL, FOVEA_ERROR_NULL, "problem");
+  REFUSED(m.streaming.sinks = sinks, FOVEA_ERROR_UNUSED, "sinks");
+  REFUSED(m.problem.sink = FOVEA_SINK_PER_HEAD, FOVEA_ERROR_NULL, "sinks");
+  REFUSED(m.problem.window_left = FOVEA_UNLIMITED, FOVEA_ERROR_RULE, "window_left");
+  REFUSED(m.problem.window_right = FOVEA_UNLIMITED, FOVEA_ERROR_RULE, "window_right");
+  REFUSED(m.problem.window_left = -2, FOVEA_ERROR_RULE, "window_left");
+  REFUSED(m.problem.window_right = -2, FOVEA_ERROR_RULE, "window_right");
+  REFUSED(m.problem.window_left = INT64_C(1) << 45, FOVEA_ERROR_SIZE, "the stream needs");
+  REFUSED(m.problem.causal = 2, FOVEA_ERROR_RULE, "causal");
+  REFUSED(m.problem.batch = 2, FOVEA_ERROR_SIZE, "batch");
+  REFUSED(m.problem.kv_heads = 3, FOVEA_ERROR_SIZE, "kv_heads");
+  REFUSED(m.problem.kv_len = 9, FOVEA_ERROR_UNUSED, "kv_len");
+  REFUSED(m.problem.offset = 0, FOVEA_ERROR_UNUSED, "offset");
+  REFUSED(m.problem.chunk_size = 8, FOVEA_ERROR_UNUSED, "chunk_size");
+  REFUSED(m.problem.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask_type");
+  REFUSED(m.problem.mask_keys = 1, FOVEA_ERROR_UNUSED, "mask_keys");
+  REFUSED(m.problem.segmented = 1, FOVEA_ERROR_UNUSED, "segmented");
+  REFUSED(m.problem.kv_lens = list, FOVEA_ERROR_UNUSED, "kv_lens");
+  REFUSED(m.problem.keys_begin = 1, FOVEA_ERROR_UNUSED, "keys_begin");
+  REFUSED(m.problem.to_state = 1, FOVEA_ERROR_UNUSED, "to_state");
+  REFUSED(m.problem.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "type");
+  REFUSED(m.problem.scale = INFINITY, FOVEA_ERROR_SCALE, "scale");
+  REFUSED(m.problem.isa = "pdp11", FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
+  REFUSED(size = 64, FOVEA_ERROR_SIZE, "the stream needs");
+}
+
+static void test_refused_layers(void **state) {
+  (void)state;
+  REFUSED(m.blocks[1] = NULL, FOVEA_ERROR_NULL, "blocks[1]");
+  REFUSED(m.parts[1].block.self = NULL, FOVEA_ERROR_NULL, "blocks[1]");
+  REFUSED(m.parts[1].block.cross = &m.parts[0].attention, FOVEA_ERROR_UNUSED, "cross of blocks[1]");
+  REFUSED(m.parts[0].attention.key = NULL, FOVEA_ERROR_NULL, "key");
+  REFUSED(m.parts[1].attention.key = m.parts[1].attention.value = NULL, FOVEA_ERROR_NULL, "key");
+  REFUSED(m.parts[1].attention.bias_key = m.parts[1].attention.bias_value = sinks, FOVEA_ERROR_UNUSED, "bias_key");
+  REFUSED(m.parts[1].linears[1].in--, FOVEA_ERROR_SIZE, "in of key");
+  REFUSED(m.parts[1].linears[2].out--, FOVEA_ERROR_SIZE, "out of value");
+  REFUSED(m.parts[1].linears[5].weights = NULL, FOVEA_ERROR_NULL, "weights");
+  REFUSED(m.parts[1].linears[4].isa = "pdp11", FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
+  REFUSED(m.parts[0].norms[0].eps = -1, FOVEA_ERROR_SCALE, "eps");
+  REFUSED(m.parts[1].norms[1].dim++, FOVEA_ERROR_SIZE, "norm");
+  REFUSED(m.parts[1].block.norm_first = 2, FOVEA_ERROR_RULE, "norm_first");
+  REFUSED(m.parts[1].block.struct_size = 3, FOVEA_ERROR_STRUCT_SIZE, "block");
+  REFUSED(m.rotary.dims = 8, FOVEA_ERROR_ROTARY, "dims");
+  assert_int_equal(fovea_nn_stream_size(NULL), 0);
+  assert_int_equal(fovea_nn_stream_scratch_size(NULL, 1), 0);
+}
+
+#define PUSH_REFUSED(rows, from, to, with, status, word)                                                           \
+  do {                                                                                                             \
+    fovea_error error = {FOVEA_OK, ""};                                                                            \
+    int64_t count = 7;                                                                                             \
+    assert_int_equal(fovea_nn_stream_push(s.stream, rows, from, to, &count, with, &error), status);                \
+    assert_int_equal(count, 0);                                                                                    \
+    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+  } while (0)
+
+/* A refused push changes nothing. */
+static void test_refused_pushes(void **state) {
+  (void)state;
+  static float y[40 * DIM], expected[40 * DIM];
+  struct generator generator = {61};
+  struct model m;
+  int64_t written;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  make_model(&m, 1, 5, 2, 4, ROTARY, NULL);
+  float cosines[40 * 2], sines[40 * 2];
+  memcpy(cosines, numbers, sizeof cosines);
+  memcpy(sines, numbers + 100, sizeof sines);
+  m.rotary.cosines = cosines;
+  m.rotary.sines = sines;
+  m.rotary.table_rows = 40;
+  float *x = frames_create(40, 0, &generator);
+  compute_whole(&m, 40, x, expected);
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 30, x, y, &written, NULL, NULL), FOVEA_OK);
+  PUSH_REFUSED(-1, x, y, NULL, FOVEA_ERROR_SIZE, "rows");
+  PUSH_REFUSED(1, NULL, y, NULL, FOVEA_ERROR_NULL, "x");
+  PUSH_REFUSED(1, x, NULL, NULL, FOVEA_ERROR_NULL, "y");
+  PUSH_REFUSED(11, x, y, NULL, FOVEA_ERROR_POSITION, "40");
+  PUSH_REFUSED(3, x, x + DIM, NULL, FOVEA_ERROR_OVERLAP, "x");
+  PUSH_REFUSED(3, x, (float *)(void *)s.memory.data, NULL, FOVEA_ERROR_OVERLAP, "stream");
+  PUSH_REFUSED(1, (float *)(void *)((char *)x + 1), y, NULL, FOVEA_ERROR_ALIGNMENT, "x");
+  execution.scratch = s.memory.data;
+  execution.scratch_size = 64;
+  PUSH_REFUSED(1, x, y, &execution, FOVEA_ERROR_SCRATCH, "scratch");
+  execution.scratch_size = SIZE_MAX / 2;
+  PUSH_REFUSED(1, x, y, &execution, FOVEA_ERROR_OVERLAP, "scratch");
+  assert_int_equal(fovea_nn_stream_push(s.stream, 1, x, y, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_stream_push(NULL, 1, x, y, &written, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_stream_finish(s.stream, NULL, &written, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 0, NULL, NULL, &written, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 10, x + 30 * DIM, y + 28 * DIM, &written, NULL, NULL), FOVEA_OK);
+  assert_int_equal(fovea_nn_stream_finish(s.stream, y + 38 * DIM, &written, NULL, NULL), FOVEA_OK);
+  assert_memory_equal(y, expected, sizeof y);
+  stream_destroy(&s);
+  free(x);
+}
+
+/* A call that fails while it computes leaves a stream that must be reset. */
+static void test_broken(void **state) {
+  (void)state;
+  static float y[40 * DIM], expected[40 * DIM];
+  struct generator generator = {67};
+  struct model m;
+  make_model(&m, 2, 5, 0, 4, NORM_FIRST, NULL);
+  float *x = frames_create(40, 0, &generator);
+  compute_whole(&m, 40, x, expected);
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  PUSH_REFUSED(1, x, numbers + 20000 + 5000, NULL, FOVEA_ERROR_OVERLAP, "weights");
+  PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_STATE, "reset");
+  fovea_nn_stream_reset(s.stream);
+  stream_all(&m, s.stream, (struct cut){9, {0}}, 40, x, y, NULL);
+  assert_memory_equal(y, expected, sizeof y);
+  stream_destroy(&s);
+  free(x);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  struct generator generator = {37};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) numbers[i] = generator_uniform(&generator);
+  for (size_t i = 0; i < sizeof sinks / sizeof *sinks; i++) sinks[i] = generator_uniform(&generator);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_windows),        cmocka_unit_test(test_random), cmocka_unit_test(test_long),
+      cmocka_unit_test(test_threads),        cmocka_unit_test(test_reset),  cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_refused),        cmocka_unit_test(test_broken), cmocka_unit_test(test_refused_layers),
+      cmocka_unit_test(test_refused_pushes),
+  };
+  return cmocka_run_group_tests(tests, set_up, NULL);
+}
