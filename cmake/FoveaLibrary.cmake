@@ -62,7 +62,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c src/cache/copy.c src/cache/page_pool.c
     src/cache/panels.c src/cache/validate_append.c src/plan/check_lengths.c src/plan/check_mask.c src/plan/facts.c
     src/plan/parts.c src/rotary/rotary.c src/rotary/validate_rotary.c src/run/check_run.c src/run/count.c
-    src/run/overlap.c src/run/part_states.c src/run/run_segments.c src/state/*.c src/system/cgroup.c
+    src/run/overlap.c src/run/part_states.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
     src/system/dispatch.c src/system/platform_*.c src/system/process.c
   )
   if(fovea_architectures)

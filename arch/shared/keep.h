@@ -8,9 +8,13 @@
 #include "tile.h"
 #include "types.h"
 
+#include <string.h>
+
 /* LANES rows and up to LANES keys from `key` on; keys outside `seen` get -Inf. */
 FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) {
-  const int row = vector * LANES, rows = args->row_count - row, keys = args->key_end - key;
+  const int row = vector * LANES, rows = args->row_count - row, rest = args->key_end - key;
+  const size_t size = (size_t)(rest < LANES ? rest : LANES) * sizeof(float);
+  float transposed[LANES * LANES];
   vec square[LANES];
   FOVEA_NO_UNROLL
   for (int k = 0; k < LANES; k++) {
@@ -19,13 +23,14 @@ FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) 
   }
   vec_transpose(square);
   FOVEA_UNROLL
-  for (int i = 0; i < LANES; i++) {
-    if (i >= rows) break;
+  for (int i = 0; i < LANES; i++) vec_store(transposed + i * LANES, square[i]);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < LANES && i < rows; i++) {
     float *to = args->rows[row + i] + (key - args->key_begin);
-    if (keys >= LANES) {
-      vec_store(to, square[i]);
+    if (rest >= LANES) {
+      vec_store(to, vec_load(transposed + i * LANES));
     } else {
-      vec_store_first(to, square[i], keys);
+      memcpy(to, transposed + i * LANES, size);
     }
   }
 }
@@ -44,16 +49,16 @@ FOVEA_INLINE vec keep_weight(vec score, vec reference, vec inverse) {
   return vec_select(vec_equal(score, vec_set1(-INFINITY)), vec_set1(0.0f), canonical(weight));
 }
 
-/* Replaces the scores of a row by weights, relative to its maximum and times 1 / sum. */
+/* Replaces the scores of a row by weights, relative to its maximum and times 1 / sum. The last ones are masked: a call
+ * to copy them would take the loop's vectors out of registers. */
 FOVEA_INLINE void keep_weights_of_row(float *scores, int64_t count, vec reference, vec inverse) {
-  int64_t key = 0;
   FOVEA_NO_UNROLL
-  for (; key + LANES <= count; key += LANES) {
-    vec_store(scores + key, keep_weight(vec_load(scores + key), reference, inverse));
+  for (; count >= LANES; count -= LANES, scores += LANES) {
+    vec_store(scores, keep_weight(vec_load(scores), reference, inverse));
   }
-  if (key == count) return;
-  const int rest = (int)(count - key);
-  vec_store_first(scores + key, keep_weight(vec_load_first(scores + key, rest), reference, inverse), rest);
+  if (count == 0) return;
+  const vec last = keep_weight(vec_load_first(scores, (int)count), reference, inverse);
+  vec_store_first(scores, last, (int)count);
 }
 
 #endif
