@@ -174,12 +174,19 @@ static void draw_colour_bar(cairo_t *cairo, const struct heatmap *map, const str
   write_text(cairo, left, layout->grid_top - 1.5 * LABEL_SIZE, 0, "weight");
 }
 
+/* A long title is written smaller, so that it fits. */
+static void write_title(cairo_t *cairo, const char *title, double width) {
+  use_font(cairo, TITLE_SIZE, true);
+  const double wanted = text_width(cairo, title);
+  if (wanted > width) use_font(cairo, TITLE_SIZE * width / wanted, true);
+  write_text(cairo, MARGIN, MARGIN + 6, 0, title);
+}
+
 static void draw_all(cairo_t *cairo, const struct heatmap *map, const struct layout *layout) {
   cairo_set_source_rgb(cairo, 1, 1, 1);
   cairo_paint(cairo);
-  use_font(cairo, TITLE_SIZE, true);
   use_colour(cairo, ink);
-  write_text(cairo, MARGIN, MARGIN + 6, 0, map->title);
+  write_title(cairo, map->title, layout->width - 2 * MARGIN);
   use_font(cairo, SUBTITLE_SIZE, false);
   use_colour(cairo, faded);
   write_text(cairo, MARGIN, MARGIN + 38, 0, map->subtitle);
