@@ -4,9 +4,9 @@
     ports.py                    for the CPUs below
     ports.py --isa avx2 --cpu znver4
 
-The functions of arch/shared/nn/functions.h are compiled for an instruction set, one loop each, and llvm-mca counts how
-long a turn keeps the busiest port. It also runs the loop, with the window of its model: what is longer is time that
-chains of operations wait. LLVM 19 has no model of Zen 5; its ports are those of Zen 4 with twice the width, so loops of
+The functions of arch/shared/nn/functions.h are compiled for an instruction set, one loop each that takes one vector in
+a turn, and llvm-mca counts how long a turn keeps the busiest port. It also runs the loop, with the window of its model:
+what is longer is time that chains of operations wait. The library takes four vectors together, which waits less. LLVM 19 has no model of Zen 5; its ports are those of Zen 4 with twice the width, so loops of
 AVX-512 run as if their vectors were of 256 bits. bench/bars.py compares fovea_bench's `cycles_per_vector`.
 """
 
@@ -27,7 +27,11 @@ ITERATIONS = 200
 LOOP = """
 FOVEA_KERNEL void loop_{name}(const float *x, float *y, long n) {{
   FOVEA_NO_UNROLL
-  for (long i = 0; i < n; i += LANES) vec_store(y + i, canonical({function}(vec_load(x + i))));
+  for (long i = 0; i < n; i += LANES) {{
+    vec a = vec_load(x + i);
+    {function}(&a, 1);
+    vec_store(y + i, canonical(a));
+  }}
 }}
 """
 
