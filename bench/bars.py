@@ -8,9 +8,12 @@ f32. The NEON inner loops have a bar of their own, see bench/mca.py.
 """
 
 import argparse
+import pathlib
 import sys
 
 import measurements
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 WIDE = ("avx512",)
 EVERY = ("avx512", "avx2", "neon")
@@ -230,6 +233,7 @@ def main():
     parser.add_argument("run")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
+    parser.add_argument("--keep", action="store_true", help="with --layers: keep the run in bench/results")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
@@ -238,6 +242,8 @@ def main():
             *decode_bars(run), *other_bars(run), *layer_bars(run)]
     if arguments.layers:
         bars = [*layer_bars(run)]
+        if arguments.keep:
+            measurements.save(run, RESULTS / f"layers-{run.cpu_slug}.json")
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1
