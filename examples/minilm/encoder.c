@@ -20,6 +20,7 @@ void batch_free(struct batch *batch) {
   free(batch->positions);
   free(batch->types);
   free(batch->ends);
+  free(batch->memory);
   *batch = (struct batch){.count = 0};
 }
 
@@ -36,9 +37,28 @@ void batch_add(struct batch *batch, const struct vocabulary *vocabulary, const c
   batch->ends[++batch->count] = (int32_t)batch->rows;
 }
 
-/* Embeds the tokens, and runs that many layers. */
+/* What the layers attend over: each text by itself. */
+static void describe(const struct model *model, const struct batch *batch, fovea_problem *problem,
+                     fovea_nn_attention_tensors *tensors) {
+  fovea_problem_init(problem, batch->count, model->heads, model->heads, batch->rows, batch->rows, MODEL_HEAD_DIM,
+                     MODEL_HEAD_DIM);
+  problem->cu_seqlens_q = problem->cu_seqlens_kv = batch->ends;
+  problem->isa = model->isa;
+  fovea_nn_attention_tensors_init(tensors, NULL, NULL);
+}
+
+/* Bytes of scratch of a layer; 0 if there is no plan. */
+static size_t scratch_size(const struct model *model, const struct batch *batch, int threads) {
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  const fovea_nn_attending self = {&problem, &tensors};
+  describe(model, batch, &problem, &tensors);
+  return fovea_nn_block_scratch_size(&model->layer[0].block, &self, NULL, threads);
+}
+
+/* Embeds the tokens, and runs that many layers. Without scratch each layer allocates its own. */
 static fovea_status run_layers(const struct model *model, const struct batch *batch, int threads, int64_t layers,
-                               float *hidden, fovea_error *error) {
+                               float *hidden, void *scratch, size_t size, fovea_error *error) {
   const fovea_nn_embedding *embedding = &model->embedding;
   fovea_execution execution;
   fovea_nn_embedding_rows rows;
@@ -51,29 +71,42 @@ static fovea_status run_layers(const struct model *model, const struct batch *ba
   rows.token_type_ids = batch->types;
   rows.position_ids = batch->positions;
   fovea_nn_norm_rows_init(&norm_rows, &model->embedding_norm, batch->rows, hidden, hidden);
-  fovea_problem_init(&problem, batch->count, model->heads, model->heads, batch->rows, batch->rows, MODEL_HEAD_DIM,
-                     MODEL_HEAD_DIM);
-  problem.cu_seqlens_q = problem.cu_seqlens_kv = batch->ends;
-  problem.isa = model->isa;
-  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
+  describe(model, batch, &problem, &tensors);
   const fovea_nn_attending self = {&problem, &tensors};
   fovea_status status = fovea_nn_embed(embedding, &rows, &execution, error);
   if (!status) status = fovea_nn_norm_run(&model->embedding_norm, &norm_rows, &execution, error);
+  execution.scratch = scratch;
+  execution.scratch_size = size;
   for (int64_t i = 0; i < layers && !status; i++)
     status = fovea_nn_block_run(&model->layer[i].block, &self, NULL, hidden, hidden, &execution, error);
   return status;
 }
 
-bool encoder_vectors(const struct model *model, const struct batch *batch, int threads, float *vectors,
+/* Memory at a multiple of FOVEA_SCRATCH_ALIGNMENT for all texts until a larger batch comes: the system gives new
+ * memory page by page, which takes as long as a layer. */
+static void *make_room(struct batch *batch, size_t size) {
+  if (size + FOVEA_SCRATCH_ALIGNMENT > batch->memory_size) {
+    free(batch->memory);
+    batch->memory_size = size + FOVEA_SCRATCH_ALIGNMENT;
+    batch->memory = malloc(batch->memory_size);
+    if (!batch->memory) batch->memory_size = 0;
+  }
+  const size_t past = (uintptr_t)batch->memory % FOVEA_SCRATCH_ALIGNMENT;
+  return batch->memory ? (char *)batch->memory + (past ? FOVEA_SCRATCH_ALIGNMENT - past : 0) : NULL;
+}
+
+bool encoder_vectors(const struct model *model, struct batch *batch, int threads, float *vectors,
                      struct failure *failure) {
   fovea_error error;
-  float *hidden = malloc((size_t)(batch->rows * model->dim) * sizeof *hidden);
-  if (!hidden) return refuse(failure, "no memory for %lld tokens", (long long)batch->rows);
-  const fovea_status status = run_layers(model, batch, threads, model->layers, hidden, &error);
+  const size_t size = scratch_size(model, batch, threads);
+  char *scratch = make_room(batch, size + (size_t)(batch->rows * model->dim) * sizeof(float));
+  if (!scratch) return refuse(failure, "no memory for %lld tokens", (long long)batch->rows);
+  float *hidden = (float *)(void *)(scratch + size);
+  const fovea_status status =
+      run_layers(model, batch, threads, model->layers, hidden, size ? scratch : NULL, size, &error);
   for (int64_t i = 0; i < batch->count && !status; i++)
     pool(hidden + batch->ends[i] * model->dim, batch->ends[i + 1] - batch->ends[i], model->dim,
          vectors + i * model->dim);
-  free(hidden);
   return !status || refuse(failure, "%s", error.text);
 }
 
@@ -101,7 +134,7 @@ bool encoder_attention(const struct model *model, const struct batch *batch, int
   float *query = hidden + size, *key = query + size, *identity = key + size;
   fovea_nn_linear_rows_init(&query_rows, &chosen->query, rows, hidden, query);
   fovea_nn_linear_rows_init(&key_rows, &chosen->key, rows, hidden, key);
-  fovea_status status = run_layers(model, batch, threads, layer, hidden, &error);
+  fovea_status status = run_layers(model, batch, threads, layer, hidden, NULL, 0, &error);
   if (!status) status = fovea_nn_linear_run(&chosen->query, &query_rows, NULL, &error);
   if (!status) status = fovea_nn_linear_run(&chosen->key, &key_rows, NULL, &error);
   if (!status) status = attend_to_identity(model, rows, head, query, key, identity, weights, &error);
