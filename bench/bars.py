@@ -8,9 +8,12 @@ f32. The NEON inner loops have a bar of their own, see bench/mca.py.
 """
 
 import argparse
+import pathlib
 import sys
 
 import measurements
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 WIDE = ("avx512",)
 EVERY = ("avx512", "avx2", "neon")
@@ -86,6 +89,20 @@ BF16_FRACTIONS = (
     ("b16_h12_s384_d64/full_bf16", 1.10),
 )
 BF16_FAST = 1.5
+# Layers of fovea_nn, on the instruction set that Fovea chooses. Comparisons with PyTorch, ONNX Runtime and OpenVINO:
+# bench/peers/layers_report.py.
+LAYERS_OVER_OPENBLAS = 1.0
+TILE_FRACTION, TILE_ROWS = 0.9, 512
+ONE_ROW_BANDWIDTH = 0.85
+NORM_OF_COPY = 0.6
+OUTSIDE_SHARE = 0.08
+# Cycles that a vector of numbers keeps the busiest port (bench/ports.py), and the least share of all cycles that must
+# go to it. Of AMD's CPUs with vectors as wide as their ports (Zen 5).
+PORT_CYCLES = {
+    ("AMD", "avx512"): {"gelu": 25.0, "gelu_tanh": 18.5, "silu": 14.0},
+    ("Intel", "avx512"): {"gelu": 50.0, "gelu_tanh": 35.0, "silu": 26.0},
+}
+PORTS_SHARE = 0.8
 SPEEDUP = 1.9
 DECODE_SPEEDUP = 1.6  # or as much as reading gains
 UNFUSED_EVERY, UNFUSED_WHOLE_LONG, UNFUSED_BLOCKED_LONG = 1.0, 1.25, 1.15
@@ -178,6 +195,31 @@ def other_bars(run):
             yield name, "ns a call", run.value(name, "time_ns"), f"<= {CALL_NANOSECONDS}"
 
 
+def rows_of(name):
+    """Of a linear layer: the 'r' in its name."""
+    return int(name.split("/")[1].split("_")[0][1:])
+
+
+def layer_bars(run):
+    for name in run.benchmarks:
+        kind = name.split("/")[0]
+        if kind == "linear":
+            yield name, "x OpenBLAS", run.value(name, "vs_openblas"), f">= {LAYERS_OVER_OPENBLAS:.2f}"
+            if rows_of(name) >= TILE_ROWS:
+                yield name, "of the register tile's rate", run.value(name, "tile_fraction"), f">= {TILE_FRACTION:.2f}"
+        if kind == "row":
+            yield name, "of the read bandwidth", run.value(name, "bandwidth_fraction"), f">= {ONE_ROW_BANDWIDTH:.2f}"
+        if kind == "norm":
+            yield name, "of a copy from L2", run.value(name, "copy_fraction"), f">= {NORM_OF_COPY:.2f}"
+        if kind == "encoder":
+            yield name, "outside linear, attention", run.value(name, "outside_share"), f"<= {OUTSIDE_SHARE:.2f}"
+        if kind == "activate":
+            _, _, function, isa, _ = name.split("/")
+            cycles = PORT_CYCLES.get((run.cpu.split("(")[0].split()[0], isa), {}).get(function)
+            if cycles:
+                yield name, "cycles a vector", run.value(name, "cycles_per_vector"), f"<= {cycles / PORTS_SHARE:.1f}"
+
+
 def verdict(value, bar):
     if value is None:
         return "ABSENT"
@@ -190,12 +232,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
+    parser.add_argument("--keep", action="store_true", help="with --layers: keep the run in bench/results")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
     bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *decode_bars(run), *other_bars(run)]
+            *decode_bars(run), *other_bars(run), *layer_bars(run)]
+    if arguments.layers:
+        bars = [*layer_bars(run)]
+        if arguments.keep:
+            measurements.save(run, RESULTS / f"layers-{run.cpu_slug}.json")
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1

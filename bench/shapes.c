@@ -1,5 +1,6 @@
 /* Which benchmarks there are. Names are shape, rule, instruction set and threads. */
 #include "cases.h"
+#include "layers.h"
 #include "machine.h"
 #include "openblas.h"
 #include "operations.h"
@@ -223,4 +224,8 @@ void bench_register_all(void) {
   bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);
   bench_register_operations();
+#ifdef BENCH_LAYERS
+  for (int isa = 0; isa < isa_count; isa++)
+    if (bench_isa_is_chosen(isas[isa])) bench_register_layers(isas[isa]);
+#endif
 }

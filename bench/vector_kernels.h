@@ -14,6 +14,8 @@ typedef struct vector_kernels {
   float (*fma_loop)(int64_t turns);
   /* Reads floats at the speed of the memory; returns their sum. */
   float (*read_sum)(const float *floats, size_t count);
+  /* Copies floats with vectors. */
+  void (*copy)(float *to, const float *from, size_t count);
   /* scores[i] = 2^(scores[i] - max), and returns the sum. The baseline's softmax, without its division. */
   float (*softmax_row)(float *scores, size_t count);
 } vector_kernels;

@@ -44,6 +44,15 @@ static FOVEA_KERNEL float read_sum(const float *floats, size_t count) {
   return sum;
 }
 
+static FOVEA_KERNEL void copy(float *to, const float *from, size_t count) {
+  enum { vectors = 8 };
+  size_t i = 0;
+  for (; i + vectors * LANES <= count; i += vectors * LANES)
+    _Pragma("GCC unroll 8") for (size_t j = 0; j < vectors; j++)
+        vec_store(to + i + j * LANES, vec_load(from + i + j * LANES));
+  memcpy(to + i, from + i, (count - i) * sizeof *to);
+}
+
 /* 2^part for -0.5 <= part <= 0.5, relative error 1.1e-7; nothing is cheaper at that accuracy. */
 FOVEA_INLINE vec power_of_part(vec part) {
   vec power = vec_set1(0x1.5bba14p-10f);
@@ -120,5 +129,6 @@ const vector_kernels KERNELS(FOVEA_ISA) = {
     .flops = 2 * LANES * FMA_CHAINS,
     .fma_loop = fma_loop,
     .read_sum = read_sum,
+    .copy = copy,
     .softmax_row = softmax_row,
 };

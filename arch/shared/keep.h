@@ -49,8 +49,8 @@ FOVEA_INLINE vec keep_weight(vec score, vec reference, vec inverse) {
   return vec_select(vec_equal(score, vec_set1(-INFINITY)), vec_set1(0.0f), canonical(weight));
 }
 
-/* Replaces the scores of a row by weights, relative to its maximum and times 1 / sum. The last ones are masked: a call
- * to copy them would take the loop's vectors out of registers. */
+/* Replaces the scores of a row by weights, relative to its maximum and times 1 / sum. The last ones are masked: a
+ * call to copy them would take the loop's vectors out of registers. */
 FOVEA_INLINE void keep_weights_of_row(float *scores, int64_t count, vec reference, vec inverse) {
   FOVEA_NO_UNROLL
   for (; count >= LANES; count -= LANES, scores += LANES) {

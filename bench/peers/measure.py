@@ -25,7 +25,6 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
 from measurements import Value  # noqa: E402 (of bench)
 
 PEERS = ("fovea", "torch", "onnxruntime", "openvino")
-OURS = ("fovea", "plan")
 MEMORY = "/dev/shm"  # files of tensors, if there is room for them
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "asimd", "bf16")
 # Scores and outputs that a library allocates at each call lie in huge pages if possible, for all libraries.
@@ -56,6 +55,8 @@ class Progress:
 
 class Contest:
     """One problem: who takes part, by (peer, way), and the results for each number of threads."""
+
+    OURS = ("fovea", "plan")
 
     def __init__(self, problem, workers, arguments):
         self.problem, self.workers, self.arguments = problem, workers, arguments
@@ -97,13 +98,13 @@ class Contest:
                     self.workers[peer].wait_until_idle()
 
     def is_hopeless(self, threads, name):
-        seconds, ours = self.entries[threads][name]["seconds"], self.entries[threads][OURS]["seconds"]
+        seconds, ours = self.entries[threads][name]["seconds"], self.entries[threads][self.OURS]["seconds"]
         return any(theirs > HOPELESS * our for theirs, our in zip(seconds, ours))
 
     def results(self):
         """The results to keep: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's."""
         for threads, entries in self.entries.items():
-            ours = entries[OURS]["seconds"]
+            ours = entries[self.OURS]["seconds"]
             kept = {}
             for (peer, way), entry in entries.items():
                 seconds = entry["seconds"]

@@ -58,13 +58,13 @@ class Worker:
 
     def prepare(self, way, threads, slice, expected):
         """Runs each of the way's options and keeps the fastest, by a short trial; raises if none can be used."""
-        options, answers = self.peer.options(way, self.problem), numpy.load(expected)
+        options, error_of = self.peer.options(way, self.problem), self.judge(expected)
         trials, errors, refusals = {}, {}, []
         for name, build in options.items():
             try:
                 solver = build(self.problem, *self.tensors, threads)
                 solver.run()
-                errors[name] = problems.error_of(self.problem, solver.output(), answers)
+                errors[name] = error_of(solver)
                 trials[name] = self.timed(solver, slice) if len(options) > 1 else 0.0
             except Exception as error:  # the library has no figure, because of this exception
                 refusals.append(f"{type(error).__name__}: {error}".splitlines()[0][:200])
@@ -76,6 +76,11 @@ class Worker:
         best = min(trials, key=trials.get)
         return {"option": best, "error": errors[best]}
 
+    def judge(self, expected):
+        """A function that tells the error of a solver's output."""
+        answers = numpy.load(expected)
+        return lambda solver: problems.error_of(self.problem, solver.output(), answers)
+
     def time(self, way, threads, slice):
         return {"seconds": self.timed(self.chosen[way, threads], slice)}
 
@@ -86,10 +91,11 @@ class Worker:
         return seconds_of(solver.run, slice)
 
 
-def main():
+def converse(worker_class):
+    """Makes a worker of the module that the command line names, and answers until there are no more questions."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # text that libraries print is not part of the conversation
-    worker = Worker(importlib.import_module(sys.argv[1]))
+    worker = worker_class(importlib.import_module(sys.argv[1]))
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -100,4 +106,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    converse(Worker)

@@ -8,11 +8,13 @@
 
 /* Texts one behind another, without padding. */
 struct batch {
-  int64_t count, texts_room;           /* texts */
-  int64_t rows;                        /* tokens of all texts */
-  int32_t *tokens, *positions, *types; /* of each row; all types are 0 */
-  int32_t *ends;                       /* text i is rows ends[i] to ends[i + 1] - 1 */
-  int64_t cut;                         /* how many texts were longer than TOKENS_LIMIT */
+  int64_t count, texts_room; /* texts */
+  int64_t rows;              /* tokens of all texts */
+  int32_t *tokens, *types;   /* of each row; all types are 0 */
+  int32_t *ends;             /* text i is rows ends[i] to ends[i + 1] - 1 */
+  int64_t cut;               /* how many texts were longer than TOKENS_LIMIT */
+  void *memory;              /* of encoder_vectors(), kept for the texts that follow */
+  size_t memory_size;
 };
 
 /* Makes an empty batch with room for so many texts. */
@@ -24,7 +26,7 @@ void batch_clear(struct batch *batch);
 void batch_add(struct batch *batch, const struct vocabulary *vocabulary, const char *text, size_t length);
 
 /* Writes (texts, dim) numbers. threads 0: as many as there are CPUs. */
-bool encoder_vectors(const struct model *model, const struct batch *batch, int threads, float *vectors,
+bool encoder_vectors(const struct model *model, struct batch *batch, int threads, float *vectors,
                      struct failure *failure);
 
 /* Writes what each token of text 0 attends to in a layer and head: (rows, rows) numbers, each row adds up to 1. The

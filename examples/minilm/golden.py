@@ -234,4 +234,5 @@ def write_vectors(directory):
             np.savetxt(f"{sys.argv[3]}.{kind.__name__}.txt", np.array([run(line) for line in ids]), fmt="%.9g")
 
 
-{"tokens": write_tokens, "vectors": write_vectors}[sys.argv[1]](sys.argv[2])
+if __name__ == "__main__":
+    {"tokens": write_tokens, "vectors": write_vectors}[sys.argv[1]](sys.argv[2])

@@ -10,11 +10,12 @@
 /* 1 / (1 + e^-x): SiLU without its last product. */
 FOVEA_INLINE vec vec_logistic(vec x) {
   const vec zero = vec_set1(0.0f), a = vec_min(vec_set1(110.0f), vec_abs(x));
-  const vecmask negative = vec_less(x, zero);
-  const vec_exponential e = vec_exp_minus(a, zero);
-  const vec_pair_sum part = vec_sigmoid(&e, negative);
-  const vec y = vec_add(part.high, part.low);
-  return vec_select(negative, vec_mul(vec_mul(y, e.power), vec_set1(0x1p-32f)), y);
+  vec_exponentials e;
+  vec_pair_sums part;
+  vec_exp_minus(&a, &zero, 1, &e);
+  vec_sigmoid(&e, &x, 1, &part);
+  const vec y = vec_add(part.high[0], part.low[0]);
+  return vec_select(vec_less(x, zero), vec_mul(vec_mul(y, e.power[0]), vec_set1(0x1p-32f)), y);
 }
 
 /* Up to LANES numbers of both products for a gate. */

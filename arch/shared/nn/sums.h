@@ -25,27 +25,50 @@ FOVEA_INLINE float fold_sums(float *sums) {
   return sums[0];
 }
 
-/* Lanes beyond the row change no sum: only the others are stored. */
-FOVEA_INLINE vec sum_row(const row_view *view, int64_t dim, sum_step *step) {
-  float sums[ROW_SUMS];
-  vec sum[SUM_VECTORS];
+/* Rows whose sums are computed together: a sum waits for the one before, and vectors of a few lanes have other sums
+ * meanwhile. */
+#define SUM_ROWS (LANES < 8 ? 1 : LANES / 4)
+
+/* The sums of `rows` rows, a constant up to SUM_ROWS. Lanes beyond a row change no sum: only the others are stored.
+ */
+FOVEA_INLINE void sum_rows(const row_view *views, const int rows, int64_t dim, sum_step *step, vec *results) {
+  vec sum[SUM_ROWS][SUM_VECTORS];
   int64_t d = 0;
   FOVEA_UNROLL
-  for (int v = 0; v < SUM_VECTORS; v++) sum[v] = vec_set1(0.0f);
+  for (int r = 0; r < rows; r++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < SUM_VECTORS; v++) sum[r][v] = vec_set1(0.0f);
+  }
   FOVEA_NO_UNROLL
   for (; d + ROW_SUMS <= dim; d += ROW_SUMS) {
     FOVEA_UNROLL
-    for (int v = 0; v < SUM_VECTORS; v++) sum[v] = step(view, d + v * LANES, LANES, sum[v]);
+    for (int r = 0; r < rows; r++) {
+      FOVEA_UNROLL
+      for (int v = 0; v < SUM_VECTORS; v++) sum[r][v] = step(&views[r], d + v * LANES, LANES, sum[r][v]);
+    }
   }
+  float sums[SUM_ROWS][ROW_SUMS];
   FOVEA_UNROLL
-  for (int v = 0; v < SUM_VECTORS; v++) vec_store(sums + v * LANES, sum[v]);
-  FOVEA_NO_UNROLL
-  for (; d < dim; d += LANES) {
-    const int count = vector_count(d, dim);
-    float *at = sums + d % ROW_SUMS;
-    vec_store_first(at, step(view, d, count, vec_load(at)), count);
+  for (int r = 0; r < rows; r++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < SUM_VECTORS; v++) vec_store(sums[r] + v * LANES, sum[r][v]);
   }
-  return vec_set1(fold_sums(sums));
+  FOVEA_NO_UNROLL
+  for (int r = 0; r < rows; r++) {
+    FOVEA_NO_UNROLL
+    for (int64_t rest = d; rest < dim; rest += LANES) {
+      const int count = vector_count(rest, dim);
+      float *at = sums[r] + rest % ROW_SUMS;
+      vec_store_first(at, step(&views[r], rest, count, vec_load(at)), count);
+    }
+    results[r] = vec_set1(fold_sums(sums[r]));
+  }
+}
+
+FOVEA_INLINE vec sum_row(const row_view *view, int64_t dim, sum_step *step) {
+  vec sum;
+  sum_rows(view, 1, dim, step, &sum);
+  return sum;
 }
 
 #endif

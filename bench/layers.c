@@ -1,0 +1,103 @@
+/* Which benchmarks of layers there are, and what they share. */
+#include "layers.h"
+
+#include "machine.h"
+#include "runner.h"
+
+#include <stdio.h>
+
+#define LINEAR(rows_, in_, out_)                                                                                   \
+  { .name = "linear/r" #rows_ "_i" #in_ "_o" #out_ "/f32", .rows = rows_, .in = in_, .out = out_ }
+#define LINEARS(in_, out_)                                                                                         \
+  LINEAR(16, in_, out_), LINEAR(128, in_, out_), LINEAR(512, in_, out_), LINEAR(4096, in_, out_)
+
+static const layer_shape linears[] = {LINEARS(384, 384), LINEARS(384, 1536), LINEARS(1536, 384), LINEARS(768, 3072),
+                                      LINEARS(4096, 4096)};
+
+static const layer_shape one_rows[] = {
+    {.name = "row/i4096_o4096/f32", .rows = 1, .in = 4096, .out = 4096},
+    {.name = "row/i4096_o4096/f16", .rows = 1, .in = 4096, .out = 4096, .type = FOVEA_F16},
+    {.name = "row/i4096_o4096/bf16", .rows = 1, .in = 4096, .out = 4096, .type = FOVEA_BF16},
+};
+
+/* 256 KB of numbers each, so that both tensors lie in L2. */
+static const layer_shape norms[] = {
+    {.name = "norm/d384/layer", .rows = 170, .in = 384, .norm = FOVEA_NN_LAYER_NORM},
+    {.name = "norm/d768/layer", .rows = 85, .in = 768, .norm = FOVEA_NN_LAYER_NORM},
+    {.name = "norm/d4096/layer", .rows = 16, .in = 4096, .norm = FOVEA_NN_LAYER_NORM},
+    {.name = "norm/d384/rms", .rows = 170, .in = 384, .norm = FOVEA_NN_RMS_NORM},
+    {.name = "norm/d768/rms", .rows = 85, .in = 768, .norm = FOVEA_NN_RMS_NORM},
+    {.name = "norm/d4096/rms", .rows = 16, .in = 4096, .norm = FOVEA_NN_RMS_NORM},
+};
+
+static const layer_shape activations[] = {
+    {.name = "activate/d1536/gelu", .rows = 32, .in = 1536, .activation = FOVEA_NN_GELU},
+    {.name = "activate/d1536/gelu_tanh", .rows = 32, .in = 1536, .activation = FOVEA_NN_GELU_TANH},
+    {.name = "activate/d1536/silu", .rows = 32, .in = 1536, .activation = FOVEA_NN_SILU},
+};
+
+static const layer_shape additives[] = {{.name = "additive/q512_s512_d128/full", .rows = 512, .in = 128}};
+
+static const layer_shape encoders[] = {
+    {.name = "encoder/b1_r128_d384/full", .rows = 128, .in = 384, .out = 1536, .batch = 1},
+    {.name = "encoder/b8_r128_d384/full", .rows = 128, .in = 384, .out = 1536, .batch = 8},
+};
+
+#define COUNT(list) (int)(sizeof(list) / sizeof(list)[0])
+enum { most_threads = 2, cases_limit = 128 };
+
+/* On one thread, and on more if `threads` is more. */
+static void register_shapes(const layer_shape *shapes, int count, const char *isa, int threads,
+                            bench_function function) {
+  static layer_case cases[cases_limit];
+  static int used;
+  for (int n = 1; n <= threads; n++)
+    for (int i = 0; i < count && used < cases_limit; i++) {
+      char name[128];
+      cases[used] = (layer_case){&shapes[i], isa, n};
+      snprintf(name, sizeof name, "%s/%s/t%d", shapes[i].name, isa, n);
+      bench_register(name, function, &cases[used++], BENCH_MILLISECONDS);
+    }
+}
+
+void bench_register_layers(const char *isa) {
+  register_shapes(linears, COUNT(linears), isa, most_threads, bench_linear);
+  register_shapes(one_rows, COUNT(one_rows), isa, most_threads, bench_one_row);
+  register_shapes(norms, COUNT(norms), isa, 1, bench_norm);
+  register_shapes(activations, COUNT(activations), isa, 1, bench_activate);
+  register_shapes(additives, COUNT(additives), isa, most_threads, bench_additive);
+  register_shapes(encoders, COUNT(encoders), isa, most_threads, bench_encoder);
+}
+
+float *layer_numbers(size_t count, uint32_t seed, float scale) {
+  float *numbers = bench_allocate(count * sizeof *numbers);
+  uint32_t state = seed;
+  for (size_t i = 0; numbers && i < count; i++) {
+    state = state * 1664525u + 1013904223u;
+    numbers[i] = ((float)(state >> 8) * 0x1p-23f - 1.0f) * scale;
+  }
+  return numbers;
+}
+
+double layer_time(void (*call)(void *context), void *context) {
+  int calls = 0;
+  const double start = machine_now();
+  double seconds = 0.0;
+  while (seconds < BENCH_SLICE) {
+    call(context);
+    calls++;
+    seconds = machine_now() - start;
+  }
+  return seconds / calls;
+}
+
+int layer_pack(fovea_nn_linear *linear, int64_t in, int64_t out, const float *weights) {
+  fovea_nn_linear rows;
+  float *panels = bench_allocate((size_t)fovea_nn_panel_elements(in, out, FOVEA_F32) * sizeof *panels);
+  fovea_nn_linear_init(&rows, in, out, weights);
+  *linear = rows;
+  linear->weights = panels;
+  linear->layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  linear->weight_stride = 0;
+  return panels && fovea_nn_pack(&rows, panels, NULL, NULL) == FOVEA_OK;
+}

@@ -1,0 +1,114 @@
+/* Layers of fovea_nn as functions of numbers and pointers, for layer_fovea.py: Python needs no copies of the
+ * structs. All tensors are contiguous and f32. The sentence model is that of examples/minilm. */
+#include "../../examples/minilm/encoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(_WIN32)
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
+/* ---- Single layers: each returns a fovea_status ----------------------------------------------------------------
+ */
+
+EXPORTED int64_t layer_panel_floats(int64_t in, int64_t out);
+EXPORTED int layer_pack(int64_t in, int64_t out, const float *weights, float *panels);
+EXPORTED int layer_linear(int64_t in, int64_t out, const float *panels, int64_t rows, const float *x, float *y,
+                          int threads);
+EXPORTED int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads);
+EXPORTED int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
+                            const float *v, float *o, int threads);
+
+static fovea_execution execution_of(int threads) {
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = threads;
+  return execution;
+}
+
+int64_t layer_panel_floats(int64_t in, int64_t out) {
+  return fovea_nn_panel_elements(in, out, FOVEA_F32);
+}
+
+int layer_pack(int64_t in, int64_t out, const float *weights, float *panels) {
+  fovea_nn_linear linear;
+  fovea_nn_linear_init(&linear, in, out, weights);
+  return (int)fovea_nn_pack(&linear, panels, NULL, NULL);
+}
+
+int layer_linear(int64_t in, int64_t out, const float *panels, int64_t rows, const float *x, float *y,
+                 int threads) {
+  const fovea_execution execution = execution_of(threads);
+  fovea_nn_linear linear;
+  fovea_nn_linear_rows call;
+  fovea_nn_linear_init(&linear, in, out, panels);
+  linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  linear.weight_stride = 0;
+  fovea_nn_linear_rows_init(&call, &linear, rows, x, y);
+  return (int)fovea_nn_linear_run(&linear, &call, &execution, NULL);
+}
+
+int layer_activate(int activation, int64_t rows, int64_t dim, const float *x, float *y, int threads) {
+  const fovea_execution execution = execution_of(threads);
+  fovea_nn_map map;
+  fovea_nn_map_init(&map, rows, dim, x, y);
+  return (int)fovea_nn_activate(&map, (fovea_nn_activation)activation, &execution, NULL);
+}
+
+/* Queries and keys are projected already; values have `dim` numbers, too. */
+int layer_additive(int64_t rows, int64_t keys, int64_t dim, const float *w, const float *q, const float *k,
+                   const float *v, float *o, int threads) {
+  const fovea_execution execution = execution_of(threads);
+  fovea_nn_additive additive;
+  fovea_nn_additive_tensors tensors;
+  fovea_nn_additive_init(&additive, dim, w);
+  fovea_nn_additive_tensors_init(&tensors, &additive, 1, rows, keys, dim, q, k, v, o);
+  return (int)fovea_nn_additive_run(&additive, &tensors, &execution, NULL);
+}
+
+/* ---- The sentence model ----------------------------------------------------------------------------------------
+ */
+
+struct minilm {
+  struct model model;
+  struct batch batch;
+  struct failure failure;
+};
+
+EXPORTED struct minilm *minilm_open(const char *path, int64_t texts_room);
+EXPORTED const char *minilm_failure(const struct minilm *minilm);
+EXPORTED int minilm_take(struct minilm *minilm, const int32_t *tokens, int64_t texts, int64_t length);
+EXPORTED int minilm_run(struct minilm *minilm, int threads, float *vectors);
+
+/* Reads a model, for up to `texts_room` texts at once; minilm_failure() tells whether it could. It lives until the
+ * process ends. `path` is kept. */
+struct minilm *minilm_open(const char *path, int64_t texts_room) {
+  struct minilm *minilm = calloc(1, sizeof *minilm);
+  if (minilm && model_read(&minilm->model, path, &minilm->failure))
+    batch_create(&minilm->batch, texts_room, &minilm->failure);
+  return minilm;
+}
+
+/* Returns the text of the last failure, "" if there was none. */
+const char *minilm_failure(const struct minilm *minilm) {
+  return minilm ? minilm->failure.text : "not enough memory";
+}
+
+/* Takes (texts, length) tokens for the runs that follow. Returns 0 if there are too many. */
+int minilm_take(struct minilm *minilm, const int32_t *tokens, int64_t texts, int64_t length) {
+  struct batch *batch = &minilm->batch;
+  if (texts > batch->texts_room || length > TOKENS_LIMIT) return 0;
+  batch->count = texts;
+  batch->rows = texts * length;
+  memcpy(batch->tokens, tokens, (size_t)batch->rows * sizeof *tokens);
+  for (int64_t i = 0; i <= texts; i++) batch->ends[i] = (int32_t)(i * length);
+  return 1;
+}
+
+/* Writes (texts, dim) numbers. Returns 0 if it failed. */
+int minilm_run(struct minilm *minilm, int threads, float *vectors) {
+  return encoder_vectors(&minilm->model, &minilm->batch, threads, vectors, &minilm->failure);
+}

@@ -1,0 +1,107 @@
+"""ONNX models of layers, for ONNX Runtime and OpenVINO."""
+
+import math
+
+import numpy
+from onnx import TensorProto, helper, numpy_helper
+
+import layer_problems
+from layer_problems import golden
+
+MICROSOFT = "com.microsoft"
+
+
+class Graph:
+    """Nodes and constants, to which operations are added."""
+
+    def __init__(self, weights=None):
+        self.nodes, self.constants = [], []
+        self.weights = weights or {}
+        self.added = {}  # names of weights that are constants already
+
+    def constant(self, value, kind=numpy.float32):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(numpy.ascontiguousarray(value, dtype=kind), name))
+        return golden.Name(self, name)
+
+    def node(self, kind, *inputs, domain="", **attributes):
+        name = golden.Name(self, f"t{len(self.nodes)}")
+        self.nodes.append(helper.make_node(kind, list(inputs), [name], domain=domain, **attributes))
+        return name
+
+    def weight(self, name, turned=False):
+        if name not in self.added:
+            self.added[name] = self.constant(self.weights[name].T if turned else self.weights[name])
+        return self.added[name]
+
+    def model(self, result, inputs, shape):
+        """`inputs` are (name, type, shape)."""
+        graph = helper.make_graph(self.nodes, "layers", [helper.make_tensor_value_info(*i) for i in inputs],
+                                  [helper.make_tensor_value_info(result, TensorProto.FLOAT, shape)], self.constants)
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid(MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+
+
+class Minilm(Graph):
+    """What golden.forward() needs, for texts of one length. `fused`: attention is one operator of ONNX Runtime."""
+
+    def __init__(self, shape, fused):
+        super().__init__(layer_problems.model_weights())
+        self.shape, self.fused = shape, fused
+
+    def embed(self, ids):
+        x = self.node("Gather", self.weight("embeddings.word_embeddings.weight"), ids)
+        x = self.node("Add", x, self.constant(self.weights["embeddings.token_type_embeddings.weight"][0]))
+        return self.node("Add", x, self.constant(self.weights["embeddings.position_embeddings.weight"][: self.shape[1]]))
+
+    def norm(self, x, name):
+        return self.node("LayerNormalization", x, self.weight(name + ".weight"), self.weight(name + ".bias"),
+                         epsilon=golden.EPS)
+
+    def linear(self, x, name):
+        return self.node("Add", self.node("MatMul", x, self.weight(name + ".weight", turned=True)),
+                         self.weight(name + ".bias"))
+
+    def attend(self, q, k, v):
+        if self.fused:
+            return self.node("MultiHeadAttention", q, k, v, domain=MICROSOFT, num_heads=golden.HEADS)
+        dim = golden.DIM // golden.HEADS
+        heads = self.constant([*self.shape, golden.HEADS, dim], numpy.int64)
+        q, k, v = (self.node("Reshape", x, heads) for x in (q, k, v))
+        q, v = (self.node("Transpose", x, perm=[0, 2, 1, 3]) for x in (q, v))
+        scores = self.node("MatMul", q, self.node("Transpose", k, perm=[0, 2, 3, 1]))
+        weights = self.node("Softmax", self.node("Div", scores, self.constant(math.sqrt(dim))), axis=-1)
+        outputs = self.node("Transpose", self.node("MatMul", weights, v), perm=[0, 2, 1, 3])
+        return self.node("Reshape", outputs, self.constant([*self.shape, golden.DIM], numpy.int64))
+
+    def gelu(self, x):
+        tail = self.node("Add", self.node("Erf", self.node("Div", x, self.constant(math.sqrt(2)))), self.constant(1))
+        return self.node("Mul", self.node("Mul", x, tail), self.constant(0.5))
+
+    def pool(self, x):
+        mean = self.node("ReduceMean", x, self.constant([1], numpy.int64), keepdims=0)
+        return self.node("LpNormalization", mean, axis=-1, p=2)
+
+
+def minilm(shape, fused):
+    """Takes `ids` (texts, tokens), 64-bit."""
+    graph = Minilm(shape, fused)
+    result = golden.forward(graph, golden.Name(graph, "ids"))
+    return graph.model(result, [("ids", TensorProto.INT64, shape)], (shape[0], golden.DIM))
+
+
+def linear(problem, weights, kind):
+    """Takes `x`. Weights are constants, which libraries pack when they load them."""
+    graph = Graph()
+    rows, ins, outs = problem.sizes
+    if kind == "Gemm":
+        result = graph.node("Gemm", "x", graph.constant(weights), transB=1)
+    else:
+        result = graph.node("MatMul", "x", graph.constant(weights.T))
+    return graph.model(result, [("x", TensorProto.FLOAT, (rows, ins))], (rows, outs))
+
+
+def activation(problem, nodes):
+    """Takes `x`; `nodes` adds what there is to a graph, and returns its name."""
+    graph = Graph()
+    return graph.model(nodes(graph), [("x", TensorProto.FLOAT, problem.sizes)], problem.sizes)

@@ -1,0 +1,125 @@
+"""PyTorch's layers: MKL and oneDNN, with weights as they are stored or packed beforehand."""
+
+import math
+
+import numpy
+import torch
+from torch.nn import functional
+
+import layer_problems
+from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, SILU, golden
+from peer_torch import VERSION, Solver  # noqa: F401 (VERSION is asked for)
+
+WAYS = ("layers",)
+
+
+def tensor(array):
+    return torch.from_numpy(numpy.array(array))
+
+
+# ---- Linear layers: each takes x's rows, weights and bias, and returns a function of x ----
+
+
+def plain(rows, weights, bias):
+    return lambda x: functional.linear(x, weights, bias)
+
+
+def mkl_packed(rows, weights, bias):
+    packed = torch.ops.mkl._mkl_reorder_linear_weight(weights.to_mkldnn(), rows)
+    return lambda x: torch.ops.mkl._mkl_linear(x, packed, weights, bias, rows)
+
+
+def onednn_packed(rows, weights, bias):
+    packed = torch.ops.mkldnn._reorder_linear_weight(weights.to_mkldnn(), rows)
+    return lambda x: torch.ops.mkldnn._linear_pointwise(x, packed, bias, "none", [], "")
+
+
+LAYERS = {"F.linear": plain, "MKL, packed": mkl_packed, "oneDNN, packed": onednn_packed}
+
+
+def linear(make):
+    def build(problem, x, weights, threads):
+        torch.set_num_threads(threads)
+        x = tensor(x)
+        layer = make(problem.sizes[0], tensor(weights), None)
+        return Solver(lambda: layer(x), threads, (problem.sizes[0], problem.sizes[2]))
+
+    return build
+
+
+def into_memory(problem, x, weights, threads):
+    """Without allocating the output."""
+    x, turned = tensor(x), tensor(weights).t()
+    y = torch.empty(problem.sizes[0], problem.sizes[2])
+    return Solver(lambda: torch.mm(x, turned, out=y), threads, y.shape)
+
+
+# ---- Others ----
+
+
+def activate(problem, x, threads):
+    x = tensor(x)
+    y = torch.empty_like(x)
+    function = {GELU: torch.ops.aten.gelu.out, SILU: torch.ops.aten.silu.out}[problem.kind]
+    return Solver(lambda: function(x, out=y), threads, x.shape)
+
+
+def additive(problem, q, k, v, w, threads):
+    q, k, v, w = (tensor(array) for array in (q, k, v, w))
+
+    def call():
+        return torch.softmax(torch.tanh_(q[:, None] + k) @ w, -1) @ v
+
+    return Solver(call, threads, q.shape)
+
+
+class Minilm:
+    """What golden.forward() needs, for texts of one length."""
+
+    def __init__(self, rows, make):
+        self.weights = {name: tensor(w) for name, w in layer_problems.model_weights().items()}
+        self.rows, self.make, self.layers = rows, make, {}
+
+    def embed(self, ids):
+        w = self.weights
+        x = functional.embedding(ids, w["embeddings.word_embeddings.weight"])
+        x = x + w["embeddings.token_type_embeddings.weight"][0]
+        return x + w["embeddings.position_embeddings.weight"][: ids.shape[1]]
+
+    def norm(self, x, name):
+        w = self.weights
+        return functional.layer_norm(x, (golden.DIM,), w[name + ".weight"], w[name + ".bias"], golden.EPS)
+
+    def linear(self, x, name):
+        if name not in self.layers:
+            w = self.weights
+            self.layers[name] = self.make(self.rows, w[name + ".weight"], w[name + ".bias"])
+        return self.layers[name](x.reshape(self.rows, -1)).view(*x.shape[:2], -1)
+
+    def attend(self, q, k, v):
+        q, k, v = (x.view(*x.shape[:2], golden.HEADS, -1).transpose(1, 2) for x in (q, k, v))
+        return functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+    def gelu(self, x):
+        return functional.gelu(x)
+
+    def pool(self, x):
+        return functional.normalize(x.mean(1))
+
+
+def minilm(make):
+    def build(problem, tokens, threads):
+        torch.set_num_threads(threads)
+        ids = tensor(tokens)
+        ops = Minilm(math.prod(tokens.shape), make)
+        return Solver(lambda: golden.forward(ops, ids), threads, (len(tokens), golden.DIM))
+
+    return build
+
+
+def options(way, problem):
+    if problem.kind == LINEAR:
+        return {name: linear(make) for name, make in LAYERS.items()} | {"mm into memory": into_memory}
+    if problem.kind == MINILM:
+        return {name: minilm(make) for name, make in LAYERS.items()}
+    return {"plain": additive if problem.kind == ADDITIVE else activate}

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Layers of Fovea and its peers, interleaved: layers.py --build build/release --minilm DIR --out run.json
+
+Like measure.py, which measures attention: a process for each library, rounds in a rotating order. DIR has
+model.safetensors of all-MiniLM-L6-v2 (examples/minilm/README.md says from where); without it the model is left out.
+layers_report.py says which bars a run reached.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import tempfile
+
+import numpy
+
+import layer_problems
+import measure
+from conversation import Worker
+
+
+class LayerContest(measure.Contest):
+    OURS = ("fovea", "layers")
+
+    def prepare(self, folder):
+        for worker in self.workers.values():
+            worker.send("take", name=self.problem.name)
+        expected = os.path.join(folder, "expected.npy")
+        numpy.save(expected, layer_problems.expected(self.problem))
+        for peer, worker in self.workers.items():
+            worker.receive()
+            for way in worker.ways:
+                for threads in self.arguments.threads:
+                    self.prepare_one(peer, way, threads, expected)
+                    worker.wait_until_idle()
+
+
+def run(arguments, workers):
+    """Writes the file after each problem."""
+    wanted = [layer_problems.parse(name) for name in layer_problems.NAMES if re.search(arguments.filter, name)]
+    wanted = [problem for problem in wanted if problem.kind != layer_problems.MINILM or arguments.minilm]
+    progress = measure.Progress(len(wanted) * (arguments.rounds + 1))
+    results, others = [], measure.Others(workers)
+    with tempfile.TemporaryDirectory() as folder:
+        for problem in wanted:
+            progress.step(f"{problem.name}: preparing")
+            contest = LayerContest(problem, workers, arguments)
+            contest.prepare(folder)
+            for number in range(arguments.rounds):
+                progress.step(problem.name)
+                contest.run_round(number)
+            results += contest.results()
+            measure.save(arguments, workers, results, others)
+    progress.clear()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="the build directory of Fovea")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="where the JSON goes")
+    parser.add_argument("--minilm", type=pathlib.Path, help="the folder of the sentence model")
+    parser.add_argument("--peers", nargs="+", default=measure.PEERS[1:], choices=measure.PEERS[1:])
+    parser.add_argument("--filter", default="", help="a regular expression that names must contain")
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--slice", type=float, default=0.02, help="seconds that each runs in a round, at least once")
+    parser.add_argument("--cpu-time", action="store_true", help="one thread by its CPU time, on a busy machine")
+    arguments = parser.parse_args()
+    if arguments.cpu_time:
+        arguments.threads = [1]
+    arguments.library = arguments.build / "libfovea.so"
+    variables = measure.environment(arguments)
+    variables["FOVEA_LAYER_CALLS"] = str((arguments.build / "bench" / "libfovea_layer_calls.so").resolve())
+    if arguments.minilm:
+        variables["MINILM_FOLDER"] = os.environ["MINILM_FOLDER"] = str(arguments.minilm.resolve())
+    workers = {peer: Worker(peer, variables, "layer_worker.py", "layer") for peer in ("fovea", *arguments.peers)}
+    for worker in workers.values():
+        worker.introduce()
+    try:
+        run(arguments, workers)
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
+if __name__ == "__main__":
+    main()
