@@ -14,12 +14,10 @@ typedef struct norm_job {
   float eps;
 } norm_job;
 
-/* eps in f32, rounded to nearest whatever the caller's rounding. It goes through memory, which stays in place. */
+/* eps in f32. It goes through memory, which stays between the changes of the environment. */
 static float rounded_eps(double eps) {
-  fovea_float_state caller = fovea_float_begin();
   volatile double given = eps;
   volatile float rounded = (float)given;
-  fovea_float_end(caller);
   return rounded;
 }
 
@@ -113,15 +111,18 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   fovea_nn_norm norm;
   fovea_nn_norm_rows rows;
   fovea_execution execution;
-  const fovea_nn_kernels *kernels;
+  norm_job data = {.norm = &norm, .rows = &rows};
   fovea_status status = fovea_nn_read_norm(given, &norm, error);
   if (!status) status = fovea_nn_read_norm_rows(given_rows, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
-  if (!status) status = check_norm(&norm, error);
-  if (!status) status = check_rows(&norm, &rows, error);
-  if (!status) status = fovea_nn_dispatch(norm.isa, &kernels, error);
   if (status) return status;
-  const norm_job data = {&norm, &rows, kernels, rounded_eps(norm.eps)};
+  fovea_float_state caller = fovea_float_begin();
+  status = check_norm(&norm, error);
+  if (!status) data.eps = rounded_eps(norm.eps);
+  fovea_float_end(caller);
+  if (!status) status = check_rows(&norm, &rows, error);
+  if (!status) status = fovea_nn_dispatch(norm.isa, &data.kernels, error);
+  if (status) return status;
   const fovea_nn_row_job job = {rows.rows, norm.dim, 6, &data, run_norm};
   fovea_nn_run_rows(&job, &execution);
   return FOVEA_OK;
