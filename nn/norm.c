@@ -1,3 +1,4 @@
+#include "norm.h"
 #include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
@@ -41,6 +42,17 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
   }
   status = fovea_nn_check_matrix(&gamma, 0, error);
   return status ? status : fovea_nn_check_matrix(&beta, 0, error);
+}
+
+fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, fovea_error *error) {
+  fovea_nn_norm norm;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  const fovea_status status = fovea_nn_read_norm(given, &norm, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  const fovea_status checked = check_norm(&norm, error);
+  fovea_float_end(caller);
+  return checked;
 }
 
 /* A tensor that is not there must not have settings. */
