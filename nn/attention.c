@@ -91,7 +91,8 @@ static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int
   for (int64_t b = 0; b < batch && !status; b++) {
     fovea_nn_linear_rows call_rows;
     float *first = heads->numbers + b * strides.batch;
-    const void *from = fovea_element(values ? t->memory_values : t->memory, type, b * from_batch);
+    const void *memory = values ? t->memory_values : t->memory;
+    const void *from = rows > 0 ? fovea_element(memory, type, b * from_batch) : NULL;
     memcpy(first, bias, (size_t)(heads->heads * heads->dim) * sizeof(float));
     fovea_nn_linear_rows_init(&call_rows, linear, rows, from, first + strides.row);
     call_rows.x_type = type;
@@ -230,7 +231,7 @@ fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const f
                                     fovea_error *error) {
   fovea_nn_attention_call call;
   const fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
-  if (status || call.q.rows == 0) return status;
+  if (status) return status;
   return call.execution.scratch ? run_in_scratch(&call, error) : run_allocated(&call, error);
 }
 

@@ -251,7 +251,7 @@ fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_atte
                                 const fovea_execution *execution, fovea_error *error) {
   block_call call = {.rows = 0};
   const fovea_status status = read_call(block, self, cross, execution, &call, error);
-  if (status || call.rows == 0) return status;
+  if (status) return status;
   return run_in_memory(&call, x, y, error);
 }
 
