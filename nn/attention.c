@@ -172,7 +172,7 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
 
 /* Rows of a packed batch that belong to no entry are not written by attention. */
 static void clear_gaps(const fovea_nn_attention_call *call) {
-  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
+  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)(int64_t)bytes_of(&call->o));
 }
 
 /* Makes the projections and attends, in memory that is large enough. */
