@@ -109,8 +109,8 @@ static fovea_status project(const fovea_nn_linear *linear, const void *from, fov
   }
   for (int64_t i = 0; i < calls; i++) {
     fovea_nn_linear_rows call;
-    fovea_nn_linear_rows_init(&call, linear, rows, fovea_element(from, type, i * strides.batch),
-                              to + i * result->batch);
+    const void *x = rows > 0 ? fovea_element(from, type, i * strides.batch) : NULL;
+    fovea_nn_linear_rows_init(&call, linear, rows, x, to + i * result->batch);
     call.x_type = type;
     call.x_stride = stride;
     const fovea_status status = fovea_nn_linear_run(linear, &call, execution, error);

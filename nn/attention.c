@@ -93,7 +93,8 @@ static fovea_status project_behind_bias(const fovea_nn_attention_call *call, int
   for (int64_t b = 0; b < batch && !status; b++) {
     fovea_nn_linear_rows call_rows;
     float *first = heads->numbers + b * strides.batch;
-    const void *from = fovea_element(values ? t->memory_values : t->memory, type, b * from_batch);
+    const void *memory = values ? t->memory_values : t->memory;
+    const void *from = rows > 0 ? fovea_element(memory, type, b * from_batch) : NULL;
     memcpy(first, bias, (size_t)(heads->heads * heads->dim) * sizeof(float));
     fovea_nn_linear_rows_init(&call_rows, linear, rows, from, first + strides.row);
     call_rows.x_type = type;
@@ -175,7 +176,7 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
 
 /* Rows of a packed batch that belong to no entry are not written by attention. */
 static void clear_gaps(const fovea_nn_attention_call *call) {
-  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
+  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)(int64_t)bytes_of(&call->o));
 }
 
 /* Makes the projections and attends, in memory that is large enough. */
@@ -235,7 +236,7 @@ fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const f
                                     fovea_error *error) {
   fovea_nn_attention_call call;
   const fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
-  if (status || call.q.rows == 0) return status;
+  if (status) return status;
   return call.execution.scratch ? run_in_scratch(&call, error) : run_allocated(&call, error);
 }
 

@@ -7,6 +7,7 @@
 #include "attention.h"
 #include "caller.h"
 #include "linear.h"
+#include "norm.h"
 #include "scratch.h"
 
 /* A call that was checked, with its buffers. */
@@ -30,8 +31,8 @@ static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, f
 }
 
 static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
-  if (!norm) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
-  return check_dim("dim of a norm", norm->dim, dim, error);
+  const fovea_status status = fovea_nn_check_norm(name, norm, error);
+  return status ? status : check_dim("dim of a norm", norm->dim, dim, error);
 }
 
 static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
@@ -42,19 +43,22 @@ static fovea_status check_attention(const char *name, const fovea_nn_attention *
   if (!attention.query || !attention.output) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s has no query or no output", name);
   }
-  status = fovea_nn_check_layer("output", attention.output, error);
+  status = fovea_nn_check_layer("query", attention.query, error);
+  if (!status) status = fovea_nn_check_layer("output", attention.output, error);
   if (!status) status = check_dim("in of a query", attention.query->in, dim, error);
   return status ? status : check_dim("out of an output", attention.output->out, dim, error);
 }
 
 /* The rows are the layer's own, f32 and contiguous. */
 static fovea_status check_attending(const char *name, const fovea_nn_attending *attending, fovea_error *error) {
-  const fovea_nn_attention_tensors *t = attending ? attending->tensors : NULL;
-  if (!t || !attending->problem) {
+  fovea_nn_attention_tensors t;
+  if (!attending || !attending->tensors || !attending->problem) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
   }
-  if (!t->x && !t->y && !t->residual && t->x_type == FOVEA_F32 && t->y_type == FOVEA_F32 &&
-      t->residual_type == FOVEA_F32 && t->x_stride == 0 && t->y_stride == 0 && t->residual_stride == 0) {
+  const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
+  if (status) return status;
+  if (!t.x && !t.y && !t.residual && t.x_type == FOVEA_F32 && t.y_type == FOVEA_F32 &&
+      t.residual_type == FOVEA_F32 && t.x_stride == 0 && t.y_stride == 0 && t.residual_stride == 0) {
     return FOVEA_OK;
   }
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -75,12 +79,15 @@ static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_er
 
 static fovea_status check_block(const fovea_nn_block *b, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, fovea_error *error) {
-  if (!b->self || !b->self->query) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL or has no query");
-  const int64_t dim = b->self->query->in;
   const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
-  fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
-  if (!status) status = fovea_nn_check_layer("query", b->self->query, error);
-  if (!status) status = check_attention("self", b->self, dim, error);
+  fovea_nn_attention attention;
+  if (!b->self) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL");
+  fovea_status status = fovea_nn_read_attention(b->self, &attention, error);
+  if (!status) status = fovea_nn_check_layer("query", attention.query, error);
+  if (!status) status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  if (status) return status;
+  const int64_t dim = attention.query->in;
+  status = check_attention("self", b->self, dim, error);
   if (!status) status = check_network(b, dim, error);
   if (!status) status = check_norm("self_norm", b->self_norm, dim, error);
   if (!status) status = check_norm("feed_norm", b->feed_norm, dim, error);
@@ -244,7 +251,7 @@ fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_atte
                                 const fovea_execution *execution, fovea_error *error) {
   block_call call = {.rows = 0};
   const fovea_status status = read_call(block, self, cross, execution, &call, error);
-  if (status || call.rows == 0) return status;
+  if (status) return status;
   return run_in_memory(&call, x, y, error);
 }
 

@@ -16,7 +16,7 @@
 #define FIRST_TENSORS  sizeof(fovea_nn_additive_tensors)
 
 static fovea_strides contiguous(int64_t rows, int64_t dim) {
-  return (fovea_strides){rows * dim, 0, dim};
+  return (fovea_strides){(int64_t)((uint64_t)rows * (uint64_t)dim), 0, dim}; /* sizes are checked later */
 }
 
 void fovea_nn_additive_init_sized(fovea_nn_additive *additive, size_t struct_size, int64_t dim, const float *w) {

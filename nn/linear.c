@@ -104,22 +104,23 @@ fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fov
 }
 
 /* Multiplications and additions of a task, so that taking it costs little beside it. */
-static const double work_of_task = 1e6;
+#define WORK_OF_TASK INT64_C(1000000)
 /* Bytes of weights that a task goes through for its rows: they stay in a shared cache while other tasks take other
  * rows, and the rows are read from memory once for all of them. */
-static const double bytes_of_task = 2e6;
+#define BYTES_OF_TASK INT64_C(2000000)
 /* Tasks of each worker, so that none waits long for the last. */
 enum { WORKER_TASKS = 8 };
 
+/* In whole numbers: the caller's floating-point environment may trap what is inexact. */
 static int64_t groups_of_task(const fovea_nn_linear_job *job, int workers) {
-  const double group_weights = (double)FOVEA_NN_OUTS * (double)job->linear->in;
-  const double least = work_of_task / ((double)job->block_rows * group_weights);
-  double groups = bytes_of_task / (group_weights * (double)sizeof(float));
-  const double fair = (double)job->column_groups * (double)job->row_blocks / (double)(WORKER_TASKS * workers);
+  const int64_t group_weights = FOVEA_NN_OUTS * job->linear->in;
+  const int64_t least = WORK_OF_TASK / (job->block_rows * group_weights);
+  int64_t groups = BYTES_OF_TASK / (group_weights * (int64_t)sizeof(float));
+  const int64_t fair = job->column_groups * job->row_blocks / ((int64_t)WORKER_TASKS * workers);
   if (workers > 1 && groups > fair) groups = fair;
   if (groups < least) groups = least;
-  if (groups > (double)job->column_groups) groups = (double)job->column_groups;
-  return groups < 1 ? 1 : (int64_t)groups;
+  if (groups > job->column_groups) groups = job->column_groups;
+  return groups < 1 ? 1 : groups;
 }
 
 static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,

@@ -1,3 +1,4 @@
+#include "norm.h"
 #include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
@@ -14,12 +15,10 @@ typedef struct norm_job {
   float eps;
 } norm_job;
 
-/* eps in f32, rounded to nearest whatever the caller's rounding. It goes through memory, which stays in place. */
+/* eps in f32. It goes through memory, which stays between the changes of the environment. */
 static float rounded_eps(double eps) {
-  fovea_float_state caller = fovea_float_begin();
   volatile double given = eps;
   volatile float rounded = (float)given;
-  fovea_float_end(caller);
   return rounded;
 }
 
@@ -43,6 +42,17 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
   }
   status = fovea_nn_check_matrix(&gamma, 0, error);
   return status ? status : fovea_nn_check_matrix(&beta, 0, error);
+}
+
+fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, fovea_error *error) {
+  fovea_nn_norm norm;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
+  const fovea_status status = fovea_nn_read_norm(given, &norm, error);
+  if (status) return status;
+  fovea_float_state caller = fovea_float_begin();
+  const fovea_status checked = check_norm(&norm, error);
+  fovea_float_end(caller);
+  return checked;
 }
 
 /* A tensor that is not there must not have settings. */
@@ -113,15 +123,18 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   fovea_nn_norm norm;
   fovea_nn_norm_rows rows;
   fovea_execution execution;
-  const fovea_nn_kernels *kernels;
+  norm_job data = {.norm = &norm, .rows = &rows};
   fovea_status status = fovea_nn_read_norm(given, &norm, error);
   if (!status) status = fovea_nn_read_norm_rows(given_rows, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
-  if (!status) status = check_norm(&norm, error);
-  if (!status) status = check_rows(&norm, &rows, error);
-  if (!status) status = fovea_nn_dispatch(norm.isa, &kernels, error);
   if (status) return status;
-  const norm_job data = {&norm, &rows, kernels, rounded_eps(norm.eps)};
+  fovea_float_state caller = fovea_float_begin();
+  status = check_norm(&norm, error);
+  if (!status) data.eps = rounded_eps(norm.eps);
+  fovea_float_end(caller);
+  if (!status) status = check_rows(&norm, &rows, error);
+  if (!status) status = fovea_nn_dispatch(norm.isa, &data.kernels, error);
+  if (status) return status;
   const fovea_nn_row_job job = {rows.rows, norm.dim, 6, &data, run_norm};
   fovea_nn_run_rows(&job, &execution);
   return FOVEA_OK;

@@ -5,7 +5,7 @@
 #include "../src/system/schedule.h"
 
 /* Multiplications and additions of a task, so that taking it costs little beside it. */
-static const double work_of_task = 3e5;
+#define WORK_OF_TASK INT64_C(300000)
 
 typedef struct row_tasks {
   const fovea_nn_row_job *job;
@@ -21,12 +21,13 @@ static void run_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
+/* Tasks are measured in whole numbers: the caller's floating-point environment may trap what is inexact. */
 void fovea_nn_run_rows(const fovea_nn_row_job *job, const fovea_execution *execution) {
-  const double row_work = job->work * (double)job->dim;
-  const int64_t task_rows = row_work < work_of_task ? (int64_t)(work_of_task / row_work) : 1;
+  const int64_t row_work = job->dim > 0 ? job->work * job->dim : 1;
+  const int64_t task_rows = row_work < WORK_OF_TASK ? WORK_OF_TASK / row_work : 1;
   const row_tasks data = {job, task_rows};
   const int64_t tasks = job->rows / task_rows + (job->rows % task_rows > 0);
-  const double work = row_work * (double)job->rows;
+  const double work = (double)row_work * (double)job->rows;
   const fovea_job all = {&data, work, 1, {{tasks, run_task}}};
   if (tasks > 0) fovea_schedule_run(&all, execution, fovea_schedule_workers(tasks, work, execution));
 }

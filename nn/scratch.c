@@ -11,7 +11,8 @@ size_t fovea_nn_reserve(fovea_nn_scratch *scratch, double bytes) {
     scratch->saturated = 1;
     return begin;
   }
-  scratch->size += ((size_t)bytes + alignment - 1) / alignment * alignment;
+  /* By way of a signed number: compilers turn doubles into unsigned ones by steps that may trap. */
+  scratch->size += ((size_t)(int64_t)bytes + alignment - 1) / alignment * alignment;
   return begin;
 }
 

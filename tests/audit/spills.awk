@@ -1,6 +1,7 @@
 # Reads what objdump says of one object and looks at its innermost loops; see spills.sh.
 #   isa       the object's instruction set
 #   compiler  with its version
+#   of_nn     1: an object of fovea_nn, whose products are in other functions
 #   limits    spills.txt: uses of the stack that one turn of a loop may have; without a line, one for each eight
 #             operations
 
@@ -56,7 +57,7 @@ function look_at_loop(start, end, k, operations, uses, example) {
 
 function finish_function(i) {
   body = body_of(function_name)
-  if (body == "score" || body == "value") products[body] = 1
+  if (body ~ multiplies) products[body] = 1
   for (i = 1; i <= count; i++) {
     if (i in jump && jump[i] <= address[i] && jump[i] in line_at) loop[i] = line_at[jump[i]]
   }
@@ -69,6 +70,8 @@ function finish_function(i) {
 
 BEGIN {
   read_limits()
+  multiplies = of_nn ? "^dot$" : "^(score|value)$"
+  needed = of_nn ? "dot" : "score"
   operation = "vfn?m(add|sub)[0-9]+ps|v(add|sub|mul|div|max|min|dpbf16|scalef|rndscale|cvtph2)[a-z0-9]*ps"
   operation = operation "|fml[as]l?|bfmlal|f(add|sub|mul|div|max|min|cvt)[a-z]*[ \t]+v"
   vector = "%[yz]mm|[ \t,{]q[0-9]"
@@ -98,7 +101,7 @@ BEGIN {
 
 END {
   finish_function()
-  if (functions) products["score"] = 1 # without functions it is for another architecture
+  if (functions) products[needed] = 1 # without functions it is for another architecture
   for (body in products) {
     if (loops[body]) continue
     print isa ": no loop of products was found in " body

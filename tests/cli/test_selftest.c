@@ -1,8 +1,9 @@
 /* `fovea selftest` notices errors: the same code with wrong tables of digests. In other programs of this file,
- * without WRONG_PROBLEMS, only digests of rotary embeddings and layers are wrong, and with NO_ROTARY only those of
- * layers. */
+ * without WRONG_PROBLEMS, only digests of rotary embeddings, layers and parts of models are wrong, with NO_ROTARY
+ * only those of layers and parts, and with NO_LAYERS only those of parts. */
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_layers.h"
+#include "tools/fovea/selftest_parts.h"
 #include "tools/fovea/selftest_problems.h"
 #include "tools/fovea/selftest_rotary.h"
 
@@ -19,17 +20,29 @@ const uint64_t selftest_digests[] = {1, 2};
 
 const selftest_rotary selftest_rotaries[] = {{"third", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
 #ifdef NO_ROTARY
-#define WRONG_LATER "fourth"
 const int selftest_rotary_count = 0;
 #else
-#define WRONG_LATER "third"
 const int selftest_rotary_count = 1;
 #endif
 const uint64_t selftest_rotary_digests[] = {3};
 
 const selftest_layer selftest_layers[] = {{"fourth", 3, 2, 1, .packed = false}};
+#ifdef NO_LAYERS
+const int selftest_layer_count = 0;
+#else
 const int selftest_layer_count = 1;
+#endif
 const uint64_t selftest_layer_digests[] = {4};
+
+const selftest_part selftest_parts[] = {{"fifth", SELFTEST_SOFTMAX, 3, 5, .gain = 2}};
+const int selftest_part_count = 1;
+const uint64_t selftest_part_digests[] = {5};
+
+static const char *first_wrong(void) {
+  if (selftest_problem_count > 0) return "first";
+  if (selftest_rotary_count > 0) return "third";
+  return selftest_layer_count > 0 ? "fourth" : "fifth";
+}
 
 static void test_wrong_digests_are_noticed(void **state) {
   (void)state;
@@ -38,8 +51,7 @@ static void test_wrong_digests_are_noticed(void **state) {
   int best = 0;
   while (!info.isas[best]->usable) best++;
   char expected[128];
-  snprintf(expected, sizeof expected, "%s disagrees on problem '%s'", info.isas[best]->name,
-           WRONG_PROBLEMS > 0 ? "first" : WRONG_LATER);
+  snprintf(expected, sizeof expected, "%s disagrees on problem '%s'", info.isas[best]->name, first_wrong());
 
   failure why = {""};
   assert_false(selftest_command(0, NULL, &why));

@@ -249,6 +249,8 @@ static void test_refused(void **state) {
   REFUSED(tensors.x = NULL, FOVEA_ERROR_NULL, "x");
   REFUSED(m.key.in--, FOVEA_ERROR_SIZE, "in of key");
   REFUSED(m.value.in--, FOVEA_ERROR_SIZE, "in of value");
+  REFUSED(fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, 0, 0, DIM, DIM);
+          problem.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
   REFUSED(m.query.out = -4, FOVEA_ERROR_SIZE, "out");
   REFUSED(problem.batch = INT64_C(1) << 47, FOVEA_ERROR_SIZE, "batch");
   REFUSED(problem.batch = 0, FOVEA_ERROR_SIZE, "batch");

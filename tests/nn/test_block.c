@@ -206,6 +206,9 @@ static void test_refused(void **state) {
   REFUSED(p.up.in++, FOVEA_ERROR_SIZE, "in of up");
   REFUSED(p.down.in++, FOVEA_ERROR_SIZE, "in of down");
   REFUSED(p.norms[0].dim--, FOVEA_ERROR_SIZE, "norm");
+  REFUSED(p.norms[2].eps = -1, FOVEA_ERROR_SCALE, "eps");
+  REFUSED(p.norms[0].struct_size = 0, FOVEA_ERROR_STRUCT_SIZE, "norm");
+  REFUSED(tensors.struct_size = 8, FOVEA_ERROR_STRUCT_SIZE, "tensors");
   REFUSED(p.self[3].out--, FOVEA_ERROR_SIZE, "out of an output");
   REFUSED(tensors.x = x, FOVEA_ERROR_UNUSED, "x, y or residual");
   REFUSED(self.problem = NULL, FOVEA_ERROR_NULL, "problem");

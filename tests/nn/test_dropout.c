@@ -1,5 +1,6 @@
 /* Dropout: Philox by the vectors that its authors publish, and rows number by number with a Philox of its own:
  * types, strides, chances, special values, instruction sets, threads, parts of a batch, refusals. */
+#include "nn/contract_rows.h"
 #include "nn/layer.h"
 #include "nn/philox.h"
 #include "support/check.h"
@@ -11,24 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The paper's round as it is written there: L, R of two blocks. */
-static uint32_t contract_random(uint64_t seed, uint64_t stream, uint64_t index) {
-  const uint64_t number = index >> 2;
-  uint32_t right0 = (uint32_t)number, left0 = (uint32_t)(number >> 32), right1 = (uint32_t)stream,
-           left1 = (uint32_t)(stream >> 32), key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
-  for (int round = 0; round < 10; round++) {
-    const uint64_t product0 = (uint64_t)right0 * 0xd2511f53u, product1 = (uint64_t)right1 * 0xcd9e8d57u;
-    right0 = (uint32_t)(product1 / 0x100000000u) ^ left0 ^ key0;
-    left0 = (uint32_t)product1;
-    right1 = (uint32_t)(product0 / 0x100000000u) ^ left1 ^ key1;
-    left1 = (uint32_t)product0;
-    key0 += 0x9e3779b9u;
-    key1 += 0xbb67ae85u;
-  }
-  const uint32_t words[4] = {right0, left0, right1, left1};
-  return words[index & 3];
-}
 
 /* Random123's kat_vectors. */
 static void test_known_answers(void **state) {
@@ -60,11 +43,8 @@ struct drops {
 static void make_expected(struct drops *drops) {
   const fovea_nn_dropout_rows *r = &drops->rows;
   for (int64_t i = 0; i < r->rows * r->dim; i++) {
-    const uint64_t index = (uint64_t)(r->first_row * r->dim + i);
-    const double border = (double)r->p * 4294967296.0;
-    const float kept = 1.0f - r->p, scale = 1.0f / kept;
-    drops->expected[i] =
-        (double)contract_random(r->seed, r->stream, index) >= border ? drops->x.numbers[i] * scale : 0.0f;
+    const uint32_t number = contract_random(r->seed, r->stream, (uint64_t)(r->first_row * r->dim + i));
+    drops->expected[i] = contract_dropout(drops->x.numbers[i], r->p, number);
   }
 }
 

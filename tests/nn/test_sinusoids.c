@@ -1,8 +1,8 @@
-/* Sinusoidal positions against contract_rotary.c, bit for bit: layouts, exponents, odd dims, types, strides, far
+/* Sinusoidal positions against contract_rows.c, bit for bit: layouts, exponents, odd dims, types, strides, far
  * and negative positions, sums with rows, instruction sets, threads; and against the golden table of another
  * program. */
 #include "conformance/case.h"
-#include "contract_rotary.h"
+#include "nn/contract_rows.h"
 #include "nn/layer.h"
 #include "support/check.h"
 #include "support/executors.h"
@@ -36,31 +36,13 @@ struct waves_case {
 };
 enum { NONE = 99 };
 
-/* One row of sines and cosines. */
-static void contract_row(const struct waves_case *c, int64_t position, const struct fraction *turns, float *row) {
-  const int by_dim = c->exponent == FOVEA_NN_WAVES_BY_DIM;
-  const int64_t cosines = c->dim / 2, sines = by_dim ? (c->dim + 1) / 2 : cosines;
-  row[c->dim - 1] = 0; /* if it is neither */
-  for (int64_t i = 0; i < sines; i++) {
-    float cosine, sine;
-    contract_angle(turns[i], position, &cosine, &sine);
-    const int apart = c->layout == FOVEA_NN_WAVES_INTERLEAVED;
-    row[apart ? 2 * i : i] = sine;
-    if (i < cosines) row[apart ? 2 * i + 1 : sines + i] = cosine;
-  }
-}
-
 static void make_expected(struct waves *waves, const struct waves_case *c) {
-  const int by_dim = c->exponent == FOVEA_NN_WAVES_BY_DIM;
   struct fraction *turns = malloc((size_t)(c->dim + 1) * sizeof *turns);
   assert_non_null(turns);
-  if (!by_dim)
-    contract_wave_turns(c->base, c->dim < 4 ? 1 : c->dim / 2 - 1, 1, c->dim / 2, turns);
-  else
-    contract_wave_turns(c->base, c->dim % 2 ? c->dim : c->dim / 2, c->dim % 2 ? 2 : 1, (c->dim + 1) / 2, turns);
+  contract_waves(c->dim, c->base, c->exponent, turns);
   for (int64_t r = 0; r < c->rows; r++) {
     float *row = waves->expected + r * c->dim;
-    contract_row(c, waves->positions[r], turns, row);
+    contract_sinusoids(c->dim, c->layout, c->exponent, turns, waves->positions[r], row);
     for (int64_t d = 0; d < c->dim && waves->rows.x; d++) {
       const float scaled = waves->x.numbers[r * c->dim + d] * c->scale;
       row[d] = scaled + row[d];

@@ -1,5 +1,7 @@
-/* T5's buckets: tables of the reference; the formula in double precision, away from its ties; ties; refusals. */
+/* T5's buckets: the contract; tables of the reference; the formula in double precision, away from its ties; ties;
+ * refusals. */
 #include "conformance/case.h"
+#include "nn/contract_rows.h"
 #include "support/check.h"
 #include "support/guarded.h"
 
@@ -48,6 +50,18 @@ static void test_formula(void **state) {
     }
     assert_true(ties < 200);
   }
+}
+
+/* Whole numbers as the contract has them, ties too. */
+static void test_contract(void **state) {
+  (void)state;
+  static const int64_t rules[][3] = {{1, 32, 128}, {0, 33, 100}, {0, 2, 2},
+                                     {1, 4, 2},    {0, 3, 5},    {1, 64, INT32_MAX}};
+  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+    for (int64_t r = -140; r <= 140; r++) {
+      const int64_t expected = contract_t5_bucket(r, (int)rules[i][0], rules[i][1], rules[i][2]);
+      assert_int_equal(fovea_nn_t5_bucket(r, (int)rules[i][0], rules[i][1], rules[i][2]), expected);
+    }
 }
 
 /* With e = 8, m = 8, M = 128 the borders are 8 * 2^(k / 2): at even k whole numbers, which belong to the bucket. */
@@ -135,8 +149,9 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_formula), cmocka_unit_test(test_ties),  cmocka_unit_test(test_extremes),
-      cmocka_unit_test(test_golden),  cmocka_unit_test(test_table), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_contract), cmocka_unit_test(test_formula), cmocka_unit_test(test_ties),
+      cmocka_unit_test(test_extremes), cmocka_unit_test(test_golden),  cmocka_unit_test(test_table),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* fovea selftest: every kernel this CPU can run must give the stored digests of a fixed set of problems. */
 #include "commands.h"
 #include "selftest_layers.h"
+#include "selftest_parts.h"
 #include "selftest_problems.h"
 #include "selftest_rotary.h"
 
@@ -56,29 +57,48 @@ static bool run_layer(const selftest_layer *description, const char *isa, uint64
   return done;
 }
 
-/* All problems in one list: attention, rotary embeddings, layers. */
+static bool run_part(const selftest_part *description, const char *isa, uint64_t *digest, failure *why) {
+  selftest_part_run run;
+  fovea_error error;
+  bool done = selftest_prepare_part(description, &run);
+  if (!done) fail(why, "out of memory");
+  if (done && selftest_run_part(&run, isa, &error) != FOVEA_OK)
+    done = fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
+  if (done) *digest = selftest_part_digest(&run);
+  selftest_release_part(&run);
+  return done;
+}
+
+/* All problems in one list: attention, rotary embeddings, layers, parts of models. */
 static int first_layer(void) {
   return selftest_problem_count + selftest_rotary_count;
 }
 
-static int problem_count(void) {
+static int first_part(void) {
   return first_layer() + selftest_layer_count;
 }
 
+static int problem_count(void) {
+  return first_part() + selftest_part_count;
+}
+
 static const char *problem_name(int i) {
-  const int rotary = i - selftest_problem_count, layer = i - first_layer();
+  const int rotary = i - selftest_problem_count, layer = i - first_layer(), part = i - first_part();
+  if (part >= 0) return selftest_parts[part].name;
   if (layer >= 0) return selftest_layers[layer].name;
   return rotary < 0 ? selftest_problems[i].name : selftest_rotaries[rotary].name;
 }
 
 static uint64_t stored_digest(int i) {
-  const int rotary = i - selftest_problem_count, layer = i - first_layer();
+  const int rotary = i - selftest_problem_count, layer = i - first_layer(), part = i - first_part();
+  if (part >= 0) return selftest_part_digests[part];
   if (layer >= 0) return selftest_layer_digests[layer];
   return rotary < 0 ? selftest_digests[i] : selftest_rotary_digests[rotary];
 }
 
 static bool run(int i, const char *isa, uint64_t *digest, failure *why) {
-  const int rotary = i - selftest_problem_count, layer = i - first_layer();
+  const int rotary = i - selftest_problem_count, layer = i - first_layer(), part = i - first_part();
+  if (part >= 0) return run_part(&selftest_parts[part], isa, digest, why);
   if (layer >= 0) return run_layer(&selftest_layers[layer], isa, digest, why);
   return rotary < 0 ? run_problem(&selftest_problems[i], isa, digest, why)
                     : run_rotary(&selftest_rotaries[rotary], isa, digest, why);
@@ -142,6 +162,8 @@ bool selftest_command(int argument_count, char **arguments, failure *why) {
   if (strcmp(option, "--print-rotary") == 0)
     return print_table(option, "tests/cli/test_rotary_digests.c", selftest_problem_count, first_layer(), why);
   if (strcmp(option, "--print-layers") == 0)
-    return print_table(option, "tests/nn/test_layer_digests.c", first_layer(), problem_count(), why);
+    return print_table(option, "tests/nn/test_layer_digests.c", first_layer(), first_part(), why);
+  if (strcmp(option, "--print-parts") == 0)
+    return print_table(option, "tests/nn/test_part_digests.c", first_part(), problem_count(), why);
   return fail(why, "unexpected argument '%s' (see fovea selftest --help)", arguments[0]);
 }

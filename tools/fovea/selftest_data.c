@@ -64,6 +64,21 @@ static float garbage(uint64_t bits) {
   return float_of_bits(kinds[bits % (sizeof kinds / sizeof kinds[0])]);
 }
 
+/* Also numbers near both ends of the range, and zeros. */
+static float strange_number(uint64_t bits) {
+  static const uint32_t kinds[] = {0x7fc00000, 0xff812345, 0x7f800000, 0xff800000, 0x00000000, 0x80000000,
+                                   0x00000001, 0x807fffff, 0x7f7fffff, 0xf1234567, 0x0da24260, 0x8b8ba1b7};
+  return float_of_bits(kinds[bits % (sizeof kinds / sizeof kinds[0])]);
+}
+
+void selftest_fill_mixed(void *tensor, fovea_type type, int which, int64_t count, float gain, int strange) {
+  for (int64_t i = 0; i < count; i++) {
+    const uint64_t bits = random_bits(((uint64_t)which << 40) + (uint64_t)i);
+    const bool is_strange = strange > 0 && bits % (uint64_t)strange == 0;
+    store(tensor, type, i, is_strange ? strange_number(bits >> 16) : uniform(bits) * gain);
+  }
+}
+
 /* One element of a tensor: a random number, changed as the content says. */
 typedef struct tensor_element {
   int tensor;

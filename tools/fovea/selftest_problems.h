@@ -103,5 +103,8 @@ uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
 
 /* Uniform numbers in [-2, 2), truncated to the type. Each value of `which` gives other numbers. */
 void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count);
+/* The same times `gain`, a power of two; one of `strange` numbers is NaN, infinite, zero, tiny or huge (0: none).
+ */
+void selftest_fill_mixed(void *tensor, fovea_type type, int which, int64_t count, float gain, int strange);
 
 #endif

@@ -1,0 +1,99 @@
+/* A call of fovea_nn that is made from bytes: its structs, sound or with nonsense in any field, and its tensors,
+ * each in memory of exactly the size that the structs then state. */
+#ifndef FOVEA_TESTS_FUZZ_NN_SCENE_H
+#define FOVEA_TESTS_FUZZ_NN_SCENE_H
+
+#include "bytes.h"
+#include "region.h"
+#include "wild.h"
+
+#include <fovea/nn.h>
+
+enum { NN_TENSORS = 64, NN_LAYERS = 12, NN_NORMS = 3, NN_LISTS = 8 };
+
+/* An attention with all that it takes. */
+struct nn_attention {
+  fovea_nn_attention attention;
+  fovea_problem problem;
+  fovea_nn_attention_tensors tensors;
+  fovea_rotary rotary;
+};
+
+struct nn_scene {
+  struct bytes *bytes;
+  int wild;      /* fields may hold nonsense */
+  double work;   /* about so many multiplications */
+  int cannot_be; /* it may be refused: a tensor would be too large, so its pointer is NULL */
+
+  struct region regions[NN_TENSORS];
+  int region_count;
+
+  fovea_nn_linear layers[NN_LAYERS];
+  int layer_count;
+  fovea_nn_norm norms[NN_NORMS];
+  fovea_nn_linear_rows linear_rows;
+  fovea_nn_map map;
+  fovea_nn_activation activation;
+  fovea_nn_norm_rows norm_rows;
+  fovea_nn_sinusoid_rows sinusoids;
+  fovea_nn_embedding embedding;
+  fovea_nn_embedding_rows embedding_rows;
+  fovea_nn_dropout_rows dropout;
+  struct nn_attention attentions[2];
+  fovea_nn_block block;
+  float *x, *y; /* of a block */
+  fovea_nn_additive additive;
+  fovea_nn_additive_tensors additive_tensors;
+  fovea_nn_cell cell;
+  fovea_nn_cell_rows cell_rows;
+  int64_t bucket_numbers[5]; /* first, count, bidirectional, buckets, max_distance */
+  int32_t *buckets;
+  void *panels;
+};
+
+/* A kind of call. */
+struct nn_kind {
+  void (*make)(struct nn_scene *scene);
+  fovea_status (*run)(struct nn_scene *scene, const char *isa, const fovea_execution *execution,
+                      fovea_error *error);
+  /* Whether the structs, without pointers and strides, say something that has a meaning. */
+  int (*has_meaning)(const struct nn_scene *scene);
+  int names_isa; /* and an unknown one is refused */
+};
+extern const struct nn_kind nn_kinds[];
+extern const int nn_kind_count;
+
+/* Of other files. */
+extern const struct nn_kind nn_kind_attention, nn_kind_block, nn_kind_additive, nn_kind_gru, nn_kind_lstm;
+
+void nn_scene_destroy(struct nn_scene *scene);
+
+/* A number from 0 to limit - 1, and 1 to limit. */
+int64_t nn_below(struct nn_scene *scene, int64_t limit);
+int64_t nn_size(struct nn_scene *scene, int64_t limit);
+fovea_type nn_type(struct nn_scene *scene);
+
+/* Changes fields, if the scene is wild. */
+void nn_edit(struct nn_scene *scene, void *object, const struct field *fields, size_t count);
+
+/* Rows of elements; NULL, or now and then in a wild scene something worse, if they cannot be. */
+void *nn_tensor(struct nn_scene *scene, int64_t rows, int64_t dim, int64_t stride, fovea_type type);
+/* The same for (batch, heads, rows, dim). */
+void *nn_tensor_of(struct nn_scene *scene, const int64_t extent[3], fovea_strides strides, int64_t dim, int bits);
+/* A list of `count` numbers of 64 bits below a limit. */
+int64_t *nn_list(struct nn_scene *scene, int64_t count, int64_t limit);
+
+/* A layer with its weights. */
+fovea_nn_linear *nn_layer(struct nn_scene *scene, int64_t in, int64_t out);
+fovea_nn_norm *nn_norm(struct nn_scene *scene, int index, int64_t dim);
+int nn_layer_has_meaning(const fovea_nn_linear *layer);
+int nn_norm_has_meaning(const fovea_nn_norm *norm);
+int nn_is_type(fovea_type type);
+/* For all layers and norms. */
+void nn_set_isa(struct nn_scene *scene, const char *isa);
+
+#define NN_FIELD(type, name, kind)                                                                                 \
+  { FIELD_##kind, offsetof(type, name) }
+#define NN_EDIT(scene, object, fields) nn_edit(scene, object, fields, sizeof(fields) / sizeof *(fields))
+
+#endif
