@@ -7,6 +7,17 @@ file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c src/rota
 list(FILTER fovea_nn_copied EXCLUDE REGEX "/dispatch\\.c$")
 
 fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
+# As in FoveaLibrary.cmake: nn/ gains nothing by -O3, and what only checks, or is only a fallback, is compiled for size.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  file(GLOB fovea_nn_driver nn/*.c)
+  file(GLOB fovea_nn_small nn/check_*.c nn/caller.c nn/matrix.c nn/dispatch.c nn/encoder*.c nn/block.c nn/scratch.c)
+  if(fovea_architectures)
+    file(GLOB fovea_nn_portable arch/scalar/nn/*.c)
+    list(APPEND fovea_nn_small ${fovea_nn_portable})
+  endif()
+  set_property(SOURCE ${fovea_nn_driver} APPEND PROPERTY COMPILE_OPTIONS -O2)
+  set_property(SOURCE ${fovea_nn_small} APPEND PROPERTY COMPILE_OPTIONS -Os)
+endif()
 fovea_add_objects(fovea_nn_copies ${fovea_nn_copied})
 target_compile_definitions(fovea_nn_objects PRIVATE FOVEA_NN_BUILDING)
 target_compile_definitions(fovea_nn_copies PRIVATE FOVEA_API=)

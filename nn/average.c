@@ -85,7 +85,7 @@ fovea_status fovea_nn_average_scores(const fovea_nn_attention_call *call, const 
   if (status || data.rows == 0) return status;
   const fovea_nn_row_job job = {.rows = packed ? data.rows : p->batch * data.rows,
                                 .dim = call->score_keys > 0 ? call->score_keys : 1,
-                                .work = (double)p->heads,
+                                .work = p->heads,
                                 .data = &data,
                                 .run = average};
   fovea_nn_run_rows(&job, execution);

@@ -180,22 +180,27 @@ static fovea_status check_rotary(const fovea_problem *p, const fovea_rotary *rot
   return FOVEA_OK;
 }
 
-/* Computes no row with each layer, which checks it. */
+/* Checks a layer as its run does, for no rows. */
 static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_error *error) {
   const fovea_nn_block *b = stream->streaming.blocks[layer];
   const fovea_problem problem = fovea_nn_stream_problem(&stream->problem, 0, 0);
   fovea_nn_attention_tensors tensors;
+  fovea_nn_attention_call attention;
+  fovea_error why = {.status = FOVEA_OK};
   fovea_status status = check_block(layer, b, error);
   if (status) return status;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
-  status = fovea_nn_block_run(b, &self, NULL, NULL, NULL, NULL, error);
+  status = fovea_nn_check_attention(b->self, &problem, &tensors, NULL, &attention, error);
   if (status) return status;
+  if (fovea_nn_block_bytes(b, &self, NULL, 1, stream->plan, fovea_plan_size(1), &why) == 0) {
+    if (error) *error = why;
+    return why.status;
+  }
   if (b->self->query->in != stream->dim) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "in of the query of blocks[%d] is %d; that of blocks[0] is %d",
                       layer, b->self->query->in, stream->dim);
   }
-  status = fovea_nn_attention_run(b->self, &problem, &tensors, NULL, error);
   const fovea_nn_linear *linears[] = {b->self->query,  b->self->key, b->self->value,
                                       b->self->output, b->up,        b->down};
   for (int i = 0; i < 6 && !status; i++) status = check_linear(linears[i], error);
@@ -299,12 +304,12 @@ fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *streaming, void
   const stream_layout layout = lay_out(&made);
   made.size = layout.all.saturated ? SIZE_MAX : layout.all.size;
   status = fovea_validate_memory("stream", memory, size, made.size, error);
+  if (!status) made.plan = (char *)memory + layout.plan;
   for (int64_t i = 0; i < made.streaming.layers && !status; i++) status = check_layer(&made, i, error);
   if (!status) status = check_sinks(&made, error);
   if (status) return status;
   char *bytes = memory;
   made.layers = (fovea_nn_stream_layer *)(void *)(bytes + layout.layers);
-  made.plan = bytes + layout.plan;
   made.rings.k = bytes + layout.k;
   made.rings.v = bytes + layout.v;
   status = place_layers(&made, (float *)(void *)(bytes + layout.rows), error);

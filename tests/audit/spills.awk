@@ -19,9 +19,9 @@ function only_fetches(start, end) {
   return fetches[end] > fetches[start - 1] && vectors[end] == vectors[start - 1]
 }
 
-# The shared body that a function is from: the first word of its name.
+# The shared body that a function is from: the first word of its name, without fovea_ and nn_.
 function body_of(name) {
-  sub(/^<(fovea_)?/, "", name)
+  sub(/^<(fovea_(nn_)?)?/, "", name)
   if (name ~ /^value_careful/) return "careful"
   sub(/[_.>].*/, "", name)
   return name
