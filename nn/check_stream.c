@@ -65,7 +65,7 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
                   {"segmented or kv_begins", p->segmented || p->kv_begins},
                   {"keys_begin or keys_end",
                    p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len)},
-                  {"to_state", p->to_state},
+                  {"to_state or score_output", p->to_state || p->score_output != FOVEA_SCORES_NONE},
                   {"a stride or a type", !is_default_layout(p)}};
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
     if (!settings[i].set) continue;

@@ -397,6 +397,7 @@ static void test_refused(void **state) {
   REFUSED(m.problem.batch = 2, FOVEA_ERROR_SIZE, "batch");
   REFUSED(m.problem.kv_heads = 3, FOVEA_ERROR_SIZE, "kv_heads");
   REFUSED(m.problem.kv_len = 9, FOVEA_ERROR_UNUSED, "kv_len");
+  REFUSED(m.problem.score_output = FOVEA_SCORES_WEIGHTS, FOVEA_ERROR_UNUSED, "score_output");
   REFUSED(m.problem.offset = 0, FOVEA_ERROR_UNUSED, "offset");
   REFUSED(m.problem.chunk_size = 8, FOVEA_ERROR_UNUSED, "chunk_size");
   REFUSED(m.problem.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask_type");
