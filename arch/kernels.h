@@ -103,6 +103,7 @@ typedef struct fovea_score_terms {
   int adjusted; /* 1: a field below is set, so adjust() has work to do even without a mask */
   int capped;   /* 1: scores become cap * tanh(score) first */
   float cap;    /* softcap * log2(e) */
+  float unit;   /* a mask's numbers are multiplied by it: log2(e); 0: they only hide */
 } fovea_score_terms;
 
 /* Applies the softcap and the mask tensor to scores, and hides keys that a row does not see. */

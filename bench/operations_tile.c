@@ -73,8 +73,8 @@ static void run_softmax(const operation_call *call) {
                                              .key_end = ends});
 }
 
-static const fovea_score_terms capped = {.c = 1.0f, .adjusted = 1, .capped = 1, .cap = 1.0f};
-static const fovea_score_terms plain = {.c = 1.0f};
+static const fovea_score_terms capped = {.c = 1.0f, .adjusted = 1, .capped = 1, .cap = 1.0f, .unit = 1.0f};
+static const fovea_score_terms plain = {.c = 1.0f, .unit = 1.0f};
 
 static void run_cap(const operation_call *call) {
   call->table->adjust(&(fovea_adjust_args){.scores = (float *)(void *)call->piece,

@@ -61,9 +61,9 @@ float contract_tanh(float x) {
   return copysignf(fmaf(fmaf(-t, e, y - t), r, t), x);
 }
 
-/* Steps 1 and 2. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ...; an odd last dimension
- * stands alone. */
-static float score(const struct contract_row *row, int64_t position) {
+/* Step 1. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ...; an odd last dimension stands
+ * alone. */
+static float product(const struct contract_row *row, int64_t position) {
   const float *k = row->k + position * row->k_stride;
   float sum = 0.0f;
   for (int64_t start = 0; start < row->qk_dim; start += PIECE) {
@@ -75,6 +75,12 @@ static float score(const struct contract_row *row, int64_t position) {
     }
     sum = start == 0 ? r : sum + r;
   }
+  return sum;
+}
+
+/* Step 2. */
+static float score(const struct contract_row *row, int64_t position) {
+  const float sum = product(row, position);
   const float s = row->softcap == 0.0
                       ? sum * (float)(row->scale * LOG2E)
                       : (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
@@ -167,4 +173,17 @@ void contract_row_weights(const struct contract_row *row, float *weights) {
         s == -INFINITY || state.l == 0.0f ? 0.0f : canonical(contract_exp2(s - reference) * (1.0f / state.l));
   }
   free(state.o);
+}
+
+/* Step 8. */
+void contract_row_scores(const struct contract_row *row, enum contract_scores kind, float *scores) {
+  for (int64_t j = 0; j < row->positions; j++) {
+    const float r = product(row, j);
+    const int64_t b = j - row->bias_begin;
+    float s = row->softcap == 0.0 || kind == CONTRACT_RAW
+                  ? r * (float)row->scale
+                  : (float)row->softcap * contract_tanh(r * (float)(row->scale / row->softcap));
+    if (kind == CONTRACT_BIASED && row->bias != NULL && b >= 0) s += row->bias[b];
+    scores[j] = row->sees(row->rules, j) ? canonical(s) : -INFINITY;
+  }
 }

@@ -24,8 +24,10 @@ struct contract_row {
 
 /* Writes v_dim numbers and the row's log-sum-exp. */
 void contract_row(const struct contract_row *row, float *out, float *lse);
-/* Writes the weight of each of the `positions` keys. */
+/* Write the weight, or a score in natural units, of each of the `positions` keys. */
 void contract_row_weights(const struct contract_row *row, float *weights);
+enum contract_scores { CONTRACT_RAW, CONTRACT_CAPPED, CONTRACT_BIASED };
+void contract_row_scores(const struct contract_row *row, enum contract_scores kind, float *scores);
 
 /* The contract's own functions. exp2 takes x <= 0, log2 takes x >= 1. */
 float contract_exp2(float x);

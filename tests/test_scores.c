@@ -1,4 +1,4 @@
-/* Scores as an output: the weights of each row. */
+/* Scores as an output: weights, and scores in natural units. */
 #include "support/check.h"
 #include "support/problems.h"
 #include "support/trial.h"
@@ -42,6 +42,9 @@ static void test_lengths_and_rules(void **state) {
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
       check(&problem, (uint64_t)rule);
+      problem.score_output = (fovea_score_output)(FOVEA_SCORES_RAW + rule % 3);
+      problem.softcap = rule % 2 ? 4.0 : 0.0;
+      check(&problem, (uint64_t)rule);
     }
 }
 
@@ -52,8 +55,11 @@ static void test_masks(void **state) {
       fovea_problem problem = problem_with(3, 1, 37, 300);
       problem.mask_type = (fovea_mask_type)type;
       problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, 37, 300);
-      if (seed == 5) problem.softcap = 30.0;
-      check(&problem, seed);
+      for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
+        problem.score_output = (fovea_score_output)output;
+        problem.softcap = (seed + (uint64_t)output) % 3 == 0 ? 30.0 : 0.0;
+        check(&problem, seed);
+      }
     }
 }
 
@@ -87,10 +93,12 @@ static void test_special_values(void **state) {
       tensor_row(&trial.k, 0, 1, 135)[3] = values[v];
       tensor_row(&trial.q, 1, 0, 0)[0] = values[v];
       const char *const *isas = usable_isas();
-      for (int isa = 0; isas[isa] != NULL; isa++) {
-        trial_run(&trial, isas[isa], NULL);
-        assert_contract(&trial, INT64_MAX / 2);
-      }
+      for (int isa = 0; isas[isa] != NULL; isa++)
+        for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
+          trial.problem.score_output = (fovea_score_output)output;
+          trial_run(&trial, isas[isa], NULL);
+          assert_contract(&trial, INT64_MAX / 2);
+        }
       trial_destroy(&trial);
     }
 }
@@ -121,8 +129,8 @@ static void test_refusals(void **state) {
   problem.score_strides.row = 6;
   refuse(&problem, &tensors, FOVEA_ERROR_STRIDE, "scores");
   problem = problem_with(2, 2, 5, 7);
-  problem.score_output = (fovea_score_output)2;
-  refuse(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 2");
+  problem.score_output = (fovea_score_output)5;
+  refuse(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 5");
   problem.score_output = FOVEA_SCORES_NONE;
   refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores is not NULL and would not be used");
   problem.score_output = FOVEA_SCORES_WEIGHTS;

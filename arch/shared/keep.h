@@ -19,7 +19,7 @@ FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) 
   FOVEA_NO_UNROLL
   for (int k = 0; k < LANES; k++) {
     const int seen = args->seen_begin[vector] <= key + k && key + k < args->seen_end[vector];
-    square[k] = seen ? vec_load(args->scores + (key + k) * ROW_TILE + row) : vec_set1(-INFINITY);
+    square[k] = seen ? canonical(vec_load(args->scores + (key + k) * ROW_TILE + row)) : vec_set1(-INFINITY);
   }
   vec_transpose(square);
   FOVEA_UNROLL

@@ -36,8 +36,8 @@ FOVEA_INLINE vec term_bias_of_keys(const fovea_mask_tile *mask, const void *row,
 }
 
 /* `bias` is in natural units. -Inf hides a key even if its score is NaN. */
-FOVEA_INLINE vec term_mask(vec score, vec bias) {
-  vec sum = vec_fma(bias, vec_set1((float)FOVEA_LOG2E), score);
+FOVEA_INLINE vec term_mask(vec score, vec bias, const float unit) {
+  vec sum = unit != 0 ? vec_fma(bias, vec_set1(unit), score) : score;
   return vec_select(vec_equal(bias, vec_set1(-INFINITY)), bias, sum);
 }
 
@@ -69,7 +69,7 @@ FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lan
     for (int i = 0; i < count; i++) {
       vec bias = keys_in_lanes ? term_bias_of_keys(terms->mask, terms->mask->rows[terms->row], terms->key)
                                : vec_load(terms->bias + i * LANES);
-      score[i] = term_mask(score[i], bias);
+      score[i] = term_mask(score[i], bias, terms->of->unit);
     }
   }
   if (terms->hidden) {

@@ -130,10 +130,14 @@ typedef enum fovea_sink {
   FOVEA_SINK_ZERO = 2      /* a sink of 0 for every head, "softmax-1": weights sum to less than one */
 } fovea_sink;
 
-/* What a run writes for each row and key, besides O. */
+/* What a run writes for each row and key, besides O: the weights of the values, or scores in natural units. Where a
+ * row does not see a key, the weight is 0 and a score is -Inf. */
 typedef enum fovea_score_output {
-  FOVEA_SCORES_NONE = 0,   /* nothing */
-  FOVEA_SCORES_WEIGHTS = 1 /* the weights of the values: exp(score - LSE). 0 where a row does not see a key */
+  FOVEA_SCORES_NONE = 0,    /* nothing */
+  FOVEA_SCORES_WEIGHTS = 1, /* exp(score - LSE) */
+  FOVEA_SCORES_RAW = 2,     /* scale * q.k */
+  FOVEA_SCORES_CAPPED = 3,  /* after the softcap; without one, raw */
+  FOVEA_SCORES_BIASED = 4   /* after the softcap and an additive mask: what the softmax takes */
 } fovea_score_output;
 
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
@@ -360,9 +364,9 @@ static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t h
  * its rows sees by the rules. Of a mask, it uses for all rows of such an entry (with q_lens, the first q_lens[b])
  * the elements of these keys, and of earlier keys back to a multiple of 128. No other element must exist: q, k, v
  * and mask may be NULL if nothing of them is used. Inputs may overlap each other. O and LSE (or the state) may not
- * share a byte with used elements of the inputs, nor with each other; rows of one may lie between rows of another.
- * (fovea_state_finish() and fovea_state_from_output() compare the ranges from the first to the last element of each
- * tensor.) Pointers that the problem does not use must be NULL. */
+ * share a byte with used elements of the inputs, nor with each other, nor may scores; rows of one may lie between
+ * rows of another. (fovea_state_finish() and fovea_state_from_output() compare the ranges from the first to the
+ * last element of each tensor.) Pointers that the problem does not use must be NULL. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
@@ -383,7 +387,7 @@ typedef struct fovea_tensors {
 
   int64_t layer; /* with `segmented`: which layer of every segment is read, from 0. Default 0 */
 
-  float *scores; /* needed with a score_output, else NULL. It may not share a byte with anything else, as O */
+  float *scores; /* needed with a score_output, else NULL */
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

@@ -68,7 +68,7 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  fovea_bounded_type("o_type", p->o_type),
                                  {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
                                  {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO},
-                                 {"score_output", (int)p->score_output, 0, FOVEA_SCORES_WEIGHTS}};
+                                 {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 

@@ -14,22 +14,23 @@ struct fovea_plan {
   const fovea_kernels *kernels;
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
-  int mask_copied;             /* blocks of the mask may have to be copied to scratch, mask.h */
-  int paired;                  /* scores are products of pairs, if all elements allow it */
-  int64_t group;               /* query heads that share a kv head */
-  int block_tiles;             /* row tiles of a task */
-  int64_t score_keys;          /* of a row of scores */
-  int64_t row_keys;            /* an upper bound on the keys of one row, for any lengths up to the problem's */
-  int states;                  /* in a tile's tree of spans */
-  int64_t tasks;               /* of the first phase */
-  int64_t part_keys;           /* keys are split into parts of this many, parts.h; 0: keys are not split */
-  int64_t merges;              /* tasks of the second phase: one for each tile, if keys are split */
-  int allocated;               /* fovea_plan_build() allocated it; else it is in the caller's memory */
-  double work;                 /* estimated multiplications and additions */
-  fovea_scratch_layout layout; /* of a worker's scratch */
-  size_t worker_scratch;       /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  size_t parts_scratch;        /* bytes behind the workers' scratch, shared by all workers */
-  fovea_entry *entries;        /* one per batch entry, the longest first */
+  fovea_score_terms output_terms; /* of scores as an output, if they are not weights */
+  int mask_copied;                /* blocks of the mask may have to be copied to scratch, mask.h */
+  int paired;                     /* scores are products of pairs, if all elements allow it */
+  int64_t group;                  /* query heads that share a kv head */
+  int block_tiles;                /* row tiles of a task */
+  int64_t score_keys;             /* of a row of scores */
+  int64_t row_keys;               /* an upper bound on the keys of one row, for any lengths up to the problem's */
+  int states;                     /* in a tile's tree of spans */
+  int64_t tasks;                  /* of the first phase */
+  int64_t part_keys;              /* keys are split into parts of this many, parts.h; 0: keys are not split */
+  int64_t merges;                 /* tasks of the second phase: one for each tile, if keys are split */
+  int allocated;                  /* fovea_plan_build() allocated it; else it is in the caller's memory */
+  double work;                    /* estimated multiplications and additions */
+  fovea_scratch_layout layout;    /* of a worker's scratch */
+  size_t worker_scratch;          /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
+  size_t parts_scratch;           /* bytes behind the workers' scratch, shared by all workers */
+  fovea_entry *entries;           /* one per batch entry, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
 };
 

@@ -40,5 +40,17 @@ fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
       .adjusted = capped,
       .capped = capped,
       .cap = (float)(problem->softcap * FOVEA_LOG2E),
+      .unit = (float)FOVEA_LOG2E,
+  };
+}
+
+fovea_score_terms fovea_make_output_terms(const fovea_problem *problem) {
+  const int capped = problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
+  return (fovea_score_terms){
+      .c = (float)(capped ? problem->scale / problem->softcap : problem->scale),
+      .adjusted = capped,
+      .capped = capped,
+      .cap = (float)problem->softcap,
+      .unit = problem->score_output == FOVEA_SCORES_BIASED,
   };
 }

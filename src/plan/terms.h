@@ -10,4 +10,7 @@ fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error)
 /* Of a checked problem. Rounds as the calling thread does. */
 fovea_score_terms fovea_make_terms(const fovea_problem *problem);
 
+/* The terms of scores as an output, in natural units, for an output other than weights. */
+fovea_score_terms fovea_make_output_terms(const fovea_problem *problem);
+
 #endif

@@ -18,10 +18,11 @@ static void clear_maxima(float *maxima, int rows) {
 
 /* Adjusts a slice's scores after the products: softcap, mask, rules, maxima. */
 static void adjust_slice(const fovea_task_context *context, const fovea_score_args *scored,
-                         const fovea_block_slice *slice, const fovea_mask_block *mask) {
+                         const fovea_score_terms *terms, const fovea_block_slice *slice,
+                         const fovea_mask_block *mask) {
   fovea_adjust_args args = {
       .scores = scored->scores,
-      .terms = &context->plan->terms,
+      .terms = terms,
       .key = slice->begin,
       .key_count = scored->key_count,
       .vectors = slice->vectors,
@@ -63,7 +64,7 @@ static void limits_from(const fovea_block_view *view, int key, int rows, int32_t
 }
 
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
-                        const fovea_fetch *fetch) {
+                        const fovea_score_terms *terms, const fovea_fetch *fetch) {
   const fovea_block_view *view = &sight->view;
   const fovea_plan *plan = context->plan;
   const fovea_score_operands source = fovea_operands_of(context, t);
@@ -72,14 +73,14 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   clear_maxima(context->memory.maxima, rows);
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
-    int adjusted = slice->masked || plan->terms.adjusted;
+    int adjusted = slice->masked || terms->adjusted;
     fovea_score_args args = {
         .queries = source.queries,
         .keys = source.keys + slice->begin * source.key_bytes,
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
-        .c = plan->terms.c,
+        .c = terms->c,
         .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,
@@ -99,7 +100,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
       args.seen_to = seen_to;
     }
     if (adjusted) {
-      adjust_slice(context, &args, slice, &sight->mask);
+      adjust_slice(context, &args, terms, slice, &sight->mask);
     } else {
       source.score(&args);
     }
@@ -207,9 +208,14 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
                      int first) {
   const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
   first = first && begin_state(context, t, state, &sight->view);
-  score_block(context, t, sight, fetch);
+  if (fovea_keeps_scores(context)) {
+    score_block(context, t, sight, &context->plan->output_terms, fetch);
+    if (sight->mask.present) hide_holes(context, t, sight);
+    fovea_keep_block(context, t, sight);
+  }
+  score_block(context, t, sight, &context->plan->terms, fetch);
   if (sight->mask.present) hide_holes(context, t, sight);
-  if (context->tensors->scores) fovea_keep_block(context, t, sight);
+  if (fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
 }

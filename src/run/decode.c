@@ -68,8 +68,8 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
   return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : list->rows + key;
 }
 
-static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight, int begin,
-                        int end) {
+static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                        const fovea_score_terms *terms, int begin, int end) {
   int64_t base = context->walk.block;
   const fovea_plan *plan = context->plan;
   const fovea_decode_state *state = context->decode;
@@ -84,18 +84,18 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .type = keys->type,
       .dim = plan->problem.qk_dim,
       .key_count = end - begin,
-      .c = plan->terms.c,
+      .c = terms->c,
       .scores = state->memory.scores + begin,
   };
   context->kernels->decode_score(&args);
   int all_seen = t->view.all.begin <= base + begin && base + end <= t->view.all.end;
-  if (all_seen && !sight->mask.present && !plan->terms.adjusted) return;
+  if (all_seen && !sight->mask.present && !terms->adjusted) return;
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
       .key_begin = begin,
       .key_end = end,
-      .terms = &plan->terms,
+      .terms = terms,
       .mask = sight->mask.present ? &sight->mask.tile : NULL,
       .seen_from = sight->view.from,
       .seen_to = sight->view.to,
@@ -173,8 +173,12 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   fovea_interval keys = fovea_keys_decoded(t, &sight->view);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   find_rows(context);
-  score_block(context, t, sight, begin, end);
-  if (context->tensors->scores) fovea_keep_decoded(context, t, keys);
+  if (fovea_keeps_scores(context)) {
+    score_block(context, t, sight, &context->plan->output_terms, begin, end);
+    fovea_keep_decoded(context, t, keys);
+  }
+  score_block(context, t, sight, &context->plan->terms, begin, end);
+  if (fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,

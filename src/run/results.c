@@ -30,8 +30,8 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
   if (tensors->scores) {
-    args.scores = scores;
     args.score_count = fovea_kept_scores(context, t, scores);
+    if (fovea_keeps_weights(context)) args.scores = scores;
   }
   context->kernels->store(&args);
 }

@@ -1,6 +1,6 @@
 #include "scores.h"
 
-#include <string.h>
+#include "../state/row_states.h"
 
 /* The row's number for the key at `position`. */
 static float *score_at(const fovea_task_context *context, const fovea_tile *t, int row, int64_t position) {
@@ -8,11 +8,14 @@ static float *score_at(const fovea_task_context *context, const fovea_tile *t, i
          fovea_place_offset(context, context->plan->problem.score_strides, t->places[row]) + position;
 }
 
+static void set(float *scores, int64_t begin, int64_t end, float score) {
+  for (int64_t key = begin; key < end; key++) scores[key] = score;
+}
+
 /* Scores up to `end` that no block has given. */
 static void fill(const fovea_task_context *context, fovea_tile *t, int64_t end) {
   for (int i = 0; i < t->rows.count && t->kept < end; i++) {
-    float *scores = score_at(context, t, i, 0);
-    for (int64_t key = t->kept; key < end; key++) scores[key] = -__builtin_inff();
+    set(score_at(context, t, i, 0), t->kept, end, -__builtin_inff());
   }
   if (t->kept < end) t->kept = end;
 }
@@ -48,7 +51,7 @@ void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_
     const float *from = context->decode->memory.scores + i * FOVEA_BLOCK_KEYS;
     float *to = score_at(context, t, i, context->walk.block);
     for (int64_t key = keys.begin; key < keys.end; key++) {
-      to[key] = key >= scored.begin && key < scored.end ? from[key] : -__builtin_inff();
+      to[key] = key >= scored.begin && key < scored.end ? fovea_canonical(from[key]) : -__builtin_inff();
     }
   }
 }
@@ -59,12 +62,12 @@ void fovea_keep_rest(const fovea_task_context *context, fovea_tile *t) {
 
 int64_t fovea_kept_scores(const fovea_task_context *context, const fovea_tile *t, float **rows) {
   const fovea_interval keys = t->keys.begin < t->keys.end ? t->keys : (fovea_interval){0, 0};
-  const size_t behind = (size_t)(context->plan->score_keys - keys.end);
+  const float unseen = fovea_keeps_weights(context) ? 0 : -__builtin_inff();
   for (int i = 0; i < t->rows.count; i++) {
     float *scores = score_at(context, t, i, 0);
     rows[i] = scores + keys.begin;
-    memset(scores, 0, (size_t)keys.begin * sizeof *scores);
-    memset(scores + keys.end, 0, behind * sizeof *scores);
+    set(scores, 0, keys.begin, unseen);
+    set(scores, keys.end, context->plan->score_keys, unseen);
   }
   return keys.end - keys.begin;
 }

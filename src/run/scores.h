@@ -5,6 +5,14 @@
 
 #include "sight.h"
 
+/* Whether the scores that the softmax takes are kept, for weights; or scores of other terms. */
+static inline int fovea_keeps_weights(const fovea_task_context *context) {
+  return context->plan->problem.score_output == FOVEA_SCORES_WEIGHTS;
+}
+static inline int fovea_keeps_scores(const fovea_task_context *context) {
+  return context->plan->problem.score_output > FOVEA_SCORES_WEIGHTS;
+}
+
 /* Copies the scores of the current block, after all terms, to the tile's rows. Blocks that the tile passed over
  * since then get -Inf. */
 void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
@@ -14,8 +22,8 @@ void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_
 /* Gives -Inf to the tile's keys behind the last block. */
 void fovea_keep_rest(const fovea_task_context *context, fovea_tile *t);
 
-/* The rows' scores of the keys that the tile meets, and 0 for all other keys: what store() makes weights of. Sets
- * `rows`, and returns how many scores a row has. */
+/* Gives 0, or -Inf if scores are no weights, to the keys that the tile does not meet. Sets `rows` to the rows'
+ * scores of the keys that it meets, and returns how many these are. */
 int64_t fovea_kept_scores(const fovea_task_context *context, const fovea_tile *t, float **rows);
 
 #endif

@@ -109,16 +109,28 @@ static fovea_status run_on(struct call *call, const char *isa, void *o, fovea_er
                          : fovea_attend(&call->problem, &call->tensors, NULL, error);
 }
 
+static void compare_number(const char *isa, const char *what, int64_t i, double actual, double expected,
+                           double tolerance, struct comparison *comparison) {
+  const double error = error_of(actual, expected, tolerance);
+  if (error > comparison->worst) comparison->worst = error;
+  if (error <= 1.0 || !comparison->agrees) return;
+  comparison->agrees = false;
+  snprintf(comparison->text, sizeof comparison->text, "%s: %s %lld is %.9g, not %.9g: %.3g times the tolerance",
+           isa, what, (long long)i, actual, expected, error);
+}
+
 static void compare(const struct call *call, const char *isa, const float *o, struct comparison *comparison) {
-  for (int64_t i = 0; i < call->expected->count; i++) {
-    const double actual = result_at(call, o, i), expected = number_at(call->expected, i);
-    const double error = error_of(actual, expected, tolerance_of(result_type(call)));
-    if (error > comparison->worst) comparison->worst = error;
-    if (error <= 1.0 || !comparison->agrees) continue;
-    comparison->agrees = false;
-    snprintf(comparison->text, sizeof comparison->text,
-             "%s: element %lld is %.9g, not %.9g: %.3g times the tolerance", isa, (long long)i, actual, expected,
-             error);
+  const double tolerance = tolerance_of(result_type(call));
+  for (int64_t i = 0; i < call->expected->count; i++)
+    compare_number(isa, "element", i, result_at(call, o, i), number_at(call->expected, i), tolerance, comparison);
+}
+
+static void compare_scores(const struct call *call, const char *isa, const float *scores,
+                           struct comparison *comparison) {
+  const struct array *expected = call->expected_scores;
+  for (int64_t i = 0; expected && i < expected->count; i++) {
+    const double tolerance = expected->element == ELEMENT_F16 ? 1e-3 : 2e-6;
+    compare_number(isa, "score", i, (double)scores[i], number_at(expected, i), tolerance, comparison);
   }
 }
 
@@ -136,6 +148,9 @@ struct comparison call_run(struct call *call) {
   const size_t size = (size_t)count * type_size(result_type(call));
   void *first = call_memory(call, count, sizeof(float)), *o = call_memory(call, count, sizeof(float));
   float *widened = call_memory(call, count, sizeof(float));
+  const int64_t score_count = call->expected_scores ? call->expected_scores->count : 0;
+  float *first_scores = call_memory(call, score_count, sizeof(float));
+  float *scores = call_memory(call, score_count, sizeof(float));
   if (!call->out_weight && count != call->expected->count) disagree(&comparison, "the case", "another size of Y");
 
   int run = 0;
@@ -143,12 +158,15 @@ struct comparison call_run(struct call *call) {
     const char *isa = info.isas[i]->name;
     fovea_error error;
     if (!info.isas[i]->usable) continue;
+    if (call->expected_scores) call->tensors.scores = run == 0 ? first_scores : scores;
     if (run_on(call, isa, run == 0 ? first : o, &error) != FOVEA_OK) {
       disagree(&comparison, isa, error.text);
     } else if (run++ == 0) {
       convert_numbers(widened, FOVEA_F32, first, result_type(call), count);
       compare(call, isa, widened, &comparison);
-    } else if (memcmp(o, first, size) != 0) {
+      compare_scores(call, isa, first_scores, &comparison);
+    } else if (memcmp(o, first, size) != 0 ||
+               memcmp(scores, first_scores, (size_t)score_count * sizeof(float)) != 0) {
       disagree(&comparison, isa, "other bits than the best instruction set");
     }
   }

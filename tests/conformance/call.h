@@ -16,9 +16,10 @@ struct call {
   fovea_pages pages;                         /* the caches, one page each; call_run() sets k */
   const void *past;                          /* what the caches hold before */
   const struct array *expected;              /* O, or its projection; O has the order of this array */
+  const struct array *expected_scores;       /* if the problem has a score_output */
   const struct array *out_weight, *out_bias; /* a projection of O's rows; either may be NULL for none */
   char note[256];                            /* further remarks, or why there is no call */
-  void *memory[12];
+  void *memory[16];
   int memory_count;
 };
 

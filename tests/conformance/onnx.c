@@ -109,8 +109,16 @@ static void take_lengths(const struct test_case *test, const struct array *past,
     call->problem.offset = past ? past->shape[2] : 0;
 }
 
+/* ONNX's modes 0 to 3. */
+static void take_scores(const struct test_case *test, struct call *call) {
+  static const fovea_score_output outputs[] = {FOVEA_SCORES_RAW, FOVEA_SCORES_CAPPED, FOVEA_SCORES_BIASED,
+                                               FOVEA_SCORES_WEIGHTS};
+  const int mode = (int)case_number(test, "qk_matmul_output_mode", 0);
+  call->expected_scores = case_output(test, "qk_matmul_output");
+  if (call->expected_scores && mode >= 0 && mode < 4) call->problem.score_output = outputs[mode];
+}
+
 static void note_what_is_left_out(const struct test_case *test, struct call *call) {
-  if (case_output(test, "qk_matmul_output")) call_note(call, "qk_matmul_output not compared");
   if (case_has_attribute(test, "softmax_precision")) call_note(call, "softmax_precision not used");
 }
 
@@ -159,6 +167,7 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
     take_segments(call, keys, values, past);
     call_note(call, past ? "the past, and K and V behind it, as segments" : "K and V as segments");
   }
+  take_scores(test, call);
   note_what_is_left_out(test, call);
   const struct array *mask = case_input(test, "attn_mask");
   return !mask || take_mask(mask, call);

@@ -57,15 +57,15 @@ static const char onnx_semantics[] =
     "- `past_key` and `past_value` are one segment of a cache, K and V the next, read where they lie. With\n"
     "  `nonpad_kv_seqlen` K and V are one segment. `present_key` and `present_value` are not compared, since\n"
     "  the runner itself would make them.\n"
-    "- `qk_matmul_output` is not compared, since the library never stores the scores. `softmax_precision` is\n"
-    "  not used: docs/numerics.md defines the arithmetic.\n"
+    "- `qk_matmul_output` is `scores`, its modes 0 to 3 are raw, capped and biased scores and weights.\n"
+    "  `softmax_precision` is not used: docs/numerics.md defines the arithmetic.\n"
     "- `cos_cache` and `sin_cache` of RotaryEmbedding are the tables of a `fovea_rotary`. Without\n"
     "  `position_ids` they have one row for each row of X, and the position of a row is its number.\n"
     "- TensorScatter is `fovea_append()` of the rows `update` to caches of `fovea_cache_ring()`.\n";
 
 static const char others_semantics[] =
     "The runner computes the projections around the attention, in double precision. Weights and features are\n"
-    "not compared, since the library never stores the scores.\n";
+    "not compared.\n";
 
 static bool is_of(const struct result *result, const char *set) {
   return strcmp(result->set, set) == 0 && result->outcome != OUTCOME_OTHER_OPERATOR;

@@ -11,7 +11,7 @@ static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args 
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       if (args->mask != NULL) {
         const float bias = mask_bias(args->mask, row, args->key + key);
-        *score = bias == -INFINITY ? bias : fmaf(bias, 0x1.715476p+0f, *score);
+        *score = biased_score(*score, bias, args->terms->unit);
       }
       if (args->seen_from != NULL && (key < args->seen_from[row] || key >= args->seen_to[row])) *score = -INFINITY;
       maxima[row] = maximum_of(maxima[row], *score);
@@ -24,7 +24,11 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   const int key = (int)generator_below(generator, 2) * (int)generator_below(generator, 100);
   const int key_count = random_size(generator, 1, FOVEA_BLOCK_KEYS - key);
   const fovea_score_terms terms = {
-      .capped = what & 1, .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f, .adjusted = what & 1};
+      .capped = what & 1,
+      .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
+      .adjusted = what & 1,
+      .unit = random_unit(generator),
+  };
   fovea_adjust_args args = {
       .scores = place_floats((int64_t)key_count * tile, random_numbers(generator)),
       .terms = &terms,

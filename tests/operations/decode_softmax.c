@@ -23,7 +23,7 @@ static void expect_adjusted(const fovea_decode_adjust_args *args) {
       if (args->mask != NULL) {
         const int there = args->mask->repeats || key < args->mask->key_count;
         const float bias = there ? mask_bias(args->mask, row, key) : 0.0f;
-        *score = bias == -INFINITY ? bias : fmaf(bias, 0x1.715476p+0f, *score);
+        *score = biased_score(*score, bias, args->terms->unit);
       }
       if (key < args->seen_from[row] || key >= args->seen_to[row]) *score = -INFINITY;
     }
@@ -35,7 +35,8 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   const int rows = 1 + (int)generator_below(generator, ROWS);
   int32_t *to;
   fovea_score_terms terms = {.capped = (int)generator_below(generator, 2),
-                             .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f};
+                             .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
+                             .unit = random_unit(generator)};
   terms.adjusted = terms.capped;
   fovea_decode_adjust_args args = {
       .scores = place_floats(rows * FOVEA_BLOCK_KEYS, random_numbers(generator)),

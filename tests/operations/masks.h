@@ -63,4 +63,15 @@ static inline fovea_mask_tile place_mask(struct generator *generator, int rows, 
   return mask;
 }
 
+/* What a mask's number is multiplied by: in units of log2, in natural units, or not at all. */
+static inline float random_unit(struct generator *generator) {
+  static const float units[] = {0x1.715476p+0f, 1.0f, 0.0f};
+  return units[generator_below(generator, 3)];
+}
+
+static inline float biased_score(float score, float bias, float unit) {
+  if (bias == -INFINITY) return bias;
+  return unit == 0.0f ? score : fmaf(bias, unit, score);
+}
+
 #endif

@@ -17,7 +17,7 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
         mask_type_name(problem->mask_type), problem->mask_keys, problem->mask_begin,
         problem->mask_begins != NULL ? " begins" : "", strides->batch, strides->head, strides->row, strides->key);
   if (problem->score_output != FOVEA_SCORES_NONE)
-    length += snprintf(text + length, size - (size_t)length, " weights");
+    length += snprintf(text + length, size - (size_t)length, " scores %d", (int)problem->score_output);
   if (problem->softcap != 0.0)
     length += snprintf(text + length, size - (size_t)length, " softcap %g", problem->softcap);
   snprintf(text + length, size - (size_t)length, "%s", sinks[problem->sink]);

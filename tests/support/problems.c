@@ -150,7 +150,8 @@ void problem_random_features(fovea_problem *problem, struct generator *generator
   if (one_in(generator, 4)) problem->softcap = caps[generator_below(generator, 5)];
   problem->sink = (fovea_sink)random_kind(generator, 3);
   const int64_t scores = problem->batch * problem->heads * problem->q_len * problem->kv_len;
-  if (scores < 4000000 && one_in(generator, 3)) problem->score_output = FOVEA_SCORES_WEIGHTS;
+  if (scores < 4000000 && one_in(generator, 3))
+    problem->score_output = (fovea_score_output)(1 + random_kind(generator, 4));
 }
 
 static fovea_strides random_strides(struct generator *generator, int64_t batch, int64_t heads, int64_t rows,

@@ -249,8 +249,13 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
   if (trial->scores.batch == 0) return;
-  memset(workspace->scores, 0, (size_t)trial->scores.dim * sizeof(float));
-  contract_row_weights(&contract, workspace->scores);
+  const fovea_score_output output = problem->score_output;
+  for (int64_t j = 0; j < trial->scores.dim; j++)
+    workspace->scores[j] = output == FOVEA_SCORES_WEIGHTS ? 0.0f : -INFINITY;
+  if (output == FOVEA_SCORES_WEIGHTS)
+    contract_row_weights(&contract, workspace->scores);
+  else
+    contract_row_scores(&contract, (enum contract_scores)(output - FOVEA_SCORES_RAW), workspace->scores);
   assert_scores(trial, "against the contract", at, workspace->scores);
 }
 
