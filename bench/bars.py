@@ -233,7 +233,6 @@ def main():
     parser.add_argument("run")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
-    parser.add_argument("--keep", action="store_true", help="with --layers: keep the run in bench/results")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
@@ -242,8 +241,6 @@ def main():
             *decode_bars(run), *other_bars(run), *layer_bars(run)]
     if arguments.layers:
         bars = [*layer_bars(run)]
-        if arguments.keep:
-            measurements.save(run, RESULTS / f"layers-{run.cpu_slug}.json")
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1

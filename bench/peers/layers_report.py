@@ -2,7 +2,7 @@
 """Which bars a run of layers.py reached.
 
     layers_report.py run.json [more.json ...]          a table (Markdown) on stdout
-    layers_report.py run.json [more.json ...] --keep   also keeps the run in bench/results
+    layers_report.py run.json [more.json ...] --keep   also keeps the run in bench/results, and writes docs/benchmarks.md
 
 Of several runs, each result is that of the last run that has it. Ends with status 1 if a bar was missed.
 """
@@ -15,6 +15,7 @@ import layer_problems
 import report
 from layer_problems import ADDITIVE, GELU, LINEAR, MINILM, SILU
 
+MARKERS = ("<!-- layer peers: begin, written by bench/peers/layers_report.py --keep -->", "<!-- layer peers: end -->")
 OURS = "fovea/layers"
 TITLES = (("torch/layers", "PyTorch"), ("onnxruntime/layers", "ONNX Runtime"), ("openvino/layers", "OpenVINO"))
 # kind: (libraries that count, least ratio): the fastest of them takes this many times as long as Fovea
@@ -83,6 +84,15 @@ def markdown(document):
     return "\n".join(lines)
 
 
+def write_page(text):
+    page = report.RESULTS.parent.parent / "docs" / "benchmarks.md"
+    old = page.read_text(encoding="utf-8")
+    begin, end = old.find(MARKERS[0]), old.find(MARKERS[1])
+    if begin < 0 or end < begin:
+        sys.exit(f"layers_report.py: {page.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
+    page.write_text(old[: begin + len(MARKERS[0])] + "\n\n" + text + "\n\n" + old[end:], encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of layers.py, or a kept run")
@@ -93,6 +103,7 @@ def main():
     if arguments.keep:
         slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
         report.save(document, report.RESULTS / f"layers-peers-{slug}.json")
+        write_page(markdown(document))
     sys.exit(0 if all(verdict(result)[1] is not False for result in document["results"]) else 1)
 
 
