@@ -1,6 +1,7 @@
 /* A whole encoder, from ids to the final norm: its shapes, its weights, and how far its numbers are from PyTorch's.
  *
  *   fovea_encoder [DIR] [--isa NAME] [--threads N] */
+#include "../sentence/output.h"
 #include "model.h"
 
 #include <errno.h>
@@ -123,12 +124,12 @@ int main(int argc, char **argv) {
   struct failure failure = {""};
   double largest = 0;
   bool done = read_options(&options, argc, argv, &failure);
-  if (done && options.wants_help) return fputs(help, stdout) < 0;
+  if (done && options.wants_help) return fputs(help, stdout), output_finish("fovea_encoder") ? EXIT_SUCCESS : 2;
   if (done)
     done = options.directory ? weights_read(&weights, options.directory, &failure)
                              : weights_generate(&weights, &failure);
   if (done) done = show(&weights, &options, &largest, &failure);
   weights_free(&weights);
   if (!done) fprintf(stderr, "fovea_encoder: %s\n", failure.text);
-  return !done ? 2 : largest > 1e-5;
+  return !done || !output_finish("fovea_encoder") ? 2 : largest > 1e-5;
 }

@@ -3,6 +3,7 @@
  *   fovea_minilm search FILE "question"
  *
  * README.md says where the model comes from. */
+#include "../sentence/output.h"
 #include "options.h"
 #include "search.h"
 #ifdef MINILM_DRAWS
@@ -173,9 +174,10 @@ int main(int count, char **arguments) {
   struct failure failure = {""};
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_minilm: %s\n", failure.text), 2;
-  if (options.command == COMMAND_HELP) return fputs(options_help, stdout), EXIT_SUCCESS;
+  if (options.command == COMMAND_HELP)
+    return fputs(options_help, stdout), output_finish("fovea_minilm") ? EXIT_SUCCESS : 2;
   const bool done = run(&options, &inputs, &failure);
   free_inputs(&inputs);
   if (!done) fprintf(stderr, "fovea_minilm: %s\n", failure.text);
-  return done ? EXIT_SUCCESS : 2;
+  return done && output_finish("fovea_minilm") ? EXIT_SUCCESS : 2;
 }
