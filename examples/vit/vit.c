@@ -146,8 +146,8 @@ static bool show(const struct inputs *inputs, const struct options *options, str
                   inputs->digits_path, (long long)inputs->digits.count);
   return encoder_logits(&inputs->model, inputs->digits.images + number * IMAGE_PIXELS, 1, (int)options->threads,
                         logits, failure) &&
-         print_digit(inputs, number, logits, failure) &&
-         (!options->png || draw(inputs, number, encoder_choice(logits), options->png, failure));
+         (!options->png || draw(inputs, number, encoder_choice(logits), options->png, failure)) &&
+         print_digit(inputs, number, logits, failure);
 }
 
 int main(int count, char **arguments) {
