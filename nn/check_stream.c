@@ -6,6 +6,7 @@
 #include "block.h"
 #include "caller.h"
 #include "linear.h"
+#include "matrix.h"
 #include "stream.h"
 
 #include <string.h>
@@ -40,13 +41,18 @@ fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows
 static int is_default_layout(const fovea_problem *p) {
   fovea_problem plain;
   fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
-  const fovea_strides *given[] = {&p->q_strides, &p->k_strides, &p->v_strides, &p->o_strides, &p->lse_strides};
-  const fovea_strides *wanted[] = {&plain.q_strides, &plain.k_strides, &plain.v_strides, &plain.o_strides,
-                                   &plain.lse_strides};
-  for (int i = 0; i < 5; i++) {
+  const fovea_strides *given[] = {&p->q_strides, &p->k_strides,   &p->v_strides,
+                                  &p->o_strides, &p->lse_strides, &p->score_strides};
+  const fovea_strides *wanted[] = {&plain.q_strides, &plain.k_strides,   &plain.v_strides,
+                                   &plain.o_strides, &plain.lse_strides, &plain.score_strides};
+  for (int i = 0; i < 6; i++) {
     if (given[i]->batch != wanted[i]->batch || given[i]->head != wanted[i]->head || given[i]->row != wanted[i]->row)
       return 0;
   }
+  const fovea_mask_strides *mask = &p->mask_strides, *plain_mask = &plain.mask_strides;
+  if (mask->batch != plain_mask->batch || mask->head != plain_mask->head || mask->row != plain_mask->row ||
+      mask->key != plain_mask->key)
+    return 0;
   return p->q_type == FOVEA_F32 && p->k_type == FOVEA_F32 && p->v_type == FOVEA_F32 && p->o_type == FOVEA_F32;
 }
 
@@ -212,7 +218,8 @@ static fovea_status check_layer(fovea_nn_stream *stream, int64_t layer, fovea_er
 
 static fovea_status check_sinks(const fovea_nn_stream *stream, fovea_error *error) {
   const int wanted = stream->problem.sink == FOVEA_SINK_PER_HEAD;
-  if (wanted == (stream->streaming.sinks != NULL)) return FOVEA_OK;
+  const fovea_nn_matrix sinks = fovea_nn_stream_sinks(stream);
+  if (wanted == (stream->streaming.sinks != NULL)) return fovea_nn_check_matrix(&sinks, 0, error);
   return wanted ? fovea_fail(error, FOVEA_ERROR_NULL, "sinks is NULL; the problem's sink is FOVEA_SINK_PER_HEAD")
                 : fovea_fail(error, FOVEA_ERROR_UNUSED,
                              "sinks is set and would not be used: the problem's sink is not FOVEA_SINK_PER_HEAD");

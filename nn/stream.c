@@ -170,6 +170,8 @@ static fovea_status check_tensors(const stream_call *call, int64_t rows, const f
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
   if (!status && call->y != from) status = fovea_nn_check_apart(&y, &x, error);
   if (!status) status = fovea_nn_check_apart(&y, &memory, error);
+  if (!status) status = fovea_nn_stream_check_apart(s, &y, error);
+  if (!status) status = fovea_nn_stream_check_apart(s, &scratch, error);
   if (!status) status = fovea_nn_check_apart(&scratch, &memory, error);
   if (!status) status = fovea_nn_check_apart(&scratch, &x, error);
   return status ? status : fovea_nn_check_apart(&scratch, &y, error);

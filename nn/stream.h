@@ -2,6 +2,7 @@
 #ifndef FOVEA_NN_STREAM_H
 #define FOVEA_NN_STREAM_H
 
+#include "matrix.h"
 #include "scratch.h"
 
 #include <fovea/nn.h>
@@ -31,6 +32,13 @@ struct fovea_nn_stream {
 
 /* How the problem's fields that a stream uses go to `rows` rows and `keys` keys. */
 fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys);
+
+/* The sinks of all layers, as one matrix; it is empty if there are none. */
+fovea_nn_matrix fovea_nn_stream_sinks(const fovea_nn_stream *stream);
+
+/* Checks that an output shares no byte with what the layers read: weights, biases, norms, rotary tables, sinks. */
+fovea_status fovea_nn_stream_check_apart(const fovea_nn_stream *stream, const fovea_nn_matrix *output,
+                                         fovea_error *error);
 
 /* The parts of scratch. What makes keys and values is done before the layer attends, and uses the same memory. */
 typedef struct fovea_nn_stream_scratch {

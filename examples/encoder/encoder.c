@@ -1,6 +1,7 @@
 /* A whole encoder, from ids to the final norm: its shapes, its weights, and how far its numbers are from PyTorch's.
  *
  *   fovea_encoder [DIR] [--isa NAME] [--threads N] */
+#include "../sentence/output.h"
 #include "model.h"
 
 #include <errno.h>
@@ -73,48 +74,59 @@ static void sum_rows(const float *weights, double *least, double *most) {
   }
 }
 
-/* Prints how far numbers are from what a file has, and keeps the largest distance. */
-static bool compare(const char *directory, const char *name, const float *numbers, int count, double *largest,
-                    struct failure *failure) {
-  double expected[ENCODER_NUMBERS], difference = 0;
-  if (!weights_read_file(directory, name, expected, count, sizeof *expected, failure)) return false;
-  for (int i = 0; i < count; i++) difference = fmax(difference, fabs((double)numbers[i] - expected[i]));
-  for (int i = 0; i < count; i++) /* fmax() drops NaN */
-    if (isnan(numbers[i])) difference = INFINITY;
-  printf("            they differ by at most %.2g from PyTorch in float64\n", difference);
-  *largest = fmax(*largest, difference);
-  return true;
+/* What PyTorch makes of the weights. */
+struct expected {
+  double y[ENCODER_NUMBERS], attention[ENCODER_LAYERS * ENCODER_WEIGHT_NUMBERS];
+};
+
+static bool read_expected(const char *directory, struct expected *expected, struct failure *failure) {
+  for (int layer = 0; layer < ENCODER_LAYERS; layer++) {
+    char name[32];
+    snprintf(name, sizeof name, "out%d_attn%d", layer + 1, layer);
+    if (!weights_read_file(directory, name, expected->attention + layer * ENCODER_WEIGHT_NUMBERS,
+                           ENCODER_WEIGHT_NUMBERS, sizeof(double), failure))
+      return false;
+  }
+  return weights_read_file(directory, "out0_y", expected->y, ENCODER_NUMBERS, sizeof(double), failure);
 }
 
-static bool show_layer(int layer, const float *weights, const char *directory, double *largest,
-                       struct failure *failure) {
-  char name[32];
+/* Prints how far numbers are from those of PyTorch, and keeps the largest distance. */
+static void compare(const float *numbers, const double *expected, int count, double *largest) {
+  const double difference = model_distance(numbers, expected, count);
+  printf("            they differ by at most %.2g from PyTorch in float64\n", difference);
+  *largest = fmax(*largest, difference);
+}
+
+static void show_layer(int layer, const float *weights) {
   double least = 0, most = 0;
   sum_rows(weights, &least, &most);
   printf("layer %d     (%d, %d, %d), attention weights (%d, %d, %d, %d) whose rows sum to %.9f .. %.9f\n", layer,
          ENCODER_BATCH, ENCODER_LENGTH, ENCODER_DIM, ENCODER_BATCH, ENCODER_HEADS, ENCODER_LENGTH, ENCODER_LENGTH,
          least, most);
-  snprintf(name, sizeof name, "out%d_attn%d", layer + 1, layer);
-  return !directory || compare(directory, name, weights, ENCODER_WEIGHT_NUMBERS, largest, failure);
 }
 
 static bool show(const struct weights *weights, const struct options *options, double *largest,
                  struct failure *failure) {
   static struct model model;
+  static struct expected expected;
   float y[ENCODER_NUMBERS], attention[ENCODER_LAYERS * ENCODER_WEIGHT_NUMBERS];
   int padding = 0;
   for (int i = 0; i < ENCODER_ROWS; i++) padding += !weights->seen[i];
+  if (options->directory && !read_expected(options->directory, &expected, failure)) return false;
   if (!model_create(&model, weights, options->isa, options->threads, failure)) return false;
   if (!model_run(&model, y, attention, failure)) return false;
   printf("weights     %" PRId64 "\n", weights->count);
   printf("ids         (%d, %d), %d of them are padding\n", ENCODER_BATCH, ENCODER_LENGTH, padding);
   printf("embedding   (%d, %d, %d)\n", ENCODER_BATCH, ENCODER_LENGTH, ENCODER_DIM);
-  for (int layer = 0; layer < ENCODER_LAYERS; layer++)
-    if (!show_layer(layer, attention + layer * ENCODER_WEIGHT_NUMBERS, options->directory, largest, failure))
-      return false;
+  for (int layer = 0; layer < ENCODER_LAYERS; layer++) {
+    const int begin = layer * ENCODER_WEIGHT_NUMBERS;
+    show_layer(layer, attention + begin);
+    if (options->directory) compare(attention + begin, expected.attention + begin, ENCODER_WEIGHT_NUMBERS, largest);
+  }
   printf("y           (%d, %d, %d), digest %016" PRIx64 "\n", ENCODER_BATCH, ENCODER_LENGTH, ENCODER_DIM,
          model_digest(y, ENCODER_NUMBERS));
-  return !options->directory || compare(options->directory, "out0_y", y, ENCODER_NUMBERS, largest, failure);
+  if (options->directory) compare(y, expected.y, ENCODER_NUMBERS, largest);
+  return true;
 }
 
 int main(int argc, char **argv) {
@@ -123,12 +135,12 @@ int main(int argc, char **argv) {
   struct failure failure = {""};
   double largest = 0;
   bool done = read_options(&options, argc, argv, &failure);
-  if (done && options.wants_help) return fputs(help, stdout) < 0;
+  if (done && options.wants_help) return fputs(help, stdout), output_finish("fovea_encoder") ? EXIT_SUCCESS : 2;
   if (done)
     done = options.directory ? weights_read(&weights, options.directory, &failure)
                              : weights_generate(&weights, &failure);
   if (done) done = show(&weights, &options, &largest, &failure);
   weights_free(&weights);
   if (!done) fprintf(stderr, "fovea_encoder: %s\n", failure.text);
-  return !done ? 2 : largest > 1e-5;
+  return !done || !output_finish("fovea_encoder") ? 2 : largest > 1e-5;
 }

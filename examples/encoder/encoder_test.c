@@ -114,8 +114,19 @@ static void test_refused(void **state) {
   remove("in0_ids.bin");
 }
 
+static void test_distance(void **state) {
+  (void)state;
+  const float numbers[] = {1, 2, NAN, INFINITY, 3};
+  const double expected[] = {1.5, NAN, 1, INFINITY, 2};
+  assert_true(model_distance(numbers, expected, 1) == 0.5);
+  assert_true(model_distance(numbers + 4, expected + 4, 1) == 1);
+  assert_true(model_distance(numbers, expected, 0) == 0);
+  for (int i = 1; i < 4; i++) assert_true(isinf(model_distance(numbers + i, expected + i, 1)));
+  assert_true(isinf(model_distance(numbers, expected, 5)));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_generated), cmocka_unit_test(test_golden),
-                                     cmocka_unit_test(test_refused)};
+                                     cmocka_unit_test(test_refused), cmocka_unit_test(test_distance)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

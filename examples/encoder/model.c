@@ -1,5 +1,6 @@
 #include "model.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -98,4 +99,13 @@ uint64_t model_digest(const float *numbers, int count) {
     for (int shift = 0; shift < 32; shift += 8) digest = (digest ^ (bits >> shift & 0xff)) * 0x100000001b3u;
   }
   return digest;
+}
+
+double model_distance(const float *numbers, const double *expected, int count) {
+  double largest = 0;
+  for (int i = 0; i < count; i++) {
+    const double difference = fabs((double)numbers[i] - expected[i]);
+    if (!(difference <= largest)) largest = difference <= DBL_MAX ? difference : INFINITY;
+  }
+  return largest;
 }

@@ -41,4 +41,7 @@ bool model_run(const struct model *model, float y[ENCODER_NUMBERS], float *atten
 /* FNV-1a of the bits of numbers. */
 uint64_t model_digest(const float *numbers, int count);
 
+/* The largest distance between two numbers; infinity if one of them is NaN. */
+double model_distance(const float *numbers, const double *expected, int count);
+
 #endif

@@ -3,8 +3,10 @@
  *   fovea_minilm search FILE "question"
  *
  * README.md says where the model comes from. */
+#include "../sentence/output.h"
 #include "options.h"
 #include "search.h"
+#include "utf8.h"
 #ifdef MINILM_DRAWS
 #include "../sentence/heatmap.h"
 #endif
@@ -54,9 +56,9 @@ static void mention_cut(int64_t cut) {
 }
 
 #ifdef MINILM_DRAWS
-/* Draws the weights of a layer and head for the text, of which the batch has the tokens. */
+/* Draws the weights of a layer and head for the text of which the batch has the tokens. */
 static bool draw_weights(const struct inputs *inputs, const struct options *options, const struct batch *batch,
-                         const float *weights, const char *text, const char *path, struct failure *failure) {
+                         const float *weights, const char *title, const char *path, struct failure *failure) {
   char names[TOKENS_LIMIT][TOKEN_LENGTH_LIMIT + 1], subtitle[128];
   const char *tokens[TOKENS_LIMIT];
   for (int64_t i = 0; i < batch->rows; i++) {
@@ -68,7 +70,7 @@ static bool draw_weights(const struct inputs *inputs, const struct options *opti
   snprintf(subtitle, sizeof subtitle, "Attention weights of layer %d, head %d. Computed by Fovea %s.",
            (int)options->layer, (int)options->head, fovea_version());
   const struct heatmap_panel panel = {"each row is a token that asks", weights};
-  const struct heatmap map = {.title = text,
+  const struct heatmap map = {.title = title,
                               .subtitle = subtitle,
                               .note = "Each column is a token it looks at; a row adds up to 1.",
                               .tokens = tokens,
@@ -90,10 +92,12 @@ static bool draw(const struct inputs *inputs, const struct options *options, con
   if (!batch_create(&batch, 1, failure)) return false;
   batch_add(&batch, &inputs->vocabulary, text, strlen(text));
   float *weights = malloc((size_t)(batch.rows * batch.rows) * sizeof *weights);
+  char *title = utf8_repaired(text);
   const bool drawn =
-      (weights || refuse(failure, "no memory for a picture")) &&
+      ((weights && title) || refuse(failure, "no memory for a picture")) &&
       encoder_attention(model, &batch, (int)options->threads, options->layer, options->head, weights, failure) &&
-      draw_weights(inputs, options, &batch, weights, text, path, failure);
+      draw_weights(inputs, options, &batch, weights, title, path, failure);
+  free(title);
   free(weights);
   batch_free(&batch);
   return drawn;
@@ -116,7 +120,7 @@ static bool embed(const struct inputs *inputs, const struct options *options, co
   const bool done = search_encode(&encoding, lines, vectors, &cut, failure);
   for (int64_t i = 0; i < lines->count * dim && done; i++)
     printf("%.9g%c", (double)vectors[i], (i + 1) % dim == 0 ? '\n' : ' ');
-  mention_cut(cut);
+  if (done) mention_cut(cut);
   free(vectors);
   return done;
 }
@@ -146,12 +150,12 @@ static bool search(const struct inputs *inputs, const struct options *options, c
   struct found *found = malloc((size_t)lines->count * sizeof *found);
   if (!found) return refuse(failure, "no memory for %lld lines", (long long)lines->count);
   bool done = search_rank(&encoding, lines, options->words[1], found, &cut, failure);
+  if (done && options->picture) done = draw_best(inputs, options, &lines->all[found[0].line], failure);
   for (int64_t i = 0; i < options->best && i < lines->count && done; i++) {
     printf("%7.4f  %lld: ", (double)found[i].weight, (long long)lines->all[found[i].line].number);
     print_line(&lines->all[found[i].line]);
   }
-  mention_cut(cut);
-  if (done && options->picture) done = draw_best(inputs, options, &lines->all[found[0].line], failure);
+  if (done) mention_cut(cut);
   free(found);
   return done;
 }
@@ -173,9 +177,10 @@ int main(int count, char **arguments) {
   struct failure failure = {""};
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_minilm: %s\n", failure.text), 2;
-  if (options.command == COMMAND_HELP) return fputs(options_help, stdout), EXIT_SUCCESS;
+  if (options.command == COMMAND_HELP)
+    return fputs(options_help, stdout), output_finish("fovea_minilm") ? EXIT_SUCCESS : 2;
   const bool done = run(&options, &inputs, &failure);
   free_inputs(&inputs);
   if (!done) fprintf(stderr, "fovea_minilm: %s\n", failure.text);
-  return done ? EXIT_SUCCESS : 2;
+  return done && output_finish("fovea_minilm") ? EXIT_SUCCESS : 2;
 }

@@ -79,13 +79,28 @@ static bool check(const struct options *options, int given, int wanted, struct f
   if (given < wanted) return refuse(failure, "it needs %d words behind the command; --help says which", wanted);
   if (options->picture && options->command != COMMAND_SEARCH)
     return refuse(failure, "--draw is for search; here it would not be used");
+  const bool draws = options->command == COMMAND_DRAW || options->picture;
+  if (options->best > 0 && options->command != COMMAND_SEARCH)
+    return refuse(failure, "--best is for search; here it would not be used");
+  if ((options->layer >= 0 || options->head >= 0) && !draws)
+    return refuse(failure, "--%s is for a picture; here it would not be used",
+                  options->layer >= 0 ? "layer" : "head");
+  if (options->batch > 0 && options->command == COMMAND_DRAW)
+    return refuse(failure, "--batch is for lines; here it would not be used");
   if (!options->model) return refuse(failure, "it needs --model DIR, or FOVEA_MINILM_DIR in the environment");
   return true;
 }
 
+static void set_defaults(struct options *options) {
+  if (options->best == 0) options->best = 5;
+  if (options->layer < 0) options->layer = 5;
+  if (options->head < 0) options->head = 10;
+  if (options->batch == 0) options->batch = 32;
+}
+
 bool options_read(struct options *options, int count, char **arguments, struct failure *failure) {
   int given = 0, wanted = 0;
-  *options = (struct options){.best = 5, .layer = 5, .head = 10, .batch = 32};
+  *options = (struct options){.layer = -1, .head = -1};
   for (int i = 1; i < count; i++) {
     const char *name = arguments[i];
     if (strcmp(name, "--help") == 0) {
@@ -104,5 +119,7 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     }
   }
   if (!options->model) options->model = getenv("FOVEA_MINILM_DIR");
-  return check(options, given, wanted, failure);
+  if (!check(options, given, wanted, failure)) return false;
+  set_defaults(options);
+  return true;
 }

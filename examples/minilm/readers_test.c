@@ -5,6 +5,7 @@
 #include "safetensors.h"
 #include "small.h"
 #include "support/check.h"
+#include "utf8.h"
 #include "vocabulary.h"
 
 #include <stdio.h>
@@ -293,6 +294,22 @@ static void test_lines(void **state) {
   lines_free(&lines);
 }
 
+static void test_repaired(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"", ""},
+      {"a\303\274\342\202\254\360\235\204\236.", "a\303\274\342\202\254\360\235\204\236."},
+      {"a\303", "a\357\277\275"},
+      {"\377\376", "\357\277\275\357\277\275"},
+      {"\355\240\200b", "\357\277\275\357\277\275\357\277\275b"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char *text = utf8_repaired(cases[i][0]);
+    assert_non_null(text);
+    assert_string_equal(text, cases[i][1]);
+    free(text);
+  }
+}
+
 static void test_options(void **state) {
   (void)state;
   static const struct {
@@ -307,6 +324,11 @@ static void test_options(void **state) {
       {{"embed", "f", "--layers", "1", NULL}, "no option --layers"},
       {{"embed", "f", "--model", NULL}, "--model wants something"},
       {{"embed", "f", "--draw", "p", NULL}, "--draw is for search"},
+      {{"embed", "f", "--best", "3", NULL}, "--best is for search; here it would not be used"},
+      {{"embed", "f", "--layer", "2", NULL}, "--layer is for a picture; here it would not be used"},
+      {{"draw", "t", "p", "--best", "5"}, "--best is for search"},
+      {{"draw", "t", "p", "--batch", "32"}, "--batch is for lines"},
+      {{"search", "f", "q", "--head", "0"}, "--head is for a picture"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char copies[6][32] = {"fovea_minilm"}, *arguments[6] = {copies[0]};
@@ -334,6 +356,7 @@ int main(void) {
       cmocka_unit_test(test_lengths),      cmocka_unit_test(test_changed_tensors),
       cmocka_unit_test(test_vocabularies), cmocka_unit_test(test_changed_vocabularies),
       cmocka_unit_test(test_lines),        cmocka_unit_test(test_options),
+      cmocka_unit_test(test_repaired),
   };
   return cmocka_run_group_tests(tests, NULL, remove_file);
 }

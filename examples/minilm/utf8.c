@@ -1,5 +1,8 @@
 #include "utf8.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* What a first byte asks for: bytes that follow, and the limits of the second byte, which exclude overlong forms,
  * surrogates and what is above U+10FFFF. */
 struct lead {
@@ -44,4 +47,17 @@ size_t utf8_write(uint32_t point, char bytes[UTF8_LONGEST]) {
   for (size_t i = count - 1; i > 0; i--, point >>= 6) bytes[i] = (char)(0x80 | (point & 0x3f));
   bytes[0] = (char)(leads[count] | point);
   return count;
+}
+
+char *utf8_repaired(const char *text) {
+  const size_t size = strlen(text), most = 3; /* bytes of UTF8_REPLACEMENT for one */
+  const char *next = text, *end = text + size;
+  char *copy = malloc(most * size + 1), *to = copy;
+  while (copy && next < end) {
+    uint32_t point;
+    utf8_read(&next, end, &point);
+    to += utf8_write(point, to);
+  }
+  if (copy) *to = 0;
+  return copy;
 }

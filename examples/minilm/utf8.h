@@ -16,4 +16,7 @@ bool utf8_read(const char **next, const char *end, uint32_t *point);
 /* Writes a code point, and returns its number of bytes. */
 size_t utf8_write(uint32_t point, char bytes[UTF8_LONGEST]);
 
+/* A copy of a text with UTF8_REPLACEMENT for what is malformed; free() it. NULL: no memory. */
+char *utf8_repaired(const char *text);
+
 #endif

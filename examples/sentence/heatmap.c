@@ -1,5 +1,6 @@
 /* The heat map, drawn with cairo. Every length is in pixels. */
 #include "heatmap.h"
+#include "output.h"
 
 #include <cairo.h>
 #include <math.h>
@@ -195,6 +196,12 @@ static void draw_all(cairo_t *cairo, const struct heatmap *map, const struct lay
   draw_colour_bar(cairo, map, layout);
 }
 
+static const char *write_png(const void *what, const char *path) {
+  cairo_surface_t *const *surface = what;
+  const cairo_status_t status = cairo_surface_write_to_png(*surface, path);
+  return status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
+}
+
 const char *heatmap_draw(const struct heatmap *map, const char *path) {
   /* The size of the picture depends on the size of its texts, which needs a cairo context. */
   cairo_surface_t *probe = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 1, 1);
@@ -207,9 +214,10 @@ const char *heatmap_draw(const struct heatmap *map, const char *path) {
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(layout.width + 0.5), (int)(layout.height + 0.5));
   cairo = cairo_create(surface);
   draw_all(cairo, map, &layout);
-  cairo_status_t status = cairo_status(cairo);
-  if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_write_to_png(surface, path);
+  const cairo_status_t status = cairo_status(cairo);
+  const char *why =
+      status == CAIRO_STATUS_SUCCESS ? output_replace(path, write_png, &surface) : cairo_status_to_string(status);
   cairo_destroy(cairo);
   cairo_surface_destroy(surface);
-  return status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
+  return why;
 }

@@ -11,6 +11,7 @@
 
 #include "captured.h"
 #include "heatmap.h"
+#include "output.h"
 
 #include <errno.h>
 #include <math.h>
@@ -287,5 +288,5 @@ int main(int argc, char **argv) {
     close_view(&view);
     if (!shown) return 2;
   }
-  return 0;
+  return output_finish("fovea_sentence") ? 0 : 2;
 }

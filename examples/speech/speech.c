@@ -3,6 +3,7 @@
  *   fovea_speech FILE.wav
  *
  * README.md says how to make a file, and what the lines mean. */
+#include "../sentence/output.h"
 #include "listen.h"
 #include "mel.h"
 #include "options.h"
@@ -58,8 +59,8 @@ int main(int count, char **arguments) {
   int exit_status = EXIT_SUCCESS;
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_speech: %s\n", failure.text), 2;
-  if (options.help) return fputs(options_help, stdout), EXIT_SUCCESS;
-  if (run(&options, &exit_status, &failure)) return exit_status;
+  if (options.help) return fputs(options_help, stdout), output_finish("fovea_speech") ? EXIT_SUCCESS : 2;
+  if (run(&options, &exit_status, &failure)) return output_finish("fovea_speech") ? exit_status : 2;
   fprintf(stderr, "fovea_speech: %s\n", failure.text);
   return 2;
 }

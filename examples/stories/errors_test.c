@@ -89,6 +89,25 @@ static void test_sizes(void **state) {
   model_free(&model);
 }
 
+/* A vocabulary without the token that begins a text: the tokens of a prompt would lie outside it. */
+static void test_few_tokens(void **state) {
+  (void)state;
+  static const unsigned char tokens[2 + 9 * 2 + 2] = {1, 0,   0, 0, 0, 0, 0, 0, 1, 0, 0,
+                                                      0, 'a', 0, 0, 0, 0, 1, 0, 0, 0, 'b'};
+  for (int64_t count = 1; count <= TOKEN_END; count++) {
+    struct tokenizer tokenizer;
+    struct failure failure = {""};
+    int32_t *encoded = NULL;
+    int64_t encoded_count = 0;
+    write_file(tokens, (size_t)(4 + 9 * count), "", 0);
+    const bool read = tokenizer_read(&tokenizer, path, count, &failure);
+    if (read && tokenizer_encode(&tokenizer, "a", &encoded, &encoded_count, &failure)) free(encoded);
+    if (read) tokenizer_free(&tokenizer);
+    assert_false(read);
+    assert_says(failure.text, "the model has");
+  }
+}
+
 /* Three tokens: "a", "b" and "ab". */
 static const unsigned char three_tokens[] = {2, 0, 0, 0, 0, 0,   0, 0, 1,   0,  0, 0, 'a', 0, 0,   0,
                                              0, 1, 0, 0, 0, 'b', 0, 0, 128, 63, 2, 0, 0,   0, 'a', 'b'};
@@ -134,7 +153,7 @@ static void test_tokenizers(void **state) {
 static void test_options(void **state) {
   (void)state;
   static const struct {
-    const char *words[4], *part;
+    const char *words[6], *part;
   } cases[] = {
       {{"m", NULL}, "paths of a model"},
       {{"m", "t", "--steps", "-1"}, "--steps is '-1'"},
@@ -148,11 +167,16 @@ static void test_options(void **state) {
       {{"m", "t", "--seeds", "1"}, "no option --seeds"},
       {{"m", "t", "--seed", NULL}, "--seed wants something"},
       {{"m", "t", "a", "b"}, "'b' is one word too many"},
+      {{"m", "t", "--threads", "4097"}, "from 0 to 4096"},
+      {{"m", "t", "--page", "5"}, "--page is for --cache paged; here it would not be used"},
+      {{"m", "t", "--seed", "3"}, "--seed is for another --temperature than 0; here it would not be used"},
+      {{"m", "t", "--cache", "ring", "--page", "16"}, "--page is for"},
+      {{"m", "t", "--temperature", "0", "--seed", "1"}, "--seed is for"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    char copies[5][32] = {"fovea_stories"}, *arguments[5] = {copies[0]};
+    char copies[7][32] = {"fovea_stories"}, *arguments[7] = {copies[0]};
     int count = 1;
-    for (; count < 5 && cases[i].words[count - 1]; count++) {
+    for (; count < 7 && cases[i].words[count - 1]; count++) {
       snprintf(copies[count], sizeof copies[count], "%s", cases[i].words[count - 1]);
       arguments[count] = copies[count];
     }
@@ -161,6 +185,14 @@ static void test_options(void **state) {
     assert_false(options_read(&options, count, arguments, &failure));
     assert_says(failure.text, cases[i].part);
   }
+}
+
+/* A line on stderr stays one, whatever bytes of a file are in it. */
+static void test_control_characters(void **state) {
+  (void)state;
+  struct failure failure = {""};
+  assert_false(refuse(&failure, "a\n\033[31m%s\177\303\274", "b\r\t\001"));
+  assert_string_equal(failure.text, "a??[31mb????\303\274");
 }
 
 /* If the library refuses, its text is passed on. Tokens that do not fit are refused, and no token is read twice. */
@@ -199,8 +231,10 @@ static int remove_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_missing_files), cmocka_unit_test(test_bad_headers), cmocka_unit_test(test_sizes),
-      cmocka_unit_test(test_tokenizers),    cmocka_unit_test(test_options),     cmocka_unit_test(test_sessions),
+      cmocka_unit_test(test_missing_files), cmocka_unit_test(test_bad_headers),
+      cmocka_unit_test(test_sizes),         cmocka_unit_test(test_few_tokens),
+      cmocka_unit_test(test_tokenizers),    cmocka_unit_test(test_options),
+      cmocka_unit_test(test_sessions),      cmocka_unit_test(test_control_characters),
   };
   return cmocka_run_group_tests(tests, NULL, remove_file);
 }

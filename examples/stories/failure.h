@@ -13,7 +13,8 @@ __attribute__((format(gnu_printf, 2, 3))) /* Windows has formats of its own */
 #elif defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-/* Writes the text; false, so that a function can end with it. */
+/* Writes the text, with '?' for control characters, which names in files may have; false, so that a function can end
+ * with it. */
 bool refuse(struct failure *failure, const char *format, ...);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NUMBER_LIMIT = 1 << 24, THREAD_LIMIT = 4096, PAGE_DEFAULT = 16 };
+
 const char options_help[] =
     "Usage: fovea_stories MODEL TOKENIZER [PROMPT] [OPTIONS]\n"
     "\n"
@@ -16,7 +18,7 @@ const char options_help[] =
     "  --cache KIND       contiguous (default), paged or ring\n"
     "  --type TYPE        of the cache: f32 (default), f16 or bf16\n"
     "  --keys LAYOUT      of the cache: rows (default) or panels\n"
-    "  --page N           positions of a page (16)\n"
+    "  --page N           positions of a page of --cache paged (16)\n"
     "  --window N         a token sees the N latest, itself included; 0: all (default)\n"
     "  --chunk N          tokens of the prompt that go through the layers at once (64)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
@@ -47,8 +49,8 @@ static bool choose(const char *name, const char *word, const struct choice *choi
   return refuse(failure, "%s has no '%s'; --help lists what there is", name, word);
 }
 
-static bool read_whole(const char *name, const char *word, int64_t least, int64_t *value, struct failure *failure) {
-  const int64_t most = 1 << 24;
+static bool read_whole(const char *name, const char *word, int64_t least, int64_t most, int64_t *value,
+                       struct failure *failure) {
   char *end;
   errno = 0;
   const long long number = strtoll(word, &end, 10);
@@ -79,15 +81,16 @@ static bool read_option(struct options *options, const char *name, const char *w
   int choice = 0;
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
     if (strcmp(name, numbers[i].name) == 0)
-      return read_whole(name, word, numbers[i].least, numbers[i].value, failure);
+      return read_whole(name, word, numbers[i].least, NUMBER_LIMIT, numbers[i].value, failure);
   if (strcmp(name, "--temperature") == 0) return read_temperature(word, &options->temperature, failure);
   if (strcmp(name, "--isa") == 0) {
     session->isa = word;
   } else if (strcmp(name, "--seed") == 0) {
-    if (!read_whole(name, word, 0, &whole, failure)) return false;
+    if (!read_whole(name, word, 0, NUMBER_LIMIT, &whole, failure)) return false;
     options->seed = (uint64_t)whole;
+    options->has_seed = true;
   } else if (strcmp(name, "--threads") == 0) {
-    if (!read_whole(name, word, 0, &whole, failure)) return false;
+    if (!read_whole(name, word, 0, THREAD_LIMIT, &whole, failure)) return false;
     session->threads = (int)whole;
   } else if (strcmp(name, "--cache") == 0) {
     if (!choose(name, word, kinds, &choice, failure)) return false;
@@ -104,8 +107,19 @@ static bool read_option(struct options *options, const char *name, const char *w
   return true;
 }
 
+/* Refuses what would not be used. */
+static bool check(struct options *options, struct failure *failure) {
+  if (options->session.page_rows > 0 && options->session.cache != CACHE_PAGED)
+    return refuse(failure, "--page is for --cache paged; here it would not be used");
+  if (options->has_seed && options->temperature == 0)
+    return refuse(failure, "--seed is for another --temperature than 0; here it would not be used");
+  if (options->session.page_rows == 0) options->session.page_rows = PAGE_DEFAULT;
+  if (!options->prompt) options->prompt = "";
+  return true;
+}
+
 bool options_read(struct options *options, int count, char **arguments, struct failure *failure) {
-  *options = (struct options){.steps = 256, .seed = 1, .session = {.page_rows = 16, .chunk = 64}};
+  *options = (struct options){.steps = 256, .seed = 1, .session = {.chunk = 64}};
   const char **const words[] = {&options->model, &options->tokenizer, &options->prompt};
   size_t given = 0;
   for (int i = 1; i < count; i++) {
@@ -126,6 +140,5 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     }
   }
   if (given < 2) return refuse(failure, "it needs the paths of a model and of a tokenizer; --help tells more");
-  if (!options->prompt) options->prompt = "";
-  return true;
+  return check(options, failure);
 }

@@ -10,7 +10,7 @@ struct options {
   int64_t steps;
   double temperature; /* 0: greedy */
   uint64_t seed;
-  bool stats, help;
+  bool has_seed, stats, help;
 };
 
 extern const char options_help[];

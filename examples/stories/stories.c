@@ -3,6 +3,7 @@
  *   fovea_stories MODEL TOKENIZER [PROMPT] [OPTIONS]
  *
  * README.md says where a model comes from. */
+#include "../sentence/output.h"
 #include "options.h"
 #include "sample.h"
 #include "tokenizer.h"
@@ -97,9 +98,9 @@ int main(int count, char **arguments) {
   struct failure failure = {""};
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_stories: %s\n", failure.text), 2;
-  if (options.help) return fputs(options_help, stdout), EXIT_SUCCESS;
+  if (options.help) return fputs(options_help, stdout), output_finish("fovea_stories") ? EXIT_SUCCESS : 2;
   const bool done = run(&options, &inputs, &failure);
   free_inputs(&inputs);
   if (!done) fprintf(stderr, "fovea_stories: %s\n", failure.text);
-  return done ? EXIT_SUCCESS : 2;
+  return done && output_finish("fovea_stories") ? EXIT_SUCCESS : 2;
 }

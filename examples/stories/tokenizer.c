@@ -52,6 +52,9 @@ static bool read_tokens(struct tokenizer *tokenizer, const char *path, struct fa
 
 bool tokenizer_read(struct tokenizer *tokenizer, const char *path, int64_t vocabulary, struct failure *failure) {
   *tokenizer = (struct tokenizer){.count = (int32_t)vocabulary};
+  if (vocabulary <= TOKEN_END)
+    return refuse(failure, "%s: the model has %lld tokens; it needs those that begin and end a text", path,
+                  (long long)vocabulary);
   if (!file_read(&tokenizer->file, path, failure)) return false;
   const size_t size = (size_t)vocabulary * sizeof *tokenizer->tokens;
   tokenizer->tokens = calloc(1, size);

@@ -1,5 +1,6 @@
 /* Every length is in pixels. */
 #include "heatmap.h"
+#include "../sentence/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,12 +56,18 @@ static void write_all(FILE *file, const struct translation *translation) {
   fputs("</svg>\n", file);
 }
 
-bool heatmap_write(const struct translation *translation, const char *path, struct failure *failure) {
+static const char *write_svg(const void *what, const char *path) {
+  const struct translation *translation = what;
   FILE *file = fopen(path, "wb");
-  if (!file) return refuse(failure, "%s: %s", path, strerror(errno));
+  if (!file) return strerror(errno);
   write_all(file, translation);
   const bool written = ferror(file) == 0;
   const int reason = errno;
-  if (fclose(file) == 0 && written) return true;
-  return refuse(failure, "%s: %s", path, strerror(written ? errno : reason));
+  if (fclose(file) == 0 && written) return NULL;
+  return strerror(written ? errno : reason);
+}
+
+bool heatmap_write(const struct translation *translation, const char *path, struct failure *failure) {
+  const char *why = output_replace(path, write_svg, translation);
+  return !why || refuse(failure, "%s: %s", path, why);
 }

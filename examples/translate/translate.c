@@ -3,6 +3,7 @@
  *   fovea_translate TEXT [OPTIONS]
  *
  * README.md says how it was trained. */
+#include "../sentence/output.h"
 #include "check.h"
 #include "heatmap.h"
 #include "options.h"
@@ -41,12 +42,13 @@ int main(int count, char **arguments) {
   bool all_right = true;
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_translate: %s\n", failure.text), 2;
-  if (options.help) return fputs(options_help, stdout), EXIT_SUCCESS;
+  if (options.help) return fputs(options_help, stdout), output_finish("fovea_translate") ? EXIT_SUCCESS : 2;
   bool done = model_read(&model, options.model, options.isa, &failure);
   if (done) {
     done = options.text ? translate_one(&model, &options, &failure) : check(&model, &options, &all_right, &failure);
     model_free(&model);
   }
   if (!done) return fprintf(stderr, "fovea_translate: %s\n", failure.text), 2;
+  if (!output_finish("fovea_translate")) return 2;
   return all_right ? EXIT_SUCCESS : 1;
 }

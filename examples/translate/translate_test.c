@@ -2,6 +2,7 @@
  * number of threads; malformed texts, files and options are refused with a line that says why.
  *
  *   test_translate FOLDER     the folder has model.safetensors, held_out.txt and golden.txt */
+#include "../sentence/output.h"
 #include "check.h"
 #include "heatmap.h"
 #include "options.h"
@@ -308,6 +309,47 @@ static void test_heatmap(void **state) {
   model_free(&model);
 }
 
+static char written_path[512];
+
+/* Writes half of a file, and then fails if there is a reason. */
+static const char *write_half(const void *what, const char *to) {
+  FILE *file = fopen(to, "wb");
+  assert_non_null(file);
+  assert_true(fputs("half", file) >= 0);
+  assert_int_equal(fclose(file), 0);
+  snprintf(written_path, sizeof written_path, "%s", to);
+  return what;
+}
+
+/* After a failure the old file is there, and no part of the new one. */
+static void test_replace(void **state) {
+  (void)state;
+  size_t size;
+  write_file("old", 3);
+  assert_string_equal(output_replace(path, write_half, "the disk is full"), "the disk is full");
+  assert_null(fopen(written_path, "rb"));
+  char *text = read_text(path, &size);
+  assert_string_equal(text, "old");
+  free(text);
+  assert_null(output_replace(path, write_half, NULL));
+  assert_null(fopen(written_path, "rb"));
+  text = read_text(path, &size);
+  assert_string_equal(text, "half");
+  free(text);
+  assert_int_equal(remove(path), 0);
+  assert_string_equal(output_replace(path, write_half, "no"), "no");
+  assert_null(fopen(path, "rb"));
+  assert_null(output_replace(path, write_half, NULL));
+}
+
+static int wrong_count;
+
+static void count_wrong(const char *text, const char *answer, const char *wanted) {
+  (void)text, (void)answer, (void)wanted;
+  wrong_count++;
+}
+
+/* A bad line is refused before the first answer is told. */
 static void test_check(void **state) {
   (void)state;
   static const struct {
@@ -316,7 +358,9 @@ static void test_check(void **state) {
              {"may 1 2000\t2000-05-01\nmay\n", "line 2: there is no tab"},
              {"may 1 2000\t2000-05\n", "line 1: what follows the tab"},
              {"\t2000-05-01\n", "line 1: the text is empty"},
-             {"k\t2000-05-01\n", "line 1: character 1 is 'k'"}};
+             {"k\t2000-05-01\n", "line 1: character 1 is 'k'"},
+             {"may 1 2000\t2000-05-02\nmay\n", "line 2: there is no tab"},
+             {"may 1 2000\t2000-05-02\nk\t2000-05-01\n", "line 2: character 1 is 'k'"}};
   static const char good[] = "may 1 2000\t2000-05-01\r\nmay 2 2000\t2000-05-01";
   struct model model;
   struct tally tally;
@@ -324,16 +368,18 @@ static void test_check(void **state) {
   open_model(&model, NULL);
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     write_file(bad[i].text, strlen(bad[i].text));
-    assert_false(check_file(&model, path, 1, NULL, &tally, &failure));
+    assert_false(check_file(&model, path, 1, count_wrong, &tally, &failure));
     assert_says(failure.text, bad[i].part);
   }
+  assert_int_equal(wrong_count, 0);
   write_file("may\0", 4);
   assert_false(check_file(&model, path, 1, NULL, &tally, &failure));
   assert_says(failure.text, "byte 0");
   write_file(good, strlen(good));
-  require(check_file(&model, path, 1, NULL, &tally, &failure), &failure);
+  require(check_file(&model, path, 1, count_wrong, &tally, &failure), &failure);
   assert_int_equal(tally.count, 2);
   assert_int_equal(tally.right, 1);
+  assert_int_equal(wrong_count, 1);
   model_free(&model);
 }
 
@@ -379,8 +425,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_one_answer), cmocka_unit_test(test_weights_of_steps),
       cmocka_unit_test(test_bad_texts),  cmocka_unit_test(test_dates),
       cmocka_unit_test(test_bad_models), cmocka_unit_test(test_changed_models),
-      cmocka_unit_test(test_heatmap),    cmocka_unit_test(test_check),
-      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_heatmap),    cmocka_unit_test(test_replace),
+      cmocka_unit_test(test_check),      cmocka_unit_test(test_options),
   };
   return cmocka_run_group_tests(tests, NULL, remove_file);
 }

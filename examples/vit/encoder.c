@@ -1,5 +1,6 @@
 #include "encoder.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* The pixels of a patch lie together, 0 to 1. */
@@ -84,7 +85,11 @@ static bool run(const struct model *model, const unsigned char *images, int64_t 
 
 bool encoder_logits(const struct model *model, const unsigned char *images, int64_t count, int threads,
                     float *logits, struct failure *failure) {
-  return run(model, images, count, threads, logits, NULL, failure);
+  if (!run(model, images, count, threads, logits, NULL, failure)) return false;
+  for (int64_t i = 0; i < count * DIGITS; i++)
+    if (!isfinite(logits[i]))
+      return refuse(failure, "the weights make %g of a digit, which is no number to compare", (double)logits[i]);
+  return true;
 }
 
 bool encoder_attention(const struct model *model, const unsigned char *image, float *weights,

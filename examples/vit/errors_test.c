@@ -3,9 +3,11 @@
  *
  *   test_vit_errors DATA */
 #include "digits.h"
+#include "encoder.h"
 #include "options.h"
 #include "support/check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +161,29 @@ static void test_bad_numbers(void **state) {
   refuse_byte("labels", 255, "labels: number 7 is 255");
 }
 
+/* Weights that are not finite make logits that are none, which cannot be compared or drawn. */
+static void test_not_finite(void **state) {
+  (void)state;
+  static float gamma[4096];
+  float logits[DIGITS];
+  struct model model;
+  struct failure failure = {""};
+  static const unsigned char image[IMAGE_PIXELS];
+  struct file file = read_data("model.safetensors");
+  write_file(&file, file.size);
+  file_free(&file);
+  if (!model_read(&model, path, &failure)) fail_msg("%s", failure.text);
+  assert_true(model.dim <= 4096);
+  assert_true(encoder_logits(&model, image, 1, 1, logits, &failure));
+  model.norm.gamma = gamma;
+  for (int i = 0; i < 2; i++) {
+    for (int64_t d = 0; d < model.dim; d++) gamma[d] = i == 0 ? NAN : INFINITY;
+    assert_false(encoder_logits(&model, image, 1, 1, logits, &failure));
+    assert_says(failure.text, "no number");
+  }
+  model_free(&model);
+}
+
 static void test_options(void **state) {
   (void)state;
   static const struct {
@@ -207,7 +232,7 @@ int main(int argc, char **argv) {
   data = argv[1];
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_bad_models),  cmocka_unit_test(test_changed_models), cmocka_unit_test(test_bad_digits),
-      cmocka_unit_test(test_bad_numbers), cmocka_unit_test(test_options),
+      cmocka_unit_test(test_bad_numbers), cmocka_unit_test(test_options),        cmocka_unit_test(test_not_finite),
   };
   return cmocka_run_group_tests(tests, NULL, remove_file);
 }

@@ -1,5 +1,6 @@
 /* The picture, drawn with cairo. Every length is in pixels. */
 #include "picture.h"
+#include "../sentence/output.h"
 #include "digits.h"
 
 #include <cairo.h>
@@ -85,13 +86,20 @@ static void draw_all(cairo_t *cairo, const struct picture *picture) {
   draw_panel(cairo, picture, "all layers (rollout)", picture->rollout, MARGIN + 2 * step);
 }
 
+static const char *write_png(const void *what, const char *path) {
+  cairo_surface_t *const *surface = what;
+  const cairo_status_t status = cairo_surface_write_to_png(*surface, path);
+  return status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
+}
+
 const char *picture_draw(const struct picture *picture, const char *path) {
   cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)WIDTH, (int)HEIGHT);
   cairo_t *cairo = cairo_create(surface);
   draw_all(cairo, picture);
-  cairo_status_t status = cairo_status(cairo);
-  if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_write_to_png(surface, path);
+  const cairo_status_t status = cairo_status(cairo);
+  const char *why =
+      status == CAIRO_STATUS_SUCCESS ? output_replace(path, write_png, &surface) : cairo_status_to_string(status);
   cairo_destroy(cairo);
   cairo_surface_destroy(surface);
-  return status == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(status);
+  return why;
 }

@@ -6,6 +6,7 @@
  * README.md says how it was trained. */
 #define _POSIX_C_SOURCE 200112L /* clock_gettime() */
 
+#include "../sentence/output.h"
 #include "encoder.h"
 #include "options.h"
 #include "summary.h"
@@ -145,8 +146,8 @@ static bool show(const struct inputs *inputs, const struct options *options, str
                   inputs->digits_path, (long long)inputs->digits.count);
   return encoder_logits(&inputs->model, inputs->digits.images + number * IMAGE_PIXELS, 1, (int)options->threads,
                         logits, failure) &&
-         print_digit(inputs, number, logits, failure) &&
-         (!options->png || draw(inputs, number, encoder_choice(logits), options->png, failure));
+         (!options->png || draw(inputs, number, encoder_choice(logits), options->png, failure)) &&
+         print_digit(inputs, number, logits, failure);
 }
 
 int main(int count, char **arguments) {
@@ -155,7 +156,8 @@ int main(int count, char **arguments) {
   struct failure failure = {""};
   if (!options_read(&options, count, arguments, &failure))
     return fprintf(stderr, "fovea_vit: %s\n", failure.text), 2;
-  if (options.command == COMMAND_HELP) return fputs(options_help, stdout), EXIT_SUCCESS;
+  if (options.command == COMMAND_HELP)
+    return fputs(options_help, stdout), output_finish("fovea_vit") ? EXIT_SUCCESS : 2;
   bool done = read_inputs(&inputs, &options, &failure);
   if (done)
     done =
@@ -163,5 +165,5 @@ int main(int count, char **arguments) {
   digits_free(&inputs.digits);
   model_free(&inputs.model);
   if (!done) fprintf(stderr, "fovea_vit: %s\n", failure.text);
-  return done ? EXIT_SUCCESS : 2;
+  return done && output_finish("fovea_vit") ? EXIT_SUCCESS : 2;
 }

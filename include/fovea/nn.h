@@ -716,13 +716,13 @@ FOVEA_NN_API fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *st
 
 /* Takes the next `rows` frames (at least 0) of the utterance, x (rows, dim), and writes the rows whose frames are
  * all there to y, and their number to *written: of r frames in all, max(0, r - layers * right) have come out, so a
- * push never writes more than `rows` rows. x and y are contiguous f32; y may be x, or apart from it and from the
- * stream, and may be NULL if nothing is written.
+ * push never writes more than `rows` rows. x and y are contiguous f32; y may be x, or apart from it, from the
+ * stream and from all that the layers read, and may be NULL if nothing is written.
  *
  * Needs scratch (fovea_nn_stream_scratch_size()), from `execution` or else allocated by the problem's allocator. If
- * a call fails, *written is 0, and the stream is as before, unless computing has begun, as when y overlaps the
- * weights: then push and finish return FOVEA_ERROR_STATE until the stream is reset. FOVEA_ERROR_POSITION: there are
- * more frames than 2^48, or than the rotary embedding has positions. */
+ * a call fails, *written is 0, and the stream is as before, unless computing has begun, as when a layer was changed
+ * meanwhile: then push and finish return FOVEA_ERROR_STATE until the stream is reset. FOVEA_ERROR_POSITION: there
+ * are more frames than 2^48, or than the rotary embedding has positions. */
 FOVEA_NN_API fovea_status fovea_nn_stream_push(fovea_nn_stream *stream, int64_t rows, const float *x, float *y,
                                                int64_t *written, const fovea_execution *execution,
                                                fovea_error *error);

@@ -388,6 +388,8 @@ static void test_refused(void **state) {
   REFUSED(m.streaming.problem = NULL, FOVEA_ERROR_NULL, "problem");
   REFUSED(m.streaming.sinks = sinks, FOVEA_ERROR_UNUSED, "sinks");
   REFUSED(m.problem.sink = FOVEA_SINK_PER_HEAD, FOVEA_ERROR_NULL, "sinks");
+  REFUSED((m.problem.sink = FOVEA_SINK_PER_HEAD, m.streaming.sinks = (float *)(void *)((char *)sinks + 1)),
+          FOVEA_ERROR_ALIGNMENT, "sinks");
   REFUSED(m.problem.window_left = FOVEA_UNLIMITED, FOVEA_ERROR_RULE, "window_left");
   REFUSED(m.problem.window_right = FOVEA_UNLIMITED, FOVEA_ERROR_RULE, "window_right");
   REFUSED(m.problem.window_left = -2, FOVEA_ERROR_RULE, "window_left");
@@ -407,6 +409,9 @@ static void test_refused(void **state) {
   REFUSED(m.problem.keys_begin = 1, FOVEA_ERROR_UNUSED, "keys_begin");
   REFUSED(m.problem.to_state = 1, FOVEA_ERROR_UNUSED, "to_state");
   REFUSED(m.problem.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "type");
+  REFUSED(m.problem.q_strides.row = 77, FOVEA_ERROR_UNUSED, "stride");
+  REFUSED(m.problem.score_strides.row = 77, FOVEA_ERROR_UNUSED, "stride");
+  REFUSED(m.problem.mask_strides.row = 77, FOVEA_ERROR_UNUSED, "stride");
   REFUSED(m.problem.scale = INFINITY, FOVEA_ERROR_SCALE, "scale");
   REFUSED(m.problem.isa = "pdp11", FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
   REFUSED(size = 64, FOVEA_ERROR_SIZE, "the stream needs");
@@ -485,7 +490,58 @@ static void test_refused_pushes(void **state) {
   free(x);
 }
 
-/* A call that fails while it computes leaves a stream that must be reset. */
+/* Neither rows nor scratch may lie over anything that the layers read; nothing has changed then. */
+static void test_refused_outputs(void **state) {
+  (void)state;
+  static float before[sizeof numbers / sizeof *numbers], y[40 * DIM], expected[40 * DIM];
+  struct generator generator = {71};
+  struct model m;
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  make_model(&m, 3, 5, 0, 4, NORM_FIRST | GATE | ROTARY | SINKS, NULL);
+  m.streaming.sinks = numbers + 59000;
+  m.rotary.cosines = numbers + 58000;
+  m.rotary.sines = numbers + 58500;
+  m.rotary.table_rows = 40;
+  memcpy(before, numbers, sizeof before);
+  float *x = frames_create(40, 0, &generator);
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  stream_all(&m, s.stream, (struct cut){9, {0}}, 40, x, expected, NULL);
+  for (int layer = 0; layer < 3; layer++) {
+    float *next = numbers + layer * 20000;
+    for (int i = 0; i < 7; i++) {
+      PUSH_REFUSED(1, x, next + 1000 * i, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with weights");
+      PUSH_REFUSED(1, x, next + 8000 + 100 * i, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with bias");
+    }
+    for (int i = 0; i < 2; i++) {
+      PUSH_REFUSED(1, x, next + 9000 + 100 * i, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with gamma");
+      m.parts[layer].norms[i].beta = y;
+      PUSH_REFUSED(1, x, y + DIM - 1, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with beta");
+      m.parts[layer].norms[i].beta = NULL;
+    }
+  }
+  PUSH_REFUSED(1, x, numbers + 58000 + 79, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with cosines");
+  PUSH_REFUSED(1, x, numbers + 58500 + 79, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with sines");
+  PUSH_REFUSED(1, x, numbers + 59000 + 11, NULL, FOVEA_ERROR_OVERLAP, "y shares memory with sinks");
+  execution.threads = 1;
+  execution.scratch_size = fovea_nn_stream_scratch_size(s.stream, 1);
+  execution.scratch = (void *)((uintptr_t)(numbers + 100) / 64 * 64);
+  PUSH_REFUSED(1, x, y, &execution, FOVEA_ERROR_OVERLAP, "scratch shares memory with weights");
+  assert_memory_equal(numbers, before, sizeof before);
+  stream_all(&m, s.stream, (struct cut){9, {0}}, 40, x, y, NULL);
+  assert_memory_equal(y, expected, sizeof y);
+  stream_destroy(&s);
+  m.rotary.cosines = m.rotary.sines = NULL;
+  m.rotary.table_rows = 0;
+  static double frequencies[2] = {1, 0.5};
+  m.rotary.frequencies = frequencies;
+  s = stream_create(&m, GUARD_AT_END);
+  PUSH_REFUSED(1, x, (float *)(void *)(frequencies + 1), NULL, FOVEA_ERROR_OVERLAP, "memory with frequencies");
+  stream_destroy(&s);
+  free(x);
+}
+
+/* A call that fails while it computes, as after a change of a layer, leaves a stream that must be reset. */
 static void test_broken(void **state) {
   (void)state;
   static float y[40 * DIM], expected[40 * DIM];
@@ -495,7 +551,9 @@ static void test_broken(void **state) {
   float *x = frames_create(40, 0, &generator);
   compute_whole(&m, 40, x, expected);
   struct stream s = stream_create(&m, GUARD_AT_END);
-  PUSH_REFUSED(1, x, numbers + 20000 + 5000, NULL, FOVEA_ERROR_OVERLAP, "weights");
+  m.parts[1].linears[5].isa = "pdp11";
+  PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
+  m.parts[1].linears[5].isa = NULL;
   PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_STATE, "reset");
   fovea_nn_stream_reset(s.stream);
   stream_all(&m, s.stream, (struct cut){9, {0}}, 40, x, y, NULL);
@@ -514,10 +572,17 @@ static int set_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_windows),        cmocka_unit_test(test_random), cmocka_unit_test(test_long),
-      cmocka_unit_test(test_threads),        cmocka_unit_test(test_reset),  cmocka_unit_test(test_allocations),
-      cmocka_unit_test(test_refused),        cmocka_unit_test(test_broken), cmocka_unit_test(test_refused_layers),
+      cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_random),
+      cmocka_unit_test(test_long),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_reset),
+      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_refused_layers),
       cmocka_unit_test(test_refused_pushes),
+      cmocka_unit_test(test_refused_outputs),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
