@@ -546,7 +546,8 @@ FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t t
 /* How much of the score matrix is seen and computed, over all batch entries and query heads. */
 typedef struct fovea_counts {
   int64_t pairs_seen;     /* (row, key) pairs that may be seen */
-  int64_t pairs_computed; /* pairs whose score is computed, lanes of padding included */
+  /* Pairs whose score is computed, lanes of padding included; twice with a score output other than weights. */
+  int64_t pairs_computed;
 } fovea_counts;
 
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts segments in panels as they are computed.

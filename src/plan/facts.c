@@ -54,7 +54,8 @@ fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts) {
     }
     for (int64_t tile = 0, tiles = fovea_plan_tiles(plan, entry); tile < tiles; tile++) {
       int64_t pairs = tile_pairs(plan, entry, fovea_plan_tile_rows(plan, entry, tile));
-      counts->pairs_computed = more_pairs(counts->pairs_computed, pairs, plan->problem.kv_heads);
+      const int64_t times = plan->problem.kv_heads * fovea_times_scored(plan);
+      counts->pairs_computed = more_pairs(counts->pairs_computed, pairs, times);
     }
   }
   return FOVEA_OK;

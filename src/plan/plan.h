@@ -39,6 +39,11 @@ static inline int fovea_has_parts(const fovea_plan *plan) {
   return plan->part_keys > 0 || plan->problem.to_state;
 }
 
+/* How often a block's scores are computed: once, and once more for scores of other terms as an output. */
+static inline int fovea_times_scored(const fovea_plan *plan) {
+  return plan->problem.score_output > FOVEA_SCORES_WEIGHTS ? 2 : 1;
+}
+
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. `panels`: the
  * keys lie in panels. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, int panels) {

@@ -51,7 +51,7 @@ static void count_task(fovea_task_context *context, void *worker_scratch, fovea_
       fovea_sight sight;
       if (!fovea_look(context, t, &sight)) continue;
       counts->pairs_seen += pairs_seen(context, t, &sight);
-      counts->pairs_computed += pairs_computed(context, t, &sight);
+      counts->pairs_computed += pairs_computed(context, t, &sight) * fovea_times_scored(context->plan);
     }
   }
 }

@@ -10,7 +10,7 @@ static inline int fovea_keeps_weights(const fovea_task_context *context) {
   return context->plan->problem.score_output == FOVEA_SCORES_WEIGHTS;
 }
 static inline int fovea_keeps_scores(const fovea_task_context *context) {
-  return context->plan->problem.score_output > FOVEA_SCORES_WEIGHTS;
+  return fovea_times_scored(context->plan) > 1;
 }
 
 /* Copies the scores of the current block, after all terms, to the tile's rows. Blocks that the tile passed over
