@@ -21,6 +21,8 @@ static const struct option {
     {"--v", OPTION_TEXT, offsetof(attend_options, v), 0, "a path"},
     {"--out", OPTION_TEXT, offsetof(attend_options, out), 0, "a path"},
     {"--lse", OPTION_TEXT, offsetof(attend_options, lse), 0, "a path"},
+    {"--weights", OPTION_TEXT, offsetof(attend_options, weights), 0, "a path"},
+    {"--weights-type", OPTION_TYPE, offsetof(attend_options, weights_type), 0, "f32, f16 or bf16"},
     {"--mask", OPTION_TEXT, offsetof(attend_options, mask), 0, "a path"},
     {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
     {"--sinks", OPTION_TEXT, offsetof(attend_options, sinks), 0, "a path, or zero"},
@@ -132,6 +134,12 @@ static bool parse_argument(attend_options *options, bool *given, char **argument
   return set_option(options, option, value, why);
 }
 
+static bool check_differ(const char *name, const char *path, const char *other_name, const char *other,
+                         failure *why) {
+  return !path || !other || strcmp(path, other) != 0 ||
+         fail(why, "%s and %s name the same file '%s'", name, other_name, path);
+}
+
 static bool check_required(const attend_options *options, failure *why) {
   const char *missing = !options->q     ? "--q"
                         : !options->k   ? "--k"
@@ -139,9 +147,10 @@ static bool check_required(const attend_options *options, failure *why) {
                         : !options->out ? "--out"
                                         : NULL;
   if (missing) return fail(why, "%s is missing (see fovea attend --help)", missing);
-  if (options->lse && strcmp(options->lse, options->out) == 0)
-    return fail(why, "--out and --lse name the same file '%s'", options->out);
-  return true;
+  if (options->weights_type.given && !options->weights) return fail(why, "--weights-type needs --weights");
+  return check_differ("--out", options->out, "--lse", options->lse, why) &&
+         check_differ("--out", options->out, "--weights", options->weights, why) &&
+         check_differ("--lse", options->lse, "--weights", options->weights, why);
 }
 
 bool attend_options_parse(attend_options *options, int argument_count, char **arguments, failure *why) {

@@ -26,7 +26,7 @@ typedef struct type_name {
 
 typedef struct attend_options {
   const char *q, *k, *v, *out; /* paths, never NULL after parsing */
-  const char *lse;             /* NULL: not wanted */
+  const char *lse, *weights;   /* NULL: not wanted */
   const char *mask;            /* NULL: none */
   const char *sinks;           /* a path, or "zero"; NULL: none */
   const char *isa;             /* NULL: the library's choice */
@@ -34,6 +34,7 @@ typedef struct attend_options {
   real_number scale, softcap;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */
+  type_name weights_type;
   number_list window; /* left, right */
   number_list chunk;  /* size, left, right */
   number_list offset; /* one number, or one for each batch entry */
