@@ -3,26 +3,7 @@
 #ifndef FOVEA_TOOLS_ATTEND_OPTIONS_H
 #define FOVEA_TOOLS_ATTEND_OPTIONS_H
 
-#include "failure.h"
-#include <fovea/fovea.h>
-
-#include <stdint.h>
-
-/* Numbers with commas between them; count 0 if the option was not given. */
-typedef struct number_list {
-  int64_t *numbers;
-  int64_t count;
-} number_list;
-
-typedef struct real_number {
-  bool given;
-  double value;
-} real_number;
-
-typedef struct type_name {
-  bool given;
-  fovea_type type;
-} type_name;
+#include "options.h"
 
 typedef struct attend_options {
   const char *q, *k, *v, *out; /* paths, never NULL after parsing */
