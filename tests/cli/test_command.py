@@ -9,33 +9,13 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 
+import command
 import reference
-
-COMMAND = []
-
-
-def on_windows():
-    return COMMAND[-1].endswith(".exe")
-
-
-def run(*arguments, environment=None, **options):
-    done = subprocess.run(
-        COMMAND + [str(argument) for argument in arguments],
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
-    if on_windows():
-        done.stdout, done.stderr = done.stdout.replace(b"\r\n", b"\n"), done.stderr.replace(b"\r\n", b"\n")
-    return done
-
+from command import COMMAND, on_windows, run
 
 def usable_isas():
     lines = run("info").stdout.decode().splitlines()
@@ -48,18 +28,8 @@ def tensors(q_shape, k_shape, v_dim=None, seed=1):
     return tuple(random.standard_normal(shape, dtype=np.float32) for shape in (q_shape, k_shape, v_shape))
 
 
-class InDirectory(unittest.TestCase):
-    """Each test has a directory of its own."""
-
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory(prefix="fovea_command_")
-        self.addCleanup(self.directory.cleanup)
-
-    def path(self, name):
-        return os.path.join(self.directory.name, name)
-
-    def files(self):
-        return sorted(os.listdir(self.directory.name))
+class InDirectory(command.InDirectory):
+    """Tensors in files, and what the program makes of them."""
 
     def save(self, q, k, v):
         for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -528,13 +498,6 @@ class Mistakes(InDirectory):
         super().setUp()
         self.save(*tensors((2, 4, 5, 8), (2, 2, 9, 8)))
 
-    def assert_refused(self, done, text):
-        lines = done.stderr.decode().split("\n")
-        self.assertEqual((done.returncode, len(lines), lines[-1]), (2, 2, ""), done.stderr)
-        self.assertTrue(lines[0].startswith("fovea"), lines[0])
-        self.assertIn(text, lines[0])
-        self.assertTrue(lines[0].isprintable(), lines[0])
-
     def refuse(self, text, *options, inputs=None, outputs=("o.npy", "lse.npy")):
         before = self.files()
         names = [word for name, output in zip(("--out", "--lse"), outputs) for word in (name, self.path(output))]
@@ -743,17 +706,18 @@ class OtherCommands(unittest.TestCase):
         return done.stdout.decode()
 
     def test_help(self):
-        for command in ("attend", "info", "selftest"):
-            self.assertIn(command, self.output("--help"))
+        for name in ("attend", "heatmap", "info", "selftest"):
+            self.assertIn(name, self.output("--help"))
             for word in ("--help", "-h"):
-                self.assertTrue(self.output(command, word).startswith(f"Usage: fovea {command}"))
+                self.assertTrue(self.output(name, word).startswith(f"Usage: fovea {name}"))
         options = ("--q", "--k", "--v", "--out", "--lse", "--causal", "--window", "--chunk", "--offset", "--q-lens",
                    "--kv-lens", "--mask", "--scale", "--softcap", "--sinks", "--cast", "--out-type", "--threads", "--isa",
                    "--weights", "--weights-type")
         for option in options:
             self.assertIn(option, self.output("attend", "--help"))
         self.assertTrue(self.output("attend", "--q", "nothing", "--help").startswith("Usage: fovea attend"))
-        self.assertTrue(all(len(line) <= 116 for line in self.output("attend", "--help").splitlines()))
+        for name in ("attend", "heatmap"):
+            self.assertTrue(all(len(line) <= 116 for line in self.output(name, "--help").splitlines()))
 
     def test_version(self):
         self.assertRegex(self.output("--version"), r"\Afovea \d+\.\d+\.\d+\n\Z")
@@ -779,7 +743,7 @@ class OtherCommands(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    COMMAND = sys.argv[1:]
+    COMMAND[:] = sys.argv[1:]
     # Programs start slowly under wine: there only what has to do with files and the screen.
     about_files = ["Files", "OtherCommands", "Shapes.test_ranks", "Types.test_f16_files", "Types.test_out_type",
                    "Mistakes.test_outputs_that_cannot_be_written", "Mistakes.test_old_outputs_stay"]
