@@ -93,6 +93,34 @@ def attend_row(answer, at, q, k, v, added, scale, softcap, sink):
     answer.lse_bound[at] = 16 * UNIT * size + 4 * UNIT * abs(answer.lse[at])
 
 
+def weights(q, k, offset=None, q_lens=None, kv_lens=None, scale=None, mask=None, softcap=None, sinks=None, **rules):
+    """The weights of the values, (batch, heads, rows, keys), from the whole score matrix at once; rows that see nothing
+    are zero."""
+    batch, heads, rows, dim = q.shape
+    shape = (batch, heads, rows, k.shape[2])
+    seen, added = spread(np.True_ if mask is None else mask, shape)
+    keys = np.arange(k.shape[2])
+    allowed = np.zeros((batch, 1, rows, k.shape[2]), bool)
+    for b in range(batch):
+        q_len = rows if q_lens is None else q_lens[b]
+        kv_len = k.shape[2] if kv_lens is None else kv_lens[b]
+        shift = kv_len - q_len if offset is None else offset if np.isscalar(offset) else offset[b]
+        for row in range(q_len):
+            first, end = interval(row, kv_len, shift, **rules)
+            allowed[b, 0, row] = (keys >= first) & (keys < end)
+    scores = q.astype(np.float64) @ k.astype(np.float64).repeat(heads // k.shape[1], axis=1).swapaxes(2, 3)
+    scores *= 1 / np.sqrt(dim) if scale is None else scale
+    if softcap:
+        scores = softcap * np.tanh(scores / softcap)
+    scores = np.where(seen & allowed, scores + added, -np.inf)
+    sink = np.full((1, heads, 1, 1), -np.inf) if sinks is None else np.reshape(sinks, (1, heads, 1, 1)).astype(float)
+    largest = np.maximum(scores.max(axis=-1, keepdims=True, initial=-np.inf), sink)
+    largest[largest == -np.inf] = 0
+    numbers = np.exp(scores - largest)
+    total = numbers.sum(axis=-1, keepdims=True) + np.exp(sink - largest)
+    return numbers / np.where(total > 0, total, 1)
+
+
 def to_bf16(tensor):
     """The bits of the nearest bf16 of finite float32 numbers, ties to even."""
     bits = tensor.astype("<f4").view("<u4").astype(np.uint64)

@@ -9,33 +9,13 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import numpy as np
 
+import command
 import reference
-
-COMMAND = []
-
-
-def on_windows():
-    return COMMAND[-1].endswith(".exe")
-
-
-def run(*arguments, environment=None, **options):
-    done = subprocess.run(
-        COMMAND + [str(argument) for argument in arguments],
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
-    if on_windows():
-        done.stdout, done.stderr = done.stdout.replace(b"\r\n", b"\n"), done.stderr.replace(b"\r\n", b"\n")
-    return done
-
+from command import COMMAND, on_windows, run
 
 def usable_isas():
     lines = run("info").stdout.decode().splitlines()
@@ -48,18 +28,8 @@ def tensors(q_shape, k_shape, v_dim=None, seed=1):
     return tuple(random.standard_normal(shape, dtype=np.float32) for shape in (q_shape, k_shape, v_shape))
 
 
-class InDirectory(unittest.TestCase):
-    """Each test has a directory of its own."""
-
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory(prefix="fovea_command_")
-        self.addCleanup(self.directory.cleanup)
-
-    def path(self, name):
-        return os.path.join(self.directory.name, name)
-
-    def files(self):
-        return sorted(os.listdir(self.directory.name))
+class InDirectory(command.InDirectory):
+    """Tensors in files, and what the program makes of them."""
 
     def save(self, q, k, v):
         for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -315,6 +285,96 @@ class MasksAndSinks(InDirectory):
             self.assertEqual(self.bits(*options, "--isa", isa), expected, isa)
 
 
+class Weights(InDirectory):
+    """The attention weights against the textbook's, and against O: they are what the values are multiplied by."""
+
+    def setUp(self):
+        super().setUp()
+        self.tensors = tensors((2, 4, 50, 24), (2, 2, 90, 24), 40)
+        self.save(*self.tensors)
+
+    def weights(self, *options, kind=None):
+        plain = self.bits(*options)
+        path = self.path("w.npy")
+        done = run("attend", *self.inputs(), "--out", self.path("o.npy"), "--lse", self.path("lse.npy"), "--weights",
+                   path, *options, *(["--weights-type", kind] if kind else []))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), done.stderr)
+        weights = np.load(path)
+        os.remove(path)
+        outputs = [np.load(self.path(name)).tobytes() for name in ("o.npy", "lse.npy")]
+        self.assertEqual(b"".join(outputs), plain) # O and LSE keep their bits
+        return weights
+
+    def check_weights(self, *options, **rules):
+        q, k, v = self.tensors
+        with self.subTest(options=options):
+            weights = self.weights(*options)
+            self.assertEqual((weights.dtype, weights.shape), (np.dtype("<f4"), q.shape[:-1] + k.shape[-2:-1]))
+            four = lambda tensor: tensor.reshape((1,) * (4 - tensor.ndim) + tensor.shape)
+            expected = reference.weights(four(q), four(k), **rules).reshape(weights.shape)
+            self.assertTrue(np.all(weights[expected == 0] == 0))
+            self.assertTrue(np.all(weights[expected > 1e-30] > 0))
+            self.assertLess(np.abs(weights - expected).max(initial=0), 1e-6)
+            if rules.get("sinks") is None:
+                sums = weights.astype(np.float64).sum(axis=-1)
+                self.assertTrue(np.all((np.abs(sums - 1) < 1e-6) | (expected.sum(axis=-1) == 0)))
+            values = four(v).repeat(four(q).shape[1] // four(v).shape[1], axis=1).reshape(q.shape[:-2] + v.shape[-2:])
+            self.assertLess(np.abs(weights @ values - np.load(self.path("o.npy"))).max(initial=0), 1e-5)
+
+    def test_no_rules(self):
+        self.check_weights()
+        q, k, _ = self.tensors # once without the reference
+        scores = q.astype(np.float64) @ k.repeat(2, axis=1).swapaxes(2, 3) / np.sqrt(24)
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        self.assertLess(np.abs(self.weights() - weights / weights.sum(axis=-1, keepdims=True)).max(), 1e-6)
+
+    def test_ranks(self):
+        for q, k in (((40, 16), (70, 16)), ((3, 40, 16), (1, 70, 16)), ((1, 1), (1, 1)), ((2, 0, 8), (2, 5, 8)),
+                     ((3, 32), (5000, 32)), ((2, 5, 8), (2, 0, 8))):
+            self.tensors = tensors(q, k)
+            self.save(*self.tensors)
+            self.check_weights()
+
+    def test_rules(self):
+        self.check_weights("--causal", causal=True)
+        self.check_weights("--causal", "--offset", "-5,30", causal=True, offset=(-5, 30))
+        self.check_weights("--window", "10,5", window=(10, 5))
+        self.check_weights("--chunk", "8,20,3", "--offset", "7", chunk=(8, 20, 3), offset=7)
+        self.check_weights("--q-lens", "9,50", "--kv-lens", "60,0", q_lens=(9, 50), kv_lens=(60, 0))
+        self.check_weights("--scale", "-0.25", "--softcap", "0.5", scale=-0.25, softcap=0.5)
+
+    def test_masks_and_sinks(self):
+        random = np.random.default_rng(5)
+        seen, path = random.random((4, 50, 90)) < 0.6, self.path("mask.npy")
+        for mask in (seen, np.where(seen, random.standard_normal(seen.shape), -np.inf).astype("<f4"), seen[:, :, :70]):
+            np.save(path, mask)
+            self.check_weights("--mask", path, "--causal", mask=mask, causal=True)
+        sinks = np.array([0.5, -np.inf, -3, 12], np.float32)
+        np.save(self.path("s.npy"), sinks)
+        self.check_weights("--sinks", self.path("s.npy"), sinks=sinks)
+        self.check_weights("--sinks", "zero", "--mask", path, mask=mask, sinks=np.zeros(4))
+
+    def test_types(self):
+        """f16 and bf16 are f32 rounded; a cast changes the inputs and nothing else."""
+        wide = self.weights("--causal")
+        self.assertEqual(self.weights("--causal", kind="f32").tobytes(), wide.tobytes())
+        half = self.weights("--causal", kind="f16")
+        self.assertEqual((half.dtype, half.tobytes()), (np.dtype("<f2"), wide.astype("<f2").tobytes()))
+        bits = self.weights("--causal", kind="bf16")
+        self.assertEqual((bits.dtype, bits.tobytes()), (np.dtype("<u2"), reference.to_bf16(wide).tobytes()))
+        for kind in ("f16", "bf16"):
+            original, self.tensors = self.tensors, tuple(reference.cast(tensor, kind) for tensor in self.tensors)
+            self.save(*original)
+            self.check_weights("--cast", kind, "--out-type", "f32")
+            self.tensors = original
+
+    def test_instruction_sets_and_threads_do_not_show(self):
+        expected = self.weights("--window", "30,2").tobytes()
+        for isa in usable_isas():
+            self.assertEqual(self.weights("--window", "30,2", "--isa", isa).tobytes(), expected, isa)
+        self.assertEqual(self.weights("--window", "30,2", "--threads", "3").tobytes(), expected)
+
+
 class Types(InDirectory):
     def setUp(self):
         super().setUp()
@@ -438,13 +498,6 @@ class Mistakes(InDirectory):
         super().setUp()
         self.save(*tensors((2, 4, 5, 8), (2, 2, 9, 8)))
 
-    def assert_refused(self, done, text):
-        lines = done.stderr.decode().split("\n")
-        self.assertEqual((done.returncode, len(lines), lines[-1]), (2, 2, ""), done.stderr)
-        self.assertTrue(lines[0].startswith("fovea"), lines[0])
-        self.assertIn(text, lines[0])
-        self.assertTrue(lines[0].isprintable(), lines[0])
-
     def refuse(self, text, *options, inputs=None, outputs=("o.npy", "lse.npy")):
         before = self.files()
         names = [word for name, output in zip(("--out", "--lse"), outputs) for word in (name, self.path(output))]
@@ -474,7 +527,7 @@ class Mistakes(InDirectory):
         self.refuse("--window needs", "--window")
         self.refuse("--window needs", "--window", "--causal")
         self.refuse("--isa needs", "--isa=")
-        for option in ("--mask", "--sinks", "--softcap", "--cast", "--out-type"):
+        for option in ("--mask", "--sinks", "--softcap", "--cast", "--out-type", "--weights", "--weights-type"):
             self.refuse(f"{option} needs", option)
             self.refuse(f"{option} is given twice", option, "1" if option == "--softcap" else "f16", f"{option}=f32")
         self.refuse("--lse", "--lse", self.path("other.npy"))
@@ -529,7 +582,8 @@ class Mistakes(InDirectory):
             self.refuse("softcap", "--softcap", softcap)
 
     def test_types(self):
-        for option in ("--cast", "--out-type"):
+        self.refuse("--weights-type needs --weights", "--weights-type", "f16")
+        for option in ("--cast", "--out-type", "--weights-type"):
             for text in ("f64", "F16", "half", "float32", "f16,f16", "bf16 "):
                 self.refuse(f"{option} takes f32, f16 or bf16, not '{text}'", option, text)
 
@@ -621,9 +675,13 @@ class Mistakes(InDirectory):
         self.refuse("directory", outputs=("o.npy", "."))
         self.refuse("same file", outputs=("o.npy", "o.npy"))
         self.refuse("cannot write", outputs=("o.npy", "./o.npy"))
+        self.refuse("cannot write", "--weights", self.path("nowhere/w.npy"))
+        self.refuse("--out and --weights name the same file", "--weights", self.path("o.npy"))
+        self.refuse("--lse and --weights name the same file", "--weights", self.path("lse.npy"))
         if os.path.exists("/dev/full") and not on_windows():
             self.refuse("cannot write", outputs=("/dev/full",))
             self.refuse("cannot write", outputs=("o.npy", "/dev/full"))
+            self.refuse("cannot write", "--weights", "/dev/full")
 
     def test_old_outputs_stay(self):
         with open(self.path("o.npy"), "w", encoding="ascii") as file:
@@ -648,16 +706,18 @@ class OtherCommands(unittest.TestCase):
         return done.stdout.decode()
 
     def test_help(self):
-        for command in ("attend", "info", "selftest"):
-            self.assertIn(command, self.output("--help"))
+        for name in ("attend", "heatmap", "info", "selftest"):
+            self.assertIn(name, self.output("--help"))
             for word in ("--help", "-h"):
-                self.assertTrue(self.output(command, word).startswith(f"Usage: fovea {command}"))
+                self.assertTrue(self.output(name, word).startswith(f"Usage: fovea {name}"))
         options = ("--q", "--k", "--v", "--out", "--lse", "--causal", "--window", "--chunk", "--offset", "--q-lens",
-                   "--kv-lens", "--mask", "--scale", "--softcap", "--sinks", "--cast", "--out-type", "--threads", "--isa")
+                   "--kv-lens", "--mask", "--scale", "--softcap", "--sinks", "--cast", "--out-type", "--threads", "--isa",
+                   "--weights", "--weights-type")
         for option in options:
             self.assertIn(option, self.output("attend", "--help"))
         self.assertTrue(self.output("attend", "--q", "nothing", "--help").startswith("Usage: fovea attend"))
-        self.assertTrue(all(len(line) <= 116 for line in self.output("attend", "--help").splitlines()))
+        for name in ("attend", "heatmap"):
+            self.assertTrue(all(len(line) <= 116 for line in self.output(name, "--help").splitlines()))
 
     def test_version(self):
         self.assertRegex(self.output("--version"), r"\Afovea \d+\.\d+\.\d+\n\Z")
@@ -683,7 +743,7 @@ class OtherCommands(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    COMMAND = sys.argv[1:]
+    COMMAND[:] = sys.argv[1:]
     # Programs start slowly under wine: there only what has to do with files and the screen.
     about_files = ["Files", "OtherCommands", "Shapes.test_ranks", "Types.test_f16_files", "Types.test_out_type",
                    "Mistakes.test_outputs_that_cannot_be_written", "Mistakes.test_old_outputs_stay"]

@@ -1,4 +1,4 @@
-/* fovea attend: Q, K and V from .npy files, O and the LSE into .npy files. */
+/* fovea attend: Q, K and V from .npy files, O, the LSE and the weights into .npy files. */
 #include "attend_mask.h"
 #include "attend_options.h"
 #include "commands.h"
@@ -25,6 +25,10 @@ static const char help[] =
     "uint16,\n"
     "                         which (a.astype('<u4') << 16).view('<f4') widens\n"
     "  --lse PATH             where the log-sum-exp of each row goes, as f32: the axes of Q without the last one\n"
+    "  --weights PATH         where the attention weights go, each row's softmax: the axes of Q, but the keys as "
+    "the\n"
+    "                         last axis. 0 for keys that a row does not see; with a sink they sum to less than 1\n"
+    "  --weights-type TYPE    the weights as f32 (default), f16 or bf16\n"
     "\n"
     "A row sees a key if every rule allows it. Row i's own key is i + offset.\n"
     "  --causal               no key after the own key\n"
@@ -53,7 +57,7 @@ static const char help[] =
     "On failure no output file is written, and files that existed before stay as they were.\n";
 
 enum { BATCH, HEADS, ROWS, DIM, AXES };
-enum { OUTPUT_O, OUTPUT_LSE, OUTPUTS };
+enum { OUTPUT_O, OUTPUT_LSE, OUTPUT_WEIGHTS, OUTPUTS };
 
 /* One tensor of a file. Axes that the file does not have are leading axes of 1. */
 typedef struct input_file {
@@ -69,7 +73,7 @@ typedef struct attend_job {
   fovea_problem problem;
   fovea_plan *plan;
   void *o;
-  float *lse;
+  float *lse, *weights;
   output_file outputs[OUTPUTS];
 } attend_job;
 
@@ -167,6 +171,7 @@ static bool describe_problem(attend_job *job, failure *why) {
   }
   if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
   problem->isa = options->isa;
+  if (options->weights) problem->score_output = FOVEA_SCORES_WEIGHTS;
   return set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
@@ -190,6 +195,12 @@ static void *allocate_output(const int64_t *lengths, int count, fovea_type type,
   return tensor;
 }
 
+static bool prepare_weights(attend_job *job, failure *why) {
+  const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->k.axes[ROWS]};
+  job->weights = allocate_output(axes, AXES, FOVEA_F32, why);
+  return job->weights && output_open(&job->outputs[OUTPUT_WEIGHTS], job->options.weights, why);
+}
+
 /* Everything that can fail comes before the computation: arguments, memory, and the output files. */
 static bool prepare(attend_job *job, failure *why) {
   fovea_error error;
@@ -198,9 +209,11 @@ static bool prepare(attend_job *job, failure *why) {
   const int64_t o_axes[AXES] = {job->q.axes[BATCH], job->q.axes[HEADS], job->q.axes[ROWS], job->v.axes[DIM]};
   job->o = allocate_output(o_axes, AXES, job->problem.o_type, why);
   if (!job->o || !output_open(&job->outputs[OUTPUT_O], job->options.out, why)) return false;
-  if (!job->options.lse) return true;
-  job->lse = allocate_output(o_axes, AXES - 1, FOVEA_F32, why);
-  return job->lse && output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why);
+  if (job->options.lse) {
+    job->lse = allocate_output(o_axes, AXES - 1, FOVEA_F32, why);
+    if (!job->lse || !output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why)) return false;
+  }
+  return !job->options.weights || prepare_weights(job, why);
 }
 
 static bool run_plan(attend_job *job, failure *why) {
@@ -210,6 +223,7 @@ static bool run_plan(attend_job *job, failure *why) {
   fovea_tensors_init(&tensors, job->q.array.data, job->k.array.data, job->v.array.data, job->o, job->lse);
   tensors.mask = job->mask.data;
   tensors.sinks = job->sinks.data;
+  tensors.scores = job->weights;
   fovea_execution_init(&execution);
   if (job->options.threads.count > 0) {
     int64_t threads = job->options.threads.numbers[0];
@@ -219,20 +233,42 @@ static bool run_plan(attend_job *job, failure *why) {
   return fovea_plan_run(job->plan, &tensors, &execution, &error) == FOVEA_OK || fail(why, "%s", error.text);
 }
 
+static const npy_type file_types[] = {[FOVEA_F32] = NPY_F32, [FOVEA_F16] = NPY_F16, [FOVEA_BF16] = NPY_U16};
+
+/* The library writes f32; other types are rounded from it here. */
+static bool write_weights(attend_job *job, int64_t *shape, failure *why) {
+  const fovea_type type = job->options.weights_type.type; /* FOVEA_F32 if none is given */
+  const int rank = job->q.array.rank;
+  void *numbers = job->weights, *narrow = NULL;
+  shape[rank - 1] = job->k.axes[ROWS];
+  if (type != FOVEA_F32) {
+    int64_t count = 1;
+    for (int axis = 0; axis < rank; axis++) count *= shape[axis];
+    narrow = malloc((count > 0 ? (size_t)count : 1) * type_size(type));
+    if (!narrow) return fail(why, "out of memory for %lld converted weights", (long long)count);
+    convert_numbers(narrow, type, numbers, FOVEA_F32, count);
+    numbers = narrow;
+  }
+  bool written = output_write(&job->outputs[OUTPUT_WEIGHTS], file_types[type], rank, shape, numbers, why);
+  free(narrow);
+  return written;
+}
+
 static bool write_outputs(attend_job *job, failure *why) {
-  static const npy_type o_types[] = {[FOVEA_F32] = NPY_F32, [FOVEA_F16] = NPY_F16, [FOVEA_BF16] = NPY_U16};
-  npy_type o_type = o_types[job->problem.o_type];
+  npy_type o_type = file_types[job->problem.o_type];
   int rank = job->q.array.rank;
   int64_t shape[AXES];
   for (int axis = 0; axis < rank; axis++) shape[axis] = job->q.array.shape[axis];
   shape[rank - 1] = job->v.axes[DIM];
   if (!output_write(&job->outputs[OUTPUT_O], o_type, rank, shape, job->o, why)) return false;
   if (job->lse && !output_write(&job->outputs[OUTPUT_LSE], NPY_F32, rank - 1, shape, job->lse, why)) return false;
+  if (job->weights && !write_weights(job, shape, why)) return false;
   return outputs_commit(job->outputs, OUTPUTS, why);
 }
 
 static void release(attend_job *job) {
   for (int i = 0; i < OUTPUTS; i++) output_discard(&job->outputs[i]);
+  free(job->weights);
   free(job->lse);
   free(job->o);
   fovea_plan_destroy(job->plan);

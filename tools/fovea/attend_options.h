@@ -3,30 +3,11 @@
 #ifndef FOVEA_TOOLS_ATTEND_OPTIONS_H
 #define FOVEA_TOOLS_ATTEND_OPTIONS_H
 
-#include "failure.h"
-#include <fovea/fovea.h>
-
-#include <stdint.h>
-
-/* Numbers with commas between them; count 0 if the option was not given. */
-typedef struct number_list {
-  int64_t *numbers;
-  int64_t count;
-} number_list;
-
-typedef struct real_number {
-  bool given;
-  double value;
-} real_number;
-
-typedef struct type_name {
-  bool given;
-  fovea_type type;
-} type_name;
+#include "options.h"
 
 typedef struct attend_options {
   const char *q, *k, *v, *out; /* paths, never NULL after parsing */
-  const char *lse;             /* NULL: not wanted */
+  const char *lse, *weights;   /* NULL: not wanted */
   const char *mask;            /* NULL: none */
   const char *sinks;           /* a path, or "zero"; NULL: none */
   const char *isa;             /* NULL: the library's choice */
@@ -34,6 +15,7 @@ typedef struct attend_options {
   real_number scale, softcap;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */
+  type_name weights_type;
   number_list window; /* left, right */
   number_list chunk;  /* size, left, right */
   number_list offset; /* one number, or one for each batch entry */

@@ -27,9 +27,7 @@ bool output_open(output_file *output, const char *path, failure *why) {
   return fail(why, "%s: cannot write: %s", path, strerror(reason));
 }
 
-bool output_write(output_file *output, npy_type type, int rank, const int64_t *shape, const void *data,
-                  failure *why) {
-  bool written = npy_write(output->stream, type, rank, shape, data);
+bool output_close(output_file *output, bool written, failure *why) {
   int reason = errno;
   if (fclose(output->stream) != 0 && written) {
     written = false;
@@ -37,6 +35,11 @@ bool output_write(output_file *output, npy_type type, int rank, const int64_t *s
   }
   output->stream = NULL;
   return written || fail(why, "%s: cannot write: %s", output->target, strerror(reason));
+}
+
+bool output_write(output_file *output, npy_type type, int rank, const int64_t *shape, const void *data,
+                  failure *why) {
+  return output_close(output, npy_write(output->stream, type, rank, shape, data), why);
 }
 
 bool outputs_commit(output_file *outputs, int count, failure *why) {

@@ -16,6 +16,9 @@ typedef struct output_file {
 /* Creates the temporary file. `output` must be all zero bytes before. */
 bool output_open(output_file *output, const char *path, failure *why);
 
+/* Closes the file after the caller wrote to the stream; `written`: with success, else errno says why not. */
+bool output_close(output_file *output, bool written, failure *why);
+
 /* Writes the array and closes the file. */
 bool output_write(output_file *output, npy_type type, int rank, const int64_t *shape, const void *data,
                   failure *why);

@@ -1,0 +1,47 @@
+"""The program `fovea`, run by tests."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+COMMAND = []  # the words that start the program, an emulator among them
+
+
+def on_windows():
+    return COMMAND[-1].endswith(".exe")
+
+
+def run(*arguments, environment=None, **options):
+    done = subprocess.run(
+        COMMAND + [str(argument) for argument in arguments],
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+    if on_windows():
+        done.stdout, done.stderr = done.stdout.replace(b"\r\n", b"\n"), done.stderr.replace(b"\r\n", b"\n")
+    return done
+
+
+class InDirectory(unittest.TestCase):
+    """Each test has a directory of its own."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="fovea_command_")
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def files(self):
+        return sorted(os.listdir(self.directory.name))
+
+    def assert_refused(self, done, text):
+        lines = done.stderr.decode().split("\n")
+        self.assertEqual((done.returncode, len(lines), lines[-1]), (2, 2, ""), done.stderr)
+        self.assertTrue(lines[0].startswith("fovea"), lines[0])
+        self.assertIn(text, lines[0])
+        self.assertTrue(lines[0].isprintable(), lines[0])

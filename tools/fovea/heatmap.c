@@ -1,0 +1,134 @@
+/* fovea heatmap: attention weights from an .npy file, drawn as an SVG. */
+#include "commands.h"
+#include "heatmap_draw.h"
+#include "heatmap_tokens.h"
+#include "outputs.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: fovea heatmap WEIGHTS.npy --out PICTURE.svg [OPTIONS]\n"
+    "\n"
+    "Draws attention weights, as `fovea attend --weights` writes them: float32 or float16, shaped\n"
+    "(batch, heads, rows, keys), (heads, rows, keys) or (rows, keys). The picture has a panel for each head, "
+    "whose\n"
+    "rows are queries and whose columns are keys, and a colour bar. A matrix with more than 512 rows or keys is\n"
+    "averaged down, and a note in the picture says so. Cells with a weight that is not finite are grey. The same\n"
+    "weights give the same file on every machine.\n"
+    "\n"
+    "  --out PATH             where the picture goes; only SVG is written, no PNG\n"
+    "  --heads a,b,..         which heads are drawn, counted from 0, at most 64; default: the first 16\n"
+    "  --batch N              of which batch entry; default 0\n"
+    "  --tokens PATH          labels of both axes, one token a line, UTF-8; default: numbers\n"
+    "  --row-tokens PATH      labels of the rows\n"
+    "  --key-tokens PATH      labels of the keys\n"
+    "  --title TEXT           a line above the panels\n"
+    "  --max X                the weight that is drawn darkest; default: the largest drawn\n"
+    "\n"
+    "On failure no output file is written, and a file that existed before stays as it was.\n";
+
+typedef struct heatmap_options {
+  const char *weights, *out;                            /* paths, never NULL after parsing */
+  const char *tokens, *row_tokens, *key_tokens, *title; /* NULL: none */
+  number_list heads, batch;
+  real_number max;
+} heatmap_options;
+
+static const option known[] = {
+    {"WEIGHTS.npy", OPTION_TEXT, offsetof(heatmap_options, weights), 0, "a path"},
+    {"--out", OPTION_TEXT, offsetof(heatmap_options, out), 0, "a path"},
+    {"--heads", OPTION_LIST, offsetof(heatmap_options, heads), 0, "numbers a,b,.."},
+    {"--batch", OPTION_LIST, offsetof(heatmap_options, batch), 1, "a number"},
+    {"--tokens", OPTION_TEXT, offsetof(heatmap_options, tokens), 0, "a path"},
+    {"--row-tokens", OPTION_TEXT, offsetof(heatmap_options, row_tokens), 0, "a path"},
+    {"--key-tokens", OPTION_TEXT, offsetof(heatmap_options, key_tokens), 0, "a path"},
+    {"--title", OPTION_TEXT, offsetof(heatmap_options, title), 0, "a text"},
+    {"--max", OPTION_NUMBER, offsetof(heatmap_options, max), 0, "a number"},
+};
+
+static const option_table table = {"heatmap", known, sizeof known / sizeof known[0]};
+
+typedef struct heatmap_job {
+  heatmap_options options;
+  npy_array weights;
+  panel_set panels;
+  token_list row_tokens, key_tokens;
+  output_file output;
+} heatmap_job;
+
+static bool ends_with(const char *text, const char *end) {
+  const size_t length = strlen(text), end_length = strlen(end);
+  return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static bool check_options(const heatmap_options *options, failure *why) {
+  if (!options->weights) return fail(why, "a file with weights is missing (see fovea heatmap --help)");
+  if (!options->out) return fail(why, "--out is missing (see fovea heatmap --help)");
+  if (ends_with(options->out, ".png"))
+    return fail(why, "--out is '%s', but only SVG is written; rsvg-convert makes a PNG of it", options->out);
+  if (options->tokens && (options->row_tokens || options->key_tokens))
+    return fail(why, "--tokens labels both axes; %s cannot be given, too",
+                options->row_tokens ? "--row-tokens" : "--key-tokens");
+  if (options->max.given &&
+      !(options->max.value > 0 && (float)options->max.value > 0 && isfinite((float)options->max.value)))
+    return fail(why, "--max is %g; a positive finite number is needed", options->max.value);
+  return true;
+}
+
+/* Loads the labels of an axis, if a file is given. */
+static bool load_tokens(token_list *list, const char *path, const char *what, int64_t count, failure *why) {
+  if (!path) return true;
+  if (!tokens_load(list, path, why)) return false;
+  return list->count == count || fail(why, "%s: has %lld tokens, one a line, but the weights have %lld %s", path,
+                                      (long long)list->count, (long long)count, what);
+}
+
+static bool load(heatmap_job *job, failure *why) {
+  const heatmap_options *options = &job->options;
+  const unsigned types = NPY_SET(NPY_F32) | NPY_SET(NPY_F16);
+  const char *row_path = options->tokens ? options->tokens : options->row_tokens;
+  const char *key_path = options->tokens ? options->tokens : options->key_tokens;
+  panel_set *panels = &job->panels;
+  if (!npy_load_any(options->weights, types, &job->weights, why->text, sizeof why->text) ||
+      !panels_fill(panels, &job->weights, options->weights, &options->heads, &options->batch, why))
+    return false;
+  if (options->tokens && panels->rows != panels->keys)
+    return fail(why,
+                "--tokens labels both axes, but there are %lld rows and %lld keys; use --row-tokens, --key-tokens",
+                (long long)panels->rows, (long long)panels->keys);
+  return load_tokens(&job->row_tokens, row_path, "rows", panels->rows, why) &&
+         load_tokens(&job->key_tokens, key_path, "keys", panels->keys, why);
+}
+
+static bool draw(heatmap_job *job, failure *why) {
+  const float largest = job->panels.largest;
+  heatmap map = {.panels = &job->panels,
+                 .title = job->options.title,
+                 .row_tokens = job->row_tokens.tokens,
+                 .key_tokens = job->key_tokens.tokens,
+                 .full = job->options.max.given ? (float)job->options.max.value
+                         : largest > 0          ? largest
+                                                : 1};
+  return output_open(&job->output, job->options.out, why) &&
+         output_close(&job->output, heatmap_draw(&map, job->output.stream), why) &&
+         outputs_commit(&job->output, 1, why);
+}
+
+bool heatmap_command(int argument_count, char **arguments, failure *why) {
+  heatmap_job job = {.output = {.target = NULL}};
+  bool done = true;
+  if (options_ask_help(argument_count, arguments)) {
+    fputs(help, stdout);
+  } else {
+    done = options_parse(&table, &job.options, argument_count, arguments, why) &&
+           check_options(&job.options, why) && load(&job, why) && draw(&job, why);
+  }
+  output_discard(&job.output);
+  tokens_free(&job.row_tokens);
+  tokens_free(&job.key_tokens);
+  panels_free(&job.panels);
+  npy_free(&job.weights);
+  options_free(&table, &job.options);
+  return done;
+}

@@ -1,0 +1,22 @@
+/* Draws a heat map as SVG: a panel for each head, labels, a colour bar, and notes. The same map gives the same
+ * bytes on every machine. */
+#ifndef FOVEA_TOOLS_HEATMAP_DRAW_H
+#define FOVEA_TOOLS_HEATMAP_DRAW_H
+
+#include "heatmap_panels.h"
+#include "svg.h"
+
+#include <stdio.h>
+
+typedef struct heatmap {
+  const panel_set *panels;
+  const char *title;          /* NULL: none */
+  const svg_text *row_tokens; /* one a row of the file's matrices; NULL: numbers */
+  const svg_text *key_tokens; /* likewise */
+  float full;                 /* the weight drawn darkest, positive; larger ones are drawn alike */
+} heatmap;
+
+/* Returns false if the stream takes no more; errno then says why. */
+bool heatmap_draw(const heatmap *map, FILE *stream);
+
+#endif

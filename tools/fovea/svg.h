@@ -1,0 +1,21 @@
+/* Text in SVG pictures: any bytes become well-formed XML. */
+#ifndef FOVEA_TOOLS_SVG_H
+#define FOVEA_TOOLS_SVG_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* UTF-8, not ended by a zero byte. */
+typedef struct svg_text {
+  const char *bytes;
+  size_t length;
+} svg_text;
+
+/* Writes at most `limit` characters, and an ellipsis if there are more. Escapes what XML reserves; bytes that are
+ * no UTF-8, and characters that XML forbids, become U+FFFD. Blanks at both ends are drawn as U+2423. */
+void svg_write(FILE *stream, svg_text text, int limit);
+
+/* How many letters wide svg_write()'s text is in a fixed-width font. Characters from U+1100 count as two. */
+int svg_width(svg_text text, int limit);
+
+#endif
