@@ -17,10 +17,10 @@ typedef struct fovea_nn_attention_call {
   fovea_problem problem; /* with the strides of the projections */
   fovea_execution execution;
   fovea_nn_heads q, k, v, o;
-  /* If scores are averaged: those of all heads, in scratch; keys of a row; where the means lie. */
+  /* If scores are averaged: those of all heads, in scratch; keys of a row; where the averages lie. */
   float *score_numbers;
   int64_t score_keys;
-  fovea_strides mean_strides;
+  fovea_strides average_strides;
   int from_rows; /* 1: there is no memory, so keys are at the positions of the rows */
 } fovea_nn_attention_call;
 

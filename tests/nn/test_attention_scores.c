@@ -1,4 +1,4 @@
-/* Scores of a layer of attention as an output: those of the core call, and their mean over heads. */
+/* Scores of a layer of attention as an output: those of the core call, and their average over heads. */
 #include "nn/contract_nn.h"
 #include "support/check.h"
 #include "support/generator.h"
@@ -64,8 +64,8 @@ static void run(const struct model *m, const fovea_problem *problem, const fovea
     fail_msg("%s", error.text);
 }
 
-/* The mean of all heads, (batch, rows, keys). */
-static void mean(const float *scores, int64_t keys, float *to) {
+/* The average of all heads, (batch, rows, keys). */
+static void average(const float *scores, int64_t keys, float *to) {
   const int64_t head = ROWS * keys;
   for (int64_t b = 0; b < BATCH; b++)
     for (int64_t i = 0; i < head; i++) {
@@ -77,14 +77,14 @@ static void mean(const float *scores, int64_t keys, float *to) {
 
 static void test_core_scores(void **state) {
   (void)state;
-  static float scores[NUMBERS], expected[NUMBERS], means[NUMBERS], y[BATCH * ROWS * OUT],
+  static float scores[NUMBERS], expected[NUMBERS], averages[NUMBERS], y[BATCH * ROWS * OUT],
       without[BATCH * ROWS * OUT];
   const size_t size = BATCH * HEADS * ROWS * KEYS * sizeof(float);
   const char *const *isas = usable_isas();
   struct model m;
   make_model(&m);
   attend(&m, expected);
-  mean(expected, KEYS, means);
+  average(expected, KEYS, averages);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     fovea_problem problem = make_problem();
     fovea_nn_attention_tensors tensors;
@@ -99,7 +99,7 @@ static void test_core_scores(void **state) {
     m.attention.average_scores = 1;
     memset(scores, 0xff, sizeof scores);
     run(&m, &problem, &tensors, NULL);
-    assert_memory_equal(scores, means, size / HEADS);
+    assert_memory_equal(scores, averages, size / HEADS);
     assert_int_equal(((unsigned char *)scores)[size / HEADS], 0xff);
     problem.score_output = FOVEA_SCORES_NONE;
     tensors.scores = NULL;
@@ -113,7 +113,7 @@ static void test_core_scores(void **state) {
 /* Strides of the caller's, in scratch of the caller's. */
 static void test_strides_and_scratch(void **state) {
   (void)state;
-  static float scores[BATCH * ROWS * 40], expected[NUMBERS], means[NUMBERS], y[BATCH * ROWS * OUT];
+  static float scores[BATCH * ROWS * 40], expected[NUMBERS], averages[NUMBERS], y[BATCH * ROWS * OUT];
   static _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory_of_call[1 << 20];
   struct model m;
   fovea_problem problem = make_problem();
@@ -121,7 +121,7 @@ static void test_strides_and_scratch(void **state) {
   fovea_execution execution;
   make_model(&m);
   attend(&m, expected);
-  mean(expected, KEYS, means);
+  average(expected, KEYS, averages);
   m.attention.average_scores = 1;
   problem.score_strides = (fovea_strides){40, 0, BATCH * 40};
   fovea_nn_attention_tensors_init(&tensors, x, y);
@@ -136,7 +136,7 @@ static void test_strides_and_scratch(void **state) {
   run(&m, &problem, &tensors, &execution);
   for (int b = 0; b < BATCH; b++)
     for (int i = 0; i < ROWS; i++) {
-      assert_memory_equal(scores + (i * BATCH + b) * 40, means + (b * ROWS + i) * KEYS, KEYS * sizeof(float));
+      assert_memory_equal(scores + (i * BATCH + b) * 40, averages + (b * ROWS + i) * KEYS, KEYS * sizeof(float));
       assert_int_equal(((unsigned char *)(scores + (i * BATCH + b) * 40 + KEYS))[0], 0xff);
     }
 }
