@@ -2,9 +2,7 @@
 #include "dispatch.h"
 #include "row_job.h"
 
-#include "../src/base/error.h"
 #include "../src/base/shapes.h"
-#include "../src/base/validate.h"
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t keys) {
   /* Products are unsigned, as those of fovea_problem_init(): the sizes are checked later. */
@@ -24,28 +22,6 @@ void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys) {
   call->average_strides = unset ? contiguous(1, p->q_len, p->kv_len) : p->score_strides;
   if (unset) p->score_strides = contiguous(p->heads, p->q_len, p->kv_len);
   if (averaged) p->score_strides = contiguous(p->heads, p->q_len, call->score_keys);
-}
-
-fovea_status fovea_nn_check_scores(const fovea_nn_attention_call *call, fovea_error *error) {
-  const fovea_problem *p = &call->problem;
-  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
-  const fovea_bounded flag = {"average_scores", averaged, 0, 1};
-  fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
-  if (status) return status;
-  if (!wanted && (averaged || call->tensors.scores)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s is set and would not be used: score_output of the problem is FOVEA_SCORES_NONE",
-                      averaged ? "average_scores" : "scores");
-  }
-  if (!wanted) return FOVEA_OK;
-  const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
-  const fovea_strides strides = averaged ? call->average_strides : p->score_strides;
-  fovea_shape shape =
-      fovea_make_shape("scores", batch, averaged ? 1 : p->heads, p->q_len, call->score_keys, strides, 32);
-  fovea_reach reach;
-  if (call->score_keys == 0) shape.extent[0] = 0;
-  status = fovea_validate_strides(&shape, 1, &reach, error);
-  return status ? status : fovea_validate_pointer(&reach, call->tensors.scores, error);
 }
 
 double fovea_nn_score_numbers(const fovea_nn_attention_call *call) {

@@ -8,9 +8,6 @@
  * `keys` is the problem's kv_len as the caller gave it. */
 void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys);
 
-/* Checks what the caller said of scores, after their strides were set. */
-fovea_status fovea_nn_check_scores(const fovea_nn_attention_call *call, fovea_error *error);
-
 /* The numbers of scores in scratch: 0 if they are not averaged. */
 double fovea_nn_score_numbers(const fovea_nn_attention_call *call);
 
