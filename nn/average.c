@@ -1,6 +1,7 @@
 #include "average.h"
 #include "dispatch.h"
 #include "row_job.h"
+#include "scratch.h"
 
 #include "../src/base/shapes.h"
 
@@ -24,10 +25,10 @@ void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys) {
   if (averaged) p->score_strides = contiguous(p->heads, p->q_len, call->score_keys);
 }
 
-double fovea_nn_score_numbers(const fovea_nn_attention_call *call) {
+uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call) {
   const fovea_problem *p = &call->problem;
   if (!call->attention.average_scores) return 0;
-  return (double)call->q.rows * (double)p->heads * (double)call->score_keys;
+  return fovea_nn_bytes(call->q.rows, p->heads, call->score_keys);
 }
 
 typedef struct average_job {

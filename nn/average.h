@@ -8,8 +8,8 @@
  * `keys` is the problem's kv_len as the caller gave it. */
 void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys);
 
-/* The numbers of scores in scratch: 0 if they are not averaged. */
-double fovea_nn_score_numbers(const fovea_nn_attention_call *call);
+/* The bytes of scores in scratch: 0 if they are not averaged. */
+uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call);
 
 /* Writes the average of call->score_numbers. */
 fovea_status fovea_nn_average_scores(const fovea_nn_attention_call *call, const fovea_execution *execution,

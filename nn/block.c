@@ -117,7 +117,7 @@ static fovea_status run_pre_norm(const block_call *call, const float *x, float *
 
 /* Reserves (rows, dim) numbers. */
 static size_t reserve_rows(const block_call *call, int64_t dim, fovea_nn_scratch *all) {
-  return fovea_nn_reserve(all, (double)call->rows * (double)dim * (double)sizeof(float));
+  return fovea_nn_reserve(all, fovea_nn_bytes(call->rows, dim, 1));
 }
 
 /* Lays out scratch, of which both attentions use the first part. Returns 0 if there is no plan. Plans are made in
@@ -130,7 +130,7 @@ static int lay_out(block_call *call, int workers, void *memory, size_t size, fov
   }
   if (self == 0 || cross == 0) return 0;
   call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, (double)(self > cross ? self : cross));
+  fovea_nn_reserve(&call->all, self > cross ? self : cross);
   call->attention_size = call->all.size;
   call->sums_begin = reserve_rows(call, call->dim, &call->all);
   call->normed_begin = reserve_rows(call, call->dim, &call->all);

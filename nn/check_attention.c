@@ -8,13 +8,14 @@
 #include "linear.h"
 #include "positions.h"
 #include "scores.h"
+#include "scratch.h"
 
 static int64_t contiguous_or(int64_t stride, int64_t dim) {
   return stride == 0 ? dim : stride;
 }
 
 /* The most numbers of a projection. */
-#define MOST_NUMBERS ((double)(INT64_C(1) << 57))
+#define MOST_NUMBERS (UINT64_C(1) << 57)
 
 /* The sizes of a problem before anything is computed from them; a plan checks the rest. */
 fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
@@ -26,10 +27,12 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
   const fovea_status status =
       fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  const double length = (double)(p->q_len > p->kv_len ? p->q_len : p->kv_len) + 1;
-  const double heads = (double)(p->heads > p->kv_heads ? p->heads : p->kv_heads);
-  const double dim = (double)(p->qk_dim > p->v_dim ? p->qk_dim : p->v_dim);
-  if ((double)p->batch * length * heads * dim < MOST_NUMBERS) return FOVEA_OK;
+  const int64_t length = (p->q_len > p->kv_len ? p->q_len : p->kv_len) + 1;
+  const int64_t heads = p->heads > p->kv_heads ? p->heads : p->kv_heads;
+  const int64_t dim = p->qk_dim > p->v_dim ? p->qk_dim : p->v_dim;
+  const uint64_t rows = fovea_nn_product((uint64_t)p->batch, (uint64_t)length);
+  const uint64_t width = fovea_nn_product((uint64_t)heads, (uint64_t)dim);
+  if (fovea_nn_product(rows, width) < MOST_NUMBERS) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE,
                     "batch %d, heads %d and the lengths make projections of more than 2^57 numbers", p->batch,
                     p->heads);

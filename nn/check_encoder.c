@@ -248,14 +248,14 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, voi
 
 fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, void *memory, size_t size,
                                       fovea_error *error) {
-  const double count = (double)call->row_count, id = call->rows.id_type == FOVEA_NN_INT32 ? 4 : 8;
+  const uint64_t count = (uint64_t)call->row_count, id = call->rows.id_type == FOVEA_NN_INT32 ? 4 : 8;
   fovea_status status = FOVEA_OK;
   if (memory) status = fovea_validate_scratch(memory, size, fovea_plan_size(call->problem.batch), error);
   if (!status) status = measure_layers(call, workers, memory, size, error);
   if (status) return status;
   call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, (double)call->block_size);
-  call->hidden_begin = fovea_nn_reserve(&call->all, count * (double)call->dim * (double)sizeof(float));
+  fovea_nn_reserve(&call->all, call->block_size);
+  call->hidden_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(call->row_count, call->dim, 1));
   call->position_ids_begin = call->numbered ? fovea_nn_reserve(&call->all, count * id) : 0;
   return FOVEA_OK;
 }

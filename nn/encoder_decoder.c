@@ -140,10 +140,9 @@ static fovea_status measure(coding_call *call, int workers, void *memory, size_t
                       call->shape.dim);
   }
   call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, (double)(bytes > other ? bytes : other));
+  fovea_nn_reserve(&call->all, bytes > other ? bytes : other);
   call->hidden_begin = call->all.size;
-  const double numbers = output ? (double)call->shape.rows * (double)call->shape.dim : 0;
-  fovea_nn_reserve(&call->all, numbers * (double)sizeof(float));
+  fovea_nn_reserve(&call->all, output ? fovea_nn_bytes(call->shape.rows, call->shape.dim, 1) : 0);
   return FOVEA_OK;
 }
 

@@ -78,10 +78,10 @@ static void place_heads(memory_call *call) {
   p->cu_seqlens_q = NULL;
   fovea_nn_place_heads(p, call->tensors.rows_first, &call->heads);
   call->all = (fovea_nn_scratch){0, 0};
-  const double size = (double)call->heads.k.rows * (double)p->kv_heads * (double)sizeof(float);
-  fovea_nn_reserve(&call->all, size * (double)p->qk_dim);
-  call->v_begin = fovea_nn_reserve(&call->all, size * (double)p->v_dim);
-  if (call->heads.k.rows == 0) fovea_nn_reserve(&call->all, 1); /* a size of 0 says that the call is refused */
+  const int64_t rows = call->heads.k.rows;
+  fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->qk_dim));
+  call->v_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->v_dim));
+  if (rows == 0) fovea_nn_reserve(&call->all, 1); /* a size of 0 says that the call is refused */
 }
 
 static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_attending *cross,

@@ -228,6 +228,70 @@ static void test_refused(void **state) {
   REFUSED(problem.score_strides.row = KEYS - 1, FOVEA_ERROR_STRIDE, "scores");
 }
 
+/* Scores lie apart from all else. */
+static void test_apart(void **state) {
+  (void)state;
+  static float scores[NUMBERS], y[BATCH * ROWS * OUT];
+  static unsigned char mask[sizeof scores];
+  struct model m;
+  for (int averaged = 0; averaged < 2; averaged++) {
+#define OVERLAPPING(change, word) REFUSED(m.attention.average_scores = averaged; change, FOVEA_ERROR_OVERLAP, word)
+    OVERLAPPING(tensors.y = scores, "scores shares memory with y");
+    OVERLAPPING(tensors.y = scores + 100, "scores shares memory with y");
+    OVERLAPPING(tensors.residual = tensors.y = scores, "scores shares memory with residual");
+    OVERLAPPING(tensors.residual = scores, "scores shares memory with residual");
+    OVERLAPPING(tensors.x = scores, "scores shares memory with x");
+    OVERLAPPING(tensors.memory = scores, "scores shares memory with memory");
+    OVERLAPPING(tensors.memory_values = scores, "scores shares memory with memory_values");
+    OVERLAPPING(m.value.weights = scores, "scores shares memory with weights");
+    OVERLAPPING(m.output.bias = scores, "scores shares memory with bias");
+    OVERLAPPING(problem.mask_type = FOVEA_MASK_BOOL; tensors.mask = mask;
+                tensors.scores = (float *)(void *)mask, "mask");
+#undef OVERLAPPING
+  }
+}
+
+/* Scratch is used up to the end of the call, and holds the plan. */
+static void test_apart_from_scratch(void **state) {
+  (void)state;
+  static float scores[NUMBERS], y[BATCH * ROWS * OUT];
+  static _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char scratch[1 << 20];
+  struct model m;
+  fovea_problem problem = make_problem();
+  fovea_nn_attention_tensors tensors;
+  fovea_execution execution;
+  make_model(&m);
+  fovea_nn_attention_tensors_init(&tensors, x, y);
+  tensors.memory = memory;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = scratch;
+  execution.scratch_size = sizeof scratch;
+  for (int kind = 0; kind < 4; kind++) {
+    m.attention.average_scores = kind % 2;
+    tensors.scores = (float *)(void *)(scratch + (kind < 2 ? 0 : 40000));
+    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, &execution, NULL),
+                     FOVEA_ERROR_OVERLAP);
+  }
+  tensors.scores = scores;
+  run(&m, &problem, &tensors, &execution);
+}
+
+/* Sizes whose products do not fit are no undefined behaviour. */
+static void test_large_sizes(void **state) {
+  (void)state;
+  struct model m;
+  fovea_problem problem;
+  make_model(&m);
+  for (int averaged = 0; averaged < 2; averaged++) {
+    fovea_problem_init(&problem, 1, 32, 32, INT64_C(1) << 30, INT64_C(1) << 30, DIM, DIM);
+    m.attention.average_scores = averaged;
+    (void)fovea_nn_attention_scratch_size(&m.attention, &problem, 1);
+    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, 1), 0);
+  }
+}
+
 static int set_up(void **state) {
   (void)state;
   struct generator generator = {77};
@@ -243,7 +307,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_core_scores), cmocka_unit_test(test_strides_and_scratch),
       cmocka_unit_test(test_packed),      cmocka_unit_test(test_bias_key),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_refused),     cmocka_unit_test(test_apart),
+      cmocka_unit_test(test_large_sizes), cmocka_unit_test(test_apart_from_scratch),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }
