@@ -118,13 +118,13 @@ typedef struct fovea_nn_weights_args {
   float *weights;
 } fovea_nn_weights_args;
 
-/* y = the mean of the heads' numbers: their sum in ascending order, divided by their count. */
-typedef struct fovea_nn_mean_args {
+/* y = the average of the heads' numbers: their sum in ascending order, divided by their count. */
+typedef struct fovea_nn_average_args {
   const float *first; /* head 0 */
   int64_t head_stride, heads;
   int64_t count;
   float *y;
-} fovea_nn_mean_args;
+} fovea_nn_average_args;
 
 /* The gates of a recurrent cell. Gate g of number d is element g * dim + d of a row of both products. */
 typedef struct fovea_nn_gates_args {
@@ -149,7 +149,7 @@ typedef struct fovea_nn_kernels {
   void (*softmax)(const fovea_nn_softmax_args *args);
   void (*additive)(const fovea_nn_additive_args *args);
   void (*weights)(const fovea_nn_weights_args *args);
-  void (*mean)(const fovea_nn_mean_args *args);
+  void (*average)(const fovea_nn_average_args *args);
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);
 } fovea_nn_kernels;

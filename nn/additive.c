@@ -59,16 +59,15 @@ static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows
 
 static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan, int64_t rows, int workers) {
   const fovea_nn_additive_tensors *t = &call->tensors;
-  const double batch = (double)t->batch, projected = batch * (double)call->additive.dim * (double)sizeof(float);
-  const double tile_rows = batch * (double)rows * (double)sizeof(float);
+  const int64_t dim = call->additive.dim;
   layout l = {.rows = rows, .run_size = fovea_plan_scratch_size(plan, workers)};
   if (t->weights) l.node_numbers = fovea_state_numbers(t->v_dim, 0, t->kv_len);
-  l.plan = fovea_nn_reserve(&l.all, (double)fovea_plan_size(t->batch));
-  l.run = fovea_nn_reserve(&l.all, (double)l.run_size);
-  l.queries = fovea_nn_reserve(&l.all, call->additive.query ? projected * (double)t->q_len : 0);
-  l.keys = fovea_nn_reserve(&l.all, call->additive.key ? projected * (double)t->kv_len : 0);
-  l.scores = fovea_nn_reserve(&l.all, tile_rows * (double)t->kv_len);
-  l.nodes = fovea_nn_reserve(&l.all, tile_rows * (double)l.node_numbers);
+  l.plan = fovea_nn_reserve(&l.all, fovea_plan_size(t->batch));
+  l.run = fovea_nn_reserve(&l.all, l.run_size);
+  l.queries = fovea_nn_reserve(&l.all, call->additive.query ? fovea_nn_bytes(t->batch, dim, t->q_len) : 0);
+  l.keys = fovea_nn_reserve(&l.all, call->additive.key ? fovea_nn_bytes(t->batch, dim, t->kv_len) : 0);
+  l.scores = fovea_nn_reserve(&l.all, fovea_nn_bytes(t->batch, rows, t->kv_len));
+  l.nodes = fovea_nn_reserve(&l.all, fovea_nn_bytes(t->batch, rows, l.node_numbers));
   return l;
 }
 

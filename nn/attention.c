@@ -18,19 +18,19 @@ typedef struct scratch_layout {
   fovea_nn_scratch all;
 } scratch_layout;
 
-static double bytes_of(const fovea_nn_heads *heads) {
-  return (double)heads->rows * (double)heads->heads * (double)heads->dim * (double)sizeof(float);
+static uint64_t bytes_of(const fovea_nn_heads *heads) {
+  return fovea_nn_bytes(heads->rows, heads->heads, heads->dim);
 }
 
 /* `run` is the scratch of attention itself. */
 static scratch_layout lay_out(const fovea_nn_attention_call *call, size_t run) {
   scratch_layout layout = {0};
-  layout.run = fovea_nn_reserve(&layout.all, (double)run);
+  layout.run = fovea_nn_reserve(&layout.all, run);
   layout.q = fovea_nn_reserve(&layout.all, bytes_of(&call->q));
   layout.k = fovea_nn_reserve(&layout.all, bytes_of(&call->k));
   layout.v = fovea_nn_reserve(&layout.all, bytes_of(&call->v));
   layout.o = fovea_nn_reserve(&layout.all, bytes_of(&call->o));
-  layout.scores = fovea_nn_reserve(&layout.all, fovea_nn_score_numbers(call) * (double)sizeof(float));
+  layout.scores = fovea_nn_reserve(&layout.all, fovea_nn_score_bytes(call));
   return layout;
 }
 
@@ -176,7 +176,7 @@ static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan
 
 /* Rows of a packed batch that belong to no entry are not written by attention. */
 static void clear_gaps(const fovea_nn_attention_call *call) {
-  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)(int64_t)bytes_of(&call->o));
+  if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
 }
 
 /* Makes the projections and attends, in memory that is large enough. */
@@ -199,7 +199,7 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
 
 static size_t plan_bytes(const fovea_problem *problem) {
   fovea_nn_scratch plan = {0, 0};
-  fovea_nn_reserve(&plan, (double)fovea_plan_size(problem->batch));
+  fovea_nn_reserve(&plan, fovea_plan_size(problem->batch));
   return plan.saturated ? SIZE_MAX : plan.size;
 }
 

@@ -2,7 +2,8 @@
 #ifndef FOVEA_NN_ATTENTION_H
 #define FOVEA_NN_ATTENTION_H
 
-#include <fovea/nn.h>
+#include "../src/base/shapes.h"
+#include "matrix.h"
 
 /* The projections, in f32 rows in scratch: heads side by side. */
 typedef struct fovea_nn_heads {
@@ -11,16 +12,25 @@ typedef struct fovea_nn_heads {
   float *numbers;
 } fovea_nn_heads;
 
+/* Scores as an output: (batch, heads, rows, keys), with one head if they are averaged. */
+typedef struct fovea_nn_scores {
+  const float *data; /* NULL: there are none */
+  fovea_shape shape;
+  fovea_reach reach;
+} fovea_nn_scores;
+
 typedef struct fovea_nn_attention_call {
   fovea_nn_attention attention;
   fovea_nn_attention_tensors tensors;
   fovea_problem problem; /* with the strides of the projections */
   fovea_execution execution;
   fovea_nn_heads q, k, v, o;
-  /* If scores are averaged: those of all heads, in scratch; keys of a row; where the means lie. */
+  int64_t memory_rows;
+  fovea_nn_scores scores; /* the caller's */
+  /* If scores are averaged: those of all heads, in scratch; keys of a row; where the averages lie. */
   float *score_numbers;
   int64_t score_keys;
-  fovea_strides mean_strides;
+  fovea_strides average_strides;
   int from_rows; /* 1: there is no memory, so keys are at the positions of the rows */
 } fovea_nn_attention_call;
 
@@ -28,6 +38,12 @@ typedef struct fovea_nn_attention_call {
 fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error);
+
+/* The weights of a layer of attention that was checked, of which there are at most so many. Returns how many. */
+enum { FOVEA_NN_ATTENTION_PARTS = 10 };
+int fovea_nn_attention_parts(const fovea_nn_attention *attention, fovea_nn_matrix *parts);
+/* Adds the weights and the bias of a linear layer to such a list, and returns the new count. */
+int fovea_nn_add_linear(const fovea_nn_linear *linear, fovea_nn_matrix *parts, int count);
 
 /* Checks the sizes of a complete problem, so that products of them do not overflow. */
 fovea_status fovea_nn_check_sizes(const fovea_problem *problem, fovea_error *error);

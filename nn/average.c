@@ -1,13 +1,14 @@
 #include "average.h"
 #include "dispatch.h"
 #include "row_job.h"
+#include "scratch.h"
 
-#include "../src/base/error.h"
 #include "../src/base/shapes.h"
-#include "../src/base/validate.h"
 
 static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t keys) {
-  return (fovea_strides){heads * rows * keys, rows * keys, keys};
+  /* Products are unsigned, as those of fovea_problem_init(): the sizes are checked later. */
+  const uint64_t head = (uint64_t)rows * (uint64_t)keys;
+  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, keys};
 }
 
 static int is_same(fovea_strides a, fovea_strides b) {
@@ -19,37 +20,15 @@ void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys) {
   const int averaged = call->attention.average_scores;
   call->score_keys = fovea_score_keys(p);
   const int unset = is_same(p->score_strides, contiguous(p->heads, p->q_len, keys));
-  call->mean_strides = unset ? contiguous(1, p->q_len, p->kv_len) : p->score_strides;
+  call->average_strides = unset ? contiguous(1, p->q_len, p->kv_len) : p->score_strides;
   if (unset) p->score_strides = contiguous(p->heads, p->q_len, p->kv_len);
   if (averaged) p->score_strides = contiguous(p->heads, p->q_len, call->score_keys);
 }
 
-fovea_status fovea_nn_check_scores(const fovea_nn_attention_call *call, fovea_error *error) {
-  const fovea_problem *p = &call->problem;
-  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
-  const fovea_bounded flag = {"average_scores", averaged, 0, 1};
-  fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
-  if (status) return status;
-  if (!wanted && (averaged || call->tensors.scores)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s is set and would not be used: score_output of the problem is FOVEA_SCORES_NONE",
-                      averaged ? "average_scores" : "scores");
-  }
-  if (!wanted) return FOVEA_OK;
-  const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
-  const fovea_strides strides = averaged ? call->mean_strides : p->score_strides;
-  fovea_shape shape =
-      fovea_make_shape("scores", batch, averaged ? 1 : p->heads, p->q_len, call->score_keys, strides, 32);
-  fovea_reach reach;
-  if (call->score_keys == 0) shape.extent[0] = 0;
-  status = fovea_validate_strides(&shape, 1, &reach, error);
-  return status ? status : fovea_validate_pointer(&reach, call->tensors.scores, error);
-}
-
-double fovea_nn_score_numbers(const fovea_nn_attention_call *call) {
+uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call) {
   const fovea_problem *p = &call->problem;
   if (!call->attention.average_scores) return 0;
-  return (double)call->q.rows * (double)p->heads * (double)call->score_keys;
+  return fovea_nn_bytes(call->q.rows, p->heads, call->score_keys);
 }
 
 typedef struct average_job {
@@ -61,17 +40,17 @@ typedef struct average_job {
 static void average(const void *data, int64_t first, int64_t count) {
   const average_job *job = data;
   const fovea_nn_attention_call *call = job->call;
-  const fovea_strides from = call->problem.score_strides, to = call->mean_strides;
+  const fovea_strides from = call->problem.score_strides, to = call->average_strides;
   for (int64_t i = first; i < first + count; i++) {
     const int64_t entry = i / job->rows, row = job->first + i % job->rows;
-    const fovea_nn_mean_args args = {
+    const fovea_nn_average_args args = {
         .first = call->score_numbers + entry * from.batch + row * from.row,
         .head_stride = from.head,
         .heads = call->problem.heads,
         .count = call->score_keys,
         .y = call->tensors.scores + entry * to.batch + row * to.row,
     };
-    job->kernels->mean(&args);
+    job->kernels->average(&args);
   }
 }
 

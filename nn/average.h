@@ -1,4 +1,4 @@
-/* Scores of a layer of attention as an output: where they lie, and their mean over heads. */
+/* Scores of a layer of attention as an output: where they lie, and their average over heads. */
 #ifndef FOVEA_NN_AVERAGE_H
 #define FOVEA_NN_AVERAGE_H
 
@@ -8,13 +8,10 @@
  * `keys` is the problem's kv_len as the caller gave it. */
 void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys);
 
-/* Checks what the caller said of scores, after their strides were set. */
-fovea_status fovea_nn_check_scores(const fovea_nn_attention_call *call, fovea_error *error);
+/* The bytes of scores in scratch: 0 if they are not averaged. */
+uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call);
 
-/* The numbers of scores in scratch: 0 if they are not averaged. */
-double fovea_nn_score_numbers(const fovea_nn_attention_call *call);
-
-/* Writes the mean of call->score_numbers. */
+/* Writes the average of call->score_numbers. */
 fovea_status fovea_nn_average_scores(const fovea_nn_attention_call *call, const fovea_execution *execution,
                                      fovea_error *error);
 

@@ -6,8 +6,7 @@
 #include "../src/base/validate.h"
 #include "attention.h"
 #include "caller.h"
-#include "linear.h"
-#include "norm.h"
+#include "scores.h"
 #include "scratch.h"
 
 /* A call that was checked, with its buffers. */
@@ -25,85 +24,6 @@ typedef struct block_call {
   size_t sums_begin, normed_begin, hidden_begin, gates_begin;
 } block_call;
 
-static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
-  if (given == wanted) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the layer has %d", name, given, wanted);
-}
-
-static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
-  const fovea_status status = fovea_nn_check_norm(name, norm, error);
-  return status ? status : check_dim("dim of a norm", norm->dim, dim, error);
-}
-
-static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
-                                    fovea_error *error) {
-  fovea_nn_attention attention;
-  fovea_status status = fovea_nn_read_attention(given, &attention, error);
-  if (status) return status;
-  if (!attention.query || !attention.output) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s has no query or no output", name);
-  }
-  status = fovea_nn_check_layer("query", attention.query, error);
-  if (!status) status = fovea_nn_check_layer("output", attention.output, error);
-  if (!status) status = check_dim("in of a query", attention.query->in, dim, error);
-  return status ? status : check_dim("out of an output", attention.output->out, dim, error);
-}
-
-/* The rows are the layer's own, f32 and contiguous. */
-static fovea_status check_attending(const char *name, const fovea_nn_attending *attending, fovea_error *error) {
-  fovea_nn_attention_tensors t;
-  if (!attending || !attending->tensors || !attending->problem) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
-  }
-  const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
-  if (status) return status;
-  if (!t.x && !t.y && !t.residual && t.x_type == FOVEA_F32 && t.y_type == FOVEA_F32 &&
-      t.residual_type == FOVEA_F32 && t.x_stride == 0 && t.y_stride == 0 && t.residual_stride == 0) {
-    return FOVEA_OK;
-  }
-  return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                    "x, y or residual of %s, or a type or stride of these, is set and would not be used", name);
-}
-
-static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_error *error) {
-  fovea_status status = fovea_nn_check_layer("up", b->up, error);
-  if (!status) status = fovea_nn_check_layer("down", b->down, error);
-  if (!status && b->gate) status = fovea_nn_check_layer("gate", b->gate, error);
-  if (!status) status = check_dim("in of up", b->up->in, dim, error);
-  if (!status) status = check_dim("in of down", b->down->in, b->up->out, error);
-  if (!status) status = check_dim("out of down", b->down->out, dim, error);
-  if (!status && b->gate) status = check_dim("in of gate", b->gate->in, dim, error);
-  if (!status && b->gate) status = check_dim("out of gate", b->gate->out, b->up->out, error);
-  return status;
-}
-
-static fovea_status check_block(const fovea_nn_block *b, const fovea_nn_attending *self,
-                                const fovea_nn_attending *cross, fovea_error *error) {
-  const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
-  fovea_nn_attention attention;
-  if (!b->self) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL");
-  fovea_status status = fovea_nn_read_attention(b->self, &attention, error);
-  if (!status) status = fovea_nn_check_layer("query", attention.query, error);
-  if (!status) status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
-  if (status) return status;
-  const int64_t dim = attention.query->in;
-  status = check_attention("self", b->self, dim, error);
-  if (!status) status = check_network(b, dim, error);
-  if (!status) status = check_norm("self_norm", b->self_norm, dim, error);
-  if (!status) status = check_norm("feed_norm", b->feed_norm, dim, error);
-  if (!status) status = check_attending("self", self, error);
-  if (status) return status;
-  if (!b->cross && (b->cross_norm || cross)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s is set and would not be used: the layer has no cross-attention",
-                      cross ? "cross" : "cross_norm");
-  }
-  if (!b->cross) return FOVEA_OK;
-  status = check_attention("cross", b->cross, dim, error);
-  if (!status) status = check_norm("cross_norm", b->cross_norm, dim, error);
-  return status ? status : check_attending("cross", cross, error);
-}
-
 fovea_status fovea_nn_count_rows(const fovea_problem *given, fovea_problem *problem, int64_t *rows,
                                  fovea_error *error) {
   fovea_status status = fovea_read_problem(given, problem, error);
@@ -117,7 +37,7 @@ static fovea_status read_call(const fovea_nn_block *block, const fovea_nn_attend
                               fovea_error *error) {
   fovea_status status = fovea_nn_read_block(block, &call->block, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
-  if (!status) status = check_block(&call->block, self, cross, error);
+  if (!status) status = fovea_nn_check_block(&call->block, self, cross, error);
   if (!status) status = fovea_nn_count_rows(self->problem, &call->problem, &call->rows, error);
   if (status) return status;
   call->self = *self;
@@ -143,8 +63,10 @@ static fovea_status normalise(const block_call *call, const fovea_nn_norm *norm,
 static fovea_status attend(const block_call *call, int crossing, const float *from, const float *residual,
                            float *to, fovea_error *error) {
   const fovea_nn_attending *attending = crossing ? &call->cross : &call->self;
-  fovea_nn_attention_tensors tensors = *attending->tensors;
+  fovea_nn_attention_tensors tensors;
   fovea_execution execution = call->execution;
+  const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &tensors, error);
+  if (status) return status;
   tensors.x = from;
   tensors.y = to;
   tensors.residual = residual;
@@ -195,7 +117,7 @@ static fovea_status run_pre_norm(const block_call *call, const float *x, float *
 
 /* Reserves (rows, dim) numbers. */
 static size_t reserve_rows(const block_call *call, int64_t dim, fovea_nn_scratch *all) {
-  return fovea_nn_reserve(all, (double)call->rows * (double)dim * (double)sizeof(float));
+  return fovea_nn_reserve(all, fovea_nn_bytes(call->rows, dim, 1));
 }
 
 /* Lays out scratch, of which both attentions use the first part. Returns 0 if there is no plan. Plans are made in
@@ -208,7 +130,7 @@ static int lay_out(block_call *call, int workers, void *memory, size_t size, fov
   }
   if (self == 0 || cross == 0) return 0;
   call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, (double)(self > cross ? self : cross));
+  fovea_nn_reserve(&call->all, self > cross ? self : cross);
   call->attention_size = call->all.size;
   call->sums_begin = reserve_rows(call, call->dim, &call->all);
   call->normed_begin = reserve_rows(call, call->dim, &call->all);
@@ -227,8 +149,23 @@ static fovea_status run(block_call *call, char *memory, const float *x, float *y
   return call->block.norm_first ? run_pre_norm(call, x, y, error) : run_post_norm(call, x, y, error);
 }
 
+/* Checks all that the steps check, before the first of them changes a cache. */
+static fovea_status check_steps(const block_call *call, const float *x, float *y, fovea_error *error) {
+  const int64_t rows = call->rows, dim = call->dim;
+  const fovea_nn_around around = {.x = {"x", x, FOVEA_F32, rows, dim, dim},
+                                  .y = {"y", y, FOVEA_F32, rows, dim, dim},
+                                  .scratch =
+                                      fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size)};
+  fovea_nn_scores scores[2];
+  fovea_status status = fovea_nn_check_matrix(&around.x, 0, error);
+  if (!status) status = fovea_nn_check_matrix(&around.y, 1, error);
+  if (status) return status;
+  return fovea_nn_check_attentions(&call->block, &call->self, call->block.cross ? &call->cross : NULL, &around,
+                                   scores, error);
+}
+
 /* The caller's scratch must hold a plan before it can be asked how much there must be. */
-static fovea_status run_in_memory(block_call *call, const float *x, float *y, fovea_error *error) {
+static fovea_status run_in_memory(block_call *call, const float *x, float *y, int checked, fovea_error *error) {
   const fovea_execution *e = &call->execution;
   const size_t plan = fovea_plan_size(call->problem.batch);
   fovea_error why = {.status = FOVEA_OK};
@@ -240,19 +177,27 @@ static fovea_status run_in_memory(block_call *call, const float *x, float *y, fo
     if (error) *error = why;
     return why.status;
   }
+  if (!checked) status = check_steps(call, x, y, error);
+  if (status) return status;
   status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
   if (!status) status = run(call, memory, x, y, error);
   fovea_release(&call->problem.allocator, allocated);
   return status;
 }
 
-fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
-                                const fovea_nn_attending *cross, const float *x, float *y,
+fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                const fovea_nn_attending *cross, const float *x, float *y, int checked,
                                 const fovea_execution *execution, fovea_error *error) {
   block_call call = {.rows = 0};
   const fovea_status status = read_call(block, self, cross, execution, &call, error);
   if (status) return status;
-  return run_in_memory(&call, x, y, error);
+  return run_in_memory(&call, x, y, checked, error);
+}
+
+fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                const fovea_nn_attending *cross, const float *x, float *y,
+                                const fovea_execution *execution, fovea_error *error) {
+  return fovea_nn_run_block(block, self, cross, x, y, 0, execution, error);
 }
 
 size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,

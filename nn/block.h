@@ -2,14 +2,37 @@
 #ifndef FOVEA_NN_BLOCK_H
 #define FOVEA_NN_BLOCK_H
 
-#include <fovea/nn.h>
+#include "attention.h"
 
 /* Completes and checks a problem, and sets the rows that it has. */
 fovea_status fovea_nn_count_rows(const fovea_problem *given, fovea_problem *problem, int64_t *rows,
                                  fovea_error *error);
 
-/* Makes the checks of fovea_nn_block_run(), and returns its bytes of scratch; 0 if it would be refused. Plans are
- * made in `memory` if it is not NULL. */
+/* What lies around a layer. What has no data is not there. */
+typedef struct fovea_nn_around {
+  fovea_nn_matrix x, y, scratch;
+} fovea_nn_around;
+
+/* Checks a layer, which was read, and what it attends over, by sizes. */
+fovea_status fovea_nn_check_block(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                  const fovea_nn_attending *cross, fovea_error *error);
+
+/* Checks what attention checks, of a layer that was checked; that y lies apart from the weights, and scores apart
+ * from all else. Sets where the scores of self and of cross lie. */
+fovea_status fovea_nn_check_attentions(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                       const fovea_nn_attending *cross, const fovea_nn_around *around,
+                                       fovea_nn_scores scores[2], fovea_error *error);
+
+/* Sets gamma and beta of a norm that was checked, or of NULL. Returns how many there are. */
+int fovea_nn_norm_parts(const fovea_nn_norm *norm, fovea_nn_matrix *parts);
+
+/* As fovea_nn_block_run(). `checked`: fovea_nn_check_attentions() was called already, and x and y were checked. */
+fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
+                                const fovea_nn_attending *cross, const float *x, float *y, int checked,
+                                const fovea_execution *execution, fovea_error *error);
+
+/* Makes the checks of fovea_nn_block_run() by sizes, and returns its bytes of scratch; 0 if it would be refused.
+ * Plans are made in `memory` if it is not NULL. */
 size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,
                             const fovea_nn_attending *cross, int workers, void *memory, size_t size,
                             fovea_error *error);

@@ -6,13 +6,16 @@
 #include "average.h"
 #include "caller.h"
 #include "linear.h"
+#include "positions.h"
+#include "scores.h"
+#include "scratch.h"
 
 static int64_t contiguous_or(int64_t stride, int64_t dim) {
   return stride == 0 ? dim : stride;
 }
 
 /* The most numbers of a projection. */
-#define MOST_NUMBERS ((double)(INT64_C(1) << 57))
+#define MOST_NUMBERS (UINT64_C(1) << 57)
 
 /* The sizes of a problem before anything is computed from them; a plan checks the rest. */
 fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
@@ -24,10 +27,12 @@ fovea_status fovea_nn_check_sizes(const fovea_problem *p, fovea_error *error) {
   const fovea_status status =
       fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
   if (status) return status;
-  const double length = (double)(p->q_len > p->kv_len ? p->q_len : p->kv_len) + 1;
-  const double heads = (double)(p->heads > p->kv_heads ? p->heads : p->kv_heads);
-  const double dim = (double)(p->qk_dim > p->v_dim ? p->qk_dim : p->v_dim);
-  if ((double)p->batch * length * heads * dim < MOST_NUMBERS) return FOVEA_OK;
+  const int64_t length = (p->q_len > p->kv_len ? p->q_len : p->kv_len) + 1;
+  const int64_t heads = p->heads > p->kv_heads ? p->heads : p->kv_heads;
+  const int64_t dim = p->qk_dim > p->v_dim ? p->qk_dim : p->v_dim;
+  const uint64_t rows = fovea_nn_product((uint64_t)p->batch, (uint64_t)length);
+  const uint64_t width = fovea_nn_product((uint64_t)heads, (uint64_t)dim);
+  if (fovea_nn_product(rows, width) < MOST_NUMBERS) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE,
                     "batch %d, heads %d and the lengths make projections of more than 2^57 numbers", p->batch,
                     p->heads);
@@ -221,6 +226,87 @@ static void complete(fovea_nn_attention_tensors *t, const fovea_nn_attention *a)
   t->residual_stride = contiguous_or(t->residual_stride, a->output->out);
 }
 
+static fovea_nn_matrix memory_of(const fovea_nn_attention_call *call, int values) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const fovea_nn_attention *a = &call->attention;
+  if (values)
+    return (fovea_nn_matrix){"memory_values",   t->memory_values, t->memory_values_type,
+                             call->memory_rows, a->value->in,     t->memory_values_stride};
+  return (fovea_nn_matrix){"memory", t->memory, t->memory_type, call->memory_rows, a->key->in, t->memory_stride};
+}
+
+static fovea_status check_memory(const fovea_nn_attention_call *call, fovea_error *error) {
+  if (call->from_rows || !call->attention.key) return FOVEA_OK;
+  const fovea_nn_matrix keys = memory_of(call, 0), values = memory_of(call, 1);
+  const fovea_status status = fovea_nn_check_matrix(&keys, 0, error);
+  return status ? status : fovea_nn_check_matrix(&values, 0, error);
+}
+
+/* Queries, and keys without a memory, are at the positions of the rows; keys of a memory are counted. */
+static fovea_status check_rotary(const fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const fovea_problem *p = &call->problem;
+  const fovea_rotary *rotary = call->attention.rotary;
+  const fovea_nn_positions rows = {.batch = p->batch,
+                                   .length = p->q_len,
+                                   .cu_seqlens = p->cu_seqlens_q,
+                                   .first = t->first_position,
+                                   .firsts = t->first_positions};
+  const fovea_nn_positions keys = {.batch = p->batch, .length = p->kv_len, .cu_seqlens = p->cu_seqlens_kv};
+  if (!rotary) return FOVEA_OK;
+  const fovea_status status = fovea_nn_check_rotary(rotary, p->qk_dim, &rows, error);
+  if (status || call->from_rows || p->segmented) return status;
+  return fovea_nn_check_rotary(rotary, p->qk_dim, &keys, error);
+}
+
+int fovea_nn_add_linear(const fovea_nn_linear *linear, fovea_nn_matrix *parts, int count) {
+  fovea_nn_linear read;
+  if (!linear || fovea_nn_read_linear(linear, &read, NULL) != FOVEA_OK) return count;
+  parts[count] = fovea_nn_weights_of(&read);
+  parts[count + 1] = fovea_nn_bias_of(&read);
+  return count + 2;
+}
+
+int fovea_nn_attention_parts(const fovea_nn_attention *a, fovea_nn_matrix *parts) {
+  int count = 0;
+  count = fovea_nn_add_linear(a->query, parts, count);
+  count = fovea_nn_add_linear(a->key, parts, count);
+  count = fovea_nn_add_linear(a->value, parts, count);
+  count = fovea_nn_add_linear(a->output, parts, count);
+  if (!a->bias_key) return count;
+  parts[count++] = (fovea_nn_matrix){"bias_key", a->bias_key, FOVEA_F32, 1, a->key->out, 0};
+  parts[count++] = (fovea_nn_matrix){"bias_value", a->bias_value, FOVEA_F32, 1, a->value->out, 0};
+  return count;
+}
+
+/* What a caller's scores must lie apart from. What is not there, or is checked by the step that takes it, has no
+ * data. */
+static fovea_status check_score_place(const fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_nn_attention *a = &call->attention;
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const int64_t rows = call->q.rows, out = a->output->out;
+  fovea_nn_matrix parts[FOVEA_NN_ATTENTION_PARTS];
+  const int count = fovea_nn_attention_parts(a, parts), with_memory = !call->from_rows && a->key;
+  const fovea_nn_matrix none = {"memory", NULL, FOVEA_F32, 0, 0, 0};
+  const fovea_nn_matrix tensors[] = {
+      {"x", t->x, t->x_type, rows, a->query->in, t->x_stride},
+      with_memory ? memory_of(call, 0) : none,
+      with_memory ? memory_of(call, 1) : none,
+      {"residual", t->residual, t->residual_type, rows, out, t->residual_stride},
+      {"y", t->y, t->y_type, rows, out, t->y_stride},
+      {"sinks", t->sinks, FOVEA_F32, 1, call->problem.heads, 0},
+  };
+  const fovea_nn_matrix scratch = fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size);
+  fovea_status status = fovea_nn_check_scores_apart(&call->scores, &scratch, 1, error);
+  for (int i = 0; i < 6 && !status; i++) {
+    if (!tensors[i].data) continue;
+    status = fovea_nn_check_matrix(&tensors[i], 0, error);
+    if (!status) status = fovea_nn_check_scores_apart(&call->scores, &tensors[i], 1, error);
+  }
+  if (!status) status = fovea_nn_check_scores_apart(&call->scores, parts, count, error);
+  return status ? status : fovea_nn_check_scores_and_mask(call, error);
+}
+
 fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error) {
@@ -237,7 +323,13 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
   if (!status) status = check_tensors(a, &call->problem, &call->tensors, error);
   if (status) return status;
   call->from_rows = call->tensors.memory == NULL;
+  call->memory_rows =
+      call->problem.cu_seqlens_kv ? call->problem.kv_len : call->problem.batch * call->problem.kv_len;
   complete(&call->tensors, a);
+  status = check_memory(call, error);
+  if (!status) status = check_rotary(call, error);
+  if (status) return status;
   fovea_nn_place_heads(&call->problem, call->tensors.rows_first, call);
-  return fovea_nn_check_scores(call, error);
+  status = fovea_nn_check_scores(call, error);
+  return status || !call->scores.data ? status : check_score_place(call, error);
 }

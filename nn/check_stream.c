@@ -111,9 +111,10 @@ static fovea_status check_sizes(const fovea_nn_stream *stream, fovea_error *erro
   const fovea_problem *p = &all;
   const fovea_status status = fovea_nn_check_sizes(p, error);
   if (status) return status;
-  const double keys = (double)p->kv_len * (double)p->kv_heads * (double)(p->qk_dim + p->v_dim);
-  const double rows = (double)(stream->right + s->chunk) * (double)stream->dim;
-  if ((double)s->layers * (keys + rows) < 0x1p57) return FOVEA_OK;
+  const uint64_t most = UINT64_C(1) << 59; /* bytes */
+  const uint64_t keys = fovea_nn_bytes(p->kv_len, p->kv_heads, p->qk_dim + p->v_dim);
+  const uint64_t rows = fovea_nn_bytes(stream->right + s->chunk, stream->dim, 1);
+  if (keys < most && rows < most && fovea_nn_product((uint64_t)s->layers, keys + rows) < most) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "%d layers of %d keys and %d frames are more than 2^57 numbers",
                     s->layers, p->kv_len, stream->right + s->chunk);
 }
@@ -235,17 +236,16 @@ typedef struct stream_layout {
 
 static stream_layout lay_out(fovea_nn_stream *stream) {
   const fovea_problem *p = &stream->problem;
-  const double count = (double)stream->streaming.layers;
-  const double rows = (double)(stream->right + stream->streaming.chunk) * (double)stream->dim;
+  const int64_t count = stream->streaming.layers, frames = stream->right + stream->streaming.chunk;
   stream_layout layout = {.layers = 0};
   fovea_pages_init(&stream->rings, stream->streaming.layers, capacity_of(stream), p->kv_heads, p->qk_dim, p->v_dim,
                    FOVEA_F32, FOVEA_KEYS_IN_ROWS);
-  fovea_nn_reserve(&layout.all, (double)sizeof *stream);
-  layout.layers = fovea_nn_reserve(&layout.all, count * (double)sizeof(fovea_nn_stream_layer));
-  layout.plan = fovea_nn_reserve(&layout.all, (double)fovea_plan_size(1));
-  layout.k = fovea_nn_reserve(&layout.all, count * (double)stream->rings.k_strides.batch * (double)sizeof(float));
-  layout.v = fovea_nn_reserve(&layout.all, count * (double)stream->rings.v_strides.batch * (double)sizeof(float));
-  layout.rows = fovea_nn_reserve(&layout.all, count * rows * (double)sizeof(float));
+  fovea_nn_reserve(&layout.all, sizeof *stream);
+  layout.layers = fovea_nn_reserve(&layout.all, fovea_nn_product((uint64_t)count, sizeof(fovea_nn_stream_layer)));
+  layout.plan = fovea_nn_reserve(&layout.all, fovea_plan_size(1));
+  layout.k = fovea_nn_reserve(&layout.all, fovea_nn_bytes(count, stream->rings.k_strides.batch, 1));
+  layout.v = fovea_nn_reserve(&layout.all, fovea_nn_bytes(count, stream->rings.v_strides.batch, 1));
+  layout.rows = fovea_nn_reserve(&layout.all, fovea_nn_bytes(count, frames, stream->dim));
   return layout;
 }
 
@@ -276,7 +276,6 @@ static fovea_status place_layers(fovea_nn_stream *stream, float *rows, fovea_err
 fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea_nn_stream_scratch *layout,
                                      fovea_error *error) {
   const int64_t chunk = stream->streaming.chunk, zero = 0;
-  const double row_bytes = (double)chunk * (double)sizeof(float);
   fovea_problem problem = fovea_nn_stream_problem(&stream->problem, chunk, capacity_of(stream));
   fovea_nn_attention_tensors tensors;
   *layout = (fovea_nn_stream_scratch){.normed = 0};
@@ -284,9 +283,9 @@ fovea_status fovea_nn_stream_lay_out(fovea_nn_stream *stream, int workers, fovea
   problem.kv_begins = &zero;
   fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
   const fovea_nn_attending self = {&problem, &tensors};
-  layout->normed = fovea_nn_reserve(&layout->all, row_bytes * (double)stream->dim);
-  layout->k = fovea_nn_reserve(&layout->all, row_bytes * (double)problem.kv_heads * (double)problem.qk_dim);
-  layout->v = fovea_nn_reserve(&layout->all, row_bytes * (double)problem.kv_heads * (double)problem.v_dim);
+  layout->normed = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, stream->dim, 1));
+  layout->k = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, problem.kv_heads, problem.qk_dim));
+  layout->v = fovea_nn_reserve(&layout->all, fovea_nn_bytes(chunk, problem.kv_heads, problem.v_dim));
   for (int64_t i = 0; i < stream->streaming.layers; i++) {
     fovea_error why = {.status = FOVEA_OK};
     const size_t bytes = fovea_nn_block_bytes(&stream->layers[i].block, &self, NULL, workers, stream->plan,

@@ -20,9 +20,11 @@ fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given
 fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
                                fovea_error *error);
 
-/* Makes the checks of fovea_nn_encoder_run() that read no ids, masks, segments or y, and returns its bytes of
- * scratch; 0 if it would be refused. Plans are made in `memory` if it is not NULL. */
-size_t fovea_nn_encoder_bytes(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows, int workers,
-                              void *memory, size_t size, fovea_nn_encoder_shape *shape, fovea_error *error);
+/* Makes the checks of fovea_nn_encoder_run() that read no ids, masks or segments, and returns its bytes of
+ * scratch; 0 if it would be refused. y has rows of y_dim, or of the stack's dim if y_dim is 0. Plans are made in
+ * `memory` if it is not NULL. */
+size_t fovea_nn_encoder_bytes(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows, int64_t y_dim,
+                              int workers, void *memory, size_t size, fovea_nn_encoder_shape *shape,
+                              fovea_error *error);
 
 #endif

@@ -19,6 +19,7 @@ typedef struct coding_call {
   int with_source;
   fovea_nn_attention_tensors cross_tensors; /* that name the source's y */
   fovea_nn_attending cross;
+  fovea_problem cross_problem; /* complete */
   fovea_execution execution;
   fovea_nn_encoder_shape shape; /* of the target */
   fovea_nn_scratch all;
@@ -43,14 +44,13 @@ fovea_status fovea_nn_read_encoder_decoder(const fovea_nn_encoder_decoder *given
 
 /* The memory is the source's, so the target's tensors must leave it to that. */
 static fovea_status check_cross(const coding_call *call, fovea_error *error) {
-  const fovea_nn_attending *cross = call->target.cross;
   const fovea_nn_attention_tensors *t = &call->cross_tensors;
   const char *unused = NULL;
   if (t->memory) unused = "memory";
   if (t->memory_values) unused = "memory_values";
   if (t->memory_type != FOVEA_F32) unused = "memory_type";
   if (t->memory_stride != 0) unused = "memory_stride";
-  if (cross->problem->segmented) unused = "segmented";
+  if (call->cross_problem.segmented) unused = "segmented";
   if (!unused) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of cross is set and would not be used: the source is the memory",
                     unused);
@@ -64,6 +64,7 @@ static fovea_status join(coding_call *call, fovea_error *error) {
   }
   if (!call->source.y) return fovea_fail(error, FOVEA_ERROR_NULL, "y of the source is NULL");
   fovea_status status = fovea_nn_read_attention_tensors(cross->tensors, &call->cross_tensors, error);
+  if (!status) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
   if (!status) status = check_cross(call, error);
   call->cross_tensors.memory = call->source.y;
   call->cross = (fovea_nn_attending){cross->problem, &call->cross_tensors};
@@ -86,9 +87,14 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
 /* The memory has as many rows, of as many dims, in the same order, as the source's y. */
 static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder_shape *source,
                                  fovea_error *error) {
-  const fovea_problem *p = call->cross.problem;
+  const fovea_problem *p = &call->cross_problem;
+  fovea_nn_attention_tensors tensors;
+  fovea_nn_encoder decoder;
+  fovea_status status = fovea_nn_read_attention_tensors(call->source.self->tensors, &tensors, error);
+  if (!status) status = fovea_nn_read_encoder(call->model.decoder, &decoder, error);
+  if (status) return status;
   const int64_t rows = p->cu_seqlens_kv ? p->kv_len : p->batch * p->kv_len;
-  const int rows_first = call->cross_tensors.rows_first, source_first = call->source.self->tensors->rows_first;
+  const int rows_first = call->cross_tensors.rows_first, source_first = tensors.rows_first;
   if (rows != source->rows) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "the memory of cross has %d rows; the source has %d", rows,
                       source->rows);
@@ -97,13 +103,15 @@ static fovea_status check_memory(const coding_call *call, const fovea_nn_encoder
     return fovea_fail(error, FOVEA_ERROR_RULE, "rows_first of cross is %d; that of the source is %d", rows_first,
                       source_first);
   }
-  for (int64_t i = 0; i < call->model.decoder->count; i++) {
+  for (int64_t i = 0; i < decoder.count; i++) {
     fovea_nn_block block;
-    const fovea_status status = fovea_nn_block_at(call->model.decoder, i, &block, error);
+    fovea_nn_attention cross;
+    status = fovea_nn_block_at(&decoder, i, &block, error);
+    if (!status) status = fovea_nn_read_attention(block.cross, &cross, error);
     if (status) return status;
-    if (!block.cross->key || block.cross->key->in == source->dim) continue;
+    if (!cross.key || cross.key->in == source->dim) continue;
     return fovea_fail(error, FOVEA_ERROR_SIZE, "in of a key of block %d is %d; rows of the source have %d", i,
-                      block.cross->key->in, source->dim);
+                      cross.key->in, source->dim);
   }
   return FOVEA_OK;
 }
@@ -115,25 +123,26 @@ static fovea_status measure(coding_call *call, int workers, void *memory, size_t
   fovea_nn_encoder_shape source = {0};
   size_t bytes = 0, other = 1;
   fovea_status status = FOVEA_OK;
-  bytes = fovea_nn_encoder_bytes(call->model.decoder, &call->target, workers, memory, size, &call->shape, &why);
+  if (output) status = fovea_nn_check_layer("output", output, error);
+  if (status) return status;
+  bytes = fovea_nn_encoder_bytes(call->model.decoder, &call->target, output ? output->out : 0, workers, memory,
+                                 size, &call->shape, &why);
   if (bytes > 0 && call->with_source)
-    other = fovea_nn_encoder_bytes(call->model.encoder, &call->source, workers, memory, size, &source, &why);
+    other = fovea_nn_encoder_bytes(call->model.encoder, &call->source, 0, workers, memory, size, &source, &why);
   if (bytes == 0 || other == 0) {
     if (error) *error = why;
     return why.status;
   }
   if (call->with_source) status = check_memory(call, &source, error);
-  if (!status && output) status = fovea_nn_check_layer("output", output, error);
   if (status) return status;
   if (output && output->in != call->shape.dim) {
     return fovea_fail(error, FOVEA_ERROR_SIZE, "in of output is %d; the decoder's rows have %d", output->in,
                       call->shape.dim);
   }
   call->all = (fovea_nn_scratch){0, 0};
-  fovea_nn_reserve(&call->all, (double)(bytes > other ? bytes : other));
+  fovea_nn_reserve(&call->all, bytes > other ? bytes : other);
   call->hidden_begin = call->all.size;
-  const double numbers = output ? (double)call->shape.rows * (double)call->shape.dim : 0;
-  fovea_nn_reserve(&call->all, numbers * (double)sizeof(float));
+  fovea_nn_reserve(&call->all, output ? fovea_nn_bytes(call->shape.rows, call->shape.dim, 1) : 0);
   return FOVEA_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "caller.h"
 #include "encoder.h"
 #include "linear.h"
+#include "positions.h"
 #include "scratch.h"
 
 /* A call that was read. */
@@ -50,10 +51,22 @@ static fovea_status read_layer(const memory_call *call, int64_t i, fovea_nn_atte
                     attention->value->in, attention->key->in);
 }
 
+/* The memory's rows are at positions 0, 1, ... */
+static fovea_status check_rotary(const memory_call *call, const fovea_nn_attention *attention, fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  const fovea_nn_positions positions = {
+      .batch = p->batch, .length = p->kv_len, .cu_seqlens = p->cu_seqlens_kv, .lengths = p->kv_lens};
+  if (!attention->rotary) return FOVEA_OK;
+  return fovea_nn_check_rotary(attention->rotary, p->qk_dim, &positions, error);
+}
+
 static fovea_status check_layers(const memory_call *call, fovea_error *error) {
   fovea_nn_attention attention;
   fovea_status status = FOVEA_OK;
-  for (int64_t i = 0; i < call->decoder.count && !status; i++) status = read_layer(call, i, &attention, error);
+  for (int64_t i = 0; i < call->decoder.count && !status; i++) {
+    status = read_layer(call, i, &attention, error);
+    if (!status) status = check_rotary(call, &attention, error);
+  }
   return status;
 }
 
@@ -65,9 +78,10 @@ static void place_heads(memory_call *call) {
   p->cu_seqlens_q = NULL;
   fovea_nn_place_heads(p, call->tensors.rows_first, &call->heads);
   call->all = (fovea_nn_scratch){0, 0};
-  const double size = (double)call->heads.k.rows * (double)p->kv_heads * (double)sizeof(float);
-  fovea_nn_reserve(&call->all, size * (double)p->qk_dim);
-  call->v_begin = fovea_nn_reserve(&call->all, size * (double)p->v_dim);
+  const int64_t rows = call->heads.k.rows;
+  fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->qk_dim));
+  call->v_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(rows, p->kv_heads, p->v_dim));
+  if (rows == 0) fovea_nn_reserve(&call->all, 1); /* a size of 0 says that the call is refused */
 }
 
 static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea_nn_attending *cross,
@@ -88,19 +102,47 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "rows_first is set and would not be used: the memory is packed (cu_seqlens_kv)");
   }
+  if (call->problem.kv_lens && call->problem.cu_seqlens_kv) {
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS,
+                      "kv_lens is given together with cu_seqlens_kv, which has the lengths; it must be NULL");
+  }
   place_heads(call);
   return FOVEA_OK;
 }
 
+/* What goes through a layer's key or value. */
+static fovea_nn_matrix memory_of(const memory_call *call, const fovea_nn_linear *linear, int values) {
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const int64_t rows = call->heads.k.rows, in = linear->in;
+  if (values && t->memory_values) {
+    const int64_t stride = t->memory_values_stride;
+    return (fovea_nn_matrix){"memory_values",     t->memory_values, t->memory_values_type, rows, in,
+                             stride ? stride : in};
+  }
+  return (fovea_nn_matrix){"memory", t->memory, t->memory_type, rows, in, t->memory_stride ? t->memory_stride : in};
+}
+
+/* Checks what all layers read, before the first writes its caches. */
+static fovea_status check_memory(const memory_call *call, fovea_error *error) {
+  fovea_status status = FOVEA_OK;
+  for (int64_t i = 0; i < call->decoder.count && !status; i++) {
+    fovea_nn_attention attention;
+    status = read_layer(call, i, &attention, error);
+    if (status) return status;
+    const fovea_nn_matrix keys = memory_of(call, attention.key, 0), values = memory_of(call, attention.value, 1);
+    status = fovea_nn_check_matrix(&keys, 0, error);
+    if (!status) status = fovea_nn_check_matrix(&values, 0, error);
+  }
+  return status;
+}
+
 static fovea_status project(const memory_call *call, const fovea_nn_linear *linear, int values, float *to,
                             const fovea_execution *execution, fovea_error *error) {
-  const fovea_nn_attention_tensors *t = &call->tensors;
-  const int own = values && t->memory_values;
-  const int64_t stride = own ? t->memory_values_stride : t->memory_stride;
+  const fovea_nn_matrix from = memory_of(call, linear, values);
   fovea_nn_linear_rows rows;
-  fovea_nn_linear_rows_init(&rows, linear, call->heads.k.rows, own ? t->memory_values : t->memory, to);
-  rows.x_type = own ? t->memory_values_type : t->memory_type;
-  if (stride != 0) rows.x_stride = stride;
+  fovea_nn_linear_rows_init(&rows, linear, from.rows, from.data, to);
+  rows.x_type = from.type;
+  rows.x_stride = from.stride;
   return fovea_nn_linear_run(linear, &rows, execution, error);
 }
 
@@ -131,6 +173,8 @@ fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *mo
   void *allocated;
   fovea_status status = read_call(model, cross, execution, &call, error);
   if (status || call.heads.k.rows == 0) return status;
+  status = check_memory(&call, error);
+  if (status) return status;
   status = fovea_nn_obtain(&call.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
   if (status) return status;
   float *k = (float *)(void *)memory, *v = (float *)(void *)(memory + call.v_begin);

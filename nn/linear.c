@@ -137,9 +137,11 @@ static fovea_nn_linear_job make_job(const fovea_nn_linear *linear, const fovea_n
 
 fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error) {
   fovea_nn_linear linear;
+  const fovea_nn_kernels *kernels;
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
-  const fovea_status status = fovea_nn_read_linear(given, &linear, error);
-  return status ? status : fovea_nn_check_linear(&linear, error);
+  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  if (!status) status = fovea_nn_check_linear(&linear, error);
+  return status ? status : fovea_nn_dispatch(linear.isa, &kernels, error);
 }
 
 /* Products of pairs need bf16 on both sides, and pairs of dims that lie together, as in panels. */

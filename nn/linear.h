@@ -31,7 +31,7 @@ fovea_nn_matrix fovea_nn_weights_of(const fovea_nn_linear *linear);
 fovea_nn_matrix fovea_nn_bias_of(const fovea_nn_linear *linear);
 
 fovea_status fovea_nn_check_linear(const fovea_nn_linear *linear, fovea_error *error);
-/* Checks a caller's layer, which may not be NULL. */
+/* Checks a caller's layer that is part of something, with its instruction set. It may not be NULL. */
 fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given, fovea_error *error);
 /* Checks the rows of a layer that was checked. */
 fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,

@@ -1,6 +1,5 @@
 #include "matrix.h"
 
-#include "../src/base/claim.h"
 #include "../src/base/error.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
@@ -21,14 +20,14 @@ fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output,
   return status ? status : fovea_validate_pointer(&reach, matrix->data, error);
 }
 
-static fovea_claim claim_of(const fovea_nn_matrix *matrix) {
+fovea_claim fovea_nn_claim_of(const fovea_nn_matrix *matrix) {
   return fovea_claim_rows(matrix->data, fovea_type_bits(matrix->type), 1, 0, matrix->rows, matrix->stride,
                           matrix->dim);
 }
 
 fovea_status fovea_nn_check_apart(const fovea_nn_matrix *output, const fovea_nn_matrix *other, fovea_error *error) {
   if (is_empty(output) || is_empty(other) || !other->data) return FOVEA_OK;
-  const fovea_claim a = claim_of(output), b = claim_of(other);
+  const fovea_claim a = fovea_nn_claim_of(output), b = fovea_nn_claim_of(other);
   return fovea_claims_overlap(&a, &b)
              ? fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name)
              : FOVEA_OK;

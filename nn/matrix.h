@@ -2,6 +2,8 @@
 #ifndef FOVEA_NN_MATRIX_H
 #define FOVEA_NN_MATRIX_H
 
+#include "../src/base/claim.h"
+
 #include <fovea/nn.h>
 
 typedef struct fovea_nn_matrix {
@@ -18,6 +20,9 @@ fovea_status fovea_nn_check_matrix(const fovea_nn_matrix *matrix, int is_output,
 
 /* Checks that an output shares no byte with rows of another matrix. */
 fovea_status fovea_nn_check_apart(const fovea_nn_matrix *output, const fovea_nn_matrix *other, fovea_error *error);
+
+/* Its bytes. The matrix was checked. */
+fovea_claim fovea_nn_claim_of(const fovea_nn_matrix *matrix);
 
 /* Whether they are the same elements. */
 int fovea_nn_is_same(const fovea_nn_matrix *a, const fovea_nn_matrix *b);

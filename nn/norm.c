@@ -46,13 +46,14 @@ static fovea_status check_norm(const fovea_nn_norm *norm, fovea_error *error) {
 
 fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *given, fovea_error *error) {
   fovea_nn_norm norm;
+  const fovea_nn_kernels *kernels;
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
   const fovea_status status = fovea_nn_read_norm(given, &norm, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();
   const fovea_status checked = check_norm(&norm, error);
   fovea_float_end(caller);
-  return checked;
+  return checked ? checked : fovea_nn_dispatch(norm.isa, &kernels, error);
 }
 
 /* A tensor that is not there must not have settings. */

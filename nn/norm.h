@@ -4,7 +4,7 @@
 
 #include <fovea/nn.h>
 
-/* Checks a norm that is part of something. `name` is its own there. */
+/* Checks a norm that is part of something, with its instruction set. `name` is its own there. */
 fovea_status fovea_nn_check_norm(const char *name, const fovea_nn_norm *norm, fovea_error *error);
 
 #endif

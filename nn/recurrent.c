@@ -142,7 +142,7 @@ typedef struct products {
 
 static products place(const fovea_nn_linear *input, const fovea_nn_linear *hidden, int64_t rows) {
   products p = {{0, 0}, 0, 0};
-  const double bytes = (double)rows * (double)hidden->out * (double)sizeof(float);
+  const uint64_t bytes = fovea_nn_bytes(rows, hidden->out, 1);
   p.h = fovea_nn_reserve(&p.all, bytes);
   p.x = fovea_nn_reserve(&p.all, input ? bytes : 0);
   return p;

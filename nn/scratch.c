@@ -5,14 +5,23 @@
 #include "../src/base/validate.h"
 #include "../src/system/schedule.h"
 
-size_t fovea_nn_reserve(fovea_nn_scratch *scratch, double bytes) {
+uint64_t fovea_nn_product(uint64_t a, uint64_t b) {
+  uint64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t fovea_nn_bytes(int64_t a, int64_t b, int64_t c) {
+  const uint64_t numbers = fovea_nn_product(fovea_nn_product((uint64_t)a, (uint64_t)b), (uint64_t)c);
+  return fovea_nn_product(numbers, sizeof(float));
+}
+
+size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes) {
   const size_t begin = scratch->size, alignment = FOVEA_SCRATCH_ALIGNMENT;
-  if (bytes > 0x1p60 || scratch->size > SIZE_MAX / 4) {
+  if (bytes > UINT64_C(1) << 60 || bytes > SIZE_MAX / 4 || scratch->size > SIZE_MAX / 4) {
     scratch->saturated = 1;
     return begin;
   }
-  /* By way of a signed number: compilers turn doubles into unsigned ones by steps that may trap. */
-  scratch->size += ((size_t)(int64_t)bytes + alignment - 1) / alignment * alignment;
+  scratch->size += ((size_t)bytes + alignment - 1) / alignment * alignment;
   return begin;
 }
 

@@ -10,8 +10,13 @@ typedef struct fovea_nn_scratch {
   int saturated; /* more than can be */
 } fovea_nn_scratch;
 
+/* Products that saturate, of whole numbers: the caller's floating-point environment may trap what is inexact. */
+uint64_t fovea_nn_product(uint64_t a, uint64_t b);
+/* The bytes of a * b * c numbers of f32; none of the three is negative. */
+uint64_t fovea_nn_bytes(int64_t a, int64_t b, int64_t c);
+
 /* Reserves bytes, aligned to FOVEA_SCRATCH_ALIGNMENT, and returns where they begin. */
-size_t fovea_nn_reserve(fovea_nn_scratch *scratch, double bytes);
+size_t fovea_nn_reserve(fovea_nn_scratch *scratch, uint64_t bytes);
 
 /* Returns the caller's scratch, or else allocates it, and sets *allocated to what is to be released. On failure
  * *memory is NULL. */

@@ -280,8 +280,8 @@ typedef struct fovea_nn_attention_tensors {
 
   /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem,
    * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the
-   * head axis is missing, and the default is contiguous without it. With bias_key a row has one more number, the
-   * first. NULL (default) without score_output. */
+   * head axis is missing, and score_strides as fovea_problem_init() sets them mean contiguous without it. With
+   * bias_key a row has one more number, the first. NULL (default) without score_output. */
   float *scores;
 } fovea_nn_attention_tensors;
 
@@ -301,8 +301,8 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
  * between.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
- * allocator. A call that fails has not written y. If the mask, the sinks or
- * the segments are refused, new keys and values may be in the caches already. */
+ * allocator. A call that fails has not written y. If the mask, the sinks or the segments are refused, or one of
+ * these shares memory with the scores, new keys and values may be in the caches already. */
 FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
                                                  const fovea_nn_attention_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
@@ -347,14 +347,15 @@ static inline void fovea_nn_block_init(fovea_nn_block *block, const fovea_nn_att
 }
 
 /* What a layer attends over: a problem, and tensors without x, y and residual, which are the layer's own. For
- * cross-attention the tensors name the memory. */
+ * cross-attention the tensors name the memory, unless the problem is segmented: else FOVEA_ERROR_NULL. */
 typedef struct fovea_nn_attending {
   const fovea_problem *problem;
   const fovea_nn_attention_tensors *tensors;
 } fovea_nn_attending;
 
 /* Computes a layer: y from x, both contiguous f32 rows as fovea_nn_attention_tensors has them; y may be x. `cross`
- * is NULL without cross-attention. The bits are those of its steps by single calls, with f32 between.
+ * is NULL without cross-attention. The bits are those of its steps by single calls, with f32 between. y and scores
+ * lie apart from each other, from scratch and from the weights. Fails as fovea_nn_attention_run() does.
  *
  * Needs scratch, from `execution` or else allocated by the allocator of the problem of `self`. */
 FOVEA_NN_API fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
@@ -568,14 +569,16 @@ typedef struct fovea_nn_encoder_rows {
   const void *token_type_ids; /* as in fovea_nn_embedding_rows */
 
   /* Rows of the embedding's table of positions. NULL (default): row i of an entry is at first_position + i, or
-   * first_positions[b] + i, of the tensors of `self`. Rows of a packed batch that no entry has are at 0. */
+   * first_positions[b] + i, of the tensors of `self`, which may have them for this alone. Rows that no entry has,
+   * of a packed batch or beyond its number in q_lens, are at 0. */
   const void *position_ids;
 
   const float *x; /* (rows, dim), contiguous, with positions if they are to have any; NULL (default): ids */
   float *y;       /* (rows, dim), contiguous, apart from all else, or x itself */
 
   /* Elements from the scores of a layer to those of the next, if the tensors of `self` (`cross`) have scores and
-   * there is more than one layer; else 0 (default). */
+   * there is more than one layer; else 0 (default). The scores of all layers, of `self` and of `cross`, lie apart.
+   */
   int64_t self_score_layer, cross_score_layer;
 } fovea_nn_encoder_rows;
 
@@ -590,8 +593,8 @@ static inline void fovea_nn_encoder_rows_init(fovea_nn_encoder_rows *rows, const
 }
 
 /* Computes y: the bits are those of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the
- * other, with f32 between. A call that fails has not written y; if a mask, sinks or segments are refused, new keys
- * and values may be in the caches already.
+ * other, with f32 between. A call that fails has not written y; if a mask, sinks or segments are refused, or
+ * share memory with scores, new keys and values may be in the caches already.
  *
  * Needs scratch, from `execution` or else allocated once by the allocator of the problem of `self`. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
@@ -644,8 +647,9 @@ FOVEA_NN_API size_t fovea_nn_encoder_decoder_scratch_size(const fovea_nn_encoder
  * ... of the caches of `cross`, rotated if that layer has a rotary embedding. Layer i goes to layer `layer` + i.
  *
  * Of the problem it uses batch, kv_heads, kv_len, qk_dim, v_dim, isa, the allocator, and kv_lens, the rows of each
- * entry, or cu_seqlens_kv, if the memory is packed; of the tensors memory, memory_values, rows_first, sequences and
- * layer. Other fields are for the attention itself. If segments are refused, some layers may have been written.
+ * entry, or instead cu_seqlens_kv, if the memory is packed; of the tensors memory, memory_values, rows_first,
+ * sequences and layer. Other fields are for the attention itself. If segments are refused, some layers may have
+ * been written.
  *
  * Needs scratch, from `execution` or else allocated by the problem's allocator. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_decoder_prepare(const fovea_nn_encoder_decoder *model,

@@ -1,4 +1,4 @@
-/* Scores of a layer of attention as an output: those of the core call, and their mean over heads. */
+/* Scores of a layer of attention as an output: those of the core call, and their average over heads. */
 #include "nn/contract_nn.h"
 #include "support/check.h"
 #include "support/generator.h"
@@ -64,8 +64,8 @@ static void run(const struct model *m, const fovea_problem *problem, const fovea
     fail_msg("%s", error.text);
 }
 
-/* The mean of all heads, (batch, rows, keys). */
-static void mean(const float *scores, int64_t keys, float *to) {
+/* The average of all heads, (batch, rows, keys). */
+static void average(const float *scores, int64_t keys, float *to) {
   const int64_t head = ROWS * keys;
   for (int64_t b = 0; b < BATCH; b++)
     for (int64_t i = 0; i < head; i++) {
@@ -77,14 +77,14 @@ static void mean(const float *scores, int64_t keys, float *to) {
 
 static void test_core_scores(void **state) {
   (void)state;
-  static float scores[NUMBERS], expected[NUMBERS], means[NUMBERS], y[BATCH * ROWS * OUT],
+  static float scores[NUMBERS], expected[NUMBERS], averages[NUMBERS], y[BATCH * ROWS * OUT],
       without[BATCH * ROWS * OUT];
   const size_t size = BATCH * HEADS * ROWS * KEYS * sizeof(float);
   const char *const *isas = usable_isas();
   struct model m;
   make_model(&m);
   attend(&m, expected);
-  mean(expected, KEYS, means);
+  average(expected, KEYS, averages);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     fovea_problem problem = make_problem();
     fovea_nn_attention_tensors tensors;
@@ -99,7 +99,7 @@ static void test_core_scores(void **state) {
     m.attention.average_scores = 1;
     memset(scores, 0xff, sizeof scores);
     run(&m, &problem, &tensors, NULL);
-    assert_memory_equal(scores, means, size / HEADS);
+    assert_memory_equal(scores, averages, size / HEADS);
     assert_int_equal(((unsigned char *)scores)[size / HEADS], 0xff);
     problem.score_output = FOVEA_SCORES_NONE;
     tensors.scores = NULL;
@@ -113,7 +113,7 @@ static void test_core_scores(void **state) {
 /* Strides of the caller's, in scratch of the caller's. */
 static void test_strides_and_scratch(void **state) {
   (void)state;
-  static float scores[BATCH * ROWS * 40], expected[NUMBERS], means[NUMBERS], y[BATCH * ROWS * OUT];
+  static float scores[BATCH * ROWS * 40], expected[NUMBERS], averages[NUMBERS], y[BATCH * ROWS * OUT];
   static _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory_of_call[1 << 20];
   struct model m;
   fovea_problem problem = make_problem();
@@ -121,7 +121,7 @@ static void test_strides_and_scratch(void **state) {
   fovea_execution execution;
   make_model(&m);
   attend(&m, expected);
-  mean(expected, KEYS, means);
+  average(expected, KEYS, averages);
   m.attention.average_scores = 1;
   problem.score_strides = (fovea_strides){40, 0, BATCH * 40};
   fovea_nn_attention_tensors_init(&tensors, x, y);
@@ -136,7 +136,7 @@ static void test_strides_and_scratch(void **state) {
   run(&m, &problem, &tensors, &execution);
   for (int b = 0; b < BATCH; b++)
     for (int i = 0; i < ROWS; i++) {
-      assert_memory_equal(scores + (i * BATCH + b) * 40, means + (b * ROWS + i) * KEYS, KEYS * sizeof(float));
+      assert_memory_equal(scores + (i * BATCH + b) * 40, averages + (b * ROWS + i) * KEYS, KEYS * sizeof(float));
       assert_int_equal(((unsigned char *)(scores + (i * BATCH + b) * 40 + KEYS))[0], 0xff);
     }
 }
@@ -228,6 +228,70 @@ static void test_refused(void **state) {
   REFUSED(problem.score_strides.row = KEYS - 1, FOVEA_ERROR_STRIDE, "scores");
 }
 
+/* Scores lie apart from all else. */
+static void test_apart(void **state) {
+  (void)state;
+  static float scores[NUMBERS], y[BATCH * ROWS * OUT];
+  static unsigned char mask[sizeof scores];
+  struct model m;
+  for (int averaged = 0; averaged < 2; averaged++) {
+#define OVERLAPPING(change, word) REFUSED(m.attention.average_scores = averaged; change, FOVEA_ERROR_OVERLAP, word)
+    OVERLAPPING(tensors.y = scores, "scores shares memory with y");
+    OVERLAPPING(tensors.y = scores + 100, "scores shares memory with y");
+    OVERLAPPING(tensors.residual = tensors.y = scores, "scores shares memory with residual");
+    OVERLAPPING(tensors.residual = scores, "scores shares memory with residual");
+    OVERLAPPING(tensors.x = scores, "scores shares memory with x");
+    OVERLAPPING(tensors.memory = scores, "scores shares memory with memory");
+    OVERLAPPING(tensors.memory_values = scores, "scores shares memory with memory_values");
+    OVERLAPPING(m.value.weights = scores, "scores shares memory with weights");
+    OVERLAPPING(m.output.bias = scores, "scores shares memory with bias");
+    OVERLAPPING(problem.mask_type = FOVEA_MASK_BOOL; tensors.mask = mask;
+                tensors.scores = (float *)(void *)mask, "mask");
+#undef OVERLAPPING
+  }
+}
+
+/* Scratch is used up to the end of the call, and holds the plan. */
+static void test_apart_from_scratch(void **state) {
+  (void)state;
+  static float scores[NUMBERS], y[BATCH * ROWS * OUT];
+  static _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char scratch[1 << 20];
+  struct model m;
+  fovea_problem problem = make_problem();
+  fovea_nn_attention_tensors tensors;
+  fovea_execution execution;
+  make_model(&m);
+  fovea_nn_attention_tensors_init(&tensors, x, y);
+  tensors.memory = memory;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
+  execution.scratch = scratch;
+  execution.scratch_size = sizeof scratch;
+  for (int kind = 0; kind < 4; kind++) {
+    m.attention.average_scores = kind % 2;
+    tensors.scores = (float *)(void *)(scratch + (kind < 2 ? 0 : 40000));
+    assert_int_equal(fovea_nn_attention_run(&m.attention, &problem, &tensors, &execution, NULL),
+                     FOVEA_ERROR_OVERLAP);
+  }
+  tensors.scores = scores;
+  run(&m, &problem, &tensors, &execution);
+}
+
+/* Sizes whose products do not fit are no undefined behaviour. */
+static void test_large_sizes(void **state) {
+  (void)state;
+  struct model m;
+  fovea_problem problem;
+  make_model(&m);
+  for (int averaged = 0; averaged < 2; averaged++) {
+    fovea_problem_init(&problem, 1, 32, 32, INT64_C(1) << 30, INT64_C(1) << 30, DIM, DIM);
+    m.attention.average_scores = averaged;
+    (void)fovea_nn_attention_scratch_size(&m.attention, &problem, 1);
+    problem.score_output = FOVEA_SCORES_WEIGHTS;
+    assert_int_equal(fovea_nn_attention_scratch_size(&m.attention, &problem, 1), 0);
+  }
+}
+
 static int set_up(void **state) {
   (void)state;
   struct generator generator = {77};
@@ -243,7 +307,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_core_scores), cmocka_unit_test(test_strides_and_scratch),
       cmocka_unit_test(test_packed),      cmocka_unit_test(test_bias_key),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_refused),     cmocka_unit_test(test_apart),
+      cmocka_unit_test(test_large_sizes), cmocka_unit_test(test_apart_from_scratch),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

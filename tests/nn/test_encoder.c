@@ -1,5 +1,5 @@
 /* Stacks of layers: the bits of their steps by single calls, of an entry alone, packed and token by token; a whole
- * encoder of PyTorch's, from ids to the final norm; scratch and refusals. */
+ * encoder of PyTorch's, from ids to the final norm; scratch. */
 #include "conformance/case.h"
 #include "nn/stack.h"
 #include "support/check.h"
@@ -319,64 +319,6 @@ static void test_scratch(void **state) {
   guarded_destroy(&scratch);
 }
 
-/* ---- Refusals ---- */
-
-#define REFUSED(change, status, word)                                                                              \
-  do {                                                                                                             \
-    fovea_nn_encoder_rows rows;                                                                                    \
-    struct over over;                                                                                              \
-    fovea_error error;                                                                                             \
-    make_kind(0);                                                                                                  \
-    make_over(&over, BATCH, LENGTH);                                                                               \
-    fovea_nn_encoder_rows_init(&rows, &over.attending, ids, y);                                                    \
-    change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_run(&stack.encoder, &rows, NULL, &error), status);                           \
-    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
-    assert_memory_equal(y, zeros, sizeof zeros);                                                                   \
-  } while (0)
-
-static void test_refused(void **state) {
-  (void)state;
-  static float y[SIZE], zeros[SIZE];
-  const int32_t wrong[ROWS] = {0, 1, STACK_VOCABULARY};
-  const int64_t firsts[BATCH] = {0, 1};
-  unsigned char mask[1] = {1};
-  fovea_nn_linear narrow;
-  fovea_nn_encoder *e = &stack.encoder;
-  REFUSED(e->struct_size--, FOVEA_ERROR_STRUCT_SIZE, "encoder");
-  REFUSED(rows.struct_size++, FOVEA_ERROR_STRUCT_SIZE, "rows");
-  REFUSED(e->blocks = NULL, FOVEA_ERROR_NULL, "blocks");
-  REFUSED(e->count = 0, FOVEA_ERROR_SIZE, "count");
-  REFUSED(e->block_size = 8, FOVEA_ERROR_STRUCT_SIZE, "block_size");
-  REFUSED(e->embedding = NULL, FOVEA_ERROR_NULL, "embedding");
-  REFUSED(stack.layers[2].block.struct_size = 7, FOVEA_ERROR_STRUCT_SIZE, "block");
-  REFUSED(stack.layers[1].block.up = NULL, FOVEA_ERROR_NULL, "up");
-  REFUSED(stack.layers[0].block.self = NULL, FOVEA_ERROR_NULL, "self");
-  REFUSED(stack.layers[1].self[1].in--, FOVEA_ERROR_SIZE, "in of key");
-  REFUSED(stack.final_norm.dim++, FOVEA_ERROR_SIZE, "dim of a norm");
-  REFUSED(stack.embedding.dim++, FOVEA_ERROR_SIZE, "dim of the embedding");
-  REFUSED(rows.self = NULL, FOVEA_ERROR_NULL, "self");
-  REFUSED(over.attending.problem = NULL, FOVEA_ERROR_NULL, "problem");
-  REFUSED(rows.cross = &over.attending, FOVEA_ERROR_UNUSED, "cross");
-  REFUSED(rows.y = NULL, FOVEA_ERROR_NULL, "y");
-  REFUSED(rows.y = stack.positions, FOVEA_ERROR_OVERLAP, "positions");
-  REFUSED(rows.ids = NULL, FOVEA_ERROR_NULL, "ids");
-  REFUSED(rows.ids = wrong, FOVEA_ERROR_POSITION, "ids[2] is 11");
-  REFUSED(rows.id_type = 2, FOVEA_ERROR_TYPE, "id_type");
-  REFUSED(rows.x = x, FOVEA_ERROR_UNUSED, "ids");
-  REFUSED(rows.x = x; rows.ids = NULL; rows.position_ids = ids, FOVEA_ERROR_UNUSED, "position_ids");
-  REFUSED(rows.x = y + 1; rows.ids = NULL, FOVEA_ERROR_OVERLAP, "x");
-  REFUSED(rows.token_type_ids = types, FOVEA_ERROR_UNUSED, "token_type_ids");
-  REFUSED(stack.embedding.positions.count = LENGTH - 1, FOVEA_ERROR_POSITION, "entry 0 has 7 rows");
-  REFUSED(over.tensors.first_positions = firsts, FOVEA_ERROR_UNUSED, "first_positions");
-  REFUSED(over.tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
-  REFUSED(over.tensors.mask = mask, FOVEA_ERROR_UNUSED, "mask");
-  REFUSED(over.problem.batch = 0, FOVEA_ERROR_SIZE, "batch");
-  REFUSED(over.problem.causal = 2, FOVEA_ERROR_RULE, "causal");
-  REFUSED(narrow = stack.layers[1].self[0]; narrow.in = 20; narrow.weight_stride = 20;
-          stack.layers[1].self_attention.query = &narrow, FOVEA_ERROR_SIZE, "out of an output");
-}
-
 /* ---- A walk-through of PyTorch ---- */
 
 static const float *part(const struct test_case *test, const char *prefix, const char *name) {
@@ -460,10 +402,10 @@ static int set_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_single_calls),   cmocka_unit_test(test_scores),       cmocka_unit_test(test_ids),
-      cmocka_unit_test(test_padded),         cmocka_unit_test(test_packed),       cmocka_unit_test(test_rows_first),
-      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_everywhere),   cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_refused),        cmocka_unit_test(test_walk_through),
+      cmocka_unit_test(test_single_calls),   cmocka_unit_test(test_scores),     cmocka_unit_test(test_ids),
+      cmocka_unit_test(test_padded),         cmocka_unit_test(test_packed),     cmocka_unit_test(test_rows_first),
+      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_everywhere), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_walk_through),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,6 +1,6 @@
 /* Encoder-decoders: the bits of their steps by single calls; token by token over caches; memories that are padded,
- * packed, or lie row by row; PyTorch's nn.Transformer (transformer.py); scratch and refusals. */
-#include "nn/stack.h"
+ * packed, or lie row by row; PyTorch's nn.Transformer (transformer.py); scratch. */
+#include "nn/coding.h"
 #include "support/check.h"
 #include "support/guarded.h"
 #include "support/trial.h"
@@ -11,64 +11,7 @@
 
 #include "transformer.inc"
 
-enum {
-  BATCH = 2,
-  SOURCE = 6,
-  TARGET = 5,
-  SHORT = 4, /* rows of the second source */
-  PACKED = SOURCE + SHORT,
-  WIDTH = STACK_WIDTH,
-  OUT = STACK_VOCABULARY,
-  CACHE = STACK_LAYERS * BATCH * SOURCE * WIDTH
-};
-
-static const int32_t source_ids[BATCH * SOURCE] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 0, 0};
-static const int32_t target_ids[BATCH * TARGET] = {8, 9, 7, 9, 3, 2, 3, 8, 4, 6};
-static const int64_t source_lengths[BATCH] = {SOURCE, SHORT};
-static const int32_t source_ends[BATCH + 1] = {0, SOURCE, PACKED};
-static struct stack encoder, decoder;
 static fovea_rotary rotary;
-
-/* All that a call takes. */
-struct call {
-  fovea_nn_encoder_decoder model;
-  fovea_problem problems[3]; /* of the source, of the target, across */
-  fovea_nn_attention_tensors tensors[3];
-  fovea_nn_attending over[3];
-  fovea_nn_encoder_rows source, target;
-  float memory[BATCH * SOURCE * WIDTH];
-};
-
-static void make_problem(fovea_problem *problem, int64_t rows, int64_t keys) {
-  const fovea_problem before = *problem;
-  fovea_problem_init(problem, BATCH, STACK_HEADS, STACK_HEADS, rows, keys, STACK_DIM, STACK_DIM);
-  problem->isa = before.isa;
-  problem->allocator = before.allocator;
-}
-
-static void make_models(int norm_first) {
-  stack_create(&encoder, STACK_LAYERS, 0, norm_first, 1);
-  stack_create(&decoder, STACK_LAYERS, 1, norm_first, stack_end(&encoder, 1));
-}
-
-/* All positions at once. The second source is shorter. */
-static void make_call(struct call *c, float *y) {
-  memset(c, 0, sizeof *c);
-  make_problem(&c->problems[0], SOURCE, SOURCE);
-  make_problem(&c->problems[1], TARGET, TARGET);
-  make_problem(&c->problems[2], TARGET, SOURCE);
-  c->problems[0].kv_lens = c->problems[2].kv_lens = source_lengths;
-  c->problems[1].causal = 1;
-  for (int i = 0; i < 3; i++) {
-    fovea_nn_attention_tensors_init(&c->tensors[i], NULL, NULL);
-    c->over[i] = (fovea_nn_attending){&c->problems[i], &c->tensors[i]};
-  }
-  fovea_nn_encoder_rows_init(&c->source, &c->over[0], source_ids, c->memory);
-  fovea_nn_encoder_rows_init(&c->target, &c->over[1], target_ids, y);
-  c->target.cross = &c->over[2];
-  fovea_nn_encoder_decoder_init(&c->model, &encoder.encoder, &decoder.encoder);
-  c->model.output = &decoder.output;
-}
 
 static void run(const struct call *c, int with_source, const fovea_execution *execution) {
   fovea_error error;
@@ -146,26 +89,6 @@ static void free_nothing(void *context, void *memory) {
 }
 
 static const fovea_allocator none = {.allocate = refuse_to_allocate, .release = free_nothing};
-
-/* Caches of all entries and layers. */
-struct cache {
-  float k[CACHE], v[CACHE];
-  fovea_segment segments[BATCH];
-  fovea_sequence sequences[BATCH];
-};
-
-static void make_cache(struct cache *cache) {
-  fovea_pages pages;
-  memset(cache, 0, sizeof *cache);
-  fovea_pages_init(&pages, BATCH, SOURCE, STACK_HEADS, STACK_DIM, STACK_DIM, FOVEA_F32, FOVEA_KEYS_IN_ROWS);
-  pages.layers = STACK_LAYERS;
-  pages.k = cache->k;
-  pages.v = cache->v;
-  for (int b = 0; b < BATCH; b++) {
-    assert_int_equal(fovea_cache_contiguous(&pages, b, &cache->segments[b], NULL), FOVEA_OK);
-    cache->sequences[b] = fovea_sequence_of(&cache->segments[b], 1);
-  }
-}
 
 static void prepare(const struct call *c, const fovea_problem *problem, const fovea_nn_attention_tensors *tensors,
                     const fovea_execution *execution) {
@@ -405,77 +328,6 @@ static void test_scratch_of_memory(void **state) {
   guarded_destroy(&scratch);
 }
 
-/* ---- Refusals ---- */
-
-#define REFUSED(change, status, word)                                                                              \
-  do {                                                                                                             \
-    struct call c;                                                                                                 \
-    fovea_error error;                                                                                             \
-    make_models(0);                                                                                                \
-    make_call(&c, y);                                                                                              \
-    change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_decoder_run(&c.model, &c.source, &c.target, NULL, &error), status);          \
-    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
-    assert_memory_equal(y, zeros, sizeof zeros);                                                                   \
-  } while (0)
-
-static void test_refused(void **state) {
-  (void)state;
-  static float y[BATCH * TARGET * OUT], zeros[BATCH * TARGET * OUT];
-  REFUSED(c.model.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "model");
-  REFUSED(c.model.encoder = NULL, FOVEA_ERROR_NULL, "encoder");
-  REFUSED(c.model.decoder = NULL, FOVEA_ERROR_NULL, "decoder");
-  REFUSED(c.source.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "rows");
-  REFUSED(c.target.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "rows");
-  REFUSED(c.target.cross = NULL, FOVEA_ERROR_NULL, "cross");
-  REFUSED(c.tensors[2].memory = c.memory, FOVEA_ERROR_UNUSED, "memory of cross");
-  REFUSED(c.problems[2].segmented = 1, FOVEA_ERROR_UNUSED, "segmented of cross");
-  REFUSED(c.tensors[2].memory_stride = 30, FOVEA_ERROR_UNUSED, "memory_stride of cross");
-  REFUSED(make_problem(&c.problems[2], TARGET, SOURCE - 1), FOVEA_ERROR_SIZE, "10 rows; the source has 12");
-  REFUSED(make_problem(&c.problems[2], TARGET - 1, SOURCE), FOVEA_ERROR_SIZE, "cross has 8 rows; self has 10");
-  REFUSED(c.tensors[2].rows_first = 1, FOVEA_ERROR_RULE, "rows_first of cross");
-  REFUSED(for (int i = 1; i < 3; i++) decoder.layers[2].cross[i].in--, FOVEA_ERROR_SIZE, "in of a key of block 2");
-  REFUSED(decoder.layers[1].block.cross = NULL;
-          decoder.layers[1].block.cross_norm = NULL, FOVEA_ERROR_UNUSED, "cross");
-  REFUSED(decoder.output.in--, FOVEA_ERROR_SIZE, "in of output");
-  REFUSED(c.target.y = NULL, FOVEA_ERROR_NULL, "y");
-  REFUSED(c.source.y = NULL, FOVEA_ERROR_NULL, "y of the source");
-  REFUSED(c.target.y = (float *)(void *)(uintptr_t)decoder.output.weights, FOVEA_ERROR_OVERLAP, "weights");
-}
-
-#define UNPREPARED(change, status, word)                                                                           \
-  do {                                                                                                             \
-    struct call c;                                                                                                 \
-    fovea_error error;                                                                                             \
-    make_models(0);                                                                                                \
-    make_call(&c, y);                                                                                              \
-    make_cache(&cache);                                                                                            \
-    c.tensors[2].memory = c.memory;                                                                                \
-    c.tensors[2].sequences = cache.sequences;                                                                      \
-    change;                                                                                                        \
-    assert_int_equal(fovea_nn_encoder_decoder_prepare(&c.model, &c.over[2], NULL, &error), status);                \
-    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
-  } while (0)
-
-static void test_unprepared(void **state) {
-  (void)state;
-  static float y[BATCH * TARGET * OUT];
-  static struct cache cache;
-  UNPREPARED(c.model.decoder = NULL, FOVEA_ERROR_NULL, "decoder");
-  UNPREPARED(c.over[2].tensors = NULL, FOVEA_ERROR_NULL, "cross");
-  UNPREPARED(decoder.layers[2].block.cross = NULL, FOVEA_ERROR_NULL, "cross of block 2");
-  UNPREPARED(decoder.layers[2].cross_attention.key = NULL, FOVEA_ERROR_NULL, "key");
-  UNPREPARED(decoder.layers[1].cross[2].out--, FOVEA_ERROR_SIZE, "out of value is 23");
-  UNPREPARED(decoder.layers[1].cross[2].in--, FOVEA_ERROR_SIZE, "in of value");
-  UNPREPARED(decoder.layers[0].cross_attention.bias_key = y, FOVEA_ERROR_UNUSED, "bias_key");
-  UNPREPARED(c.problems[2].batch = 0, FOVEA_ERROR_SIZE, "batch");
-  UNPREPARED(c.tensors[2].memory = NULL, FOVEA_ERROR_NULL, "x");
-  UNPREPARED(c.tensors[2].sequences = NULL, FOVEA_ERROR_NULL, "sequences");
-  UNPREPARED(c.tensors[2].layer = 1, FOVEA_ERROR_SEGMENTS, "layer");
-  UNPREPARED(c.tensors[2].rows_first = 1;
-             c.problems[2].cu_seqlens_kv = source_ends, FOVEA_ERROR_UNUSED, "rows_first");
-}
-
 /* ---- PyTorch ---- */
 
 static void test_torch(void **state) {
@@ -498,8 +350,7 @@ int main(void) {
       cmocka_unit_test(test_steps_in_scratch),  cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_memories),          cmocka_unit_test(test_packed),
       cmocka_unit_test(test_everywhere),        cmocka_unit_test(test_scratch),
-      cmocka_unit_test(test_scratch_of_memory), cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_unprepared),        cmocka_unit_test(test_torch),
+      cmocka_unit_test(test_scratch_of_memory), cmocka_unit_test(test_torch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,126 +1,8 @@
 /* Callers and threads in other floating-point environments than the contract's get the same bits from every call of
- * fovea_nn, and keep their environment. */
-#include "support/check.h"
-#include "support/everywhere.h"
+ * fovea_nn, and keep their environment. This is about single layers, and functions of rows. */
+#include "nn/surroundings.h"
 
-#include <fovea/nn.h>
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { FEW = 2, MANY = 1200, LENGTH = 9, WIDTH = 24, HEADS = 3, DIM = WIDTH / HEADS, THREADS = 3, WEIGHTS = 12000 };
-enum { NUMBERS = MANY * LENGTH * WIDTH };
-
-/* Every other x is a subnormal, and so are products of `tiny` weights. */
-static float x[NUMBERS], plain[NUMBERS], weights[WEIGHTS], tiny[WIDTH * WIDTH];
-static uint16_t halves[NUMBERS];
-static int32_t ids[MANY * LENGTH];
-
-/* Entries of a batch. With so many that there is work for more than one thread, each kind of call is made once, and
- * outputs are of 16 bits: there is not room for more. */
-static int64_t batch = FEW;
-static fovea_type output_type = FOVEA_F32;
-static fovea_nn_linear layers[6];
-static fovea_nn_norm norms[2];
-static fovea_nn_attention attention;
-static fovea_nn_block block;
-static fovea_rotary rotary;
-static fovea_execution execution;
-
-static void make_layers(void) {
-  for (int i = 0; i < 6; i++) {
-    fovea_nn_linear_init(&layers[i], WIDTH, WIDTH, weights + i * WIDTH * WIDTH);
-    layers[i].bias = weights + 6 * WIDTH * WIDTH;
-  }
-  for (int i = 0; i < 2; i++) {
-    fovea_nn_norm_init(&norms[i], FOVEA_NN_LAYER_NORM, WIDTH);
-    norms[i].gamma = weights + i;
-    norms[i].beta = weights + 100 + i;
-  }
-  fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, DIM);
-  fovea_nn_attention_init(&attention, &layers[0], &layers[1], &layers[2], &layers[3]);
-  attention.rotary = &rotary;
-  fovea_nn_block_init(&block, &attention, &norms[0], &layers[4], &layers[5], &norms[1]);
-}
-
-static int set_up(void **state) {
-  (void)state;
-  struct generator generator = {78};
-  fill_values(x, NUMBERS, &generator);
-  fill_numbers(plain, NUMBERS, 1, &generator);
-  fill_numbers(weights, WEIGHTS, 1, &generator);
-  fill_numbers(tiny, WIDTH * WIDTH, 0x1p-130f, &generator);
-  for (int i = 0; i < NUMBERS; i++) halves[i] = (uint16_t)(generator_bits(&generator) & 0xbbff);
-  for (int i = 0; i < MANY * LENGTH; i++) ids[i] = (int32_t)generator_below(&generator, 4);
-  fovea_execution_init(&execution);
-  make_layers();
-  return 0;
-}
-
-/* Threads that are in the environment. */
-struct member {
-  pthread_t thread;
-  int worker;
-  int64_t tasks;
-  fovea_task_function run;
-  void *job;
-};
-static atomic_llong next_task;
-static int loops;
-
-static void *work(void *context) {
-  const struct member *member = context;
-  everywhere_enter();
-  for (int64_t task = 0; (task = atomic_fetch_add(&next_task, 1)) < member->tasks;) {
-    member->run(member->job, task, member->worker);
-    everywhere_look();
-  }
-  everywhere_look_at_flags();
-  return NULL;
-}
-
-static void loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
-  struct member members[THREADS];
-  (void)context;
-  everywhere_look();
-  loops++;
-  atomic_store(&next_task, 0);
-  for (int i = 0; i < workers; i++) {
-    members[i] = (struct member){.worker = i, .tasks = tasks, .run = run, .job = job};
-    if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0) abort();
-  }
-  for (int i = 0; i < workers; i++) pthread_join(members[i].thread, NULL);
-}
-
-/* On every instruction set, then in threads. */
-static void assert_everywhere(void (*act)(void)) {
-  assert_same_everywhere_on_isas(act);
-  execution.threads = THREADS;
-  execution.parallel_for = loop;
-  batch = MANY;
-  output_type = FOVEA_F16;
-  loops = 0;
-  assert_same_everywhere(act);
-  assert_true(loops > 0);
-  fovea_execution_init(&execution);
-  batch = FEW;
-  output_type = FOVEA_F32;
-}
-
-static int64_t rows_now(void) {
-  return batch * LENGTH;
-}
-
-static void *room_for_rows(void) {
-  return everywhere_room((size_t)(rows_now() * WIDTH) * (output_type == FOVEA_F32 ? 4 : 2));
-}
-
-/* The number of variants of a call, of which there may be `all`. */
-static int variants(int all) {
-  return batch == FEW ? all : 1;
-}
 
 static void multiply(fovea_nn_linear linear, const void *from, fovea_type x_type, fovea_type y_type) {
   fovea_nn_linear_rows rows;
@@ -265,38 +147,6 @@ static void test_positions(void **state) {
   assert_same_everywhere(act_buckets);
 }
 
-static void act_attention(void) {
-  fovea_problem problem;
-  fovea_nn_attention_tensors tensors;
-  fovea_problem_init(&problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.isa = everywhere_isa;
-  problem.causal = 1;
-  fovea_nn_attention_tensors_init(&tensors, x, room_for_rows());
-  tensors.y_type = output_type;
-  everywhere_keep(fovea_nn_attention_run(&attention, &problem, &tensors, &execution, NULL));
-  const size_t size = fovea_nn_attention_scratch_size(&attention, &problem, 2);
-  memcpy(everywhere_room(sizeof size), &size, sizeof size);
-}
-
-static void act_block(void) {
-  fovea_problem problem;
-  fovea_nn_attention_tensors tensors;
-  fovea_problem_init(&problem, batch, HEADS, HEADS, LENGTH, LENGTH, DIM, DIM);
-  problem.isa = everywhere_isa;
-  fovea_nn_attention_tensors_init(&tensors, NULL, NULL);
-  const fovea_nn_attending self = {&problem, &tensors};
-  everywhere_keep(fovea_nn_block_run(
-      &block, &self, NULL, x, everywhere_room((size_t)(rows_now() * WIDTH) * sizeof(float)), &execution, NULL));
-  const size_t size = fovea_nn_block_scratch_size(&block, &self, NULL, 2);
-  memcpy(everywhere_room(sizeof size), &size, sizeof size);
-}
-
-static void test_attention(void **state) {
-  (void)state;
-  assert_everywhere(act_attention);
-  assert_everywhere(act_block);
-}
-
 static void act_additive(void) {
   fovea_nn_additive additive;
   fovea_nn_additive_tensors tensors;
@@ -370,9 +220,9 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_linear),    cmocka_unit_test(test_pack),      cmocka_unit_test(test_maps),
-      cmocka_unit_test(test_norms),     cmocka_unit_test(test_positions), cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_recurrent), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_linear),  cmocka_unit_test(test_pack),      cmocka_unit_test(test_maps),
+      cmocka_unit_test(test_norms),   cmocka_unit_test(test_positions), cmocka_unit_test(test_recurrent),
+      cmocka_unit_test(test_refused),
   };
-  return cmocka_run_group_tests(tests, set_up, NULL);
+  return cmocka_run_group_tests(tests, surroundings_set_up, NULL);
 }

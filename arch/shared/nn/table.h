@@ -18,7 +18,7 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .softmax = FOVEA_NAME(nn_softmax),
     .additive = FOVEA_NAME(nn_additive),
     .weights = FOVEA_NAME(nn_weights),
-    .mean = FOVEA_NAME(nn_mean),
+    .average = FOVEA_NAME(nn_average),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
 };

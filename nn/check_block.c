@@ -1,0 +1,147 @@
+/* Everything that a layer of a transformer may be refused for. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/validate.h"
+#include "block.h"
+#include "caller.h"
+#include "linear.h"
+#include "norm.h"
+#include "scores.h"
+
+/* Linear layers and norms have two matrices each. */
+enum { BLOCK_PARTS = 2 * FOVEA_NN_ATTENTION_PARTS + 12 };
+
+static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
+  if (given == wanted) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the layer has %d", name, given, wanted);
+}
+
+static fovea_status check_norm(const char *name, const fovea_nn_norm *norm, int64_t dim, fovea_error *error) {
+  const fovea_status status = fovea_nn_check_norm(name, norm, error);
+  return status ? status : check_dim("dim of a norm", norm->dim, dim, error);
+}
+
+static fovea_status check_attention(const char *name, const fovea_nn_attention *given, int64_t dim,
+                                    fovea_error *error) {
+  fovea_nn_attention attention;
+  fovea_status status = fovea_nn_read_attention(given, &attention, error);
+  if (status) return status;
+  if (!attention.query || !attention.output) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s has no query or no output", name);
+  }
+  status = fovea_nn_check_layer("query", attention.query, error);
+  if (!status) status = fovea_nn_check_layer("output", attention.output, error);
+  if (!status) status = check_dim("in of a query", attention.query->in, dim, error);
+  return status ? status : check_dim("out of an output", attention.output->out, dim, error);
+}
+
+/* The rows are the layer's own, f32 and contiguous. */
+static fovea_status check_attending(const char *name, const fovea_nn_attending *attending, fovea_error *error) {
+  fovea_nn_attention_tensors t;
+  if (!attending || !attending->tensors || !attending->problem) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
+  }
+  const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
+  if (status) return status;
+  if (!t.x && !t.y && !t.residual && t.x_type == FOVEA_F32 && t.y_type == FOVEA_F32 &&
+      t.residual_type == FOVEA_F32 && t.x_stride == 0 && t.y_stride == 0 && t.residual_stride == 0) {
+    return FOVEA_OK;
+  }
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "x, y or residual of %s, or a type or stride of these, is set and would not be used", name);
+}
+
+static fovea_status check_network(const fovea_nn_block *b, int64_t dim, fovea_error *error) {
+  fovea_status status = fovea_nn_check_layer("up", b->up, error);
+  if (!status) status = fovea_nn_check_layer("down", b->down, error);
+  if (!status && b->gate) status = fovea_nn_check_layer("gate", b->gate, error);
+  if (!status) status = check_dim("in of up", b->up->in, dim, error);
+  if (!status) status = check_dim("in of down", b->down->in, b->up->out, error);
+  if (!status) status = check_dim("out of down", b->down->out, dim, error);
+  if (!status && b->gate) status = check_dim("in of gate", b->gate->in, dim, error);
+  if (!status && b->gate) status = check_dim("out of gate", b->gate->out, b->up->out, error);
+  return status;
+}
+
+fovea_status fovea_nn_check_block(const fovea_nn_block *b, const fovea_nn_attending *self,
+                                  const fovea_nn_attending *cross, fovea_error *error) {
+  const fovea_bounded flag = {"norm_first", b->norm_first, 0, 1};
+  fovea_nn_attention attention;
+  if (!b->self) return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL");
+  fovea_status status = fovea_nn_read_attention(b->self, &attention, error);
+  if (!status) status = fovea_nn_check_layer("query", attention.query, error);
+  if (!status) status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  if (status) return status;
+  const int64_t dim = attention.query->in;
+  status = check_attention("self", b->self, dim, error);
+  if (!status) status = check_network(b, dim, error);
+  if (!status) status = check_norm("self_norm", b->self_norm, dim, error);
+  if (!status) status = check_norm("feed_norm", b->feed_norm, dim, error);
+  if (!status) status = check_attending("self", self, error);
+  if (status) return status;
+  if (!b->cross && (b->cross_norm || cross)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s is set and would not be used: the layer has no cross-attention",
+                      cross ? "cross" : "cross_norm");
+  }
+  if (!b->cross) return FOVEA_OK;
+  status = check_attention("cross", b->cross, dim, error);
+  if (!status) status = check_norm("cross_norm", b->cross_norm, dim, error);
+  return status ? status : check_attending("cross", cross, error);
+}
+
+int fovea_nn_norm_parts(const fovea_nn_norm *norm, fovea_nn_matrix *parts) {
+  if (!norm) return 0;
+  parts[0] = (fovea_nn_matrix){"gamma", norm->gamma, FOVEA_F32, norm->gamma ? 1 : 0, norm->dim, 0};
+  parts[1] = (fovea_nn_matrix){"beta", norm->beta, FOVEA_F32, norm->beta ? 1 : 0, norm->dim, 0};
+  return 2;
+}
+
+/* All weights of a layer that was checked. */
+static int parts_of(const fovea_nn_block *b, fovea_nn_matrix parts[BLOCK_PARTS]) {
+  const fovea_nn_attention *attentions[] = {b->self, b->cross};
+  const fovea_nn_linear *linears[] = {b->up, b->down, b->gate};
+  const fovea_nn_norm *norms[] = {b->self_norm, b->feed_norm, b->cross_norm};
+  int count = 0;
+  for (int i = 0; i < 2; i++) {
+    fovea_nn_attention attention;
+    if (!attentions[i] || fovea_nn_read_attention(attentions[i], &attention, NULL) != FOVEA_OK) continue;
+    count += fovea_nn_attention_parts(&attention, parts + count);
+  }
+  for (int i = 0; i < 3; i++) count = fovea_nn_add_linear(linears[i], parts, count);
+  for (int i = 0; i < 3; i++) count += fovea_nn_norm_parts(norms[i], parts + count);
+  return count;
+}
+
+static fovea_status check_scores(const fovea_nn_scores *scores, const fovea_nn_around *around,
+                                 const fovea_nn_matrix *parts, int count, fovea_error *error) {
+  const fovea_nn_matrix others[] = {around->x, around->y, around->scratch};
+  const fovea_status status = fovea_nn_check_scores_apart(scores, others, 3, error);
+  return status ? status : fovea_nn_check_scores_apart(scores, parts, count, error);
+}
+
+fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_attending *self,
+                                       const fovea_nn_attending *cross, const fovea_nn_around *around,
+                                       fovea_nn_scores scores[2], fovea_error *error) {
+  fovea_nn_attention_call call;
+  fovea_nn_matrix parts[BLOCK_PARTS];
+  const int count = parts_of(b, parts);
+  fovea_status status = fovea_nn_check_attention(b->self, self->problem, self->tensors, NULL, &call, error);
+  if (status) return status;
+  scores[0] = call.scores;
+  scores[1] = (fovea_nn_scores){.data = NULL};
+  if (cross) {
+    status = fovea_nn_check_attention(b->cross, cross->problem, cross->tensors, NULL, &call, error);
+    if (status) return status;
+    scores[1] = call.scores;
+    if (call.from_rows && !call.problem.segmented) {
+      return fovea_fail(error, FOVEA_ERROR_NULL, "memory of cross is NULL");
+    }
+  }
+  for (int i = 0; i < count && !status && around->y.data; i++) {
+    status = fovea_nn_check_apart(&around->y, &parts[i], error);
+  }
+  for (int i = 0; i < 2 && !status; i++) status = check_scores(&scores[i], around, parts, count, error);
+  if (status || !fovea_nn_scores_overlap(&scores[0], &scores[1])) return status;
+  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores of self shares memory with scores of cross");
+}

@@ -1,0 +1,288 @@
+/* Everything that a stack of layers may be refused for. */
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+#include "../src/base/validate.h"
+#include "caller.h"
+#include "encoder_call.h"
+#include "norm.h"
+#include "scores.h"
+
+#include <string.h>
+
+#define FIRST_ENCODER      sizeof(fovea_nn_encoder)
+#define FIRST_ENCODER_ROWS sizeof(fovea_nn_encoder_rows)
+#define FIRST_BLOCK        sizeof(fovea_nn_block)
+
+static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
+  if (given == wanted) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the first layer has %d", name, given, wanted);
+}
+
+fovea_status fovea_nn_read_encoder(const fovea_nn_encoder *given, fovea_nn_encoder *encoder, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "encoder is NULL");
+  fovea_status status = fovea_nn_check_size("encoder", given->struct_size, FIRST_ENCODER, sizeof *encoder, error);
+  if (status) return status;
+  *encoder = *given;
+  const fovea_bounded count = {"count", encoder->count, 1, FOVEA_DIM_LIMIT};
+  status = fovea_validate_bounds("encoder", &count, 1, FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  if (!encoder->blocks) return fovea_fail(error, FOVEA_ERROR_NULL, "blocks is NULL");
+  if (encoder->block_size >= FIRST_BLOCK && encoder->block_size % _Alignof(fovea_nn_block) == 0) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "block_size is %u; a block has at least %u, a multiple of %u",
+                    (uint64_t)encoder->block_size, (uint64_t)FIRST_BLOCK, (uint64_t) _Alignof(fovea_nn_block));
+}
+
+fovea_status fovea_nn_block_at(const fovea_nn_encoder *encoder, int64_t i, fovea_nn_block *block,
+                               fovea_error *error) {
+  const char *first = (const char *)encoder->blocks;
+  return fovea_nn_read_block((const fovea_nn_block *)(const void *)(first + (size_t)i * encoder->block_size), block,
+                             error);
+}
+
+static fovea_status read_tensors(const char *name, const fovea_nn_attending *attending,
+                                 fovea_nn_attention_tensors *tensors, fovea_error *error) {
+  if (!attending || !attending->problem || !attending->tensors) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s or its problem or tensors are NULL", name);
+  }
+  return fovea_nn_read_attention_tensors(attending->tensors, tensors, error);
+}
+
+fovea_status fovea_nn_read_encoder_rows(const fovea_nn_encoder_rows *given, fovea_nn_encoder_rows *rows,
+                                        fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
+  const fovea_status status =
+      fovea_nn_check_size("rows", given->struct_size, FIRST_ENCODER_ROWS, sizeof *rows, error);
+  if (!status) *rows = *given;
+  return status;
+}
+
+/* Ids and an embedding, or x; a table of positions for what is set about them. */
+static fovea_status check_inputs(const fovea_nn_encoder_call *call, fovea_error *error) {
+  const fovea_nn_encoder_rows *r = &call->rows;
+  const fovea_bounded id_type = {"id_type", (int)r->id_type, 0, FOVEA_NN_INT64};
+  const char *unused = NULL;
+  if (!r->x) {
+    if (!call->encoder.embedding) return fovea_fail(error, FOVEA_ERROR_NULL, "embedding is NULL, and so is x");
+    return fovea_validate_bounds(NULL, &id_type, 1, FOVEA_ERROR_TYPE, error);
+  }
+  if (r->ids) unused = "ids";
+  if (r->id_type != FOVEA_NN_INT32) unused = "id_type";
+  if (r->token_type_ids) unused = "token_type_ids";
+  if (r->position_ids) unused = "position_ids";
+  if (!unused) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: x is not NULL", unused);
+}
+
+static fovea_status check_parts(fovea_nn_encoder_call *call, fovea_error *error) {
+  const fovea_nn_encoder *e = &call->encoder;
+  const fovea_nn_norm *norms[] = {e->embedding_norm, e->final_norm};
+  fovea_nn_block first;
+  fovea_status status = fovea_nn_block_at(e, 0, &first, error);
+  if (status) return status;
+  if (!first.self || !first.self->query) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "self is NULL or has no query");
+  }
+  call->dim = first.self->query->in;
+  for (int i = 0; i < 2 && !status; i++) {
+    if (!norms[i]) continue;
+    status = fovea_nn_check_norm(i == 0 ? "embedding_norm" : "final_norm", norms[i], error);
+    if (!status) status = check_dim("dim of a norm", norms[i]->dim, call->dim, error);
+  }
+  if (!status) status = check_inputs(call, error);
+  if (status || call->rows.x) return status;
+  status = fovea_nn_read_embedding(e->embedding, &call->embedding, error);
+  call->numbered = call->embedding.positions.data && !call->rows.position_ids;
+  return status ? status : check_dim("dim of the embedding", call->embedding.dim, call->dim, error);
+}
+
+/* A distance between scores needs scores. */
+static fovea_status check_distance(const char *name, const float *scores, int64_t layer, int64_t count,
+                                   fovea_error *error) {
+  const int64_t limit = INT64_C(1) << 57;
+  if (layer != 0 && (!scores || count == 1)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, layer,
+                      scores ? "there is one layer" : "the tensors have no scores");
+  }
+  if (layer <= limit / count && layer >= -limit / count) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %d; the scores of %d layers must lie within 2^57 elements",
+                    name, layer, count);
+}
+
+static fovea_status check_distances(const fovea_nn_encoder_call *call, fovea_error *error) {
+  const fovea_nn_encoder_rows *r = &call->rows;
+  const int64_t count = call->encoder.count;
+  const float *crossing = r->cross ? call->cross.scores : NULL;
+  const fovea_status status =
+      check_distance("self_score_layer", call->self.scores, r->self_score_layer, count, error);
+  return status ? status : check_distance("cross_score_layer", crossing, r->cross_score_layer, count, error);
+}
+
+fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
+                                        const fovea_execution *execution, fovea_nn_encoder_call *call,
+                                        fovea_error *error) {
+  fovea_status status = fovea_nn_read_encoder(encoder, &call->encoder, error);
+  if (!status) status = fovea_nn_read_encoder_rows(rows, &call->rows, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (status) return status;
+  const fovea_nn_attending *cross = call->rows.cross;
+  status = read_tensors("self", call->rows.self, &call->self, error);
+  if (!status && cross) status = read_tensors("cross", cross, &call->cross, error);
+  if (!status) status = check_distances(call, error);
+  if (!status) status = fovea_nn_count_rows(call->rows.self->problem, &call->problem, &call->row_count, error);
+  if (!status && cross) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
+  return status ? status : check_parts(call, error);
+}
+
+/* Whether self-attention takes the positions of the rows, beside the embedding. */
+static int takes_positions(const fovea_nn_encoder_call *call, const fovea_nn_attention *self) {
+  return !self || self->rotary || (call->problem.segmented && self->key);
+}
+
+/* Positions that only the embedding takes would be refused by a layer. Which of two is set, layers check. */
+static void clear_positions(const fovea_nn_encoder_call *call, fovea_nn_layer_call *layer) {
+  fovea_nn_attention_tensors *t = &layer->self_tensors;
+  if (!call->numbered || takes_positions(call, layer->block.self)) return;
+  if (t->first_positions && t->first_position != 0) return;
+  t->first_position = 0;
+  t->first_positions = NULL;
+}
+
+static fovea_status make_crossing(const fovea_nn_encoder_call *call, int64_t i, fovea_nn_layer_call *layer,
+                                  fovea_error *error) {
+  fovea_nn_attention_tensors *t = &layer->cross_tensors;
+  *t = call->cross;
+  if (t->scores) t->scores += i * call->rows.cross_score_layer;
+  layer->cross = (fovea_nn_attending){call->rows.cross->problem, t};
+  layer->crossing = &layer->cross;
+  if (!call->cross_problem.segmented || !layer->block.cross) return FOVEA_OK;
+  t->layer += i;
+  const fovea_status status = fovea_nn_read_attention(layer->block.cross, &layer->filled, error);
+  layer->filled.key = layer->filled.value = NULL;
+  layer->block.cross = &layer->filled;
+  return status;
+}
+
+fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, fovea_nn_layer_call *layer,
+                                 fovea_error *error) {
+  fovea_nn_attention_tensors *t = &layer->self_tensors;
+  const fovea_status status = fovea_nn_block_at(&call->encoder, i, &layer->block, error);
+  if (status) return status;
+  *t = call->self;
+  if (call->problem.segmented) t->layer += i;
+  if (t->scores) t->scores += i * call->rows.self_score_layer;
+  clear_positions(call, layer);
+  layer->self = (fovea_nn_attending){call->rows.self->problem, t};
+  layer->crossing = NULL;
+  return call->rows.cross ? make_crossing(call, i, layer, error) : FOVEA_OK;
+}
+
+/* ---- Layers ---- */
+
+/* Checks layer i: its sizes, and all that its run checks when earlier layers have changed their caches. */
+static fovea_status measure_layer(fovea_nn_encoder_call *call, int64_t i, int workers, void *memory, size_t size,
+                                  const fovea_nn_around *around, fovea_nn_scores scores[2], fovea_error *error) {
+  fovea_nn_layer_call layer;
+  fovea_error why = {.status = FOVEA_OK};
+  fovea_status status = fovea_nn_make_layer(call, i, &layer, &why);
+  size_t bytes = 0;
+  if (!status) bytes = fovea_nn_block_bytes(&layer.block, &layer.self, layer.crossing, workers, memory, size, &why);
+  if (!status && bytes == 0) status = why.status;
+  if (!status) status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, scores, &why);
+  if (!status) status = check_dim("in of a query", layer.block.self->query->in, call->dim, &why);
+  if (status && error) *error = why;
+  if (bytes > call->block_size) call->block_size = bytes;
+  return status;
+}
+
+static fovea_nn_matrix y_of(const fovea_nn_encoder_call *call) {
+  const int64_t dim = call->y_dim > 0 ? call->y_dim : call->dim;
+  return (fovea_nn_matrix){"y", call->rows.y, FOVEA_F32, call->row_count, dim, dim};
+}
+
+static fovea_nn_matrix x_of(const fovea_nn_encoder_call *call) {
+  const int64_t dim = call->dim;
+  return (fovea_nn_matrix){"x", call->rows.x, FOVEA_F32, call->rows.x ? call->row_count : 0, dim, dim};
+}
+
+/* Weights of the stack that are in no layer. */
+enum { STACK_PARTS = 7 };
+
+static int parts_of(const fovea_nn_encoder_call *call, fovea_nn_matrix parts[STACK_PARTS]) {
+  const fovea_nn_embedding *e = &call->embedding;
+  const struct {
+    const char *name;
+    const fovea_nn_table *table;
+  } tables[] = {{"tokens", &e->tokens}, {"token_types", &e->token_types}, {"positions", &e->positions}};
+  int count = 0;
+  for (int i = 0; i < 3 && !call->rows.x; i++) {
+    const fovea_nn_table *t = tables[i].table;
+    parts[count++] =
+        (fovea_nn_matrix){tables[i].name, t->data, t->type, t->data ? t->count : 0, call->dim, t->stride};
+  }
+  count += fovea_nn_norm_parts(call->encoder.embedding_norm, parts + count);
+  return count + fovea_nn_norm_parts(call->encoder.final_norm, parts + count);
+}
+
+/* Checks all layers, and sets the size of the scratch that the largest of them needs. */
+static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, void *memory, size_t size,
+                                   fovea_error *error) {
+  const fovea_nn_around around = {.x = x_of(call), .y = y_of(call), .scratch = fovea_nn_scratch_of(memory, size)};
+  fovea_nn_layer_scores all[2] = {
+      {.name = "self_score_layer", .data = call->self.scores, .layer = call->rows.self_score_layer},
+      {.name = "cross_score_layer", .data = call->cross.scores, .layer = call->rows.cross_score_layer}};
+  fovea_nn_matrix parts[STACK_PARTS];
+  const int count = parts_of(call, parts);
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < count && !status; i++) status = fovea_nn_check_matrix(&parts[i], 0, error);
+  call->block_size = 0;
+  for (int64_t i = 0; i < call->encoder.count && !status; i++) {
+    fovea_nn_scores scores[2];
+    status = measure_layer(call, i, workers, memory, size, &around, scores, error);
+    for (int kind = 0; kind < 2 && !status; kind++) {
+      fovea_nn_add_scores(&all[kind], &scores[kind], i);
+      status = fovea_nn_check_scores_apart(&scores[kind], parts, count, error);
+    }
+  }
+  return status ? status : fovea_nn_check_layer_scores(all, call->encoder.count, error);
+}
+
+fovea_status fovea_nn_measure_encoder(fovea_nn_encoder_call *call, int workers, void *memory, size_t size,
+                                      fovea_error *error) {
+  const uint64_t count = (uint64_t)call->row_count, id = call->rows.id_type == FOVEA_NN_INT32 ? 4 : 8;
+  fovea_status status = FOVEA_OK;
+  if (memory) status = fovea_validate_scratch(memory, size, fovea_plan_size(call->problem.batch), error);
+  if (!status) status = measure_layers(call, workers, memory, size, error);
+  if (status) return status;
+  call->all = (fovea_nn_scratch){0, 0};
+  fovea_nn_reserve(&call->all, call->block_size);
+  call->hidden_begin = fovea_nn_reserve(&call->all, fovea_nn_bytes(call->row_count, call->dim, 1));
+  call->position_ids_begin = call->numbered ? fovea_nn_reserve(&call->all, count * id) : 0;
+  return FOVEA_OK;
+}
+
+/* ---- Output and positions ---- */
+
+fovea_nn_positions fovea_nn_positions_of(const fovea_nn_encoder_call *call) {
+  const fovea_problem *p = &call->problem;
+  return (fovea_nn_positions){.batch = p->batch,
+                              .length = p->q_len,
+                              .cu_seqlens = p->cu_seqlens_q,
+                              .lengths = p->q_lens,
+                              .first = call->self.first_position,
+                              .firsts = call->self.first_positions};
+}
+
+fovea_status fovea_nn_check_encoder_output(const fovea_nn_encoder_call *call, fovea_error *error) {
+  const fovea_nn_matrix x = x_of(call), y = y_of(call);
+  const fovea_nn_positions positions = fovea_nn_positions_of(call);
+  fovea_nn_matrix parts[STACK_PARTS];
+  const int count = parts_of(call, parts);
+  fovea_status status = fovea_nn_check_matrix(&y, 1, error);
+  if (!status) status = fovea_nn_check_matrix(&x, 0, error);
+  if (!status && !fovea_nn_is_same(&x, &y)) status = fovea_nn_check_apart(&y, &x, error);
+  for (int i = 0; i < count && !status; i++) status = fovea_nn_check_apart(&y, &parts[i], error);
+  if (status || !call->numbered) return status;
+  int64_t most = call->embedding.positions.count - 1;
+  if (call->rows.id_type == FOVEA_NN_INT32 && most > INT32_MAX) most = INT32_MAX;
+  return fovea_nn_check_positions(&positions, 0, most, "embedding", error);
+}

@@ -1,0 +1,41 @@
+#include "positions.h"
+
+#include "../src/base/caller.h"
+#include "../src/base/error.h"
+
+/* The largest position of a rotary embedding without tables (fovea_rotation). */
+#define MOST_ROTATED (INT64_C(1) << 40)
+
+int64_t fovea_nn_length_of(const fovea_nn_positions *p, int64_t entry) {
+  if (p->cu_seqlens) return (int64_t)p->cu_seqlens[entry + 1] - p->cu_seqlens[entry];
+  return p->lengths ? p->lengths[entry] : p->length;
+}
+
+int64_t fovea_nn_first_of(const fovea_nn_positions *p, int64_t entry) {
+  return p->firsts ? p->firsts[entry] : p->first;
+}
+
+fovea_status fovea_nn_check_positions(const fovea_nn_positions *p, int64_t least, int64_t most, const char *of,
+                                      fovea_error *error) {
+  for (int64_t b = 0; b < p->batch; b++) {
+    const int64_t first = fovea_nn_first_of(p, b), length = fovea_nn_length_of(p, b);
+    if (length <= 0 || (first >= least && first <= most - (length - 1))) continue;
+    return fovea_fail(error, FOVEA_ERROR_POSITION,
+                      "entry %d has %d rows from position %d on; the %s's positions are from %d to %d", b, length,
+                      first, of, least, most);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_nn_check_rotary(const fovea_rotary *given, int64_t dim, const fovea_nn_positions *positions,
+                                   fovea_error *error) {
+  fovea_rotation rotation;
+  fovea_rotary rotary;
+  fovea_rotation_init(&rotation, 1, 1, 0, dim, NULL, NULL);
+  fovea_status status = fovea_rotary_apply(given, &rotation, NULL, error); /* of no rows: it only checks */
+  if (!status) status = fovea_read_rotary(given, &rotary, error);
+  if (status) return status;
+  const int64_t least = rotary.cosines ? 0 : -MOST_ROTATED;
+  const int64_t most = rotary.cosines ? rotary.table_rows - 1 : MOST_ROTATED;
+  return fovea_nn_check_positions(positions, least, most, "rotary embedding", error);
+}

@@ -1,0 +1,163 @@
+/* Everything that scores as an output may be refused for. */
+#include "../src/base/claim.h"
+#include "../src/base/error.h"
+#include "../src/base/validate.h"
+#include "scores.h"
+
+#include <string.h>
+
+static fovea_status check_wanted(const fovea_nn_attention_call *call, int wanted, fovea_error *error) {
+  const int averaged = call->attention.average_scores;
+  const fovea_bounded flag = {"average_scores", averaged, 0, 1};
+  const fovea_status status = fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  if (status || wanted || (!averaged && !call->tensors.scores)) return status;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "%s is set and would not be used: score_output of the problem is FOVEA_SCORES_NONE",
+                    averaged ? "average_scores" : "scores");
+}
+
+fovea_status fovea_nn_check_scores(fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
+  const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
+  fovea_nn_scores *scores = &call->scores;
+  fovea_status status = check_wanted(call, wanted, error);
+  *scores = (fovea_nn_scores){.data = NULL};
+  if (status || !wanted) return status;
+  scores->shape = fovea_make_shape("scores", batch, averaged ? 1 : p->heads, p->q_len, call->score_keys,
+                                   averaged ? call->average_strides : p->score_strides, 32);
+  if (call->score_keys == 0) scores->shape.extent[0] = 0;
+  status = fovea_validate_strides(&scores->shape, 1, &scores->reach, error);
+  if (!status) status = fovea_validate_pointer(&scores->reach, call->tensors.scores, error);
+  if (!status && scores->reach.begin < scores->reach.end) scores->data = call->tensors.scores;
+  return status;
+}
+
+/* The scores of an entry, or of all packed entries. */
+static fovea_claim claim_of_entry(const fovea_nn_scores *scores, int64_t entry) {
+  const fovea_shape *s = &scores->shape;
+  return fovea_claim_rows(scores->data + entry * s->stride[0], s->bits, s->extent[1], s->stride[1], s->extent[2],
+                          s->stride[2], s->dim);
+}
+
+static int in_range(const fovea_nn_scores *scores, uintptr_t begin, uintptr_t end) {
+  return begin < (uintptr_t)scores->data + (uintptr_t)scores->reach.end &&
+         (uintptr_t)scores->data + (uintptr_t)scores->reach.begin < end;
+}
+
+static int overlaps(const fovea_nn_scores *scores, const fovea_claim *claim) {
+  if (!in_range(scores, claim->begin, claim->end)) return 0;
+  for (int64_t b = 0; b < scores->shape.extent[0]; b++) {
+    const fovea_claim entry = claim_of_entry(scores, b);
+    if (fovea_claims_overlap(&entry, claim)) return 1;
+  }
+  return 0;
+}
+
+fovea_status fovea_nn_check_scores_apart(const fovea_nn_scores *scores, const fovea_nn_matrix *others, int count,
+                                         fovea_error *error) {
+  for (int i = 0; i < count && scores->data; i++) {
+    if (!others[i].data || others[i].rows == 0 || others[i].dim == 0) continue;
+    const fovea_claim claim = fovea_nn_claim_of(&others[i]);
+    if (!overlaps(scores, &claim)) continue;
+    return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores shares memory with %s", others[i].name);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_nn_check_scores_and_mask(const fovea_nn_attention_call *call, fovea_error *error) {
+  fovea_shape shapes[FOVEA_SHAPES];
+  fovea_reach reach;
+  if (!call->tensors.mask || !call->attention.average_scores) return FOVEA_OK;
+  fovea_make_shapes(&call->problem, shapes);
+  const fovea_status status = fovea_validate_strides(&shapes[FOVEA_SHAPE_MASK], 0, &reach, error);
+  if (status) return status;
+  return fovea_validate_apart(&call->scores.reach, call->scores.data, &reach, call->tensors.mask, error);
+}
+
+int fovea_nn_scores_overlap(const fovea_nn_scores *a, const fovea_nn_scores *b) {
+  if (!a->data || !b->data) return 0;
+  const uintptr_t begin = (uintptr_t)b->data + (uintptr_t)b->reach.begin;
+  if (!in_range(a, begin, begin + (uintptr_t)fovea_nn_score_span(b))) return 0;
+  for (int64_t entry = 0; entry < b->shape.extent[0]; entry++) {
+    const fovea_claim claim = claim_of_entry(b, entry);
+    if (overlaps(a, &claim)) return 1;
+  }
+  return 0;
+}
+
+/* Whether the scores of `count` layers, `layer` elements apart, share no memory, judged by nested axes as strides
+ * are. */
+static int layers_are_apart(const fovea_nn_scores *scores, int64_t count, int64_t layer) {
+  const fovea_shape *s = &scores->shape;
+  int64_t extents[] = {s->extent[0], s->extent[1], s->extent[2], count}, least = s->dim;
+  int64_t steps[] = {s->stride[0], s->stride[1], s->stride[2], layer};
+  for (int i = 0; i < 4; i++) steps[i] = steps[i] < 0 ? -steps[i] : steps[i];
+  for (int done = 0; done < 4; done++) { /* the axis with the next smallest step */
+    int next = -1;
+    for (int i = 0; i < 4; i++)
+      if (extents[i] > 1 && (next < 0 || steps[i] < steps[next])) next = i;
+    if (next < 0) return 1;
+    if (steps[next] < least) return 0;
+    least += steps[next] * (extents[next] - 1);
+    extents[next] = 1;
+  }
+  return 1;
+}
+
+void fovea_nn_add_scores(fovea_nn_layer_scores *all, const fovea_nn_scores *scores, int64_t i) {
+  const fovea_shape *a = &all->first.shape, *b = &scores->shape;
+  if (i == 0) all->first = *scores;
+  if (!scores->data) return;
+  if (scores->reach.begin < all->begin) all->begin = scores->reach.begin;
+  if (scores->reach.end > all->end) all->end = scores->reach.end;
+  if (!all->first.data || a->dim != b->dim || memcmp(a->extent, b->extent, sizeof a->extent) != 0 ||
+      memcmp(a->stride, b->stride, sizeof a->stride) != 0)
+    all->mixed = 1;
+}
+
+static fovea_status check_layers_apart(const fovea_nn_layer_scores *all, int64_t count, fovea_error *error) {
+  const int64_t size = (all->end - all->begin) / (int64_t)sizeof(float);
+  if (size == 0 || count == 1) return FOVEA_OK;
+  if (all->mixed ? (all->layer < 0 ? -all->layer : all->layer) >= size
+                 : layers_are_apart(&all->first, count, all->layer))
+    return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s is %d; the scores of %d layers must lie apart", all->name,
+                    all->layer, count);
+}
+
+/* The scores of all layers as rows, with all that lies between those of one layer. */
+static fovea_nn_matrix rows_of(const fovea_nn_layer_scores *all, int64_t count) {
+  const int64_t step = sizeof(float), size = (all->end - all->begin) / step;
+  return (fovea_nn_matrix){all->name, size > 0 ? all->data + all->begin / step : NULL, FOVEA_F32, count, size,
+                           all->layer};
+}
+
+static int kinds_overlap(const fovea_nn_layer_scores *self, const fovea_nn_layer_scores *cross, int64_t count) {
+  if (self->mixed || cross->mixed) return 1;
+  for (int64_t i = 0; i < count; i++) {
+    for (int64_t j = 0; j < count; j++) {
+      fovea_nn_scores a = self->first, b = cross->first;
+      a.data += i * self->layer;
+      b.data += j * cross->layer;
+      if (fovea_nn_scores_overlap(&a, &b)) return 1;
+    }
+  }
+  return 0;
+}
+
+fovea_status fovea_nn_check_layer_scores(const fovea_nn_layer_scores all[2], int64_t count, fovea_error *error) {
+  fovea_status status = check_layers_apart(&all[0], count, error);
+  if (!status) status = check_layers_apart(&all[1], count, error);
+  if (status) return status;
+  const fovea_nn_matrix self = rows_of(&all[0], count), cross = rows_of(&all[1], count);
+  if (!self.data || !cross.data || fovea_nn_check_apart(&self, &cross, NULL) == FOVEA_OK) return FOVEA_OK;
+  if (!kinds_overlap(&all[0], &all[1], count)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores of self shares memory with scores of cross");
+}
+
+fovea_nn_matrix fovea_nn_scratch_of(const void *scratch, size_t size) {
+  const size_t most = (size_t)-1 / 64; /* bits of them fit in 64 */
+  if (size > most) size = most;
+  return (fovea_nn_matrix){"scratch", scratch, FOVEA_F32, 1, (int64_t)(size / sizeof(float)), 0};
+}

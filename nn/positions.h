@@ -1,0 +1,26 @@
+/* Positions of the rows of entries. */
+#ifndef FOVEA_NN_POSITIONS_H
+#define FOVEA_NN_POSITIONS_H
+
+#include <fovea/nn.h>
+
+typedef struct fovea_nn_positions {
+  int64_t batch, length;     /* rows of an entry, if there is no list of lengths */
+  const int32_t *cu_seqlens; /* of packed entries; NULL: none */
+  const int64_t *lengths;    /* of padded entries; NULL: none */
+  int64_t first;             /* of each entry's row 0, if there is no list of them */
+  const int64_t *firsts;     /* NULL: none */
+} fovea_nn_positions;
+
+int64_t fovea_nn_length_of(const fovea_nn_positions *positions, int64_t entry);
+int64_t fovea_nn_first_of(const fovea_nn_positions *positions, int64_t entry);
+
+/* Checks that the positions of all rows are from `least` to `most`. `of` is whose limits these are. */
+fovea_status fovea_nn_check_positions(const fovea_nn_positions *positions, int64_t least, int64_t most,
+                                      const char *of, fovea_error *error);
+
+/* Checks a rotary embedding of heads of `dim`, and that it has the positions. */
+fovea_status fovea_nn_check_rotary(const fovea_rotary *given, int64_t dim, const fovea_nn_positions *positions,
+                                   fovea_error *error);
+
+#endif
