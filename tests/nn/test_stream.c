@@ -547,13 +547,18 @@ static void test_broken(void **state) {
   static float y[40 * DIM], expected[40 * DIM];
   struct generator generator = {67};
   struct model m;
-  make_model(&m, 2, 5, 0, 4, NORM_FIRST, NULL);
+  make_model(&m, 2, 5, 0, 4, NORM_FIRST | ROTARY, NULL);
   float *x = frames_create(40, 0, &generator);
   compute_whole(&m, 40, x, expected);
   struct stream s = stream_create(&m, GUARD_AT_END);
-  m.parts[1].linears[5].isa = "pdp11";
+  m.parts[1].linears[5].isa = "pdp11"; /* seen before anything is computed */
   PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_ISA_UNKNOWN, "pdp11");
   m.parts[1].linears[5].isa = NULL;
+  static const float angles[2] = {1, 0};
+  m.rotary.cosines = m.rotary.sines = angles;
+  m.rotary.table_rows = 0;
+  PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_POSITION, "position");
+  m.rotary.cosines = m.rotary.sines = NULL;
   PUSH_REFUSED(1, x, y, NULL, FOVEA_ERROR_STATE, "reset");
   fovea_nn_stream_reset(s.stream);
   stream_all(&m, s.stream, (struct cut){9, {0}}, 40, x, y, NULL);
