@@ -545,7 +545,7 @@ FOVEA_API fovea_status fovea_run_task(const fovea_run *run, int phase, int64_t t
 
 /* How much of the score matrix is seen and computed, over all batch entries and query heads. */
 typedef struct fovea_counts {
-  int64_t pairs_seen;     /* (row, key) pairs that may be seen */
+  int64_t pairs_seen; /* (row, key) pairs that may be seen */
   /* Pairs whose score is computed, lanes of padding included; twice with a score output other than weights. */
   int64_t pairs_computed;
 } fovea_counts;
