@@ -15,7 +15,7 @@ struct image {
 };
 
 static struct image image_take(const struct nn_scene *scene) {
-  struct image image;
+  struct image image = {{NULL}};
   for (int i = 0; i < scene->region_count; i++) {
     const size_t size = scene->regions[i].size;
     image.blocks[i] = malloc(size + 1);

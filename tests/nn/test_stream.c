@@ -284,12 +284,13 @@ static void test_threads(void **state) {
 }
 
 static void *count_allocation(void *context, size_t size, size_t alignment) {
-  char *memory = malloc(size + alignment + sizeof(void *));
+  const size_t before = sizeof(void *);
+  char *memory = malloc(size + alignment + before);
   (*(int *)context)++;
   if (!memory) return NULL;
-  char *aligned = memory + sizeof(void *);
+  char *aligned = memory + before;
   aligned += (alignment - (uintptr_t)aligned % alignment) % alignment;
-  memcpy(aligned - sizeof memory, &memory, sizeof memory);
+  memcpy(aligned - before, &memory, before);
   return aligned;
 }
 
