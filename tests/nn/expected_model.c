@@ -143,12 +143,12 @@ static float *normalised(const fovea_nn_norm *norm, const float *x, int64_t rows
   return y;
 }
 
-/* The step between x and the next x. `attending` is NULL for the network. */
+/* The step between x and the next x. `attention` and `attending` are NULL for the network. */
 static float *step(const fovea_nn_block *block, const fovea_nn_attention *attention,
                    const fovea_nn_attending *attending, const fovea_nn_norm *norm, int64_t rows, float *x) {
   float *from = block->norm_first ? normalised(norm, x, rows) : NULL, *next;
   const float *input = from ? from : x;
-  if (attending) {
+  if (attention && attending) {
     const float *memory = attending->tensors->memory;
     next = expected_attention(attention, attending->problem, attending->tensors, input, memory, x);
   } else {
