@@ -241,9 +241,10 @@ typedef struct fovea_problem {
   int64_t mask_begin;
   const int64_t *mask_begins;
 
-  /* With FOVEA_SCORES_WEIGHTS a run also writes fovea_tensors.scores, f32 of shape (batch, heads, q_len, kv_len).
-   * Its rows are those of O; its keys are positions, with cu_seqlens_kv counted from the entry's first, and as many
-   * as the longest entry has. O and LSE keep their bits. Not with to_state: weights need the row's last state. */
+  /* With a score_output a run also writes fovea_tensors.scores, f32 of shape (batch, heads, q_len, kv_len), whose
+   * rows are those of O. A row has kv_len numbers, key j at position j. With cu_seqlens_kv a row has as many as the
+   * longest entry has keys, and they count from the entry's first. O and LSE keep their bits. Scores other than
+   * weights take a second product. Not with to_state. */
   fovea_score_output score_output; /* default FOVEA_SCORES_NONE */
   fovea_strides score_strides;     /* default: contiguous, kv_len numbers a row. Used with score_output */
 } fovea_problem;
@@ -363,10 +364,10 @@ static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t h
  * run uses the rows of entries. Of K and V, it uses for each entry the keys from the first to the last that one of
  * its rows sees by the rules. Of a mask, it uses for all rows of such an entry (with q_lens, the first q_lens[b])
  * the elements of these keys, and of earlier keys back to a multiple of 128. No other element must exist: q, k, v
- * and mask may be NULL if nothing of them is used. Inputs may overlap each other. O and LSE (or the state) may not
- * share a byte with used elements of the inputs, nor with each other, nor may scores; rows of one may lie between
- * rows of another. (fovea_state_finish() and fovea_state_from_output() compare the ranges from the first to the
- * last element of each tensor.) Pointers that the problem does not use must be NULL. */
+ * and mask may be NULL if nothing of them is used. Inputs may overlap each other. O, LSE and
+ * scores (or the state) may not share a byte with used elements of the inputs, nor with each other; rows of one may
+ * lie between rows of another. (fovea_state_finish() and fovea_state_from_output() compare the ranges from the
+ * first to the last element of each tensor.) Pointers that the problem does not use must be NULL. */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
