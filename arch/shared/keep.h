@@ -12,7 +12,8 @@
 
 /* LANES rows and up to LANES keys from `key` on; keys outside `seen` get -Inf. */
 FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) {
-  const int row = vector * LANES, rows = args->row_count - row, rest = args->key_end - key;
+  const int row = vector * LANES, rest = args->key_end - key;
+  const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
   const size_t size = (size_t)(rest < LANES ? rest : LANES) * sizeof(float);
   float transposed[LANES * LANES];
   vec square[LANES];
@@ -25,7 +26,7 @@ FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) 
   FOVEA_UNROLL
   for (int i = 0; i < LANES; i++) vec_store(transposed + i * LANES, square[i]);
   FOVEA_NO_UNROLL
-  for (int i = 0; i < LANES && i < rows; i++) {
+  for (int i = 0; i < rows; i++) {
     float *to = args->rows[row + i] + (key - args->key_begin);
     if (rest >= LANES) {
       vec_store(to, vec_load(transposed + i * LANES));
