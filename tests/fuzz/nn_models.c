@@ -24,7 +24,7 @@ static void edit_problem(struct nn_scene *s, fovea_problem *p) {
       NN_FIELD(fovea_problem, q_type, INTEGER),    NN_FIELD(fovea_problem, o_type, INTEGER),
       NN_FIELD(fovea_problem, mask_type, INTEGER), NN_FIELD(fovea_problem, mask_strides, LONG),
       NN_FIELD(fovea_problem, sink, INTEGER),      NN_FIELD(fovea_problem, q_strides, LONG),
-      NN_FIELD(fovea_problem, struct_size, LONG),
+      NN_FIELD(fovea_problem, struct_size, SIZE),
   };
   NN_EDIT(s, p, fields);
 }
@@ -75,7 +75,7 @@ static void make_layers(struct nn_scene *s, struct nn_attention *a, int64_t widt
 
 static void choose_extras(struct nn_scene *s, struct nn_attention *a) {
   static const struct field fields[] = {
-      NN_FIELD(fovea_nn_attention, struct_size, LONG),
+      NN_FIELD(fovea_nn_attention, struct_size, SIZE),
   };
   fovea_problem *p = &a->problem;
   const int plain = p->window_left < 0 && !p->causal;
@@ -138,7 +138,7 @@ static void make_attention(struct nn_scene *s) {
       NN_FIELD(fovea_nn_attention_tensors, rows_first, INTEGER),
       NN_FIELD(fovea_nn_attention_tensors, layer, LONG),
       NN_FIELD(fovea_nn_attention_tensors, first_position, LONG),
-      NN_FIELD(fovea_nn_attention_tensors, struct_size, LONG),
+      NN_FIELD(fovea_nn_attention_tensors, struct_size, SIZE),
   };
   struct nn_attention *a = &s->attentions[0];
   fovea_nn_attention_tensors *t = &a->tensors;
@@ -197,7 +197,7 @@ const struct nn_kind nn_kind_attention = {make_attention, run_attention, attenti
 static void make_block(struct nn_scene *s) {
   static const struct field fields[] = {
       NN_FIELD(fovea_nn_block, norm_first, INTEGER),
-      NN_FIELD(fovea_nn_block, struct_size, LONG),
+      NN_FIELD(fovea_nn_block, struct_size, SIZE),
   };
   fovea_nn_block *b = &s->block;
   const int64_t width = nn_size(s, 20), batch = nn_size(s, 2), q_len = nn_below(s, 6), hidden = nn_size(s, 30);
@@ -268,11 +268,11 @@ static void edit_additive(struct nn_scene *s) {
       NN_FIELD(fovea_nn_additive_tensors, weight_strides.row, LONG),
       NN_FIELD(fovea_nn_additive_tensors, mask_type, INTEGER),
       NN_FIELD(fovea_nn_additive_tensors, mask_strides.row, LONG),
-      NN_FIELD(fovea_nn_additive_tensors, struct_size, LONG),
+      NN_FIELD(fovea_nn_additive_tensors, struct_size, SIZE),
   };
   static const struct field own[] = {
       NN_FIELD(fovea_nn_additive, dim, LONG),
-      NN_FIELD(fovea_nn_additive, struct_size, LONG),
+      NN_FIELD(fovea_nn_additive, struct_size, SIZE),
   };
   NN_EDIT(s, &s->additive_tensors, fields);
   if (bytes_one_in(s->bytes, 8)) NN_EDIT(s, &s->additive, own);
@@ -349,9 +349,9 @@ static void edit_cell(struct nn_scene *s) {
       NN_FIELD(fovea_nn_cell_rows, x_stride, LONG),      NN_FIELD(fovea_nn_cell_rows, h_stride, LONG),
       NN_FIELD(fovea_nn_cell_rows, y_stride, LONG),      NN_FIELD(fovea_nn_cell_rows, c_type, INTEGER),
       NN_FIELD(fovea_nn_cell_rows, new_c_type, INTEGER), NN_FIELD(fovea_nn_cell_rows, c_stride, LONG),
-      NN_FIELD(fovea_nn_cell_rows, new_c_stride, LONG),  NN_FIELD(fovea_nn_cell_rows, struct_size, LONG),
+      NN_FIELD(fovea_nn_cell_rows, new_c_stride, LONG),  NN_FIELD(fovea_nn_cell_rows, struct_size, SIZE),
   };
-  static const struct field own[] = {NN_FIELD(fovea_nn_cell, struct_size, LONG)};
+  static const struct field own[] = {NN_FIELD(fovea_nn_cell, struct_size, SIZE)};
   NN_EDIT(s, &s->cell_rows, fields);
   if (bytes_one_in(s->bytes, 16)) NN_EDIT(s, &s->cell, own);
 }

@@ -30,7 +30,7 @@ static void make_linear(struct nn_scene *s) {
       NN_FIELD(fovea_nn_linear_rows, gate_stride, LONG),
       NN_FIELD(fovea_nn_linear_rows, residual_type, INTEGER),
       NN_FIELD(fovea_nn_linear_rows, residual_stride, LONG),
-      NN_FIELD(fovea_nn_linear_rows, struct_size, LONG),
+      NN_FIELD(fovea_nn_linear_rows, struct_size, SIZE),
   };
   fovea_nn_linear_rows *r = &s->linear_rows;
   const int64_t in = nn_size(s, 300), out = nn_size(s, MOST_DIM);
@@ -91,7 +91,7 @@ static void make_map(struct nn_scene *s) {
       NN_FIELD(fovea_nn_map, rows, LONG),        NN_FIELD(fovea_nn_map, dim, LONG),
       NN_FIELD(fovea_nn_map, x_type, INTEGER),   NN_FIELD(fovea_nn_map, y_type, INTEGER),
       NN_FIELD(fovea_nn_map, x_stride, LONG),    NN_FIELD(fovea_nn_map, y_stride, LONG),
-      NN_FIELD(fovea_nn_map, struct_size, LONG),
+      NN_FIELD(fovea_nn_map, struct_size, SIZE),
   };
   fovea_nn_map *map = &s->map;
   const int64_t rows = nn_below(s, MOST_ROWS), dim = nn_size(s, MOST_DIM);
@@ -132,7 +132,7 @@ static void make_norm(struct nn_scene *s) {
       NN_FIELD(fovea_nn_norm_rows, residual_stride, LONG),
       NN_FIELD(fovea_nn_norm_rows, sum_type, INTEGER),
       NN_FIELD(fovea_nn_norm_rows, sum_stride, LONG),
-      NN_FIELD(fovea_nn_norm_rows, struct_size, LONG),
+      NN_FIELD(fovea_nn_norm_rows, struct_size, SIZE),
   };
   fovea_nn_norm_rows *r = &s->norm_rows;
   const int64_t size = nn_size(s, MOST_DIM);
@@ -179,7 +179,7 @@ static void make_sinusoids(struct nn_scene *s) {
       NN_FIELD(fovea_nn_sinusoid_rows, base, REAL),        NN_FIELD(fovea_nn_sinusoid_rows, layout, INTEGER),
       NN_FIELD(fovea_nn_sinusoid_rows, exponent, INTEGER), NN_FIELD(fovea_nn_sinusoid_rows, first_position, LONG),
       NN_FIELD(fovea_nn_sinusoid_rows, x_type, INTEGER),   NN_FIELD(fovea_nn_sinusoid_rows, x_stride, LONG),
-      NN_FIELD(fovea_nn_sinusoid_rows, struct_size, LONG),
+      NN_FIELD(fovea_nn_sinusoid_rows, struct_size, SIZE),
   };
   fovea_nn_sinusoid_rows *r = &s->sinusoids;
   const int64_t rows = nn_below(s, MOST_ROWS), dim = nn_size(s, MOST_DIM);
@@ -238,7 +238,7 @@ static void make_embedding(struct nn_scene *s) {
   static const struct field fields[] = {
       NN_FIELD(fovea_nn_embedding_rows, rows, LONG),           NN_FIELD(fovea_nn_embedding_rows, y_type, INTEGER),
       NN_FIELD(fovea_nn_embedding_rows, y_stride, LONG),       NN_FIELD(fovea_nn_embedding_rows, id_type, INTEGER),
-      NN_FIELD(fovea_nn_embedding_rows, first_position, LONG), NN_FIELD(fovea_nn_embedding_rows, struct_size, LONG),
+      NN_FIELD(fovea_nn_embedding_rows, first_position, LONG), NN_FIELD(fovea_nn_embedding_rows, struct_size, SIZE),
   };
   fovea_nn_embedding *e = &s->embedding;
   fovea_nn_embedding_rows *r = &s->embedding_rows;
@@ -283,7 +283,7 @@ static void make_dropout(struct nn_scene *s) {
       NN_FIELD(fovea_nn_dropout_rows, x_type, INTEGER), NN_FIELD(fovea_nn_dropout_rows, y_type, INTEGER),
       NN_FIELD(fovea_nn_dropout_rows, x_stride, LONG),  NN_FIELD(fovea_nn_dropout_rows, y_stride, LONG),
       NN_FIELD(fovea_nn_dropout_rows, p, INTEGER),      NN_FIELD(fovea_nn_dropout_rows, seed, LONG),
-      NN_FIELD(fovea_nn_dropout_rows, first_row, LONG), NN_FIELD(fovea_nn_dropout_rows, struct_size, LONG),
+      NN_FIELD(fovea_nn_dropout_rows, first_row, LONG), NN_FIELD(fovea_nn_dropout_rows, struct_size, SIZE),
   };
   fovea_nn_dropout_rows *r = &s->dropout;
   const int64_t rows = nn_below(s, MOST_ROWS), dim = nn_size(s, MOST_DIM);

@@ -92,7 +92,7 @@ fovea_nn_linear *nn_layer(struct nn_scene *scene, int64_t in, int64_t out) {
       NN_FIELD(fovea_nn_linear, weight_type, INTEGER),
       NN_FIELD(fovea_nn_linear, layout, INTEGER),
       NN_FIELD(fovea_nn_linear, activation, INTEGER),
-      NN_FIELD(fovea_nn_linear, struct_size, LONG),
+      NN_FIELD(fovea_nn_linear, struct_size, SIZE),
   };
   fovea_nn_linear *layer = &scene->layers[scene->layer_count++];
   EXPECT(scene->layer_count <= NN_LAYERS);
@@ -123,7 +123,7 @@ fovea_nn_norm *nn_norm(struct nn_scene *scene, int index, int64_t dim) {
       NN_FIELD(fovea_nn_norm, dim, LONG),
       NN_FIELD(fovea_nn_norm, kind, INTEGER),
       NN_FIELD(fovea_nn_norm, eps, REAL),
-      NN_FIELD(fovea_nn_norm, struct_size, LONG),
+      NN_FIELD(fovea_nn_norm, struct_size, SIZE),
   };
   fovea_nn_norm *norm = &scene->norms[index];
   fovea_nn_norm_init(norm, (fovea_nn_norm_kind)nn_below(scene, 2), dim);

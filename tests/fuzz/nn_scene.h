@@ -92,6 +92,9 @@ int nn_is_type(fovea_type type);
 /* For all layers and norms. */
 void nn_set_isa(struct nn_scene *scene, const char *isa);
 
+/* A size_t, which has the bytes of one or the other. */
+#define FIELD_SIZE (sizeof(size_t) == sizeof(int64_t) ? FIELD_LONG : FIELD_INTEGER)
+
 #define NN_FIELD(type, name, kind)                                                                                 \
   { FIELD_##kind, offsetof(type, name) }
 #define NN_EDIT(scene, object, fields) nn_edit(scene, object, fields, sizeof(fields) / sizeof *(fields))

@@ -282,7 +282,8 @@ static void test_this_version(void **state) {
 
 static void assert_refused(const struct kind *kind, size_t struct_size) {
   const size_t there = struct_size < kind->size ? struct_size : kind->size;
-  struct guarded memory = create_struct(there < sizeof there ? sizeof there : there / 8 * 8);
+  const size_t whole = there / 8 * 8;
+  struct guarded memory = create_struct(whole < sizeof there ? sizeof there : whole);
   fovea_error error;
   char name[64] = "struct_size of ";
   strcat(name, kind->name);
