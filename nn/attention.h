@@ -39,12 +39,6 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error);
 
-/* The weights of a layer of attention that was checked, of which there are at most so many. Returns how many. */
-enum { FOVEA_NN_ATTENTION_PARTS = 10 };
-int fovea_nn_attention_parts(const fovea_nn_attention *attention, fovea_nn_matrix *parts);
-/* Adds the weights and the bias of a linear layer to such a list, and returns the new count. */
-int fovea_nn_add_linear(const fovea_nn_linear *linear, fovea_nn_matrix *parts, int count);
-
 /* Checks the sizes of a complete problem, so that products of them do not overflow. */
 fovea_status fovea_nn_check_sizes(const fovea_problem *problem, fovea_error *error);
 

@@ -23,9 +23,6 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *block, const fovea_
                                        const fovea_nn_attending *cross, const fovea_nn_around *around,
                                        fovea_nn_scores scores[2], fovea_error *error);
 
-/* Sets gamma and beta of a norm that was checked, or of NULL. Returns how many there are. */
-int fovea_nn_norm_parts(const fovea_nn_norm *norm, fovea_nn_matrix *parts);
-
 /* As fovea_nn_block_run(). `checked`: fovea_nn_check_attentions() was called already, and x and y were checked. */
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, const float *x, float *y, int checked,

@@ -6,6 +6,7 @@
 #include "average.h"
 #include "caller.h"
 #include "linear.h"
+#include "parts.h"
 #include "positions.h"
 #include "scores.h"
 #include "scratch.h"
@@ -259,26 +260,6 @@ static fovea_status check_rotary(const fovea_nn_attention_call *call, fovea_erro
   return fovea_nn_check_rotary(rotary, p->qk_dim, &keys, error);
 }
 
-int fovea_nn_add_linear(const fovea_nn_linear *linear, fovea_nn_matrix *parts, int count) {
-  fovea_nn_linear read;
-  if (!linear || fovea_nn_read_linear(linear, &read, NULL) != FOVEA_OK) return count;
-  parts[count] = fovea_nn_weights_of(&read);
-  parts[count + 1] = fovea_nn_bias_of(&read);
-  return count + 2;
-}
-
-int fovea_nn_attention_parts(const fovea_nn_attention *a, fovea_nn_matrix *parts) {
-  int count = 0;
-  count = fovea_nn_add_linear(a->query, parts, count);
-  count = fovea_nn_add_linear(a->key, parts, count);
-  count = fovea_nn_add_linear(a->value, parts, count);
-  count = fovea_nn_add_linear(a->output, parts, count);
-  if (!a->bias_key) return count;
-  parts[count++] = (fovea_nn_matrix){"bias_key", a->bias_key, FOVEA_F32, 1, a->key->out, 0};
-  parts[count++] = (fovea_nn_matrix){"bias_value", a->bias_value, FOVEA_F32, 1, a->value->out, 0};
-  return count;
-}
-
 /* What a caller's scores must lie apart from. What is not there, or is checked by the step that takes it, has no
  * data. */
 static fovea_status check_score_place(const fovea_nn_attention_call *call, fovea_error *error) {
@@ -286,7 +267,7 @@ static fovea_status check_score_place(const fovea_nn_attention_call *call, fovea
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int64_t rows = call->q.rows, out = a->output->out;
   fovea_nn_matrix parts[FOVEA_NN_ATTENTION_PARTS];
-  const int count = fovea_nn_attention_parts(a, parts), with_memory = !call->from_rows && a->key;
+  const int count = fovea_nn_add_attention(a, parts, 0), with_memory = !call->from_rows && a->key;
   const fovea_nn_matrix none = {"memory", NULL, FOVEA_F32, 0, 0, 0};
   const fovea_nn_matrix tensors[] = {
       {"x", t->x, t->x_type, rows, a->query->in, t->x_stride},

@@ -6,10 +6,8 @@
 #include "caller.h"
 #include "linear.h"
 #include "norm.h"
+#include "parts.h"
 #include "scores.h"
-
-/* Linear layers and norms have two matrices each. */
-enum { BLOCK_PARTS = 2 * FOVEA_NN_ATTENTION_PARTS + 12 };
 
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
@@ -90,29 +88,6 @@ fovea_status fovea_nn_check_block(const fovea_nn_block *b, const fovea_nn_attend
   return status ? status : check_attending("cross", cross, error);
 }
 
-int fovea_nn_norm_parts(const fovea_nn_norm *norm, fovea_nn_matrix *parts) {
-  if (!norm) return 0;
-  parts[0] = (fovea_nn_matrix){"gamma", norm->gamma, FOVEA_F32, norm->gamma ? 1 : 0, norm->dim, 0};
-  parts[1] = (fovea_nn_matrix){"beta", norm->beta, FOVEA_F32, norm->beta ? 1 : 0, norm->dim, 0};
-  return 2;
-}
-
-/* All weights of a layer that was checked. */
-static int parts_of(const fovea_nn_block *b, fovea_nn_matrix parts[BLOCK_PARTS]) {
-  const fovea_nn_attention *attentions[] = {b->self, b->cross};
-  const fovea_nn_linear *linears[] = {b->up, b->down, b->gate};
-  const fovea_nn_norm *norms[] = {b->self_norm, b->feed_norm, b->cross_norm};
-  int count = 0;
-  for (int i = 0; i < 2; i++) {
-    fovea_nn_attention attention;
-    if (!attentions[i] || fovea_nn_read_attention(attentions[i], &attention, NULL) != FOVEA_OK) continue;
-    count += fovea_nn_attention_parts(&attention, parts + count);
-  }
-  for (int i = 0; i < 3; i++) count = fovea_nn_add_linear(linears[i], parts, count);
-  for (int i = 0; i < 3; i++) count += fovea_nn_norm_parts(norms[i], parts + count);
-  return count;
-}
-
 static fovea_status check_scores(const fovea_nn_scores *scores, const fovea_nn_around *around,
                                  const fovea_nn_matrix *parts, int count, fovea_error *error) {
   const fovea_nn_matrix others[] = {around->x, around->y, around->scratch};
@@ -124,8 +99,8 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
                                        const fovea_nn_attending *cross, const fovea_nn_around *around,
                                        fovea_nn_scores scores[2], fovea_error *error) {
   fovea_nn_attention_call call;
-  fovea_nn_matrix parts[BLOCK_PARTS];
-  const int count = parts_of(b, parts);
+  fovea_nn_matrix parts[FOVEA_NN_BLOCK_PARTS];
+  const int count = fovea_nn_add_block(b, parts, 0);
   fovea_status status = fovea_nn_check_attention(b->self, self->problem, self->tensors, NULL, &call, error);
   if (status) return status;
   scores[0] = call.scores;

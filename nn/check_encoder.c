@@ -5,6 +5,7 @@
 #include "caller.h"
 #include "encoder_call.h"
 #include "norm.h"
+#include "parts.h"
 #include "scores.h"
 
 #include <string.h>
@@ -219,8 +220,8 @@ static int parts_of(const fovea_nn_encoder_call *call, fovea_nn_matrix parts[STA
     parts[count++] =
         (fovea_nn_matrix){tables[i].name, t->data, t->type, t->data ? t->count : 0, call->dim, t->stride};
   }
-  count += fovea_nn_norm_parts(call->encoder.embedding_norm, parts + count);
-  return count + fovea_nn_norm_parts(call->encoder.final_norm, parts + count);
+  count = fovea_nn_add_norm(call->encoder.embedding_norm, parts, count);
+  return fovea_nn_add_norm(call->encoder.final_norm, parts, count);
 }
 
 /* Checks all layers, and sets the size of the scratch that the largest of them needs. */
