@@ -74,13 +74,7 @@ def main():
     if arguments.minilm:
         variables["MINILM_FOLDER"] = os.environ["MINILM_FOLDER"] = str(arguments.minilm.resolve())
     workers = {peer: Worker(peer, variables, "layer_worker.py", "layer") for peer in ("fovea", *arguments.peers)}
-    for worker in workers.values():
-        worker.introduce()
-    try:
-        run(arguments, workers)
-    finally:
-        for worker in workers.values():
-            worker.close()
+    measure.work(workers, arguments, run)
 
 
 if __name__ == "__main__":

@@ -197,6 +197,17 @@ def save(arguments, workers, results, others):
         file.write(json.dumps(document, indent=2)[:-2] + ',\n  "results": [\n' + lines + "\n  ]\n}\n")
 
 
+def work(workers, arguments, measure_all):
+    """Lets the workers introduce themselves, measures with them, and ends them whatever happens."""
+    for worker in workers.values():
+        worker.introduce()
+    try:
+        measure_all(arguments, workers)
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=pathlib.Path, required=True, help="the shared library of Fovea")
@@ -212,14 +223,7 @@ def main():
     if arguments.cpu_time:
         arguments.threads = [1]
     variables = environment(arguments)
-    workers = {peer: Worker(peer, variables) for peer in (PEERS[0], *arguments.peers)}
-    for worker in workers.values():
-        worker.introduce()
-    try:
-        run(arguments, workers)
-    finally:
-        for worker in workers.values():
-            worker.close()
+    work({peer: Worker(peer, variables) for peer in (PEERS[0], *arguments.peers)}, arguments, run)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,11 @@ static void test_refused(void **state) {
   REFUSED(rows.y = weights_of(stack.layers[0].up.weights), FOVEA_ERROR_OVERLAP, "weights");
   REFUSED(rows.y = weights_of(stack.layers[2].self[1].bias), FOVEA_ERROR_OVERLAP, "bias");
   REFUSED(rows.y = weights_of(stack.layers[1].norms[0].gamma), FOVEA_ERROR_OVERLAP, "y shares memory");
+  fovea_rotary turning;
+  fovea_rotary_init(&turning, FOVEA_ROTARY_HALVES, STACK_DIM);
+  turning.cosines = turning.sines = y;
+  turning.table_rows = LENGTH;
+  REFUSED(stack.layers[1].self_attention.rotary = &turning, FOVEA_ERROR_OVERLAP, "y shares memory with cosines");
   REFUSED(over.tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
   REFUSED(over.tensors.mask = mask, FOVEA_ERROR_UNUSED, "mask");
   REFUSED(over.problem.batch = 0, FOVEA_ERROR_SIZE, "batch");
