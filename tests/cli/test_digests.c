@@ -43,6 +43,12 @@ static int64_t at(const fovea_strides *strides, int64_t batch, int64_t head, int
   return batch * strides->batch + head * strides->head + row * strides->row;
 }
 
+static enum contract_scores score_kind(fovea_score_output output) {
+  return output == FOVEA_SCORES_RAW      ? CONTRACT_RAW
+         : output == FOVEA_SCORES_CAPPED ? CONTRACT_CAPPED
+                                         : CONTRACT_BIASED;
+}
+
 static void store_output(const selftest_data *data, int64_t index, float number) {
   const fovea_type type = data->problem.o_type;
   if (type == FOVEA_F32)
@@ -51,7 +57,18 @@ static void store_output(const selftest_data *data, int64_t index, float number)
     ((uint16_t *)data->o)[index] = rounded(type, number);
 }
 
-/* Writes O and LSE of one row to the problem's own tensors. */
+/* Writes a row of scores: also for keys that the entry does not have, if others have them. */
+static void answer_scores(const struct contract_row *contract, const fovea_problem *problem, float *scores) {
+  const int weights = problem->score_output == FOVEA_SCORES_WEIGHTS;
+  for (int64_t j = contract->positions; j < problem_score_keys(problem); j++)
+    scores[j] = weights ? 0.0f : -INFINITY;
+  if (weights)
+    contract_row_weights(contract, scores);
+  else
+    contract_row_scores(contract, score_kind(problem->score_output), scores);
+}
+
+/* Writes O, LSE and scores of one row to the problem's own tensors. */
 static void answer_row(const struct row_rules *rules) {
   static const float zero = 0.0f;
   const struct question *question = rules->question;
@@ -83,6 +100,8 @@ static void answer_row(const struct row_rules *rules) {
   contract_row(&contract, question->out, data->lse + at(&problem->lse_strides, entry->q_batch, head, row));
   const int64_t first = at(&problem->o_strides, entry->q_batch, head, row);
   for (int64_t d = 0; d < problem->v_dim; d++) store_output(data, first + d, question->out[d]);
+  if (data->scores == NULL) return;
+  answer_scores(&contract, problem, data->scores + at(&problem->score_strides, entry->q_batch, head, row));
 }
 
 static float *numbers_of(const void *tensor, fovea_type type, int64_t count) {
@@ -156,6 +175,7 @@ static const struct {
 } finals[] = {
     {70, UINT64_C(0xa333516bfd83f56b)},
     {232, UINT64_C(0x72e0d5fd80c785ad)},
+    {250, UINT64_C(0x7b540b6c87857fee)},
 };
 
 static void test_final_digests_stand(void **state) {
@@ -195,21 +215,31 @@ static void test_final_functions_stand(void **state) {
   assert_int_equal(sweep(contract_tanh, 0.15f, 0.2f, 1), UINT64_C(0xa2725e8255cb0abb));
 }
 
+/* Whether the digest sees every bit of these bytes, in a tensor that nobody else has changed. */
+static void see_every_bit_of(const selftest_data *data, void *tensor, size_t size) {
+  unsigned char *bytes = tensor;
+  const uint64_t untouched = selftest_digest(data);
+  for (size_t i = 0; i < size; i++) {
+    const unsigned char byte = bytes[i];
+    for (int bit = 0; bit < 8; bit++) {
+      bytes[i] = (unsigned char)(byte ^ 1 << bit);
+      assert_true(selftest_digest(data) != untouched);
+    }
+    bytes[i] = byte;
+  }
+  assert_true(selftest_digest(data) == untouched);
+}
+
 static void see_every_bit(const selftest_problem *description) {
   selftest_data data;
   assert_true(selftest_prepare(description, &data));
   const int64_t rows = data.problem.heads * data.problem.q_len;
   const size_t o_size = (size_t)(rows * data.problem.v_dim) * type_size(data.problem.o_type);
-  const uint64_t untouched = selftest_digest(&data);
-  for (size_t i = 0; i < o_size + (size_t)rows * sizeof(float); i++) {
-    unsigned char *byte = i < o_size ? (unsigned char *)data.o + i : (unsigned char *)data.lse + (i - o_size);
-    for (int bit = 0; bit < 8; bit++) {
-      *byte = (unsigned char)(1 << bit);
-      assert_true(selftest_digest(&data) != untouched);
-    }
-    *byte = 0;
-  }
-  assert_true(selftest_digest(&data) == untouched);
+  see_every_bit_of(&data, data.o, o_size);
+  see_every_bit_of(&data, data.lse, (size_t)rows * sizeof(float));
+  assert_int_equal(data.scores != NULL, description->scores != FOVEA_SCORES_NONE);
+  if (data.scores != NULL)
+    see_every_bit_of(&data, data.scores, (size_t)(rows * data.problem.kv_len) * sizeof(float));
   selftest_release(&data);
 }
 
@@ -219,6 +249,8 @@ static void test_digest_sees_every_bit(void **state) {
     const selftest_problem description = {"bits", .shape = {1, 2, 2, 3, 1, 8, 8}, .types = {.o = type}};
     see_every_bit(&description);
   }
+  const selftest_problem scores = {"bits", .shape = {1, 2, 2, 3, 5, 8, 8}, .scores = FOVEA_SCORES_RAW};
+  see_every_bit(&scores);
 }
 
 int main(void) {

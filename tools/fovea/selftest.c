@@ -13,9 +13,9 @@ static const char help[] =
     "Usage: fovea selftest\n"
     "\n"
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
-    "bits of O and of the log-sum-exp with stored digests. The same digests hold on every\n"
-    "machine, for every compiler and any number of threads. They are final: no version of Fovea\n"
-    "changes them, except for those of layers, which are new.\n";
+    "bits of O, of the log-sum-exp and of scores with stored digests. The same digests hold on\n"
+    "every machine, for every compiler and any number of threads. They are final: no version of\n"
+    "Fovea changes them, except for those of layers, which are new.\n";
 
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
@@ -24,6 +24,7 @@ static bool run_problem(const selftest_problem *description, const char *isa, ui
   fovea_error error;
   fovea_tensors_init(&tensors, data.q, data.k, data.v, data.o, data.lse);
   tensors.mask = data.mask;
+  tensors.scores = data.scores;
   if (data.problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = data.sinks;
   data.problem.isa = isa;
   bool done = fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;

@@ -230,6 +230,7 @@ static void describe_features(const selftest_problem *from, fovea_problem *probl
   problem->o_type = from->types.o;
   problem->softcap = from->softcap;
   problem->sink = from->sink;
+  problem->score_output = from->scores;
   problem->mask_type = mask->type;
   if (mask->type == FOVEA_MASK_NONE) return;
   problem->mask_strides = fovea_mask_layout(mask->type, mask->batch, mask->heads, mask->rows, mask->keys);
@@ -261,6 +262,7 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
     problem->k_strides = fovea_strides_rows_before_heads(shape->kv_len, shape->kv_heads, shape->qk_dim);
     problem->v_strides = fovea_strides_rows_before_heads(shape->kv_len, shape->kv_heads, shape->v_dim);
     problem->o_strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->v_dim);
+    problem->score_strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->kv_len);
   }
 }
 
@@ -285,6 +287,10 @@ static void fill_inputs(const selftest_problem *description, const selftest_data
   if (data->mask) fill_mask(p, &description->mask, data->mask);
 }
 
+static void fill_scores(float *scores, size_t count) {
+  for (size_t i = 0; i < count; i++) scores[i] = -0x1.5p+99f;
+}
+
 /* Four bytes for every number, whatever its type. */
 bool selftest_prepare(const selftest_problem *description, selftest_data *data) {
   fovea_problem *problem = &data->problem;
@@ -294,10 +300,11 @@ bool selftest_prepare(const selftest_problem *description, selftest_data *data) 
   int64_t kv_rows = kv_batches(problem) * problem->kv_heads * problem->kv_len;
   size_t q_size = (size_t)(q_rows * problem->qk_dim), k_size = (size_t)(kv_rows * problem->qk_dim),
          v_size = (size_t)(kv_rows * problem->v_dim), o_size = (size_t)(q_rows * problem->v_dim),
-         mask_size = (size_t)(mask->batch * mask->heads * mask->rows * mask->keys);
+         mask_size = (size_t)(mask->batch * mask->heads * mask->rows * mask->keys),
+         score_size = description->scores ? (size_t)(q_rows * problem->kv_len) : 0,
+         row_size = (size_t)(q_rows + problem->heads);
 
-  float *memory =
-      calloc(q_size + k_size + v_size + o_size + (size_t)(q_rows + problem->heads) + mask_size, sizeof *memory);
+  float *memory = calloc(q_size + k_size + v_size + o_size + row_size + score_size + mask_size, sizeof *memory);
   if (!memory) return false;
   data->q = memory;
   data->k = memory += q_size;
@@ -305,7 +312,9 @@ bool selftest_prepare(const selftest_problem *description, selftest_data *data) 
   data->o = memory += v_size;
   data->lse = memory += o_size;
   data->sinks = memory += q_rows;
-  data->mask = mask_size > 0 ? memory + problem->heads : NULL;
+  data->scores = score_size > 0 ? memory + problem->heads : NULL;
+  data->mask = mask_size > 0 ? memory + problem->heads + score_size : NULL;
+  fill_scores(data->scores, score_size);
   fill_inputs(description, data);
   return true;
 }
@@ -353,5 +362,7 @@ uint64_t selftest_digest(const selftest_data *data) {
   const fovea_problem *problem = &data->problem;
   uint64_t digest = first_digest;
   digest = absorb_tensor(digest, data->o, problem->o_type, problem, &problem->o_strides, problem->v_dim);
-  return absorb_tensor(digest, data->lse, FOVEA_F32, problem, &problem->lse_strides, 1);
+  digest = absorb_tensor(digest, data->lse, FOVEA_F32, problem, &problem->lse_strides, 1);
+  if (data->scores == NULL) return digest;
+  return absorb_tensor(digest, data->scores, FOVEA_F32, problem, &problem->score_strides, problem->kv_len);
 }

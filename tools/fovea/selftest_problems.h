@@ -72,6 +72,8 @@ typedef struct selftest_problem {
   double softcap;
   fovea_sink sink;
   bool strange_sinks; /* infinite, NaN and very large ones among them */
+
+  fovea_score_output scores;
 } selftest_problem;
 
 extern const selftest_problem selftest_problems[];
@@ -81,22 +83,24 @@ extern const int selftest_problem_count;
  * their digests, and none is changed or removed. */
 extern const uint64_t selftest_digests[];
 
-/* A problem with its tensors, O and LSE filled with zeros. */
+/* A problem with its tensors. O and LSE are filled with zeros, scores with a number that is none of them: elements
+ * that nobody writes are part of the digest, too. */
 typedef struct selftest_data {
   fovea_problem problem;
   void *q, *k, *v, *o;
   float *lse, *sinks;
-  void *mask; /* NULL if there is none */
+  void *mask;    /* NULL if there is none */
+  float *scores; /* NULL if they are not wanted */
 } selftest_data;
 
 /* Returns false if memory runs out. */
 bool selftest_prepare(const selftest_problem *description, selftest_data *data);
 void selftest_release(selftest_data *data);
 
-/* Takes in the bits of O and then those of LSE, each in the order of the indices (batch, head, row, dim) whatever
- * the strides, as 32-bit words (16-bit numbers fill the lower half): digest = (digest ^ word) 0x9e3779b97f4a7c15,
- * then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so a single changed word always
- * changes the digest. */
+/* Takes in the bits of O, then those of LSE, then those of scores, if the problem asks for them, each in the order
+ * of the indices (batch, head, row, dim or key) whatever the strides, as 32-bit words (16-bit numbers fill the
+ * lower half): digest = (digest ^ word) 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325.
+ * Each step is a bijection, so a single changed word always changes the digest. */
 uint64_t selftest_digest(const selftest_data *data);
 /* The same for neighbouring elements. */
 uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
