@@ -7,15 +7,14 @@
 #include "support/single_task.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-enum { HEADS = 4, KV_HEADS = 2, ROWS = 64, KEYS = 128, DIM = 32, FEW_ROWS = 3, LONG_KEYS = 49152, THREADS = 3 };
+enum { HEADS = 4, KV_HEADS = 2, ROWS = 64, KEYS = 128, DIM = 32, FEW_ROWS = 3, LONG_KEYS = 49152 };
+enum { THREADS = EVERYWHERE_THREADS };
 
 static float q[HEADS * ROWS * DIM], k[KV_HEADS * KEYS * DIM], v[KV_HEADS * KEYS * DIM];
 static float large_q[FEW_ROWS * DIM], large_k[KEYS * DIM];
@@ -156,7 +155,7 @@ static void test_refused(void **state) {
   assert_same_everywhere(act_refused);
 }
 
-/* An allocator and loops that check the environment in which they are called. */
+/* An allocator that checks the environment in which it is called. */
 static void *look_and_allocate(void *context, size_t size, size_t alignment) {
   (void)context;
   everywhere_look();
@@ -177,38 +176,6 @@ static void look_and_release(void *context, void *pointer) {
   free(memory);
 }
 
-struct member {
-  pthread_t thread;
-  int worker;
-  int64_t tasks;
-  fovea_task_function run;
-  void *job;
-};
-static atomic_llong next_task;
-
-static void *work(void *context) {
-  const struct member *member = context;
-  everywhere_enter();
-  for (int64_t task = 0; (task = atomic_fetch_add(&next_task, 1)) < member->tasks;) {
-    member->run(member->job, task, member->worker);
-    everywhere_look();
-  }
-  everywhere_look_at_flags();
-  return NULL;
-}
-
-static void loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
-  struct member members[THREADS];
-  (void)context;
-  everywhere_look();
-  atomic_store(&next_task, 0);
-  for (int i = 0; i < workers; i++) {
-    members[i] = (struct member){.worker = i, .tasks = tasks, .run = run, .job = job};
-    if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0) abort();
-  }
-  for (int i = 0; i < workers; i++) pthread_join(members[i].thread, NULL);
-}
-
 static void act_parallel_for(void) {
   fovea_problem problem = full_problem();
   fovea_tensors tensors;
@@ -218,7 +185,7 @@ static void act_parallel_for(void) {
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), everywhere_room(LSE_BYTES));
   fovea_execution_init(&execution);
   execution.threads = THREADS;
-  execution.parallel_for = loop;
+  execution.parallel_for = everywhere_loop;
   everywhere_keep(fovea_plan_create(&problem, &plan, NULL));
   everywhere_keep(fovea_plan_run(plan, &tensors, &execution, NULL));
   fovea_plan_destroy(plan);
@@ -236,7 +203,7 @@ static void act_rows(void) {
   fovea_pages pages;
   fovea_execution_init(&execution);
   execution.threads = THREADS;
-  execution.parallel_for = loop;
+  execution.parallel_for = everywhere_loop;
   fovea_rotary_init(&rotary, FOVEA_ROTARY_HALVES, DIM);
   fovea_rotation_init(&rotation, 1, 1, MANY, DIM, long_v, everywhere_room(MANY * DIM * sizeof(float)));
   everywhere_keep(fovea_rotary_apply(&rotary, &rotation, &execution, NULL));
@@ -256,7 +223,7 @@ static void act_state_rows(void) {
   fovea_state made, merged;
   fovea_execution_init(&execution);
   execution.threads = THREADS;
-  execution.parallel_for = loop;
+  execution.parallel_for = everywhere_loop;
   fovea_problem_init(&problem, 1, 1, 1, MANY, KEYS, DIM, DIM);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, long_v, long_k);
   tensors.state = &made;
@@ -300,7 +267,7 @@ static void act_tasks(void) {
   struct long_job job;
   fovea_tensors_init(&job.tensors, q, long_k, long_v, everywhere_room(DIM * sizeof(float)), NULL);
   for (job.phase = 0; job.phase < fovea_plan_phases(long_plan); job.phase++)
-    loop(NULL, fovea_plan_tasks(long_plan, job.phase), THREADS, run_task, &job);
+    everywhere_loop(NULL, fovea_plan_tasks(long_plan, job.phase), THREADS, run_task, &job);
 }
 
 static void test_tasks(void **state) {

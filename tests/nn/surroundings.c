@@ -1,9 +1,5 @@
 #include "nn/surroundings.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-
 float x[NUMBERS], plain[NUMBERS], weights[WEIGHTS], tiny[WIDTH * WIDTH];
 uint16_t halves[NUMBERS];
 int32_t ids[MANY * LENGTH];
@@ -47,45 +43,17 @@ int surroundings_set_up(void **state) {
   return 0;
 }
 
-/* Threads that are in the environment. */
-struct member {
-  pthread_t thread;
-  int worker;
-  int64_t tasks;
-  fovea_task_function run;
-  void *job;
-};
-static atomic_llong next_task;
 static int loops;
 
-static void *work(void *context) {
-  const struct member *member = context;
-  everywhere_enter();
-  for (int64_t task = 0; (task = atomic_fetch_add(&next_task, 1)) < member->tasks;) {
-    member->run(member->job, task, member->worker);
-    everywhere_look();
-  }
-  everywhere_look_at_flags();
-  return NULL;
-}
-
-static void loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
-  struct member members[THREADS];
-  (void)context;
-  everywhere_look();
+static void count_loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
   loops++;
-  atomic_store(&next_task, 0);
-  for (int i = 0; i < workers; i++) {
-    members[i] = (struct member){.worker = i, .tasks = tasks, .run = run, .job = job};
-    if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0) abort();
-  }
-  for (int i = 0; i < workers; i++) pthread_join(members[i].thread, NULL);
+  everywhere_loop(context, tasks, workers, run, job);
 }
 
 void assert_everywhere(void (*act)(void)) {
   assert_same_everywhere_on_isas(act);
-  execution.threads = THREADS;
-  execution.parallel_for = loop;
+  execution.threads = EVERYWHERE_THREADS;
+  execution.parallel_for = count_loop;
   batch = MANY;
   output_type = FOVEA_F16;
   loops = 0;

@@ -1,4 +1,4 @@
-/* Layers and rows for calls in every floating-point environment, and threads that are in it. */
+/* Layers and rows for calls in every floating-point environment. */
 #ifndef FOVEA_TESTS_NN_SURROUNDINGS_H
 #define FOVEA_TESTS_NN_SURROUNDINGS_H
 
@@ -7,7 +7,7 @@
 
 #include <fovea/nn.h>
 
-enum { FEW = 2, MANY = 1200, LENGTH = 9, WIDTH = 24, HEADS = 3, DIM = WIDTH / HEADS, THREADS = 3, WEIGHTS = 12000 };
+enum { FEW = 2, MANY = 1200, LENGTH = 9, WIDTH = 24, HEADS = 3, DIM = WIDTH / HEADS, WEIGHTS = 12000 };
 enum { NUMBERS = MANY * LENGTH * WIDTH };
 
 /* Every other x is a subnormal, and so are products of `tiny` weights. */

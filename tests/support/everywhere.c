@@ -3,6 +3,7 @@
 #include "check.h"
 #include "trial.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,39 @@ void everywhere_enter(void) {
 
 void everywhere_look_at_flags(void) {
   if (current != NULL && !environment_has_flags()) atomic_fetch_add(&strangers, 1);
+}
+
+struct member {
+  pthread_t thread;
+  int worker;
+  int64_t tasks;
+  fovea_task_function run;
+  void *job;
+};
+static atomic_llong next_task;
+
+static void *work(void *context) {
+  const struct member *member = context;
+  everywhere_enter();
+  for (int64_t task = 0; (task = atomic_fetch_add(&next_task, 1)) < member->tasks;) {
+    member->run(member->job, task, member->worker);
+    everywhere_look();
+  }
+  everywhere_look_at_flags();
+  return NULL;
+}
+
+void everywhere_loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job) {
+  struct member members[EVERYWHERE_THREADS];
+  (void)context;
+  everywhere_look();
+  if (workers > EVERYWHERE_THREADS) abort();
+  atomic_store(&next_task, 0);
+  for (int i = 0; i < workers; i++) {
+    members[i] = (struct member){.worker = i, .tasks = tasks, .run = run, .job = job};
+    if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0) abort();
+  }
+  for (int i = 0; i < workers; i++) pthread_join(members[i].thread, NULL);
 }
 
 static void act_in(const struct environment *environment, void (*act)(void)) {

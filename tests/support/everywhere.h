@@ -23,6 +23,11 @@ void everywhere_look(void);
 void everywhere_enter(void);
 void everywhere_look_at_flags(void);
 
+/* A parallel-for for an execution: up to EVERYWHERE_THREADS new threads, all in the caller's environment. Each
+ * asserts that it is still there after every task. */
+enum { EVERYWHERE_THREADS = 3 };
+void everywhere_loop(void *context, int64_t tasks, int workers, fovea_task_function run, void *job);
+
 /* Calls act() in the usual environment and in every other; then with every instruction set. */
 void assert_same_everywhere(void (*act)(void));
 void assert_same_everywhere_on_isas(void (*act)(void));
