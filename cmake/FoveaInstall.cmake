@@ -20,7 +20,7 @@ install(TARGETS fovea_shared fovea_static EXPORT fovea-targets
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library
 )
 install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-  FILES_MATCHING PATTERN "fovea.h"
+  FILES_MATCHING REGEX "/(fovea|pattern)[.]h$"
 )
 install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake
   DESTINATION ${package_dir} COMPONENT development

@@ -75,6 +75,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_UNUSED = 29, /* something is set that would not be used: another setting is missing, or excludes it */
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
+  FOVEA_ERROR_PATTERN = 32,      /* a rule of a pattern is out of range, or a pattern does not fit the problem */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
 } fovea_status;
 
@@ -154,6 +155,9 @@ typedef struct fovea_allocator {
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
 /* As one side of a window or chunk rule: no limit on that side. */
 #define FOVEA_UNLIMITED ((int64_t)-1)
+
+/* Which keys rows see, by rules that are composed; fovea/pattern.h makes patterns. */
+typedef struct fovea_pattern fovea_pattern;
 
 /* One attention problem: sizes, strides and rules, without pointers to the tensors. Prepare it with
  * fovea_problem_init(), then change what differs from the defaults. Later versions add fields at the end only, and
@@ -247,6 +251,13 @@ typedef struct fovea_problem {
    * weights take a second product. Not with to_state. */
   fovea_score_output score_output; /* default FOVEA_SCORES_NONE */
   fovea_strides score_strides;     /* default: contiguous, kv_len numbers a row. Used with score_output */
+
+  /* One more rule, of fovea/pattern.h: a row sees a key if the pattern lets it, too. `patterns` has one for each
+   * batch entry (`batch` pointers, which making a plan copies; NULL: none); `pattern` must then be NULL. Every row
+   * that may see keys, and every key of the entry, lies in the range of its pattern. Patterns outlive plans that
+   * use them. */
+  const fovea_pattern *pattern; /* default NULL */
+  const fovea_pattern *const *patterns;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C

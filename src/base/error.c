@@ -50,6 +50,8 @@ const char *fovea_status_text(fovea_status status) {
     return "something is set that would not be used";
   case FOVEA_ERROR_ISA_UNKNOWN:
     return "no instruction set has that name";
+  case FOVEA_ERROR_PATTERN:
+    return "a rule of a pattern is out of range, or a pattern does not fit the problem";
   case FOVEA_ERROR_ISA_UNUSABLE:
     return "this build or this CPU does not have that instruction set";
   case FOVEA_ERROR_TASK:

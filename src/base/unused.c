@@ -33,6 +33,7 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_number(!p->mask_type, "mask_keys", p->mask_keys, FOVEA_UNLIMITED,
                            "mask_type is FOVEA_MASK_NONE", error);
+  if (!status) status = refuse_pointer(p->patterns != NULL, "pattern", p->pattern, "patterns is not NULL", error);
   if (!status)
     status =
         refuse_number(p->mask_begins != NULL, "mask_begin", p->mask_begin, 0, "mask_begins is not NULL", error);

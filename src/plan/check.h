@@ -13,4 +13,7 @@ fovea_status fovea_check_keys(const fovea_problem *problem, fovea_error *error);
 /* The mask's keys and strides. */
 fovea_status fovea_check_mask(const fovea_problem *problem, fovea_error *error);
 
+/* The patterns: they fit the heads, and hold every row and key of their entries. */
+fovea_status fovea_check_patterns(const fovea_problem *problem, fovea_error *error);
+
 #endif

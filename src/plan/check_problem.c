@@ -97,6 +97,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = fovea_check_segmented(problem, error);
   if (!status) status = fovea_check_keys(problem, error);
   if (!status) status = fovea_check_mask(problem, error);
+  if (!status) status = fovea_check_patterns(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_refuse_unused_rules(problem, error);
   if (!status) status = check_strides(problem, reaches, error);

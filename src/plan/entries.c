@@ -1,9 +1,10 @@
 #include "entries.h"
 
 #include "../base/shapes.h"
+#include "../pattern/pattern.h"
 #include "visibility.h"
 
-static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
+fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
   fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};
   if (p->cu_seqlens_q) {
     entry.q_first = p->cu_seqlens_q[b];
@@ -31,6 +32,7 @@ static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
   fovea_interval seen = fovea_entry_keys(p, &entry);
   entry.seen_begin = seen.begin;
   entry.seen_end = seen.end;
+  entry.pattern = p->patterns ? p->patterns[b] : p->pattern;
   return entry;
 }
 
@@ -48,6 +50,12 @@ static double estimate_pairs(const fovea_problem *p, const fovea_entry *entry) {
     keys += (double)(seen.end - seen.begin);
   }
   return keys / 3 * (double)entry->q_seen;
+}
+
+/* The share of pairs that a pattern leaves. */
+static double share_of(const fovea_pattern *pattern) {
+  if (!pattern || pattern->rows == 0 || pattern->keys == 0) return 1;
+  return pattern->pairs / ((double)pattern->rows * (double)pattern->keys * (double)pattern->heads);
 }
 
 /* Sorts the longest entries first, so that the last tasks are short. Heap sort needs no memory and has no bad
@@ -82,8 +90,8 @@ static void sort_longest_first(fovea_entry *entries, int64_t count) {
 double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries) {
   double pairs = 0;
   for (int64_t b = 0; b < problem->batch; b++) {
-    entries[b] = resolve_entry(problem, b);
-    pairs += estimate_pairs(problem, &entries[b]);
+    entries[b] = fovea_resolve_entry(problem, b);
+    pairs += estimate_pairs(problem, &entries[b]) * share_of(entries[b].pattern);
   }
   sort_longest_first(entries, problem->batch);
   return pairs;

@@ -4,6 +4,9 @@
 
 #include "entry.h"
 
+/* One entry of a problem whose lengths, rules and mask are checked. */
+fovea_entry fovea_resolve_entry(const fovea_problem *problem, int64_t batch);
+
 /* Sets one entry for each of the batch, the longest first. Returns about how many pairs of a row and a key they
  * have. */
 double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries);

@@ -34,7 +34,7 @@ static int64_t more_pairs(int64_t pairs, int64_t more, int64_t times) {
 static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows) {
   int64_t lanes = plan->kernels->lanes, pairs = 0;
   fovea_tile_view tile;
-  fovea_view_tile(plan, entry, rows, &tile);
+  fovea_view_tile(plan, entry, 0, rows, &tile);
   if (fovea_is_decoded(plan, entry, 0)) { /* keys are computed in whole vectors */
     return rows.count * (fovea_divide_up(tile.any.end, lanes) - tile.any.begin / lanes) * lanes;
   }

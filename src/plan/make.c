@@ -59,13 +59,15 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
                      const fovea_checked *checked) {
   const fovea_kernels *kernels = checked->kernels;
   int64_t tile_rows = fovea_least(problem->q_len, kernels->row_tile), longest = most_keys(problem);
+  const int patterned = problem->pattern || problem->patterns;
   fovea_float_state caller = fovea_float_begin();
   double pairs = fovea_resolve_entries(problem, entries);
   *plan = (fovea_plan){
       .kernels = kernels,
       .terms = fovea_make_terms(problem),
       .output_terms = fovea_make_output_terms(problem),
-      .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
+      .mask_copied =
+          patterned || (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
@@ -84,6 +86,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
   plan->problem.mask_begins = NULL;
+  plan->problem.patterns = NULL;
   plan->problem.isa = NULL;
   /* The stride of a single key may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;

@@ -5,6 +5,7 @@
 #include "../../arch/kernels.h"
 
 #include "../base/shapes.h"
+#include "../pattern/pattern.h"
 #include "entry.h"
 #include "scratch_layout.h"
 
@@ -15,7 +16,7 @@ struct fovea_plan {
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
   fovea_score_terms output_terms; /* of scores as an output, if they are not weights */
-  int mask_copied;                /* blocks of the mask may have to be copied to scratch, mask.h */
+  int mask_copied;                /* blocks of the mask, or bits of a pattern, may be written to scratch, mask.h */
   int paired;                     /* scores are products of pairs, if all elements allow it */
   int64_t group;                  /* query heads that share a kv head */
   int block_tiles;                /* row tiles of a task */
@@ -42,6 +43,14 @@ static inline int fovea_has_parts(const fovea_plan *plan) {
 /* How often a block's scores are computed: once, and once more for scores of other terms as an output. */
 static inline int fovea_times_scored(const fovea_plan *plan) {
   return plan->problem.score_output > FOVEA_SCORES_WEIGHTS ? 2 : 1;
+}
+
+/* The heads of a pattern that the query heads of kv_head have. */
+static inline fovea_interval fovea_pattern_heads(const fovea_plan *plan, const fovea_pattern *pattern,
+                                                 int64_t kv_head) {
+  if (pattern->heads == 1) return (fovea_interval){0, 1};
+  if (pattern->heads == plan->problem.kv_heads) return (fovea_interval){kv_head, kv_head + 1};
+  return (fovea_interval){kv_head * plan->group, (kv_head + 1) * plan->group};
 }
 
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. `panels`: the

@@ -40,7 +40,8 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
                                            int mask_copied, int states) {
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
-                 mask_bits = (uint64_t)fovea_mask_type_bits(problem->mask_type);
+                 mask_bits =
+                     problem->mask_type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask_type);
   const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented;
   fovea_scratch_layout layout = {
       .row = aligned(rows),

@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_PLAN_TILE_VIEW_H
 #define FOVEA_SRC_PLAN_TILE_VIEW_H
 
+#include "../pattern/pattern.h"
 #include "tiles.h"
 
 /* The keys that the rows of a tile see by the rules: of each row, of each vector of rows, and of all rows. */
@@ -11,15 +12,21 @@ typedef struct fovea_tile_view {
   fovea_interval all;                        /* keys that every row of the tile sees; may be empty */
   fovea_interval any;                        /* keys that some row of the tile sees; end 0: no row sees a key */
   int vectors;
+  fovea_pattern_bands bands; /* of the pattern, which takes keys away */
 } fovea_tile_view;
 
 /* A position behind every block. The positions of a block after it do not overflow. */
 #define FOVEA_NO_BLOCK (INT64_C(1) << 62)
 
-void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows, fovea_tile_view *view);
+/* The rows are of the query heads of kv_head. */
+void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, int64_t kv_head, fovea_tile_rows rows,
+                     fovea_tile_view *view);
+
+/* Sets some, all and any from `rows`, for vectors of `lanes` rows. */
+void fovea_join_rows(fovea_tile_view *view, int lanes);
 
 /* The first position of the next block that the tile meets, at or after the block at `from`; FOVEA_NO_BLOCK: there
- * is none. A mask may still hide the whole block. */
+ * is none. A mask, or a row's part of the pattern, may still hide the whole block. */
 int64_t fovea_next_block(const fovea_tile_view *tile, int64_t from);
 
 #endif

@@ -6,10 +6,10 @@
 #include "walk.h"
 
 /* Counts the keys of a slice that a row sees. */
-static int64_t keys_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+static int64_t keys_seen(const fovea_task_context *context, const fovea_sight *sight,
                          const fovea_block_slice *slice, int row) {
   const fovea_interval slice_keys = {context->walk.block + slice->begin, context->walk.block + slice->end};
-  const fovea_interval keys = fovea_intersect(t->view.rows[row], slice_keys);
+  const fovea_interval keys = fovea_intersect(sight->rows->rows[row], slice_keys);
   if (!slice->masked) return keys.end - keys.begin;
   int64_t seen = 0;
   for (int64_t key = keys.begin; key < keys.end; key++) {
@@ -24,7 +24,7 @@ static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t
     const fovea_block_slice *slice = &sight->view.slices[i];
     int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
     for (int64_t row = first; row < end && row < t->rows.count; row++) {
-      pairs += keys_seen(context, t, sight, slice, (int)row);
+      pairs += keys_seen(context, sight, slice, (int)row);
     }
   }
   return pairs;

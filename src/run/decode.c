@@ -88,7 +88,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .scores = state->memory.scores + begin,
   };
   context->kernels->decode_score(&args);
-  int all_seen = t->view.all.begin <= base + begin && base + end <= t->view.all.end;
+  int all_seen = sight->rows->all.begin <= base + begin && base + end <= sight->rows->all.end;
   if (all_seen && !sight->mask.present && !terms->adjusted) return;
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
@@ -193,7 +193,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .first = first,
   };
   int stateless = context->kernels->decode_softmax(&softmax);
-  int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
+  int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
   int careful = stateless || !all_seen || sight->mask.present;
   value_block(context, t, sight, (int)keys.begin, (int)keys.end, first, careful);
 }

@@ -46,37 +46,120 @@ static void copy_bits(const row_copy *copy, const char *from, char *to) {
   }
 }
 
-/* Copies a row so that it has an element for every key of the block. The first bit is the lowest of a byte. */
-static const char *copy_row(const fovea_task_context *context, const row_copy *copy, const char *from, int row) {
-  char *to = context->memory.mask + row * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
+/* Rows are copied so that they have an element for every key of the block. The first bit is the lowest of a byte.
+ */
+
+static int words_differ(const fovea_row_words *a, const fovea_row_words *b) {
+  return a->of[0] != b->of[0] || a->of[1] != b->of[1];
+}
+
+/* Eight keys of a row, the first in the lowest bit. */
+static unsigned byte_of_words(const fovea_row_words *words, int byte) {
+  return (unsigned)(words->of[byte / 8] >> byte % 8 * 8 & 0xff);
+}
+
+/* Hides keys of a copied row. */
+static void hide_elements(fovea_mask_type type, const fovea_row_words *words, int count, char *row) {
+  const uint32_t wide = 0xff800000u;
+  const uint16_t half = type == FOVEA_MASK_F16 ? 0xfc00u : 0xff80u;
+  for (int key = 0; key < count; key++) {
+    if (words->of[key / FOVEA_WORD_KEYS] >> key % FOVEA_WORD_KEYS & 1) continue;
+    switch (type) {
+    case FOVEA_MASK_F32:
+      memcpy(row + 4 * key, &wide, sizeof wide);
+      break;
+    case FOVEA_MASK_F16:
+    case FOVEA_MASK_BF16:
+      memcpy(row + 2 * key, &half, sizeof half);
+      break;
+    default:
+      row[key] = 0;
+      break;
+    }
+  }
+}
+
+static void hide_bits(const fovea_row_words *words, int count, char *row) {
+  for (int byte = 0; 8 * byte < count; byte++)
+    row[byte] = (char)((unsigned char)row[byte] & byte_of_words(words, byte));
+}
+
+/* Without a mask tensor the words are the mask. A vector's rows joined say what its pieces are. */
+static void read_words(const fovea_task_context *context, const fovea_tile *t, const fovea_row_words *words,
+                       fovea_mask_block *mask) {
+  enum { BYTES = FOVEA_BLOCK_KEYS / 8, PIECE_BYTES = FOVEA_MASK_PIECE / 8 };
+  const int lanes = context->kernels->lanes;
+  mask->tile = (fovea_mask_tile){.rows = mask->rows, .type = FOVEA_MASK_BITS, .key_count = FOVEA_BLOCK_KEYS};
+  for (int v = 0; v < t->view.vectors; v++) {
+    fovea_row_words some = {{0, 0}}, all = {{~UINT64_C(0), ~UINT64_C(0)}};
+    for (int i = v * lanes; i < (v + 1) * lanes; i++) {
+      char *row = context->memory.mask + i * BYTES;
+      mask->rows[i] = row;
+      for (int byte = 0; byte < BYTES; byte++) row[byte] = (char)(unsigned char)byte_of_words(&words[i], byte);
+      for (int half = 0; half < 2; half++) {
+        some.of[half] |= words[i].of[half];
+        all.of[half] &= words[i].of[half];
+      }
+    }
+    unsigned seen = 0, plain = 0;
+    for (int piece = 0; piece < FOVEA_BLOCK_KEYS / FOVEA_MASK_PIECE; piece++) {
+      unsigned any = 0, every = 0xff;
+      for (int byte = piece * PIECE_BYTES; byte < (piece + 1) * PIECE_BYTES; byte++) {
+        any |= byte_of_words(&some, byte);
+        every &= byte_of_words(&all, byte);
+      }
+      seen |= (unsigned)(any != 0) << piece;
+      plain |= (unsigned)(every == 0xff) << piece;
+    }
+    mask->pieces[v] = (fovea_mask_pieces){(uint8_t)seen, (uint8_t)plain};
+  }
+}
+
+/* Copies the row of a lane, and hides what the words hide. */
+static const void *copy_lane(const fovea_task_context *context, const row_copy *copy, const char *from,
+                             const fovea_row_words *words, int lane) {
+  char *to = context->memory.mask + lane * fovea_mask_bytes(copy->type, FOVEA_BLOCK_KEYS);
+  const int count = copy->before + copy->count;
   (copy->type == FOVEA_MASK_BITS ? copy_bits : copy_elements)(copy, from, to);
+  if (words && copy->type == FOVEA_MASK_BITS) hide_bits(words, count, to);
+  if (words && copy->type != FOVEA_MASK_BITS) hide_elements(copy->type, words, count, to);
   return to;
 }
 
-void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, int64_t base, fovea_mask_block *mask) {
-  const fovea_plan *plan = context->plan;
-  const fovea_problem *problem = &plan->problem;
-  int64_t begin = context->task->entry->mask_begin, end = fovea_least(t->view.any.end, base + FOVEA_BLOCK_KEYS);
-  mask->present = problem->mask_type != FOVEA_MASK_NONE && begin < end;
-  if (!mask->present) return;
+/* Finds the row of each lane, in the tensor or copied. Padding sees the keys of the last row. */
+static void find_rows(const fovea_task_context *context, const fovea_tile *t, const fovea_row_words *words,
+                      const row_copy *copy, int64_t first, int copied, fovea_mask_block *mask) {
+  const char *row = NULL, *row_before;
+  int count = 0, lanes = t->view.vectors * context->kernels->lanes;
+  for (; count < t->rows.count; count++) {
+    row_before = row;
+    row = fovea_mask_row(context, t->places[count], first);
+    const int same = row == row_before && !(words && words_differ(&words[count], &words[count - 1]));
+    mask->rows[count] = !copied ? row
+                        : same  ? mask->rows[count - 1]
+                                : copy_lane(context, copy, row, words ? &words[count] : NULL, count);
+  }
+  for (; count < lanes; count++) mask->rows[count] = mask->rows[t->rows.count - 1];
+}
+
+void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_view *view,
+                     const fovea_row_words *words, int64_t base, fovea_mask_block *mask) {
+  const fovea_problem *problem = &context->plan->problem;
+  int64_t begin = context->task->entry->mask_begin, end = fovea_least(view->any.end, base + FOVEA_BLOCK_KEYS);
+  const int tensor = problem->mask_type != FOVEA_MASK_NONE && begin < end;
+  mask->present = tensor || words;
+  if (!tensor) {
+    if (words) read_words(context, t, words, mask);
+    return;
+  }
   int64_t first = base > begin ? base : begin;
   row_copy copy = {.type = problem->mask_type,
                    .repeats = problem->mask_strides.key == 0,
                    .before = (int)(first - base),
                    .count = (int)(end - first)};
   if (copy.type == FOVEA_MASK_BITS && !copy.repeats) copy.shift = (int)((first - begin) % 8);
-  int copied = copy.before > 0 || copy.shift > 0;
-  const char *row = NULL, *row_before;
-  int count = 0, lanes = t->view.vectors * context->kernels->lanes;
-  for (; count < t->rows.count; count++) {
-    row_before = row;
-    row = fovea_mask_row(context, t->places[count], first);
-    mask->rows[count] = !copied             ? row
-                        : row == row_before ? mask->rows[count - 1]
-                                            : copy_row(context, &copy, row, count);
-  }
-  for (; count < lanes; count++)
-    mask->rows[count] = mask->rows[t->rows.count - 1]; /* padding sees the keys of the last row */
+  int copied = words || copy.before > 0 || copy.shift > 0;
+  find_rows(context, t, words, &copy, first, copied, mask);
   mask->tile = (fovea_mask_tile){
       .rows = mask->rows,
       .type = copy.type,

@@ -70,7 +70,7 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   fovea_scratch_tile(plan, worker_scratch, number, &t->memory);
   t->span = -1;
   t->forms = 0;
-  fovea_view_tile(plan, task->entry, t->rows, &t->view);
+  fovea_view_tile(plan, task->entry, task->kv_head, t->rows, &t->view);
   t->keys = t->view.any;
   if (fovea_has_parts(plan)) t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->kept = t->view.any.begin;

@@ -1,10 +1,11 @@
 #!/bin/bash
-# The shared library exports the functions that the header marks with FOVEA_API, and nothing else; they are those of the
+# The shared library exports the functions that its headers mark with FOVEA_API, and nothing else; they are those of the
 # kept list.
-#   exports.sh <nm> <libfovea.so, or the import library of a DLL> <fovea.h> <exports.txt>
+#   exports.sh <nm> <libfovea.so, or the import library of a DLL> <exports.txt> <header>...
 set -e -u -o pipefail
 export LC_ALL=C
-nm=$1 library=$2 header=$3 list=$4
+nm=$1 library=$2 list=$3
+shift 3
 status=0
 
 compare() { # what the two are, names, names
@@ -14,7 +15,7 @@ compare() { # what the two are, names, names
   }
 }
 
-declared=$(grep -v '^#' "$header" | tr '\n' ' ' | grep -oE 'FOVEA(_NN)?_API [^(;]*\(' | grep -o 'fovea_[a-z0-9_]*($' | tr -d '(' | sort)
+declared=$(cat "$@" | grep -v '^#' | tr '\n' ' ' | grep -oE 'FOVEA(_NN)?_API [^(;]*\(' | grep -o 'fovea_[a-z0-9_]*($' | tr -d '(' | sort)
 if [[ $library == *.dll.a ]]; then
   exported=$($nm --defined-only --format=posix "$library" | sed -n 's/^__imp_\([^ ]*\) .*/\1/p' | sort)
 else

@@ -1,0 +1,52 @@
+/* A compiled pattern, and what plans and runs ask it. */
+#ifndef FOVEA_SRC_PATTERN_PATTERN_H
+#define FOVEA_SRC_PATTERN_PATTERN_H
+
+#include "node.h"
+
+/* Keys that some row of a band may see; `all`: that every row of it sees. Between them no row sees a key. */
+typedef struct fovea_band_keys {
+  uint32_t begin;
+  uint32_t end : 31;
+  uint32_t all : 1;
+} fovea_band_keys;
+
+struct fovea_pattern {
+  fovea_allocator allocator;
+  int64_t heads; /* 1: the same for all heads */
+  int64_t first_row, rows, keys;
+  int by_row;
+  size_t bytes;
+  int64_t bands;
+  double pairs;               /* about how many pairs of a row and a key are seen, over all heads */
+  const fovea_node **roots;   /* one for each head */
+  int64_t *band_starts;       /* in band_keys; of head h and band b: element h * bands + b, and the next */
+  fovea_band_keys *band_keys; /* memory of its own */
+  int64_t band_capacity;      /* elements of band_keys */
+};
+
+/* The bands that some rows of some heads lie in. */
+typedef struct fovea_pattern_bands {
+  const fovea_pattern *pattern; /* NULL: there is no pattern, and the rest is not set */
+  int64_t first_head, heads;
+  int64_t first_band, bands;
+} fovea_pattern_bands;
+
+/* The row as the pattern counts rows. */
+static inline int64_t fovea_pattern_row(const fovea_pattern *pattern, int64_t row, int64_t offset) {
+  return pattern->by_row ? row : row + offset;
+}
+
+/* The number of the band of a row, counted as the pattern counts rows. */
+static inline int64_t fovea_pattern_band(const fovea_pattern *pattern, int64_t row) {
+  return (row - pattern->first_row) / FOVEA_BAND_ROWS;
+}
+
+/* The first key from `from` on that some row of the bands may see; FOVEA_NO_KEY: there is none. */
+int64_t fovea_pattern_next_key(const fovea_pattern_bands *bands, int64_t from);
+
+/* Sets the words of `count` rows of one head and one band, for the keys from `key` on, a multiple of a word's. */
+void fovea_pattern_words(const fovea_pattern *pattern, int64_t head, const int64_t *rows, int count, int64_t key,
+                         uint64_t *words);
+
+#endif

@@ -1,0 +1,69 @@
+/* Answers to plans and runs. */
+#include "pattern.h"
+
+/* The first stretch of the band that ends behind `key`. */
+static const fovea_band_keys *find(const fovea_pattern *pattern, int64_t head, int64_t band, int64_t key,
+                                   const fovea_band_keys **end) {
+  const int64_t *starts = pattern->band_starts + head * pattern->bands + band;
+  const fovea_band_keys *first = pattern->band_keys + starts[0];
+  int64_t count = starts[1] - starts[0];
+  *end = first + count;
+  while (count > 0) {
+    const int64_t half = count / 2;
+    if (first[half].end <= key) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first;
+}
+
+int64_t fovea_pattern_next_key(const fovea_pattern_bands *bands, int64_t from) {
+  int64_t next = FOVEA_NO_KEY;
+  for (int64_t head = bands->first_head; head < bands->first_head + bands->heads; head++) {
+    for (int64_t band = bands->first_band; band < bands->first_band + bands->bands; band++) {
+      const fovea_band_keys *end, *keys = find(bands->pattern, head, band, from, &end);
+      if (keys < end) next = fovea_least(next, fovea_most(from, keys->begin));
+    }
+  }
+  return next;
+}
+
+/* The keys of a word that the band's rows see. Returns 0 if some row may see what another does not. */
+static int word_of_band(const fovea_pattern *pattern, int64_t head, int64_t band, int64_t key, uint64_t *word) {
+  const fovea_band_keys *end, *keys = find(pattern, head, band, key, &end);
+  *word = 0;
+  for (; keys < end && keys->begin < key + FOVEA_WORD_KEYS; keys++) {
+    if (!keys->all) return 0;
+    *word |= fovea_bits_between((int64_t)keys->begin - key, (int64_t)keys->end - key);
+  }
+  return 1;
+}
+
+void fovea_pattern_words(const fovea_pattern *pattern, int64_t head, const int64_t *rows, int count, int64_t key,
+                         uint64_t *words) {
+  uint64_t word;
+  if (word_of_band(pattern, head, fovea_pattern_band(pattern, rows[0]), key, &word)) {
+    for (int i = 0; i < count; i++) words[i] = word;
+    return;
+  }
+  fovea_node_words(pattern->roots[head], rows, count, key, words);
+  const uint64_t inside = fovea_bits_between(0, pattern->keys - key);
+  for (int i = 0; i < count; i++) words[i] &= inside;
+}
+
+int fovea_pattern_sees(const fovea_pattern *pattern, int64_t head, int64_t row, int64_t key) {
+  uint64_t word;
+  const int64_t first = key / FOVEA_WORD_KEYS * FOVEA_WORD_KEYS;
+  if (!pattern || head < 0 || head >= pattern->heads || key < 0 || key >= pattern->keys ||
+      row < pattern->first_row || row - pattern->first_row >= pattern->rows)
+    return 0;
+  fovea_node_words(pattern->roots[head], &row, 1, first, &word);
+  return (int)(word >> (key - first) & 1);
+}
+
+size_t fovea_pattern_bytes(const fovea_pattern *pattern) {
+  return pattern ? pattern->bytes : 0;
+}

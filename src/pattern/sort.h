@@ -1,0 +1,10 @@
+/* Sorts lists. */
+#ifndef FOVEA_SRC_PATTERN_SORT_H
+#define FOVEA_SRC_PATTERN_SORT_H
+
+#include <stdint.h>
+
+/* Sorts items, and leaves out those that are there twice. Returns how many are left. */
+int64_t fovea_sort_items(int32_t *items, int64_t count);
+
+#endif

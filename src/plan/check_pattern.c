@@ -1,0 +1,40 @@
+#include "check.h"
+
+#include "../base/error.h"
+#include "../pattern/pattern.h"
+#include "entries.h"
+
+static fovea_status check_heads(const fovea_problem *p, const fovea_pattern *pattern, fovea_error *error) {
+  if (pattern->heads == 1 || pattern->heads == p->kv_heads || pattern->heads == p->heads) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_PATTERN,
+                    "the pattern has rules for %d heads; the problem has %d, and %d kv heads", pattern->heads,
+                    p->heads, p->kv_heads);
+}
+
+static fovea_status check_entry(const fovea_pattern *pattern, const fovea_entry *entry, fovea_error *error) {
+  if (entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) return FOVEA_OK; /* no row may see a key */
+  const int64_t first = fovea_pattern_row(pattern, 0, entry->offset), end = first + entry->q_seen;
+  if (first < pattern->first_row || end > pattern->first_row + pattern->rows) {
+    return fovea_fail(error, FOVEA_ERROR_PATTERN,
+                      "rows of entry %d are at positions %d to %d; its pattern is for rows %d to %d", entry->batch,
+                      first, end - 1, pattern->first_row, pattern->first_row + pattern->rows - 1);
+  }
+  if (entry->kv_len > pattern->keys) {
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "entry %d has %d keys; its pattern is for %d", entry->batch,
+                      entry->kv_len, pattern->keys);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_check_patterns(const fovea_problem *p, fovea_error *error) {
+  if (!p->pattern && !p->patterns) return FOVEA_OK;
+  for (int64_t b = 0; b < p->batch; b++) {
+    const fovea_pattern *pattern = p->patterns ? p->patterns[b] : p->pattern;
+    if (!pattern) continue;
+    const fovea_entry entry = fovea_resolve_entry(p, b);
+    fovea_status status = check_heads(p, pattern, error);
+    if (!status) status = check_entry(pattern, &entry, error);
+    if (status) return status;
+  }
+  return FOVEA_OK;
+}

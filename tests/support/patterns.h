@@ -1,0 +1,37 @@
+/* Rules of patterns: one predicate by the words of fovea/pattern.h, and random rules. */
+#ifndef FOVEA_TESTS_PATTERNS_H
+#define FOVEA_TESTS_PATTERNS_H
+
+#include "generator.h"
+
+#include <fovea/pattern.h>
+
+/* Whether a row sees a key: both as the pattern counts them. It shares no code with the library. */
+int rule_sees(const fovea_rule *rule, int64_t row, int64_t key);
+
+enum { MADE_RULES = 64, MADE_LISTS = 128 };
+
+/* Rules with their arrays, joined by pointers. Must not be copied. Clear it first; rules_free() frees the arrays.
+ */
+struct made_rules {
+  fovea_rule rules[MADE_RULES];
+  int count;
+  int64_t *lists[MADE_LISTS];
+  int list_count;
+};
+
+/* A random rule of one kind for that many rows, from `first_row` on, and keys. */
+const fovea_rule *rule_random(struct made_rules *made, struct generator *generator, fovea_rule_kind kind,
+                              int64_t first_row, int64_t rows, int64_t keys);
+/* Several of them, joined: up to 2^depth parts. */
+const fovea_rule *rule_random_joined(struct made_rules *made, struct generator *generator, int depth,
+                                     int64_t first_row, int64_t rows, int64_t keys);
+/* Adds a rule that the caller made. */
+const fovea_rule *rule_keep(struct made_rules *made, fovea_rule rule);
+
+void rules_free(struct made_rules *made);
+
+/* A pattern of one rule; fails the test if the library refuses it. */
+fovea_pattern *pattern_of(const fovea_rule *rule, int64_t first_row, int64_t rows, int64_t keys, int by_row);
+
+#endif
