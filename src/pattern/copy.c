@@ -96,14 +96,28 @@ static void copy_global(fovea_arena *arena, const fovea_rule *rule, fovea_lists 
   *lists = (fovea_lists){.row_unit = 1, .key_unit = 1, .count = 1, .starts = starts, .items = items};
 }
 
+/* Lists runs of equal numbers. They are the documents if their numbers do not decrease. */
+static void find_runs(fovea_documents *documents, int32_t *runs) {
+  for (int64_t i = 0, before = INT64_MIN; i < documents->count; i++) {
+    const int64_t document = documents->keys[i];
+    const int begins = i == 0 || document != documents->keys[i - 1];
+    if (document >= 0 && begins && document <= before) return; /* it may have begun before */
+    if (begins) runs[documents->run_count++] = (int32_t)i;
+    if (document >= 0) before = document;
+  }
+  documents->runs = runs;
+}
+
 static void copy_documents(fovea_arena *arena, const fovea_rule *rule, fovea_documents *documents) {
   const int same = !rule->row_numbers || rule->row_numbers == rule->numbers;
   int64_t *keys = fovea_arena_take(arena, rule->count, sizeof *keys);
   int64_t *rows = same ? keys : fovea_arena_take(arena, rule->count, sizeof *rows);
+  int32_t *runs = fovea_arena_take(arena, same ? rule->count : 0, sizeof *runs);
   if (!arena->memory) return;
   if (rule->count > 0) memcpy(keys, rule->numbers, (size_t)rule->count * sizeof *keys);
   if (rule->count > 0 && !same) memcpy(rows, rule->row_numbers, (size_t)rule->count * sizeof *rows);
-  *documents = (fovea_documents){rule->count, keys, rows};
+  *documents = (fovea_documents){.count = rule->count, .keys = keys, .rows = rows};
+  if (same) find_runs(documents, runs);
 }
 
 /* The ancestors of every node, and the node itself, as lists of keys of a CSR matrix. */

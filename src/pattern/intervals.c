@@ -9,7 +9,7 @@ static int64_t distance_of(int64_t distance) {
 }
 
 /* The keys from the first that the row sees to the last. Neither end decreases from row to row, but for ROWS. */
-static fovea_interval keys_of_row(const fovea_node *node, int64_t row) {
+fovea_interval fovea_interval_keys(const fovea_node *node, int64_t row) {
   switch (node->kind) {
   case FOVEA_RULE_CAUSAL:
     return (fovea_interval){-far_away, row + 1};
@@ -19,6 +19,8 @@ static fovea_interval keys_of_row(const fovea_node *node, int64_t row) {
     const int64_t chunk = row / node->step * node->step; /* rows are not negative */
     return (fovea_interval){chunk - distance_of(node->before), chunk + node->step + distance_of(node->after)};
   }
+  case FOVEA_RULE_ROWS:
+    return row >= node->begin && row < node->end ? (fovea_interval){-far_away, far_away} : (fovea_interval){0, 0};
   default:
     return (fovea_interval){node->begin, node->end};
   }
@@ -33,7 +35,8 @@ static fovea_stretch rows_stretch(const fovea_node *node, fovea_interval rows) {
 
 fovea_stretch fovea_interval_stretch(const fovea_node *node, fovea_interval rows, int64_t key) {
   if (node->kind == FOVEA_RULE_ROWS) return rows_stretch(node, rows);
-  const fovea_interval first = keys_of_row(node, rows.begin), last = keys_of_row(node, rows.end - 1);
+  const fovea_interval first = fovea_interval_keys(node, rows.begin),
+                       last = fovea_interval_keys(node, rows.end - 1);
   const int dilated = node->kind == FOVEA_RULE_WINDOW && node->step > 1;
   if (key < first.begin) return (fovea_stretch){FOVEA_SEEN_BY_NONE, first.begin};
   if (key >= last.end) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
@@ -55,11 +58,7 @@ static int64_t remainder_of(int64_t a, int64_t b) {
 
 void fovea_interval_words(const fovea_node *node, const int64_t *rows, int count, int64_t key, uint64_t *words) {
   for (int i = 0; i < count; i++) {
-    if (node->kind == FOVEA_RULE_ROWS) {
-      words[i] = rows[i] >= node->begin && rows[i] < node->end ? ~UINT64_C(0) : 0;
-      continue;
-    }
-    const fovea_interval keys = keys_of_row(node, rows[i]);
+    const fovea_interval keys = fovea_interval_keys(node, rows[i]);
     words[i] = fovea_bits_between(keys.begin - key, keys.end - key);
     if (node->kind == FOVEA_RULE_WINDOW && node->step > 1 && words[i]) {
       words[i] &= every(remainder_of(rows[i] - key, node->step), node->step);

@@ -63,6 +63,13 @@ void fovea_documents_words(const fovea_documents *documents, const int64_t *rows
   }
 }
 
+fovea_interval fovea_documents_keys(const fovea_documents *documents, int64_t row) {
+  if (!documents->runs || document_of(documents->rows, documents->count, row) < 0) return (fovea_interval){0, 0};
+  const int64_t run = find(documents->runs, documents->run_count, row + 1);
+  return (fovea_interval){documents->runs[run - 1],
+                          run < documents->run_count ? documents->runs[run] : documents->count};
+}
+
 /* ---- Global tokens: one list */
 
 static int64_t global_rows(const fovea_lists *lists, fovea_interval rows) {

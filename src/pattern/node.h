@@ -24,6 +24,8 @@ typedef struct fovea_lists {
 typedef struct fovea_documents {
   int64_t count;
   const int64_t *keys, *rows;
+  const int32_t *runs; /* the first position of each run of equal keys, and `count`; NULL: runs are not documents */
+  int64_t run_count;
 } fovea_documents;
 
 typedef struct fovea_node {
@@ -78,7 +80,14 @@ void fovea_lists_words(const fovea_lists *lists, const int64_t *rows, int count,
 fovea_stretch fovea_grid_stretch(const fovea_node *node, fovea_interval rows, int64_t key);
 void fovea_grid_words(const fovea_node *node, const int64_t *rows, int count, int64_t key, uint64_t *words);
 
-/* Any rule (rules.c). */
+/* The keys that a row sees by a rule of intervals, from the first to the last. */
+fovea_interval fovea_interval_keys(const fovea_node *node, int64_t row);
+/* The keys of a row's document, if documents are runs of neighbours. */
+fovea_interval fovea_documents_keys(const fovea_documents *documents, int64_t row);
+
+/* Any rule (rules.c). fovea_node_interval() returns 0 if the keys that the row sees are no interval, or are not
+ * known to be one. */
+int fovea_node_interval(const fovea_node *node, int64_t row, fovea_interval *keys);
 fovea_stretch fovea_node_stretch(const fovea_node *node, fovea_interval rows, int64_t key);
 void fovea_node_words(const fovea_node *node, const int64_t *rows, int count, int64_t key, uint64_t *words);
 

@@ -25,6 +25,9 @@ struct fovea_pattern {
   int64_t band_capacity;      /* elements of band_keys */
 };
 
+/* The words of a block of keys. */
+#define FOVEA_BLOCK_WORDS 2
+
 /* The bands that some rows of some heads lie in. */
 typedef struct fovea_pattern_bands {
   const fovea_pattern *pattern; /* NULL: there is no pattern, and the rest is not set */
@@ -44,6 +47,13 @@ static inline int64_t fovea_pattern_band(const fovea_pattern *pattern, int64_t r
 
 /* The first key from `from` on that some row of the bands may see; FOVEA_NO_KEY: there is none. */
 int64_t fovea_pattern_next_key(const fovea_pattern_bands *bands, int64_t from);
+
+/* Sets the keys that a row of a head sees. Returns 0 if they are no interval. */
+int fovea_pattern_interval(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval *keys);
+
+/* Sets the words of a block of keys from `key` on, if all rows of the bands see the same of it. Returns 0 if they
+ * may not. */
+int fovea_pattern_is_uniform(const fovea_pattern_bands *bands, int64_t key, uint64_t words[FOVEA_BLOCK_WORDS]);
 
 /* Sets the words of `count` rows of one head and one band, for the keys from `key` on, a multiple of a word's. */
 void fovea_pattern_words(const fovea_pattern *pattern, int64_t head, const int64_t *rows, int count, int64_t key,

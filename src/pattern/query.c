@@ -42,6 +42,27 @@ static int word_of_band(const fovea_pattern *pattern, int64_t head, int64_t band
   return 1;
 }
 
+int fovea_pattern_interval(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval *keys) {
+  if (!fovea_node_interval(pattern->roots[head], row, keys)) return 0;
+  *keys = fovea_intersect(*keys, (fovea_interval){0, pattern->keys});
+  return 1;
+}
+
+int fovea_pattern_is_uniform(const fovea_pattern_bands *bands, int64_t key, uint64_t words[FOVEA_BLOCK_WORDS]) {
+  for (int64_t head = bands->first_head; head < bands->first_head + bands->heads; head++) {
+    for (int64_t band = bands->first_band; band < bands->first_band + bands->bands; band++) {
+      const int first = head == bands->first_head && band == bands->first_band;
+      for (int i = 0; i < FOVEA_BLOCK_WORDS; i++) {
+        uint64_t word;
+        if (!word_of_band(bands->pattern, head, band, key + i * FOVEA_WORD_KEYS, &word)) return 0;
+        if (first) words[i] = word;
+        if (words[i] != word) return 0;
+      }
+    }
+  }
+  return 1;
+}
+
 void fovea_pattern_words(const fovea_pattern *pattern, int64_t head, const int64_t *rows, int count, int64_t key,
                          uint64_t *words) {
   uint64_t word;

@@ -85,3 +85,41 @@ void fovea_node_words(const fovea_node *node, const int64_t *rows, int count, in
     break;
   }
 }
+
+/* The keys of both intervals, or of either. Returns 0 if that is no interval. */
+static int join_intervals(fovea_rule_kind kind, fovea_interval left, fovea_interval right, fovea_interval *keys) {
+  if (kind == FOVEA_RULE_AND) {
+    *keys = fovea_intersect(left, right);
+    return 1;
+  }
+  if (left.begin >= left.end || right.begin >= right.end) {
+    *keys = left.begin >= left.end ? right : left;
+    return 1;
+  }
+  *keys = (fovea_interval){fovea_least(left.begin, right.begin), fovea_most(left.end, right.end)};
+  return left.begin <= right.end && right.begin <= left.end;
+}
+
+int fovea_node_interval(const fovea_node *node, int64_t row, fovea_interval *keys) {
+  fovea_interval left, right;
+  switch (node->kind) {
+  case FOVEA_RULE_AND:
+  case FOVEA_RULE_OR:
+    return fovea_node_interval(node->left, row, &left) && fovea_node_interval(node->right, row, &right) &&
+           join_intervals(node->kind, left, right, keys);
+  case FOVEA_RULE_CAUSAL:
+  case FOVEA_RULE_CHUNKS:
+  case FOVEA_RULE_KEYS:
+  case FOVEA_RULE_ROWS:
+    *keys = fovea_interval_keys(node, row);
+    return 1;
+  case FOVEA_RULE_WINDOW:
+    *keys = fovea_interval_keys(node, row);
+    return node->step == 1;
+  case FOVEA_RULE_DOCUMENTS:
+    *keys = fovea_documents_keys(&node->documents, row);
+    return node->documents.runs != NULL;
+  default:
+    return 0;
+  }
+}

@@ -31,7 +31,9 @@ static int64_t more_pairs(int64_t pairs, int64_t more, int64_t times) {
 }
 
 /* Pairs that a tile computes for one kv head. */
-static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows) {
+static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *given, fovea_tile_rows rows) {
+  fovea_entry without = *given, *entry = &without;
+  without.pattern = NULL; /* as without a mask */
   int64_t lanes = plan->kernels->lanes, pairs = 0;
   fovea_tile_view tile;
   fovea_view_tile(plan, entry, 0, rows, &tile);

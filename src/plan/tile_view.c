@@ -12,9 +12,8 @@ static fovea_interval join(fovea_interval a, fovea_interval b) {
   return (fovea_interval){fovea_least(a.begin, b.begin), fovea_most(a.end, b.end)};
 }
 
-/* Every row of the tile sees the same keys. */
-static void view_uniform_tile(fovea_tile_view *view, fovea_interval keys, int rows) {
-  for (int i = 0; i < rows; i++) view->rows[i] = keys;
+void fovea_view_alike(fovea_tile_view *view, fovea_interval keys, int lanes) {
+  for (int i = 0; i < view->vectors * lanes; i++) view->rows[i] = keys;
   for (int v = 0; v < view->vectors; v++) view->some[v] = keys;
   view->any = view->all = keys;
 }
@@ -49,17 +48,40 @@ static fovea_pattern_bands find_bands(const fovea_plan *plan, const fovea_entry 
   return bands;
 }
 
-void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, int64_t kv_head, fovea_tile_rows rows,
-                     fovea_tile_view *view) {
+/* Narrows the rows of the view to what the pattern lets them see, if these are intervals. Returns 0 if they are
+ * not; the view is then as before. */
+static int narrow_to_intervals(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows,
+                               fovea_tile_view *view) {
+  const fovea_pattern_bands *bands = &view->bands;
+  const int lanes = view->vectors * plan->kernels->lanes;
+  fovea_interval keys[FOVEA_ROW_TILE_LIMIT];
+  int64_t row = -1, head = bands->first_head;
+  for (int i = 0; i < rows.count; i++) {
+    const int64_t before = row;
+    row = (rows.first + i) / plan->group;
+    if (bands->heads > 1) head = bands->first_head + (rows.first + i) % plan->group;
+    keys[i] = i > 0 ? keys[i - 1] : (fovea_interval){0, 0};
+    if (row >= entry->q_seen || (row == before && bands->heads == 1)) continue; /* the view's rows see nothing */
+    if (!fovea_pattern_interval(bands->pattern, head, fovea_pattern_row(bands->pattern, row, entry->offset),
+                                &keys[i]))
+      return 0;
+  }
+  for (int i = 0; i < lanes; i++) {
+    view->rows[i] = i < rows.count ? fovea_intersect(view->rows[i], keys[i]) : view->rows[rows.count - 1];
+  }
+  return 1;
+}
+
+static void view_rules(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows,
+                       fovea_tile_view *view) {
   int lanes = plan->kernels->lanes;
   int64_t row = rows.first / plan->group, last_row = (rows.first + rows.count - 1) / plan->group;
   fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
   fovea_interval last = fovea_visible_keys(&plan->problem, entry, last_row);
   view->vectors = (rows.count + lanes - 1) / lanes;
-  view->bands = find_bands(plan, entry, kv_head, rows);
   /* Neither end decreases from row to row: if the first and the last row see the same keys, all rows do. */
   if (keys.begin == last.begin && keys.end == last.end && !sees_nothing(keys)) {
-    view_uniform_tile(view, keys, view->vectors * lanes);
+    fovea_view_alike(view, keys, lanes);
     return;
   }
   for (int i = 0; i < view->vectors * lanes; i++) {
@@ -70,6 +92,17 @@ void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, int64_t k
     view->rows[i] = keys;
   }
   fovea_join_rows(view, lanes);
+}
+
+void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, int64_t kv_head, fovea_tile_rows rows,
+                     fovea_tile_view *view) {
+  view_rules(plan, entry, rows, view);
+  view->bands = find_bands(plan, entry, kv_head, rows);
+  if (!view->bands.pattern || view->bands.heads == 0) return;
+  if (narrow_to_intervals(plan, entry, rows, view)) {
+    view->bands.pattern = NULL;
+    fovea_join_rows(view, plan->kernels->lanes);
+  }
 }
 
 int64_t fovea_next_block(const fovea_tile_view *tile, int64_t from) {

@@ -12,7 +12,8 @@ typedef struct fovea_tile_view {
   fovea_interval all;                        /* keys that every row of the tile sees; may be empty */
   fovea_interval any;                        /* keys that some row of the tile sees; end 0: no row sees a key */
   int vectors;
-  fovea_pattern_bands bands; /* of the pattern, which takes keys away */
+  /* Of a pattern that takes more keys away than `rows` says. */
+  fovea_pattern_bands bands;
 } fovea_tile_view;
 
 /* A position behind every block. The positions of a block after it do not overflow. */
@@ -21,6 +22,9 @@ typedef struct fovea_tile_view {
 /* The rows are of the query heads of kv_head. */
 void fovea_view_tile(const fovea_plan *plan, const fovea_entry *entry, int64_t kv_head, fovea_tile_rows rows,
                      fovea_tile_view *view);
+
+/* Every row of the vectors sees the same keys. */
+void fovea_view_alike(fovea_tile_view *view, fovea_interval keys, int lanes);
 
 /* Sets some, all and any from `rows`, for vectors of `lanes` rows. */
 void fovea_join_rows(fovea_tile_view *view, int lanes);

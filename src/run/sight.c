@@ -105,11 +105,29 @@ static int narrow_rows(const fovea_task_context *context, const fovea_tile *t, i
   return holes;
 }
 
+/* All rows see one interval of the block by the pattern. Returns 0 if they do not. */
+static int narrow_alike(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
+  const int64_t base = context->walk.block;
+  fovea_row_words words;
+  int holes = 0;
+  if (!fovea_pattern_is_uniform(&t->view.bands, base, words.of)) return 0;
+  fovea_interval keys = hull_of(&words, &holes);
+  if (holes) return 0;
+  fovea_tile_view *view = &sight->narrowed;
+  keys = (fovea_interval){base + keys.begin, base + keys.end};
+  if (t->view.all.begin > keys.begin || t->view.all.end < keys.end) return 0; /* some row sees less by the rules */
+  view->vectors = t->view.vectors;
+  fovea_view_alike(view, keys, context->kernels->lanes);
+  sight->rows = view;
+  return 1;
+}
+
 /* Sets what the pattern leaves of the block. Returns 1 if words have to say it, key by key. */
 static int narrow(const fovea_task_context *context, const fovea_tile *t, fovea_row_words *words,
                   fovea_sight *sight) {
   const int64_t base = context->walk.block;
   fovea_tile_view *view = &sight->narrowed;
+  if (narrow_alike(context, t, sight)) return 0;
   for (int i = 0; i < t->rows.count; i++) words[i] = (fovea_row_words){{0, 0}};
   read_pattern(context, t, base, words);
   view->vectors = t->view.vectors;
@@ -117,11 +135,8 @@ static int narrow(const fovea_task_context *context, const fovea_tile *t, fovea_
   fovea_join_rows(view, context->kernels->lanes);
   /* Parts of keys, too, are limits. */
   view->any = fovea_intersect(view->any, t->view.any);
-  if (holes) { /* words hide all that is hidden, so nothing is left for limits */
-    for (int i = 0; i < view->vectors * context->kernels->lanes; i++) view->rows[i] = view->any;
-    for (int v = 0; v < view->vectors; v++) view->some[v] = view->any;
-    view->all = view->any;
-  }
+  /* Words hide all that is hidden, so nothing is left for limits. */
+  if (holes) fovea_view_alike(view, view->any, context->kernels->lanes);
   sight->rows = view;
   return holes;
 }
