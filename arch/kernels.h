@@ -312,6 +312,31 @@ typedef struct fovea_decode_value_args {
   const float *new_part;
 } fovea_decode_value_args;
 
+/* The most states of a row that wait to be merged: one for each level of the tree, and the current block's. */
+#define FOVEA_GATHER_DEPTH 24
+
+/* The states of one row that wait, the last one above the others. */
+typedef struct fovea_gather_stack {
+  int depth;
+  float maxima[FOVEA_GATHER_DEPTH], sums[FOVEA_GATHER_DEPTH];
+  float *outputs[FOVEA_GATHER_DEPTH]; /* [dim], rounded up to a multiple of 16 */
+  int64_t spans[FOVEA_GATHER_DEPTH];  /* the last span of each */
+  int heights[FOVEA_GATHER_DEPTH];    /* of the node in which it will merge with the one before it */
+} fovea_gather_stack;
+
+/* Takes one row through more of its keys, in ascending order: up to FOVEA_BLOCK_KEYS of them, and all that it sees
+ * of a block. `last`: merges all that waits into the first state of the stack then. */
+typedef struct fovea_gather_args {
+  const float *scores; /* one for each key */
+  const int32_t *keys; /* positions */
+  const void *const *values;
+  fovea_type type;
+  int64_t dim;
+  int key_count;
+  int last;
+  fovea_gather_stack *stack;
+} fovea_gather_args;
+
 /* Copies keys of one panel to f32 rows: to[(key - first) * to_stride + d]. */
 typedef struct fovea_widen_panel_args {
   const void *panel;
@@ -370,6 +395,7 @@ typedef struct fovea_kernels {
   int (*decode_softmax)(const fovea_decode_softmax_args *args);
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
+  void (*gather)(const fovea_gather_args *args);
 } fovea_kernels;
 
 /* Declares fovea_kernels_<name> for every instruction set. The build defines only those of its architecture. */

@@ -193,6 +193,47 @@ static void test_pairs_of_parts(void **state) {
     }
 }
 
+/* Rows of lists are computed one by one, if lists are short: graphs, chosen keys. Lists of every length, some over
+ * many spans of keys, alone and with another rule, for all heads or each. */
+static void test_lists(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < IF_QUICK(24, 150); seed++) {
+    struct generator generator = {seed};
+    struct made_rules made = {0};
+    fovea_problem problem = random_problem(&generator);
+    if (seed % 5) problem.mask_type = FOVEA_MASK_NONE;
+    if (seed % 7) problem.score_output = FOVEA_SCORES_NONE;
+    if (seed % 4 == 0) problem.kv_len += generator_below(&generator, IF_QUICK(3000, 20000));
+    const int64_t rows = problem.q_len + problem.offset, keys = problem.kv_len;
+    fovea_problem_init(&problem, 1, problem.heads, problem.kv_heads, problem.q_len, keys, 1 + (int64_t)(seed % 140),
+                       1 + (int64_t)(seed * 7 % 70));
+    problem.offset = rows - problem.q_len;
+    problem.causal = seed % 3 == 0;
+    problem.v_type = (fovea_type)(seed % 3);
+    const int64_t heads = seed % 3 == 1 ? problem.heads : seed % 3 == 2 ? problem.kv_heads : 1;
+    const fovea_rule *of_heads[8], *of_queries[8];
+    for (int64_t h = 0; h < heads; h++) {
+      const fovea_rule *lists = rule_sparse(&made, &generator, rows, keys);
+      const fovea_rule *other = rule_random_joined(&made, &generator, 1, 0, rows, keys);
+      of_heads[h] =
+          seed % 2 ? lists : rule_keep(&made, h % 2 ? fovea_rule_and(lists, other) : fovea_rule_and(other, lists));
+    }
+    for (int64_t h = 0; h < problem.heads; h++) {
+      of_queries[h] = of_heads[heads == problem.heads ? h : h / (problem.heads / heads)];
+    }
+    fovea_pattern_options options;
+    fovea_pattern *pattern;
+    fovea_pattern_options_init(&options, NULL, rows, keys);
+    options.rules = of_heads;
+    options.heads = heads;
+    assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
+    problem.pattern = pattern;
+    check(&problem, seed, of_queries);
+    fovea_pattern_destroy(pattern);
+    rules_free(&made);
+  }
+}
+
 /* A rule for each query head, and for each kv head. */
 static void test_heads(void **state) {
   (void)state;
@@ -221,10 +262,8 @@ static void test_heads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_parts_see),
-      cmocka_unit_test(test_pairs_of_parts),
-      cmocka_unit_test(test_random),
-      cmocka_unit_test(test_heads),
+      cmocka_unit_test(test_parts_see), cmocka_unit_test(test_pairs_of_parts), cmocka_unit_test(test_random),
+      cmocka_unit_test(test_lists),     cmocka_unit_test(test_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "adjust.h"
 #include "careful.h"
 #include "decode.h"
+#include "gather.h"
 #include "keep.h"
 #include "rotary.h"
 #include "rows.h"

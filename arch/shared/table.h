@@ -39,6 +39,7 @@ void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
 int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
+void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
 #endif
 
 #ifndef FOVEA_TABLE
@@ -88,4 +89,5 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .decode_softmax = FOVEA_OPERATION(decode_softmax),
     .decode_value = FOVEA_OPERATION(decode_value),
     .widen_panel = FOVEA_OPERATION(widen_panel),
+    .gather = FOVEA_OPERATION(gather),
 };

@@ -50,6 +50,10 @@ static int compile_band(fovea_pattern *pattern, int64_t head, fovea_interval row
     if (stretch.seen != FOVEA_SEEN_BY_NONE && !add(pattern, first, count, key, stretch)) return 0;
     key = stretch.end;
   }
+  for (int64_t i = first; i < *count; i++) {
+    const fovea_band_keys *keys = &pattern->band_keys[i];
+    pattern->met_pairs += (double)(keys->end - keys->begin) * (double)(rows.end - rows.begin);
+  }
   pattern->pairs += pairs_of(pattern->band_keys + first, *count - first, rows.end - rows.begin);
   return 1;
 }
@@ -75,6 +79,7 @@ static int compile_bands(fovea_pattern *pattern) {
 int fovea_compile_pattern(fovea_pattern *pattern) {
   const fovea_float_state caller = fovea_float_begin(); /* pairs are counted in double */
   const int compiled = compile_bands(pattern);
+  pattern->list_pairs = fovea_pattern_count_lists(pattern);
   fovea_float_end(caller);
   return compiled;
 }

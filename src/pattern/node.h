@@ -90,5 +90,6 @@ fovea_interval fovea_documents_keys(const fovea_documents *documents, int64_t ro
 int fovea_node_interval(const fovea_node *node, int64_t row, fovea_interval *keys);
 fovea_stretch fovea_node_stretch(const fovea_node *node, fovea_interval rows, int64_t key);
 void fovea_node_words(const fovea_node *node, const int64_t *rows, int count, int64_t key, uint64_t *words);
+int fovea_node_sees(const fovea_node *node, int64_t row, int64_t key);
 
 #endif

@@ -19,6 +19,8 @@ struct fovea_pattern {
   size_t bytes;
   int64_t bands;
   double pairs;               /* about how many pairs of a row and a key are seen, over all heads */
+  double list_pairs;          /* of lists, if it is made of lists; else -1 */
+  double met_pairs;           /* of rows and the keys that their bands meet */
   const fovea_node **roots;   /* one for each head */
   int64_t *band_starts;       /* in band_keys; of head h and band b: element h * bands + b, and the next */
   fovea_band_keys *band_keys; /* memory of its own */
@@ -58,5 +60,21 @@ int fovea_pattern_is_uniform(const fovea_pattern_bands *bands, int64_t key, uint
 /* Sets the words of `count` rows of one head and one band, for the keys from `key` on, a multiple of a word's. */
 void fovea_pattern_words(const fovea_pattern *pattern, int64_t head, const int64_t *rows, int count, int64_t key,
                          uint64_t *words);
+
+/* The pairs of a pattern whose rules are lists of edges, alone or joined to one other rule by "and"; -1 of any
+ * other.
+ */
+double fovea_pattern_count_lists(const fovea_pattern *pattern);
+
+/* The keys of a row's list, in ascending order. */
+typedef struct fovea_key_list {
+  const int32_t *keys;
+  int64_t count;
+  int64_t row;
+  const fovea_node *also; /* the row sees a key if this rule, too, lets it; NULL: there is none */
+} fovea_key_list;
+
+/* The list of a row, of a pattern that is made of lists; `keys` says which of them are wanted. */
+fovea_key_list fovea_pattern_list(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval keys);
 
 #endif

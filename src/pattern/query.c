@@ -76,15 +76,46 @@ void fovea_pattern_words(const fovea_pattern *pattern, int64_t head, const int64
 }
 
 int fovea_pattern_sees(const fovea_pattern *pattern, int64_t head, int64_t row, int64_t key) {
-  uint64_t word;
-  const int64_t first = key / FOVEA_WORD_KEYS * FOVEA_WORD_KEYS;
   if (!pattern || head < 0 || head >= pattern->heads || key < 0 || key >= pattern->keys ||
       row < pattern->first_row || row - pattern->first_row >= pattern->rows)
     return 0;
-  fovea_node_words(pattern->roots[head], &row, 1, first, &word);
-  return (int)(word >> (key - first) & 1);
+  return fovea_node_sees(pattern->roots[head], row, key);
 }
 
 size_t fovea_pattern_bytes(const fovea_pattern *pattern) {
   return pattern ? pattern->bytes : 0;
+}
+
+/* The edges of which a rule keeps some, and the rule that says which. */
+static const fovea_lists *edges_of(const fovea_node *node, const fovea_node **also) {
+  *also = NULL;
+  if (node->kind == FOVEA_RULE_AND) {
+    *also = node->left->kind == FOVEA_RULE_EDGES ? node->right : node->left;
+    node = *also == node->right ? node->left : node->right;
+  }
+  return node->kind == FOVEA_RULE_EDGES ? &node->lists : NULL;
+}
+
+fovea_key_list fovea_pattern_list(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval keys) {
+  fovea_key_list list = {.row = row};
+  const fovea_lists *edges = edges_of(pattern->roots[head], &list.also);
+  const int64_t at = row - edges->first;
+  if (at < 0 || at >= edges->count) return list;
+  const int32_t *begin = edges->items + edges->starts[at], *end = edges->items + edges->starts[at + 1];
+  while (begin < end && *begin < keys.begin) begin++;
+  while (begin < end && end[-1] >= keys.end) end--;
+  list.keys = begin;
+  list.count = end - begin;
+  return list;
+}
+
+double fovea_pattern_count_lists(const fovea_pattern *pattern) {
+  double pairs = 0;
+  const fovea_node *also;
+  for (int64_t head = 0; head < pattern->heads; head++) {
+    const fovea_lists *edges = edges_of(pattern->roots[head], &also);
+    if (!edges) return -1;
+    pairs += (double)edges->starts[edges->count];
+  }
+  return pairs;
 }

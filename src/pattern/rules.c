@@ -123,3 +123,10 @@ int fovea_node_interval(const fovea_node *node, int64_t row, fovea_interval *key
     return 0;
   }
 }
+
+int fovea_node_sees(const fovea_node *node, int64_t row, int64_t key) {
+  uint64_t word;
+  const int64_t first = key / FOVEA_WORD_KEYS * FOVEA_WORD_KEYS;
+  fovea_node_words(node, &row, 1, first, &word);
+  return (int)(word >> (key - first) & 1);
+}

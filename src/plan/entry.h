@@ -20,6 +20,7 @@ typedef struct fovea_entry {
   int64_t offset;               /* the own key of row i is at position i + offset */
   int64_t batch;                /* index along the batch axis */
   const fovea_pattern *pattern; /* NULL: none */
+  int gathered;                 /* rows are computed one by one from the keys of their lists, run/gather.h */
   int64_t first_task;           /* counted over the plan, like first_merge */
   int64_t first_merge;
   int64_t first_part; /* the number of its first part, if part 0 begins at position 0 */

@@ -2,6 +2,7 @@
 #include "../base/nodes.h"
 #include "check_problem.h"
 #include "entries.h"
+#include "gathering.h"
 #include "terms.h"
 #include "tiles.h"
 
@@ -80,8 +81,10 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->problem = *problem; /* within the braces gcc copies it twice */
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
+  fovea_plan_gathering(plan);
   make_tasks(plan);
-  plan->layout = fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states);
+  plan->layout =
+      fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states, plan->gathered);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + (uint64_t)kernels->block_tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;

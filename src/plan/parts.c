@@ -74,6 +74,7 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
     split_at_nodes(plan);
     return;
   }
+  if (plan->gathered) return; /* rows one by one are tasks enough */
   /* Decides by lengths only. Smaller lengths never need more, so scratch for the largest lengths is enough for all.
    * The number of CPUs costs a system call, which takes as long as everything else for a small problem. */
   if (most_work < work_worth_parts || p->q_len == 0) return;

@@ -19,6 +19,7 @@ struct fovea_plan {
   int mask_copied;                /* blocks of the mask, or bits of a pattern, may be written to scratch, mask.h */
   int paired;                     /* scores are products of pairs, if all elements allow it */
   int64_t group;                  /* query heads that share a kv head */
+  int gathered;                   /* some entry is */
   int block_tiles;                /* row tiles of a task */
   int64_t score_keys;             /* of a row of scores */
   int64_t row_keys;               /* an upper bound on the keys of one row, for any lengths up to the problem's */
@@ -51,6 +52,11 @@ static inline fovea_interval fovea_pattern_heads(const fovea_plan *plan, const f
   if (pattern->heads == 1) return (fovea_interval){0, 1};
   if (pattern->heads == plan->problem.kv_heads) return (fovea_interval){kv_head, kv_head + 1};
   return (fovea_interval){kv_head * plan->group, (kv_head + 1) * plan->group};
+}
+
+/* The head of a pattern that a query head has. */
+static inline int64_t fovea_pattern_head(const fovea_plan *plan, const fovea_pattern *pattern, int64_t head) {
+  return pattern->heads == 1 ? 0 : pattern->heads == plan->problem.heads ? head : head / plan->group;
 }
 
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. `panels`: the

@@ -14,6 +14,10 @@ int64_t fovea_decode_stride(int64_t dim) {
   return (dim + 15) / 16 * 16;
 }
 
+int64_t fovea_gather_stride(int states, int64_t v_dim) {
+  return (states + 1) * fovea_decode_stride(v_dim); /* a block's own state comes above those of the tree */
+}
+
 size_t fovea_bytes_of(uint64_t floats) {
   uint64_t bytes = floats * sizeof(float);
   return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
@@ -38,7 +42,7 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *
 }
 
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
-                                           int mask_copied, int states) {
+                                           int mask_copied, int states, int gathered) {
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
                  mask_bits =
                      problem->mask_type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask_type);
@@ -54,10 +58,11 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
       .values = values_copied ? copied_block(problem->v_dim) : 0,
       .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
+  if (gathered) layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(states, problem->v_dim);
   lay_out_decoding(&layout, kernels, problem);
   layout.state = 2 * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 5 * layout.row + layout.mask;
+                 5 * layout.row + layout.mask + layout.gather;
   layout.tile = layout.queries + layout.pairs + (uint64_t)states * layout.state;
   return layout;
 }

@@ -12,6 +12,7 @@ typedef struct fovea_scratch_layout {
   uint64_t scores, output;      /* of a tile and a block; of a tile */
   uint64_t panel, keys, values; /* copies of one block */
   uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
+  uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
   uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
@@ -24,12 +25,17 @@ int64_t fovea_copied_stride(int64_t dim);
 /* Elements from row to row of queries and outputs in decoding: whole vectors. */
 int64_t fovea_decode_stride(int64_t dim);
 
+/* The rows that are gathered before their results are written, and the floats from one to the next: each has
+ * outputs for the states that wait. */
+enum { FOVEA_GATHER_ROWS = 16 };
+int64_t fovea_gather_stride(int states, int64_t v_dim);
+
 /* The bytes of `floats` floats; SIZE_MAX, which no allocation has, if a size_t has no room for them. */
 size_t fovea_bytes_of(uint64_t floats);
 
 /* `paired`: queries are kept as pairs, too. `mask_copied`: blocks of the mask may be copied. `states`: in a tile's
- * tree of spans. */
+ * tree of spans. `gathered`: rows may be gathered. */
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
-                                           int mask_copied, int states);
+                                           int mask_copied, int states, int gathered);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "../../arch/float_state.h"
 #include "decode.h"
+#include "gather.h"
 #include "sight.h"
 #include "walk.h"
 
@@ -46,6 +47,10 @@ static int64_t pairs_computed(const fovea_task_context *context, const fovea_til
 static void count_task(fovea_task_context *context, void *worker_scratch, fovea_counts *counts) {
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
   fovea_begin_walk(context, tiles, worker_scratch);
+  for (int i = 0; context->task->entry->gathered && i < context->task->tiles; i++) {
+    if (tiles[i].block != FOVEA_NO_BLOCK) fovea_count_gathered(context, &tiles[i], counts);
+  }
+  if (context->task->entry->gathered) return;
   while (fovea_next_block_of_walk(context, tiles)) {
     for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) {
       fovea_sight sight;

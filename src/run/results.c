@@ -4,14 +4,14 @@
 #include "block.h"
 #include "scores.h"
 
-static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                       int64_t row_stride) {
+void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
+                      const fovea_tile_state *state, int64_t row_stride) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
   float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
-  for (int i = 0; i < t->rows.count; i++) {
-    fovea_row_place place = t->places[i];
+  for (int i = 0; i < rows; i++) {
+    fovea_row_place place = t->places[first + i];
     if (tensors->lse) {
       lse[i] = tensors->lse + fovea_place_offset(context, problem->lse_strides, place);
     }
@@ -23,8 +23,8 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       .state = *state,
       .row_stride = row_stride,
       .dim = problem->v_dim,
-      .row_count = t->rows.count,
-      .rows = t->outputs,
+      .row_count = rows,
+      .rows = t->outputs + first,
       .type = problem->o_type,
       .lse = tensors->lse ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
@@ -58,12 +58,12 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
   if (context->plan->problem.to_state) {
     store_state(context, t, state);
   } else {
-    store_tile(context, t, state, 0);
+    fovea_write_rows(context, t, 0, t->rows.count, state, 0);
   }
 }
 
 void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t) {
   fovea_decode_state *decode = context->decode;
   const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output};
-  store_tile(context, t, &state, fovea_decode_stride(context->plan->problem.v_dim));
+  fovea_write_rows(context, t, 0, t->rows.count, &state, fovea_decode_stride(context->plan->problem.v_dim));
 }

@@ -15,10 +15,6 @@ static int repeats(const fovea_task_context *context, const fovea_tile *t, int l
          (pattern->heads == 1 || pattern->heads != context->plan->problem.heads);
 }
 
-static int64_t head_of(const fovea_plan *plan, const fovea_pattern *pattern, int64_t head) {
-  return pattern->heads == 1 ? 0 : pattern->heads == plan->problem.heads ? head : head / plan->group;
-}
-
 /* Sets both words of each row of the run. */
 static void read_words(const fovea_pattern *pattern, const row_run *run, int64_t base, fovea_row_words *words) {
   uint64_t half[FOVEA_ROW_TILE_LIMIT];
@@ -37,7 +33,8 @@ static void read_pattern(const fovea_task_context *context, const fovea_tile *t,
   for (int64_t head = bands->first_head; head < bands->first_head + bands->heads; head++) {
     row_run run = {.head = head};
     for (int i = 0; i < t->rows.count && t->places[i].row < entry->q_seen; i++) {
-      if (repeats(context, t, i) || head_of(context->plan, bands->pattern, t->places[i].head) != head) continue;
+      if (repeats(context, t, i) || fovea_pattern_head(context->plan, bands->pattern, t->places[i].head) != head)
+        continue;
       const int64_t row = fovea_pattern_row(bands->pattern, t->places[i].row, entry->offset);
       const int64_t band = fovea_pattern_band(bands->pattern, row);
       if (run.count > 0 && band != run.band) {

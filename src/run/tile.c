@@ -3,6 +3,7 @@
 #include "../../arch/float_state.h"
 #include "block.h"
 #include "decode.h"
+#include "gather.h"
 #include "operands.h"
 #include "part_states.h"
 #include "results.h"
@@ -59,10 +60,25 @@ static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_run_block(context, t, &sight, &fetch, first);
 }
 
+/* The same for rows that are gathered: they share no blocks. */
+static void gather_tiles(fovea_task_context *context, fovea_tile *tiles) {
+  for (int i = 0; i < context->task->tiles; i++) {
+    if (tiles[i].block == FOVEA_NO_BLOCK) {
+      end_tile(context, &tiles[i]);
+    } else {
+      fovea_gather_tile(context, &tiles[i]);
+    }
+  }
+}
+
 /* A task of the first phase: takes its tiles through the keys that they see. */
 static void run_tiles(fovea_task_context *context, void *worker_scratch) {
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
   fovea_begin_walk(context, tiles, worker_scratch);
+  if (context->task->entry->gathered) {
+    gather_tiles(context, tiles);
+    return;
+  }
   fovea_fetch_first_keys(context);
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) end_tile(context, &tiles[i]); /* its rows see nothing */

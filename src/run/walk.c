@@ -133,7 +133,7 @@ fovea_tile *fovea_next_tile_of_walk(fovea_task_context *context, fovea_tile *til
   if (++walk->tile == walk->tiles) return NULL;
   fovea_tile *t = walk->meeting[walk->tile];
   find_next_tile(context, tiles);
-  int loads = !t->forms && walk->next_tile && walk->next_tile_block == walk->block && !walk->next_tile->forms;
+  int loads = walk->next_tile && !walk->next_tile->forms;
   walk->unloaded = loads ? walk->next_tile : NULL;
   return t;
 }

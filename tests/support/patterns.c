@@ -245,6 +245,23 @@ const fovea_rule *rule_random(struct made_rules *made, struct generator *generat
   }
 }
 
+const fovea_rule *rule_sparse(struct made_rules *made, struct generator *generator, int64_t rows, int64_t keys) {
+  int64_t *starts = list_of(made, rows + 1), *numbers = list_of(made, rows * 300);
+  starts[0] = 0;
+  for (int64_t i = 0; i < rows; i++) {
+    const int64_t kind = generator_below(generator, 20), first = generator_below(generator, keys);
+    const int64_t degree = kind == 0   ? 0
+                           : kind == 1 ? generator_below(generator, 300)
+                                       : generator_below(generator, 9);
+    for (int64_t j = 0; j < degree; j++) {
+      const int64_t near = first + generator_below(generator, 200);
+      numbers[starts[i] + j] = kind % 3 && near < keys ? near : generator_below(generator, keys);
+    }
+    starts[i + 1] = starts[i] + degree;
+  }
+  return rule_keep(made, fovea_rule_edges(0, rows, starts, numbers));
+}
+
 const fovea_rule *rule_random_joined(struct made_rules *made, struct generator *generator, int depth,
                                      int64_t first_row, int64_t rows, int64_t keys) {
   if (depth == 0 || generator_below(generator, 4) == 0) {

@@ -26,6 +26,9 @@ const fovea_rule *rule_random(struct made_rules *made, struct generator *generat
 /* Several of them, joined: up to 2^depth parts. */
 const fovea_rule *rule_random_joined(struct made_rules *made, struct generator *generator, int depth,
                                      int64_t first_row, int64_t rows, int64_t keys);
+/* Edges of a sparse graph: most rows see few keys, in any order and sometimes twice; some see none, or a cluster.
+ */
+const fovea_rule *rule_sparse(struct made_rules *made, struct generator *generator, int64_t rows, int64_t keys);
 /* Adds a rule that the caller made. */
 const fovea_rule *rule_keep(struct made_rules *made, fovea_rule rule);
 

@@ -1,0 +1,22 @@
+#include "gathering.h"
+
+/* What a pair of a list costs, in pairs of a tile. */
+static const double pair_cost = 12;
+
+/* What the loop over lists does not know. */
+static int knows_lists(const fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  return !p->segmented && p->mask_type == FOVEA_MASK_NONE && !p->to_state && p->score_output == FOVEA_SCORES_NONE &&
+         !plan->terms.adjusted;
+}
+
+void fovea_plan_gathering(fovea_plan *plan) {
+  plan->gathered = 0;
+  if (!knows_lists(plan)) return;
+  for (int64_t b = 0; b < plan->problem.batch; b++) {
+    fovea_entry *entry = &plan->entries[b];
+    const fovea_pattern *pattern = entry->pattern;
+    entry->gathered = pattern && pattern->list_pairs >= 0 && pattern->list_pairs * pair_cost < pattern->met_pairs;
+    plan->gathered |= entry->gathered;
+  }
+}

@@ -1,0 +1,187 @@
+#include "gather.h"
+
+#include "results.h"
+#include "rows.h"
+
+/* Some keys of a row: whole blocks of those that it sees. */
+typedef struct gathered_keys {
+  int count;
+  int32_t positions[FOVEA_BLOCK_KEYS];
+  const void *keys[FOVEA_BLOCK_KEYS]; /* padded to whole panels, as decode_score() wants them */
+  const void *values[FOVEA_BLOCK_KEYS];
+} gathered_keys;
+
+/* What is left of a row's list. */
+static fovea_key_list list_of(const fovea_task_context *context, const fovea_tile *t, int row) {
+  const fovea_entry *entry = context->task->entry;
+  const fovea_pattern *pattern = entry->pattern;
+  const fovea_row_place place = t->places[row];
+  const fovea_interval seen = t->view.rows[row]; /* empty for rows that see nothing */
+  const int64_t head = fovea_pattern_head(context->plan, pattern, place.head);
+  return fovea_pattern_list(pattern, head, fovea_pattern_row(pattern, place.row, entry->offset), seen);
+}
+
+/* Whether the next key of the list is seen, by the rule beside the list. */
+static int next_is_seen(const fovea_key_list *list) {
+  return !list->also || fovea_node_sees(list->also, list->row, list->keys[0]);
+}
+
+static void drop_next(fovea_key_list *list) {
+  list->keys++;
+  list->count--;
+}
+
+/* Takes keys from the list, while they fit: blocks are not cut. Returns 0 if none is left. */
+static int take_keys(fovea_key_list *list, gathered_keys *taken) {
+  taken->count = 0;
+  while (list->count > 0) {
+    const int before = taken->count;
+    const fovea_key_list begin = *list;
+    for (int32_t block = list->keys[0] / FOVEA_BLOCK_KEYS;
+         list->count > 0 && list->keys[0] / FOVEA_BLOCK_KEYS == block; drop_next(list)) {
+      if (!next_is_seen(list)) continue;
+      if (taken->count == FOVEA_BLOCK_KEYS) { /* the block waits for the next call */
+        taken->count = before;
+        *list = begin;
+        return 1;
+      }
+      taken->positions[taken->count++] = list->keys[0];
+    }
+  }
+  return taken->count > 0;
+}
+
+/* Finds the rows of K and V. */
+static void find_rows(const fovea_task_context *context, gathered_keys *taken) {
+  const fovea_row_run keys = fovea_key_run(context, 0), values = fovea_value_run(context, 0);
+  for (int i = 0; i < taken->count; i++) {
+    taken->keys[i] = keys.row + taken->positions[i] * keys.step;
+    taken->values[i] = values.row + taken->positions[i] * values.step;
+  }
+  for (int i = taken->count; i % FOVEA_PANEL_ROWS != 0; i++) taken->keys[i] = taken->keys[taken->count - 1];
+}
+
+/* Scores of rows that share a list. */
+static void score_keys(const fovea_task_context *context, const gathered_keys *taken, int rows) {
+  const fovea_problem *problem = &context->plan->problem;
+  fovea_decode_score_args args = {
+      .queries = context->decode->memory.queries,
+      .query_stride = fovea_decode_stride(problem->qk_dim),
+      .row_count = rows,
+      .keys = taken->keys,
+      .prefetch = taken->keys,
+      .type = problem->k_type,
+      .dim = problem->qk_dim,
+      .key_count = taken->count,
+      .c = context->plan->terms.c,
+      .scores = context->decode->memory.scores,
+  };
+  context->kernels->decode_score(&args);
+}
+
+static void widen_queries(const fovea_task_context *context, const fovea_tile *t, int first, int rows) {
+  const fovea_problem *problem = &context->plan->problem;
+  const int64_t stride = fovea_decode_stride(problem->qk_dim);
+  for (int i = 0; i < rows; i++) {
+    fovea_widen_args args = {
+        .rows = t->queries[first + i],
+        .type = problem->q_type,
+        .row_count = 1,
+        .dim = problem->qk_dim,
+        .to = context->decode->memory.queries + i * stride,
+        .to_stride = stride,
+    };
+    context->kernels->widen(&args);
+  }
+}
+
+/* Takes rows that share a list through it. */
+static void gather_list(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
+                        fovea_gather_stack *stacks) {
+  gathered_keys taken;
+  fovea_key_list list = list_of(context, t, first);
+  fovea_gather_args args = {.keys = taken.positions,
+                            .values = taken.values,
+                            .type = context->plan->problem.v_type,
+                            .dim = context->plan->problem.v_dim};
+  for (int loaded = 0; take_keys(&list, &taken); loaded = 1) {
+    if (!loaded) widen_queries(context, t, first, rows);
+    find_rows(context, &taken);
+    score_keys(context, &taken, rows);
+    args.key_count = taken.count;
+    for (int i = 0; i < rows; i++) {
+      args.scores = context->decode->memory.scores + i * FOVEA_BLOCK_KEYS;
+      args.stack = &stacks[i];
+      context->kernels->gather(&args);
+    }
+  }
+  args.key_count = 0;
+  args.last = 1;
+  for (int i = 0; i < rows; i++) {
+    args.stack = &stacks[i];
+    if (stacks[i].depth > 1) context->kernels->gather(&args);
+  }
+}
+
+/* How many rows from `first` on share its list: the heads of a group, if the pattern is the same for them. */
+static int rows_of_list(const fovea_task_context *context, const fovea_tile *t, int first, int end) {
+  const fovea_pattern *pattern = context->task->entry->pattern;
+  const int most = (int)fovea_least(end - first, (int64_t)context->plan->layout.decode_rows);
+  int rows = 1;
+  while (rows < most && t->places[first + rows].row == t->places[first].row &&
+         fovea_pattern_head(context->plan, pattern, t->places[first + rows].head) ==
+             fovea_pattern_head(context->plan, pattern, t->places[first].head))
+    rows++;
+  return rows;
+}
+
+/* Empty stacks, whose outputs lie in scratch. */
+static void begin_stacks(const fovea_task_context *context, fovea_gather_stack *stacks) {
+  const fovea_plan *plan = context->plan;
+  const int64_t stride = fovea_decode_stride(plan->problem.v_dim);
+  float *next = context->memory.gather;
+  for (int i = 0; i < FOVEA_GATHER_ROWS; i++) {
+    stacks[i].depth = 0;
+    for (int state = 0; state <= plan->states; state++, next += stride) stacks[i].outputs[state] = next;
+  }
+}
+
+/* Writes the results of rows from `first` on. A row that has seen no key has no state. */
+static void end_stacks(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
+                       const fovea_gather_stack *stacks) {
+  const int64_t dim = context->plan->problem.v_dim, stride = fovea_gather_stride(context->plan->states, dim);
+  float maxima[FOVEA_GATHER_ROWS] = {0}, sums[FOVEA_GATHER_ROWS] = {0};
+  for (int i = 0; i < rows; i++) {
+    const int seen = stacks[i].depth > 0;
+    maxima[i] = seen ? stacks[i].maxima[0] : -__builtin_inff();
+    sums[i] = seen ? stacks[i].sums[0] : 0;
+    for (int64_t d = 0; !seen && d < dim; d++) stacks[i].outputs[0][d] = 0;
+  }
+  const fovea_tile_state state = {maxima, sums, context->memory.gather};
+  fovea_write_rows(context, t, first, rows, &state, stride);
+}
+
+void fovea_gather_tile(const fovea_task_context *context, const fovea_tile *t) {
+  fovea_gather_stack stacks[FOVEA_GATHER_ROWS];
+  for (int first = 0, rows; first < t->rows.count; first += rows) {
+    rows = (int)fovea_least(FOVEA_GATHER_ROWS, t->rows.count - first);
+    begin_stacks(context, stacks);
+    for (int i = 0, alike; i < rows; i += alike) {
+      alike = rows_of_list(context, t, first + i, first + rows);
+      gather_list(context, t, first + i, alike, &stacks[i]);
+    }
+    end_stacks(context, t, first, rows, stacks);
+  }
+}
+
+void fovea_count_gathered(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts) {
+  const int64_t lanes = context->kernels->lanes;
+  gathered_keys taken;
+  for (int i = 0; i < t->rows.count; i++) {
+    fovea_key_list list = list_of(context, t, i);
+    while (take_keys(&list, &taken)) {
+      counts->pairs_seen += taken.count;
+      counts->pairs_computed += (taken.count + lanes - 1) / lanes * lanes;
+    }
+  }
+}

@@ -1,0 +1,13 @@
+/* Rows that see few keys here and there, as those of a graph do: each goes through the keys of its own list. */
+#ifndef FOVEA_SRC_RUN_GATHER_H
+#define FOVEA_SRC_RUN_GATHER_H
+
+#include "task.h"
+
+/* Computes the rows of a tile, and writes their results. */
+void fovea_gather_tile(const fovea_task_context *context, const fovea_tile *t);
+
+/* Adds the pairs of a tile. */
+void fovea_count_gathered(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts);
+
+#endif
