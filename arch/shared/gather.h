@@ -44,22 +44,6 @@ FOVEA_INLINE float gather_sum(const gather_run *run, const int32_t *keys, const 
   return sums[0];
 }
 
-/* Merges the last state into the one before it. */
-FOVEA_INLINE void gather_merge(fovea_gather_stack *stack, int64_t dim) {
-  const int right = --stack->depth, left = right - 1;
-  float *to = stack->outputs[left];
-  const float *from = stack->outputs[right];
-  const state_parts parts = state_merge(vec_set1(stack->maxima[left]), vec_set1(stack->maxima[right]));
-  const vec sum = state_join(vec_set1(stack->sums[left]), parts.left, vec_set1(stack->sums[right]), parts.right);
-  vec_store_first(&stack->maxima[left], parts.maximum, 1);
-  vec_store_first(&stack->sums[left], sum, 1);
-  stack->spans[left] = stack->spans[right];
-  FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d += LANES) {
-    vec_store(to + d, state_join(vec_load(to + d), parts.left, vec_load(from + d), parts.right));
-  }
-}
-
 /* How high the tree is in which two spans first have a common node. */
 FOVEA_INLINE int gather_height(int64_t a, int64_t b) {
   int height = 0;
@@ -67,51 +51,149 @@ FOVEA_INLINE int gather_height(int64_t a, int64_t b) {
   return height;
 }
 
-/* Merges the nodes that end before `span`. */
-FOVEA_INLINE void gather_rise(fovea_gather_stack *stack, int64_t span, int64_t dim) {
-  const int height = stack->depth > 0 ? gather_height(stack->spans[stack->depth - 1], span) : 0;
-  while (stack->depth > 1 && stack->heights[stack->depth - 1] < height) gather_merge(stack, dim);
-  stack->heights[stack->depth] = height;
+/* What is done to the states that wait: the next block joins the last one, if it is of the same span, or waits,
+ * too; or the last two merge. */
+typedef enum gather_kind { GATHER_WAIT, GATHER_JOIN, GATHER_MERGE } gather_kind;
+
+/* Steps of a call: each block is one, and all states but one may merge. `left` and `right` are what the sides'
+ * factors are powers of 2 of, then the factors. */
+enum { GATHER_STEPS = FOVEA_BLOCK_KEYS + FOVEA_BLOCK_KEYS + FOVEA_GATHER_DEPTH };
+typedef struct gather_steps {
+  int count;
+  gather_kind kinds[GATHER_STEPS];
+  float left[GATHER_STEPS + LANES], right[GATHER_STEPS + LANES];
+} gather_steps;
+
+/* Adds a step in which a state merges into the one at `place`. */
+FOVEA_INLINE void gather_add_merge(fovea_gather_stack *stack, int place, float maximum, gather_kind kind,
+                                   gather_steps *steps) {
+  const float old = stack->maxima[place], merged = maximum > old ? maximum : old;
+  const float reference = merged == -INFINITY ? 0.0f : merged;
+  steps->kinds[steps->count] = kind;
+  steps->left[steps->count] = old - reference;
+  steps->right[steps->count++] = maximum - reference;
+  stack->maxima[place] = merged;
 }
 
-/* Weights times values of one block, as a state of its own. */
-FOVEA_INLINE void gather_push(const fovea_gather_args *args, const gather_run *run, const float *weights,
-                              const fovea_type type) {
-  fovea_gather_stack *stack = args->stack;
-  const int64_t whole = args->dim / LANES * LANES;
-  float *output = stack->outputs[stack->depth];
+FOVEA_INLINE void gather_add_rise(fovea_gather_stack *stack, gather_steps *steps) {
+  const int right = --stack->depth;
+  stack->spans[right - 1] = stack->spans[right];
+  gather_add_merge(stack, right - 1, stack->maxima[right], GATHER_MERGE, steps);
+}
+
+/* Adds the steps of a block: nodes that end before its span merge first. */
+FOVEA_INLINE void gather_add_block(fovea_gather_stack *stack, const gather_run *run, gather_steps *steps) {
+  const int top = stack->depth - 1;
+  if (top >= 0 && stack->spans[top] == run->span) {
+    gather_add_merge(stack, top, run->maximum, GATHER_JOIN, steps);
+    return;
+  }
+  const int height = top >= 0 ? gather_height(stack->spans[top], run->span) : 0;
+  while (stack->depth > 1 && stack->heights[stack->depth - 1] < height) gather_add_rise(stack, steps);
+  stack->heights[stack->depth] = height;
   stack->maxima[stack->depth] = run->maximum;
-  stack->sums[stack->depth] = gather_sum(run, args->keys, weights);
   stack->spans[stack->depth++] = run->span;
+  steps->kinds[steps->count] = GATHER_WAIT;
+  steps->left[steps->count] = steps->right[steps->count] = 0.0f;
+  steps->count++;
+}
+
+FOVEA_INLINE void gather_powers(float *numbers, int count) {
+  for (int i = 0; i < LANES; i++) numbers[count + i] = 0.0f;
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < args->dim; d += LANES) {
-    vec sum = vec_set1(0.0f);
-    FOVEA_NO_UNROLL
-    for (int key = run->begin; key < run->end; key++) {
-      const vec value = d < whole ? typed_load(args->values[key], d, type)
-                                  : typed_load_first(args->values[key], d, (int)(args->dim - whole), type);
-      sum = vec_fma(vec_set1(weights[key]), value, sum);
-    }
-    vec_store(output + d, sum);
+  for (int i = 0; i < count; i += LANES) vec_store(numbers + i, vec_exp2(vec_load(numbers + i)));
+}
+
+/* Sums and outputs of two states, the right one of which lies above the left one. */
+FOVEA_INLINE void gather_merge(fovea_gather_stack *stack, int right, vec left_part, vec right_part, int64_t dim) {
+  float *to = stack->outputs[right - 1];
+  const float *from = stack->outputs[right];
+  vec_store_first(&stack->sums[right - 1],
+                  state_join(vec_set1(stack->sums[right - 1]), left_part, vec_set1(stack->sums[right]), right_part),
+                  1);
+  FOVEA_NO_UNROLL
+  for (int64_t d = 0; d < dim; d += LANES) {
+    vec_store(to + d, state_join(vec_load(to + d), left_part, vec_load(from + d), right_part));
   }
 }
 
-/* The keys of one call are whole blocks, and so are those of the calls before it. */
+/* Weights times values of one block, at dim d. */
+FOVEA_INLINE vec gather_value(const fovea_gather_args *args, const gather_run *run, const float *weights, int64_t d,
+                              int count, const fovea_type type) {
+  vec sum = vec_set1(0.0f);
+  FOVEA_NO_UNROLL
+  for (int key = run->begin; key < run->end; key++) {
+    const vec value = count == LANES ? typed_load(args->values[key], d, type)
+                                     : typed_load_first(args->values[key], d, count, type);
+    sum = vec_fma(vec_set1(weights[key]), value, sum);
+  }
+  return sum;
+}
+
+/* Sets the outputs of a block, or joins it to those that are there. Most blocks have one key: its loop has no other
+ * in it. */
+FOVEA_INLINE void gather_output(const fovea_gather_args *args, const gather_run *run, const float *weights,
+                                float *output, const int joins, vec left_part, vec right_part,
+                                const fovea_type type) {
+  const int64_t single = run->end - run->begin == 1 ? args->dim - args->dim % LANES : 0;
+  const vec weight = vec_set1(weights[run->begin]);
+  const void *row = args->values[run->begin];
+  int64_t d = 0;
+  FOVEA_NO_UNROLL
+  for (; d < single; d += LANES) {
+    const vec value = vec_fma(weight, typed_load(row, d, type), vec_set1(0.0f));
+    vec_store(output + d, joins ? state_join(vec_load(output + d), left_part, value, right_part) : value);
+  }
+  FOVEA_NO_UNROLL
+  for (; d + LANES <= args->dim; d += LANES) {
+    const vec value = gather_value(args, run, weights, d, LANES, type);
+    vec_store(output + d, joins ? state_join(vec_load(output + d), left_part, value, right_part) : value);
+  }
+  if (d < args->dim) {
+    const vec value = gather_value(args, run, weights, d, (int)(args->dim - d), type);
+    vec_store(output + d, joins ? state_join(vec_load(output + d), left_part, value, right_part) : value);
+  }
+}
+
+/* The next block: a state of its own at `place`, or joined to the one that is there. */
+FOVEA_INLINE void gather_block(const fovea_gather_args *args, const gather_run *run, const float *weights,
+                               int place, int joins, vec left_part, vec right_part, const fovea_type type) {
+  float *output = args->stack->outputs[place], *total = &args->stack->sums[place];
+  const float sum = gather_sum(run, args->keys, weights);
+  if (joins) {
+    vec_store_first(total, state_join(vec_set1(*total), left_part, vec_set1(sum), right_part), 1);
+    gather_output(args, run, weights, output, 1, left_part, right_part, type);
+  } else {
+    *total = sum;
+    gather_output(args, run, weights, output, 0, left_part, right_part, type);
+  }
+}
+
+/* The keys of one call are whole blocks, and so are those of the calls before it. Maxima decide all factors, so
+ * these are computed together before any sum. */
 FOVEA_INLINE void gather_keys(const fovea_gather_args *args, const fovea_type type) {
   gather_run runs[FOVEA_BLOCK_KEYS];
   float weights[FOVEA_BLOCK_KEYS + LANES];
+  gather_steps steps;
   fovea_gather_stack *stack = args->stack;
-  const int count = gather_blocks(args, runs, weights);
-  for (int i = 0; i < LANES; i++) weights[args->key_count + i] = 0.0f;
+  int depth = stack->depth;
+  const int blocks = gather_blocks(args, runs, weights);
+  steps.count = 0;
+  for (int i = 0; i < blocks; i++) gather_add_block(stack, &runs[i], &steps);
+  while (args->last && stack->depth > 1) gather_add_rise(stack, &steps);
+  gather_powers(weights, args->key_count);
+  gather_powers(steps.left, steps.count);
+  gather_powers(steps.right, steps.count);
+  const gather_run *run = runs;
   FOVEA_NO_UNROLL
-  for (int key = 0; key < args->key_count; key += LANES)
-    vec_store(weights + key, vec_exp2(vec_load(weights + key)));
-  FOVEA_NO_UNROLL
-  for (int i = 0; i < count; i++) {
-    const int same = stack->depth > 0 && stack->spans[stack->depth - 1] == runs[i].span;
-    if (!same) gather_rise(stack, runs[i].span, args->dim);
-    gather_push(args, &runs[i], weights, type);
-    if (same) gather_merge(stack, args->dim);
+  for (int i = 0; i < steps.count; i++) {
+    const vec left_part = vec_set1(steps.left[i]), right_part = vec_set1(steps.right[i]);
+    if (steps.kinds[i] == GATHER_MERGE) {
+      gather_merge(stack, --depth, left_part, right_part, args->dim);
+    } else {
+      const int joins = steps.kinds[i] == GATHER_JOIN;
+      gather_block(args, run++, weights, joins ? depth - 1 : depth++, joins, left_part, right_part, type);
+    }
   }
 }
 
@@ -124,5 +206,4 @@ FOVEA_KERNEL void FOVEA_NAME(gather)(const fovea_gather_args *args) {
   default:
     FOVEA_FORMATS(GATHER_CASE, )
   }
-  while (args->last && args->stack->depth > 1) gather_merge(args->stack, args->dim);
 }
