@@ -23,13 +23,18 @@ static struct exponential exponential_of(float w, float low) {
   return (struct exponential){{m, fmaf(-rest, m, fmaf(f, q, 1 - m))}, n >= -158 ? ldexpf(1, (int)n + 32) : 0};
 }
 
-static struct pair sigmoid(struct exponential e, int negative) {
-  const float scale = e.power * 0x1p-32f, high = e.m.high * scale, d = 1 + high;
-  const float low = fmaf(e.m.low, scale, (1 - d) + high);
-  const struct pair top = {negative ? e.m.high : 1, negative ? e.m.low : 0};
-  const float inverse = 1 / d, q = top.high * inverse;
-  const float rest = fmaf(-q, low, fmaf(-q, d, top.high)) + top.low;
-  return (struct pair){q, rest * inverse};
+/* 2^-32 (1 + e^-w), from the whole number n and the rest f of -w log2 e, and six coefficients of (e^-f - 1) / f. */
+static float one_and_power(float n, float f, const float *c) {
+  const float power = ldexpf(1, (int)n - 32);
+  float q = c[0];
+  for (int i = 1; i < 6; i++) q = fmaf(q, f, c[i]);
+  return fmaf(power * f, q, 0x1p-32f) + power;
+}
+
+float contract_one_and_exp(float w) {
+  static const float c[] = {0x1.6a4154p-10f, -0x1.1239c6p-7f, 0x1.5558bcp-5f, -0x1.555492p-3f, 0x1.fffffcp-2f, -1};
+  const float shift = 0x1.8p+23f, n = fmaf(w, -0x1.715476p+0f, shift) - shift;
+  return one_and_power(n, fmaf(n, -0x1.05c61p-29f, fmaf(n, 0x1.62e43p-1f, w)), c);
 }
 
 /* e^(a^2/2) (1 - Phi(a)) */
@@ -59,23 +64,19 @@ static float limited(float x, float limit) {
 }
 
 float contract_silu(float x) {
-  const float limit = 110, a = limited(x, limit);
-  if (x != x) return x;
-  const struct exponential e = exponential_of(a, 0);
-  return scaled(x, a, limit, sigmoid(e, x < 0), e.power);
+  const float a = x < -110 ? -110 : x;
+  return x < 32 ? a / contract_one_and_exp(a) * 0x1p-32f : x;
 }
 
 float contract_gelu_tanh(float x) {
-  const float limit = 10.8f, a = limited(x, limit), c0 = 0x1.988454p+0f, c1 = 0x1.2444f2p-4f;
-  if (x != x) return x;
-  const float square = a * a, square_low = fmaf(a, a, -square);
-  const float p = c1 * square;
-  const float p_low = fmaf(square, 0x1.49b16ap-29f, c1 * square_low + fmaf(c1, square, -p));
-  const float s = p + c0, part = s - p;
-  const float s_low = ((p - (s - part)) + (c0 - part)) + (p_low + -0x1.857936p-25f);
-  const float w = a * s, w_low = a * s_low + fmaf(a, s, -w);
-  const struct exponential e = exponential_of(w, w_low);
-  return scaled(x, a, limit, sigmoid(e, x < 0), e.power);
+  static const float c[] = {0x1.981bf4p-33f,  -0x1.0a776p-26f, 0x1.21ef8p-20f,
+                            -0x1.fbec7ap-15f, 0x1.4dad5ep-9f,  -0x1.2444f4p-4f};
+  const float a = x < -10.8f ? -10.8f : x, c0 = 0x1.65d26p+4f, shift = 0x1.8p+23f;
+  if (!(x < 6)) return x;
+  const float s = fmaf(a, a, c0), s_low = fmaf(a, a, c0 - s) + -0x1.226128p-20f;
+  const float w = a * s, n = fmaf(w, -0x1.a5a7dp-4f, shift) - shift;
+  const float low = fmaf(n, -0x1.549446p-16f, fmaf(a, s_low, fmaf(a, s, -w)));
+  return a / one_and_power(n, fmaf(n, 0x1.36dap+3f, w) + low, c) * 0x1p-32f;
 }
 
 float contract_gelu(float x) {

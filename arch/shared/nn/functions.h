@@ -65,26 +65,6 @@ FOVEA_INLINE void vec_exp_minus(const vec *w, const vec *w_low, const int count,
   EACH e->m.low[i] = vec_fnma(rest[i], e->m.high[i], left[i]);
 }
 
-/* 1 / (1 + e), and for negative x e / (1 + e) without the power of e. */
-FOVEA_INLINE void vec_sigmoid(const vec_exponentials *e, const vec *x, const int count, vec_pair_sums *y) {
-  const vec one = vec_set1(1.0f), zero = vec_set1(0.0f);
-  vec scale[FUNCTION_VECTORS], high[FUNCTION_VECTORS], d[FUNCTION_VECTORS], d_low[FUNCTION_VECTORS];
-  vec top[FUNCTION_VECTORS], top_low[FUNCTION_VECTORS], inverse[FUNCTION_VECTORS], rest[FUNCTION_VECTORS];
-  EACH scale[i] = vec_mul(e->power[i], vec_set1(0x1p-32f));
-  EACH high[i] = vec_mul(e->m.high[i], scale[i]);
-  EACH d[i] = vec_add(one, high[i]);
-  EACH inverse[i] = vec_div(one, d[i]);
-  EACH d_low[i] = vec_add(vec_sub(one, d[i]), high[i]);
-  EACH d_low[i] = vec_fma(e->m.low[i], scale[i], d_low[i]);
-  EACH top[i] = vec_select(vec_less(x[i], zero), e->m.high[i], one);
-  EACH top_low[i] = vec_select(vec_less(x[i], zero), e->m.low[i], zero);
-  EACH y->high[i] = vec_mul(top[i], inverse[i]);
-  EACH rest[i] = vec_fnma(y->high[i], d[i], top[i]);
-  EACH rest[i] = vec_fnma(y->high[i], d_low[i], rest[i]);
-  EACH rest[i] = vec_add(rest[i], top_low[i]);
-  EACH y->low[i] = vec_mul(rest[i], inverse[i]);
-}
-
 /* R(a) = e^(a^2/2) (1 - Phi(a)), for a from 0 to 14.5: S(t) / (a + 2.5), where t = (a - 2.5) / (a + 2.5) = 1 - 5 /
  * (a + 2.5). S goes from 1.25 down to 0.43; its polynomial is right to 0.28 u. */
 FOVEA_INLINE void vec_normal_tail(const vec *a, const int count, vec_pair_sums *y) {
@@ -135,45 +115,92 @@ FOVEA_INLINE void vec_times_factor(vec *x, const vec *a, const float limit, cons
   EACH x[i] = vec_select(vec_less(most, x[i]), x[i], y[i]);
 }
 
-/* x / (1 + e^-x) */
-FOVEA_INLINE void vec_silu(vec *x, const int count) {
-  const float limit = 110.0f;
-  vec a[FUNCTION_VECTORS], zeros[FUNCTION_VECTORS];
-  vec_exponentials e;
-  vec_pair_sums factor;
-  EACH a[i] = vec_min(vec_set1(limit), vec_abs(x[i]));
-  EACH zeros[i] = vec_set1(0.0f);
-  vec_exp_minus(a, zeros, count, &e);
-  vec_sigmoid(&e, x, count, &factor);
-  vec_times_factor(x, a, limit, &factor, e.power, count);
+/* ---- x / (1 + e^-w) -------------------------------------------------------------------------------------------
+ */
+
+/* e^-w = 2^n e^-f, with n the integer nearest to -w log2 e. */
+typedef struct vec_powers {
+  vec power[FUNCTION_VECTORS]; /* 2^(n - 32) */
+  vec f[FUNCTION_VECTORS];
+} vec_powers;
+
+/* n from w and from -log2 e in units of w. The shift leaves n + 127 - 32 in the low bits of the sum. */
+FOVEA_INLINE void vec_nearest_power(const vec *w, const float log2_e, const int count, vec *n, vec *power) {
+  const vec shift = vec_set1(0x1.8p23f + 95.0f);
+  vec shifted[FUNCTION_VECTORS];
+  EACH shifted[i] = vec_fma(w[i], vec_set1(log2_e), shift);
+  EACH n[i] = vec_sub(shifted[i], shift);
+  EACH power[i] = vec_exponent_from_low_bits(shifted[i]);
 }
 
-/* x / (1 + e^-w) with w = 2 sqrt(2 / pi) (x + 0.044715 x^3), of which no rounding is lost: e^-w shows it w times
- * enlarged. */
-FOVEA_INLINE void vec_gelu_tanh(vec *x, const int count) {
-  const float limit = 10.8f;
-  const vec zero = vec_set1(0.0f), c0 = vec_set1(0x1.988454p+0f), c1 = vec_set1(0x1.2444f2p-4f);
-  vec a[FUNCTION_VECTORS], square[FUNCTION_VECTORS], square_low[FUNCTION_VECTORS], p[FUNCTION_VECTORS];
-  vec p_low[FUNCTION_VECTORS], s[FUNCTION_VECTORS], s_low[FUNCTION_VECTORS], part[FUNCTION_VECTORS];
-  vec w[FUNCTION_VECTORS], w_low[FUNCTION_VECTORS];
-  vec_exponentials e;
-  vec_pair_sums factor;
-  EACH a[i] = vec_min(vec_set1(limit), vec_abs(x[i]));
-  EACH square[i] = vec_mul(a[i], a[i]);
-  EACH square_low[i] = vec_sub(zero, vec_fnma(a[i], a[i], square[i]));
-  EACH p[i] = vec_mul(c1, square[i]);
-  EACH p_low[i] = vec_sub(vec_mul(c1, square_low[i]), vec_fnma(c1, square[i], p[i]));
-  EACH p_low[i] = vec_fma(square[i], vec_set1(0x1.49b16ap-29f), p_low[i]);
-  EACH s[i] = vec_add(p[i], c0);
-  EACH part[i] = vec_sub(s[i], p[i]);
-  EACH s_low[i] = vec_add(vec_sub(p[i], vec_sub(s[i], part[i])), vec_sub(c0, part[i]));
-  EACH s_low[i] = vec_add(s_low[i], vec_add(p_low[i], vec_set1(-0x1.857936p-25f)));
-  EACH w[i] = vec_mul(a[i], s[i]);
-  EACH w_low[i] = vec_sub(vec_mul(a[i], s_low[i]), vec_fnma(a[i], s[i], w[i]));
-  vec_exp_minus(w, w_low, count, &e);
-  vec_sigmoid(&e, x, count, &factor);
-  vec_times_factor(x, a, limit, &factor, e.power, count);
+/* 2^-32 (1 + e^-w). q is the polynomial of (e^-f - 1) / f. The one is added before the power, beside which it may
+ * be lost. */
+FOVEA_INLINE void vec_one_and_power(const vec_powers *e, const float q[6], const int count, vec *sum) {
+  vec p[FUNCTION_VECTORS], part[FUNCTION_VECTORS];
+  EACH p[i] = vec_fma(vec_set1(q[0]), e->f[i], vec_set1(q[1]));
+  EACH p[i] = vec_fma(p[i], e->f[i], vec_set1(q[2]));
+  EACH part[i] = vec_mul(e->power[i], e->f[i]);
+  EACH p[i] = vec_fma(p[i], e->f[i], vec_set1(q[3]));
+  EACH p[i] = vec_fma(p[i], e->f[i], vec_set1(q[4]));
+  EACH p[i] = vec_fma(p[i], e->f[i], vec_set1(q[5]));
+  EACH part[i] = vec_fma(part[i], p[i], vec_set1(0x1p-32f));
+  EACH sum[i] = vec_add(part[i], e->power[i]);
 }
+
+/* 2^-32 (1 + e^-w), for w from -110 to 32. */
+FOVEA_INLINE void vec_one_and_exp(const vec *w, const int count, vec *sum) {
+  static const float q[] = {0x1.6a4154p-10f, -0x1.1239c6p-7f, 0x1.5558bcp-5f, -0x1.555492p-3f, 0x1.fffffcp-2f, -1};
+  vec n[FUNCTION_VECTORS];
+  vec_powers e;
+  vec_nearest_power(w, -0x1.715476p+0f, count, n, e.power);
+  EACH e.f[i] = vec_fma(n[i], vec_set1(0x1.62e43p-1f), w[i]);
+  EACH e.f[i] = vec_fma(n[i], vec_set1(-0x1.05c61p-29f), e.f[i]);
+  vec_one_and_power(&e, q, count, sum);
+}
+
+/* x / (1 + e^-w), where `above` is x or a limit, below which the result is 0. From `limit` on, x stays, as does
+ * NaN; its sum may be any number. */
+FOVEA_INLINE void vec_over_sum(const vec *above, const vec *sum, const float limit, const int count, vec *x) {
+  vec y[FUNCTION_VECTORS];
+  EACH y[i] = vec_div(above[i], sum[i]);
+  EACH y[i] = vec_mul(y[i], vec_set1(0x1p-32f));
+  EACH x[i] = vec_select(vec_less(x[i], vec_set1(limit)), y[i], x[i]);
+}
+
+/* x / (1 + e^-x) */
+FOVEA_INLINE void vec_silu(vec *x, const int count) {
+  vec above[FUNCTION_VECTORS], sum[FUNCTION_VECTORS];
+  EACH above[i] = vec_max(x[i], vec_set1(-110.0f));
+  vec_one_and_exp(above, count, sum);
+  vec_over_sum(above, sum, 32.0f, count, x);
+}
+
+/* x / (1 + e^-cw) with w = x^3 + x / 0.044715 and c = 2 sqrt(2 / pi) 0.044715. No rounding of w is lost, since e^-w
+ * shows it w times enlarged; f has the unit of w. */
+FOVEA_INLINE void vec_gelu_tanh(vec *x, const int count) {
+  static const float q[] = {0x1.981bf4p-33f,  -0x1.0a776p-26f, 0x1.21ef8p-20f,
+                            -0x1.fbec7ap-15f, 0x1.4dad5ep-9f,  -0x1.2444f4p-4f};
+  const vec linear = vec_set1(0x1.65d26p+4f), linear_low = vec_set1(-0x1.226128p-20f);
+  vec a[FUNCTION_VECTORS], s[FUNCTION_VECTORS], s_low[FUNCTION_VECTORS];
+  vec w[FUNCTION_VECTORS], low[FUNCTION_VECTORS], n[FUNCTION_VECTORS], sum[FUNCTION_VECTORS];
+  vec_powers e;
+  EACH a[i] = vec_max(x[i], vec_set1(-10.8f));
+  EACH s[i] = vec_fma(a[i], a[i], linear);
+  EACH w[i] = vec_mul(a[i], s[i]);
+  EACH s_low[i] = vec_fma(a[i], a[i], vec_sub(linear, s[i]));
+  EACH s_low[i] = vec_add(s_low[i], linear_low);
+  vec_nearest_power(w, -0x1.a5a7dp-4f, count, n, e.power);
+  EACH low[i] = vec_sub(vec_set1(0.0f), vec_fnma(a[i], s[i], w[i]));
+  EACH low[i] = vec_fma(a[i], s_low[i], low[i]);
+  EACH low[i] = vec_fma(n[i], vec_set1(-0x1.549446p-16f), low[i]);
+  EACH e.f[i] = vec_fma(n[i], vec_set1(0x1.36dap+3f), w[i]);
+  EACH e.f[i] = vec_add(e.f[i], low[i]);
+  vec_one_and_power(&e, q, count, sum);
+  vec_over_sum(a, sum, 6.0f, count, x);
+}
+
+/* ---- GELU ------------------------------------------------------------------------------------------------------
+ */
 
 /* x Phi(x). With a = |x| and E = e^(-a^2/2) R(a), Phi is E for negative x and 1 - E for others, so nothing cancels.
  */
@@ -214,6 +241,26 @@ FOVEA_INLINE void vec_gelu(vec *x, const int count) {
 FUNCTION_CALLS(vec_silu)
 FUNCTION_CALLS(vec_gelu)
 FUNCTION_CALLS(vec_gelu_tanh)
+
+/* The same in line. */
+FOVEA_INLINE void vec_activate_inline(vec *x, const int count, const fovea_nn_activation activation) {
+  switch (activation) {
+  case FOVEA_NN_RELU:
+    EACH x[i] = vec_relu(x[i]);
+    break;
+  case FOVEA_NN_GELU:
+    vec_gelu(x, count);
+    break;
+  case FOVEA_NN_GELU_TANH:
+    vec_gelu_tanh(x, count);
+    break;
+  case FOVEA_NN_SILU:
+    vec_silu(x, count);
+    break;
+  default:
+    break;
+  }
+}
 
 /* Activates `count` vectors, FUNCTION_VECTORS or one. */
 FOVEA_INLINE void vec_activate(vec *x, const int count, const fovea_nn_activation activation) {
