@@ -17,8 +17,8 @@ typedef struct row_view {
 /* Adds up to LANES dims from d on to their sums. */
 typedef vec sum_step(const row_view *view, int64_t d, int count, vec sum);
 
-/* sum[i] + sum[i + 8] for i < 8, likewise with 4, 2 and 1. Each step has an array of its own, so that compilers make
- * it one addition of vectors. */
+/* sum[i] + sum[i + 8] for i < 8, likewise with 4, 2 and 1. Each step has an array of its own, so that compilers
+ * make it one addition of vectors. */
 FOVEA_INLINE float fold_sums(const float *sums) {
   float eight[8], four[4];
   FOVEA_UNROLL
