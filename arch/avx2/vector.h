@@ -162,6 +162,15 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 23));
 }
+FOVEA_INLINE veci vec_quarter(vec a) {
+  return _mm256_srli_epi32(_mm256_castps_si256(a), 21);
+}
+/* VPERMPS takes the low three bits of an index, and the fourth one, shifted to the sign, says which half it is. */
+FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
+  vec low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), quarter);
+  vec high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), quarter);
+  return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(quarter, 28)));
+}
 FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
   return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLT_UQ), a);
 }

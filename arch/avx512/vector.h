@@ -157,6 +157,13 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(a), 23));
 }
+FOVEA_INLINE veci vec_quarter(vec a) {
+  return _mm512_srli_epi32(_mm512_castps_si512(a), 21);
+}
+/* VPERMPS takes the low four bits of an index. */
+FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
+  return _mm512_permutexvar_ps(quarter, _mm512_loadu_ps(table));
+}
 /* VREDUCEPS and VSCALEFPS replace five instructions of the portable 2^x. */
 #define FOVEA_VECTOR_HAS_SCALEF
 FOVEA_INLINE vec vec_fraction(vec x) {

@@ -153,6 +153,16 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(a), 23));
 }
+/* TBL takes bytes: an index becomes those of its four. */
+FOVEA_INLINE veci vec_quarter(vec a) {
+  uint32x4_t quarter = vandq_u32(vshrq_n_u32(vreinterpretq_u32_f32(a), 21), vdupq_n_u32(15));
+  return vreinterpretq_s32_u32(vmlaq_u32(vdupq_n_u32(0x03020100u), quarter, vdupq_n_u32(0x04040404u)));
+}
+FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
+  uint8x16x4_t bytes = {{vreinterpretq_u8_f32(vld1q_f32(table)), vreinterpretq_u8_f32(vld1q_f32(table + 4)),
+                         vreinterpretq_u8_f32(vld1q_f32(table + 8)), vreinterpretq_u8_f32(vld1q_f32(table + 12))}};
+  return vreinterpretq_f32_u8(vqtbl4q_u8(bytes, vreinterpretq_u8_s32(quarter)));
+}
 FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
   return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), vcltq_f32(x, limit)));
 }

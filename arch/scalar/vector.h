@@ -190,6 +190,12 @@ FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {
   return vec_from_bits(vec_bits(a) << 23);
 }
+FOVEA_INLINE veci vec_quarter(vec a) {
+  return (veci)(vec_bits(a) >> 21 & 15);
+}
+FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
+  return table[quarter];
+}
 FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
   return x < limit ? 0.0f : a;
 }

@@ -14,7 +14,7 @@
 
 enum { PATH_SIZE = 1024, RIGHT = 353, GOLDEN_IMAGES = 2 };
 
-#define DIGEST UINT64_C(0xfc0914d40a80aab6)
+#define DIGEST UINT64_C(0x59064a5abb4198a8)
 
 /* The farthest that a logit or a weight may be from PyTorch's. */
 static const double tolerance = 1e-5;

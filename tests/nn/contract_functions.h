@@ -8,6 +8,9 @@ float contract_gelu(float x);
 float contract_gelu_tanh(float x);
 float contract_silu(float x);
 
+/* 2^-32 (1 + e^-w), for w from -110 to 32. */
+float contract_one_and_exp(float w);
+
 /* Any activation. */
 float contract_nn_activation(float x, fovea_nn_activation activation);
 

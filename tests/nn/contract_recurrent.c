@@ -1,6 +1,7 @@
 #include "contract_recurrent.h"
 
 #include "../contract.h"
+#include "contract_functions.h"
 
 #include <math.h>
 
@@ -81,21 +82,10 @@ void contract_weights(const float *r, const unsigned char *seen, int64_t count, 
   }
 }
 
-/* 1 / (1 + e^-x), as SiLU without its last product. */
+/* 1 / (1 + e^-x), by SiLU's divisor. */
 float contract_sigmoid(float x) {
-  static const float g[] = {0x1.6a4154p-10f, -0x1.1239c6p-7f, 0x1.5558bcp-5f, -0x1.555492p-3f, 0x1.fffffcp-2f, -1};
-  if (isnan(x)) return x;
-  const float a = fabsf(x) > 110 ? 110 : fabsf(x);
-  const float n = fmaf(a, -0x1.715476p+0f, 0x1.8p+23f) - 0x1.8p+23f, f = fmaf(n, 0x1.62e43p-1f, a);
-  float q = g[0];
-  for (int i = 1; i < 6; i++) q = fmaf(q, f, g[i]);
-  const float rest = n * -0x1.05c61p-29f, high = fmaf(f, q, 1);
-  const float low = fmaf(-rest, high, fmaf(f, q, 1 - high));
-  const float power = n < -158 ? 0 : ldexpf(1, (int)n + 32), s = power * 0x1p-32f;
-  const float b = high * s, d = 1 + b, d_low = fmaf(low, s, (1 - d) + b), i = 1 / d;
-  const float t = x < 0 ? high : 1, t_low = x < 0 ? low : 0, p = t * i;
-  const float p_low = (fmaf(-p, d_low, fmaf(-p, d, t)) + t_low) * i, y = p + p_low;
-  return x < 0 ? y * power * 0x1p-32f : y;
+  const float w = x < -110 ? -110 : x > 32 ? 32 : x;
+  return x != x ? x : 1 / contract_one_and_exp(w) * 0x1p-32f;
 }
 
 void contract_gru(const float *x, const float *products, const float *h, int64_t dim, float *y) {

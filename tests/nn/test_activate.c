@@ -42,9 +42,9 @@ static void test_accuracy(void **state) {
     fovea_nn_activation activation;
     float hard; /* where the worst error of these is */
     double most;
-  } functions[] = {{"GELU", FOVEA_NN_GELU, -0x1.6ea7cep+3f, 1.5},
-                   {"GELU_TANH", FOVEA_NN_GELU_TANH, -0x1.437856p+3f, 1.0},
-                   {"SiLU", FOVEA_NN_SILU, -0x1.6f979ep+6f, 1.0}};
+  } functions[] = {{"GELU", FOVEA_NN_GELU, -0x1.64ce6ep+3f, 2.0},
+                   {"GELU_TANH", FOVEA_NN_GELU_TANH, -0x1.69951cp+2f, 2.0},
+                   {"SiLU", FOVEA_NN_SILU, -0x1.7c3d4cp+5f, 2.0}};
   const uint32_t step = IF_QUICK(4001, 331);
   (void)state;
   if (sizeof(long double) == sizeof(double)) skip(); /* references need more digits than erfc in double has */
@@ -114,8 +114,10 @@ static void test_bits(void **state) {
       sweep(*isa, 0x7f7ffff0u, 0x7f800010u, 1, activation); /* infinity and signalling NaNs */
       sweep(*isa, 0x7fc00000u, 0x7fc00010u, 1, activation);
       sweep(*isa, 0, 100, 1, activation);
-      for (float limit = 10.8f; limit <= 110.0f; limit += limit < 14 ? 3.7f : 95.5f)
-        sweep(*isa, bits_of(limit) - 500, bits_of(limit) + 500, 1, activation);
+      for (int j = 0; j < 5; j++) {
+        static const float limits[] = {6.0f, 10.8f, 14.5f, 32.0f, 110.0f};
+        sweep(*isa, bits_of(limits[j]) - 500, bits_of(limits[j]) + 500, 1, activation);
+      }
     }
   }
 }

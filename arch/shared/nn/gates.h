@@ -7,15 +7,13 @@
 #include "elements.h"
 #include "functions.h"
 
-/* 1 / (1 + e^-x): SiLU without its last product. */
+/* 1 / (1 + e^-x) by SiLU's divisor. NaN stays. */
 FOVEA_INLINE vec vec_logistic(vec x) {
-  const vec zero = vec_set1(0.0f), a = vec_min(vec_set1(110.0f), vec_abs(x));
-  vec_exponentials e;
-  vec_pair_sums part;
-  vec_exp_minus(&a, &zero, 1, &e);
-  vec_sigmoid(&e, &x, 1, &part);
-  const vec y = vec_add(part.high[0], part.low[0]);
-  return vec_select(vec_less(x, zero), vec_mul(vec_mul(y, e.power[0]), vec_set1(0x1p-32f)), y);
+  const vec minus = vec_min(vec_set1(110.0f), vec_sub(vec_set1(0.0f), vec_min(vec_set1(32.0f), x)));
+  const vec w = vec_sub(vec_set1(0.0f), minus);
+  vec sum;
+  vec_one_and_exp(&w, 1, &sum);
+  return vec_mul(vec_div(vec_set1(1.0f), sum), vec_set1(0x1p-32f));
 }
 
 /* Up to LANES numbers of both products for a gate. */

@@ -115,10 +115,12 @@ FOVEA_INLINE void plain_rows(const fovea_nn_norm_args *args, int64_t first, cons
   } else {
     sum_rows(views, SUM_ROWS, args->dim, plain_add_square, squares);
   }
+  FOVEA_UNROLL
+  for (int r = 0; r < SUM_ROWS; r++) squares[r] = norm_inverse(args, squares[r]); /* rows need not wait for it */
   FOVEA_NO_UNROLL
   for (int r = 0; r < SUM_ROWS; r++) {
-    plain_write(x + r * args->x.stride, y + r * args->y.stride, args->dim, views[r].reference,
-                norm_inverse(args, squares[r]), args->gamma, args->beta, kind);
+    plain_write(x + r * args->x.stride, y + r * args->y.stride, args->dim, views[r].reference, squares[r],
+                args->gamma, args->beta, kind);
   }
 }
 

@@ -17,12 +17,15 @@ typedef struct row_view {
 /* Adds up to LANES dims from d on to their sums. */
 typedef vec sum_step(const row_view *view, int64_t d, int count, vec sum);
 
-/* sum[i] + sum[i + 8] for i < 8, likewise with 4, 2 and 1. */
-FOVEA_INLINE float fold_sums(float *sums) {
-  for (int half = ROW_SUMS / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; i++) sums[i] = sums[i] + sums[i + half];
-  }
-  return sums[0];
+/* sum[i] + sum[i + 8] for i < 8, likewise with 4, 2 and 1. Each step has an array of its own, so that compilers
+ * make it one addition of vectors. */
+FOVEA_INLINE float fold_sums(const float *sums) {
+  float eight[8], four[4];
+  FOVEA_UNROLL
+  for (int i = 0; i < 8; i++) eight[i] = sums[i] + sums[i + 8];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) four[i] = eight[i] + eight[i + 4];
+  return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
 /* Rows whose sums are computed together: a sum waits for the one before, and vectors of a few lanes have other sums

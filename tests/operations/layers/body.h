@@ -110,6 +110,9 @@ LAYER_FUNCTION void layer_split_power(const float *a, float *z, float *e) {
   vec_store(z, mantissa);
   vec_store(e, exponent);
 }
+LAYER_FUNCTION void layer_pick(const float *table, const float *a, float *to) {
+  vec_store(to, vec_pick(table, vec_quarter(vec_load(a))));
+}
 LAYER_FUNCTION void layer_transpose(float *square) {
   vec rows[LANES];
   for (int i = 0; i < LANES; i++) rows[i] = vec_load(square + i * LANES);
@@ -180,6 +183,7 @@ const struct layer FOVEA_NAME(layer) = {
     .select = layer_select,
     .split_power = layer_split_power,
     .exponent_from_low_bits = layer_exponent_from_low_bits,
+    .pick = layer_pick,
     .transpose = layer_transpose,
 #ifdef FOVEA_VECTOR_HAS_SCALEF
     .fraction = layer_fraction,

@@ -29,6 +29,7 @@ struct layer {
   void (*seen)(int32_t key, const int32_t *from, const int32_t *to, float *result);
   int (*mask_any)(const float *a);
   void (*split_power)(const float *a, float *z, float *e);
+  void (*pick)(const float *table, const float *a, float *to);
   void (*transpose)(float *square);
   void (*scalef_unless_less)(const float *x, float limit, const float *a, const float *r, float *to);
   void (*zero_if_less)(const float *x, float limit, const float *a, float *to);

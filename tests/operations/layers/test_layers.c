@@ -305,6 +305,18 @@ static void try_split_power(const char *isa, const struct layer *layer, struct g
   places_check(isa, "vec_split_power");
 }
 
+/* Every float chooses one of sixteen. */
+static void try_pick(const char *isa, const struct layer *layer, struct generator *generator) {
+  const float *table = place_elements(FOVEA_F32, 16, ANY);
+  float *a = place_floats(layer->lanes, ANY), *to = place_exact_output(FOVEA_F32, layer->lanes);
+  for (int lane = 0; lane < layer->lanes; lane++) a[lane] = random_number(generator, ANY);
+  places_watch();
+  layer->pick(table, a, to);
+  for (int lane = 0; lane < layer->lanes; lane++)
+    memcpy((float *)shadow_of(to) + lane, table + (bits_of(a[lane]) >> 21) % 16, sizeof *table);
+  places_check(isa, "vec_quarter, vec_pick");
+}
+
 static void try_transpose(const char *isa, const struct layer *layer, struct generator *generator) {
   const int lanes = layer->lanes;
   (void)generator;
@@ -371,6 +383,7 @@ static void test_rest(void **state) {
   (void)state;
   try_layers(try_lane, IF_QUICK(200, 5000));
   try_layers(try_split_power, IF_QUICK(300, 10000));
+  try_layers(try_pick, IF_QUICK(300, 10000));
   try_layers(try_transpose, IF_QUICK(20, 300));
   try_layers(try_scaling, IF_QUICK(300, 10000));
   try_layers(try_transpose_halves, IF_QUICK(50, 1000));
