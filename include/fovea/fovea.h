@@ -137,8 +137,90 @@ typedef enum fovea_score_output {
   FOVEA_SCORES_WEIGHTS = 1, /* exp(score - LSE) */
   FOVEA_SCORES_RAW = 2,     /* scale * q.k */
   FOVEA_SCORES_CAPPED = 3,  /* after the softcap; without one, raw */
-  FOVEA_SCORES_BIASED = 4   /* after the softcap and an additive mask: what the softmax takes */
+  FOVEA_SCORES_BIASED = 4   /* after softcap, position terms and an additive mask: what the softmax takes */
 } fovea_score_output;
+
+/* How a position term finds the number b that it adds to the score of a row and a key. `own` is the position of the
+ * row's own key (row + offset, see fovea_problem), d = key - own. All numbers are f32.
+ *   ALIBI            a slope times d, rounded once (Press et al., 2022; slopes are positive). Farther than 2^24 d
+ * is rounded to f32 first. A shape with one slope for each head, or each batch entry and head; ALIBI_SYMMETRIC  the
+ * same with -|d|; RELATIVE         numbers of a table, from d = -before to d = after, `before` + 1 + `after` of
+ * them. What is farther has the first or the last number; T5               numbers of a table of `buckets`, of the
+ * bucket of d (Raffel et al., 2020): distances from 0 up have one bucket each, those up to max_distance share
+ * buckets that grow with the logarithm, all others have the last. If `bidirectional`, the upper half of the buckets
+ * is for d > 0; else these have bucket 0. docs/numerics.md has the bucket to the last integer; GRID positions are
+ * cells of a grid of `depth` x `height` x `width`, the last axis innermost, and so are keys (Liu et al., Swin,
+ * 2021). A table of (2 depth - 1) (2 height - 1) (2 width - 1) numbers, that of the own cell less the key's cell,
+ * shifted by depth - 1, height - 1 and width - 1. */
+typedef enum fovea_position_kind {
+  FOVEA_POSITION_ALIBI = 1,
+  FOVEA_POSITION_ALIBI_SYMMETRIC = 2,
+  FOVEA_POSITION_RELATIVE = 3,
+  FOVEA_POSITION_T5 = 4,
+  FOVEA_POSITION_GRID = 5
+} fovea_position_kind;
+
+/* A term of scores that depends on positions only. What it adds has the bits of an additive f32 mask that holds the
+ * same b: after the softcap and before the mask; -Inf: the row does not see the key. Nothing of rows times keys is
+ * made. Prepare it with one of the functions below, which set strides of contiguous numbers. Later versions add
+ * fields at the end only, and their default is 0. */
+typedef struct fovea_position_term {
+  fovea_position_kind kind;
+  /* Distances in elements between numbers of neighbouring batch entries, query heads and places of a table, from
+   * the pointer in fovea_tensors.terms on; any sign. 0 repeats the numbers. ALIBI has no places. */
+  int64_t batch, head, place;
+  int64_t before, after;         /* RELATIVE: 0 to 2^48 */
+  int64_t buckets, max_distance; /* T5: from 2 (bidirectional: 4) on; more than the distances with a bucket of their
+                                    own, which are half of the buckets of a direction, and below 2^31. The other
+                                    buckets of a direction are at most 128, for all terms together */
+  int bidirectional;             /* T5: 0 or 1 */
+  int64_t depth, height, width;  /* GRID: at least 1. All own positions and all keys are cells */
+} fovea_position_term;
+
+/* The most position terms of a problem. */
+#define FOVEA_POSITION_TERMS_LIMIT 4
+
+/* One slope for each head. `symmetric` is 0 or 1. */
+static inline fovea_position_term fovea_term_alibi(int symmetric) {
+  fovea_position_term term = {
+      symmetric ? FOVEA_POSITION_ALIBI_SYMMETRIC : FOVEA_POSITION_ALIBI, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  return term;
+}
+/* A table (heads, before + 1 + after). */
+static inline fovea_position_term fovea_term_relative(int64_t before, int64_t after) {
+  fovea_position_term term = {FOVEA_POSITION_RELATIVE, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+  term.head = before + 1 + after;
+  term.before = before;
+  term.after = after;
+  return term;
+}
+/* A table (buckets, heads), as T5 stores it. */
+static inline fovea_position_term fovea_term_t5(int64_t heads, int64_t buckets, int64_t max_distance,
+                                                int bidirectional) {
+  fovea_position_term term = {FOVEA_POSITION_T5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  term.place = heads;
+  term.buckets = buckets;
+  term.max_distance = max_distance;
+  term.bidirectional = bidirectional;
+  return term;
+}
+/* A table (places, heads), as Swin stores it; depth is 1 for images. */
+static inline fovea_position_term fovea_term_grid(int64_t heads, int64_t depth, int64_t height, int64_t width) {
+  fovea_position_term term = {FOVEA_POSITION_GRID, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  term.place = heads;
+  term.depth = depth;
+  term.height = height;
+  term.width = width;
+  return term;
+}
+
+/* Whether scores have scales per head or row, in place of one scale. */
+typedef enum fovea_scales {
+  FOVEA_SCALES_NONE = 0,     /* `scale` of the problem */
+  FOVEA_SCALES_PER_HEAD = 1, /* those of the row's head, fovea_tensors.head_scales, in place of `scale` */
+  FOVEA_SCALES_PER_ROW = 2,  /* `scale` times that of the row, fovea_tensors.row_scales */
+  FOVEA_SCALES_BOTH = 3      /* that of the head times that of the row */
+} fovea_scales;
 
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
  * library, never by its workers. Threads that share a plan may call them at the same time. */
@@ -247,6 +329,14 @@ typedef struct fovea_problem {
    * weights take a second product. Not with to_state. */
   fovea_score_output score_output; /* default FOVEA_SCORES_NONE */
   fovea_strides score_strides;     /* default: contiguous, kv_len numbers a row. Used with score_output */
+
+  /* Position terms, added to scores in this order, before the mask; set all three with fovea_problem_set_terms().
+   * Their numbers are fovea_tensors.terms. Making a plan copies the array. */
+  const fovea_position_term *terms; /* NULL (default): none */
+  int64_t term_count;               /* 0 (default) to FOVEA_POSITION_TERMS_LIMIT */
+  size_t term_size;                 /* bytes from one term to the next */
+
+  fovea_scales scales; /* default FOVEA_SCALES_NONE. PER_HEAD and BOTH: `scale` keeps its default */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -261,6 +351,14 @@ FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_si
 static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
                                       int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+}
+
+/* Sets the position terms of a problem, with the size of a term that this program was compiled with. */
+static inline void fovea_problem_set_terms(fovea_problem *problem, const fovea_position_term *terms,
+                                           int64_t term_count) {
+  problem->terms = terms;
+  problem->term_count = term_count;
+  problem->term_size = sizeof *terms;
 }
 
 /* Returns the strides of contiguous (batch, rows, heads, dim) tensors, the layout that projections produce. */
@@ -389,6 +487,14 @@ typedef struct fovea_tensors {
   int64_t layer; /* with `segmented`: which layer of every segment is read, from 0. Default 0 */
 
   float *scores; /* needed with a score_output, else NULL */
+
+  /* term_count pointers to the numbers of position terms, each to that of batch entry 0, query head 0 and the first
+   * place; needed with terms, else NULL. All numbers must exist. A run reads this array until it ends. */
+  const float *const *terms;
+  const double *head_scales; /* `heads` numbers; needed with these scales, else NULL */
+  /* (batch, q_len) numbers, those of the rows of O: with cu_seqlens_q `q_len` numbers; needed with these scales,
+   * else NULL. Products of two scales must be finite, as `scale` must be. */
+  const double *row_scales;
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

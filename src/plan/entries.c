@@ -3,7 +3,7 @@
 #include "../base/shapes.h"
 #include "visibility.h"
 
-static fovea_entry resolve_entry(const fovea_problem *p, int64_t b) {
+fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
   fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};
   if (p->cu_seqlens_q) {
     entry.q_first = p->cu_seqlens_q[b];
@@ -82,7 +82,7 @@ static void sort_longest_first(fovea_entry *entries, int64_t count) {
 double fovea_resolve_entries(const fovea_problem *problem, fovea_entry *entries) {
   double pairs = 0;
   for (int64_t b = 0; b < problem->batch; b++) {
-    entries[b] = resolve_entry(problem, b);
+    entries[b] = fovea_resolve_entry(problem, b);
     pairs += estimate_pairs(problem, &entries[b]);
   }
   sort_longest_first(entries, problem->batch);

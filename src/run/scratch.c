@@ -14,6 +14,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.old_part = memory.block_sum + layout->row;
   memory.new_part = memory.old_part + layout->row;
   memory.mask = (char *)(memory.new_part + layout->row);
+  memory.terms = memory.new_part + layout->row + layout->mask;
   return memory;
 }
 
