@@ -10,8 +10,8 @@ static fovea_status check_scale(const fovea_problem *p, fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", p->scale);
   }
   if ((p->scales & FOVEA_SCALES_PER_HEAD) && p->scale != fovea_default_scale(p->qk_dim)) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "scale is %g and would not be used: heads have scales of their own",
-                      p->scale);
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "scale is %g and would not be used: heads have scales of their own", p->scale);
   }
   double c = p->scale * FOVEA_LOG2E;
   if (c > largest || c < -largest) {
