@@ -181,9 +181,9 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .vectors = {v, run},
           .maxima = context->memory.maxima,
           .block_sum = context->memory.block_sum,
-          .mask = careful && positions->present ? &positions->hidden
-                  : slice->masked               ? &sight->mask.tile
-                                                : NULL,
+          .mask = careful && positions->hides ? &positions->hidden
+                  : slice->masked             ? &sight->mask.tile
+                                              : NULL,
           .key = slice->begin,
           .prefetch = fetch->value.rows,
           .prefetch_count = i == 0 ? fetch->value.count : 0,
@@ -226,7 +226,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   if (sight->mask.present) hide_holes(context, t, sight);
   if (fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
-  const int careful = needs_care(context, &sight->view, stateless || positions.present);
-  if (careful && positions.present) fovea_hide_by_positions(context, t, sight, &positions);
+  const int careful = needs_care(context, &sight->view, stateless || positions.hides);
+  if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
   value_block(context, t, state, sight, &positions, fetch, first, careful);
 }

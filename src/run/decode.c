@@ -119,7 +119,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
   context->kernels->decode_value(&args);
   for (int key = sight->view.from[row]; key < sight->view.to[row] && !stateless; key++) {
     if (sight->mask.present && fovea_mask_hides(&sight->mask.tile, row, key)) continue;
-    if (positions->present && fovea_positions_hide(t, positions, row, key)) continue;
+    if (positions->hides && fovea_positions_hide(t, positions, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
     args.values = args.prefetch = values->rows + key;
     args.key_count = 1;
@@ -190,7 +190,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   };
   int stateless = context->kernels->decode_softmax(&softmax);
   int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
-  int careful = stateless || !all_seen || sight->mask.present || positions.present;
+  int careful = stateless || !all_seen || sight->mask.present || positions.hides;
   value_block(context, t, sight, &positions, keys, first, careful);
 }
 

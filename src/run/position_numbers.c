@@ -5,9 +5,14 @@
 
 #include <string.h>
 
+static int is_hiding(float number) {
+  return number == -__builtin_inff();
+}
+
 /* Numbers that are all alike. */
-static void repeat(float number, int64_t count, float *to, int64_t step) {
+static int repeat(float number, int64_t count, float *to, int64_t step) {
   for (int64_t i = 0; i < count; i++) to[i * step] = number;
+  return is_hiding(number);
 }
 
 static void distances(const fovea_key_range *keys, int symmetric, float *to, int64_t step) {
@@ -20,14 +25,20 @@ static void distances(const fovea_key_range *keys, int symmetric, float *to, int
 }
 
 /* Keys before the table, keys that it has numbers for, keys behind it. */
-static void relative(const fovea_position_term *term, const float *numbers, const fovea_key_range *keys, float *to,
-                     int64_t step) {
+static int relative(const fovea_position_term *term, const float *numbers, const fovea_key_range *keys, float *to,
+                    int64_t step) {
+  int hides = 0;
   const int64_t first = keys->key - keys->own + term->before, last = term->before + term->after;
   const int64_t begin = fovea_least(fovea_most(-first, 0), keys->count);
   const int64_t end = fovea_least(fovea_most(last + 1 - first, begin), keys->count);
-  repeat(numbers[0], begin, to, step);
-  for (int64_t i = begin; i < end; i++) to[i * step] = numbers[(first + i) * term->place];
-  if (end < keys->count) repeat(numbers[last * term->place], keys->count - end, to + end * step, step);
+  if (begin > 0) hides = repeat(numbers[0], begin, to, step);
+  for (int64_t i = begin; i < end; i++) {
+    const float number = numbers[(first + i) * term->place];
+    to[i * step] = number;
+    hides |= is_hiding(number);
+  }
+  if (end < keys->count) hides |= repeat(numbers[last * term->place], keys->count - end, to + end * step, step);
+  return hides;
 }
 
 /* The bucket of a distance among those of a direction; the bucket's first distance and the next bucket's. */
@@ -46,9 +57,10 @@ static int bucket_at(const fovea_position_rule *rule, const int32_t *borders, in
 }
 
 /* Runs of keys with the same bucket. */
-static void buckets(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
-                    const fovea_key_range *keys, float *to, int64_t step) {
+static int buckets(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
+                   const fovea_key_range *keys, float *to, int64_t step) {
   const int32_t *borders = positions->borders + rule->first_border;
+  int hides = 0;
   for (int64_t i = 0, run; i < keys->count; i += run) {
     const int64_t d = keys->key + i - keys->own;
     int64_t low, high, bucket = 0;
@@ -62,35 +74,36 @@ static void buckets(const fovea_positions *positions, const fovea_position_rule 
       run = keys->count;
     }
     run = fovea_least(run, keys->count - i);
-    repeat(numbers[bucket * rule->term.place], run, to + i * step, step);
+    hides |= repeat(numbers[bucket * rule->term.place], run, to + i * step, step);
   }
+  return hides;
 }
 
-static void cells(const fovea_position_rule *rule, const float *numbers, const fovea_key_range *keys, float *to,
-                  int64_t step) {
+static int cells(const fovea_position_rule *rule, const float *numbers, const fovea_key_range *keys, float *to,
+                 int64_t step) {
+  int hides = 0;
   const fovea_position_term *grid = &rule->term;
   const int64_t own = fovea_cell_place(grid, keys->own) + fovea_cell_place(grid, rule->cells - 1);
   for (int64_t i = 0; i < keys->count; i++) {
     const int64_t key = keys->key + i;
     to[i * step] = key < rule->cells ? numbers[(own - fovea_cell_place(grid, key)) * grid->place] : 0;
+    hides |= is_hiding(to[i * step]);
   }
+  return hides;
 }
 
-void fovea_position_numbers(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
-                            fovea_key_range keys, float *to, int64_t step) {
+int fovea_position_numbers(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
+                           fovea_key_range keys, float *to, int64_t step) {
   switch (rule->term.kind) {
   case FOVEA_POSITION_RELATIVE:
-    relative(&rule->term, numbers, &keys, to, step);
-    return;
+    return relative(&rule->term, numbers, &keys, to, step);
   case FOVEA_POSITION_T5:
-    buckets(positions, rule, numbers, &keys, to, step);
-    return;
+    return buckets(positions, rule, numbers, &keys, to, step);
   case FOVEA_POSITION_GRID:
-    cells(rule, numbers, &keys, to, step);
-    return;
+    return cells(rule, numbers, &keys, to, step);
   default:
     distances(&keys, rule->term.kind == FOVEA_POSITION_ALIBI_SYMMETRIC, to, step);
-    return;
+    return 0;
   }
 }
 
@@ -115,7 +128,8 @@ static int list_runs(const fovea_position_term *grid, const fovea_grid_tile *til
   return count;
 }
 
-int fovea_grid_numbers(const fovea_position_rule *rule, const float *numbers, const fovea_grid_tile *tile) {
+int fovea_grid_numbers(const fovea_position_rule *rule, const float *numbers, const fovea_grid_tile *tile,
+                       int *hides) {
   const fovea_position_term *grid = &rule->term;
   const int64_t last_place = fovea_cell_place(grid, rule->cells - 1);
   const int64_t low = fovea_cell_place(grid, tile->own) - fovea_cell_place(grid, tile->key + tile->keys - 1);
@@ -123,7 +137,10 @@ int fovea_grid_numbers(const fovea_position_rule *rule, const float *numbers, co
   const int64_t places = high - low + 1;
   cell_run runs[FOVEA_ROW_TILE_LIMIT];
   if (places > FOVEA_GRID_FLOATS - COPIED) return 0;
-  for (int64_t i = 0; i < places; i++) tile->window[i] = numbers[(low + last_place + i) * grid->place];
+  for (int64_t i = 0; i < places; i++) {
+    tile->window[i] = numbers[(low + last_place + i) * grid->place];
+    *hides |= is_hiding(tile->window[i]);
+  }
   memset(tile->window + places, 0, COPIED * sizeof(float)); /* copied behind the last rows */
   const int count = list_runs(grid, tile, low, runs);
   for (int key = 0; key < tile->keys; key++) {

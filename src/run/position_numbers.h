@@ -11,9 +11,10 @@ typedef struct fovea_key_range {
 } fovea_key_range;
 
 /* Writes the numbers of these keys, `step` floats apart: of ALIBI the distance, which kernels multiply by slopes.
- * `numbers` are those of the row's batch entry and head. Keys behind a GRID get any number. */
-void fovea_position_numbers(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
-                            fovea_key_range keys, float *to, int64_t step);
+ * `numbers` are those of the row's batch entry and head. Keys behind a GRID get any number. Returns 1 if
+ * a number is -Inf. */
+int fovea_position_numbers(const fovea_positions *positions, const fovea_position_rule *rule, const float *numbers,
+                           fovea_key_range keys, float *to, int64_t step);
 
 /* A tile of rows that are neighbours in a GRID. */
 typedef struct fovea_grid_tile {
@@ -26,8 +27,9 @@ typedef struct fovea_grid_tile {
   float *window; /* room for FOVEA_GRID_FLOATS numbers */
 } fovea_grid_tile;
 
-/* Writes the numbers of a tile of a GRID. Returns 0, and writes nothing, if `window` has no room for the part of
- * the table that they lie in. */
-int fovea_grid_numbers(const fovea_position_rule *rule, const float *numbers, const fovea_grid_tile *tile);
+/* Writes the numbers of a tile of a GRID, and sets *hides to 1 if one is -Inf. Returns 0, and writes nothing, if
+ * `window` has no room for the part of the table that they lie in. */
+int fovea_grid_numbers(const fovea_position_rule *rule, const float *numbers, const fovea_grid_tile *tile,
+                       int *hides);
 
 #endif

@@ -8,7 +8,8 @@
 
 /* The terms of a tile in one block. It points into itself and must not be copied. */
 typedef struct fovea_position_block {
-  int present; /* 0: rows have no terms of their own; nothing else is set */
+  int present; /* 0: rows have no terms of their own; only `hides` is set */
+  int hides;   /* a term may hide a key: it adds -Inf */
   fovea_interval keys;
   fovea_tile_terms terms;
   float scales[FOVEA_ROW_TILE_LIMIT];
