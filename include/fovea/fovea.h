@@ -140,23 +140,24 @@ typedef enum fovea_score_output {
   FOVEA_SCORES_BIASED = 4   /* after softcap, position terms and an additive mask: what the softmax takes */
 } fovea_score_output;
 
-/* How a position term finds the number b that it adds to the score of a row and a key. `own` is the position of the
- * row's own key (row + offset, see fovea_problem), d = key - own. All numbers are f32.
- *   ALIBI            a slope times d, rounded once (Press et al., 2022; slopes are positive). Farther than 2^24 d
- * is rounded to f32 first. A shape with one slope for each head, or each batch entry and head; ALIBI_SYMMETRIC  the
- * same with -|d|; RELATIVE         numbers of a table, from d = -before to d = after, `before` + 1 + `after` of
- * them. What is farther has the first or the last number; T5               numbers of a table of `buckets`, of the
- * bucket of d (Raffel et al., 2020): distances from 0 up have one bucket each, those up to max_distance share
- * buckets that grow with the logarithm, all others have the last. If `bidirectional`, the upper half of the buckets
- * is for d > 0; else these have bucket 0. docs/numerics.md has the bucket to the last integer; GRID positions are
- * cells of a grid of `depth` x `height` x `width`, the last axis innermost, and so are keys (Liu et al., Swin,
- * 2021). A table of (2 depth - 1) (2 height - 1) (2 width - 1) numbers, that of the own cell less the key's cell,
- * shifted by depth - 1, height - 1 and width - 1. */
+/* Which number b a position term adds to the score of a row and a key. All numbers are f32, and b has one rounding
+ * at most. `own` is the position of the row's own key, row + offset (see fovea_problem), and d = key - own. */
 typedef enum fovea_position_kind {
+  /* slope * d (Press et al., ALiBi, 2022; the paper's slopes are positive). One slope for each head, or for each
+   * batch entry and head. From 2^24 on, d is rounded to f32 first. */
   FOVEA_POSITION_ALIBI = 1,
-  FOVEA_POSITION_ALIBI_SYMMETRIC = 2,
+  FOVEA_POSITION_ALIBI_SYMMETRIC = 2, /* slope * -|d| */
+  /* A table of before + 1 + after numbers, for d = -before to d = after. What is farther has the first or the last.
+   */
   FOVEA_POSITION_RELATIVE = 3,
+  /* A table of `buckets` numbers (Raffel et al., T5, 2020). Distances from 0 up have one bucket each, those up to
+   * max_distance share buckets that grow with the logarithm, all others have the last. If `bidirectional`, the
+   * upper half of the buckets is for d > 0; else all these have bucket 0. docs/numerics.md says which, to the
+   * integer. */
   FOVEA_POSITION_T5 = 4,
+  /* Own positions and keys are cells of a grid (depth, height, width), the last axis innermost (Liu et al., Swin,
+   * 2021). A table (2 depth - 1, 2 height - 1, 2 width - 1): along each axis, own coordinate less the key's, plus
+   * extent - 1. */
   FOVEA_POSITION_GRID = 5
 } fovea_position_kind;
 
@@ -165,7 +166,7 @@ typedef enum fovea_position_kind {
  * made. Prepare it with one of the functions below, which set strides of contiguous numbers. Later versions add
  * fields at the end only, and their default is 0. */
 typedef struct fovea_position_term {
-  fovea_position_kind kind;
+  fovea_position_kind kind; /* which of the fields below are used; the others are 0 */
   /* Distances in elements between numbers of neighbouring batch entries, query heads and places of a table, from
    * the pointer in fovea_tensors.terms on; any sign. 0 repeats the numbers. ALIBI has no places. */
   int64_t batch, head, place;
@@ -606,12 +607,12 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
 /* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
- * types, the batch, the CPUs of this process (if keys may be split between them) and the logarithm of how many keys
- * a row can see. This number follows from window, chunks, keys_begin and keys_end, and from kv_len, or with
- * kv_begins from the longest entry from its begin to its end; offsets, masks and other lengths of entries do not
- * matter. So with the same batch and the same rules, scratch for the largest lengths is enough for all smaller
- * ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin but 0, and for
- * mask_begins. */
+ * types, the batch, the number of position terms, the CPUs of this process (if keys may be split between them) and
+ * the logarithm of how many keys a row can see. This number follows from window, chunks, keys_begin and keys_end,
+ * and from kv_len, or with kv_begins from the longest entry from its begin to its end; offsets, masks and other
+ * lengths of entries do not matter. So with the same batch and the same rules, scratch for the largest lengths is
+ * enough for all smaller ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin
+ * but 0, and for mask_begins. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
 /* Runs the whole plan. `execution` and `error` may be NULL. */
@@ -659,7 +660,8 @@ typedef struct fovea_counts {
 
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts segments in panels as they are computed.
  * It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all blocks
- * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Errors:
+ * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys that only
+ * position terms hide count as seen. Errors:
  * FOVEA_ERROR_NULL. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
