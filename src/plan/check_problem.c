@@ -6,7 +6,7 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check.h"
-#include "positions.h"
+#include "position_terms.h"
 #include "terms.h"
 
 #include <limits.h>

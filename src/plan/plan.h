@@ -6,7 +6,7 @@
 
 #include "../base/shapes.h"
 #include "entry.h"
-#include "positions.h"
+#include "position_terms.h"
 #include "scratch_layout.h"
 
 #include <fovea/fovea.h>

@@ -1,4 +1,4 @@
-#include "positions.h"
+#include "position_terms.h"
 
 #include "../base/error.h"
 #include "../base/validate.h"

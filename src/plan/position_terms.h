@@ -1,6 +1,6 @@
 /* Position terms of a problem: checked, and copied into the plan. */
-#ifndef FOVEA_SRC_PLAN_POSITIONS_H
-#define FOVEA_SRC_PLAN_POSITIONS_H
+#ifndef FOVEA_SRC_PLAN_POSITION_TERMS_H
+#define FOVEA_SRC_PLAN_POSITION_TERMS_H
 
 #include "../base/buckets.h"
 #include "../base/shapes.h"
