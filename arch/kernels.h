@@ -99,18 +99,37 @@ typedef struct fovea_mask_pieces {
 /* The terms of a problem's scores. src/plan/terms.c makes them once. A new term is a field here, a line there, and
  * a line of shared/terms.h. */
 typedef struct fovea_score_terms {
-  float c;      /* products are multiplied by it: scale * log2(e); with a softcap, scale / softcap */
+  float
+      c; /* products are multiplied by it: scale * log2(e); with a softcap, scale / softcap; 1: rows have scales */
   int adjusted; /* 1: a field below is set, so adjust() has work to do even without a mask */
   int capped;   /* 1: scores become cap * tanh(score) first */
   float cap;    /* softcap * log2(e) */
-  float unit;   /* a mask's numbers are multiplied by it: log2(e); 0: they only hide */
+  float unit;   /* numbers of masks and position terms are multiplied by it: log2(e); 0: they only hide */
 } fovea_score_terms;
 
-/* Applies the softcap and the mask tensor to scores, and hides keys that a row does not see. */
+/* What a position term adds to scores in a block, in natural units: a number, or the number times the row's slope.
+ * With rows in the lanes, numbers[key * step + row]; in decoding, numbers[row * step + key]; the key is counted
+ * from the block's first. */
+typedef struct fovea_position_tile {
+  const float *numbers;
+  int64_t step;
+  const float *slopes; /* [row]; NULL: none */
+} fovea_position_tile;
+
+/* The terms that differ from row to row, for the rows of a tile and one block. */
+typedef struct fovea_tile_terms {
+  const float *scales; /* [row]; products are multiplied by them first; NULL: score() has multiplied by c */
+  int count;
+  fovea_position_tile positions[FOVEA_POSITION_TERMS_LIMIT];
+} fovea_tile_terms;
+
+/* Applies scales of rows, softcap, position terms and the mask tensor to scores, and hides keys that a row does not
+ * see. */
 typedef struct fovea_adjust_args {
   float *scores; /* the first key's row of the tile, as score() leaves it without seen_from */
   const fovea_score_terms *terms;
-  int key; /* the first key's place in the block */
+  const fovea_tile_terms *tile_terms; /* NULL: none */
+  int key;                            /* the first key's place in the block */
   int key_count;
   fovea_vector_range vectors;
   const fovea_mask_tile *mask; /* NULL: there is none, or it changes nothing here */
@@ -269,15 +288,16 @@ typedef struct fovea_decode_score_args {
   float *scores; /* the first key's */
 } fovea_decode_score_args;
 
-/* Applies the softcap and the mask tensor, and sets the scores of keys that a row does not see to -Inf. The keys of
+/* As fovea_adjust_args: applies all terms, and sets the scores of keys that a row does not see to -Inf. The keys of
  * padding pointers are not seen. */
 typedef struct fovea_decode_adjust_args {
   float *scores; /* the block's first key */
   int row_count;
   int key_begin, key_end; /* keys of the block whose scores were computed; whole vectors */
   const fovea_score_terms *terms;
-  const fovea_mask_tile *mask; /* NULL: there is none */
-  const int32_t *seen_from;    /* one for each row, counted from the block's first key */
+  const fovea_tile_terms *tile_terms; /* NULL: none */
+  const fovea_mask_tile *mask;        /* NULL: there is none */
+  const int32_t *seen_from;           /* one for each row, counted from the block's first key */
   const int32_t *seen_to;
 } fovea_decode_adjust_args;
 

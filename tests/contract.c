@@ -81,9 +81,10 @@ static float product(const struct contract_row *row, int64_t position) {
 /* Step 2. */
 static float score(const struct contract_row *row, int64_t position) {
   const float sum = product(row, position);
-  const float s = row->softcap == 0.0
-                      ? sum * (float)(row->scale * LOG2E)
-                      : (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
+  float s = row->softcap == 0.0
+                ? sum * (float)(row->scale * LOG2E)
+                : (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
+  for (int i = 0; i < row->term_count; i++) s = fmaf(row->terms[i][position], (float)LOG2E, s);
   const int64_t b = position - row->bias_begin;
   return row->bias == NULL || b < 0 ? s : fmaf(row->bias[b], (float)LOG2E, s);
 }
@@ -183,6 +184,7 @@ void contract_row_scores(const struct contract_row *row, enum contract_scores ki
     float s = row->softcap == 0.0 || kind == CONTRACT_RAW
                   ? r * (float)row->scale
                   : (float)row->softcap * contract_tanh(r * (float)(row->scale / row->softcap));
+    for (int i = 0; kind == CONTRACT_BIASED && i < row->term_count; i++) s += row->terms[i][j];
     if (kind == CONTRACT_BIASED && row->bias != NULL && b >= 0) s += row->bias[b];
     scores[j] = row->sees(row->rules, j) ? canonical(s) : -INFINITY;
   }

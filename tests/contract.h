@@ -14,7 +14,9 @@ struct contract_row {
   int64_t qk_dim, v_dim;
   int64_t positions; /* keys have positions 0 to positions - 1 */
   double scale;
-  double softcap;                                   /* 0: none */
+  double softcap;            /* 0: none */
+  const float *const *terms; /* what position terms add to the scores of all positions */
+  int term_count;
   const float *bias;                                /* added to the scores of positions from bias_begin on */
   int64_t bias_begin;                               /* if bias is NULL, nothing is added to any score */
   const float *sink;                                /* NULL: none */
@@ -28,6 +30,13 @@ void contract_row(const struct contract_row *row, float *out, float *lse);
 void contract_row_weights(const struct contract_row *row, float *weights);
 enum contract_scores { CONTRACT_RAW, CONTRACT_CAPPED, CONTRACT_BIASED };
 void contract_row_scores(const struct contract_row *row, enum contract_scores kind, float *scores);
+
+/* What position terms add: of ALIBI the number; of tables, at which place of a row's table it is. d is the key's
+ * position less that of the row's own key. */
+float contract_alibi(float slope, int64_t d, int symmetric);
+int64_t contract_relative_place(int64_t d, int64_t before, int64_t after);
+int64_t contract_t5_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional);
+int64_t contract_grid_place(const int64_t extent[3], int64_t own, int64_t key);
 
 /* The contract's own functions. exp2 takes x <= 0, log2 takes x >= 1. */
 float contract_exp2(float x);

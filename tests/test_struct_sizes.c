@@ -20,9 +20,12 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, allocator),
     offsetof(fovea_problem, mask_begin),
     offsetof(fovea_problem, mask_begins),
+    offsetof(fovea_problem, terms),
+    offsetof(fovea_problem, scales),
     sizeof(fovea_problem),
 };
-static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks), sizeof(fovea_tensors)};
+static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks),
+                                       offsetof(fovea_tensors, terms), sizeof(fovea_tensors)};
 enum {
   PROBLEM_SIZES = sizeof problem_sizes / sizeof problem_sizes[0],
   TENSORS_SIZES = sizeof tensors_sizes / sizeof tensors_sizes[0]

@@ -82,6 +82,23 @@ static void test_lengths(void **state) {
   check_problem(&problem, 4);
 }
 
+/* Position terms and scales, whose numbers are laid out by tiles. */
+static void test_terms(void **state) {
+  (void)state;
+  for (int i = 0; i < IF_QUICK(12, 60); i++) {
+    const int64_t heads = 1 + i % 7, rows = i % 4 ? 10 + 3 * i : 1 + i % 3;
+    fovea_problem problem;
+    fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
+    const fovea_position_term terms[] = {fovea_term_alibi(i % 2), fovea_term_t5(heads, 32, 90, 1),
+                                         fovea_term_relative(20, 9),
+                                         fovea_term_grid(heads, 1 + i % 2, 12 + i, 7 + i % 8)};
+    fovea_problem_set_terms(&problem, terms + i % 4, 1 + i % 2 * (i % 4 < 3));
+    problem.causal = i % 3 == 0;
+    problem.scales = (fovea_scales)(i % 5 < 4 ? i % 5 : 0);
+    check_problem(&problem, (uint64_t)i);
+  }
+}
+
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {99};
@@ -103,6 +120,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules),
       cmocka_unit_test(test_lengths),
+      cmocka_unit_test(test_terms),
       cmocka_unit_test(test_random_problems),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Adjusts scores after the products: softcap, additive or boolean mask, hiding by the rules. Part of bodies.h. */
+/* Adjusts scores after the products: scales of rows, softcap, position terms, additive or boolean mask, hiding by
+ * the rules. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "terms.h"
@@ -10,18 +11,38 @@
 #define ADJUST_KEYS TERM_SCORES
 
 /* The term that one pass over the scores of a slice applies. */
-typedef enum adjust_pass { ADJUST_OWN, ADJUST_MASK, ADJUST_HIDE } adjust_pass;
+typedef enum adjust_pass {
+  ADJUST_SCALE,
+  ADJUST_OWN,
+  ADJUST_NUMBERS, /* a position term */
+  ADJUST_SLOPES,  /* the same with slopes */
+  ADJUST_MASK,
+  ADJUST_HIDE
+} adjust_pass;
 
-/* Adjusts `count` keys, a constant, of one vector of rows. `key` is counted from the first key of the slice. `bias`
- * is the mask of these keys and rows. */
+/* What a pass reads: the rows' scales or slopes, and the numbers of its first key and how far apart those of the
+ * next are. */
+typedef struct adjust_source {
+  vec factor;
+  const float *bias;
+  int64_t step;
+} adjust_source;
+
+/* Adjusts `count` keys, a constant, of one vector of rows. `key` is counted from the first key of the slice. */
 FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int key, const int count,
-                                  const adjust_pass pass, const float *bias, vec maximum[ADJUST_KEYS]) {
+                                  const adjust_pass pass, const adjust_source *source, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
   vec score[ADJUST_KEYS];
-  score_terms terms = {
-      .adjusted = pass == ADJUST_OWN, .masked = pass == ADJUST_MASK, .hidden = pass == ADJUST_HIDE};
+  score_terms terms = {.scaled = pass == ADJUST_SCALE,
+                       .capped = pass == ADJUST_OWN,
+                       .placed = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES,
+                       .sloped = pass == ADJUST_SLOPES,
+                       .masked = pass == ADJUST_MASK,
+                       .hidden = pass == ADJUST_HIDE};
   terms.of = args->terms;
-  terms.bias = bias;
+  terms.factor = source->factor;
+  terms.bias = source->bias;
+  terms.step = source->step;
   terms.key = key;
   if (pass == ADJUST_HIDE) {
     terms.seen_from = args->seen_from + row;
@@ -37,34 +58,59 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
   }
 }
 
-/* Adjusts keys first to end - 1 of one vector of rows. `bias` is the mask of the first key, or NULL. */
+/* Adjusts keys first to end - 1 of one vector of rows. */
 FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const adjust_pass pass,
-                              const float *bias, float *maxima) {
+                              adjust_source source, float *maxima) {
+  const int reads = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES || pass == ADJUST_MASK;
   vec maximum[ADJUST_KEYS] = {vec_load(maxima)};
   FOVEA_UNROLL
   for (int i = 1; i < ADJUST_KEYS; i++) maximum[i] = vec_set1(-INFINITY);
   int key = first;
   FOVEA_NO_UNROLL
   for (; key + ADJUST_KEYS <= end; key += ADJUST_KEYS) {
-    adjust_together(args, row, key, ADJUST_KEYS, pass, bias, maximum);
-    if (pass == ADJUST_MASK) bias += ADJUST_KEYS * LANES;
+    adjust_together(args, row, key, ADJUST_KEYS, pass, &source, maximum);
+    if (reads) source.bias += ADJUST_KEYS * source.step;
   }
   FOVEA_NO_UNROLL
   for (; key < end; key++) {
-    adjust_together(args, row, key, 1, pass, bias, maximum);
-    if (pass == ADJUST_MASK) bias += LANES;
+    adjust_together(args, row, key, 1, pass, &source, maximum);
+    if (reads) source.bias += source.step;
   }
   FOVEA_UNROLL
   for (int i = 1; i < ADJUST_KEYS; i++) maximum[0] = vec_max(maximum[i], maximum[0]);
   vec_store(maxima, maximum[0]);
 }
 
+/* The sources of passes that read nothing, or the rows' factors alone. */
+FOVEA_INLINE adjust_source adjust_by(vec factor) {
+  return (adjust_source){factor, NULL, 0};
+}
+
+FOVEA_NOINLINE void adjust_scale(const fovea_adjust_args *args, int row, float *maxima) {
+  adjust_keys(args, row, 0, args->key_count, ADJUST_SCALE, adjust_by(vec_load(args->tile_terms->scales + row)),
+              maxima);
+}
+
+FOVEA_NOINLINE void adjust_numbers(const fovea_adjust_args *args, const fovea_position_tile *position, int row,
+                                   float *maxima) {
+  const float *numbers = position->numbers + args->key * position->step + row;
+  adjust_keys(args, row, 0, args->key_count, ADJUST_NUMBERS,
+              (adjust_source){vec_set1(0.0f), numbers, position->step}, maxima);
+}
+
+FOVEA_NOINLINE void adjust_slopes(const fovea_adjust_args *args, const fovea_position_tile *position, int row,
+                                  float *maxima) {
+  const float *numbers = position->numbers + args->key * position->step + row;
+  adjust_keys(args, row, 0, args->key_count, ADJUST_SLOPES,
+              (adjust_source){vec_load(position->slopes + row), numbers, position->step}, maxima);
+}
+
 FOVEA_NOINLINE void adjust_own(const fovea_adjust_args *args, int row, float *maxima) {
-  adjust_keys(args, row, 0, args->key_count, ADJUST_OWN, NULL, maxima);
+  adjust_keys(args, row, 0, args->key_count, ADJUST_OWN, adjust_by(vec_set1(0.0f)), maxima);
 }
 
 FOVEA_NOINLINE void adjust_hide(const fovea_adjust_args *args, int row, float *maxima) {
-  adjust_keys(args, row, 0, args->key_count, ADJUST_HIDE, NULL, maxima);
+  adjust_keys(args, row, 0, args->key_count, ADJUST_HIDE, adjust_by(vec_set1(0.0f)), maxima);
 }
 
 /* Goes piece by piece, since the mask is transposed in pieces. */
@@ -75,18 +121,35 @@ FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *m
     int piece = key / FOVEA_MASK_PIECE * FOVEA_MASK_PIECE;
     next = piece + FOVEA_MASK_PIECE < end ? piece + FOVEA_MASK_PIECE : end;
     mask_transpose_piece(args->mask, row, piece, bias);
-    adjust_keys(args, row, key - args->key, next - args->key, ADJUST_MASK, bias + (key - piece) * LANES, maxima);
+    adjust_keys(args, row, key - args->key, next - args->key, ADJUST_MASK,
+                (adjust_source){vec_set1(0.0f), bias + (key - piece) * LANES, LANES}, maxima);
   }
+}
+
+/* How many passes a call makes. */
+FOVEA_INLINE int adjust_passes(const fovea_adjust_args *args) {
+  const fovea_tile_terms *own = args->tile_terms;
+  int passes = args->terms->capped + (args->mask != NULL) + (args->seen_from != NULL);
+  if (own) passes += (own->scales != NULL) + own->count;
+  return passes;
 }
 
 /* The passes, in the order of terms.h. The last one takes the maxima. */
 FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
+  const fovea_tile_terms *own = args->tile_terms;
+  const int passes = adjust_passes(args), positions = own ? own->count : 0;
   FOVEA_NO_UNROLL
   for (int vector = 0; vector < args->vectors.count; vector++) {
-    int row = (args->vectors.first + vector) * LANES;
+    int row = (args->vectors.first + vector) * LANES, left = passes;
     float not_yet[LANES] = {0}, *maxima = args->maxima + row;
-    if (args->terms->adjusted) adjust_own(args, row, args->mask || args->seen_from ? not_yet : maxima);
-    if (args->mask) adjust_mask(args, row, args->seen_from ? not_yet : maxima);
+    if (own && own->scales) adjust_scale(args, row, --left ? not_yet : maxima);
+    if (args->terms->capped) adjust_own(args, row, --left ? not_yet : maxima);
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < positions; i++) {
+      const fovea_position_tile *position = &own->positions[i];
+      (position->slopes ? adjust_slopes : adjust_numbers)(args, position, row, --left ? not_yet : maxima);
+    }
+    if (args->mask) adjust_mask(args, row, --left ? not_yet : maxima);
     if (args->seen_from) adjust_hide(args, row, maxima);
   }
 }

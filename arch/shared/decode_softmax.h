@@ -4,12 +4,41 @@
 /* Vectors that the sums of the weights fill. */
 #define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
 
+/* The row's scale. */
+FOVEA_INLINE vec decode_scale(const fovea_decode_adjust_args *args, int row, vec score) {
+  score_terms terms = {.scaled = 1};
+  terms.factor = vec_set1(args->tile_terms->scales[row]);
+  apply_terms(&score, 1, 1, &terms);
+  return score;
+}
+
+/* The position terms of LANES keys. */
+FOVEA_INLINE vec decode_place(const fovea_decode_adjust_args *args, int row, int key, vec score) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < args->tile_terms->count; i++) {
+    const fovea_position_tile *position = &args->tile_terms->positions[i];
+    score_terms terms = {.placed = 1, .sloped = position->slopes != NULL};
+    terms.of = args->terms;
+    terms.bias = position->numbers + row * position->step + key;
+    terms.factor = vec_set1(position->slopes ? position->slopes[row] : 0.0f);
+    apply_terms(&score, 1, 1, &terms);
+  }
+  return score;
+}
+
 FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int row) {
   const vec from = vec_set1((float)args->seen_from[row]), to = vec_set1((float)args->seen_to[row]);
+  const fovea_tile_terms *own = args->tile_terms;
   for (int key = args->key_begin; key < args->key_end; key += LANES) {
     float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
     vec score = vec_load(scores);
-    score_terms terms = {.adjusted = args->terms->adjusted, .masked = args->mask != NULL, .hidden = 1};
+    if (own && own->scales) score = decode_scale(args, row, score);
+    if (args->terms->capped) {
+      const score_terms capped = {.capped = 1, .of = args->terms};
+      apply_terms(&score, 1, 1, &capped);
+    }
+    if (own) score = decode_place(args, row, key, score);
+    score_terms terms = {.masked = args->mask != NULL, .hidden = 1};
     terms.of = args->terms;
     terms.mask = args->mask;
     terms.row = row;

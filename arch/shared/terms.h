@@ -1,8 +1,8 @@
 /* The terms of a score: everything between the product and the softmax. Their order is (docs/numerics.md, step 2):
- * the problem's own terms, the mask, the rules. Both layouts share the list. If rows lie in the lanes (adjust.h),
- * each of the three has a pass over the scores, because two of them together are rare. The other layout has keys in
- * the lanes (decode_softmax.h). A new term of a problem is a line of apply_own_terms(). Included after a vector
- * layer. */
+ * the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share the list. If
+ * rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them together are rare.
+ * The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line of
+ * apply_own_terms(). Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 
@@ -14,9 +14,11 @@
 
 /* Which terms to apply, and what they read. `key` is the key of the first vector, or of its first lane. */
 typedef struct score_terms {
-  int adjusted, masked, hidden;
+  int scaled, capped, placed, sloped, masked, hidden;
   const fovea_score_terms *of;        /* the problem's */
-  const float *bias;                  /* rows in the lanes: what a mask adds, [vector][row] */
+  vec factor;                         /* the rows' scales, or slopes of a position term */
+  const float *bias;                  /* a position term's numbers; rows in the lanes: or what a mask adds */
+  int64_t step;                       /* from one vector of these to the next */
   const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
   const fovea_mask_tile *mask;        /* keys in the lanes */
   vec from, to;                       /* and the row's limits */
@@ -54,21 +56,34 @@ FOVEA_INLINE vecmask term_seen_keys(int key, vec from, vec to) {
 
 /* Applies the problem's own terms, in their order. */
 FOVEA_INLINE void apply_own_terms(vec *score, const int count, const fovea_score_terms *terms) {
-  if (terms->capped) {
-    vec_tanh_together(score, count);
-    FOVEA_UNROLL
-    for (int i = 0; i < count; i++) score[i] = vec_mul(vec_set1(terms->cap), score[i]);
+  vec_tanh_together(score, count);
+  FOVEA_UNROLL
+  for (int i = 0; i < count; i++) score[i] = vec_mul(vec_set1(terms->cap), score[i]);
+}
+
+/* Applies the row's scale, or one position term. */
+FOVEA_INLINE void apply_row_term(vec *score, const int count, const score_terms *terms) {
+  FOVEA_UNROLL
+  for (int i = 0; i < count; i++) {
+    if (terms->scaled) {
+      score[i] = vec_mul(score[i], terms->factor);
+    } else {
+      vec number = vec_load(terms->bias + i * terms->step);
+      if (terms->sloped) number = vec_mul(terms->factor, number);
+      score[i] = term_mask(score[i], number, terms->of->unit);
+    }
   }
 }
 
 /* Applies all terms to `count` vectors. `count` and `keys_in_lanes` are constants. */
 FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lanes, const score_terms *terms) {
-  if (terms->adjusted) apply_own_terms(score, count, terms->of);
+  if (terms->scaled || terms->placed) apply_row_term(score, count, terms);
+  if (terms->capped) apply_own_terms(score, count, terms->of);
   if (terms->masked) {
     FOVEA_UNROLL
     for (int i = 0; i < count; i++) {
       vec bias = keys_in_lanes ? term_bias_of_keys(terms->mask, terms->mask->rows[terms->row], terms->key)
-                               : vec_load(terms->bias + i * LANES);
+                               : vec_load(terms->bias + i * terms->step);
       score[i] = term_mask(score[i], bias, terms->of->unit);
     }
   }

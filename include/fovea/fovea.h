@@ -138,8 +138,91 @@ typedef enum fovea_score_output {
   FOVEA_SCORES_WEIGHTS = 1, /* exp(score - LSE) */
   FOVEA_SCORES_RAW = 2,     /* scale * q.k */
   FOVEA_SCORES_CAPPED = 3,  /* after the softcap; without one, raw */
-  FOVEA_SCORES_BIASED = 4   /* after the softcap and an additive mask: what the softmax takes */
+  FOVEA_SCORES_BIASED = 4   /* after softcap, position terms and an additive mask: what the softmax takes */
 } fovea_score_output;
+
+/* Which number b a position term adds to the score of a row and a key. All numbers are f32, and b has one rounding
+ * at most. `own` is the position of the row's own key, row + offset (see fovea_problem), and d = key - own. */
+typedef enum fovea_position_kind {
+  /* slope * d (Press et al., ALiBi, 2022; the paper's slopes are positive). One slope for each head, or for each
+   * batch entry and head. From 2^24 on, d is rounded to f32 first. */
+  FOVEA_POSITION_ALIBI = 1,
+  FOVEA_POSITION_ALIBI_SYMMETRIC = 2, /* slope * -|d| */
+  /* A table of before + 1 + after numbers, for d = -before to d = after. What is farther has the first or the last.
+   */
+  FOVEA_POSITION_RELATIVE = 3,
+  /* A table of `buckets` numbers (Raffel et al., T5, 2020). Distances from 0 up have one bucket each, those up to
+   * max_distance share buckets that grow with the logarithm, all others have the last. If `bidirectional`, the
+   * upper half of the buckets is for d > 0; else all these have bucket 0. docs/numerics.md says which, to the
+   * integer. */
+  FOVEA_POSITION_T5 = 4,
+  /* Own positions and keys are cells of a grid (depth, height, width), the last axis innermost (Liu et al., Swin,
+   * 2021). A table (2 depth - 1, 2 height - 1, 2 width - 1): along each axis, own coordinate less the key's, plus
+   * extent - 1. */
+  FOVEA_POSITION_GRID = 5
+} fovea_position_kind;
+
+/* A term of scores that depends on positions only. What it adds has the bits of an additive f32 mask that holds the
+ * same b: after the softcap and before the mask; -Inf: the row does not see the key. Nothing of rows times keys is
+ * made. Prepare it with one of the functions below, which set strides of contiguous numbers. Later versions add
+ * fields at the end only, and their default is 0. */
+typedef struct fovea_position_term {
+  fovea_position_kind kind; /* which of the fields below are used; the others are 0 */
+  /* Distances in elements between numbers of neighbouring batch entries, query heads and places of a table, from
+   * the pointer in fovea_tensors.terms on; any sign. 0 repeats the numbers. ALIBI has no places. */
+  int64_t batch, head, place;
+  int64_t before, after;         /* RELATIVE: 0 to 2^48 */
+  int64_t buckets, max_distance; /* T5: from 2 (bidirectional: 4) on; more than the distances with a bucket of their
+                                    own, which are half of the buckets of a direction, and below 2^31. The other
+                                    buckets of a direction are at most 128, for all terms together */
+  int bidirectional;             /* T5: 0 or 1 */
+  int64_t depth, height, width;  /* GRID: at least 1. All own positions and all keys are cells */
+} fovea_position_term;
+
+/* The most position terms of a problem. */
+#define FOVEA_POSITION_TERMS_LIMIT 4
+
+/* One slope for each head. `symmetric` is 0 or 1. */
+static inline fovea_position_term fovea_term_alibi(int symmetric) {
+  fovea_position_term term = {
+      symmetric ? FOVEA_POSITION_ALIBI_SYMMETRIC : FOVEA_POSITION_ALIBI, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  return term;
+}
+/* A table (heads, before + 1 + after). */
+static inline fovea_position_term fovea_term_relative(int64_t before, int64_t after) {
+  fovea_position_term term = {FOVEA_POSITION_RELATIVE, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+  term.head = before + 1 + after;
+  term.before = before;
+  term.after = after;
+  return term;
+}
+/* A table (buckets, heads), as T5 stores it. */
+static inline fovea_position_term fovea_term_t5(int64_t heads, int64_t buckets, int64_t max_distance,
+                                                int bidirectional) {
+  fovea_position_term term = {FOVEA_POSITION_T5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  term.place = heads;
+  term.buckets = buckets;
+  term.max_distance = max_distance;
+  term.bidirectional = bidirectional;
+  return term;
+}
+/* A table (places, heads), as Swin stores it; depth is 1 for images. */
+static inline fovea_position_term fovea_term_grid(int64_t heads, int64_t depth, int64_t height, int64_t width) {
+  fovea_position_term term = {FOVEA_POSITION_GRID, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  term.place = heads;
+  term.depth = depth;
+  term.height = height;
+  term.width = width;
+  return term;
+}
+
+/* Whether scores have scales per head or row, in place of one scale. */
+typedef enum fovea_scales {
+  FOVEA_SCALES_NONE = 0,     /* `scale` of the problem */
+  FOVEA_SCALES_PER_HEAD = 1, /* those of the row's head, fovea_tensors.head_scales, in place of `scale` */
+  FOVEA_SCALES_PER_ROW = 2,  /* `scale` times that of the row, fovea_tensors.row_scales */
+  FOVEA_SCALES_BOTH = 3      /* that of the head times that of the row */
+} fovea_scales;
 
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
  * library, never by its workers. Threads that share a plan may call them at the same time. */
@@ -258,6 +341,14 @@ typedef struct fovea_problem {
    * use them. */
   const fovea_pattern *pattern; /* default NULL */
   const fovea_pattern *const *patterns;
+
+  /* Position terms, added to scores in this order, before the mask; set all three with fovea_problem_set_terms().
+   * Their numbers are fovea_tensors.terms. Making a plan copies the array. */
+  const fovea_position_term *terms; /* NULL (default): none */
+  int64_t term_count;               /* 0 (default) to FOVEA_POSITION_TERMS_LIMIT */
+  size_t term_size;                 /* bytes from one term to the next */
+
+  fovea_scales scales; /* default FOVEA_SCALES_NONE. PER_HEAD and BOTH: `scale` keeps its default */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -272,6 +363,14 @@ FOVEA_API void fovea_problem_init_sized(fovea_problem *problem, size_t struct_si
 static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int64_t heads, int64_t kv_heads,
                                       int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+}
+
+/* Sets the position terms of a problem, with the size of a term that this program was compiled with. */
+static inline void fovea_problem_set_terms(fovea_problem *problem, const fovea_position_term *terms,
+                                           int64_t term_count) {
+  problem->terms = terms;
+  problem->term_count = term_count;
+  problem->term_size = sizeof *terms;
 }
 
 /* Returns the strides of contiguous (batch, rows, heads, dim) tensors, the layout that projections produce. */
@@ -400,6 +499,14 @@ typedef struct fovea_tensors {
   int64_t layer; /* with `segmented`: which layer of every segment is read, from 0. Default 0 */
 
   float *scores; /* needed with a score_output, else NULL */
+
+  /* term_count pointers to the numbers of position terms, each to that of batch entry 0, query head 0 and the first
+   * place; needed with terms, else NULL. All numbers must exist. A run reads this array until it ends. */
+  const float *const *terms;
+  const double *head_scales; /* `heads` numbers; needed with these scales, else NULL */
+  /* (batch, q_len) numbers, those of the rows of O: with cu_seqlens_q `q_len` numbers; needed with these scales,
+   * else NULL. Products of two scales must be finite, as `scale` must be. */
+  const double *row_scales;
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */
@@ -511,12 +618,12 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
 /* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
- * types, the batch, the CPUs of this process (if keys may be split between them) and the logarithm of how many keys
- * a row can see. This number follows from window, chunks, keys_begin and keys_end, and from kv_len, or with
- * kv_begins from the longest entry from its begin to its end; offsets, masks and other lengths of entries do not
- * matter. So with the same batch and the same rules, scratch for the largest lengths is enough for all smaller
- * ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin but 0, and for
- * mask_begins. */
+ * types, the batch, the number of position terms, the CPUs of this process (if keys may be split between them) and
+ * the logarithm of how many keys a row can see. This number follows from window, chunks, keys_begin and keys_end,
+ * and from kv_len, or with kv_begins from the longest entry from its begin to its end; offsets, masks and other
+ * lengths of entries do not matter. So with the same batch and the same rules, scratch for the largest lengths is
+ * enough for all smaller ones. A mask that does not begin at key 0 needs some more: the same for every mask_begin
+ * but 0, and for mask_begins. */
 FOVEA_API size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers);
 
 /* Runs the whole plan. `execution` and `error` may be NULL. */
@@ -564,7 +671,8 @@ typedef struct fovea_counts {
 
 /* Counts the pairs of a run exactly: it reads the mask tensor, and counts segments in panels as they are computed.
  * It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all blocks
- * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Errors:
+ * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys that only
+ * position terms hide count as seen. Errors:
  * FOVEA_ERROR_NULL. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 

@@ -26,7 +26,7 @@ static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
 }
 
 /* Volatile, so that the compiler cannot compute it elsewhere or in advance. */
-static double default_scale(int64_t qk_dim) {
+double fovea_default_scale(int64_t qk_dim) {
   volatile int64_t dim = qk_dim;
   volatile double scale;
   fovea_float_state caller = fovea_float_begin();
@@ -59,7 +59,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .v_strides = contiguous(kv_heads, kv_len, v_dim),
       .o_strides = contiguous(heads, q_len, v_dim),
       .lse_strides = contiguous(heads, q_len, 1),
-      .scale = qk_dim > 0 ? default_scale(qk_dim) : 1.0,
+      .scale = qk_dim > 0 ? fovea_default_scale(qk_dim) : 1.0,
       .window_left = FOVEA_UNLIMITED,
       .window_right = FOVEA_UNLIMITED,
       .offset = FOVEA_OFFSET_BOTTOM_RIGHT,

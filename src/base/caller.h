@@ -5,6 +5,9 @@
 
 #include <fovea/fovea.h>
 
+/* 1 / sqrt(qk_dim), rounded to nearest in any environment. */
+double fovea_default_scale(int64_t qk_dim);
+
 fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error);
 fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error);
 

@@ -40,6 +40,7 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_pointer(!p->allocator.allocate, "allocator.context", p->allocator.context,
                             "allocator.allocate is NULL", error);
+  if (!status) status = refuse_pointer(p->term_count == 0, "terms", p->terms, "term_count is 0", error);
   if (!status)
     status = refuse_number(p->to_state, "score_output", (int64_t)p->score_output, FOVEA_SCORES_NONE,
                            "to_state is 1, and a state keeps no scores", error);
@@ -75,6 +76,14 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!problem->score_output, "scores", tensors->scores,
                             "score_output of the problem is FOVEA_SCORES_NONE", error);
+  if (!status)
+    status = refuse_pointer(problem->term_count == 0, "terms", tensors->terms, "the problem has no terms", error);
+  if (!status)
+    status = refuse_pointer(!(problem->scales & FOVEA_SCALES_PER_HEAD), "head_scales", tensors->head_scales,
+                            "scales of the problem are not per head", error);
+  if (!status)
+    status = refuse_pointer(!(problem->scales & FOVEA_SCALES_PER_ROW), "row_scales", tensors->row_scales,
+                            "scales of the problem are not per row", error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }
 

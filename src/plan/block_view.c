@@ -83,6 +83,16 @@ static int view_full_block(const fovea_tile_view *tile, int64_t base, fovea_bloc
   return 1;
 }
 
+fovea_interval fovea_keys_of_view(const fovea_block_view *block, int vectors) {
+  fovea_interval keys = {FOVEA_BLOCK_KEYS, 0};
+  for (int v = 0; v < vectors; v++) {
+    if (block->begin[v] == block->end[v]) continue;
+    keys.begin = fovea_least(keys.begin, block->begin[v]);
+    keys.end = fovea_most(keys.end, block->end[v]);
+  }
+  return keys;
+}
+
 void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
                       fovea_block_view *block) {
   int cuts[FOVEA_CUTS_LIMIT], count = 0;

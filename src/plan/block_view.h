@@ -36,4 +36,8 @@ typedef struct fovea_block_view {
 void fovea_view_block(const fovea_tile_view *tile, int64_t base, int rows, const fovea_mask_pieces *pieces,
                       fovea_block_view *block);
 
+/* From the first key that some vector sees to the last, counted from the block's first. In decoding these are the
+ * keys whose scores are computed, not yet rounded to whole vectors. */
+fovea_interval fovea_keys_of_view(const fovea_block_view *block, int vectors);
+
 #endif

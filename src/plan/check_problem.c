@@ -6,6 +6,7 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check.h"
+#include "position_terms.h"
 #include "terms.h"
 
 #include <limits.h>
@@ -68,6 +69,7 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  fovea_bounded_type("o_type", p->o_type),
                                  {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
                                  {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO},
+                                 {"scales", (int)p->scales, 0, FOVEA_SCALES_BOTH},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
@@ -98,6 +100,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = fovea_check_keys(problem, error);
   if (!status) status = fovea_check_mask(problem, error);
   if (!status) status = fovea_check_patterns(problem, error);
+  if (!status) status = fovea_check_positions(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_refuse_unused_rules(problem, error);
   if (!status) status = check_strides(problem, reaches, error);

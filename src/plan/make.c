@@ -78,6 +78,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
       .entries = entries,
   };
+  if (problem->term_count > 0) fovea_make_positions(problem, &plan->positions);
   plan->problem = *problem; /* within the braces gcc copies it twice */
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
@@ -90,6 +91,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
   plan->problem.mask_begins = NULL;
   plan->problem.patterns = NULL;
+  plan->problem.terms = NULL;
   plan->problem.isa = NULL;
   /* The stride of a single key may be any number. */
   if (problem->kv_len <= 1) plan->problem.k_strides.row = plan->problem.v_strides.row = 0;

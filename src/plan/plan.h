@@ -7,6 +7,7 @@
 #include "../base/shapes.h"
 #include "../pattern/pattern.h"
 #include "entry.h"
+#include "position_terms.h"
 #include "scratch_layout.h"
 
 #include <fovea/fovea.h>
@@ -34,11 +35,17 @@ struct fovea_plan {
   size_t parts_scratch;           /* bytes behind the workers' scratch, shared by all workers */
   fovea_entry *entries;           /* one per batch entry, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
+  fovea_positions positions;         /* the problem's position terms */
 };
 
 /* Whether each task has a part of its tiles' keys only. */
 static inline int fovea_has_parts(const fovea_plan *plan) {
   return plan->part_keys > 0 || plan->problem.to_state;
+}
+
+/* Whether rows have terms of their own: position terms, or scales. */
+static inline int fovea_has_tile_terms(const fovea_plan *plan) {
+  return plan->positions.count > 0 || plan->problem.scales;
 }
 
 /* How often a block's scores are computed: once, and once more for scores of other terms as an output. */

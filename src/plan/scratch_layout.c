@@ -41,6 +41,10 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *
                                           2 * (uint64_t)fovea_decode_stride(problem->v_dim));
 }
 
+uint64_t fovea_term_floats(const fovea_kernels *kernels) {
+  return aligned((uint64_t)kernels->row_tile * (FOVEA_BLOCK_KEYS + 2) + 2 * FOVEA_BLOCK_KEYS);
+}
+
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
                                            int mask_copied, int states, int gathered) {
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
@@ -59,10 +63,12 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
       .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
   if (gathered) layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(states, problem->v_dim);
+  if (problem->term_count > 0)
+    layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
   lay_out_decoding(&layout, kernels, problem);
   layout.state = 2 * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 5 * layout.row + layout.mask + layout.gather;
+                 5 * layout.row + layout.mask + layout.gather + layout.terms;
   layout.tile = layout.queries + layout.pairs + (uint64_t)states * layout.state;
   return layout;
 }

@@ -13,6 +13,7 @@ typedef struct fovea_scratch_layout {
   uint64_t panel, keys, values; /* copies of one block */
   uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
   uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
+  uint64_t terms;               /* numbers of position terms, 0 without these */
   uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
@@ -29,6 +30,13 @@ int64_t fovea_decode_stride(int64_t dim);
  * outputs for the states that wait. */
 enum { FOVEA_GATHER_ROWS = 16 };
 int64_t fovea_gather_stride(int states, int64_t v_dim);
+
+/* Floats for the numbers of one position term: of all rows of a tile and all keys of a block, and some more. There
+ * is as much for what the terms hide. */
+uint64_t fovea_term_floats(const fovea_kernels *kernels);
+
+/* Floats for a part of a table of a GRID. */
+enum { FOVEA_GRID_FLOATS = 2048 };
 
 /* The bytes of `floats` floats; SIZE_MAX, which no allocation has, if a size_t has no room for them. */
 size_t fovea_bytes_of(uint64_t floats);

@@ -1,5 +1,6 @@
 #include "terms.h"
 
+#include "../base/caller.h"
 #include "../base/error.h"
 
 static const double largest = 0x1.fffffep+127;
@@ -8,11 +9,24 @@ static fovea_status check_scale(const fovea_problem *p, fovea_error *error) {
   if (p->scale - p->scale != 0) {
     return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", p->scale);
   }
+  if ((p->scales & FOVEA_SCALES_PER_HEAD) && p->scale != fovea_default_scale(p->qk_dim)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "scale is %g and would not be used: heads have scales of their own", p->scale);
+  }
   double c = p->scale * FOVEA_LOG2E;
   if (c > largest || c < -largest) {
     return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38", p->scale);
   }
   return FOVEA_OK;
+}
+
+fovea_status fovea_check_scale_product(const fovea_problem *p, const char *name, double scale, fovea_error *error) {
+  const double product = p->softcap > 0 ? scale / p->softcap : scale * FOVEA_LOG2E;
+  if (product >= -largest && product <= largest) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SCALE,
+                    "%s make a scale of %g; scale * log2(e), or with a softcap scale / "
+                    "softcap, must not be beyond 3.4e38",
+                    name, scale);
 }
 
 static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
@@ -33,11 +47,25 @@ fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error)
   return status ? status : check_softcap(problem, error);
 }
 
+/* Whether rows have terms of their own. */
+static int has_tile_terms(const fovea_problem *problem) {
+  return problem->term_count > 0 || problem->scales;
+}
+
+static int output_is_capped(const fovea_problem *problem) {
+  return problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
+}
+
+float fovea_scale_constant(const fovea_problem *problem, int natural, double scale) {
+  if (natural ? output_is_capped(problem) : problem->softcap > 0) return (float)(scale / problem->softcap);
+  return (float)(natural ? scale : scale * FOVEA_LOG2E);
+}
+
 fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
   int capped = problem->softcap > 0;
   return (fovea_score_terms){
-      .c = (float)(capped ? problem->scale / problem->softcap : problem->scale * FOVEA_LOG2E),
-      .adjusted = capped,
+      .c = problem->scales ? 1 : fovea_scale_constant(problem, 0, problem->scale),
+      .adjusted = capped || has_tile_terms(problem),
       .capped = capped,
       .cap = (float)(problem->softcap * FOVEA_LOG2E),
       .unit = (float)FOVEA_LOG2E,
@@ -45,10 +73,10 @@ fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
 }
 
 fovea_score_terms fovea_make_output_terms(const fovea_problem *problem) {
-  const int capped = problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
+  const int capped = output_is_capped(problem);
   return (fovea_score_terms){
-      .c = (float)(capped ? problem->scale / problem->softcap : problem->scale),
-      .adjusted = capped,
+      .c = problem->scales ? 1 : fovea_scale_constant(problem, 1, problem->scale),
+      .adjusted = capped || has_tile_terms(problem),
       .capped = capped,
       .cap = (float)problem->softcap,
       .unit = problem->score_output == FOVEA_SCORES_BIASED,

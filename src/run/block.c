@@ -1,6 +1,7 @@
 #include "block.h"
 
 #include "operands.h"
+#include "positions.h"
 #include "scores.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
@@ -19,10 +20,11 @@ static void clear_maxima(float *maxima, int rows) {
 /* Adjusts a slice's scores after the products: softcap, mask, rules, maxima. */
 static void adjust_slice(const fovea_task_context *context, const fovea_score_args *scored,
                          const fovea_score_terms *terms, const fovea_block_slice *slice,
-                         const fovea_mask_block *mask) {
+                         const fovea_mask_block *mask, const fovea_position_block *positions) {
   fovea_adjust_args args = {
       .scores = scored->scores,
       .terms = terms,
+      .tile_terms = positions->present ? &positions->terms : NULL,
       .key = slice->begin,
       .key_count = scored->key_count,
       .vectors = slice->vectors,
@@ -64,13 +66,14 @@ static void limits_from(const fovea_block_view *view, int key, int rows, int32_t
 }
 
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
-                        const fovea_score_terms *terms, const fovea_fetch *fetch) {
+                        const fovea_score_terms *terms, fovea_position_block *positions, const fovea_fetch *fetch) {
   const fovea_block_view *view = &sight->view;
   const fovea_plan *plan = context->plan;
   const fovea_score_operands source = fovea_operands_of(context, t);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   clear_maxima(context->memory.maxima, rows);
+  if (positions->present) fovea_read_scales(context, t, terms, positions);
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
     int adjusted = slice->masked || terms->adjusted;
@@ -100,7 +103,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
       args.seen_to = seen_to;
     }
     if (adjusted) {
-      adjust_slice(context, &args, terms, slice, &sight->mask);
+      adjust_slice(context, &args, terms, slice, &sight->mask, positions);
     } else {
       source.score(&args);
     }
@@ -134,7 +137,8 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
   return stateless;
 }
 
-/* Whether V has a NaN or Inf that weight 0 would not hide: some row does not see all keys, or has no state. */
+/* Whether V has a NaN or Inf that weight 0 would not hide: some row does not see all keys, or has no state.
+ * `stateless` is 1 if that is known already. */
 static int needs_care(fovea_task_context *context, const fovea_block_view *view, int stateless) {
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
@@ -144,7 +148,8 @@ static int needs_care(fovea_task_context *context, const fovea_block_view *view,
 }
 
 static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                        const fovea_sight *sight, const fovea_fetch *fetch, int first, int careful) {
+                        const fovea_sight *sight, const fovea_position_block *positions, const fovea_fetch *fetch,
+                        int first, int careful) {
   const fovea_block_view *view = &sight->view;
   const fovea_problem *problem = &context->plan->problem;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
@@ -176,7 +181,9 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
           .vectors = {v, run},
           .maxima = context->memory.maxima,
           .block_sum = context->memory.block_sum,
-          .mask = slice->masked ? &sight->mask.tile : NULL,
+          .mask = careful && positions->hides ? &positions->hidden
+                  : slice->masked             ? &sight->mask.tile
+                                              : NULL,
           .key = slice->begin,
           .prefetch = fetch->value.rows,
           .prefetch_count = i == 0 ? fetch->value.count : 0,
@@ -207,15 +214,19 @@ static int begin_state(const fovea_task_context *context, const fovea_tile *t, c
 void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
                      int first) {
   const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
+  fovea_position_block positions;
+  fovea_read_positions(context, t, fovea_keys_of_view(&sight->view, t->view.vectors), &positions);
   first = first && begin_state(context, t, state, &sight->view);
   if (fovea_keeps_scores(context)) {
-    score_block(context, t, sight, &context->plan->output_terms, fetch);
+    score_block(context, t, sight, &context->plan->output_terms, &positions, fetch);
     if (sight->mask.present) hide_holes(context, t, sight);
     fovea_keep_block(context, t, sight);
   }
-  score_block(context, t, sight, &context->plan->terms, fetch);
+  score_block(context, t, sight, &context->plan->terms, &positions, fetch);
   if (sight->mask.present) hide_holes(context, t, sight);
   if (fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
-  value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
+  const int careful = needs_care(context, &sight->view, stateless || positions.hides);
+  if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
+  value_block(context, t, state, sight, &positions, fetch, first, careful);
 }

@@ -4,8 +4,15 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 #include "../state/validate_state.h"
+#include "check_terms.h"
 #include "overlap.h"
 #include "run_segments.h"
+
+/* The numbers of position terms and scales, if there are any. */
+static fovea_status check_terms(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
+                                fovea_error *error) {
+  return fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
+}
 
 fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
@@ -21,7 +28,8 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
   if (!status) status = fovea_validate_state("state", &state, 1, &reach, error);
   if (status) return status;
   const fovea_written written = fovea_written_state(plan, &state);
-  return fovea_check_inputs(plan, tensors, &written, error);
+  status = fovea_check_inputs(plan, tensors, &written, error);
+  return status ? status : check_terms(plan, tensors, &written, error);
 }
 
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -32,11 +40,13 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
     if (i == FOVEA_SHAPE_LSE && !tensors->lse) continue;
     status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);
   }
+  if (!status) status = fovea_check_term_numbers(plan, tensors, error);
   if (status || plan->problem.to_state) return status;
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   int outputs = fovea_list_written(plan, tensors, written);
   for (int i = 0; i < outputs && !status; i++) {
     status = fovea_check_inputs(plan, tensors, &written[i], error);
+    if (!status) status = check_terms(plan, tensors, &written[i], error);
     if (!status) status = fovea_check_outputs(plan, tensors, &written[i], written[i].shape, error);
   }
   return status;
@@ -63,6 +73,7 @@ fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_te
                                           size_t size, fovea_error *error) {
   const fovea_written scratch = fovea_written_scratch(memory, size);
   fovea_status status = fovea_check_inputs(plan, tensors, &scratch, error);
+  if (!status) status = check_terms(plan, tensors, &scratch, error);
   if (!status && plan->problem.to_state) {
     fovea_written state = fovea_written_state(plan, tensors->state);
     status = fovea_check_written_state(plan, &scratch, &state, error);

@@ -34,7 +34,7 @@ static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t
 static int64_t pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
   int64_t pairs = 0, lanes = context->kernels->lanes;
   if (t->decoded) {
-    fovea_interval keys = fovea_keys_decoded(t, &sight->view);
+    fovea_interval keys = fovea_keys_of_view(&sight->view, t->view.vectors);
     return t->rows.count * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) * lanes;
   }
   for (int i = 0; i < sight->view.count; i++) {

@@ -1,6 +1,7 @@
 #include "decode.h"
 
 #include "operands.h"
+#include "positions.h"
 #include "scores.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
@@ -69,7 +70,7 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
 }
 
 static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                        const fovea_score_terms *terms, int begin, int end) {
+                        const fovea_score_terms *terms, fovea_position_block *positions, int begin, int end) {
   int64_t base = context->walk.block;
   const fovea_plan *plan = context->plan;
   const fovea_decode_state *state = context->decode;
@@ -90,12 +91,14 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   context->kernels->decode_score(&args);
   int all_seen = sight->rows->all.begin <= base + begin && base + end <= sight->rows->all.end;
   if (all_seen && !sight->mask.present && !terms->adjusted) return;
+  if (positions->present) fovea_read_scales(context, t, terms, positions);
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
       .key_begin = begin,
       .key_end = end,
       .terms = terms,
+      .tile_terms = positions->present ? &positions->terms : NULL,
       .mask = sight->mask.present ? &sight->mask.tile : NULL,
       .seen_from = sight->view.from,
       .seen_to = sight->view.to,
@@ -104,8 +107,8 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
 }
 
 /* Computes one row from the keys that it sees only: 0 * Inf is NaN, so weight 0 does not hide a value. */
-static void value_of_row(const fovea_task_context *context, const fovea_sight *sight, int row,
-                         fovea_decode_value_args args) {
+static void value_of_row(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                         const fovea_position_block *positions, int row, fovea_decode_value_args args) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int stateless = state->block_max[row] == -__builtin_inff() && state->block_sum[row] == 0;
@@ -116,6 +119,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_sight *s
   context->kernels->decode_value(&args);
   for (int key = sight->view.from[row]; key < sight->view.to[row] && !stateless; key++) {
     if (sight->mask.present && fovea_mask_hides(&sight->mask.tile, row, key)) continue;
+    if (positions->hides && fovea_positions_hide(t, positions, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
     args.values = args.prefetch = values->rows + key;
     args.key_count = 1;
@@ -125,12 +129,12 @@ static void value_of_row(const fovea_task_context *context, const fovea_sight *s
 }
 
 /* Values that are NaN or Inf make sums that are not finite, even at weight 0. So only such sums need care. */
-static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight, int begin,
-                        int end, int first, int careful) {
+static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                        const fovea_position_block *positions, fovea_interval keys, int first, int careful) {
   const fovea_decode_state *state = context->decode;
   const fovea_row_list *values = &state->values[state->slot];
   int64_t dim = context->plan->problem.v_dim;
-  int last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  int begin = (int)keys.begin, end = (int)keys.end, last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
   fovea_decode_value_args args = {
       .weights = state->memory.scores + begin,
       .row_count = t->rows.count,
@@ -149,35 +153,27 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   context->kernels->decode_value(&args);
   if (!careful) return;
   if (!context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
-    for (int row = 0; row < t->rows.count; row++) value_of_row(context, sight, row, args);
+    for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, sight, positions, row, args);
   }
   args.key_count = 0;
   args.flags = last;
   context->kernels->decode_value(&args);
 }
 
-fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *view) {
-  fovea_interval keys = {FOVEA_BLOCK_KEYS, 0};
-  for (int v = 0; v < t->view.vectors; v++) {
-    if (view->begin[v] == view->end[v]) continue;
-    keys.begin = fovea_least(keys.begin, view->begin[v]);
-    keys.end = fovea_most(keys.end, view->end[v]);
-  }
-  return keys;
-}
-
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first) {
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;
   int lanes = context->kernels->lanes;
-  fovea_interval keys = fovea_keys_decoded(t, &sight->view);
+  fovea_interval keys = fovea_keys_of_view(&sight->view, t->view.vectors);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
+  fovea_position_block positions;
   find_rows(context);
+  fovea_read_positions(context, t, (fovea_interval){begin, end}, &positions);
   if (fovea_keeps_scores(context)) {
-    score_block(context, t, sight, &context->plan->output_terms, begin, end);
+    score_block(context, t, sight, &context->plan->output_terms, &positions, begin, end);
     fovea_keep_decoded(context, t, keys);
   }
-  score_block(context, t, sight, &context->plan->terms, begin, end);
+  score_block(context, t, sight, &context->plan->terms, &positions, begin, end);
   if (fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
@@ -194,8 +190,8 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   };
   int stateless = context->kernels->decode_softmax(&softmax);
   int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
-  int careful = stateless || !all_seen || sight->mask.present;
-  value_block(context, t, sight, (int)keys.begin, (int)keys.end, first, careful);
+  int careful = stateless || !all_seen || sight->mask.present || positions.hides;
+  value_block(context, t, sight, &positions, keys, first, careful);
 }
 
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {

@@ -12,10 +12,6 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t);
  */
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first);
 
-/* The keys of a block whose scores are computed, from the first that some row looks at to the last. They are not
- * yet rounded to whole vectors. */
-fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *view);
-
 /* Copies the state of the current span to the tile's tree, as its current state. */
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t);
 

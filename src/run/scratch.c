@@ -15,6 +15,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.new_part = memory.old_part + layout->row;
   memory.mask = (char *)(memory.new_part + layout->row);
   memory.gather = memory.new_part + layout->row + layout->mask;
+  memory.terms = memory.gather + layout->gather;
   return memory;
 }
 

@@ -26,6 +26,7 @@ typedef struct fovea_block_memory {
   float *new_part;
   char *mask;    /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
   float *gather; /* outputs of rows that are gathered, fovea_gather_stride() apart */
+  float *terms; /* fovea_term_floats() for each position term, as many for what they hide, then FOVEA_GRID_FLOATS */
 } fovea_block_memory;
 
 /* The arrays of a tile that is decoded, each [row][...]. Rows are a multiple of 16 floats apart. */

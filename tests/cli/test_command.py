@@ -269,6 +269,30 @@ class MasksAndSinks(InDirectory):
                    offset=-7)
         self.check_mask(self.mask("?", (50, 90)), "--sinks", self.path("s.npy"), sinks=sinks)
 
+    def added(self, number):
+        """What is added for each head, row and key, bottom-right: number(head, key - own key)."""
+        return np.array([[[number(h, j - (i + 40)) for j in range(90)] for i in range(50)] for h in range(4)], np.float32)
+
+    def test_alibi(self):
+        slopes = np.array([0.5, 0.25, -0.125, 0.1], np.float32)
+        np.save(self.path("a.npy"), slopes)
+        self.check(*self.tensors, "--alibi", self.path("a.npy"), mask=self.added(lambda h, d: slopes[h] * np.float32(d)))
+        np.save(self.path("mask.npy"), self.added(lambda h, d: slopes[h] * np.float32(d)))
+        self.assertEqual(self.bits("--alibi", self.path("a.npy")), self.bits("--mask", self.path("mask.npy")))
+        one = self.bits("--alibi", self.path("a.npy"), "--causal")
+        np.save(self.path("a.npy"), np.stack([slopes] * self.tensors[0].shape[0]))
+        self.assertEqual(self.bits("--alibi", self.path("a.npy"), "--causal"), one)
+
+    def test_relative(self):
+        for shape in ((4, 7), (4, 301), (5,)):
+            table = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+            far = shape[-1] // 2
+            added = self.added(lambda h, d: (table[h] if table.ndim == 2 else table)[min(max(d, -far), far) + far])
+            np.save(self.path("r.npy"), table)
+            np.save(self.path("mask.npy"), added)
+            self.check(*self.tensors, "--relative", self.path("r.npy"), mask=added)
+            self.assertEqual(self.bits("--relative", self.path("r.npy")), self.bits("--mask", self.path("mask.npy")))
+
     def test_softmax_1(self):
         self.check(*self.tensors, "--sinks", "zero", sinks=np.zeros(4))
         zero = self.bits("--sinks", "zero")
@@ -610,6 +634,14 @@ class Mistakes(InDirectory):
         for kind in ("<f8", "<f2", "?"):
             self.refuse_array("float32 ('<f4') is needed", "--sinks", np.zeros(4, kind))
         self.refuse("Zero: cannot open", "--sinks", "Zero")
+
+    def test_terms(self):
+        self.refuse_array("has slopes of 3 heads; one for each query head is needed, 4", "--alibi", np.zeros(3, np.float32))
+        self.refuse_array("has slopes of 9 batch entries", "--alibi", np.zeros((9, 4), np.float32))
+        self.refuse_array("has 0 axes", "--alibi", np.float32(0))
+        self.refuse_array("has numbers of 4 distances; 2n + 1 are needed", "--relative", np.zeros(4, np.float32))
+        self.refuse_array("has tables of 3 heads", "--relative", np.zeros((3, 5), np.float32))
+        self.refuse_array("has 3 axes", "--relative", np.zeros((1, 4, 5), np.float32))
 
     def test_shapes(self):
         def refuse(text, q, k, v):

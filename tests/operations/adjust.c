@@ -1,6 +1,7 @@
 /* Scores after the products, and what a scan tells of a mask before: adjust(), scan_mask(). */
 #include "contract.h"
 #include "masks.h"
+#include "terms.h"
 
 static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args *args) {
   const int tile = table->row_tile;
@@ -8,7 +9,9 @@ static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args 
   for (int row = first_row(table, args->vectors); row < end_row(table, args->vectors); row++)
     for (int key = 0; key < args->key_count; key++) {
       float *score = &scores[key * tile + row];
+      *score = scaled_score(args->tile_terms, row, *score);
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
+      *score = placed_score(args->tile_terms, 0, row, args->key + key, *score, args->terms->unit);
       if (args->mask != NULL) {
         const float bias = mask_bias(args->mask, row, args->key + key);
         *score = biased_score(*score, bias, args->terms->unit);
@@ -20,7 +23,7 @@ static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args 
 }
 
 static void try_adjust(const fovea_kernels *table, struct generator *generator) {
-  const int tile = table->row_tile, what = 1 + (int)generator_below(generator, 7);
+  const int tile = table->row_tile, what = 1 + (int)generator_below(generator, 15);
   const int key = (int)generator_below(generator, 2) * (int)generator_below(generator, 100);
   const int key_count = random_size(generator, 1, FOVEA_BLOCK_KEYS - key);
   const fovea_score_terms terms = {
@@ -40,6 +43,11 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   for (int row = 0; row < tile; row++)
     if (generator_below(generator, 3) > 0) args.maxima[row] = -INFINITY;
   fovea_mask_tile mask;
+  fovea_tile_terms own = {.count = 0};
+  if (what & 8) {
+    own = place_terms(generator, tile, 0);
+    args.tile_terms = &own;
+  }
   if (what & 2) {
     mask = place_mask(generator, tile, random_size(generator, key + key_count, FOVEA_BLOCK_KEYS));
     args.mask = &mask;
@@ -52,9 +60,11 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   places_watch();
   table->adjust(&args);
   expect_adjusted(table, &args);
-  places_check(table->name, "adjust, keys %d to %d, vectors %d+%d, capped %d, mask type %d, seen_from %d", key,
-               key + key_count - 1, args.vectors.first, args.vectors.count, args.terms->capped,
-               (what & 2) ? (int)mask.type : 0, args.seen_from != NULL);
+  places_check(
+      table->name,
+      "adjust, keys %d to %d, vectors %d+%d, scales %d, capped %d, positions %d, mask type %d, seen_from %d", key,
+      key + key_count - 1, args.vectors.first, args.vectors.count, own.scales != NULL, args.terms->capped,
+      own.count, (what & 2) ? (int)mask.type : 0, args.seen_from != NULL);
 }
 
 static void test_adjust(void **state) {

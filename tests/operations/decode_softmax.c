@@ -1,6 +1,7 @@
 /* Scores of decoding after the products: decode_adjust(), decode_softmax(). */
 #include "contract.h"
 #include "masks.h"
+#include "terms.h"
 
 enum { ROWS = FOVEA_DECODE_ROWS_LIMIT };
 
@@ -19,7 +20,9 @@ static void expect_adjusted(const fovea_decode_adjust_args *args) {
   for (int row = 0; row < args->row_count; row++)
     for (int key = args->key_begin; key < args->key_end; key++) {
       float *score = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS + key);
+      *score = scaled_score(args->tile_terms, row, *score);
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
+      *score = placed_score(args->tile_terms, 1, row, key, *score, args->terms->unit);
       if (args->mask != NULL) {
         const int there = args->mask->repeats || key < args->mask->key_count;
         const float bias = there ? mask_bias(args->mask, row, key) : 0.0f;
@@ -48,6 +51,11 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   args.seen_from = place_limits(generator, rows, FOVEA_BLOCK_KEYS, &to);
   args.seen_to = to;
   fovea_mask_tile mask = {0};
+  fovea_tile_terms own = {.count = 0};
+  if (generator_below(generator, 2)) {
+    own = place_terms(generator, rows, 1);
+    args.tile_terms = &own;
+  }
   if (generator_below(generator, 2) == 0) {
     mask = place_mask(generator, rows, random_size(generator, 1, FOVEA_BLOCK_KEYS));
     args.mask = &mask;
@@ -56,8 +64,10 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   places_watch();
   table->decode_adjust(&args);
   expect_adjusted(&args);
-  places_check(table->name, "decode_adjust, %d rows, keys %d to %d, capped %d, mask type %d of %d keys", rows,
-               keys.begin, keys.end - 1, args.terms->capped, (int)mask.type, mask.key_count);
+  places_check(table->name,
+               "decode_adjust, %d rows, keys %d to %d, scales %d, capped %d, positions %d, mask type %d of %d keys",
+               rows, keys.begin, keys.end - 1, own.scales != NULL, args.terms->capped, own.count, (int)mask.type,
+               mask.key_count);
 }
 
 static void test_adjust(void **state) {

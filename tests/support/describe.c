@@ -20,6 +20,10 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
     length += snprintf(text + length, size - (size_t)length, " scores %d", (int)problem->score_output);
   if (problem->softcap != 0.0)
     length += snprintf(text + length, size - (size_t)length, " softcap %g", problem->softcap);
+  for (int64_t i = 0; i < problem->term_count; i++)
+    length += snprintf(text + length, size - (size_t)length, " term %d", (int)problem->terms[i].kind);
+  if (problem->scales != FOVEA_SCALES_NONE)
+    length += snprintf(text + length, size - (size_t)length, " scales %d", (int)problem->scales);
   snprintf(text + length, size - (size_t)length, "%s", sinks[problem->sink]);
 }
 

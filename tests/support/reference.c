@@ -1,6 +1,7 @@
 #include "reference.h"
 
 #include "check.h"
+#include "positions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,9 +37,15 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
     sum += (double)q[d] * (double)k[d];
     absolute += fabs((double)q[d] * (double)k[d]);
   }
-  sum *= problem->scale;
-  absolute *= fabs(problem->scale);
+  const double scale = scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row);
+  sum *= scale;
+  absolute *= fabs(scale);
   if (problem->softcap > 0.0) sum = problem->softcap * tanh(sum / problem->softcap);
+  for (int64_t i = 0; i < problem->term_count; i++) {
+    const double number = (double)term_number(inputs->trial, (int)i, inputs->batch, inputs->head, inputs->row, key);
+    sum += number;
+    absolute += fabs(number);
+  }
   if (mask_is_additive(problem->mask_type)) {
     const double bias = (double)mask_get(&inputs->trial->mask, inputs->batch, inputs->head, inputs->row, key);
     sum += bias;

@@ -2,6 +2,7 @@
 
 #include "check.h"
 #include "contract.h"
+#include "positions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum g
   tensor_fill_random(&trial.v, seed * 3 + 3, 1.0f);
   mask_fill_random(&trial.mask, seed, (enum mask_pattern)(seed % MASK_PATTERNS));
   tensor_fill_random(&trial.sinks, seed + 5, 4.0f);
+  positions_create(&trial, seed, edge);
   create_outputs(&trial, edge);
   return trial;
 }
@@ -57,9 +59,11 @@ struct trial trial_of_part(const fovea_problem *problem, const struct trial *who
 
 struct trial trial_sharing_inputs(const struct trial *other) {
   struct trial trial = *other;
-  struct guarded *const others[] = {&trial.q.memory, &trial.q.storage, &trial.k.memory,    &trial.k.storage,
-                                    &trial.v.memory, &trial.v.storage, &trial.mask.memory, &trial.sinks.memory};
+  struct guarded *const others[] = {&trial.q.memory,    &trial.q.storage, &trial.k.memory,    &trial.k.storage,
+                                    &trial.v.memory,    &trial.v.storage, &trial.mask.memory, &trial.sinks.memory,
+                                    &trial.head_scales, &trial.row_scales};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) others[i]->mapping = NULL;
+  for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) trial.terms[i].memory.mapping = NULL;
   create_outputs(&trial, GUARD_AT_END);
   return trial;
 }
@@ -73,6 +77,7 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->scores);
   mask_destroy(&trial->mask);
   tensor_destroy(&trial->sinks);
+  positions_destroy(trial);
 }
 
 fovea_tensors trial_tensors(const struct trial *trial) {
@@ -85,6 +90,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   tensors.mask = trial->mask.data;
   /* The library refuses tensors that the problem does not use. */
   if (trial->problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = trial->sinks.data;
+  positions_set(trial, &tensors);
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
   if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
@@ -199,6 +205,7 @@ struct row_rules {
 static int contract_sees(const void *context, int64_t position) {
   const struct row_rules *rules = context;
   return row_sees(&rules->trial->problem, &rules->entry, rules->row, position) &&
+         !term_hides(rules->trial, rules->batch, rules->head, rules->row, position) &&
          bias_of(rules->trial, rules->batch, rules->head, rules->row, position) != -INFINITY;
 }
 
@@ -210,6 +217,7 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
 /* Memory that the contract needs: the biases of one row, its output and its scores. */
 struct workspace {
   float *bias, *out, *scores;
+  float *terms[FOVEA_POSITION_TERMS_LIMIT];
 };
 
 static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row,
@@ -224,6 +232,9 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   const int64_t begin = problem_mask_begin(problem, batch);
   for (int64_t j = begin; additive && j < entry->kv_len; j++)
     workspace->bias[j - begin] = bias_of(trial, batch, head, row, j);
+  for (int64_t i = 0; i < problem->term_count; i++)
+    for (int64_t j = 0; j < entry->kv_len; j++)
+      workspace->terms[i][j] = term_number(trial, (int)i, batch, head, row, j);
   const struct contract_row contract = {
       .q = tensor_row(&trial->q, at.batch, at.head, at.row),
       .k = tensor_row(&trial->k, entry->kv_batch, kv_head, entry->kv_first),
@@ -233,7 +244,9 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .qk_dim = problem->qk_dim,
       .v_dim = problem->v_dim,
       .positions = entry->kv_len,
-      .scale = problem->scale,
+      .scale = scale_of_row(trial, batch, head, row),
+      .terms = (const float *const *)workspace->terms,
+      .term_count = (int)problem->term_count,
       .softcap = problem->softcap,
       .bias = additive ? workspace->bias : NULL,
       .bias_begin = begin,
@@ -261,10 +274,11 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
 
 void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
-  float *numbers = malloc((size_t)(problem->v_dim + 2 * problem->kv_len) * sizeof(float));
+  const int64_t keys = problem->kv_len;
+  float *numbers = malloc((size_t)(problem->v_dim + (2 + problem->term_count) * keys) * sizeof(float));
   assert_non_null(numbers);
-  const struct workspace workspace = {numbers + problem->v_dim, numbers,
-                                      numbers + problem->v_dim + problem->kv_len};
+  struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + keys, {NULL}};
+  for (int64_t i = 0; i < problem->term_count; i++) workspace.terms[i] = workspace.scores + (i + 1) * keys;
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);

@@ -13,7 +13,10 @@ struct trial {
   struct tensor q, k, v, o, lse;
   struct tensor scores; /* with a score_output */
   struct mask mask;
-  struct tensor sinks; /* one row */
+  struct tensor sinks;                             /* one row */
+  struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch entry, head, place */
+  const float *term_numbers[FOVEA_POSITION_TERMS_LIMIT];
+  struct guarded head_scales, row_scales; /* doubles */
 };
 
 /* Creates tensors with the problem's types and strides: inputs random, outputs untouched. With the same seed,

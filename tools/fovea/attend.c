@@ -1,6 +1,7 @@
 /* fovea attend: Q, K and V from .npy files, O, the LSE and the weights into .npy files. */
 #include "attend_mask.h"
 #include "attend_options.h"
+#include "attend_terms.h"
 #include "commands.h"
 #include "convert.h"
 #include "npy.h"
@@ -48,6 +49,10 @@ static const char help[] =
     "\n"
     "  --scale X              default 1/sqrt(dim of Q)\n"
     "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
+    "  --alibi PATH           float32 slopes, (heads) or (batch, heads): slope * (key - own key) is added to a "
+    "score\n"
+    "  --relative PATH        a float32 table, (2n + 1) or (heads, 2n + 1), of what is added to a score for\n"
+    "                         key - own key from -n to n; what is farther gets the first or the last number\n"
     "  --sinks PATH | zero    one float32 for each head of Q: the score of one more key whose value is zero; "
     "`zero`\n"
     "                         is 0 for every head (softmax-1)\n"
@@ -70,6 +75,7 @@ typedef struct attend_job {
   attend_options options;
   input_file q, k, v;
   npy_array mask, sinks;
+  attend_terms terms;
   fovea_problem problem;
   fovea_plan *plan;
   void *o;
@@ -176,6 +182,8 @@ static bool describe_problem(attend_job *job, failure *why) {
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
          (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&
+         (!options->alibi || load_alibi(options->alibi, &job->terms, problem, why)) &&
+         (!options->relative || load_relative(options->relative, &job->terms, problem, why)) &&
          (!options->sinks || load_sinks(options->sinks, &job->sinks, problem, why));
 }
 
@@ -224,6 +232,7 @@ static bool run_plan(attend_job *job, failure *why) {
   tensors.mask = job->mask.data;
   tensors.sinks = job->sinks.data;
   tensors.scores = job->weights;
+  if (job->terms.count > 0) tensors.terms = job->terms.numbers;
   fovea_execution_init(&execution);
   if (job->options.threads.count > 0) {
     int64_t threads = job->options.threads.numbers[0];
@@ -273,6 +282,7 @@ static void release(attend_job *job) {
   free(job->o);
   fovea_plan_destroy(job->plan);
   npy_free(&job->sinks);
+  attend_terms_free(&job->terms);
   npy_free(&job->mask);
   npy_free(&job->v.array);
   npy_free(&job->k.array);

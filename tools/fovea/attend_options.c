@@ -12,6 +12,8 @@ static const option known[] = {
     {"--weights-type", OPTION_TYPE, offsetof(attend_options, weights_type), 0, "f32, f16 or bf16"},
     {"--mask", OPTION_TEXT, offsetof(attend_options, mask), 0, "a path"},
     {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
+    {"--alibi", OPTION_TEXT, offsetof(attend_options, alibi), 0, "a path"},
+    {"--relative", OPTION_TEXT, offsetof(attend_options, relative), 0, "a path"},
     {"--sinks", OPTION_TEXT, offsetof(attend_options, sinks), 0, "a path, or zero"},
     {"--causal", OPTION_FLAG, offsetof(attend_options, causal), 0, ""},
     {"--window", OPTION_LIST, offsetof(attend_options, window), 2, "two numbers LEFT,RIGHT"},

@@ -1,0 +1,187 @@
+#include "positions.h"
+
+#include "../plan/terms.h"
+#include "position_numbers.h"
+
+/* The last row that sees keys: later ones and lanes of padding have its terms. */
+static int64_t row_of(const fovea_task_context *context, int64_t row) {
+  return fovea_least(row, context->task->entry->q_seen - 1);
+}
+
+/* The numbers of a term for a query head of the task's entry. */
+static const float *numbers_of(const fovea_task_context *context, int term, int64_t head) {
+  const fovea_position_term *of = &context->plan->positions.rules[term].term;
+  return context->tensors->terms[term] + context->task->entry->batch * of->batch + head * of->head;
+}
+
+/* Places of lanes. Lanes of padding follow the last row. */
+static fovea_row_place place_of(const fovea_task_context *context, const fovea_tile *t, int lane) {
+  if (lane < t->rows.count) return t->places[lane];
+  const int64_t number = t->rows.first + lane, group = context->plan->group;
+  return (fovea_row_place){context->task->kv_head * group + number % group, number / group};
+}
+
+static int has_slopes(const fovea_position_term *term) {
+  return term->kind <= FOVEA_POSITION_ALIBI_SYMMETRIC;
+}
+
+/* Scratch for the numbers of a term; behind the terms', for what is hidden. */
+static float *floats_of(const fovea_task_context *context, int term) {
+  return context->memory.terms + (uint64_t)term * fovea_term_floats(context->kernels);
+}
+
+/* Each of the functions below places a term's numbers, and returns 1 if one of them may be -Inf. */
+
+/* Row by row: to[row][key] in decoding, else to[key][row]. */
+static int place_rows(const fovea_task_context *context, const fovea_tile *t, int term, fovea_interval keys,
+                      fovea_position_tile *tile) {
+  const fovea_positions *positions = &context->plan->positions;
+  const fovea_entry *entry = context->task->entry;
+  const int lanes = t->decoded ? t->rows.count : t->view.vectors * context->kernels->lanes;
+  const int64_t key_step = t->decoded ? 1 : context->kernels->row_tile,
+                row_step = t->decoded ? FOVEA_BLOCK_KEYS : 1;
+  float *to = floats_of(context, term);
+  int hides = 0;
+  for (int lane = 0; lane < lanes; lane++) {
+    const fovea_row_place place = place_of(context, t, lane);
+    const fovea_key_range range = {row_of(context, place.row) + entry->offset, context->walk.block + keys.begin,
+                                   keys.end - keys.begin};
+    hides |= fovea_position_numbers(positions, &positions->rules[term], numbers_of(context, term, place.head),
+                                    range, to + lane * row_step + keys.begin * key_step, key_step);
+  }
+  tile->numbers = to;
+  tile->step = t->decoded ? FOVEA_BLOCK_KEYS : key_step;
+  return hides;
+}
+
+/* Terms of key - own alone: neighbouring rows have the same numbers, a key apart. So there is a strip
+ * [distance][head], distances descending, in which the numbers of a key for all rows begin `group` floats before
+ * those of the key before. */
+static int place_strip(const fovea_task_context *context, const fovea_tile *t, int term, fovea_interval keys,
+                       fovea_position_tile *tile) {
+  const fovea_positions *positions = &context->plan->positions;
+  const int64_t group = context->plan->group, first_head = t->rows.first % group;
+  const int64_t own = t->rows.first / group + context->task->entry->offset;
+  const int lanes = t->view.vectors * context->kernels->lanes;
+  /* At index x of the strip is the distance of key 127 - x from the first row. */
+  const int64_t low = FOVEA_BLOCK_KEYS - keys.end;
+  const int64_t high = FOVEA_BLOCK_KEYS - 1 - keys.begin + (first_head + lanes - 1) / group;
+  const fovea_key_range range = {own, context->walk.block + FOVEA_BLOCK_KEYS - 1 - high, high - low + 1};
+  float *strip = floats_of(context, term);
+  int hides = 0;
+  for (int64_t head = 0; head < group; head++) {
+    hides |= fovea_position_numbers(positions, &positions->rules[term],
+                                    numbers_of(context, term, context->task->kv_head * group + head), range,
+                                    strip + high * group + head, -group);
+  }
+  tile->numbers = strip + (FOVEA_BLOCK_KEYS - 1) * group + first_head;
+  tile->step = -group;
+  return hides;
+}
+
+/* Rows of one head that are neighbours in a grid. Returns 0 if they are too far apart. */
+static int place_grid(const fovea_task_context *context, const fovea_tile *t, int term, fovea_interval keys,
+                      fovea_position_tile *tile, int *hides) {
+  const fovea_entry *entry = context->task->entry;
+  const int64_t step = context->kernels->row_tile;
+  const int64_t rows = row_of(context, t->rows.first + t->rows.count - 1) - t->rows.first + 1;
+  float *to = floats_of(context, term);
+  const fovea_grid_tile grid = {.own = t->rows.first + entry->offset,
+                                .rows = (int)rows,
+                                .key = context->walk.block + keys.begin,
+                                .keys = (int)(keys.end - keys.begin),
+                                .to = to + keys.begin * step,
+                                .step = step,
+                                .window = floats_of(context, context->plan->positions.count + 1)};
+  tile->numbers = to;
+  tile->step = step;
+  return rows > 0 && fovea_grid_numbers(&context->plan->positions.rules[term],
+                                        numbers_of(context, term, context->task->kv_head), &grid, hides);
+}
+
+static int place_term(const fovea_task_context *context, const fovea_tile *t, int term, fovea_interval keys,
+                      fovea_position_tile *tile) {
+  const fovea_position_term *of = &context->plan->positions.rules[term].term;
+  const uint64_t group = (uint64_t)context->plan->group, row_tile = (uint64_t)context->kernels->row_tile;
+  const int fits =
+      group < row_tile && (FOVEA_BLOCK_KEYS + 1) * group + row_tile <= fovea_term_floats(context->kernels);
+  int hides = 0;
+  if (of->kind != FOVEA_POSITION_GRID && fits && !t->decoded) return place_strip(context, t, term, keys, tile);
+  if (of->kind == FOVEA_POSITION_GRID && group == 1 && !t->decoded) {
+    if (place_grid(context, t, term, keys, tile, &hides)) return hides;
+  }
+  return place_rows(context, t, term, keys, tile);
+}
+
+/* A slope of less than this never overflows: no distance is beyond 2^50. */
+static const float small_slope = 0x1p+77f;
+
+/* Returns 1 if a slope may make -Inf. */
+static int read_slopes(const fovea_task_context *context, const fovea_tile *t, int term, float *slopes) {
+  int hides = 0;
+  for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
+    slopes[lane] = *numbers_of(context, term, place_of(context, t, lane).head);
+    hides |= !(slopes[lane] < small_slope && slopes[lane] > -small_slope);
+  }
+  return hides;
+}
+
+void fovea_read_positions(const fovea_task_context *context, const fovea_tile *t, fovea_interval keys,
+                          fovea_position_block *block) {
+  const fovea_positions *positions = &context->plan->positions;
+  block->present = fovea_has_tile_terms(context->plan);
+  block->hides = 0;
+  if (!block->present) return;
+  block->keys = keys;
+  block->terms.scales = context->plan->problem.scales ? block->scales : NULL;
+  block->terms.count = positions->count;
+  for (int i = 0; i < positions->count; i++) {
+    fovea_position_tile *tile = &block->terms.positions[i];
+    block->hides |= place_term(context, t, i, keys, tile);
+    tile->slopes = has_slopes(&positions->rules[i].term) ? block->slopes[i] : NULL;
+    if (tile->slopes) block->hides |= read_slopes(context, t, i, block->slopes[i]);
+  }
+}
+
+void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, const fovea_score_terms *terms,
+                       fovea_position_block *block) {
+  const fovea_problem *problem = &context->plan->problem;
+  const fovea_tensors *tensors = context->tensors;
+  const fovea_entry *entry = context->task->entry;
+  const int natural = terms == &context->plan->output_terms;
+  const int64_t first = (problem->cu_seqlens_q ? 0 : entry->batch * problem->q_len) + entry->q_first;
+  if (!problem->scales) return;
+  for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
+    const fovea_row_place place = t->places[lane < t->rows.count ? lane : t->rows.count - 1];
+    double scale = tensors->head_scales ? tensors->head_scales[place.head] : problem->scale;
+    if (tensors->row_scales) scale *= tensors->row_scales[first + place.row];
+    block->scales[lane] = fovea_scale_constant(problem, natural, scale);
+  }
+}
+
+int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block, int row, int key) {
+  for (int i = 0; i < block->terms.count; i++) {
+    const fovea_position_tile *tile = &block->terms.positions[i];
+    float b = tile->numbers[t->decoded ? row * tile->step + key : key * tile->step + row];
+    if (tile->slopes) b *= tile->slopes[row];
+    if (b == -__builtin_inff()) return 1;
+  }
+  return 0;
+}
+
+void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                             fovea_position_block *block) {
+  const fovea_interval keys = block->keys;
+  float *hidden = floats_of(context, context->plan->positions.count);
+  const int lanes = t->view.vectors * context->kernels->lanes;
+  for (int lane = 0; lane < lanes; lane++, hidden += FOVEA_BLOCK_KEYS) {
+    for (int key = 0; key < (int)keys.end; key++) {
+      const int hides =
+          key >= keys.begin && ((sight->mask.present && fovea_mask_hides(&sight->mask.tile, lane, key)) ||
+                                fovea_positions_hide(t, block, lane, key));
+      hidden[key] = hides ? -__builtin_inff() : 0;
+    }
+    block->hidden_rows[lane] = hidden;
+  }
+  block->hidden = (fovea_mask_tile){block->hidden_rows, FOVEA_MASK_F32, 0, (int)keys.end};
+}

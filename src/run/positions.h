@@ -1,0 +1,37 @@
+/* Position terms and scales of rows, evaluated for one tile and one block. Numbers are copied from the caller's
+ * tables to scratch, where kernels find what they add to each score; only what a table and a block hold is ever
+ * there. */
+#ifndef FOVEA_SRC_RUN_POSITIONS_H
+#define FOVEA_SRC_RUN_POSITIONS_H
+
+#include "sight.h"
+
+/* The terms of a tile in one block. It points into itself and must not be copied. */
+typedef struct fovea_position_block {
+  int present; /* 0: rows have no terms of their own; only `hides` is set */
+  int hides;   /* a term may hide a key: it adds -Inf */
+  fovea_interval keys;
+  fovea_tile_terms terms;
+  float scales[FOVEA_ROW_TILE_LIMIT];
+  float slopes[FOVEA_POSITION_TERMS_LIMIT][FOVEA_ROW_TILE_LIMIT];
+  /* What terms and mask hide, for values that are not finite. */
+  fovea_mask_tile hidden;
+  const void *hidden_rows[FOVEA_ROW_TILE_LIMIT];
+} fovea_position_block;
+
+/* Evaluates the terms for the block's keys `keys`, counted from its first. */
+void fovea_read_positions(const fovea_task_context *context, const fovea_tile *t, fovea_interval keys,
+                          fovea_position_block *block);
+
+/* Sets the rows' scales, for scores of these terms. */
+void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, const fovea_score_terms *terms,
+                       fovea_position_block *block);
+
+/* Whether a term adds -Inf to a score, so that the row does not see the key. */
+int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block, int row, int key);
+
+/* Sets `hidden`: -Inf where a term or the mask hides a key from a row, else 0. */
+void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                             fovea_position_block *block);
+
+#endif

@@ -1,0 +1,40 @@
+/* Terms that differ from row to row: scales and position terms. */
+#ifndef FOVEA_TESTS_OPERATIONS_TERMS_H
+#define FOVEA_TESTS_OPERATIONS_TERMS_H
+
+#include "masks.h"
+
+/* Places scales, or none, and one or two position terms for `rows` rows, of the layout of decoding or of tiles. */
+static inline fovea_tile_terms place_terms(struct generator *generator, int rows, int decoded) {
+  fovea_tile_terms terms = {.count = 1 + (int)generator_below(generator, 2)};
+  if (generator_below(generator, 2)) terms.scales = place_floats(rows, FINITE);
+  for (int i = 0; i < terms.count; i++) {
+    fovea_position_tile *position = &terms.positions[i];
+    const int64_t step = decoded ? FOVEA_BLOCK_KEYS : 1 + generator_below(generator, rows);
+    const int backwards = !decoded && generator_below(generator, 2);
+    const int64_t last = (decoded ? rows : FOVEA_BLOCK_KEYS) - 1;
+    float *numbers = place_floats(last * step + (decoded ? FOVEA_BLOCK_KEYS : rows), random_numbers(generator));
+    numbers[generator_below(generator, last * step + 1)] = -INFINITY;
+    position->numbers = numbers + (backwards ? last * step : 0);
+    position->step = backwards ? -step : step;
+    if (generator_below(generator, 2)) position->slopes = place_floats(rows, random_numbers(generator));
+  }
+  return terms;
+}
+
+static inline float scaled_score(const fovea_tile_terms *terms, int row, float score) {
+  return terms != NULL && terms->scales != NULL ? score * terms->scales[row] : score;
+}
+
+static inline float placed_score(const fovea_tile_terms *terms, int decoded, int row, int key, float score,
+                                 float unit) {
+  for (int i = 0; terms != NULL && i < terms->count; i++) {
+    const fovea_position_tile *position = &terms->positions[i];
+    float number = position->numbers[decoded ? row * position->step + key : key * position->step + row];
+    if (position->slopes != NULL) number = position->slopes[row] * number;
+    score = biased_score(score, number, unit);
+  }
+  return score;
+}
+
+#endif

@@ -1,0 +1,89 @@
+#include "positions.h"
+
+#include "contract.h"
+
+#include <math.h>
+
+static int64_t places_of(const fovea_position_term *term) {
+  switch (term->kind) {
+  case FOVEA_POSITION_RELATIVE:
+    return term->before + term->after + 1;
+  case FOVEA_POSITION_T5:
+    return term->buckets;
+  case FOVEA_POSITION_GRID:
+    return (2 * term->depth - 1) * (2 * term->height - 1) * (2 * term->width - 1);
+  default:
+    return 1;
+  }
+}
+
+static struct guarded create_scales(int64_t count, double scale, double gain, uint64_t seed,
+                                    enum guarded_edge edge) {
+  struct guarded scales = guarded_create((size_t)count * sizeof(double), edge);
+  struct generator generator = {seed};
+  for (int64_t i = 0; i < count; i++)
+    ((double *)(void *)scales.data)[i] = scale * (1.0 + gain * (double)generator_uniform(&generator));
+  return scales;
+}
+
+void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge) {
+  const fovea_problem *problem = &trial->problem;
+  for (int64_t i = 0; i < problem->term_count; i++) {
+    const fovea_position_term *term = &problem->terms[i];
+    const fovea_strides strides = {term->batch, term->head, term->place};
+    tensor_create(&trial->terms[i], problem->batch, problem->heads, places_of(term), 1, strides, edge);
+    tensor_fill_random(&trial->terms[i], seed + 70 + (uint64_t)i,
+                       term->kind < FOVEA_POSITION_RELATIVE ? 0.1f : 3.0f);
+    trial->term_numbers[i] = trial->terms[i].data;
+  }
+  if (problem->scales & FOVEA_SCALES_PER_HEAD)
+    trial->head_scales = create_scales(problem->heads, problem->scale, 0.5, seed + 80, edge);
+  if (problem->scales & FOVEA_SCALES_PER_ROW)
+    trial->row_scales = create_scales(problem_q_batches(problem) * problem->q_len, 1.0, 0.5, seed + 81, edge);
+}
+
+void positions_destroy(struct trial *trial) {
+  for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) tensor_destroy(&trial->terms[i]);
+  guarded_destroy(&trial->head_scales);
+  guarded_destroy(&trial->row_scales);
+}
+
+void positions_set(const struct trial *trial, fovea_tensors *tensors) {
+  const fovea_problem *problem = &trial->problem;
+  if (problem->term_count > 0) tensors->terms = trial->term_numbers;
+  if (problem->scales & FOVEA_SCALES_PER_HEAD)
+    tensors->head_scales = (const double *)(void *)trial->head_scales.data;
+  if (problem->scales & FOVEA_SCALES_PER_ROW) tensors->row_scales = (const double *)(void *)trial->row_scales.data;
+}
+
+float term_number(const struct trial *trial, int term, int64_t batch, int64_t head, int64_t row, int64_t key) {
+  const fovea_position_term *of = &trial->problem.terms[term];
+  const int64_t own = row + problem_entry(&trial->problem, batch).offset, d = key - own;
+  const int64_t extent[3] = {of->depth, of->height, of->width};
+  int64_t place = 0;
+  if (of->kind == FOVEA_POSITION_RELATIVE) place = contract_relative_place(d, of->before, of->after);
+  if (of->kind == FOVEA_POSITION_T5)
+    place = contract_t5_bucket(d, of->buckets, of->max_distance, of->bidirectional);
+  if (of->kind == FOVEA_POSITION_GRID) place = contract_grid_place(extent, own, key);
+  const float number = *tensor_row(&trial->terms[term], batch, head, place);
+  return of->kind >= FOVEA_POSITION_RELATIVE
+             ? number
+             : contract_alibi(number, d, of->kind == FOVEA_POSITION_ALIBI_SYMMETRIC);
+}
+
+int term_hides(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
+  for (int64_t i = 0; i < trial->problem.term_count; i++)
+    if (term_number(trial, (int)i, batch, head, row, key) == -INFINITY) return 1;
+  return 0;
+}
+
+double scale_of_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row) {
+  const fovea_problem *problem = &trial->problem;
+  const struct entry entry = problem_entry(problem, batch);
+  const double scale = problem->scales & FOVEA_SCALES_PER_HEAD
+                           ? ((const double *)(void *)trial->head_scales.data)[head]
+                           : problem->scale;
+  if (!(problem->scales & FOVEA_SCALES_PER_ROW)) return scale;
+  return scale *
+         ((const double *)(void *)trial->row_scales.data)[entry.q_batch * problem->q_len + entry.q_first + row];
+}
