@@ -8,6 +8,7 @@
 #include "careful.h"
 #include "decode.h"
 #include "keep.h"
+#include "normalise.h"
 #include "rotary.h"
 #include "rows.h"
 #include "scan.h"

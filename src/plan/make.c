@@ -2,6 +2,7 @@
 #include "../base/nodes.h"
 #include "check_problem.h"
 #include "entries.h"
+#include "normaliser.h"
 #include "terms.h"
 #include "tiles.h"
 
@@ -64,6 +65,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   *plan = (fovea_plan){
       .kernels = kernels,
       .terms = fovea_make_terms(problem),
+      .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),
       .mask_copied = problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins),
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&

@@ -33,8 +33,20 @@ fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error)
   return status ? status : check_softcap(problem, error);
 }
 
+/* In natural units, as scores as an output have them. */
+static fovea_score_terms natural_terms(const fovea_problem *problem, int capped, int biased) {
+  return (fovea_score_terms){
+      .c = (float)(capped ? problem->scale / problem->softcap : problem->scale),
+      .adjusted = capped,
+      .capped = capped,
+      .cap = (float)problem->softcap,
+      .unit = (float)biased,
+  };
+}
+
 fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
   int capped = problem->softcap > 0;
+  if (problem->normaliser) return natural_terms(problem, capped, 1);
   return (fovea_score_terms){
       .c = (float)(capped ? problem->scale / problem->softcap : problem->scale * FOVEA_LOG2E),
       .adjusted = capped,
@@ -46,11 +58,5 @@ fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
 
 fovea_score_terms fovea_make_output_terms(const fovea_problem *problem) {
   const int capped = problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
-  return (fovea_score_terms){
-      .c = (float)(capped ? problem->scale / problem->softcap : problem->scale),
-      .adjusted = capped,
-      .capped = capped,
-      .cap = (float)problem->softcap,
-      .unit = problem->score_output == FOVEA_SCORES_BIASED,
-  };
+  return natural_terms(problem, capped, problem->score_output == FOVEA_SCORES_BIASED);
 }

@@ -30,6 +30,17 @@ static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t
   return pairs;
 }
 
+void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  const int64_t lanes = context->kernels->lanes;
+  for (int i = 0; i < sight->view.count; i++) {
+    const fovea_block_slice *slice = &sight->view.slices[i];
+    const int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
+    for (int64_t row = first; row < end && row < t->rows.count; row++) {
+      t->seen[row] += keys_seen(context, t, sight, slice, (int)row);
+    }
+  }
+}
+
 static int64_t pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
   int64_t pairs = 0, lanes = context->kernels->lanes;
   if (t->decoded) {

@@ -170,6 +170,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;
   int lanes = context->kernels->lanes;
+  const fovea_weighting *weighting = &context->plan->weighting;
   fovea_interval keys = fovea_keys_decoded(t, &sight->view);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   find_rows(context);
@@ -191,8 +192,10 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .old_part = state->old_part,
       .new_part = state->new_part,
       .first = first,
+      .weighting = weighting,
   };
-  int stateless = context->kernels->decode_softmax(&softmax);
+  int stateless =
+      (weighting->normaliser ? context->kernels->decode_normalise : context->kernels->decode_softmax)(&softmax);
   int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
   int careful = stateless || !all_seen || sight->mask.present;
   value_block(context, t, sight, (int)keys.begin, (int)keys.end, first, careful);
