@@ -62,7 +62,7 @@ float contract_tanh(float x) {
 }
 
 /* With e = exp(-|x|) = 2^-k 2^(t - k): 1 / (1 + e), or e / (1 + e). e2, d2 and rest are what was rounded away. */
-float contract_sigmoid(float x) {
+float contract_weight_sigmoid(float x) {
   if (isnan(x)) return x;
   const float a = fminf(fabsf(x), 110.0f), t = a * -(float)LOG2E;
   const float t2 = fmaf(a, -0x1.4ae0cp-26f, fmaf(a, -(float)LOG2E, -t));
@@ -120,7 +120,7 @@ static float weight(const struct contract_row *row, float s, float m) {
   case CONTRACT_RELU_SQUARED:
     return positive * positive;
   case CONTRACT_SIGMOID:
-    return contract_sigmoid(s + (float)row->sigmoid_bias);
+    return contract_weight_sigmoid(s + (float)row->sigmoid_bias);
   default:
     return contract_exp2(s - (m == -INFINITY ? 0.0f : m));
   }

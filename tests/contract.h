@@ -43,6 +43,6 @@ void contract_node(const struct contract_row *row, int64_t first, int64_t length
 float contract_exp2(float x);
 float contract_log2(float x);
 float contract_tanh(float x);
-float contract_sigmoid(float x);
+float contract_weight_sigmoid(float x);
 
 #endif

@@ -251,7 +251,7 @@ static void test_sigmoid(void **state) {
   float before = 0.5f;
   for (uint32_t bits = bits_of(0x1p-30f); bits < bits_of(120.0f); bits += IF_QUICK(65537, 1021))
     for (uint32_t sign = 0; sign < 2; sign++) {
-      const float x = from_bits(bits | sign << 31), y = contract_sigmoid(x);
+      const float x = from_bits(bits | sign << 31), y = contract_weight_sigmoid(x);
       const double exact = 1.0 / (1.0 + exp(-(double)x));
       int exponent;
       frexp(exact, &exponent);
@@ -261,9 +261,9 @@ static void test_sigmoid(void **state) {
       if (sign == 0) assert_true(y >= before - 0x1p-23f), before = y;
     }
   assert_true(worst > 0.5 && worst < 1.6);
-  assert_true(contract_sigmoid(0.0f) == 0.5f && contract_sigmoid(-0.0f) == 0.5f);
-  assert_true(contract_sigmoid(INFINITY) == 1.0f && contract_sigmoid(3e38f) == 1.0f);
-  assert_true(contract_sigmoid(-INFINITY) == 0.0f && contract_sigmoid(-3e38f) == 0.0f);
+  assert_true(contract_weight_sigmoid(0.0f) == 0.5f && contract_weight_sigmoid(-0.0f) == 0.5f);
+  assert_true(contract_weight_sigmoid(INFINITY) == 1.0f && contract_weight_sigmoid(3e38f) == 1.0f);
+  assert_true(contract_weight_sigmoid(-INFINITY) == 0.0f && contract_weight_sigmoid(-3e38f) == 0.0f);
 }
 
 /* The kernels' sigmoid at many numbers: q = x and k = 1 of one dim. */
@@ -287,7 +287,7 @@ static void test_sigmoid_bits(void **state) {
         tensors.scores = weights;
         assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
         for (int64_t i = 0; i < rows; i++) {
-          const float x = ((const float *)tensors.q)[i], y = contract_sigmoid(x);
+          const float x = ((const float *)tensors.q)[i], y = contract_weight_sigmoid(x);
           if (isnan(x) ? !isnan(weights[i * 16]) : bits_of(weights[i * 16]) != bits_of(y))
             fail_msg("%s: sigmoid(%a) is %a, not %a", isas[isa], (double)x, (double)weights[i * 16], (double)y);
         }
@@ -425,11 +425,12 @@ static void test_refusals(void **state) {
   for (int i = 0; i < 4; i++)
     REFUSED(FOVEA_ERROR_NORMALISER, "divisor_value is ",
             (problem.divisor = FOVEA_DIVISOR_CONSTANT, problem.divisor_value = values[i]));
-  REFUSED(FOVEA_ERROR_UNUSED, "divisor_value is 2 and would not be used: divisor is not FOVEA_DIVISOR_CONSTANT",
+  REFUSED(FOVEA_ERROR_UNUSED,
+          "divisor_value is 2.000000 and would not be used: divisor is not FOVEA_DIVISOR_CONSTANT",
           problem.divisor_value = 2.0);
-  REFUSED(FOVEA_ERROR_UNUSED, "sigmoid_bias is -1.4 and would not be used: normaliser is not",
+  REFUSED(FOVEA_ERROR_UNUSED, "sigmoid_bias is -1.400000 and would not be used: normaliser is not",
           problem.normaliser = FOVEA_NORMALISER_RELU);
-  REFUSED(FOVEA_ERROR_UNUSED, "sigmoid_bias is -1.4 and would not be used", problem.normaliser = 0);
+  REFUSED(FOVEA_ERROR_UNUSED, "sigmoid_bias is -1.400000 and would not be used", problem.normaliser = 0);
   REFUSED(FOVEA_ERROR_UNUSED, "divisor is 2 and would not be used: normaliser is FOVEA_NORMALISER_SOFTMAX",
           (problem.normaliser = 0, problem.divisor = FOVEA_DIVISOR_KEYS));
   REFUSED(FOVEA_ERROR_UNUSED, "sink is 2 and would not be used: normaliser", problem.sink = FOVEA_SINK_ZERO);

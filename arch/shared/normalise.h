@@ -1,7 +1,6 @@
 /* Normalisers other than the softmax: weights of scores in natural units, without maxima or exponentials that
  * depend on other keys (docs/numerics.md, "Normalisers other than softmax"). A state has the maximum 0, so that
- * states merge by the code of the softmax, with factors of 1. Part of bodies.h; tiles.h gives FOVEA_SOFTMAX_CHAINS,
- * as in softmax.h. */
+ * states merge by the code of the softmax, with factors of 1. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NORMALISE_H
 #define FOVEA_ARCH_SHARED_NORMALISE_H
 
@@ -18,74 +17,60 @@ FOVEA_INLINE vec normalise_score(vec score, const fovea_normaliser normaliser, v
   return normaliser == FOVEA_NORMALISER_RELU ? positive : vec_mul(positive, positive);
 }
 
-FOVEA_INLINE vec normalise_key(float *score, const fovea_normaliser normaliser, vec bias) {
-  vec weight = normalise_score(vec_load(score), normaliser, bias);
-  vec_store(score, weight);
-  return weight;
-}
-
-/* Whole rounds of sixteen keys, several sums at a time. */
-FOVEA_INLINE void normalise_rounds(float *scores, const fovea_normaliser normaliser, vec bias, int rounds,
-                                   vec *sums) {
-  FOVEA_NO_UNROLL
-  for (int first = 0; first < FOVEA_WEIGHT_SUMS; first += FOVEA_SOFTMAX_CHAINS) {
-    vec chain[FOVEA_SOFTMAX_CHAINS];
-    FOVEA_UNROLL
-    for (int i = 0; i < FOVEA_SOFTMAX_CHAINS; i++) chain[i] = sums[first + i];
-    FOVEA_NO_UNROLL
-    for (int round = 0; round < rounds; round++) {
-      float *row = scores + (round * FOVEA_WEIGHT_SUMS + first) * ROW_TILE;
-      FOVEA_UNROLL
-      for (int i = 0; i < FOVEA_SOFTMAX_CHAINS; i++) {
-        chain[i] = vec_add(chain[i], normalise_key(row + i * ROW_TILE, normaliser, bias));
-      }
-    }
-    FOVEA_UNROLL
-    for (int i = 0; i < FOVEA_SOFTMAX_CHAINS; i++) sums[first + i] = chain[i];
-  }
-}
-
-/* Replaces scores by weights, for one vector of rows and keys begin to end - 1 of the block. Returns their sums. */
-FOVEA_INLINE vec normalise_vector(float *scores, const fovea_normaliser normaliser, vec bias, int begin, int end) {
-  vec sums[FOVEA_WEIGHT_SUMS];
-  for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) sums[i] = vec_set1(0.0f);
-  int key = begin;
-  FOVEA_NO_UNROLL
-  while (key < end) {
-    const int place = key % FOVEA_WEIGHT_SUMS, rounds = place == 0 ? (end - key) / FOVEA_WEIGHT_SUMS : 0;
-    if (rounds > 0) {
-      normalise_rounds(scores + key * ROW_TILE, normaliser, bias, rounds, sums);
-      key += rounds * FOVEA_WEIGHT_SUMS;
-    } else {
-      sums[place] = vec_add(sums[place], normalise_key(scores + key * ROW_TILE, normaliser, bias));
-      key++;
-    }
-  }
-  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; i++) sums[i] = vec_add(sums[i], sums[i + half]);
-  }
-  return sums[0];
-}
-
-/* One loop for each normaliser. */
-#define NORMALISE_VECTOR(name, normaliser)                                                                         \
-  FOVEA_NOINLINE vec normalise_vector_##name(float *scores, vec bias, int begin, int end) {                        \
-    return normalise_vector(scores, normaliser, bias, begin, end);                                                 \
-  }
-NORMALISE_VECTOR(relu, FOVEA_NORMALISER_RELU)
-NORMALISE_VECTOR(relu_squared, FOVEA_NORMALISER_RELU_SQUARED)
-NORMALISE_VECTOR(sigmoid, FOVEA_NORMALISER_SIGMOID)
-
-FOVEA_INLINE vec normalise_vector_of(const fovea_weighting *weighting, float *scores, int begin, int end) {
+/* Replaces `count` vectors of scores, `stride` floats apart, by weights. One short loop for each normaliser,
+ * whatever lies in the lanes. */
+#define NORMALISE_SCORES(normaliser)                                                                               \
+  FOVEA_NO_UNROLL for (; count > 0; count--, scores += stride)                                                     \
+      vec_store(scores, normalise_score(vec_load(scores), normaliser, bias));                                      \
+  break
+FOVEA_SHORT FOVEA_NOINLINE void normalise_scores(float *scores, int64_t stride, int count,
+                                                 const fovea_weighting *weighting) {
   const vec bias = vec_set1(weighting->bias);
   switch (weighting->normaliser) {
   case FOVEA_NORMALISER_RELU:
-    return normalise_vector_relu(scores, bias, begin, end);
+    NORMALISE_SCORES(FOVEA_NORMALISER_RELU);
   case FOVEA_NORMALISER_RELU_SQUARED:
-    return normalise_vector_relu_squared(scores, bias, begin, end);
+    NORMALISE_SCORES(FOVEA_NORMALISER_RELU_SQUARED);
   default:
-    return normalise_vector_sigmoid(scores, bias, begin, end);
+    NORMALISE_SCORES(FOVEA_NORMALISER_SIGMOID);
   }
+}
+
+/* Merges the state of the next block, on the right, as state_advance() does. `block_max` is 0, or -Inf without a
+ * state, so factors are 1 or 0. */
+FOVEA_SHORT FOVEA_NOINLINE void normalise_advance(const state_running *running, int row, int first, vec block_max,
+                                                  vec block_sum) {
+  const vec none = vec_set1(-INFINITY), zero = vec_set1(0.0f), one = vec_set1(1.0f);
+  if (first) {
+    vec_store(running->row_max + row, block_max);
+    vec_store(running->row_sum + row, block_sum);
+    return;
+  }
+  const vec row_max = vec_load(running->row_max + row);
+  vec_store(running->row_sum + row, vec_add(vec_load(running->row_sum + row), block_sum));
+  vec_store(running->row_max + row, vec_max(row_max, block_max));
+  vec_store(running->old_part + row, vec_select(vec_equal(row_max, none), zero, one));
+  vec_store(running->new_part + row, vec_select(vec_equal(block_max, none), zero, one));
+}
+
+/* The sums of the weights of one vector of rows, folded, for keys begin to end - 1 of the block. */
+FOVEA_INLINE vec normalise_sum(const float *weights, int begin, int end) {
+  vec sums[FOVEA_WEIGHT_SUMS];
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) {
+    vec sum = vec_set1(0.0f);
+    FOVEA_NO_UNROLL
+    for (int key = begin + ((i - begin) & (FOVEA_WEIGHT_SUMS - 1)); key < end; key += FOVEA_WEIGHT_SUMS) {
+      sum = vec_add(sum, vec_load(weights + key * ROW_TILE));
+    }
+    sums[i] = sum;
+  }
+  FOVEA_NO_UNROLL
+  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2) {
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < half; i++) sums[i] = vec_add(sums[i], sums[i + half]);
+  }
+  return sums[0];
 }
 
 /* The m of a block: 0, or -Inf of rows without a state, whose scores are -Inf. The sum tells rows of NaN from
@@ -95,17 +80,17 @@ FOVEA_INLINE vec normalise_maximum(vec block_max, vec block_sum) {
   return vec_select(vecmask_or(some, vec_is_nan(block_sum)), vec_set1(0.0f), vec_set1(-INFINITY));
 }
 
-FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *args) {
+FOVEA_SHORT FOVEA_KERNEL int FOVEA_NAME(normalise)(const fovea_softmax_args *args) {
   vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
-    int row = vector * LANES;
-    vec block_sum =
-        normalise_vector_of(args->weighting, args->scores + row, args->key_begin[vector], args->key_end[vector]);
+    int row = vector * LANES, begin = args->key_begin[vector], end = args->key_end[vector];
+    normalise_scores(args->scores + begin * ROW_TILE + row, ROW_TILE, end - begin, args->weighting);
+    vec block_sum = normalise_sum(args->scores + row, begin, end);
     vec block_max = normalise_maximum(vec_load(args->maxima + row), block_sum);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
     const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
-    state_advance(&running, row, args->first, block_max, block_sum);
+    normalise_advance(&running, row, args->first, block_max, block_sum);
     none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
   }
   return vecmask_any(none);
@@ -123,32 +108,27 @@ FOVEA_INLINE normalise_divisor normalise_divide(vec divisor) {
   return (normalise_divisor){part, vec_select(vec_equal(divisor, vec_set1(0.0f)), vec_set1(0.0f), inverse)};
 }
 
-/* Replaces the kept scores of a row by its weights, divided: 0 of a key that is not seen, also in a row of NaN. */
-FOVEA_INLINE void normalise_kept(float *scores, int64_t count, const fovea_normaliser normaliser, vec bias,
-                                 vec part, vec inverse) {
-  FOVEA_NO_UNROLL
-  for (; count > 0; count -= LANES, scores += LANES) {
-    const int lanes = count < LANES ? (int)count : LANES;
-    const vec score = vec_load_first(scores, lanes);
-    const vec weight = vec_mul(vec_mul(normalise_score(score, normaliser, bias), part), inverse);
-    const vecmask hidden = vec_equal(score, vec_set1(-INFINITY));
-    vec_store_first(scores, vec_select(hidden, vec_set1(0.0f), canonical(weight)), lanes);
-  }
-}
+/* Vectors of kept scores that become weights together. */
+enum { NORMALISE_KEPT = 16 };
 
-FOVEA_NOINLINE void normalise_kept_row(float *scores, int64_t count, const fovea_weighting *weighting, float part,
-                                       float inverse) {
-  const vec bias = vec_set1(weighting->bias), parts = vec_set1(part), inverses = vec_set1(inverse);
-  switch (weighting->normaliser) {
-  case FOVEA_NORMALISER_RELU:
-    normalise_kept(scores, count, FOVEA_NORMALISER_RELU, bias, parts, inverses);
-    break;
-  case FOVEA_NORMALISER_RELU_SQUARED:
-    normalise_kept(scores, count, FOVEA_NORMALISER_RELU_SQUARED, bias, parts, inverses);
-    break;
-  default:
-    normalise_kept(scores, count, FOVEA_NORMALISER_SIGMOID, bias, parts, inverses);
-    break;
+/* Replaces the kept scores of a row by its weights, divided: 0 of a key that is not seen, also in a row of NaN. */
+FOVEA_SHORT FOVEA_NOINLINE void normalise_kept(float *scores, int64_t count, const fovea_weighting *weighting,
+                                               float part, float inverse) {
+  float weights[NORMALISE_KEPT * LANES];
+  while (count > 0) {
+    const int keys = count < NORMALISE_KEPT * LANES ? (int)count : NORMALISE_KEPT * LANES;
+    for (int key = 0; key < keys; key += LANES) {
+      vec_store(weights + key, vec_load_first(scores + key, keys - key < LANES ? keys - key : LANES));
+    }
+    normalise_scores(weights, LANES, (keys + LANES - 1) / LANES, weighting);
+    for (int key = 0; key < keys; key += LANES) {
+      const int lanes = keys - key < LANES ? keys - key : LANES;
+      const vecmask hidden = vec_equal(vec_load_first(scores + key, lanes), vec_set1(-INFINITY));
+      const vec weight = vec_mul(vec_mul(vec_load(weights + key), vec_set1(part)), vec_set1(inverse));
+      vec_store_first(scores + key, vec_select(hidden, vec_set1(0.0f), canonical(weight)), lanes);
+    }
+    scores += keys;
+    count -= keys;
   }
 }
 

@@ -124,13 +124,13 @@ FOVEA_INLINE void store_plain_rows(const fovea_store_args *args, int row, const 
 }
 
 /* The weights of the rows of one vector, of another normaliser than the softmax. */
-FOVEA_NOINLINE void store_normalised(const fovea_store_args *args, int row, const store_state *state) {
+FOVEA_SHORT FOVEA_NOINLINE void store_normalised(const fovea_store_args *args, int row, const store_state *state) {
   float part[LANES], inverse[LANES];
   const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
   vec_store(part, state->part);
   vec_store(inverse, state->inverse);
   for (int i = 0; i < rows; i++) {
-    normalise_kept_row(args->scores[row + i], args->score_count, args->weighting, part[i], inverse[i]);
+    normalise_kept(args->scores[row + i], args->score_count, args->weighting, part[i], inverse[i]);
   }
 }
 
