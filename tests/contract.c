@@ -111,19 +111,17 @@ static float score(const struct contract_row *row, int64_t position) {
   return row->bias == NULL || b < 0 ? s : fmaf(row->bias[b], (float)LOG2E, s);
 }
 
-/* The weight of a score, relative to m, which is 0 without the softmax. */
-static float weight(const struct contract_row *row, float s, float m) {
+float contract_weight(int normaliser, float bias, float s) {
   const float positive = s < 0.0f ? 0.0f : s;
-  switch (row->normaliser) {
-  case CONTRACT_RELU:
-    return positive;
-  case CONTRACT_RELU_SQUARED:
-    return positive * positive;
-  case CONTRACT_SIGMOID:
-    return contract_weight_sigmoid(s + (float)row->sigmoid_bias);
-  default:
-    return contract_exp2(s - (m == -INFINITY ? 0.0f : m));
-  }
+  return normaliser == CONTRACT_RELU           ? positive
+         : normaliser == CONTRACT_RELU_SQUARED ? positive * positive
+                                               : contract_weight_sigmoid(s + bias);
+}
+
+/* The weight of a score, relative to m if it is the softmax's. */
+static float weight(const struct contract_row *row, float s, float m) {
+  if (row->normaliser == CONTRACT_SOFTMAX) return contract_exp2(s - (m == -INFINITY ? 0.0f : m));
+  return contract_weight(row->normaliser, (float)row->sigmoid_bias, s);
 }
 
 /* Step 3: the block that begins at `first`. Keys from `limit` on are left out. */

@@ -44,5 +44,7 @@ float contract_exp2(float x);
 float contract_log2(float x);
 float contract_tanh(float x);
 float contract_weight_sigmoid(float x);
+/* The weight of a score in natural units, by a normaliser other than softmax. */
+float contract_weight(int normaliser, float bias, float s);
 
 #endif

@@ -13,14 +13,6 @@
 
 enum { NORMALISERS = 3, DIVISORS = 4 };
 
-/* One of the combinations of normaliser and divisor. */
-static void set_normaliser(fovea_problem *problem, int number) {
-  problem->normaliser = (fovea_normaliser)(FOVEA_NORMALISER_RELU + number % NORMALISERS);
-  problem->divisor = (fovea_divisor)(number / NORMALISERS % DIVISORS);
-  problem->divisor_value = problem->divisor == FOVEA_DIVISOR_CONSTANT ? 37.3 : 0.0;
-  problem->sigmoid_bias = problem->normaliser == FOVEA_NORMALISER_SIGMOID ? -0.7 * (number % 4) : 0.0;
-}
-
 static void check(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = usable_isas();
   struct trial trial = trial_create(problem, seed);
@@ -43,7 +35,7 @@ static void test_lengths_and_rules(void **state) {
       fovea_problem problem;
       fovea_problem_init(&problem, 2, 4, rule % 2 ? 2 : 4, lengths[i][0], lengths[i][1], 20, 12);
       problem_apply(&problem, &rule_list[rule]);
-      set_normaliser(&problem, number);
+      problem_set_normaliser(&problem, number);
       problem.score_output = (fovea_score_output)(number / 12 % 5);
       problem.softcap = number % 5 == 0 ? 4.0 : 0.0;
       check(&problem, (uint64_t)number);
@@ -61,7 +53,7 @@ static void test_masks(void **state) {
       problem.mask_type = (fovea_mask_type)type;
       problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, problem.q_len, 300);
       problem.causal = number % 2;
-      set_normaliser(&problem, number);
+      problem_set_normaliser(&problem, number);
       problem.score_output = (fovea_score_output)(number % 5);
       problem.softcap = number % 4 == 0 ? 30.0 : 0.0;
       check(&problem, (uint64_t)(number + type));
@@ -78,7 +70,7 @@ static void test_random_problems(void **state) {
     problem_random_features(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
     listed.problem.sink = FOVEA_SINK_NONE;
-    set_normaliser(&listed.problem, i);
+    problem_set_normaliser(&listed.problem, i);
     if (i % 4 < 2)
       cpus_use_one();
     else
@@ -94,7 +86,7 @@ static void test_threads(void **state) {
   for (int number = 0; number < NORMALISERS * DIVISORS; number++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, number % 2 ? 3 : 100, number % 2 ? 9000 : 500, 24, 40);
-    set_normaliser(&problem, number);
+    problem_set_normaliser(&problem, number);
     problem.score_output = FOVEA_SCORES_WEIGHTS;
     struct trial one = trial_create(&problem, 3), other = trial_sharing_inputs(&one);
     fovea_execution execution;
@@ -121,7 +113,7 @@ static void test_prefill_and_decode(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, 60, 2500, 33, 17);
     problem.causal = 1;
-    set_normaliser(&problem, number);
+    problem_set_normaliser(&problem, number);
     struct trial whole = trial_create(&problem, 9);
     trial_run(&whole, NULL, NULL);
     for (int64_t row = 0; row < 60; row += 13) {
@@ -129,7 +121,7 @@ static void test_prefill_and_decode(void **state) {
       fovea_problem_init(&step, 1, 4, 2, 1, 2500, 33, 17);
       step.causal = 1;
       step.offset = 2500 - 60 + row;
-      set_normaliser(&step, number);
+      problem_set_normaliser(&step, number);
       const struct part q = {0, 0, row}, kv = {0, 0, 0};
       struct trial alone = trial_of_part(&step, &whole, q, kv);
       trial_run(&alone, NULL, NULL);
@@ -147,7 +139,7 @@ static void test_caches(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, 1 + 5 * number, 700, 40, 24);
     problem.causal = 1;
-    set_normaliser(&problem, number);
+    problem_set_normaliser(&problem, number);
     problem.score_output = FOVEA_SCORES_WEIGHTS;
     problem.k_type = problem.v_type = (fovea_type)(number % 3);
     struct trial expected = trial_create(&problem, 5), trial = trial_sharing_inputs(&expected);
@@ -178,7 +170,7 @@ static void test_special_values(void **state) {
         fovea_problem_init(&problem, 2, 2, 2, rows, 300, 20, 12);
         problem.causal = 1;
         problem.offset = 140;
-        set_normaliser(&problem, number);
+        problem_set_normaliser(&problem, number);
         problem.score_output = FOVEA_SCORES_WEIGHTS;
         problem.mask_type = number % 2 ? FOVEA_MASK_F32 : FOVEA_MASK_NONE;
         struct trial trial = trial_create(&problem, v);
@@ -202,7 +194,7 @@ static void test_seen_without_weight(void **state) {
     for (int64_t rows = 1; rows < 40; rows += 38) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, rows, 260, 3, 5);
-      set_normaliser(&problem, number);
+      problem_set_normaliser(&problem, number);
       problem.score_output = FOVEA_SCORES_WEIGHTS;
       problem.scale = 1.0;
       struct trial trial = trial_create(&problem, 4);
@@ -226,7 +218,7 @@ static void test_small_sums(void **state) {
     for (int64_t rows = 1; rows < 40; rows += 38) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, rows, 150, 8, 5);
-      set_normaliser(&problem, number);
+      problem_set_normaliser(&problem, number);
       problem.score_output = FOVEA_SCORES_WEIGHTS;
       problem.scale = 1e-21;
       if (problem.normaliser == FOVEA_NORMALISER_RELU) problem.scale = 1e-40;
@@ -345,7 +337,7 @@ static void test_in_double(void **state) {
     fovea_problem_init(&problem, 1, 2, 2, 40, 600, 32, 24);
     problem.causal = 1;
     problem.window_left = 333;
-    set_normaliser(&problem, number);
+    problem_set_normaliser(&problem, number);
     struct trial trial = trial_create(&problem, 8);
     trial_run(&trial, NULL, NULL);
     for (int64_t row = 0; row < 40; row++) check_row_in_double(&trial, row % 2, row);
@@ -363,7 +355,7 @@ static void test_states(void **state) {
     fovea_state from[2], to, all;
     fovea_error error;
     fovea_problem_init(&problem, 1, 2, 1, 1, KEYS, 9, DIM);
-    set_normaliser(&problem, number);
+    problem_set_normaliser(&problem, number);
     if (problem.divisor == FOVEA_DIVISOR_KEYS) continue;
     struct trial whole = trial_create(&problem, 6), finished = trial_sharing_inputs(&whole);
     trial_run(&whole, NULL, NULL);
@@ -412,7 +404,7 @@ static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem, good;
   fovea_problem_init(&good, 1, 2, 2, 5, 7, 4, 4);
-  set_normaliser(&good, 2);
+  problem_set_normaliser(&good, 2);
   struct trial trial = trial_create(&good, 1);
   fovea_tensors tensors = trial_tensors(&trial), all = tensors;
   assert_int_equal(fovea_attend(&good, &all, NULL, NULL), FOVEA_OK);
@@ -449,7 +441,7 @@ static void test_states_refused(void **state) {
   fovea_state from;
   fovea_error error;
   fovea_problem_init(&problem, 1, 2, 2, 5, 7, 4, 4);
-  set_normaliser(&problem, 2);
+  problem_set_normaliser(&problem, 2);
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
   fovea_state_init(&from, 1, 2, 5, 4, 0, 7, numbers);
