@@ -64,7 +64,7 @@ static void test_masks(void **state) {
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {77};
-  for (int i = 0; i < IF_QUICK(40, 300); i++) {
+  for (int i = 0; i < IF_QUICK(30, 150); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1500000);
     problem_random_features(&listed.problem, &generator);
