@@ -20,6 +20,7 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, allocator),
     offsetof(fovea_problem, mask_begin),
     offsetof(fovea_problem, mask_begins),
+    offsetof(fovea_problem, normaliser),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks), sizeof(fovea_tensors)};
