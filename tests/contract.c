@@ -111,7 +111,7 @@ static float score(const struct contract_row *row, int64_t position) {
   return row->bias == NULL || b < 0 ? s : fmaf(row->bias[b], (float)LOG2E, s);
 }
 
-float contract_weight(int normaliser, float bias, float s) {
+float contract_weight(enum contract_normaliser normaliser, float bias, float s) {
   const float positive = s < 0.0f ? 0.0f : s;
   return normaliser == CONTRACT_RELU           ? positive
          : normaliser == CONTRACT_RELU_SQUARED ? positive * positive

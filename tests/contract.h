@@ -45,6 +45,6 @@ float contract_log2(float x);
 float contract_tanh(float x);
 float contract_weight_sigmoid(float x);
 /* The weight of a score in natural units, by a normaliser other than softmax. */
-float contract_weight(int normaliser, float bias, float s);
+float contract_weight(enum contract_normaliser normaliser, float bias, float s);
 
 #endif

@@ -95,9 +95,9 @@ static int expect_row(const fovea_decode_softmax_args *args, int row) {
   for (int key = args->key_begin; key < args->key_end; key++) m = maximum_of(m, scores[key]);
   m += 0.0f;
   for (int key = args->key_begin; key < args->key_end; key++) {
-    scores[key] = args->weighting != NULL
-                      ? contract_weight(args->weighting->normaliser, args->weighting->bias, scores[key])
-                      : contract_exp2(scores[key] - reference_of(m));
+    scores[key] = args->weighting != NULL ? contract_weight((enum contract_normaliser)args->weighting->normaliser,
+                                                            args->weighting->bias, scores[key])
+                                          : contract_exp2(scores[key] - reference_of(m));
     sums[key % 16] += scores[key];
   }
   for (int half = 8; half > 0; half /= 2)

@@ -52,7 +52,8 @@ static int expect_row(const fovea_kernels *table, const fovea_softmax_args *args
   const float m = *(float *)shadow_of(args->maxima + row) + 0.0f;
   for (int key = args->key_begin[vector]; key < args->key_end[vector]; key++) {
     float *score = &scores[key * tile + row];
-    *score = args->weighting != NULL ? contract_weight(args->weighting->normaliser, args->weighting->bias, *score)
+    *score = args->weighting != NULL ? contract_weight((enum contract_normaliser)args->weighting->normaliser,
+                                                       args->weighting->bias, *score)
                                      : contract_exp2(*score - reference_of(m));
     sums[key % 16] += *score;
   }
