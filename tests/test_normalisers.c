@@ -80,6 +80,28 @@ static void test_random_problems(void **state) {
   cpus_use_all();
 }
 
+/* So few rows and so many keys that the keys are split into parts, whose sums and numbers of keys are added up. */
+static void test_parts(void **state) {
+  (void)state;
+  for (int number = 0; number < NORMALISERS * DIVISORS; number++)
+    for (int rows = 1; rows <= 30; rows += 29) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 2, 1, rows, rows > 1 ? 9000 : 30000, 40, 24);
+      problem_set_normaliser(&problem, number);
+      problem.causal = 1;
+      if (number % 2) {
+        problem.mask_type = FOVEA_MASK_BOOL;
+        problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 2, rows, problem.kv_len);
+      }
+      if (number % 4 == 0) problem.score_output = FOVEA_SCORES_WEIGHTS;
+      fovea_plan *plan;
+      assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+      if (cpus_allowed() > 1) assert_int_equal(fovea_plan_phases(plan), 2);
+      fovea_plan_destroy(plan);
+      check(&problem, (uint64_t)number);
+    }
+}
+
 /* Any number of threads, and any order of tasks. */
 static void test_threads(void **state) {
   (void)state;
@@ -464,6 +486,7 @@ int main(void) {
       cmocka_unit_test(test_lengths_and_rules),
       cmocka_unit_test(test_masks),
       cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_parts),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_prefill_and_decode),
       cmocka_unit_test(test_caches),
