@@ -148,6 +148,12 @@ typedef struct fovea_keep_args {
   const int *seen_begin, *seen_end;
 } fovea_keep_args;
 
+/* How scores, in natural units, become weights without the softmax: shared/normalise.h. */
+typedef struct fovea_weighting {
+  fovea_normaliser normaliser; /* FOVEA_NORMALISER_SOFTMAX: this is not used */
+  float bias;                  /* of the sigmoid */
+} fovea_weighting;
+
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
@@ -162,6 +168,7 @@ typedef struct fovea_softmax_args {
   fovea_vector_range vectors;
   const int *key_begin;
   const int *key_end;
+  const fovea_weighting *weighting; /* for normalise() only, where maxima of states are 0 */
 } fovea_softmax_args;
 
 /* Where the value chain of a slice starts and ends. */
@@ -239,6 +246,10 @@ typedef struct fovea_store_args {
   float *const *scores;
   int64_t score_count;
   int unnormalised; /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
+  /* Of another normaliser than the softmax: what outputs and scores are divided by, [row]; 0 gives zeros. The sums
+   * of the state are not read, lse and sinks are NULL. */
+  const float *divisors;            /* NULL: the softmax */
+  const fovea_weighting *weighting; /* with divisors and scores */
 } fovea_store_args;
 
 /* Most pairs of one call: a piece of a rotary embedding. */
@@ -313,6 +324,7 @@ typedef struct fovea_decode_softmax_args {
   float *old_part;
   float *new_part;
   int first;
+  const fovea_weighting *weighting; /* for decode_normalise() only */
 } fovea_decode_softmax_args;
 
 /* As fovea_value_args: adds weights[row][key] * values[key][dim], for key_count keys in ascending order. */
@@ -398,6 +410,7 @@ typedef struct fovea_kernels {
   void (*keep_scores)(const fovea_keep_args *args);
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
+  int (*normalise)(const fovea_softmax_args *args); /* instead, for any other normaliser */
   void (*pack_values)(const fovea_pack_args *args);
   void (*value)(const fovea_value_args *args);
   void (*value_careful)(const fovea_value_args *args);
@@ -413,6 +426,7 @@ typedef struct fovea_kernels {
   void (*decode_adjust)(const fovea_decode_adjust_args *args);
   /* Returns 1 if some row has no state in this block. */
   int (*decode_softmax)(const fovea_decode_softmax_args *args);
+  int (*decode_normalise)(const fovea_decode_softmax_args *args);
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
   void (*gather)(const fovea_gather_args *args);

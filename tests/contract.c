@@ -61,6 +61,19 @@ float contract_tanh(float x) {
   return copysignf(fmaf(fmaf(-t, e, y - t), r, t), x);
 }
 
+/* With e = exp(-|x|) = 2^-k 2^(t - k): 1 / (1 + e), or e / (1 + e). e2, d2 and rest are what was rounded away. */
+float contract_weight_sigmoid(float x) {
+  if (isnan(x)) return x;
+  const float a = fminf(fabsf(x), 110.0f), t = a * -(float)LOG2E;
+  const float t2 = fmaf(a, -0x1.4ae0cp-26f, fmaf(a, -(float)LOG2E, -t));
+  const int k = t < -64.0f ? 64 : 0;
+  const float power = ldexpf(1.0f, -k), e = contract_exp2(t + (float)k), e2 = e * (t2 * 0x1.62e43p-1f);
+  const float b = e * power, d = 1.0f + b, d2 = fmaf(e2, power, (1.0f - d) + b), inverse = 1.0f / d;
+  const float n = x < 0.0f ? e : 1.0f, n2 = x < 0.0f ? e2 : 0.0f, y = n * inverse;
+  const float rest = fmaf(-y, d2, fmaf(-y, d, n)) + n2;
+  return fmaf(rest, inverse, y) * (x < 0.0f ? power : 1.0f);
+}
+
 /* Step 1. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ...; an odd last dimension stands
  * alone. */
 static float product(const struct contract_row *row, int64_t position) {
@@ -78,8 +91,18 @@ static float product(const struct contract_row *row, int64_t position) {
   return sum;
 }
 
+/* "Normalisers other than softmax": a score in natural units. */
+static float natural_score(const struct contract_row *row, int64_t position) {
+  const float r = product(row, position);
+  const float s = row->softcap == 0.0 ? r * (float)row->scale
+                                      : (float)row->softcap * contract_tanh(r * (float)(row->scale / row->softcap));
+  const int64_t b = position - row->bias_begin;
+  return row->bias == NULL || b < 0 ? s : s + row->bias[b];
+}
+
 /* Step 2. */
 static float score(const struct contract_row *row, int64_t position) {
+  if (row->normaliser != CONTRACT_SOFTMAX) return natural_score(row, position);
   const float sum = product(row, position);
   float s = row->softcap == 0.0
                 ? sum * (float)(row->scale * LOG2E)
@@ -87,6 +110,19 @@ static float score(const struct contract_row *row, int64_t position) {
   for (int i = 0; i < row->term_count; i++) s = fmaf(row->terms[i][position], (float)LOG2E, s);
   const int64_t b = position - row->bias_begin;
   return row->bias == NULL || b < 0 ? s : fmaf(row->bias[b], (float)LOG2E, s);
+}
+
+float contract_weight(enum contract_normaliser normaliser, float bias, float s) {
+  const float positive = s < 0.0f ? 0.0f : s;
+  return normaliser == CONTRACT_RELU           ? positive
+         : normaliser == CONTRACT_RELU_SQUARED ? positive * positive
+                                               : contract_weight_sigmoid(s + bias);
+}
+
+/* The weight of a score, relative to m if it is the softmax's. */
+static float weight(const struct contract_row *row, float s, float m) {
+  if (row->normaliser == CONTRACT_SOFTMAX) return contract_exp2(s - (m == -INFINITY ? 0.0f : m));
+  return contract_weight(row->normaliser, (float)row->sigmoid_bias, s);
 }
 
 /* Step 3: the block that begins at `first`. Keys from `limit` on are left out. */
@@ -103,12 +139,11 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
     if (s[j - first] > state.m) state.m = s[j - first];
   }
   if (state.m == -INFINITY && !any_nan) return state;
-  if (state.m == 0.0f) state.m = 0.0f; /* -0 becomes +0 */
+  if (state.m == 0.0f || row->normaliser != CONTRACT_SOFTMAX) state.m = 0.0f; /* -0 becomes +0 */
   state.o = zeros(row->v_dim);
-  const float reference = state.m == -INFINITY ? 0.0f : state.m;
   for (int64_t j = first; j < end; j++) {
     if (!seen[j - first]) continue;
-    const float p = contract_exp2(s[j - first] - reference);
+    const float p = weight(row, s[j - first], state.m);
     l[j % 16] += p;
     for (int64_t d = 0; d < row->v_dim; d++) state.o[d] = fmaf(p, row->v[j * row->v_stride + d], state.o[d]);
   }
@@ -119,9 +154,15 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
 }
 
 /* Step 4. A state that does not exist is passed over, never merged. */
-static struct state merge(struct state left, struct state right, int64_t v_dim) {
+static struct state merge(const struct contract_row *row, struct state left, struct state right) {
+  const int64_t v_dim = row->v_dim;
   if (left.o == NULL) return right;
   if (right.o == NULL) return left;
+  if (row->normaliser != CONTRACT_SOFTMAX) {
+    for (int64_t d = 0; d < v_dim; d++) left.o[d] += right.o[d];
+    free(right.o);
+    return (struct state){0.0f, left.l + right.l, left.o};
+  }
   const float m = left.m > right.m ? left.m : right.m, reference = m == -INFINITY ? 0.0f : m;
   const float a = contract_exp2(left.m - reference), b = contract_exp2(right.m - reference);
   for (int64_t d = 0; d < v_dim; d++) left.o[d] = fmaf(right.o[d], b, left.o[d] * a);
@@ -136,7 +177,7 @@ static struct state node(const struct contract_row *row, int64_t first, int64_t 
   const int64_t end = first + length < row->positions ? first + length : row->positions;
   const int64_t step = length > SPAN ? length / 2 : BLOCK;
   for (int64_t start = first; start < end; start += step)
-    state = merge(state, length > SPAN ? node(row, start, step) : block(row, start, end), row->v_dim);
+    state = merge(row, state, length > SPAN ? node(row, start, step) : block(row, start, end));
   return state;
 }
 
@@ -152,27 +193,53 @@ static struct state whole(const struct contract_row *row) {
   struct state state = node(row, 0, length);
   if (state.o == NULL) state.o = zeros(row->v_dim);
   if (row->sink == NULL) return state;
-  return merge(state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)}, row->v_dim);
+  return merge(row, state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)});
+}
+
+/* What the row's numbers are divided by. */
+static float divisor_of(const struct contract_row *row, float l) {
+  int64_t seen = 0;
+  if (row->normaliser == CONTRACT_SOFTMAX || row->divisor == CONTRACT_SUM) return l;
+  for (int64_t j = 0; j < row->positions && row->divisor == CONTRACT_KEYS; j++)
+    seen += row->sees(row->rules, j) != 0;
+  return row->divisor == CONTRACT_KEYS    ? (float)seen
+         : row->divisor == CONTRACT_VALUE ? (float)row->divisor_value
+                                          : 1.0f;
+}
+
+/* A small divisor of another normaliser than the softmax is 2^64 times as large, and so is the number. */
+static float divided(const struct contract_row *row, float number, float divisor) {
+  const int small = row->normaliser != CONTRACT_SOFTMAX && divisor < 0x1p-64f;
+  const float power = small ? 0x1p64f : 1.0f;
+  return divisor == 0.0f ? 0.0f : canonical((number * power) * (1.0f / (divisor * power)));
 }
 
 /* Step 6. */
 void contract_row(const struct contract_row *row, float *out, float *lse) {
   struct state state = whole(row);
-  for (int64_t d = 0; d < row->v_dim; d++)
-    out[d] = state.l == 0.0f ? 0.0f : canonical(state.o[d] * (1.0f / state.l));
-  *lse = state.l == 0.0f ? -INFINITY : canonical(0x1.62e43p-1f * (state.m + contract_log2(state.l)));
+  const float divisor = divisor_of(row, state.l);
+  for (int64_t d = 0; d < row->v_dim; d++) out[d] = divided(row, state.o[d], divisor);
+  if (row->normaliser == CONTRACT_SOFTMAX)
+    *lse = state.l == 0.0f ? -INFINITY : canonical(0x1.62e43p-1f * (state.m + contract_log2(state.l)));
   free(state.o);
 }
 
 /* Step 7. */
 void contract_row_weights(const struct contract_row *row, float *weights) {
   struct state state = whole(row);
-  const float reference = state.m == -INFINITY ? 0.0f : state.m;
+  const float divisor = divisor_of(row, state.l);
   for (int64_t j = 0; j < row->positions; j++) {
     const float s = row->sees(row->rules, j) ? score(row, j) : -INFINITY;
-    weights[j] =
-        s == -INFINITY || state.l == 0.0f ? 0.0f : canonical(contract_exp2(s - reference) * (1.0f / state.l));
+    weights[j] = s == -INFINITY ? 0.0f : divided(row, weight(row, s, state.m), divisor);
   }
+  free(state.o);
+}
+
+void contract_node(const struct contract_row *row, int64_t first, int64_t length, float *o, float *m, float *l) {
+  const struct state state = node(row, first, length);
+  for (int64_t d = 0; d < row->v_dim; d++) o[d] = state.o == NULL ? 0.0f : canonical(state.o[d]);
+  *m = canonical(state.m);
+  *l = canonical(state.l);
   free(state.o);
 }
 

@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* Instead of the softmax, and what its outputs are divided by. */
+enum contract_normaliser { CONTRACT_SOFTMAX, CONTRACT_RELU, CONTRACT_RELU_SQUARED, CONTRACT_SIGMOID };
+enum contract_divisor { CONTRACT_ONE, CONTRACT_VALUE, CONTRACT_KEYS, CONTRACT_SUM };
+
 /* Fields that an initialiser leaves out are absent features. */
 struct contract_row {
   const float *q;             /* qk_dim numbers */
@@ -22,9 +26,12 @@ struct contract_row {
   const float *sink;                                /* NULL: none */
   int (*sees)(const void *rules, int64_t position); /* whether the row sees the key at the position */
   const void *rules;
+  enum contract_normaliser normaliser;
+  enum contract_divisor divisor; /* of normalisers other than the softmax, like the two below */
+  double divisor_value, sigmoid_bias;
 };
 
-/* Writes v_dim numbers and the row's log-sum-exp. */
+/* Writes v_dim numbers and the row's log-sum-exp, which only the softmax has. */
 void contract_row(const struct contract_row *row, float *out, float *lse);
 /* Write the weight, or a score in natural units, of each of the `positions` keys. */
 void contract_row_weights(const struct contract_row *row, float *weights);
@@ -37,10 +44,15 @@ float contract_alibi(float slope, int64_t d, int symmetric);
 int64_t contract_relative_place(int64_t d, int64_t before, int64_t after);
 int64_t contract_t5_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional);
 int64_t contract_grid_place(const int64_t extent[3], int64_t own, int64_t key);
+/* The same state as a caller gets it, of the keys at `first` to `first` + `length` - 1, a node of the tree. */
+void contract_node(const struct contract_row *row, int64_t first, int64_t length, float *o, float *m, float *l);
 
 /* The contract's own functions. exp2 takes x <= 0, log2 takes x >= 1. */
 float contract_exp2(float x);
 float contract_log2(float x);
 float contract_tanh(float x);
+float contract_weight_sigmoid(float x);
+/* The weight of a score in natural units, by a normaliser other than softmax. */
+float contract_weight(enum contract_normaliser normaliser, float bias, float s);
 
 #endif

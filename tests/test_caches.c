@@ -56,6 +56,7 @@ static void test_random_problems(void **state) {
       problem->causal = 1;
     }
     problem_random_features(problem, &generator);
+    problem_random_normaliser(problem, &generator);
     check_problem(problem, (uint64_t)i, &generator);
   }
 }

@@ -110,6 +110,36 @@ static void test_attend(void **state) {
   assert_same_everywhere_on_isas(act_attend);
 }
 
+/* Weights and sums that are subnormal, and constants that round up and down; decoded rows and tiles. */
+static void act_normalisers(void) {
+  static const double scales[] = {0.3, 0x1p-70, 1e-40}, biases[] = {0.1, -97.3, -0.7};
+  for (int normaliser = FOVEA_NORMALISER_RELU; normaliser <= FOVEA_NORMALISER_SIGMOID; normaliser++)
+    for (int divisor = FOVEA_DIVISOR_NONE; divisor <= FOVEA_DIVISOR_SUM; divisor++)
+      for (int i = 0; i < 6; i++) {
+        const int64_t rows = i % 2 > 0 ? FEW_ROWS : ROWS;
+        fovea_problem problem;
+        fovea_tensors tensors;
+        fovea_problem_init(&problem, 1, 1, 1, rows, KEYS, DIM, DIM);
+        problem.isa = everywhere_isa;
+        problem.scale = scales[i / 2];
+        problem.normaliser = (fovea_normaliser)normaliser;
+        problem.divisor = (fovea_divisor)divisor;
+        if (divisor == FOVEA_DIVISOR_CONSTANT) problem.divisor_value = biases[0];
+        if (normaliser == FOVEA_NORMALISER_SIGMOID) problem.sigmoid_bias = biases[i / 2];
+        fovea_tensors_init(&tensors, q, k, v, everywhere_room((size_t)rows * DIM * sizeof(float)), NULL);
+        if (rows == FEW_ROWS) {
+          problem.score_output = FOVEA_SCORES_WEIGHTS;
+          tensors.scores = everywhere_room(FEW_ROWS * KEYS * sizeof(float));
+        }
+        everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+      }
+}
+
+static void test_normalisers(void **state) {
+  (void)state;
+  assert_same_everywhere_on_isas(act_normalisers);
+}
+
 /* The counts of a run read its mask: of numbers with signalling NaNs and subnormals. */
 static void act_counts(void) {
   _Alignas(FOVEA_SCRATCH_ALIGNMENT) unsigned char memory[RUN_ROOM];
@@ -376,7 +406,7 @@ int main(void) {
       cmocka_unit_test(test_attention),      cmocka_unit_test(test_attend),
       cmocka_unit_test(test_counts),         cmocka_unit_test(test_refused),
       cmocka_unit_test(test_rows),           cmocka_unit_test(test_parallel_for),
-      cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_tasks),          cmocka_unit_test(test_normalisers),
 #ifdef _OPENMP
       cmocka_unit_test(test_openmp),         cmocka_unit_test(test_openmp_workers),
 #endif

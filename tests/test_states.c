@@ -149,6 +149,8 @@ static fovea_problem long_problem(struct generator *generator, int64_t keys, int
   }
   problem_random_features(&problem, generator);
   problem.score_output = FOVEA_SCORES_NONE; /* a state keeps none */
+  problem_random_normaliser(&problem, generator);
+  if (problem.divisor == FOVEA_DIVISOR_KEYS) problem.divisor = FOVEA_DIVISOR_SUM; /* nor does it count keys */
   return problem;
 }
 

@@ -22,6 +22,7 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, mask_begins),
     offsetof(fovea_problem, terms),
     offsetof(fovea_problem, scales),
+    offsetof(fovea_problem, normaliser),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks),

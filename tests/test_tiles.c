@@ -106,6 +106,7 @@ static void test_random_problems(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1500000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
+    problem_random_normaliser(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
     if (i % 4 < 2)
       cpus_use_one();

@@ -9,6 +9,7 @@
 #include "decode.h"
 #include "gather.h"
 #include "keep.h"
+#include "normalise.h"
 #include "rotary.h"
 #include "rows.h"
 #include "scan.h"

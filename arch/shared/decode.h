@@ -7,11 +7,14 @@
  * The numbers of vectors are at most 8. 0 for n = 2 to 8: n rows are computed in smaller register tiles, for less
  * code. */
 
+#include "normalise.h"
+
 #include "decode_common.h"
 #include "decode_panels.h"
 #include "decode_score.h"
 #include "decode_softmax.h"
 #include "decode_value.h"
+#include "decode_weights.h"
 
 FOVEA_KERNEL void FOVEA_NAME(decode_score)(const fovea_decode_score_args *args) {
   if (args->panels) {

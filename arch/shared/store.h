@@ -3,6 +3,7 @@
 
 #include "../kernels.h"
 #include "keep.h"
+#include "normalise.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
@@ -17,6 +18,10 @@ typedef struct store_state {
  * row's output, unless the sink's factor is NaN: then the sum and all results are NaN, too. */
 FOVEA_INLINE store_state store_begin(const fovea_store_args *args, int row) {
   if (args->unnormalised) return (store_state){.part = vec_set1(1.0f), .inverse = vec_set1(1.0f)};
+  if (args->divisors) {
+    const normalise_divisor divisor = normalise_divide(vec_load(args->divisors + row));
+    return (store_state){.part = divisor.part, .inverse = divisor.inverse};
+  }
   store_state state = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row), vec_set1(1.0f),
                        vec_set1(0.0f)};
   if (args->sinks) {
@@ -118,7 +123,18 @@ FOVEA_INLINE void store_plain_rows(const fovea_store_args *args, int row, const 
   for (int i = 0; i < count; i++) store_row(args, row + i, vec_set1(part[i]), vec_set1(inverse[i]));
 }
 
-/* The rows of one vector. */
+/* The weights of the rows of one vector, of another normaliser than the softmax. */
+FOVEA_SHORT FOVEA_NOINLINE void store_normalised(const fovea_store_args *args, int row, const store_state *state) {
+  float part[LANES], inverse[LANES];
+  const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
+  vec_store(part, state->part);
+  vec_store(inverse, state->inverse);
+  for (int i = 0; i < rows; i++) {
+    normalise_kept(args->scores[row + i], args->score_count, args->weighting, part[i], inverse[i]);
+  }
+}
+
+/* Of the softmax. */
 FOVEA_NOINLINE void store_weights(const fovea_store_args *args, int row, const store_state *state) {
   float reference[LANES], inverse[LANES];
   const int rows = args->row_count - row < LANES ? args->row_count - row : LANES;
@@ -141,6 +157,6 @@ FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
       for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state);
     }
     if (args->lse) store_lse(args, row, &state);
-    if (args->scores) store_weights(args, row, &state);
+    if (args->scores) (args->divisors ? store_normalised : store_weights)(args, row, &state);
   }
 }

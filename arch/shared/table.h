@@ -26,6 +26,7 @@ void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_
 void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
 void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
+int FOVEA_OPERATION(normalise)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
 void FOVEA_OPERATION(value)(const fovea_value_args *args);
 void FOVEA_OPERATION(value_careful)(const fovea_value_args *args);
@@ -37,6 +38,7 @@ void FOVEA_OPERATION(convert)(const fovea_convert_args *args);
 void FOVEA_OPERATION(decode_score)(const fovea_decode_score_args *args);
 void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
 int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
+int FOVEA_OPERATION(decode_normalise)(const fovea_decode_softmax_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
@@ -74,6 +76,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .adjust = FOVEA_OPERATION(adjust),
     .keep_scores = FOVEA_OPERATION(keep_scores),
     .softmax = FOVEA_OPERATION(softmax),
+    .normalise = FOVEA_OPERATION(normalise),
     .pack_values = FOVEA_OPERATION(pack_values),
     .value = FOVEA_OPERATION(value),
     .value_careful = FOVEA_OPERATION(value_careful),
@@ -87,6 +90,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .decode_score = FOVEA_OPERATION(decode_score),
     .decode_adjust = FOVEA_OPERATION(decode_adjust),
     .decode_softmax = FOVEA_OPERATION(decode_softmax),
+    .decode_normalise = FOVEA_OPERATION(decode_normalise),
     .decode_value = FOVEA_OPERATION(decode_value),
     .widen_panel = FOVEA_OPERATION(widen_panel),
     .gather = FOVEA_OPERATION(gather),

@@ -76,6 +76,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_ISA_UNKNOWN = 30,  /* no instruction set has that name */
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_PATTERN = 32,      /* a rule of a pattern is out of range, or a pattern does not fit the problem */
+  FOVEA_ERROR_NORMALISER = 33,   /* a divisor_value or sigmoid_bias is out of range */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
 } fovea_status;
 
@@ -135,7 +136,7 @@ typedef enum fovea_sink {
  * row does not see a key, the weight is 0 and a score is -Inf. */
 typedef enum fovea_score_output {
   FOVEA_SCORES_NONE = 0,    /* nothing */
-  FOVEA_SCORES_WEIGHTS = 1, /* exp(score - LSE) */
+  FOVEA_SCORES_WEIGHTS = 1, /* exp(score - LSE); of another normaliser, the weight over the row's divisor */
   FOVEA_SCORES_RAW = 2,     /* scale * q.k */
   FOVEA_SCORES_CAPPED = 3,  /* after the softcap; without one, raw */
   FOVEA_SCORES_BIASED = 4   /* after softcap, position terms and an additive mask: what the softmax takes */
@@ -223,6 +224,23 @@ typedef enum fovea_scales {
   FOVEA_SCALES_PER_ROW = 2,  /* `scale` times that of the row, fovea_tensors.row_scales */
   FOVEA_SCALES_BOTH = 3      /* that of the head times that of the row */
 } fovea_scales;
+/* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
+ * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
+typedef enum fovea_normaliser {
+  FOVEA_NORMALISER_SOFTMAX = 0,      /* exp(s), divided by the sum of weights */
+  FOVEA_NORMALISER_RELU = 1,         /* max(s, 0) */
+  FOVEA_NORMALISER_RELU_SQUARED = 2, /* max(s, 0)^2 */
+  FOVEA_NORMALISER_SIGMOID = 3       /* 1 / (1 + exp(-(s + sigmoid_bias))) */
+} fovea_normaliser;
+
+/* What the output of a row is divided by, with a normaliser other than the softmax. Rows whose divisor is 0 get
+ * zeros. */
+typedef enum fovea_divisor {
+  FOVEA_DIVISOR_NONE = 0,     /* 1 */
+  FOVEA_DIVISOR_CONSTANT = 1, /* divisor_value */
+  FOVEA_DIVISOR_KEYS = 2,     /* how many keys the row sees, by all rules and the mask; not with position terms */
+  FOVEA_DIVISOR_SUM = 3       /* the sum of the row's weights */
+} fovea_divisor;
 
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
  * library, never by its workers. Threads that share a plan may call them at the same time. */
@@ -349,6 +367,12 @@ typedef struct fovea_problem {
   size_t term_size;                 /* bytes from one term to the next */
 
   fovea_scales scales; /* default FOVEA_SCALES_NONE. PER_HEAD and BOTH: `scale` keeps its default */
+  /* Instead of the softmax. There is no LSE then, and no sink. A state has weights that are not divided yet: with
+   * to_state, the divisor is that of fovea_state_finish(), and may not be KEYS. */
+  fovea_normaliser normaliser; /* default FOVEA_NORMALISER_SOFTMAX, which uses none of these three: */
+  fovea_divisor divisor;       /* default FOVEA_DIVISOR_NONE */
+  double divisor_value;        /* with FOVEA_DIVISOR_CONSTANT: from 2^-126 to 2^127; else 0 (default) */
+  double sigmoid_bias;         /* with the sigmoid: any number that f32 can hold; default 0. Often -log(keys) */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -444,7 +468,9 @@ static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, in
  * order. (Span i is keys i * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1. Node (k, i) is spans i * 2^k to
  * (i + 1) * 2^k - 1. A range has the fewest nodes that hold it; see docs/states.md.) Let s be the score of a key in
  * units of log2. A row state is the sum of 2^(s - m) * V over the keys of the node that the row sees; then m, the
- * largest s; then the sum of 2^(s - m). If the row sees no key of the node, m is -Inf and the rest is 0. */
+ * largest s; then the sum of 2^(s - m). If the row sees no key of the node, m is -Inf and the rest is 0. With
+ * another normaliser than the softmax, a row state is the sum of weight * V; then 0; then the sum of weights. A
+ * state does not say which normaliser it has: merge and finish only states of the same one. */
 typedef struct fovea_state {
   size_t struct_size;              /* set by fovea_state_init() */
   int64_t batch, heads, rows, dim; /* of the outputs; with cu_seqlens_q batch is 1 */
@@ -484,7 +510,8 @@ typedef struct fovea_tensors {
   const void *k;
   const void *v;
   void *o;
-  float *lse; /* NULL: not wanted. The natural logarithm of the sum of exp(score) over the keys seen and the sink */
+  float *lse; /* NULL: not wanted; only the softmax has it. The natural logarithm of the sum of exp(score) over the
+                 keys seen and the sink */
 
   const void *mask;   /* needed with a mask_type, else NULL */
   const float *sinks; /* `heads` numbers; needed with FOVEA_SINK_PER_HEAD, else NULL */
@@ -580,16 +607,16 @@ FOVEA_API fovea_status fovea_state_merge(const fovea_state *left, const fovea_st
 
 /* Finishes a state: writes O and LSE (unless NULL) from tensors->state. It uses these fields of the problem: batch,
  * heads, q_len, v_dim, cu_seqlens_q (only whether it is NULL: all q_len rows are written), o_type, o_strides,
- * lse_strides, sink and isa. The problem's arrays need not exist any more. The sinks are tensors->sinks; a state
- * has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O and LSE have the bits of
- * fovea_attend(). Runs as row-wise calls do (fovea_execution). */
+ * lse_strides, sink, normaliser, divisor, divisor_value and isa. The problem's arrays need not exist any more. The
+ * sinks are tensors->sinks; a state has none. If the state is of all keys, cut at multiples of FOVEA_SPAN_KEYS, O
+ * and LSE have the bits of fovea_attend(). Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fovea_tensors *tensors,
                                           const fovea_execution *execution, fovea_error *error);
 
 /* The reverse: writes tensors->state from O and LSE (natural logarithms) over its range of keys, which may come
  * from any library, with the problem's types and strides. A row whose LSE is -Inf has seen no key, whatever its O
- * is. The state is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Runs as row-wise
- * calls do (fovea_execution). */
+ * is. The state is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Only for the softmax,
+ * since other normalisers have no LSE. Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
                                                const fovea_execution *execution, fovea_error *error);
 

@@ -17,6 +17,32 @@ static inline __attribute__((always_inline)) fovea_status refuse_number(int woul
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, value, why);
 }
 
+static fovea_status refuse_real(int would_not_be_used, const char *name, double value, const char *why,
+                                fovea_error *error) {
+  if (!would_not_be_used || value == 0) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %g and would not be used: %s", name, value, why);
+}
+
+/* What the softmax does not use, and what the other normalisers do not. */
+static fovea_status refuse_unused_normaliser(const fovea_problem *p, fovea_error *error) {
+  const int softmax = p->normaliser == FOVEA_NORMALISER_SOFTMAX;
+  fovea_status status = refuse_number(softmax, "divisor", (int64_t)p->divisor, FOVEA_DIVISOR_NONE,
+                                      "normaliser is FOVEA_NORMALISER_SOFTMAX", error);
+  if (!status)
+    status = refuse_real(p->divisor != FOVEA_DIVISOR_CONSTANT, "divisor_value", p->divisor_value,
+                         "divisor is not FOVEA_DIVISOR_CONSTANT", error);
+  if (!status)
+    status = refuse_real(p->normaliser != FOVEA_NORMALISER_SIGMOID, "sigmoid_bias", p->sigmoid_bias,
+                         "normaliser is not FOVEA_NORMALISER_SIGMOID", error);
+  if (!status)
+    status = refuse_number(!softmax, "sink", (int64_t)p->sink, FOVEA_SINK_NONE,
+                           "normaliser is not FOVEA_NORMALISER_SOFTMAX", error);
+  if (!status)
+    status = refuse_number(p->to_state && p->divisor == FOVEA_DIVISOR_KEYS, "divisor", (int64_t)p->divisor,
+                           FOVEA_DIVISOR_NONE, "to_state is 1, and a state does not count keys", error);
+  return status;
+}
+
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error) {
   const fovea_problem *p = problem;
   fovea_status status = refuse_number(p->chunk_size == 0, "chunk_left", p->chunk_left, 0, "chunk_size is 0", error);
@@ -44,13 +70,19 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_number(p->to_state, "score_output", (int64_t)p->score_output, FOVEA_SCORES_NONE,
                            "to_state is 1, and a state keeps no scores", error);
-  return status;
+  return status ? status : refuse_unused_normaliser(p, error);
 }
 
 fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
                                        fovea_error *error) {
   return refuse_pointer(problem->sink != FOVEA_SINK_PER_HEAD, "sinks", tensors->sinks,
                         "sink of the problem is not FOVEA_SINK_PER_HEAD", error);
+}
+
+fovea_status fovea_refuse_unused_lse(const fovea_problem *problem, const fovea_tensors *tensors,
+                                     fovea_error *error) {
+  return refuse_pointer(problem->normaliser != FOVEA_NORMALISER_SOFTMAX, "lse", tensors->lse,
+                        "normaliser of the problem is not FOVEA_NORMALISER_SOFTMAX", error);
 }
 
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
@@ -84,6 +116,7 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!(problem->scales & FOVEA_SCALES_PER_ROW), "row_scales", tensors->row_scales,
                             "scales of the problem are not per row", error);
+  if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }
 

@@ -8,7 +8,9 @@
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error);
 fovea_status fovea_refuse_unused_sinks(const fovea_problem *problem, const fovea_tensors *tensors,
                                        fovea_error *error);
-/* All tensors of a run, sinks included. */
+fovea_status fovea_refuse_unused_lse(const fovea_problem *problem, const fovea_tensors *tensors,
+                                     fovea_error *error);
+/* All tensors of a run, LSE and sinks included. */
 fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fovea_tensors *tensors,
                                          fovea_error *error);
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);

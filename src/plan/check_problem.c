@@ -6,6 +6,7 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check.h"
+#include "normaliser.h"
 #include "position_terms.h"
 #include "terms.h"
 
@@ -70,6 +71,8 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
                                  {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO},
                                  {"scales", (int)p->scales, 0, FOVEA_SCALES_BOTH},
+                                 {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
+                                 {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
@@ -95,6 +98,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_types(problem, error);
   if (!status) status = check_rules(problem, error);
   if (!status) status = fovea_check_terms(problem, error);
+  if (!status) status = fovea_check_normaliser(problem, error);
   if (!status) status = fovea_check_lengths(problem, error);
   if (!status) status = fovea_check_segmented(problem, error);
   if (!status) status = fovea_check_keys(problem, error);

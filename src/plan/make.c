@@ -3,6 +3,7 @@
 #include "check_problem.h"
 #include "entries.h"
 #include "gathering.h"
+#include "normaliser.h"
 #include "terms.h"
 #include "tiles.h"
 
@@ -66,6 +67,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   *plan = (fovea_plan){
       .kernels = kernels,
       .terms = fovea_make_terms(problem),
+      .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),
       .mask_copied =
           patterned || (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),

@@ -2,6 +2,7 @@
 
 #include "../base/nodes.h"
 #include "../system/platform.h"
+#include "normaliser.h"
 
 #include <string.h>
 
@@ -27,7 +28,8 @@ int64_t fovea_part_rows(const fovea_plan *plan) {
 }
 
 uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows) {
-  return ((uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim) + 1 + 15) / 16 * 16;
+  const uint64_t counts = fovea_counts_keys(&plan->problem) ? sizeof(int64_t) / sizeof(float) : 0;
+  return ((uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim + counts) + 1 + 15) / 16 * 16;
 }
 
 /* Splits keys into parts of part_keys; 0: one part each. Returns the number of parts of all tiles. */

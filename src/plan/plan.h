@@ -16,6 +16,7 @@ struct fovea_plan {
   const fovea_kernels *kernels;
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
+  fovea_weighting weighting;
   fovea_score_terms output_terms; /* of scores as an output, if they are not weights */
   int mask_copied;                /* blocks of the mask, or bits of a pattern, may be written to scratch, mask.h */
   int paired;                     /* scores are products of pairs, if all elements allow it */

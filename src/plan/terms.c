@@ -52,33 +52,29 @@ static int has_tile_terms(const fovea_problem *problem) {
   return problem->term_count > 0 || problem->scales;
 }
 
-static int output_is_capped(const fovea_problem *problem) {
-  return problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
-}
-
-float fovea_scale_constant(const fovea_problem *problem, int natural, double scale) {
-  if (natural ? output_is_capped(problem) : problem->softcap > 0) return (float)(scale / problem->softcap);
+float fovea_scale_constant(const fovea_problem *problem, int capped, int natural, double scale) {
+  if (capped) return (float)(scale / problem->softcap);
   return (float)(natural ? scale : scale * FOVEA_LOG2E);
 }
 
-fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
-  int capped = problem->softcap > 0;
+/* In natural units, as scores as an output and normalisers other than the softmax have them, or in units of log2.
+ */
+static fovea_score_terms terms_of(const fovea_problem *problem, int capped, int natural, int biased) {
+  const double unit = natural ? 1 : FOVEA_LOG2E;
   return (fovea_score_terms){
-      .c = problem->scales ? 1 : fovea_scale_constant(problem, 0, problem->scale),
+      .c = problem->scales ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale),
       .adjusted = capped || has_tile_terms(problem),
       .capped = capped,
-      .cap = (float)(problem->softcap * FOVEA_LOG2E),
-      .unit = (float)FOVEA_LOG2E,
+      .cap = (float)(problem->softcap * unit),
+      .unit = biased ? (float)unit : 0,
   };
 }
 
+fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
+  return terms_of(problem, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
+}
+
 fovea_score_terms fovea_make_output_terms(const fovea_problem *problem) {
-  const int capped = output_is_capped(problem);
-  return (fovea_score_terms){
-      .c = problem->scales ? 1 : fovea_scale_constant(problem, 1, problem->scale),
-      .adjusted = capped || has_tile_terms(problem),
-      .capped = capped,
-      .cap = (float)problem->softcap,
-      .unit = problem->score_output == FOVEA_SCORES_BIASED,
-  };
+  const int capped = problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
+  return terms_of(problem, capped, 1, problem->score_output == FOVEA_SCORES_BIASED);
 }

@@ -110,9 +110,11 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   }
 }
 
-/* Softmax of every vector that has keys in this block. Returns 1 if some row gets no state from the block. */
+/* The softmax, or what stands for it, of every vector that has keys in this block. Returns 1 if some row gets no
+ * state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
                          const fovea_block_view *view, int vectors, int first) {
+  const fovea_weighting *weighting = &context->plan->weighting;
   int stateless = 0;
   for (int v = 0; v < vectors; v++) {
     if (view->begin[v] == view->end[v]) continue;
@@ -130,8 +132,9 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .vectors = {v, run},
         .key_begin = view->begin,
         .key_end = view->end,
+        .weighting = weighting,
     };
-    stateless |= context->kernels->softmax(&args);
+    stateless |= (weighting->normaliser ? context->kernels->normalise : context->kernels->softmax)(&args);
     v += run;
   }
   return stateless;

@@ -11,12 +11,9 @@ static int64_t keys_seen(const fovea_task_context *context, const fovea_sight *s
                          const fovea_block_slice *slice, int row) {
   const fovea_interval slice_keys = {context->walk.block + slice->begin, context->walk.block + slice->end};
   const fovea_interval keys = fovea_intersect(sight->rows->rows[row], slice_keys);
-  if (!slice->masked) return keys.end - keys.begin;
-  int64_t seen = 0;
-  for (int64_t key = keys.begin; key < keys.end; key++) {
-    seen += !fovea_mask_hides(&sight->mask.tile, row, (int)(key - context->walk.block));
-  }
-  return seen;
+  if (!slice->masked || keys.begin == keys.end) return keys.end - keys.begin;
+  return fovea_mask_shows(&sight->mask.tile, row, (int)(keys.begin - context->walk.block),
+                          (int)(keys.end - context->walk.block));
 }
 
 static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
@@ -29,6 +26,17 @@ static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t
     }
   }
   return pairs;
+}
+
+void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  const int64_t lanes = context->kernels->lanes;
+  for (int i = 0; i < sight->view.count; i++) {
+    const fovea_block_slice *slice = &sight->view.slices[i];
+    const int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
+    for (int64_t row = first; row < end && row < t->rows.count; row++) {
+      t->seen[row] += keys_seen(context, sight, slice, (int)row);
+    }
+  }
 }
 
 static int64_t pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {

@@ -164,6 +164,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;
   int lanes = context->kernels->lanes;
+  const fovea_weighting *weighting = &context->plan->weighting;
   fovea_interval keys = fovea_keys_of_view(&sight->view, t->view.vectors);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   fovea_position_block positions;
@@ -187,8 +188,10 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .old_part = state->old_part,
       .new_part = state->new_part,
       .first = first,
+      .weighting = weighting,
   };
-  int stateless = context->kernels->decode_softmax(&softmax);
+  int stateless =
+      (weighting->normaliser ? context->kernels->decode_normalise : context->kernels->decode_softmax)(&softmax);
   int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
   int careful = stateless || !all_seen || sight->mask.present || positions.hides;
   value_block(context, t, sight, &positions, keys, first, careful);

@@ -190,3 +190,45 @@ int fovea_mask_hides(const fovea_mask_tile *mask, int row, int key) {
     return elements[key] == 0;
   }
 }
+
+/* Counts numbers of 16 or 32 bits that are not `hidden`, in loops that compilers make vectors of. */
+static int count_halves(const char *elements, int begin, int end, uint16_t hidden) {
+  int shown = 0;
+  for (int key = begin; key < end; key++) {
+    uint16_t half;
+    memcpy(&half, elements + 2 * key, sizeof half);
+    shown += half != hidden;
+  }
+  return shown;
+}
+
+static int count_words(const char *elements, int begin, int end, uint32_t hidden) {
+  int shown = 0;
+  for (int key = begin; key < end; key++) {
+    uint32_t word;
+    memcpy(&word, elements + 4 * key, sizeof word);
+    shown += word != hidden;
+  }
+  return shown;
+}
+
+int fovea_mask_shows(const fovea_mask_tile *mask, int row, int begin, int end) {
+  const char *elements = mask->rows[row];
+  int shown = 0;
+  if (begin >= end) return 0;
+  if (mask->repeats) return fovea_mask_hides(mask, row, 0) ? 0 : end - begin;
+  switch (mask->type) {
+  case FOVEA_MASK_BITS:
+    for (int key = begin; key < end; key++) shown += elements[key / 8] >> key % 8 & 1;
+    return shown;
+  case FOVEA_MASK_F32:
+    return count_words(elements, begin, end, 0xff800000u);
+  case FOVEA_MASK_F16:
+    return count_halves(elements, begin, end, 0xfc00u);
+  case FOVEA_MASK_BF16:
+    return count_halves(elements, begin, end, 0xff80u);
+  default:
+    for (int key = begin; key < end; key++) shown += elements[key] != 0;
+    return shown;
+  }
+}

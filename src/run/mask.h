@@ -31,4 +31,7 @@ void fovea_read_mask(const fovea_task_context *context, const fovea_tile *t, con
 /* Whether the mask hides a key of the block from row `row` of the tile. */
 int fovea_mask_hides(const fovea_mask_tile *mask, int row, int key);
 
+/* How many of the keys begin to end - 1 of the block the mask lets row `row` of the tile see. */
+int fovea_mask_shows(const fovea_mask_tile *mask, int row, int begin, int end);
+
 #endif

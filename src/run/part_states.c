@@ -1,5 +1,6 @@
 #include "part_states.h"
 
+#include "../plan/normaliser.h"
 #include "../plan/parts.h"
 
 #include <string.h>
@@ -24,10 +25,22 @@ static void copy_state(const fovea_task_context *context, const fovea_tile *t, c
   }
 }
 
-void fovea_keep_part(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+/* The same for the keys that rows see, behind the state. They are added up. */
+static void copy_counts(const fovea_task_context *context, fovea_tile *t, float *kept, int keeping) {
+  const size_t rows = (size_t)t->view.vectors * (size_t)context->kernels->lanes;
+  float *counts = kept + 1 + rows * (2 + (size_t)context->plan->problem.v_dim);
+  int64_t seen[FOVEA_ROW_TILE_LIMIT];
+  if (!fovea_counts_keys(&context->plan->problem)) return;
+  memcpy(keeping ? (void *)counts : seen, keeping ? (void *)t->seen : counts, rows * sizeof seen[0]);
+  for (size_t i = 0; !keeping && i < rows; i++) t->seen[i] += seen[i];
+}
+
+void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
   float *kept = part_memory(context, context->task->part);
   kept[0] = state != NULL;
-  if (state) copy_state(context, t, state, kept, 1);
+  if (!state) return;
+  copy_state(context, t, state, kept, 1);
+  copy_counts(context, t, kept, 1);
 }
 
 fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_tile *t) {
@@ -41,6 +54,7 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
   for (int64_t part = 0; part < entry->parts; part++) {
     float *kept = part_memory(context, part);
     if (kept[0] == 0) continue;
+    copy_counts(context, t, kept, 0);
     int64_t index = (entry->first_part + part) / parts_of_leaf;
     if (index == leaf) {
       copy_state(context, t, &next, kept, 0);

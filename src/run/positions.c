@@ -148,14 +148,14 @@ void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, c
   const fovea_problem *problem = &context->plan->problem;
   const fovea_tensors *tensors = context->tensors;
   const fovea_entry *entry = context->task->entry;
-  const int natural = terms == &context->plan->output_terms;
+  const int natural = terms == &context->plan->output_terms || problem->normaliser;
   const int64_t first = (problem->cu_seqlens_q ? 0 : entry->batch * problem->q_len) + entry->q_first;
   if (!problem->scales) return;
   for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
     const fovea_row_place place = t->places[lane < t->rows.count ? lane : t->rows.count - 1];
     double scale = tensors->head_scales ? tensors->head_scales[place.head] : problem->scale;
     if (tensors->row_scales) scale *= tensors->row_scales[first + place.row];
-    block->scales[lane] = fovea_scale_constant(problem, natural, scale);
+    block->scales[lane] = fovea_scale_constant(problem, terms->capped, natural, scale);
   }
 }
 

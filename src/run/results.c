@@ -1,5 +1,6 @@
 #include "results.h"
 
+#include "../plan/normaliser.h"
 #include "../state/row_states.h"
 #include "block.h"
 #include "scores.h"
@@ -10,6 +11,7 @@ void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, in
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
   float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  float divisors[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < rows; i++) {
     fovea_row_place place = t->places[first + i];
     if (tensors->lse) {
@@ -29,6 +31,11 @@ void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, in
       .lse = tensors->lse ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
+  if (problem->normaliser) {
+    fovea_find_divisors(problem, state->row_sum, t->seen + first, rows, divisors);
+    args.divisors = divisors;
+    args.weighting = &plan->weighting;
+  }
   if (tensors->scores) {
     args.score_count = fovea_kept_scores(context, t, scores);
     if (fovea_keeps_weights(context)) args.scores = scores;

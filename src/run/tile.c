@@ -1,7 +1,9 @@
 #include "tile.h"
 
 #include "../../arch/float_state.h"
+#include "../plan/normaliser.h"
 #include "block.h"
+#include "count.h"
 #include "decode.h"
 #include "gather.h"
 #include "operands.h"
@@ -51,6 +53,7 @@ static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_fetch fetch;
   if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
   if (!fovea_look(context, t, &sight)) return;
+  if (fovea_counts_keys(&context->plan->problem)) fovea_count_seen(context, t, &sight);
   int first = enter_span(context, t);
   if (t->decoded) {
     fovea_decode_block(context, t, &sight, first);

@@ -1,6 +1,9 @@
 #include "walk.h"
 
+#include "../plan/normaliser.h"
 #include "../plan/parts.h"
+
+#include <string.h>
 
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
                                     fovea_decode_state *decode, fovea_found_segment found[2]) {
@@ -74,6 +77,7 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   t->keys = t->view.any;
   if (fovea_has_parts(plan)) t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->kept = t->view.any.begin;
+  if (fovea_counts_keys(&plan->problem)) memset(t->seen, 0, sizeof t->seen);
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
 }

@@ -4,6 +4,7 @@
 #include "../base/caller.h"
 #include "../base/row_tasks.h"
 #include "../base/types.h"
+#include "../plan/normaliser.h"
 #include "../system/dispatch.h"
 #include "../system/schedule.h"
 #include "fold.h"
@@ -52,7 +53,7 @@ static void finish_step(fovea_fold *f, const void *pointer) {
   const fovea_problem *problem = job->problem;
   const fovea_tensors *tensors = job->tensors;
   void *rows[FOVEA_ROW_TILE_LIMIT];
-  float *lse[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  float *lse[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0}, divisors[FOVEA_ROW_TILE_LIMIT];
   fovea_fold_all(f, job->state);
   for (int i = 0; i < f->row_count; i++) {
     int64_t row = f->row + i, heads = job->state->heads, all = job->state->rows;
@@ -70,6 +71,10 @@ static void finish_step(fovea_fold *f, const void *pointer) {
       .lse = tensors->lse && f->dim == 0 ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
+  if (problem->normaliser) {
+    fovea_find_divisors(problem, args.state.row_sum, NULL, f->row_count, divisors);
+    args.divisors = divisors;
+  }
   f->kernels->store(&args);
 }
 

@@ -133,6 +133,20 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
   return outputs;
 }
 
+/* What a state has no room for. */
+static fovea_status check_normaliser(const fovea_problem *problem, int to_state, fovea_error *error) {
+  if (to_state && problem->normaliser != FOVEA_NORMALISER_SOFTMAX) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "normaliser is %d and would not be used: states are made of the softmax's outputs only",
+                      (int64_t)problem->normaliser);
+  }
+  if (!to_state && problem->divisor == FOVEA_DIVISOR_KEYS) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "divisor is %d and would not be used: a state does not count keys",
+                      (int64_t)problem->divisor);
+  }
+  return FOVEA_OK;
+}
+
 fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tensors *given_tensors, int to_state,
                                     fovea_problem *problem, fovea_tensors *tensors, fovea_state *state,
                                     fovea_error *error) {
@@ -147,6 +161,8 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   }
   const fovea_problem outputs = outputs_alone(problem);
   status = fovea_validate_problem(&outputs, reaches, error);
+  if (!status) status = check_normaliser(problem, to_state, error);
+  if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
   if (!status) status = fovea_refuse_unused_sinks(problem, tensors, error);
   if (!status) status = fovea_check_state_of_problem(problem, state, error);
   if (!status) status = fovea_validate_state("state", state, to_state, &state_reach, error);

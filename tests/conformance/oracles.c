@@ -3,6 +3,7 @@
 #include "call.h"
 
 #include <math.h>
+#include <string.h>
 
 static const float *floats(const struct array *array) {
   return array ? array->data : NULL;
@@ -139,9 +140,31 @@ bool prepare_longformer(const struct test_case *test, struct call *call) {
   return true;
 }
 
-/* Performer approximates. Its cases also have the exact answer. */
+static float *narrowed(struct call *call, const struct array *array) {
+  float *numbers = call_memory(call, array->count, sizeof *numbers);
+  for (int64_t i = 0; i < array->count; i++) numbers[i] = (float)((const double *)array->data)[i];
+  return numbers;
+}
+
+/* Products of features that are not negative are weights, divided by their sum: ReLU changes none of them. */
+static bool prepare_features(const struct test_case *test, struct call *call) {
+  const struct array *q = case_output(test, "q_features"), *k = case_output(test, "k_features");
+  const struct array *v = case_input(test, "v");
+  fovea_problem_init(&call->problem, q->shape[0], q->shape[1], k->shape[1], q->shape[2], k->shape[2], q->shape[3],
+                     v->shape[3]);
+  call->problem.scale = 1.0;
+  call->problem.normaliser = FOVEA_NORMALISER_RELU;
+  call->problem.divisor = FOVEA_DIVISOR_SUM;
+  fovea_tensors_init(&call->tensors, narrowed(call, q), narrowed(call, k), v->data, NULL, NULL);
+  call->expected = case_output(test, "y");
+  call_note(call, "attention over the features of Q and K, with ReLU instead of the softmax");
+  return call->expected != NULL;
+}
+
+/* Performer approximates. Its cases also have the exact answer; that of ReLU's features is compared itself. */
 bool prepare_performer(const struct test_case *test, struct call *call) {
   const struct array *q = case_input(test, "q"), *k = case_input(test, "k"), *v = case_input(test, "v");
+  if (strstr(test->name, "relu") != NULL) return prepare_features(test, call);
   fovea_problem_init(&call->problem, q->shape[0], q->shape[1], k->shape[1], q->shape[2], k->shape[2], q->shape[3],
                      v->shape[3]);
   fovea_tensors_init(&call->tensors, q->data, k->data, v->data, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Scores of decoding after the products: decode_adjust(), decode_softmax(). */
+/* Scores of decoding after the products: decode_adjust(), decode_softmax(),
+ * decode_normalise(). */
 #include "contract.h"
 #include "masks.h"
 #include "terms.h"
@@ -104,11 +105,14 @@ static int expect_row(const fovea_decode_softmax_args *args, int row) {
   for (int key = args->key_begin; key < args->key_end; key++) m = maximum_of(m, scores[key]);
   m += 0.0f;
   for (int key = args->key_begin; key < args->key_end; key++) {
-    scores[key] = contract_exp2(scores[key] - reference_of(m));
+    scores[key] = args->weighting != NULL ? contract_weight((enum contract_normaliser)args->weighting->normaliser,
+                                                            args->weighting->bias, scores[key])
+                                          : contract_exp2(scores[key] - reference_of(m));
     sums[key % 16] += scores[key];
   }
   for (int half = 8; half > 0; half /= 2)
     for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+  if (args->weighting != NULL && (m != -INFINITY || isnan(sums[0]))) m = 0.0f;
   *(float *)shadow_of(args->block_max + row) = m;
   *(float *)shadow_of(args->block_sum + row) = sums[0];
   if (args->first) {
@@ -125,7 +129,7 @@ static int expect_row(const fovea_decode_softmax_args *args, int row) {
   return m != -INFINITY;
 }
 
-static void try_softmax(const fovea_kernels *table, struct generator *generator) {
+static void try_block(const fovea_kernels *table, struct generator *generator, const fovea_weighting *weighting) {
   const struct keys keys = random_keys(table, generator);
   const int rows = 1 + (int)generator_below(generator, ROWS), rest = (ROWS - rows) * 4;
   const fovea_decode_softmax_args args = {
@@ -140,20 +144,39 @@ static void try_softmax(const fovea_kernels *table, struct generator *generator)
       .old_part = place_floats(ROWS, ORDINARY),
       .new_part = place_floats(ROWS, ORDINARY),
       .first = generator_below(generator, 3) == 0,
+      .weighting = weighting,
   };
   for (int row = 0; row < rows; row++)
     fill_scores(generator, args.scores + row * FOVEA_BLOCK_KEYS, FOVEA_BLOCK_KEYS);
   fill_states(generator, args.row_max, args.row_sum);
+  for (int row = 0; weighting != NULL && row < rows; row++) { /* of states without the softmax */
+    if (args.row_max[row] != -INFINITY) args.row_max[row] = 0.0f;
+  }
   places_watch();
-  const int none = table->decode_softmax(&args);
+  const int none = (weighting != NULL ? table->decode_normalise : table->decode_softmax)(&args);
   int all = 1;
   for (int row = 0; row < rows; row++) all &= expect_row(&args, row);
   float *const of_rows[] = {args.block_max, args.block_sum, args.row_max,
                             args.row_sum,   args.old_part,  args.new_part};
   for (int i = 0; i < 6; i++) shadow_ignores(of_rows[i] + rows, rest);
-  places_check(table->name, "decode_softmax, %d rows, keys %d to %d, first %d", rows, keys.begin, keys.end - 1,
-               args.first);
+  places_check(table->name, "decode_softmax %d, %d rows, keys %d to %d, first %d",
+               weighting != NULL ? (int)weighting->normaliser : 0, rows, keys.begin, keys.end - 1, args.first);
   assert_int_equal(none, !all);
+}
+
+static void try_softmax(const fovea_kernels *table, struct generator *generator) {
+  try_block(table, generator, NULL);
+}
+
+static void try_normalise(const fovea_kernels *table, struct generator *generator) {
+  const fovea_weighting weighting = {(fovea_normaliser)(FOVEA_NORMALISER_RELU + generator_below(generator, 3)),
+                                     random_number(generator, ORDINARY)};
+  try_block(table, generator, &weighting);
+}
+
+static void test_normalise(void **state) {
+  (void)state;
+  try_tables(whole_tables(), try_normalise, IF_QUICK(50, 5000));
 }
 
 static void test_softmax(void **state) {
@@ -165,6 +188,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_adjust),
       cmocka_unit_test(test_softmax),
+      cmocka_unit_test(test_normalise),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,10 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
         problem->mask_begins != NULL ? " begins" : "", strides->batch, strides->head, strides->row, strides->key);
   if (problem->score_output != FOVEA_SCORES_NONE)
     length += snprintf(text + length, size - (size_t)length, " scores %d", (int)problem->score_output);
+  if (problem->normaliser != FOVEA_NORMALISER_SOFTMAX)
+    length +=
+        snprintf(text + length, size - (size_t)length, " normaliser %d bias %g divisor %d value %g",
+                 (int)problem->normaliser, problem->sigmoid_bias, (int)problem->divisor, problem->divisor_value);
   if (problem->softcap != 0.0)
     length += snprintf(text + length, size - (size_t)length, " softcap %g", problem->softcap);
   for (int64_t i = 0; i < problem->term_count; i++)
@@ -28,7 +32,7 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
 }
 
 void problem_describe(const fovea_problem *problem, char *text, size_t size) {
-  char features[400];
+  char features[480];
   describe_features(problem, features, sizeof features);
   snprintf(text, size,
            "batch %" PRId64 " heads %" PRId64 "/%" PRId64 " lens %" PRId64 "x%" PRId64 " dims %" PRId64 "/%" PRId64

@@ -154,6 +154,19 @@ void problem_random_features(fovea_problem *problem, struct generator *generator
     problem->score_output = (fovea_score_output)(1 + random_kind(generator, 4));
 }
 
+void problem_set_normaliser(fovea_problem *problem, int number) {
+  problem->normaliser = (fovea_normaliser)(FOVEA_NORMALISER_RELU + number % 3);
+  problem->divisor = (fovea_divisor)(number / 3 % 4);
+  problem->divisor_value = problem->divisor == FOVEA_DIVISOR_CONSTANT ? 37.3 : 0.0;
+  problem->sigmoid_bias = problem->normaliser == FOVEA_NORMALISER_SIGMOID ? -0.7 * (number % 4) : 0.0;
+}
+
+void problem_random_normaliser(fovea_problem *problem, struct generator *generator) {
+  if (!one_in(generator, 3)) return;
+  problem_set_normaliser(problem, (int)generator_below(generator, 12));
+  problem->sink = FOVEA_SINK_NONE;
+}
+
 static fovea_strides random_strides(struct generator *generator, int64_t batch, int64_t heads, int64_t rows,
                                     int64_t dim) {
   int64_t lengths[3] = {batch, heads, rows}, strides[3] = {0};

@@ -36,6 +36,11 @@ void problem_random(struct listed_problem *listed, struct generator *generator, 
  * softcap and sinks. */
 void problem_random_features(fovea_problem *problem, struct generator *generator);
 
+/* Sometimes replaces the softmax, and then takes sinks away. */
+void problem_random_normaliser(fovea_problem *problem, struct generator *generator);
+/* One of the 12 combinations of a normaliser other than softmax and a divisor, from 0 on. */
+void problem_set_normaliser(fovea_problem *problem, int number);
+
 /* Sets any order of axes, any gaps between them, and any directions, for each tensor by itself. A mask stays
  * repeated along its repeated axes. */
 void problem_random_layout(fovea_problem *problem, struct generator *generator);

@@ -93,6 +93,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   positions_set(trial, &tensors);
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
+  if (trial->problem.normaliser != FOVEA_NORMALISER_SOFTMAX) tensors.lse = NULL;
   if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
   return tensors;
 }
@@ -255,8 +256,12 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
                                                  : trial->sinks.data + head,
       .sees = contract_sees,
       .rules = &rules,
+      .normaliser = (enum contract_normaliser)problem->normaliser,
+      .divisor = (enum contract_divisor)problem->divisor,
+      .divisor_value = problem->divisor_value,
+      .sigmoid_bias = problem->sigmoid_bias,
   };
-  float lse;
+  float lse = *tensor_row(&trial->lse, at.batch, at.head, at.row); /* stays, where there is none */
   contract_row(&contract, workspace->out, &lse);
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);

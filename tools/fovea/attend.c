@@ -1,5 +1,6 @@
 /* fovea attend: Q, K and V from .npy files, O, the LSE and the weights into .npy files. */
 #include "attend_mask.h"
+#include "attend_normaliser.h"
 #include "attend_options.h"
 #include "attend_terms.h"
 #include "commands.h"
@@ -56,6 +57,13 @@ static const char help[] =
     "  --sinks PATH | zero    one float32 for each head of Q: the score of one more key whose value is zero; "
     "`zero`\n"
     "                         is 0 for every head (softmax-1)\n"
+    "  --normaliser NAME      what makes weights of scores s: softmax (default), relu (max(s, 0)), relu-squared, "
+    "or\n"
+    "                         sigmoid (1 / (1 + exp(-(s + bias))))\n"
+    "  --sigmoid-bias X       that bias. Default 0\n"
+    "  --divisor D            what O and the weights are divided by, without the softmax: none (default), keys "
+    "(how\n"
+    "                         many a row sees), sum (of the row's weights), or a number\n"
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
     "\n"
@@ -178,7 +186,7 @@ static bool describe_problem(attend_job *job, failure *why) {
   if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
   problem->isa = options->isa;
   if (options->weights) problem->score_output = FOVEA_SCORES_WEIGHTS;
-  return set_offset(problem, &options->offset, why) &&
+  return set_normaliser(problem, options, why) && set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
          (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&

@@ -11,9 +11,11 @@ typedef struct attend_options {
   const char *mask;             /* NULL: none */
   const char *alibi, *relative; /* NULL: none */
   const char *sinks;            /* a path, or "zero"; NULL: none */
+  const char *normaliser;       /* NULL: the softmax */
+  const char *divisor;          /* NULL: none */
   const char *isa;              /* NULL: the library's choice */
   bool help, causal;
-  real_number scale, softcap;
+  real_number scale, softcap, sigmoid_bias;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */
   type_name weights_type;

@@ -1,0 +1,23 @@
+/* The normaliser of a problem: what makes weights of scores, and what outputs are divided by. */
+#ifndef FOVEA_SRC_PLAN_NORMALISER_H
+#define FOVEA_SRC_PLAN_NORMALISER_H
+
+#include "../../arch/kernels.h"
+
+/* Errors: FOVEA_ERROR_NORMALISER. */
+fovea_status fovea_check_normaliser(const fovea_problem *problem, fovea_error *error);
+
+/* What kernels take instead of the softmax. */
+fovea_weighting fovea_make_weighting(const fovea_problem *problem);
+
+/* Whether the keys that each row sees are counted. */
+static inline int fovea_counts_keys(const fovea_problem *problem) {
+  return problem->divisor == FOVEA_DIVISOR_KEYS;
+}
+
+/* Sets what each of `count` rows is divided by. `sums` are those of their states; `seen` counts the keys that they
+ * see, NULL if the problem does not count them. Lanes of padding beyond `count` get 1. */
+void fovea_find_divisors(const fovea_problem *problem, const float *sums, const int64_t *seen, int count,
+                         float divisors[FOVEA_ROW_TILE_LIMIT]);
+
+#endif
