@@ -123,7 +123,7 @@ typedef struct fovea_adjust_args {
  * where a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
 typedef struct fovea_keep_args {
   const float *scores; /* the block's first key */
-  float *const *rows;  /* row_count pointers to the number of key_begin */
+  float *const *rows;  /* row_count pointers to the number of key_begin; NULL: the row is not wanted */
   int row_count;
   int key_begin, key_end;
   const int *seen_begin, *seen_end;
@@ -216,7 +216,8 @@ typedef struct fovea_store_args {
   fovea_type type;
   float *const *lse;  /* row_count pointers to one element each, or NULL */
   const float *sinks; /* [row], in units of log2; NULL: none */
-  /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none. */
+  /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none, also of a
+   * single row. */
   float *const *scores;
   int64_t score_count;
   int unnormalised; /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */

@@ -126,6 +126,7 @@ FOVEA_NOINLINE void store_weights(const fovea_store_args *args, int row, const s
   vec_store(inverse, state->inverse);
   FOVEA_NO_UNROLL
   for (int i = 0; i < rows; i++) {
+    if (!args->scores[row + i]) continue;
     keep_weights_of_row(args->scores[row + i], args->score_count, vec_set1(reference[i]), vec_set1(inverse[i]));
   }
 }

@@ -140,6 +140,11 @@ typedef enum fovea_score_output {
   FOVEA_SCORES_BIASED = 4   /* after the softcap and an additive mask: what the softmax takes */
 } fovea_score_output;
 
+/* Numbers begin to end - 1 of some axis; FOVEA_UNLIMITED as `end` is the end of the axis. */
+typedef struct fovea_range {
+  int64_t begin, end;
+} fovea_range;
+
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
  * library, never by its workers. Threads that share a plan may call them at the same time. */
 typedef struct fovea_allocator {
@@ -247,6 +252,13 @@ typedef struct fovea_problem {
    * weights take a second product. Not with to_state. */
   fovea_score_output score_output; /* default FOVEA_SCORES_NONE */
   fovea_strides score_strides;     /* default: contiguous, kv_len numbers a row. Used with score_output */
+
+  /* Only these query heads, rows and keys have scores; default: all. fovea_tensors.scores then has the shape
+   * (batch, their heads, their rows, their keys), and its first element is that of the first of each; score_strides
+   * keep their default, so set these, too. Rows count from the entry's first: with cu_seqlens_q and rows other than
+   * all, each entry has a batch index of its own, and rows that it does not have are not written. Other scores cost
+   * nothing. Each range is within 0 and heads, q_len, and the keys of a row of scores. Used with score_output. */
+  fovea_range score_heads, score_rows, score_keys;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C

@@ -42,10 +42,26 @@ static fovea_shape mask_shape(const fovea_problem *p) {
   return shape;
 }
 
+static fovea_range resolved(fovea_range range, int64_t all) {
+  return (fovea_range){range.begin, range.end == FOVEA_UNLIMITED ? all : range.end};
+}
+
+fovea_score_part fovea_score_part_of(const fovea_problem *p) {
+  return (fovea_score_part){
+      .heads = resolved(p->score_heads, p->heads),
+      .rows = resolved(p->score_rows, p->q_len),
+      .keys = resolved(p->score_keys, fovea_score_keys(p)),
+      .by_entry = p->cu_seqlens_q && !fovea_is_all(p->score_rows),
+  };
+}
+
 static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
   if (!p->score_output) return no_shape("scores");
-  const int64_t keys = fovea_score_keys(p);
-  fovea_shape shape = fovea_make_shape("scores", batch, p->heads, p->q_len, keys, p->score_strides, 32);
+  const fovea_score_part part = fovea_score_part_of(p);
+  const int64_t keys = part.keys.end - part.keys.begin;
+  fovea_shape shape =
+      fovea_make_shape("scores", part.by_entry ? p->batch : batch, part.heads.end - part.heads.begin,
+                       part.rows.end - part.rows.begin, keys, p->score_strides, 32);
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }

@@ -35,8 +35,21 @@ static inline int64_t fovea_keys_end(const fovea_problem *problem) {
   return problem->keys_end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys_end;
 }
 
-/* The keys of a row of scores: as many as the longest entry may have. */
+/* The keys of a row of scores of all keys: as many as the longest entry may have. */
 int64_t fovea_score_keys(const fovea_problem *problem);
+
+/* Whether a range is the whole axis, whatever that has. */
+static inline int fovea_is_all(fovea_range range) {
+  return range.begin == 0 && range.end == FOVEA_UNLIMITED;
+}
+
+/* Which scores a run writes: heads, rows and keys begin to end - 1. */
+typedef struct fovea_score_part {
+  fovea_range heads, rows, keys;
+  int by_entry; /* rows of a packed batch have a batch axis */
+} fovea_score_part;
+
+fovea_score_part fovea_score_part_of(const fovea_problem *problem);
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 

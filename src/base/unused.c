@@ -17,6 +17,12 @@ static inline __attribute__((always_inline)) fovea_status refuse_number(int woul
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d and would not be used: %s", name, value, why);
 }
 
+static fovea_status refuse_range(int would_not_be_used, const char *name, fovea_range range, fovea_error *error) {
+  if (!would_not_be_used || (range.begin == 0 && range.end == FOVEA_UNLIMITED)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d to %d and would not be used: score_output is %s", name,
+                    range.begin, range.end, "FOVEA_SCORES_NONE");
+}
+
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error) {
   const fovea_problem *p = problem;
   fovea_status status = refuse_number(p->chunk_size == 0, "chunk_left", p->chunk_left, 0, "chunk_size is 0", error);
@@ -42,6 +48,9 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_number(p->to_state, "score_output", (int64_t)p->score_output, FOVEA_SCORES_NONE,
                            "to_state is 1, and a state keeps no scores", error);
+  if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
+  if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
+  if (!status) status = refuse_range(!p->score_output, "score_keys", p->score_keys, error);
   return status;
 }
 

@@ -72,6 +72,22 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 
+static fovea_status check_range(const char *name, fovea_range range, const char *of, int64_t most,
+                                fovea_error *error) {
+  const int64_t end = range.end == FOVEA_UNLIMITED ? most : range.end;
+  if (range.begin >= 0 && range.begin <= end && end <= most) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d to %d; it must ascend, from 0 to %s, which is %d", name,
+                    range.begin, range.end, of, most);
+}
+
+static fovea_status check_score_part(const fovea_problem *p, fovea_error *error) {
+  fovea_status status = check_range("score_heads", p->score_heads, "heads", p->heads, error);
+  if (!status) status = check_range("score_rows", p->score_rows, "q_len", p->q_len, error);
+  if (status || fovea_is_all(p->score_keys)) return status;
+  return check_range("score_keys", p->score_keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
+                     fovea_score_keys(p), error);
+}
+
 static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
   if (!allocator->allocate == !allocator->release) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
@@ -97,6 +113,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = fovea_check_segmented(problem, error);
   if (!status) status = fovea_check_keys(problem, error);
   if (!status) status = fovea_check_mask(problem, error);
+  if (!status) status = check_score_part(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_refuse_unused_rules(problem, error);
   if (!status) status = check_strides(problem, reaches, error);

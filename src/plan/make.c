@@ -69,7 +69,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
-      .score_keys = fovea_score_keys(problem),
+      .score_part = fovea_score_part_of(problem),
       .row_keys = fovea_least(longest, fovea_keys_of_rows(problem, 1)),
       .states = fovea_span_states(fovea_least(longest, fovea_keys_of_rows(problem, tile_rows))),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),

@@ -19,7 +19,7 @@ struct fovea_plan {
   int paired;                     /* scores are products of pairs, if all elements allow it */
   int64_t group;                  /* query heads that share a kv head */
   int block_tiles;                /* row tiles of a task */
-  int64_t score_keys;             /* of a row of scores */
+  fovea_score_part score_part;    /* of the scores that a run writes */
   int64_t row_keys;               /* an upper bound on the keys of one row, for any lengths up to the problem's */
   int states;                     /* in a tile's tree of spans */
   int64_t tasks;                  /* of the first phase */
@@ -39,9 +39,15 @@ static inline int fovea_has_parts(const fovea_plan *plan) {
   return plan->part_keys > 0 || plan->problem.to_state;
 }
 
-/* How often a block's scores are computed: once, and once more for scores of other terms as an output. */
-static inline int fovea_times_scored(const fovea_plan *plan) {
-  return plan->problem.score_output > FOVEA_SCORES_WEIGHTS ? 2 : 1;
+/* Whether wanted scores are computed once more: as an output they have other terms than in the softmax. */
+static inline int fovea_scores_again(const fovea_plan *plan) {
+  return plan->problem.score_output > FOVEA_SCORES_WEIGHTS;
+}
+
+/* Whether the scores of a row of an entry are wanted, if any are. */
+static inline int fovea_row_is_scored(const fovea_plan *plan, int64_t head, int64_t row) {
+  const fovea_range heads = plan->score_part.heads, rows = plan->score_part.rows;
+  return heads.begin <= head && head < heads.end && rows.begin <= row && row < rows.end;
 }
 
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. `panels`: the

@@ -18,7 +18,9 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
   case FOVEA_SHAPE_LSE:
     return (fovea_axes){p->lse_strides, p->heads, 32};
   case FOVEA_SHAPE_SCORES:
-    return (fovea_axes){p->score_strides, p->heads, 32};
+    return (fovea_axes){
+        p->score_strides,
+        (p->score_heads.end == FOVEA_UNLIMITED ? p->heads : p->score_heads.end) - p->score_heads.begin, 32};
   default:
     return (fovea_axes){{0, 0, 0}, 1, 32}; /* sinks: one row */
   }
@@ -28,6 +30,18 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
 static fovea_region query_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t dim) {
   int64_t batch = plan->problem.cu_seqlens_q ? 0 : entry->batch;
   return (fovea_region){batch, batch + 1, entry->q_first, entry->q_first + entry->q_len, 0, dim};
+}
+
+static fovea_region rows_scored(const fovea_plan *plan, const fovea_entry *entry) {
+  const fovea_score_part *part = &plan->score_part;
+  fovea_region region = query_rows(plan, entry, part->keys.end - part->keys.begin);
+  if (part->heads.begin == part->heads.end) return (fovea_region){0};
+  if (plan->problem.cu_seqlens_q && !part->by_entry) return region;
+  region.batch_begin = entry->batch;
+  region.batch_end = entry->batch + 1;
+  region.row_begin = 0;
+  region.row_end = fovea_least(part->rows.end, entry->q_len) - part->rows.begin;
+  return region;
 }
 
 static fovea_region keys_seen(const fovea_plan *plan, const fovea_entry *entry, int64_t dim) {
@@ -61,7 +75,7 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
   case FOVEA_SHAPE_O:
     return p->to_state ? nothing : query_rows(plan, entry, p->v_dim);
   case FOVEA_SHAPE_SCORES:
-    return p->score_output ? query_rows(plan, entry, plan->score_keys) : nothing;
+    return p->score_output ? rows_scored(plan, entry) : nothing;
   default:
     return p->to_state ? nothing : query_rows(plan, entry, 1);
   }

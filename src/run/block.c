@@ -208,14 +208,15 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
                      int first) {
   const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
   first = first && begin_state(context, t, state, &sight->view);
-  if (fovea_keeps_scores(context)) {
+  const int scored = fovea_block_is_scored(context, t);
+  if (scored && fovea_keeps_scores(context)) {
     score_block(context, t, sight, &context->plan->output_terms, fetch);
     if (sight->mask.present) hide_holes(context, t, sight);
     fovea_keep_block(context, t, sight);
   }
   score_block(context, t, sight, &context->plan->terms, fetch);
   if (sight->mask.present) hide_holes(context, t, sight);
-  if (fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
+  if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
 }

@@ -173,12 +173,13 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   fovea_interval keys = fovea_keys_decoded(t, &sight->view);
   int begin = (int)keys.begin / lanes * lanes, end = ((int)keys.end + lanes - 1) / lanes * lanes;
   find_rows(context);
-  if (fovea_keeps_scores(context)) {
+  const int scored = fovea_block_is_scored(context, t);
+  if (scored && fovea_keeps_scores(context)) {
     score_block(context, t, sight, &context->plan->output_terms, begin, end);
     fovea_keep_decoded(context, t, keys);
   }
   score_block(context, t, sight, &context->plan->terms, begin, end);
-  if (fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
+  if (scored && fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,

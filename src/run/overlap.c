@@ -16,7 +16,16 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
                          .axes = fovea_axes_of(p, shape),
                          .batch = p->cu_seqlens_q ? 1 : p->batch,
                          .rows = p->q_len,
-                         .dim = dim};
+                         .dim = dim,
+                         .packed = p->cu_seqlens_q != NULL};
+}
+
+static fovea_written written_scores(const fovea_plan *plan, const float *scores) {
+  const fovea_score_part *part = &plan->score_part;
+  fovea_written written = written_tensor(plan, FOVEA_SHAPE_SCORES, scores, part->keys.end - part->keys.begin);
+  written.rows = part->rows.end - part->rows.begin;
+  if (part->by_entry) written.batch = plan->problem.batch, written.packed = 0;
+  return written;
 }
 
 fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state) {
@@ -35,7 +44,8 @@ fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *sta
                          .axes = {state->strides, plan->problem.heads, 32},
                          .batch = state->batch,
                          .rows = state->rows,
-                         .dim = dim};
+                         .dim = dim,
+                         .packed = plan->problem.cu_seqlens_q != NULL};
 }
 
 fovea_written fovea_written_scratch(const void *scratch, size_t size) {
@@ -59,7 +69,7 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
   written[count++] = written_tensor(plan, FOVEA_SHAPE_O, tensors->o, plan->problem.v_dim);
   if (tensors->lse) written[count++] = written_tensor(plan, FOVEA_SHAPE_LSE, tensors->lse, 1);
   if (tensors->scores) {
-    written[count++] = written_tensor(plan, FOVEA_SHAPE_SCORES, tensors->scores, plan->score_keys);
+    written[count++] = written_scores(plan, tensors->scores);
   }
   return count;
 }
@@ -68,8 +78,7 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
  * other. */
 static fovea_region written_rows(const fovea_plan *plan, const fovea_written *written) {
   fovea_region rows = {0, 1, 0, written->rows, 0, written->dim};
-  int packed = plan->problem.cu_seqlens_q && written->axes.bits > 8; /* scratch is one row of bytes */
-  for (int64_t b = 0; packed && b < plan->problem.batch; b++) {
+  for (int64_t b = 0; written->packed && b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     int64_t end = entry->q_first + entry->q_len;
     if (b == 0 || entry->q_first < rows.row_begin) rows.row_begin = entry->q_first;

@@ -16,6 +16,7 @@ typedef struct fovea_written {
   const void *pointer;  /* this and what follows are as in the tensor */
   fovea_axes axes;
   int64_t batch, rows, dim;
+  int packed; /* of the rows only those of entries are written */
 } fovea_written;
 
 /* Lists the outputs of a run. The pointers must have been checked. Returns how many there are, at least one. */

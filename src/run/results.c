@@ -29,7 +29,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       .lse = tensors->lse ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
-  if (tensors->scores) {
+  if (t->scored) {
     args.score_count = fovea_kept_scores(context, t, scores);
     if (fovea_keeps_weights(context)) args.scores = scores;
   }

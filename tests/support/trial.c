@@ -14,9 +14,10 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   tensor_create_of(problem->o_type, &trial->o, batches, problem->heads, problem->q_len, problem->v_dim,
                    problem->o_strides, edge);
   tensor_create(&trial->lse, batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
-  const int wanted = problem->score_output != FOVEA_SCORES_NONE && problem_score_keys(problem) > 0;
-  tensor_create(&trial->scores, wanted ? batches : 0, problem->heads, problem->q_len, problem_score_keys(problem),
-                problem->score_strides, edge);
+  const struct score_part part = problem_score_part(problem);
+  const int wanted = problem->score_output != FOVEA_SCORES_NONE && part.keys > 0;
+  tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys, problem->score_strides,
+                edge);
   trial_clear(trial);
 }
 
@@ -150,8 +151,12 @@ static void assert_scores(const struct trial *trial, const char *what, struct pa
            (double)expected[key], problem);
 }
 
+/* All scores of both: parts of them are compared with the contract only. */
 static int both_have_scores(const struct trial *one, const struct trial *other) {
-  return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim;
+  return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim &&
+         one->scores.rows == one->o.rows && other->scores.rows == other->o.rows &&
+         one->scores.heads == one->o.heads && other->scores.heads == other->o.heads &&
+         one->scores.batch == one->o.batch && other->scores.batch == other->o.batch;
 }
 
 void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
@@ -248,15 +253,20 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
-  if (trial->scores.batch == 0) return;
+  const struct score_part part = problem_score_part(problem);
+  const int64_t kept_head = head - part.first_head, kept_row = row - part.first_row;
+  if (trial->scores.batch == 0 || kept_head < 0 || kept_head >= part.heads || kept_row < 0) return;
+  if (kept_row >= part.rows && (part.by_entry || problem->cu_seqlens_q == NULL)) return;
   const fovea_score_output output = problem->score_output;
-  for (int64_t j = 0; j < trial->scores.dim; j++)
+  for (int64_t j = 0; j < problem->kv_len; j++)
     workspace->scores[j] = output == FOVEA_SCORES_WEIGHTS ? 0.0f : -INFINITY;
   if (output == FOVEA_SCORES_WEIGHTS)
     contract_row_weights(&contract, workspace->scores);
   else
     contract_row_scores(&contract, (enum contract_scores)(output - FOVEA_SCORES_RAW), workspace->scores);
-  assert_scores(trial, "against the contract", at, workspace->scores);
+  const struct part kept = {part.by_entry ? batch : entry->q_batch, kept_head,
+                            part.by_entry ? kept_row : entry->q_first + kept_row};
+  assert_scores(trial, "against the contract", kept, workspace->scores + part.first_key);
 }
 
 void assert_contract(const struct trial *trial, int64_t budget) {
