@@ -84,6 +84,7 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
                   {"v_type", p->v_type != FOVEA_F32},
                   {"o_type", p->o_type != FOVEA_F32},
                   {"to_state", p->to_state},
+                  {"max_logits", p->max_logits},
                   {"score_heads", !fovea_is_all(p->score_heads)},
                   {"score_rows", !fovea_is_all(p->score_rows)},
                   {"score_keys", !fovea_is_all(p->score_keys)}};

@@ -144,12 +144,18 @@ static float canonical(float x) {
   return isnan(x) ? NAN : x == 0.0f ? 0.0f : x;
 }
 
-/* Step 5. For the sink's merge, a row without a state has a state of zeros. */
-static struct state whole(const struct contract_row *row) {
+/* The root. A row without a state has a state of zeros. */
+static struct state root(const struct contract_row *row) {
   int64_t length = SPAN;
   while (length < row->positions) length *= 2;
   struct state state = node(row, 0, length);
   if (state.o == NULL) state.o = zeros(row->v_dim);
+  return state;
+}
+
+/* Step 5. */
+static struct state whole(const struct contract_row *row) {
+  struct state state = root(row);
   if (row->sink == NULL) return state;
   return merge(state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)}, row->v_dim);
 }
@@ -173,6 +179,13 @@ void contract_row_weights(const struct contract_row *row, float *weights) {
         s == -INFINITY || state.l == 0.0f ? 0.0f : canonical(contract_exp2(s - reference) * (1.0f / state.l));
   }
   free(state.o);
+}
+
+/* Step 9, of one row. */
+float contract_row_max(const struct contract_row *row) {
+  struct state state = root(row);
+  free(state.o);
+  return isnan(state.l) ? NAN : canonical(0x1.62e43p-1f * state.m);
 }
 
 /* Step 8. */

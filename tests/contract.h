@@ -24,6 +24,8 @@ struct contract_row {
 
 /* Writes v_dim numbers and the row's log-sum-exp. */
 void contract_row(const struct contract_row *row, float *out, float *lse);
+/* The largest score without the sink, in natural units. */
+float contract_row_max(const struct contract_row *row);
 /* Write the weight, or a score in natural units, of each of the `positions` keys. */
 void contract_row_weights(const struct contract_row *row, float *weights);
 enum contract_scores { CONTRACT_RAW, CONTRACT_CAPPED, CONTRACT_BIASED };

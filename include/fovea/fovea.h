@@ -259,6 +259,13 @@ typedef struct fovea_problem {
    * all, each entry has a batch index of its own, and rows that it does not have are not written. Other scores cost
    * nothing. Each range is within 0 and heads, q_len, and the keys of a row of scores. Used with score_output. */
   fovea_range score_heads, score_rows, score_keys;
+
+  /* 1: a run also writes fovea_tensors.max_logits: for each batch entry and query head the largest score that one
+   * of its rows sees, as the softmax takes it (after softcap and additive mask) and without the sink, in natural
+   * units. Without softcap and additive mask that is the largest scale * q.k, which QK-Clip needs. -Inf if no row
+   * sees a key, NaN if a row is NaN (docs/numerics.md, step 9). Costs a pass over q_len numbers a head. Not with
+   * to_state. Default 0. */
+  int max_logits;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -376,10 +383,11 @@ static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t h
  * run uses the rows of entries. Of K and V, it uses for each entry the keys from the first to the last that one of
  * its rows sees by the rules. Of a mask, it uses for all rows of such an entry (with q_lens, the first q_lens[b])
  * the elements of these keys, and of earlier keys back to a multiple of 128. No other element must exist: q, k, v
- * and mask may be NULL if nothing of them is used. Inputs may overlap each other. O, LSE and
- * scores (or the state) may not share a byte with used elements of the inputs, nor with each other; rows of one may
- * lie between rows of another. (fovea_state_finish() and fovea_state_from_output() compare the ranges from the
- * first to the last element of each tensor.) Pointers that the problem does not use must be NULL. */
+ * and mask may be NULL if nothing of them is used. Inputs may overlap each other. Outputs (O, LSE and all that is
+ * wanted beside them, or the state) may not share a byte with used elements of the inputs, nor with each other;
+ * rows of one may lie between rows of another. (fovea_state_finish() and fovea_state_from_output() compare the
+ * ranges from the first to the last element of each tensor.) Pointers that the problem does not use must be NULL.
+ */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
@@ -401,6 +409,8 @@ typedef struct fovea_tensors {
   int64_t layer; /* with `segmented`: which layer of every segment is read, from 0. Default 0 */
 
   float *scores; /* needed with a score_output, else NULL */
+
+  float *max_logits; /* f32 (batch, heads), contiguous, also of packed batches; needed with max_logits, else NULL */
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

@@ -82,6 +82,9 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
                                   ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sinks");
   shapes[FOVEA_SHAPE_SCORES] = score_shape(p, q_batch);
+  shapes[FOVEA_SHAPE_MAX_LOGITS] =
+      p->max_logits ? fovea_make_shape("max_logits", p->batch, p->heads, 1, 1, fovea_max_logit_strides(p), 32)
+                    : no_shape("max_logits");
   if (p->to_state) {
     shapes[FOVEA_SHAPE_O] = no_shape("o");
     shapes[FOVEA_SHAPE_LSE] = no_shape("lse");

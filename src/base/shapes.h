@@ -21,6 +21,7 @@ enum {
   FOVEA_SHAPE_O, /* the outputs are last */
   FOVEA_SHAPE_LSE,
   FOVEA_SHAPE_SCORES,
+  FOVEA_SHAPE_MAX_LOGITS,
   FOVEA_SHAPES
 };
 
@@ -29,6 +30,20 @@ fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int
 
 /* A tensor that the problem does not have gets an empty shape. */
 void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
+
+/* The pointer to an output, one of these shapes. */
+static inline const void *fovea_output_of(const fovea_tensors *tensors, int shape) {
+  switch (shape) {
+  case FOVEA_SHAPE_O:
+    return tensors->o;
+  case FOVEA_SHAPE_LSE:
+    return tensors->lse;
+  case FOVEA_SHAPE_SCORES:
+    return tensors->scores;
+  default:
+    return tensors->max_logits;
+  }
+}
 
 /* Behind the last wanted key. */
 static inline int64_t fovea_keys_end(const fovea_problem *problem) {
@@ -50,6 +65,10 @@ typedef struct fovea_score_part {
 } fovea_score_part;
 
 fovea_score_part fovea_score_part_of(const fovea_problem *problem);
+
+static inline fovea_strides fovea_max_logit_strides(const fovea_problem *problem) {
+  return (fovea_strides){problem->heads, 1, 1};
+}
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 

@@ -7,16 +7,17 @@ size_t fovea_plan_scratch_size(const fovea_plan *plan, int workers) {
   size_t size;
   if (!plan || workers < 1) return 0;
   if (__builtin_mul_overflow(plan->worker_scratch, (size_t)workers, &size)) return SIZE_MAX;
-  return __builtin_add_overflow(size, plan->parts_scratch, &size) ? SIZE_MAX : size;
+  if (__builtin_add_overflow(size, plan->parts_scratch, &size)) return SIZE_MAX;
+  return __builtin_add_overflow(size, plan->rows_scratch, &size) ? SIZE_MAX : size;
 }
 
 int fovea_plan_phases(const fovea_plan *plan) {
-  return !plan ? 0 : plan->part_keys > 0 ? 2 : 1;
+  return plan ? plan->phase_count : 0;
 }
 
 int64_t fovea_plan_tasks(const fovea_plan *plan, int phase) {
   if (!plan || phase < 0 || phase >= fovea_plan_phases(plan)) return 0;
-  return phase == 0 ? plan->tasks : plan->merges;
+  return plan->phases[phase].tasks;
 }
 
 const char *fovea_plan_isa(const fovea_plan *plan) {

@@ -14,6 +14,7 @@
 #include "../system/platform.h"
 #include "parts.h"
 #include "regions.h"
+#include "row_numbers.h"
 #include "visibility.h"
 
 #include <string.h>
@@ -55,6 +56,18 @@ static void make_tasks(fovea_plan *plan) {
   }
 }
 
+static void add_phase(fovea_plan *plan, int wanted, fovea_phase_kind kind, int64_t tasks) {
+  if (wanted) plan->phases[plan->phase_count++] = (fovea_planned_phase){kind, tasks};
+}
+
+static void make_phases(fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  plan->phase_count = 0;
+  add_phase(plan, 1, FOVEA_PHASE_ATTEND, plan->tasks);
+  add_phase(plan, plan->part_keys > 0, FOVEA_PHASE_MERGE, plan->merges);
+  add_phase(plan, p->max_logits, FOVEA_PHASE_MAX_LOGITS, p->batch * p->heads);
+}
+
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
                      const fovea_checked *checked) {
   const fovea_kernels *kernels = checked->kernels;
@@ -79,6 +92,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   memcpy(plan->reaches, checked->reaches, sizeof plan->reaches);
   fovea_narrow_reaches(plan);
   make_tasks(plan);
+  make_phases(plan);
+  fovea_plan_row_numbers(plan);
   plan->layout = fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + (uint64_t)kernels->block_tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */

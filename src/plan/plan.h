@@ -10,6 +10,21 @@
 
 #include <fovea/fovea.h>
 
+/* What the tasks of a phase do. */
+typedef enum fovea_phase_kind {
+  FOVEA_PHASE_ATTEND,    /* attention of a tile, or of a part of its keys */
+  FOVEA_PHASE_MERGE,     /* the parts of a tile */
+  FOVEA_PHASE_MAX_LOGITS /* the largest score of a head */
+} fovea_phase_kind;
+
+/* The most phases of a plan: one of each kind. */
+enum { FOVEA_PLAN_PHASES = FOVEA_PHASE_MAX_LOGITS + 1 };
+
+typedef struct fovea_planned_phase {
+  fovea_phase_kind kind;
+  int64_t tasks;
+} fovea_planned_phase;
+
 struct fovea_plan {
   const fovea_kernels *kernels;
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
@@ -24,13 +39,16 @@ struct fovea_plan {
   int states;                     /* in a tile's tree of spans */
   int64_t tasks;                  /* of the first phase */
   int64_t part_keys;              /* keys are split into parts of this many, parts.h; 0: keys are not split */
-  int64_t merges;                 /* tasks of the second phase: one for each tile, if keys are split */
-  int allocated;                  /* fovea_plan_build() allocated it; else it is in the caller's memory */
-  double work;                    /* estimated multiplications and additions */
-  fovea_scratch_layout layout;    /* of a worker's scratch */
-  size_t worker_scratch;          /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  size_t parts_scratch;           /* bytes behind the workers' scratch, shared by all workers */
-  fovea_entry *entries;           /* one per batch entry, the longest first */
+  int64_t merges;                 /* tasks that merge: one for each tile, if keys are split */
+  int phase_count;
+  fovea_planned_phase phases[FOVEA_PLAN_PHASES];
+  int allocated;                     /* fovea_plan_build() allocated it; else it is in the caller's memory */
+  double work;                       /* estimated multiplications and additions */
+  fovea_scratch_layout layout;       /* of a worker's scratch */
+  size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
+  size_t parts_scratch;              /* bytes behind the workers' scratch, shared by all workers: states of parts */
+  size_t rows_scratch;               /* bytes behind these: numbers of all rows, row_numbers.h */
+  fovea_entry *entries;              /* one per batch entry, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
 };
 

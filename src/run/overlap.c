@@ -5,7 +5,8 @@
 #include "../base/validate.h"
 #include "../state/row_states.h"
 
-static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
+/* An output whose rows are those of O. */
+static fovea_written written_rows_of_o(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
   const fovea_problem *p = &plan->problem;
   const fovea_reach *reach = &plan->reaches[shape];
   return (fovea_written){.name = reach->name,
@@ -20,12 +21,30 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
                          .packed = p->cu_seqlens_q != NULL};
 }
 
-static fovea_written written_scores(const fovea_plan *plan, const float *scores) {
-  const fovea_score_part *part = &plan->score_part;
-  fovea_written written = written_tensor(plan, FOVEA_SHAPE_SCORES, scores, part->keys.end - part->keys.begin);
-  written.rows = part->rows.end - part->rows.begin;
-  if (part->by_entry) written.batch = plan->problem.batch, written.packed = 0;
+/* An output with a batch axis, also of packed batches. */
+static fovea_written written_by_entry(const fovea_plan *plan, int shape, const void *pointer, int64_t rows,
+                                      int64_t dim) {
+  fovea_written written = written_rows_of_o(plan, shape, pointer, dim);
+  written.batch = plan->problem.batch;
+  written.rows = rows;
+  written.packed = 0;
   return written;
+}
+
+static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer) {
+  const fovea_score_part *part = &plan->score_part;
+  const int64_t score_keys = part->keys.end - part->keys.begin;
+  switch (shape) {
+  case FOVEA_SHAPE_O:
+    return written_rows_of_o(plan, shape, pointer, plan->problem.v_dim);
+  case FOVEA_SHAPE_SCORES:
+    if (plan->problem.cu_seqlens_q && !part->by_entry) return written_rows_of_o(plan, shape, pointer, score_keys);
+    return written_by_entry(plan, shape, pointer, part->rows.end - part->rows.begin, score_keys);
+  case FOVEA_SHAPE_MAX_LOGITS:
+    return written_by_entry(plan, shape, pointer, 1, 1);
+  default:
+    return written_rows_of_o(plan, shape, pointer, 1);
+  }
 }
 
 fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state) {
@@ -66,10 +85,9 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
     written[0] = fovea_written_state(plan, tensors->state);
     return 1;
   }
-  written[count++] = written_tensor(plan, FOVEA_SHAPE_O, tensors->o, plan->problem.v_dim);
-  if (tensors->lse) written[count++] = written_tensor(plan, FOVEA_SHAPE_LSE, tensors->lse, 1);
-  if (tensors->scores) {
-    written[count++] = written_scores(plan, tensors->scores);
+  for (int shape = FOVEA_SHAPE_O; shape < FOVEA_SHAPES; shape++) {
+    const void *output = fovea_output_of(tensors, shape);
+    if (output || shape == FOVEA_SHAPE_O) written[count++] = written_tensor(plan, shape, output);
   }
   return count;
 }
@@ -164,10 +182,9 @@ static inline fovea_status check_tensor(const fovea_plan *plan, const fovea_writ
 
 fovea_status fovea_check_outputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                  int before, fovea_error *error) {
-  const void *const outputs[FOVEA_SHAPES - FOVEA_SHAPE_O] = {tensors->o, tensors->lse, tensors->scores};
   fovea_status status = FOVEA_OK;
   for (int i = FOVEA_SHAPE_O; i < before && !status; i++) {
-    const void *output = outputs[i - FOVEA_SHAPE_O];
+    const void *output = fovea_output_of(tensors, i);
     if (output) status = check_tensor(plan, written, i, output, error);
   }
   return status;

@@ -2,6 +2,7 @@
 
 #include "../state/row_states.h"
 #include "block.h"
+#include "max_logits.h"
 #include "scores.h"
 
 static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
@@ -29,6 +30,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       .lse = tensors->lse ? lse : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
+  fovea_keep_maxima(context, t, state);
   if (t->scored) {
     args.score_count = fovea_kept_scores(context, t, scores);
     if (fovea_keeps_weights(context)) args.scores = scores;

@@ -18,6 +18,8 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   const int wanted = problem->score_output != FOVEA_SCORES_NONE && part.keys > 0;
   tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys, problem->score_strides,
                 edge);
+  const fovea_strides by_entry = {problem->heads, 0, 0};
+  tensor_create(&trial->max_logits, problem->max_logits ? problem->batch : 0, 1, 1, problem->heads, by_entry, edge);
   trial_clear(trial);
 }
 
@@ -72,6 +74,7 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->o);
   tensor_destroy(&trial->lse);
   tensor_destroy(&trial->scores);
+  tensor_destroy(&trial->max_logits);
   mask_destroy(&trial->mask);
   tensor_destroy(&trial->sinks);
 }
@@ -89,6 +92,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
   if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
+  if (trial->problem.max_logits) tensors.max_logits = trial->max_logits.data;
   return tensors;
 }
 
@@ -96,6 +100,7 @@ void trial_clear(struct trial *trial) {
   tensor_fill_untouched(&trial->o);
   tensor_fill_untouched(&trial->lse);
   tensor_fill_untouched(&trial->scores);
+  tensor_fill_untouched(&trial->max_logits);
 }
 
 void trial_load(const struct trial *trial) {
@@ -104,7 +109,7 @@ void trial_load(const struct trial *trial) {
 
 int trial_gaps_untouched(const struct trial *trial) {
   return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse) &&
-         tensor_gaps_untouched(&trial->scores);
+         tensor_gaps_untouched(&trial->scores) && tensor_gaps_untouched(&trial->max_logits);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
@@ -181,7 +186,21 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
   free(numbers);
 }
 
+static void assert_max_logits(const struct trial *trial, int64_t batch, const float *expected) {
+  const float *actual = tensor_row(&trial->max_logits, batch, 0, 0);
+  for (int64_t head = 0; head < trial->max_logits.dim; head++) {
+    if (bits_of(actual[head]) == bits_of(expected[head])) continue;
+    char problem[DESCRIPTION_SIZE];
+    problem_describe(&trial->problem, problem, sizeof problem);
+    fail_msg("max_logits of batch %lld head %lld is %08x (%.9g), not %08x (%.9g); %s", (long long)batch,
+             (long long)head, (unsigned)bits_of(actual[head]), (double)actual[head],
+             (unsigned)bits_of(expected[head]), (double)expected[head], problem);
+  }
+}
+
 void assert_same_outputs(const struct trial *actual, const struct trial *expected) {
+  for (int64_t b = 0; b < actual->max_logits.batch && b < expected->max_logits.batch; b++)
+    assert_max_logits(actual, b, tensor_row(&expected->max_logits, b, 0, 0));
   const struct part first = {0, 0, 0};
   assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
 }
@@ -212,10 +231,16 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
   return contract_sees(&rules, key);
 }
 
-/* Memory that the contract needs: the biases of one row, its output and its scores. */
+/* Memory that the contract needs: the biases of one row and its outputs. */
 struct workspace {
   float *bias, *out, *scores;
+  float *max_logits; /* of the entry's heads, so far */
 };
+
+/* NaN if one of them is. */
+static float larger(float a, float b) {
+  return isnan(a) || a > b ? a : b;
+}
 
 static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row,
                                 const struct workspace *workspace) {
@@ -253,6 +278,8 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
+  if (problem->max_logits)
+    workspace->max_logits[head] = larger(workspace->max_logits[head], contract_row_max(&contract));
   const struct score_part part = problem_score_part(problem);
   const int64_t kept_head = head - part.first_head, kept_row = row - part.first_row;
   if (trial->scores.batch == 0 || kept_head < 0 || kept_head >= part.heads || kept_row < 0) return;
@@ -271,10 +298,10 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
 
 void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
-  float *numbers = malloc((size_t)(problem->v_dim + 2 * problem->kv_len) * sizeof(float));
+  float *numbers = malloc((size_t)(problem->v_dim + 2 * problem->kv_len + problem->heads) * sizeof(float));
   assert_non_null(numbers);
-  const struct workspace workspace = {numbers + problem->v_dim, numbers,
-                                      numbers + problem->v_dim + problem->kv_len};
+  const struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + problem->kv_len,
+                                      numbers + problem->v_dim + 2 * problem->kv_len};
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);
@@ -282,10 +309,12 @@ void assert_contract(const struct trial *trial, int64_t budget) {
     const int64_t row_cost = entry.kv_len * (problem->qk_dim + problem->v_dim + 4) + 64;
     const int64_t wanted = budget / problem->batch / row_cost + 2;
     const int64_t skip = rows <= wanted ? 1 : rows / wanted;
+    for (int64_t h = 0; h < problem->heads; h++) workspace.max_logits[h] = -INFINITY;
     for (int64_t r = 0; r < rows; r += skip) {
       const int64_t pick = r == 0 || skip == 1 ? r : r + generator_below(&generator, skip);
       if (pick < rows) assert_contract_row(trial, b, pick / entry.rows, pick % entry.rows, &workspace);
     }
+    if (problem->max_logits && skip == 1) assert_max_logits(trial, b, workspace.max_logits);
     if (rows > 0 && skip > 1) assert_contract_row(trial, b, problem->heads - 1, entry.rows - 1, &workspace);
   }
   free(numbers);

@@ -11,7 +11,8 @@
 struct trial {
   fovea_problem problem; /* its arrays stay the caller's */
   struct tensor q, k, v, o, lse;
-  struct tensor scores; /* with a score_output */
+  struct tensor scores;     /* with a score_output */
+  struct tensor max_logits; /* one row of heads for each batch entry; with max_logits */
   struct mask mask;
   struct tensor sinks; /* one row */
 };
