@@ -129,6 +129,45 @@ typedef struct fovea_keep_args {
   const int *seen_begin, *seen_end;
 } fovea_keep_args;
 
+/* Candidates for the keys with the largest scores of a row, in the order of positions: the keys so far whose score
+ * is above the threshold, or NaN. Above a threshold other than -Inf there are at least as many as are wanted. There
+ * is room for FOVEA_TOP_ROOM(k) candidates. */
+typedef struct fovea_top_list {
+  float *scores;
+  int32_t *keys;
+  int count;
+  float threshold;
+} fovea_top_list;
+
+/* With this many candidates a list is shortened, to k and about an eighth more. Then there is room for a block, and
+ * for a vector behind it. */
+#define FOVEA_TOP_MOST(k) ((k) + ((k) < 64 ? 128 : (k) > 512 ? 1024 : 2 * (k)))
+#define FOVEA_TOP_ROOM(k) ((FOVEA_TOP_MOST(k) + FOVEA_BLOCK_KEYS + 47) / 16 * 16)
+/* To sort a list takes room for it twice, with an eighth more than k and the last vector. */
+#define FOVEA_TOP_SORTED(k) (2 * ((k) + (k) / 8 + 32))
+
+/* Adds the keys of a block to the lists of rows. */
+typedef struct fovea_top_filter_args {
+  const float *scores; /* [row][row_stride] */
+  int64_t row_stride;
+  int row_count;
+  int key_count;       /* up to FOVEA_BLOCK_KEYS; the rows have whole vectors, with -Inf behind the last key */
+  int32_t first;       /* position of the first key */
+  const int32_t *keys; /* of one row: positions of all keys; NULL: they follow the first */
+  fovea_top_list *lists;
+  int k;
+} fovea_top_filter_args;
+
+/* Writes k positions in descending order of scores, and scores in natural units; -1 and -Inf where there are fewer.
+ */
+typedef struct fovea_top_finish_args {
+  fovea_top_list *list;
+  int k;
+  uint64_t *order; /* FOVEA_TOP_SORTED(k) numbers of scratch */
+  int32_t *keys;
+  float *scores; /* NULL: not wanted */
+} fovea_top_finish_args;
+
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
@@ -352,6 +391,10 @@ typedef struct fovea_kernels {
   void (*scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
   void (*adjust)(const fovea_adjust_args *args);
   void (*keep_scores)(const fovea_keep_args *args);
+  void (*top_filter)(const fovea_top_filter_args *args);
+  /* Shortens the list to at most k candidates. */
+  void (*top_select)(fovea_top_list *list, int k);
+  void (*top_finish)(const fovea_top_finish_args *args);
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
   void (*pack_values)(const fovea_pack_args *args);

@@ -90,6 +90,8 @@ static void test_random_problems(void **state) {
     problem_random(&listed, &generator, 1500000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
+    listed.problem.max_logits = i % 2;
+    if (i % 5 > 2) listed.problem.top_k = i;
     if (i % 4 < 2)
       cpus_use_one();
     else

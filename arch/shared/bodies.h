@@ -14,6 +14,7 @@
 #include "score.h"
 #include "softmax.h"
 #include "store.h"
+#include "top.h"
 #include "value.h"
 
 #include "table.h"

@@ -25,6 +25,9 @@ void FOVEA_OPERATION(score)(const fovea_score_args *args);
 void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
 void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
 void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
+void FOVEA_OPERATION(top_filter)(const fovea_top_filter_args *args);
+void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
+void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
 void FOVEA_OPERATION(value)(const fovea_value_args *args);
@@ -72,6 +75,9 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .scan_mask = FOVEA_OPERATION(scan_mask),
     .adjust = FOVEA_OPERATION(adjust),
     .keep_scores = FOVEA_OPERATION(keep_scores),
+    .top_filter = FOVEA_OPERATION(top_filter),
+    .top_select = FOVEA_OPERATION(top_select),
+    .top_finish = FOVEA_OPERATION(top_finish),
     .softmax = FOVEA_OPERATION(softmax),
     .pack_values = FOVEA_OPERATION(pack_values),
     .value = FOVEA_OPERATION(value),

@@ -155,6 +155,9 @@ typedef struct fovea_allocator {
   void (*release)(void *context, void *pointer); /* frees what allocate() returned, never NULL */
 } fovea_allocator;
 
+/* The largest top_k. */
+#define FOVEA_TOP_K_LIMIT 4096
+
 /* As `offset`: each batch entry's kv length minus its q length, so that its last row's own key is its last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
 /* As one side of a window or chunk rule: no limit on that side. */
@@ -266,6 +269,16 @@ typedef struct fovea_problem {
    * sees a key, NaN if a row is NaN (docs/numerics.md, step 9). Costs a pass over q_len numbers a head. Not with
    * to_state. Default 0. */
   int max_logits;
+
+  /* The keys with the largest scores of each row, as the softmax takes them, 1 to FOVEA_TOP_K_LIMIT keys; 0
+   * (default): not wanted. A run writes fovea_tensors.top_keys and, unless NULL, top_scores, of shape (batch,
+   * heads, q_len, top_k), whose rows are those of O. Scores descend, equal ones in the order of positions, NaN
+   * first (docs/numerics.md, step 10). Scores are in natural units. If a row sees fewer keys, or others have scores
+   * of -Inf, -1 and -Inf follow. top_k_strides are for both; default 0, 0, 0: contiguous. kv_len is at most 2^31
+   * - 1. Scratch grows by some 16 bytes for each of the top_k, for each row of a task's tiles. Not with to_state.
+   */
+  int64_t top_k;
+  fovea_strides top_k_strides;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -411,6 +424,9 @@ typedef struct fovea_tensors {
   float *scores; /* needed with a score_output, else NULL */
 
   float *max_logits; /* f32 (batch, heads), contiguous, also of packed batches; needed with max_logits, else NULL */
+
+  int32_t *top_keys; /* positions of keys, from the entry's first; needed with top_k, else NULL */
+  float *top_scores; /* their scores; only with top_k, NULL: not wanted */
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

@@ -55,6 +55,19 @@ fovea_score_part fovea_score_part_of(const fovea_problem *p) {
   };
 }
 
+fovea_strides fovea_top_k_strides(const fovea_problem *p) {
+  const fovea_strides given = p->top_k_strides;
+  /* Sizes have been checked, but not their products. */
+  const uint64_t head = (uint64_t)p->q_len * (uint64_t)p->top_k;
+  if (given.batch != 0 || given.head != 0 || given.row != 0) return given;
+  return (fovea_strides){(int64_t)((uint64_t)p->heads * head), (int64_t)head, p->top_k};
+}
+
+static fovea_shape top_shape(const char *name, const fovea_problem *p, int64_t batch) {
+  if (p->top_k == 0) return no_shape(name);
+  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top_k, fovea_top_k_strides(p), 32);
+}
+
 static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
   if (!p->score_output) return no_shape("scores");
   const fovea_score_part part = fovea_score_part_of(p);
@@ -85,6 +98,8 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   shapes[FOVEA_SHAPE_MAX_LOGITS] =
       p->max_logits ? fovea_make_shape("max_logits", p->batch, p->heads, 1, 1, fovea_max_logit_strides(p), 32)
                     : no_shape("max_logits");
+  shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top_keys", p, q_batch);
+  shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top_scores", p, q_batch);
   if (p->to_state) {
     shapes[FOVEA_SHAPE_O] = no_shape("o");
     shapes[FOVEA_SHAPE_LSE] = no_shape("lse");

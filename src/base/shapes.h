@@ -22,6 +22,8 @@ enum {
   FOVEA_SHAPE_LSE,
   FOVEA_SHAPE_SCORES,
   FOVEA_SHAPE_MAX_LOGITS,
+  FOVEA_SHAPE_TOP_KEYS,
+  FOVEA_SHAPE_TOP_SCORES,
   FOVEA_SHAPES
 };
 
@@ -40,9 +42,18 @@ static inline const void *fovea_output_of(const fovea_tensors *tensors, int shap
     return tensors->lse;
   case FOVEA_SHAPE_SCORES:
     return tensors->scores;
+  case FOVEA_SHAPE_TOP_KEYS:
+    return tensors->top_keys;
+  case FOVEA_SHAPE_TOP_SCORES:
+    return tensors->top_scores;
   default:
     return tensors->max_logits;
   }
+}
+
+/* Whether an output may be NULL. */
+static inline int fovea_is_optional(int shape) {
+  return shape == FOVEA_SHAPE_LSE || shape == FOVEA_SHAPE_TOP_SCORES;
 }
 
 /* Behind the last wanted key. */
@@ -65,6 +76,9 @@ typedef struct fovea_score_part {
 } fovea_score_part;
 
 fovea_score_part fovea_score_part_of(const fovea_problem *problem);
+
+/* The strides of top_keys and top_scores. */
+fovea_strides fovea_top_k_strides(const fovea_problem *problem);
 
 static inline fovea_strides fovea_max_logit_strides(const fovea_problem *problem) {
   return (fovea_strides){problem->heads, 1, 1};

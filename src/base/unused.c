@@ -51,6 +51,8 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status =
         refuse_number(p->to_state, "max_logits", p->max_logits, 0, "to_state is 1, and a state keeps none", error);
+  if (!status)
+    status = refuse_number(p->to_state, "top_k", p->top_k, 0, "to_state is 1, and a state keeps no keys", error);
   if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
   if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
   if (!status) status = refuse_range(!p->score_output, "score_keys", p->score_keys, error);
@@ -89,6 +91,10 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!problem->max_logits, "max_logits", tensors->max_logits,
                             "max_logits of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->top_k, "top_keys", tensors->top_keys, "top_k of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->top_k, "top_scores", tensors->top_scores, "top_k of the problem is 0", error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }
 

@@ -91,6 +91,16 @@ static fovea_status check_score_part(const fovea_problem *p, fovea_error *error)
                      fovea_score_keys(p), error);
 }
 
+static fovea_status check_top_k(const fovea_problem *p, fovea_error *error) {
+  if (p->top_k < 0 || p->top_k > FOVEA_TOP_K_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "top_k is %d; it must be from 0 to %d", p->top_k,
+                      (int64_t)FOVEA_TOP_K_LIMIT);
+  }
+  if (p->top_k == 0 || p->kv_len <= INT32_MAX) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "kv_len is %d; with top_k it must be at most %d", p->kv_len,
+                    (int64_t)INT32_MAX);
+}
+
 static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
   if (!allocator->allocate == !allocator->release) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
@@ -117,6 +127,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = fovea_check_keys(problem, error);
   if (!status) status = fovea_check_mask(problem, error);
   if (!status) status = check_score_part(problem, error);
+  if (!status) status = check_top_k(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_refuse_unused_rules(problem, error);
   if (!status) status = check_strides(problem, reaches, error);

@@ -21,6 +21,9 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
     return (fovea_axes){
         p->score_strides,
         (p->score_heads.end == FOVEA_UNLIMITED ? p->heads : p->score_heads.end) - p->score_heads.begin, 32};
+  case FOVEA_SHAPE_TOP_KEYS:
+  case FOVEA_SHAPE_TOP_SCORES:
+    return (fovea_axes){fovea_top_k_strides(p), p->heads, 32};
   case FOVEA_SHAPE_MAX_LOGITS:
     return (fovea_axes){fovea_max_logit_strides(p), p->heads, 32};
   default:
@@ -78,6 +81,9 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
     return p->to_state ? nothing : query_rows(plan, entry, p->v_dim);
   case FOVEA_SHAPE_SCORES:
     return p->score_output ? rows_scored(plan, entry) : nothing;
+  case FOVEA_SHAPE_TOP_KEYS:
+  case FOVEA_SHAPE_TOP_SCORES:
+    return p->top_k ? query_rows(plan, entry, p->top_k) : nothing;
   case FOVEA_SHAPE_MAX_LOGITS:
     return p->max_logits ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, 1} : nothing;
   default:

@@ -37,6 +37,16 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *
                                           2 * (uint64_t)fovea_decode_stride(problem->v_dim));
 }
 
+uint64_t fovea_top_list_floats(int64_t k) {
+  return 2 * (uint64_t)FOVEA_TOP_ROOM(k);
+}
+
+static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k) {
+  if (k == 0) return;
+  layout->top_lists = aligned(rows * sizeof(fovea_top_list) / sizeof(float)) + rows * fovea_top_list_floats(k);
+  layout->top_scores = rows * FOVEA_BLOCK_KEYS + aligned(2 * (uint64_t)FOVEA_TOP_SORTED(k));
+}
+
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
                                            int mask_copied, int states) {
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
@@ -54,9 +64,10 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
       .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
   lay_out_decoding(&layout, kernels, problem);
+  lay_out_top_k(&layout, rows, problem->top_k);
   layout.state = 2 * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 5 * layout.row + layout.mask;
-  layout.tile = layout.queries + layout.pairs + (uint64_t)states * layout.state;
+                 5 * layout.row + layout.mask + layout.top_scores;
+  layout.tile = layout.queries + layout.pairs + layout.top_lists + (uint64_t)states * layout.state;
   return layout;
 }

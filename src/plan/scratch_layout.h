@@ -13,6 +13,8 @@ typedef struct fovea_scratch_layout {
   uint64_t panel, keys, values; /* copies of one block */
   uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
   uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
+  uint64_t top_lists;           /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
+  uint64_t top_scores;          /* of a tile and a block, row by row, and numbers to sort */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
 } fovea_scratch_layout;
@@ -26,6 +28,9 @@ int64_t fovea_decode_stride(int64_t dim);
 
 /* The bytes of `floats` floats; SIZE_MAX, which no allocation has, if a size_t has no room for them. */
 size_t fovea_bytes_of(uint64_t floats);
+
+/* The candidates of a row: scores, then keys. */
+uint64_t fovea_top_list_floats(int64_t k);
 
 /* `paired`: queries are kept as pairs, too. `mask_copied`: blocks of the mask may be copied. `states`: in a tile's
  * tree of spans. */

@@ -2,6 +2,7 @@
 
 #include "operands.h"
 #include "scores.h"
+#include "top_k.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
   int64_t row_tile = context->kernels->row_tile;
@@ -217,6 +218,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   score_block(context, t, sight, &context->plan->terms, fetch);
   if (sight->mask.present) hide_holes(context, t, sight);
   if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
+  if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
 }

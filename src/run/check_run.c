@@ -29,7 +29,7 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
     const void *pointer = i < FOVEA_SHAPE_O ? inputs[i] : fovea_output_of(tensors, i);
-    if (i == FOVEA_SHAPE_LSE && !pointer) continue;
+    if (fovea_is_optional(i) && !pointer) continue;
     status = fovea_validate_pointer(&plan->reaches[i], pointer, error);
   }
   if (status || plan->problem.to_state) return status;

@@ -2,6 +2,7 @@
 
 #include "operands.h"
 #include "scores.h"
+#include "top_k.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -180,6 +181,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   }
   score_block(context, t, sight, &context->plan->terms, begin, end);
   if (scored && fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
+  if (fovea_lists_keys(context)) fovea_list_decoded(context, t, begin, end);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,

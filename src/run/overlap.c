@@ -40,6 +40,9 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
   case FOVEA_SHAPE_SCORES:
     if (plan->problem.cu_seqlens_q && !part->by_entry) return written_rows_of_o(plan, shape, pointer, score_keys);
     return written_by_entry(plan, shape, pointer, part->rows.end - part->rows.begin, score_keys);
+  case FOVEA_SHAPE_TOP_KEYS:
+  case FOVEA_SHAPE_TOP_SCORES:
+    return written_rows_of_o(plan, shape, pointer, plan->problem.top_k);
   case FOVEA_SHAPE_MAX_LOGITS:
     return written_by_entry(plan, shape, pointer, 1, 1);
   default:

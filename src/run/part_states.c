@@ -1,6 +1,7 @@
 #include "part_states.h"
 
 #include "../plan/parts.h"
+#include "top_k.h"
 
 #include <string.h>
 
@@ -8,6 +9,11 @@
 static float *part_memory(const fovea_task_context *context, int64_t part) {
   int64_t task = context->task->number - context->task->part + part;
   return context->shared + (uint64_t)task * fovea_part_floats(context->plan, fovea_part_rows(context->plan));
+}
+
+/* Behind the state of a part: its rows' keys with the largest scores. */
+static float *top_memory(const fovea_task_context *context, float *part) {
+  return part + fovea_part_state_floats(context->plan, fovea_part_rows(context->plan));
 }
 
 /* Copies a tile's state to `kept`, or back. Rows of a tile are row_tile apart; `kept` has whole vectors of the
@@ -24,10 +30,12 @@ static void copy_state(const fovea_task_context *context, const fovea_tile *t, c
   }
 }
 
-void fovea_keep_part(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
   float *kept = part_memory(context, context->task->part);
   kept[0] = state != NULL;
-  if (state) copy_state(context, t, state, kept, 1);
+  if (!state) return;
+  copy_state(context, t, state, kept, 1);
+  fovea_keep_part_top_k(context, t, top_memory(context, kept));
 }
 
 fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_tile *t) {
@@ -41,6 +49,7 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
   for (int64_t part = 0; part < entry->parts; part++) {
     float *kept = part_memory(context, part);
     if (kept[0] == 0) continue;
+    fovea_merge_part_top_k(context, t, top_memory(context, kept));
     int64_t index = (entry->first_part + part) / parts_of_leaf;
     if (index == leaf) {
       copy_state(context, t, &next, kept, 0);

@@ -4,8 +4,9 @@
 #include "block.h"
 #include "max_logits.h"
 #include "scores.h"
+#include "top_k.h"
 
-static void store_tile(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+static void store_tile(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state,
                        int64_t row_stride) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
@@ -31,6 +32,7 @@ static void store_tile(const fovea_task_context *context, const fovea_tile *t, c
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
   fovea_keep_maxima(context, t, state);
+  fovea_write_top_k(context, t);
   if (t->scored) {
     args.score_count = fovea_kept_scores(context, t, scores);
     if (fovea_keeps_weights(context)) args.scores = scores;
@@ -64,7 +66,7 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
   }
 }
 
-void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t) {
+void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t) {
   fovea_decode_state *decode = context->decode;
   const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output};
   store_tile(context, t, &state, fovea_decode_stride(context->plan->problem.v_dim));

@@ -9,6 +9,6 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
 
 /* Writes rows of O and LSE of a tile that is decoded, from the only span that it has seen. The state need not
  * become a tile's, which takes two transposes. */
-void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t);
+void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t);
 
 #endif

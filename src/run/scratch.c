@@ -14,6 +14,8 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.old_part = memory.block_sum + layout->row;
   memory.new_part = memory.old_part + layout->row;
   memory.mask = (char *)(memory.new_part + layout->row);
+  memory.top_scores = memory.new_part + layout->row + layout->mask;
+  memory.top_order = (uint64_t *)(void *)(memory.top_scores + (uint64_t)plan->kernels->row_tile * FOVEA_BLOCK_KEYS);
   return memory;
 }
 
@@ -31,7 +33,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   float *next = (float *)worker_scratch + layout->block + (uint64_t)tile * layout->tile;
   memory->queries = next;
   memory->pairs = next + layout->queries;
-  next = memory->pairs + layout->pairs;
+  memory->top_lists = (fovea_top_list *)(void *)(memory->pairs + layout->pairs);
+  next = memory->pairs + layout->pairs + layout->top_lists;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;

@@ -7,8 +7,9 @@
 
 /* The arrays of one row tile that live as long as its task. */
 typedef struct fovea_tile_memory {
-  float *queries; /* [qk_dim][row] */
-  float *pairs;   /* [(qk_dim + 1) / 2][row], if the plan is paired */
+  float *queries;            /* [qk_dim][row] */
+  float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
+  fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
   fovea_span_tree tree;
 } fovea_tile_memory;
 
@@ -24,7 +25,9 @@ typedef struct fovea_block_memory {
   float *block_sum;
   float *old_part;
   float *new_part;
-  char *mask; /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
+  char *mask;          /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
+  float *top_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k is wanted */
+  uint64_t *top_order; /* FOVEA_TOP_SORTED(top_k) numbers */
 } fovea_block_memory;
 
 /* The arrays of a tile that is decoded, each [row][...]. Rows are a multiple of 16 floats apart. */

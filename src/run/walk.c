@@ -2,6 +2,7 @@
 
 #include "../plan/parts.h"
 #include "scores.h"
+#include "top_k.h"
 
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
                                     fovea_decode_state *decode, fovea_found_segment found[2]) {
@@ -78,6 +79,7 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
   t->scored = fovea_tile_is_scored(context, t);
+  fovea_begin_top_k(context, t);
 }
 
 void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch) {

@@ -18,6 +18,14 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   const int wanted = problem->score_output != FOVEA_SCORES_NONE && part.keys > 0;
   tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys, problem->score_strides,
                 edge);
+  fovea_strides top = problem->top_k_strides;
+  if (top.batch == 0 && top.head == 0 && top.row == 0) {
+    const int64_t head = problem->q_len * problem->top_k;
+    top = (fovea_strides){problem->heads * head, head, problem->top_k};
+  }
+  const int64_t top_batches = problem->top_k > 0 ? batches : 0;
+  tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
+  tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
   const fovea_strides by_entry = {problem->heads, 0, 0};
   tensor_create(&trial->max_logits, problem->max_logits ? problem->batch : 0, 1, 1, problem->heads, by_entry, edge);
   trial_clear(trial);
@@ -75,6 +83,8 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->lse);
   tensor_destroy(&trial->scores);
   tensor_destroy(&trial->max_logits);
+  tensor_destroy(&trial->top_keys);
+  tensor_destroy(&trial->top_scores);
   mask_destroy(&trial->mask);
   tensor_destroy(&trial->sinks);
 }
@@ -92,6 +102,10 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   if (trial->problem.segmented) tensors.k = tensors.v = NULL;
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
   if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
+  if (trial->problem.top_k > 0) {
+    tensors.top_keys = (int32_t *)(void *)trial->top_keys.data;
+    tensors.top_scores = trial->top_scores.data;
+  }
   if (trial->problem.max_logits) tensors.max_logits = trial->max_logits.data;
   return tensors;
 }
@@ -101,6 +115,8 @@ void trial_clear(struct trial *trial) {
   tensor_fill_untouched(&trial->lse);
   tensor_fill_untouched(&trial->scores);
   tensor_fill_untouched(&trial->max_logits);
+  tensor_fill_untouched(&trial->top_keys);
+  tensor_fill_untouched(&trial->top_scores);
 }
 
 void trial_load(const struct trial *trial) {
@@ -109,7 +125,8 @@ void trial_load(const struct trial *trial) {
 
 int trial_gaps_untouched(const struct trial *trial) {
   return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse) &&
-         tensor_gaps_untouched(&trial->scores) && tensor_gaps_untouched(&trial->max_logits);
+         tensor_gaps_untouched(&trial->scores) && tensor_gaps_untouched(&trial->max_logits) &&
+         tensor_gaps_untouched(&trial->top_keys) && tensor_gaps_untouched(&trial->top_scores);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
@@ -156,6 +173,20 @@ static void assert_scores(const struct trial *trial, const char *what, struct pa
            (double)expected[key], problem);
 }
 
+/* The same for the row's keys with the largest scores. */
+static void assert_top(const struct trial *trial, struct part at, const int32_t *keys, const float *scores) {
+  const int32_t *actual = (const int32_t *)(void *)tensor_row(&trial->top_keys, at.batch, at.head, at.row);
+  const float *actual_scores = tensor_row(&trial->top_scores, at.batch, at.head, at.row);
+  for (int64_t n = 0; n < trial->top_keys.dim; n++) {
+    if (actual[n] == keys[n] && bits_of(actual_scores[n]) == bits_of(scores[n])) continue;
+    char problem[DESCRIPTION_SIZE];
+    problem_describe(&trial->problem, problem, sizeof problem);
+    fail_msg("top key %lld of batch %lld head %lld row %lld is %d (%.9g), not %d (%.9g); %s", (long long)n,
+             (long long)at.batch, (long long)at.head, (long long)at.row, (int)actual[n], (double)actual_scores[n],
+             (int)keys[n], (double)scores[n], problem);
+  }
+}
+
 /* All scores of both: parts of them are compared with the contract only. */
 static int both_have_scores(const struct trial *one, const struct trial *other) {
   return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim &&
@@ -179,6 +210,10 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
           numbers[d] = rounded_number(actual->o.type, numbers[d]);
         assert_row(actual, "against another run", at, numbers,
                    tensor_row(&expected->lse, other.batch, other.head, other.row));
+        if (actual->top_keys.dim > 0 && actual->top_keys.dim == expected->top_keys.dim)
+          assert_top(actual, at,
+                     (const int32_t *)(void *)tensor_row(&expected->top_keys, other.batch, other.head, other.row),
+                     tensor_row(&expected->top_scores, other.batch, other.head, other.row));
         if (both_have_scores(actual, expected))
           assert_scores(actual, "against another run", at,
                         tensor_row(&expected->scores, other.batch, other.head, other.row));
@@ -278,6 +313,15 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
+  if (problem->top_k > 0) {
+    int32_t *keys = malloc((size_t)problem->top_k * sizeof *keys);
+    float *scores = malloc((size_t)problem->top_k * sizeof *scores);
+    assert_true(keys != NULL && scores != NULL);
+    contract_row_top(&contract, problem->top_k, keys, scores);
+    assert_top(trial, at, keys, scores);
+    free(keys);
+    free(scores);
+  }
   if (problem->max_logits)
     workspace->max_logits[head] = larger(workspace->max_logits[head], contract_row_max(&contract));
   const struct score_part part = problem_score_part(problem);
