@@ -234,8 +234,24 @@ typedef struct fovea_pack_args {
 typedef struct fovea_tile_state {
   float *row_max;
   float *row_sum;
-  float *output; /* [dim][row] */
+  float *output;     /* [dim][row] */
+  float *row_spread; /* the sum e of the entropy (docs/numerics.md, step 11); NULL: not wanted */
 } fovea_tile_state;
+
+/* Merges the sums e of a block's scores into those of the rows, before softmax() or decode_softmax(): the scores
+ * are not weights yet, and row_max and row_sum are those of the keys before the block. */
+typedef struct fovea_spread_args {
+  const float *scores; /* as in fovea_softmax_args, or in fovea_decode_softmax_args */
+  const float *maxima; /* of the block; not used in decoding */
+  const float *row_max;
+  const float *row_sum;
+  float *row_spread;
+  int first; /* as in fovea_softmax_args */
+  fovea_vector_range vectors;
+  const int *key_begin; /* [vector]; in decoding of all rows */
+  const int *key_end;
+  int row_count; /* in decoding */
+} fovea_spread_args;
 
 /* left = merge(left, right). */
 typedef struct fovea_merge_args {
@@ -253,8 +269,9 @@ typedef struct fovea_store_args {
   int row_count;
   void *const *rows; /* row_count pointers, each to dim elements */
   fovea_type type;
-  float *const *lse;  /* row_count pointers to one element each, or NULL */
-  const float *sinks; /* [row], in units of log2; NULL: none */
+  float *const *lse;     /* row_count pointers to one element each, or NULL */
+  float *const *entropy; /* likewise; if set, state.row_spread is */
+  const float *sinks;    /* [row], in units of log2; NULL: none */
   /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none, also of a
    * single row. */
   float *const *scores;
@@ -395,6 +412,7 @@ typedef struct fovea_kernels {
   /* Shortens the list to at most k candidates. */
   void (*top_select)(fovea_top_list *list, int k);
   void (*top_finish)(const fovea_top_finish_args *args);
+  void (*spread)(const fovea_spread_args *args);
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
   void (*pack_values)(const fovea_pack_args *args);
@@ -412,6 +430,7 @@ typedef struct fovea_kernels {
   void (*decode_adjust)(const fovea_decode_adjust_args *args);
   /* Returns 1 if some row has no state in this block. */
   int (*decode_softmax)(const fovea_decode_softmax_args *args);
+  void (*decode_spread)(const fovea_spread_args *args);
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
 } fovea_kernels;

@@ -12,7 +12,7 @@ enum { PIECE = 128, BLOCK = 128, SPAN = 16 * BLOCK };
 /* The state of a row over a range of keys: the weights, relative to the score m, sum to l, the weighted values to
  * o. */
 struct state {
-  float m, l;
+  float m, l, e;
   float *o; /* v_dim numbers from calloc(); NULL: no state */
 };
 
@@ -91,9 +91,9 @@ static float score(const struct contract_row *row, int64_t position) {
 /* Step 3: the block that begins at `first`. Keys from `limit` on are left out. */
 static struct state block(const struct contract_row *row, int64_t first, int64_t limit) {
   const int64_t end = first + BLOCK < limit ? first + BLOCK : limit;
-  float s[BLOCK], l[16] = {0.0f};
+  float s[BLOCK], l[16] = {0.0f}, e[16] = {0.0f};
   int seen[BLOCK], any_nan = 0;
-  struct state state = {-INFINITY, 0.0f, NULL};
+  struct state state = {-INFINITY, 0.0f, 0.0f, NULL};
   for (int64_t j = first; j < end; j++) {
     seen[j - first] = row->sees(row->rules, j);
     if (!seen[j - first]) continue;
@@ -109,11 +109,13 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
     if (!seen[j - first]) continue;
     const float p = contract_exp2(s[j - first] - reference);
     l[j % 16] += p;
+    if (p != 0.0f) e[j % 16] = fmaf(p, s[j - first] - reference, e[j % 16]);
     for (int64_t d = 0; d < row->v_dim; d++) state.o[d] = fmaf(p, row->v[j * row->v_stride + d], state.o[d]);
   }
   for (int half = 8; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) l[i] += l[i + half];
+    for (int i = 0; i < half; i++) l[i] += l[i + half], e[i] += e[i + half];
   state.l = l[0];
+  state.e = e[0];
   return state;
 }
 
@@ -125,13 +127,15 @@ static struct state merge(struct state left, struct state right, int64_t v_dim) 
   const float a = contract_exp2(left.m - reference), b = contract_exp2(right.m - reference);
   for (int64_t d = 0; d < v_dim; d++) left.o[d] = fmaf(right.o[d], b, left.o[d] * a);
   free(right.o);
-  return (struct state){m, fmaf(right.l, b, left.l * a), left.o};
+  const float e1 = fmaf(left.l, a == 0.0f ? 0.0f : left.m - reference, left.e);
+  const float e2 = fmaf(right.l, b == 0.0f ? 0.0f : right.m - reference, right.e);
+  return (struct state){m, fmaf(right.l, b, left.l * a), fmaf(e2, b, e1 * a), left.o};
 }
 
 /* The node of `length` keys from `first` on: a span merges its blocks in ascending order, a larger node its two
  * halves. */
 static struct state node(const struct contract_row *row, int64_t first, int64_t length) {
-  struct state state = {-INFINITY, 0.0f, NULL};
+  struct state state = {-INFINITY, 0.0f, 0.0f, NULL};
   const int64_t end = first + length < row->positions ? first + length : row->positions;
   const int64_t step = length > SPAN ? length / 2 : BLOCK;
   for (int64_t start = first; start < end; start += step)
@@ -157,7 +161,7 @@ static struct state root(const struct contract_row *row) {
 static struct state whole(const struct contract_row *row) {
   struct state state = root(row);
   if (row->sink == NULL) return state;
-  return merge(state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)}, row->v_dim);
+  return merge(state, (struct state){*row->sink * (float)LOG2E, 1.0f, 0.0f, zeros(row->v_dim)}, row->v_dim);
 }
 
 /* Step 6. */
@@ -179,6 +183,14 @@ void contract_row_weights(const struct contract_row *row, float *weights) {
         s == -INFINITY || state.l == 0.0f ? 0.0f : canonical(contract_exp2(s - reference) * (1.0f / state.l));
   }
   free(state.o);
+}
+
+/* Step 11. */
+float contract_row_entropy(const struct contract_row *row) {
+  struct state state = whole(row);
+  free(state.o);
+  if (state.l == 0.0f) return 0.0f;
+  return canonical(0x1.62e43p-1f * (contract_log2(state.l) - state.e * (1.0f / state.l)));
 }
 
 /* Step 9, of one row. */

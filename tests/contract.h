@@ -24,6 +24,8 @@ struct contract_row {
 
 /* Writes v_dim numbers and the row's log-sum-exp. */
 void contract_row(const struct contract_row *row, float *out, float *lse);
+/* The entropy of the row's weights. */
+float contract_row_entropy(const struct contract_row *row);
 /* The largest score without the sink, in natural units. */
 float contract_row_max(const struct contract_row *row);
 /* Writes the positions and scores, in natural units, of the `count` keys that come first. */

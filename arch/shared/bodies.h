@@ -13,6 +13,7 @@
 #include "scan.h"
 #include "score.h"
 #include "softmax.h"
+#include "spread.h"
 #include "store.h"
 #include "top.h"
 #include "value.h"

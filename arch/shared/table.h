@@ -28,6 +28,7 @@ void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
 void FOVEA_OPERATION(top_filter)(const fovea_top_filter_args *args);
 void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
 void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
+void FOVEA_OPERATION(spread)(const fovea_spread_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
 void FOVEA_OPERATION(value)(const fovea_value_args *args);
@@ -40,6 +41,7 @@ void FOVEA_OPERATION(convert)(const fovea_convert_args *args);
 void FOVEA_OPERATION(decode_score)(const fovea_decode_score_args *args);
 void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
 int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
+void FOVEA_OPERATION(decode_spread)(const fovea_spread_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 #endif
@@ -78,6 +80,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .top_filter = FOVEA_OPERATION(top_filter),
     .top_select = FOVEA_OPERATION(top_select),
     .top_finish = FOVEA_OPERATION(top_finish),
+    .spread = FOVEA_OPERATION(spread),
     .softmax = FOVEA_OPERATION(softmax),
     .pack_values = FOVEA_OPERATION(pack_values),
     .value = FOVEA_OPERATION(value),
@@ -92,6 +95,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .decode_score = FOVEA_OPERATION(decode_score),
     .decode_adjust = FOVEA_OPERATION(decode_adjust),
     .decode_softmax = FOVEA_OPERATION(decode_softmax),
+    .decode_spread = FOVEA_OPERATION(decode_spread),
     .decode_value = FOVEA_OPERATION(decode_value),
     .widen_panel = FOVEA_OPERATION(widen_panel),
 };

@@ -279,6 +279,11 @@ typedef struct fovea_problem {
    */
   int64_t top_k;
   fovea_strides top_k_strides;
+
+  /* 1: a run also writes fovea_tensors.entropy, f32 of shape (batch, heads, q_len) with the strides of LSE: the
+   * entropy of each row's weights, the sum of -p ln p, with the sink as one more key; 0 if a row sees no key
+   * (docs/numerics.md, step 11). Takes the exponentials once more. Not with to_state. Default 0. */
+  int entropy;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -426,6 +431,7 @@ typedef struct fovea_tensors {
   float *max_logits; /* f32 (batch, heads), contiguous, also of packed batches; needed with max_logits, else NULL */
 
   int32_t *top_keys; /* positions of keys, from the entry's first; needed with top_k, else NULL */
+  float *entropy;    /* needed with entropy, else NULL */
   float *top_scores; /* their scores; only with top_k, NULL: not wanted */
 } fovea_tensors;
 

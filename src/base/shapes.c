@@ -98,6 +98,9 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   shapes[FOVEA_SHAPE_MAX_LOGITS] =
       p->max_logits ? fovea_make_shape("max_logits", p->batch, p->heads, 1, 1, fovea_max_logit_strides(p), 32)
                     : no_shape("max_logits");
+  shapes[FOVEA_SHAPE_ENTROPY] =
+      p->entropy ? fovea_make_shape("entropy", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32)
+                 : no_shape("entropy");
   shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top_keys", p, q_batch);
   shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top_scores", p, q_batch);
   if (p->to_state) {

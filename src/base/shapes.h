@@ -24,6 +24,7 @@ enum {
   FOVEA_SHAPE_MAX_LOGITS,
   FOVEA_SHAPE_TOP_KEYS,
   FOVEA_SHAPE_TOP_SCORES,
+  FOVEA_SHAPE_ENTROPY,
   FOVEA_SHAPES
 };
 
@@ -42,6 +43,8 @@ static inline const void *fovea_output_of(const fovea_tensors *tensors, int shap
     return tensors->lse;
   case FOVEA_SHAPE_SCORES:
     return tensors->scores;
+  case FOVEA_SHAPE_ENTROPY:
+    return tensors->entropy;
   case FOVEA_SHAPE_TOP_KEYS:
     return tensors->top_keys;
   case FOVEA_SHAPE_TOP_SCORES:

@@ -52,6 +52,8 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
     status =
         refuse_number(p->to_state, "max_logits", p->max_logits, 0, "to_state is 1, and a state keeps none", error);
   if (!status)
+    status = refuse_number(p->to_state, "entropy", p->entropy, 0, "to_state is 1, and a state keeps none", error);
+  if (!status)
     status = refuse_number(p->to_state, "top_k", p->top_k, 0, "to_state is 1, and a state keeps no keys", error);
   if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
   if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
@@ -91,6 +93,8 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!problem->max_logits, "max_logits", tensors->max_logits,
                             "max_logits of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->entropy, "entropy", tensors->entropy, "entropy of the problem is 0", error);
   if (!status)
     status = refuse_pointer(!problem->top_k, "top_keys", tensors->top_keys, "top_k of the problem is 0", error);
   if (!status)

@@ -56,6 +56,9 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
   if (p->max_logits != 0 && p->max_logits != 1) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "max_logits is %d; it must be 0 or 1", (int64_t)p->max_logits);
   }
+  if (p->entropy != 0 && p->entropy != 1) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "entropy is %d; it must be 0 or 1", (int64_t)p->entropy);
+  }
   if (!p->offsets && p->offset != FOVEA_OFFSET_BOTTOM_RIGHT &&
       (p->offset > FOVEA_LENGTH_LIMIT || p->offset < -FOVEA_LENGTH_LIMIT)) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %d; it must be from %d to %d", p->offset,

@@ -27,7 +27,7 @@ int64_t fovea_part_rows(const fovea_plan *plan) {
 }
 
 uint64_t fovea_part_state_floats(const fovea_plan *plan, int64_t rows) {
-  return (uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim) + 1;
+  return (uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim + (plan->problem.entropy != 0)) + 1;
 }
 
 uint64_t fovea_part_top_floats(const fovea_plan *plan) {

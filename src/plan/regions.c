@@ -16,6 +16,7 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
   case FOVEA_SHAPE_O:
     return (fovea_axes){p->o_strides, p->heads, fovea_type_bits(p->o_type)};
   case FOVEA_SHAPE_LSE:
+  case FOVEA_SHAPE_ENTROPY:
     return (fovea_axes){p->lse_strides, p->heads, 32};
   case FOVEA_SHAPE_SCORES:
     return (fovea_axes){
@@ -84,6 +85,8 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
     return p->top_k ? query_rows(plan, entry, p->top_k) : nothing;
+  case FOVEA_SHAPE_ENTROPY:
+    return p->entropy ? query_rows(plan, entry, 1) : nothing;
   case FOVEA_SHAPE_MAX_LOGITS:
     return p->max_logits ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, 1} : nothing;
   default:

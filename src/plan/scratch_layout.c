@@ -65,9 +65,9 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   };
   lay_out_decoding(&layout, kernels, problem);
   lay_out_top_k(&layout, rows, problem->top_k);
-  layout.state = 2 * layout.row + layout.output;
+  layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 5 * layout.row + layout.mask + layout.top_scores;
+                 6 * layout.row + layout.mask + layout.top_scores;
   layout.tile = layout.queries + layout.pairs + layout.top_lists + (uint64_t)states * layout.state;
   return layout;
 }

@@ -9,6 +9,7 @@ void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state
   for (int64_t i = 0; i < row_tile; i++) {
     state->row_max[i] = -__builtin_inff();
     state->row_sum[i] = 0;
+    if (state->row_spread) state->row_spread[i] = 0;
   }
   for (int64_t i = 0; i < row_tile * context->plan->problem.v_dim; i++) state->output[i] = 0;
 }
@@ -108,6 +109,23 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   }
 }
 
+/* Merges the block into the sums of the entropy, for the vectors of a softmax. */
+static void spread_block(const fovea_task_context *context, const fovea_tile_state *state,
+                         const fovea_softmax_args *softmax) {
+  const fovea_spread_args args = {
+      .scores = softmax->scores,
+      .maxima = softmax->maxima,
+      .row_max = state->row_max,
+      .row_sum = state->row_sum,
+      .row_spread = state->row_spread,
+      .first = softmax->first,
+      .vectors = softmax->vectors,
+      .key_begin = softmax->key_begin,
+      .key_end = softmax->key_end,
+  };
+  context->kernels->spread(&args);
+}
+
 /* Softmax of every vector that has keys in this block. Returns 1 if some row gets no state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
                          const fovea_block_view *view, int vectors, int first) {
@@ -129,6 +147,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .key_begin = view->begin,
         .key_end = view->end,
     };
+    if (state->row_spread) spread_block(context, state, &args);
     stateless |= context->kernels->softmax(&args);
     v += run;
   }

@@ -195,6 +195,19 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .new_part = state->new_part,
       .first = first,
   };
+  if (context->plan->problem.entropy) {
+    const fovea_spread_args spread = {
+        .scores = softmax.scores,
+        .row_max = state->row_max,
+        .row_sum = state->row_sum,
+        .row_spread = state->row_spread,
+        .first = first,
+        .key_begin = &begin,
+        .key_end = &end,
+        .row_count = t->rows.count,
+    };
+    context->kernels->decode_spread(&spread);
+  }
   int stateless = context->kernels->decode_softmax(&softmax);
   int all_seen = t->view.all.begin <= base + keys.begin && base + keys.end <= t->view.all.end;
   int careful = stateless || !all_seen || sight->mask.present;
@@ -210,6 +223,7 @@ void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {
     int row = i < t->rows.count;
     current->row_max[i] = row ? state->row_max[i] : -__builtin_inff();
     current->row_sum[i] = row ? state->row_sum[i] : 0;
+    if (current->row_spread) current->row_spread[i] = row ? state->row_spread[i] : 0;
   }
   for (int i = 0; i < t->rows.count; i++) rows[i] = state->memory.output + i * fovea_decode_stride(dim);
   fovea_load_args args = {rows, FOVEA_F32, t->rows.count, dim, current->output};

@@ -11,9 +11,11 @@ static void store_tile(const fovea_task_context *context, fovea_tile *t, const f
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
-  float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], *entropy[FOVEA_ROW_TILE_LIMIT],
+      sinks[FOVEA_ROW_TILE_LIMIT] = {0};
   for (int i = 0; i < t->rows.count; i++) {
     fovea_row_place place = t->places[i];
+    if (tensors->entropy) entropy[i] = tensors->entropy + fovea_place_offset(context, problem->lse_strides, place);
     if (tensors->lse) {
       lse[i] = tensors->lse + fovea_place_offset(context, problem->lse_strides, place);
     }
@@ -29,6 +31,7 @@ static void store_tile(const fovea_task_context *context, fovea_tile *t, const f
       .rows = t->outputs,
       .type = problem->o_type,
       .lse = tensors->lse ? lse : NULL,
+      .entropy = tensors->entropy ? entropy : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
   fovea_keep_maxima(context, t, state);
@@ -68,6 +71,6 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
 
 void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t) {
   fovea_decode_state *decode = context->decode;
-  const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output};
+  const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output, decode->row_spread};
   store_tile(context, t, &state, fovea_decode_stride(context->plan->problem.v_dim));
 }

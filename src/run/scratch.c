@@ -13,8 +13,9 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.block_sum = memory.unused + layout->row;
   memory.old_part = memory.block_sum + layout->row;
   memory.new_part = memory.old_part + layout->row;
-  memory.mask = (char *)(memory.new_part + layout->row);
-  memory.top_scores = memory.new_part + layout->row + layout->mask;
+  memory.spread = memory.new_part + layout->row;
+  memory.mask = (char *)(memory.spread + layout->row);
+  memory.top_scores = memory.spread + layout->row + layout->mask;
   memory.top_order = (uint64_t *)(void *)(memory.top_scores + (uint64_t)plan->kernels->row_tile * FOVEA_BLOCK_KEYS);
   return memory;
 }
@@ -40,6 +41,7 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
     state->row_max = next;
     state->row_sum = next + layout->row;
     state->output = next + 2 * layout->row;
+    state->row_spread = plan->problem.entropy ? state->output + layout->output : NULL;
   }
   fovea_span_tree_reset(&memory->tree);
 }

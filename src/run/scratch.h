@@ -20,11 +20,12 @@ typedef struct fovea_block_memory {
   float *panel;   /* values of one block, packed by pack_values() */
   float *keys;    /* keys of one block, row by row, fovea_copied_stride() apart */
   float *values;  /* likewise, values that are not f32 */
-  float *maxima;  /* [row], like the four below */
+  float *maxima;  /* [row], like the five below */
   float *unused;  /* maxima of scores before they are adjusted; not used */
   float *block_sum;
   float *old_part;
   float *new_part;
+  float *spread;       /* of a part's state, if the entropy is wanted */
   char *mask;          /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
   float *top_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k is wanted */
   uint64_t *top_order; /* FOVEA_TOP_SORTED(top_k) numbers */

@@ -65,6 +65,7 @@ typedef struct fovea_decode_state {
   fovea_row_list keys[2], values[2]; /* of this block and of the next one */
   int slot;                          /* index of this block's */
   float row_max[FOVEA_DECODE_ROWS_LIMIT], row_sum[FOVEA_DECODE_ROWS_LIMIT];
+  float row_spread[FOVEA_DECODE_ROWS_LIMIT]; /* if the entropy is wanted */
   float block_max[FOVEA_DECODE_ROWS_LIMIT], block_sum[FOVEA_DECODE_ROWS_LIMIT];
   float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
 } fovea_decode_state;

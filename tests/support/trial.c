@@ -23,6 +23,8 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
     const int64_t head = problem->q_len * problem->top_k;
     top = (fovea_strides){problem->heads * head, head, problem->top_k};
   }
+  tensor_create(&trial->entropy, problem->entropy ? batches : 0, problem->heads, problem->q_len, 1,
+                problem->lse_strides, edge);
   const int64_t top_batches = problem->top_k > 0 ? batches : 0;
   tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
   tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
@@ -83,6 +85,7 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->lse);
   tensor_destroy(&trial->scores);
   tensor_destroy(&trial->max_logits);
+  tensor_destroy(&trial->entropy);
   tensor_destroy(&trial->top_keys);
   tensor_destroy(&trial->top_scores);
   mask_destroy(&trial->mask);
@@ -106,6 +109,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
     tensors.top_keys = (int32_t *)(void *)trial->top_keys.data;
     tensors.top_scores = trial->top_scores.data;
   }
+  if (trial->problem.entropy) tensors.entropy = trial->entropy.data;
   if (trial->problem.max_logits) tensors.max_logits = trial->max_logits.data;
   return tensors;
 }
@@ -115,6 +119,7 @@ void trial_clear(struct trial *trial) {
   tensor_fill_untouched(&trial->lse);
   tensor_fill_untouched(&trial->scores);
   tensor_fill_untouched(&trial->max_logits);
+  tensor_fill_untouched(&trial->entropy);
   tensor_fill_untouched(&trial->top_keys);
   tensor_fill_untouched(&trial->top_scores);
 }
@@ -126,7 +131,8 @@ void trial_load(const struct trial *trial) {
 int trial_gaps_untouched(const struct trial *trial) {
   return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse) &&
          tensor_gaps_untouched(&trial->scores) && tensor_gaps_untouched(&trial->max_logits) &&
-         tensor_gaps_untouched(&trial->top_keys) && tensor_gaps_untouched(&trial->top_scores);
+         tensor_gaps_untouched(&trial->entropy) && tensor_gaps_untouched(&trial->top_keys) &&
+         tensor_gaps_untouched(&trial->top_scores);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
@@ -187,6 +193,16 @@ static void assert_top(const struct trial *trial, struct part at, const int32_t 
   }
 }
 
+static void assert_entropy(const struct trial *trial, struct part at, float expected) {
+  const float actual = *tensor_row(&trial->entropy, at.batch, at.head, at.row);
+  if (bits_of(actual) == bits_of(expected)) return;
+  char problem[DESCRIPTION_SIZE];
+  problem_describe(&trial->problem, problem, sizeof problem);
+  fail_msg("entropy of batch %lld head %lld row %lld is %08x (%.9g), not %08x (%.9g); %s", (long long)at.batch,
+           (long long)at.head, (long long)at.row, (unsigned)bits_of(actual), (double)actual,
+           (unsigned)bits_of(expected), (double)expected, problem);
+}
+
 /* All scores of both: parts of them are compared with the contract only. */
 static int both_have_scores(const struct trial *one, const struct trial *other) {
   return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim &&
@@ -210,6 +226,8 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
           numbers[d] = rounded_number(actual->o.type, numbers[d]);
         assert_row(actual, "against another run", at, numbers,
                    tensor_row(&expected->lse, other.batch, other.head, other.row));
+        if (actual->entropy.batch > 0 && expected->entropy.batch > 0)
+          assert_entropy(actual, at, *tensor_row(&expected->entropy, other.batch, other.head, other.row));
         if (actual->top_keys.dim > 0 && actual->top_keys.dim == expected->top_keys.dim)
           assert_top(actual, at,
                      (const int32_t *)(void *)tensor_row(&expected->top_keys, other.batch, other.head, other.row),
@@ -313,6 +331,7 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
+  if (problem->entropy) assert_entropy(trial, at, contract_row_entropy(&contract));
   if (problem->top_k > 0) {
     int32_t *keys = malloc((size_t)problem->top_k * sizeof *keys);
     float *scores = malloc((size_t)problem->top_k * sizeof *scores);
