@@ -272,12 +272,22 @@ typedef struct fovea_store_args {
   float *const *lse;     /* row_count pointers to one element each, or NULL */
   float *const *entropy; /* likewise; if set, state.row_spread is */
   const float *sinks;    /* [row], in units of log2; NULL: none */
+  /* [row], or NULL: what the scores of a row are measured from in its weights, and 1 / sum. */
+  float *references, *inverses;
   /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none, also of a
    * single row. */
   float *const *scores;
   int64_t score_count;
   int unnormalised; /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
 } fovea_store_args;
+
+/* Adds the weights of a row to sums of keys, key_count keys in whole vectors. */
+typedef struct fovea_column_args {
+  const float *scores; /* in units of log2 */
+  int key_count;
+  float reference, inverse;
+  float *sums;
+} fovea_column_args;
 
 /* Most pairs of one call: a piece of a rotary embedding. */
 #define FOVEA_ROTATE_PAIRS 64
@@ -408,6 +418,9 @@ typedef struct fovea_kernels {
   void (*scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
   void (*adjust)(const fovea_adjust_args *args);
   void (*keep_scores)(const fovea_keep_args *args);
+  void (*column_add)(const fovea_column_args *args);
+  /* Adds sixteen sums of FOVEA_BLOCK_KEYS keys to `total`, and makes them 0. */
+  void (*column_fold)(float *sums, float *total);
   void (*top_filter)(const fovea_top_filter_args *args);
   /* Shortens the list to at most k candidates. */
   void (*top_select)(fovea_top_list *list, int k);

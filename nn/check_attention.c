@@ -86,6 +86,7 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
                   {"to_state", p->to_state},
                   {"max_logits", p->max_logits},
                   {"entropy", p->entropy},
+                  {"column_sums", p->column_sums},
                   {"top_k", p->top_k != 0},
                   {"score_heads", !fovea_is_all(p->score_heads)},
                   {"score_rows", !fovea_is_all(p->score_rows)},

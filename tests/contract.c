@@ -185,6 +185,19 @@ void contract_row_weights(const struct contract_row *row, float *weights) {
   free(state.o);
 }
 
+/* Step 12. */
+void contract_add_columns(const float *weights, int64_t count, int64_t i, int ends, float *sixteen, float *sums) {
+  for (int64_t j = 0; j < count; j++) {
+    float *sum = sixteen + 16 * j;
+    sum[i % 16] += weights[j];
+    if ((i + 1) % 128 != 0 && !ends) continue;
+    for (int half = 8; half > 0; half /= 2)
+      for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+    sums[j] = canonical(sums[j] + sum[0]);
+    for (int k = 0; k < 16; k++) sum[k] = 0.0f;
+  }
+}
+
 /* Step 11. */
 float contract_row_entropy(const struct contract_row *row) {
   struct state state = whole(row);

@@ -24,6 +24,9 @@ struct contract_row {
 
 /* Writes v_dim numbers and the row's log-sum-exp. */
 void contract_row(const struct contract_row *row, float *out, float *lse);
+/* Adds the weights of row i to the column sums of `count` keys. Rows come in ascending order; sums and sixteen, 16
+ * numbers for each key, are zeros before the first. `ends`: row i is the last. */
+void contract_add_columns(const float *weights, int64_t count, int64_t i, int ends, float *sixteen, float *sums);
 /* The entropy of the row's weights. */
 float contract_row_entropy(const struct contract_row *row);
 /* The largest score without the sink, in natural units. */

@@ -103,7 +103,7 @@ static void test_double(void **state) {
   }
 }
 
-/* NaN  and infinities, subnormal numbers and scores of zero. */
+/* NaN and infinities, subnormal numbers and scores of zero. */
 static void test_special_values(void **state) {
   (void)state;
   static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f, -0.0f, 1e-42f};

@@ -6,6 +6,7 @@
 
 #include "adjust.h"
 #include "careful.h"
+#include "columns.h"
 #include "decode.h"
 #include "keep.h"
 #include "rotary.h"

@@ -160,6 +160,10 @@ FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
       for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state);
     }
     if (args->lse) store_lse(args, row, &state);
+    if (args->references) {
+      vec_store(args->references + row, state_reference(state.maximum));
+      vec_store(args->inverses + row, state.inverse);
+    }
     if (args->entropy) store_entropy(args, row, &state);
     if (args->scores) store_weights(args, row, &state);
   }

@@ -25,6 +25,8 @@ void FOVEA_OPERATION(score)(const fovea_score_args *args);
 void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
 void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
 void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
+void FOVEA_OPERATION(column_add)(const fovea_column_args *args);
+void FOVEA_OPERATION(column_fold)(float *sums, float *total);
 void FOVEA_OPERATION(top_filter)(const fovea_top_filter_args *args);
 void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
 void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
@@ -77,6 +79,8 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .scan_mask = FOVEA_OPERATION(scan_mask),
     .adjust = FOVEA_OPERATION(adjust),
     .keep_scores = FOVEA_OPERATION(keep_scores),
+    .column_add = FOVEA_OPERATION(column_add),
+    .column_fold = FOVEA_OPERATION(column_fold),
     .top_filter = FOVEA_OPERATION(top_filter),
     .top_select = FOVEA_OPERATION(top_select),
     .top_finish = FOVEA_OPERATION(top_finish),

@@ -284,6 +284,14 @@ typedef struct fovea_problem {
    * entropy of each row's weights, the sum of -p ln p, with the sink as one more key; 0 if a row sees no key
    * (docs/numerics.md, step 11). Takes the exponentials once more. Not with to_state. Default 0. */
   int entropy;
+
+  /* 1: a run also writes fovea_tensors.column_sums: for each batch entry, query head and key the sum of the weights
+   * that rows column_rows.begin to column_rows.end - 1 of the entry give it (default: all rows; the last rows are
+   * SnapKV's observation window). Sums are added up as docs/numerics.md, step 12, says. Products with K are
+   * computed once more for these rows, and not counted by fovea_run_counts(). Scratch grows by 8 bytes a row of Q
+   * for each head, and by some 70 KB for each worker. Not with to_state. Default 0. */
+  int column_sums;
+  fovea_range column_rows;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -432,6 +440,10 @@ typedef struct fovea_tensors {
 
   int32_t *top_keys; /* positions of keys, from the entry's first; needed with top_k, else NULL */
   float *entropy;    /* needed with entropy, else NULL */
+
+  /* f32 (batch, heads, keys), contiguous, also of packed batches, with as many keys as a row of scores has; needed
+   * with column_sums, else NULL. */
+  float *column_sums;
   float *top_scores; /* their scores; only with top_k, NULL: not wanted */
 } fovea_tensors;
 

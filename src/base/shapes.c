@@ -68,6 +68,13 @@ static fovea_shape top_shape(const char *name, const fovea_problem *p, int64_t b
   return fovea_make_shape(name, batch, p->heads, p->q_len, p->top_k, fovea_top_k_strides(p), 32);
 }
 
+static fovea_shape column_shape(const fovea_problem *p) {
+  const int64_t keys = p->column_sums ? fovea_score_keys(p) : 0;
+  const fovea_strides strides = {(int64_t)((uint64_t)p->heads * (uint64_t)keys), keys, keys};
+  if (keys == 0) return no_shape("column_sums");
+  return fovea_make_shape("column_sums", p->batch, p->heads, 1, keys, strides, 32);
+}
+
 static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
   if (!p->score_output) return no_shape("scores");
   const fovea_score_part part = fovea_score_part_of(p);
@@ -101,6 +108,7 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
   shapes[FOVEA_SHAPE_ENTROPY] =
       p->entropy ? fovea_make_shape("entropy", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32)
                  : no_shape("entropy");
+  shapes[FOVEA_SHAPE_COLUMN_SUMS] = column_shape(p);
   shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top_keys", p, q_batch);
   shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top_scores", p, q_batch);
   if (p->to_state) {

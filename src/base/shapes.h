@@ -25,6 +25,7 @@ enum {
   FOVEA_SHAPE_TOP_KEYS,
   FOVEA_SHAPE_TOP_SCORES,
   FOVEA_SHAPE_ENTROPY,
+  FOVEA_SHAPE_COLUMN_SUMS,
   FOVEA_SHAPES
 };
 
@@ -45,6 +46,8 @@ static inline const void *fovea_output_of(const fovea_tensors *tensors, int shap
     return tensors->scores;
   case FOVEA_SHAPE_ENTROPY:
     return tensors->entropy;
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return tensors->column_sums;
   case FOVEA_SHAPE_TOP_KEYS:
     return tensors->top_keys;
   case FOVEA_SHAPE_TOP_SCORES:

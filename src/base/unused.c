@@ -52,6 +52,15 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
     status =
         refuse_number(p->to_state, "max_logits", p->max_logits, 0, "to_state is 1, and a state keeps none", error);
   if (!status)
+    status = refuse_number(p->to_state, "column_sums", p->column_sums, 0, "to_state is 1, and a state keeps none",
+                           error);
+  if (!status)
+    status =
+        refuse_number(!p->column_sums, "column_rows.begin", p->column_rows.begin, 0, "column_sums is 0", error);
+  if (!status)
+    status = refuse_number(!p->column_sums, "column_rows.end", p->column_rows.end, FOVEA_UNLIMITED,
+                           "column_sums is 0", error);
+  if (!status)
     status = refuse_number(p->to_state, "entropy", p->entropy, 0, "to_state is 1, and a state keeps none", error);
   if (!status)
     status = refuse_number(p->to_state, "top_k", p->top_k, 0, "to_state is 1, and a state keeps no keys", error);
@@ -93,6 +102,9 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!problem->max_logits, "max_logits", tensors->max_logits,
                             "max_logits of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->column_sums, "column_sums", tensors->column_sums,
+                            "column_sums of the problem is 0", error);
   if (!status)
     status = refuse_pointer(!problem->entropy, "entropy", tensors->entropy, "entropy of the problem is 0", error);
   if (!status)

@@ -56,6 +56,9 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
   if (p->max_logits != 0 && p->max_logits != 1) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "max_logits is %d; it must be 0 or 1", (int64_t)p->max_logits);
   }
+  if (p->column_sums != 0 && p->column_sums != 1) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "column_sums is %d; it must be 0 or 1", (int64_t)p->column_sums);
+  }
   if (p->entropy != 0 && p->entropy != 1) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "entropy is %d; it must be 0 or 1", (int64_t)p->entropy);
   }
@@ -89,6 +92,7 @@ static fovea_status check_range(const char *name, fovea_range range, const char 
 static fovea_status check_score_part(const fovea_problem *p, fovea_error *error) {
   fovea_status status = check_range("score_heads", p->score_heads, "heads", p->heads, error);
   if (!status) status = check_range("score_rows", p->score_rows, "q_len", p->q_len, error);
+  if (!status) status = check_range("column_rows", p->column_rows, "q_len", p->q_len, error);
   if (status || fovea_is_all(p->score_keys)) return status;
   return check_range("score_keys", p->score_keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
                      fovea_score_keys(p), error);

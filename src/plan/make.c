@@ -73,6 +73,8 @@ static void make_phases(fovea_plan *plan) {
   plan->phase_count = 0;
   add_phase(plan, 1, FOVEA_PHASE_ATTEND, plan->tasks);
   add_phase(plan, plan->part_keys > 0, FOVEA_PHASE_MERGE, plan->merges);
+  const int64_t ranges = fovea_divide_up(plan->column_keys, plan->column_blocks * FOVEA_BLOCK_KEYS);
+  add_phase(plan, p->column_sums, FOVEA_PHASE_COLUMN_SUMS, p->batch * p->kv_heads * ranges);
   add_phase(plan, p->max_logits, FOVEA_PHASE_MAX_LOGITS, p->batch * p->heads);
 }
 
@@ -91,6 +93,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
       .score_part = fovea_score_part_of(problem),
+      .column_keys = problem->column_sums ? fovea_score_keys(problem) : 0,
+      .column_blocks = fovea_column_blocks(problem),
       .row_keys = fovea_least(longest, fovea_keys_of_rows(problem, 1)),
       .states = fovea_span_states(fovea_least(longest, fovea_keys_of_rows(problem, tile_rows))),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),

@@ -12,13 +12,14 @@
 
 /* What the tasks of a phase do. */
 typedef enum fovea_phase_kind {
-  FOVEA_PHASE_ATTEND,    /* attention of a tile, or of a part of its keys */
-  FOVEA_PHASE_MERGE,     /* the parts of a tile */
-  FOVEA_PHASE_MAX_LOGITS /* the largest score of a head */
+  FOVEA_PHASE_ATTEND,     /* attention of a tile, or of a part of its keys */
+  FOVEA_PHASE_MERGE,      /* the parts of a tile */
+  FOVEA_PHASE_MAX_LOGITS, /* the largest score of a head */
+  FOVEA_PHASE_COLUMN_SUMS /* sums of weights of some keys and all heads of a kv head */
 } fovea_phase_kind;
 
 /* The most phases of a plan: one of each kind. */
-enum { FOVEA_PLAN_PHASES = FOVEA_PHASE_MAX_LOGITS + 1 };
+enum { FOVEA_PLAN_PHASES = FOVEA_PHASE_COLUMN_SUMS + 1 };
 
 typedef struct fovea_planned_phase {
   fovea_phase_kind kind;
@@ -35,6 +36,8 @@ struct fovea_plan {
   int64_t group;                  /* query heads that share a kv head */
   int block_tiles;                /* row tiles of a task */
   fovea_score_part score_part;    /* of the scores that a run writes */
+  int64_t column_keys;            /* sums of a head, if they are wanted */
+  int64_t column_blocks;          /* blocks of keys of a task that sums columns */
   int64_t row_keys;               /* an upper bound on the keys of one row, for any lengths up to the problem's */
   int states;                     /* in a tile's tree of spans */
   int64_t tasks;                  /* of the first phase */

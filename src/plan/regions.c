@@ -2,7 +2,8 @@
 
 #include "../base/types.h"
 
-fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
+fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
+  const fovea_problem *p = &plan->problem;
   const fovea_mask_strides *mask = &p->mask_strides;
   switch (shape) {
   case FOVEA_SHAPE_Q:
@@ -25,6 +26,8 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
     return (fovea_axes){fovea_top_k_strides(p), p->heads, 32};
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return (fovea_axes){{p->heads * plan->column_keys, plan->column_keys, 0}, p->heads, 32};
   case FOVEA_SHAPE_MAX_LOGITS:
     return (fovea_axes){fovea_max_logit_strides(p), p->heads, 32};
   default:
@@ -85,6 +88,8 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
     return p->top_k ? query_rows(plan, entry, p->top_k) : nothing;
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return p->column_sums ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, plan->column_keys} : nothing;
   case FOVEA_SHAPE_ENTROPY:
     return p->entropy ? query_rows(plan, entry, 1) : nothing;
   case FOVEA_SHAPE_MAX_LOGITS:
@@ -138,7 +143,7 @@ static void add_axis(int64_t begin, int64_t end, int64_t stride, int64_t *low, i
 /* Narrows the reach of a tensor to what all entries use. Nothing overflows: strides have been checked for whole
  * tensors. An axis of extent 1 has index 0 only, so its stride does not matter. */
 static void narrow(fovea_plan *plan, int shape) {
-  const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
+  const fovea_axes axes = fovea_axes_of(plan, shape);
   fovea_reach *reach = &plan->reaches[shape];
   fovea_region all = fovea_region_of(plan, &plan->entries[0], shape);
   int64_t low = 0, high = 0;

@@ -11,6 +11,8 @@ void fovea_plan_row_numbers(fovea_plan *plan);
 /* Arrays with a number for each row; NULL: no phase needs it. */
 typedef struct fovea_row_numbers {
   float *maxima; /* largest scores, in units of log2; NaN of a row of NaN */
+  /* For weights, with the sink: what is subtracted from scores, and 1 / sum. */
+  float *references, *inverses;
 } fovea_row_numbers;
 
 /* `shared`: scratch behind that of the workers. */

@@ -37,6 +37,12 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *
                                           2 * (uint64_t)fovea_decode_stride(problem->v_dim));
 }
 
+int64_t fovea_column_blocks(const fovea_problem *problem) {
+  enum { CELLS = 8 };
+  const int64_t group = problem->heads / problem->kv_heads;
+  return group < CELLS ? CELLS / group : 1;
+}
+
 uint64_t fovea_top_list_floats(int64_t k) {
   return 2 * (uint64_t)FOVEA_TOP_ROOM(k);
 }
@@ -44,7 +50,7 @@ uint64_t fovea_top_list_floats(int64_t k) {
 static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k) {
   if (k == 0) return;
   layout->top_lists = aligned(rows * sizeof(fovea_top_list) / sizeof(float)) + rows * fovea_top_list_floats(k);
-  layout->top_scores = rows * FOVEA_BLOCK_KEYS + aligned(2 * (uint64_t)FOVEA_TOP_SORTED(k));
+  layout->top_order = aligned(2 * (uint64_t)FOVEA_TOP_SORTED(k));
 }
 
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
@@ -65,9 +71,14 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   };
   lay_out_decoding(&layout, kernels, problem);
   lay_out_top_k(&layout, rows, problem->top_k);
+  if (problem->column_sums) {
+    const uint64_t group = (uint64_t)(problem->heads / problem->kv_heads);
+    layout.columns = group * (uint64_t)fovea_column_blocks(problem) * FOVEA_COLUMN_CELL;
+  }
+  if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 6 * layout.row + layout.mask + layout.top_scores;
+                 6 * layout.row + layout.mask + layout.row_scores + layout.top_order + layout.columns;
   layout.tile = layout.queries + layout.pairs + layout.top_lists + (uint64_t)states * layout.state;
   return layout;
 }

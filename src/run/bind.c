@@ -4,6 +4,7 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check_run.h"
+#include "columns.h"
 #include "max_logits.h"
 #include "run_segments.h"
 #include "tile.h"
@@ -32,6 +33,7 @@ static void (*const task_of[FOVEA_PLAN_PHASES])(const void *run, int64_t number,
     [FOVEA_PHASE_ATTEND] = fovea_attend_task,
     [FOVEA_PHASE_MERGE] = fovea_merge_task,
     [FOVEA_PHASE_MAX_LOGITS] = fovea_max_logits_task,
+    [FOVEA_PHASE_COLUMN_SUMS] = fovea_column_task,
 };
 _Static_assert((int)FOVEA_PLAN_PHASES <= (int)FOVEA_PHASES_LIMIT, "a job has room for the phases of a plan");
 

@@ -241,3 +241,10 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   value_block(context, t, state, sight, fetch, first, needs_care(context, &sight->view, stateless));
 }
+
+void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  fovea_fetch none;
+  none.score.count = none.value.count = 0;
+  score_block(context, t, sight, &context->plan->terms, &none);
+  if (sight->mask.present) hide_holes(context, t, sight);
+}

@@ -167,6 +167,18 @@ fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *v
   return keys;
 }
 
+static fovea_interval whole_vectors(const fovea_task_context *context, fovea_interval keys) {
+  const int64_t lanes = context->kernels->lanes;
+  return (fovea_interval){keys.begin / lanes * lanes, (keys.end + lanes - 1) / lanes * lanes};
+}
+
+fovea_interval fovea_score_decoded(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  const fovea_interval keys = whole_vectors(context, fovea_keys_decoded(t, &sight->view));
+  find_rows(context);
+  score_block(context, t, sight, &context->plan->terms, (int)keys.begin, (int)keys.end);
+  return keys;
+}
+
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first) {
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;

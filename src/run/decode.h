@@ -12,6 +12,10 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t);
  */
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first);
 
+/* Computes the scores of the current block, and nothing else. Returns which keys have one: whole vectors, counted
+ * from the block's first. */
+fovea_interval fovea_score_decoded(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
+
 /* The keys of a block whose scores are computed, from the first that some row looks at to the last. They are not
  * yet rounded to whole vectors. */
 fovea_interval fovea_keys_decoded(const fovea_tile *t, const fovea_block_view *view);

@@ -14,7 +14,7 @@ static fovea_written written_rows_of_o(const fovea_plan *plan, int shape, const 
                          .begin = (uintptr_t)pointer + (uintptr_t)reach->begin,
                          .end = (uintptr_t)pointer + (uintptr_t)reach->end,
                          .pointer = pointer,
-                         .axes = fovea_axes_of(p, shape),
+                         .axes = fovea_axes_of(plan, shape),
                          .batch = p->cu_seqlens_q ? 1 : p->batch,
                          .rows = p->q_len,
                          .dim = dim,
@@ -43,6 +43,8 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
     return written_rows_of_o(plan, shape, pointer, plan->problem.top_k);
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return written_by_entry(plan, shape, pointer, 1, plan->column_keys);
   case FOVEA_SHAPE_MAX_LOGITS:
     return written_by_entry(plan, shape, pointer, 1, 1);
   default:
@@ -164,7 +166,7 @@ fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_writt
 __attribute__((noinline)) static fovea_status check_entries(const fovea_plan *plan, const fovea_written *written,
                                                             int shape, const void *pointer, uintptr_t bytes,
                                                             fovea_error *error) {
-  const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
+  const fovea_axes axes = fovea_axes_of(plan, shape);
   int64_t entries = shape == FOVEA_SHAPE_SINKS ? 1 : plan->problem.batch;
   for (int64_t b = 0; b < entries; b++) {
     fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);

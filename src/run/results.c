@@ -2,6 +2,7 @@
 
 #include "../state/row_states.h"
 #include "block.h"
+#include "columns.h"
 #include "max_logits.h"
 #include "scores.h"
 #include "top_k.h"
@@ -40,7 +41,10 @@ static void store_tile(const fovea_task_context *context, fovea_tile *t, const f
     args.score_count = fovea_kept_scores(context, t, scores);
     if (fovea_keeps_weights(context)) args.scores = scores;
   }
+  float references[FOVEA_ROW_TILE_LIMIT], inverses[FOVEA_ROW_TILE_LIMIT];
+  if (problem->column_sums) args.references = references, args.inverses = inverses;
   context->kernels->store(&args);
+  if (problem->column_sums) fovea_keep_row_weights(context, t, references, inverses);
 }
 
 /* Writes the state of the task's node. */

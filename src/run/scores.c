@@ -79,6 +79,27 @@ void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fo
   context->kernels->keep_scores(&args);
 }
 
+fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
+  const int64_t base = context->walk.block;
+  const int lanes = context->kernels->lanes;
+  float *rows[FOVEA_ROW_TILE_LIMIT];
+  const fovea_interval keys = fovea_intersect(t->view.any, (fovea_interval){base, base + FOVEA_BLOCK_KEYS});
+  const int begin = (int)(keys.begin - base) / lanes * lanes;
+  const int end = ((int)(keys.end - base) + lanes - 1) / lanes * lanes;
+  for (int i = 0; i < t->rows.count; i++) rows[i] = context->memory.row_scores + i * FOVEA_BLOCK_KEYS + begin;
+  const fovea_keep_args args = {
+      .scores = context->memory.scores,
+      .rows = rows,
+      .row_count = t->rows.count,
+      .key_begin = begin,
+      .key_end = end,
+      .seen_begin = sight->view.begin,
+      .seen_end = sight->view.end,
+  };
+  context->kernels->keep_scores(&args);
+  return (fovea_interval){begin, end};
+}
+
 void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_interval scored) {
   const fovea_interval keys = begin_block(context, t);
   for (int i = 0; i < t->rows.count && keys.begin < keys.end; i++) {

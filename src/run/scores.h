@@ -23,6 +23,10 @@ void fovea_keep_block(const fovea_task_context *context, fovea_tile *t, const fo
 /* The same of a tile that is decoded. `scored`: the keys that have scores, counted from the block's first. */
 void fovea_keep_decoded(const fovea_task_context *context, fovea_tile *t, fovea_interval scored);
 
+/* Copies the scores of the current block, as they are, to scratch, row by row. Returns which keys: whole vectors,
+ * counted from the block's first. */
+fovea_interval fovea_row_scores(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight);
+
 /* Gives -Inf to the wanted keys of the tile behind the last block. */
 void fovea_keep_rest(const fovea_task_context *context, fovea_tile *t);
 

@@ -15,8 +15,9 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.new_part = memory.old_part + layout->row;
   memory.spread = memory.new_part + layout->row;
   memory.mask = (char *)(memory.spread + layout->row);
-  memory.top_scores = memory.spread + layout->row + layout->mask;
-  memory.top_order = (uint64_t *)(void *)(memory.top_scores + (uint64_t)plan->kernels->row_tile * FOVEA_BLOCK_KEYS);
+  memory.row_scores = memory.spread + layout->row + layout->mask;
+  memory.top_order = (uint64_t *)(void *)(memory.row_scores + layout->row_scores);
+  memory.columns = memory.row_scores + layout->row_scores + layout->top_order;
   return memory;
 }
 

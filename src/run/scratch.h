@@ -27,8 +27,9 @@ typedef struct fovea_block_memory {
   float *new_part;
   float *spread;       /* of a part's state, if the entropy is wanted */
   char *mask;          /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
-  float *top_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k is wanted */
+  float *row_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k or column sums are wanted */
   uint64_t *top_order; /* FOVEA_TOP_SORTED(top_k) numbers */
+  float *columns;      /* cells of FOVEA_COLUMN_CELL floats */
 } fovea_block_memory;
 
 /* The arrays of a tile that is decoded, each [row][...]. Rows are a multiple of 16 floats apart. */

@@ -1,6 +1,7 @@
 #include "top_k.h"
 
 #include "../plan/parts.h"
+#include "scores.h"
 
 #include <string.h>
 
@@ -28,24 +29,9 @@ static void add(const fovea_task_context *context, fovea_tile *t, const float *s
 }
 
 void fovea_list_block(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
-  const int64_t base = context->walk.block;
-  const int lanes = context->kernels->lanes;
-  float *rows[FOVEA_ROW_TILE_LIMIT], *scores = context->memory.top_scores;
-  fovea_interval keys = fovea_intersect(t->view.any, (fovea_interval){base, base + FOVEA_BLOCK_KEYS});
-  const int begin = (int)(keys.begin - base) / lanes * lanes;
-  const int end = ((int)(keys.end - base) + lanes - 1) / lanes * lanes;
-  for (int i = 0; i < t->rows.count; i++) rows[i] = scores + i * FOVEA_BLOCK_KEYS + begin;
-  const fovea_keep_args args = {
-      .scores = context->memory.scores,
-      .rows = rows,
-      .row_count = t->rows.count,
-      .key_begin = begin,
-      .key_end = end,
-      .seen_begin = sight->view.begin,
-      .seen_end = sight->view.end,
-  };
-  context->kernels->keep_scores(&args);
-  add(context, t, scores + begin, base + begin, end - begin);
+  const fovea_interval keys = fovea_row_scores(context, t, sight);
+  add(context, t, context->memory.row_scores + keys.begin, context->walk.block + keys.begin,
+      (int)(keys.end - keys.begin));
 }
 
 void fovea_list_decoded(const fovea_task_context *context, fovea_tile *t, int begin, int end) {

@@ -74,7 +74,8 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   t->forms = 0;
   fovea_view_tile(plan, task->entry, t->rows, &t->view);
   t->keys = t->view.any;
-  if (fovea_has_parts(plan)) t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
+  if (fovea_has_parts(plan) && task->part >= 0)
+    t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->kept = t->view.any.begin;
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);

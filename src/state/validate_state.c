@@ -146,6 +146,9 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
   if (problem->max_logits || tensors->max_logits) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "max_logits is set and would not be used: a state keeps none");
   }
+  if (problem->column_sums || tensors->column_sums) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "column_sums is set and would not be used: a state keeps none");
+  }
   if (problem->entropy || tensors->entropy) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "entropy is set and would not be used: a state keeps none");
   }

@@ -25,6 +25,9 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   }
   tensor_create(&trial->entropy, problem->entropy ? batches : 0, problem->heads, problem->q_len, 1,
                 problem->lse_strides, edge);
+  const int64_t columns = problem_score_keys(problem);
+  tensor_create(&trial->column_sums, problem->column_sums && columns > 0 ? problem->batch : 0, problem->heads, 1,
+                columns, (fovea_strides){problem->heads * columns, columns, 0}, edge);
   const int64_t top_batches = problem->top_k > 0 ? batches : 0;
   tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
   tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
@@ -86,6 +89,7 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->scores);
   tensor_destroy(&trial->max_logits);
   tensor_destroy(&trial->entropy);
+  tensor_destroy(&trial->column_sums);
   tensor_destroy(&trial->top_keys);
   tensor_destroy(&trial->top_scores);
   mask_destroy(&trial->mask);
@@ -109,6 +113,7 @@ fovea_tensors trial_tensors(const struct trial *trial) {
     tensors.top_keys = (int32_t *)(void *)trial->top_keys.data;
     tensors.top_scores = trial->top_scores.data;
   }
+  if (trial->problem.column_sums) tensors.column_sums = trial->column_sums.data;
   if (trial->problem.entropy) tensors.entropy = trial->entropy.data;
   if (trial->problem.max_logits) tensors.max_logits = trial->max_logits.data;
   return tensors;
@@ -120,6 +125,7 @@ void trial_clear(struct trial *trial) {
   tensor_fill_untouched(&trial->scores);
   tensor_fill_untouched(&trial->max_logits);
   tensor_fill_untouched(&trial->entropy);
+  tensor_fill_untouched(&trial->column_sums);
   tensor_fill_untouched(&trial->top_keys);
   tensor_fill_untouched(&trial->top_scores);
 }
@@ -131,8 +137,8 @@ void trial_load(const struct trial *trial) {
 int trial_gaps_untouched(const struct trial *trial) {
   return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse) &&
          tensor_gaps_untouched(&trial->scores) && tensor_gaps_untouched(&trial->max_logits) &&
-         tensor_gaps_untouched(&trial->entropy) && tensor_gaps_untouched(&trial->top_keys) &&
-         tensor_gaps_untouched(&trial->top_scores);
+         tensor_gaps_untouched(&trial->entropy) && tensor_gaps_untouched(&trial->column_sums) &&
+         tensor_gaps_untouched(&trial->top_keys) && tensor_gaps_untouched(&trial->top_scores);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
@@ -239,6 +245,18 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
   free(numbers);
 }
 
+static void assert_columns(const struct trial *trial, int64_t batch, int64_t head, const float *expected) {
+  const float *actual = tensor_row(&trial->column_sums, batch, head, 0);
+  for (int64_t j = 0; j < trial->column_sums.dim; j++) {
+    if (bits_of(actual[j]) == bits_of(expected[j])) continue;
+    char problem[DESCRIPTION_SIZE];
+    problem_describe(&trial->problem, problem, sizeof problem);
+    fail_msg("column sum of batch %lld head %lld key %lld is %08x (%.9g), not %08x (%.9g); %s", (long long)batch,
+             (long long)head, (long long)j, (unsigned)bits_of(actual[j]), (double)actual[j],
+             (unsigned)bits_of(expected[j]), (double)expected[j], problem);
+  }
+}
+
 static void assert_max_logits(const struct trial *trial, int64_t batch, const float *expected) {
   const float *actual = tensor_row(&trial->max_logits, batch, 0, 0);
   for (int64_t head = 0; head < trial->max_logits.dim; head++) {
@@ -254,6 +272,9 @@ static void assert_max_logits(const struct trial *trial, int64_t batch, const fl
 void assert_same_outputs(const struct trial *actual, const struct trial *expected) {
   for (int64_t b = 0; b < actual->max_logits.batch && b < expected->max_logits.batch; b++)
     assert_max_logits(actual, b, tensor_row(&expected->max_logits, b, 0, 0));
+  for (int64_t b = 0; b < actual->column_sums.batch && b < expected->column_sums.batch; b++)
+    for (int64_t h = 0; h < actual->column_sums.heads; h++)
+      assert_columns(actual, b, h, tensor_row(&expected->column_sums, b, h, 0));
   const struct part first = {0, 0, 0};
   assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
 }
@@ -288,11 +309,26 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
 struct workspace {
   float *bias, *out, *scores;
   float *max_logits; /* of the entry's heads, so far */
+  float *columns;    /* of the head, so far: sums, sixteen sums, and room for weights, of all keys */
 };
 
 /* NaN if one of them is. */
 static float larger(float a, float b) {
   return isnan(a) || a > b ? a : b;
+}
+
+/* Adds a row to the column sums of its head, and compares them when it is the last. */
+static void add_columns(const struct trial *trial, const struct contract_row *contract, int64_t batch, int64_t head,
+                        int64_t row, int64_t rows, float *columns) {
+  const fovea_problem *problem = &trial->problem;
+  const int64_t keys = trial->column_sums.dim;
+  float *sixteen = columns + keys, *weights = columns + 17 * keys;
+  const int64_t end = problem->column_rows.end == FOVEA_UNLIMITED ? problem->q_len : problem->column_rows.end;
+  if (row == 0) memset(columns, 0, (size_t)(18 * keys) * sizeof(float));
+  if (row >= problem->column_rows.begin && row < end) contract_row_weights(contract, weights);
+  if (row < problem->column_rows.begin || row >= end) memset(weights, 0, (size_t)keys * sizeof(float));
+  contract_add_columns(weights, keys, row, row == rows - 1, sixteen, columns);
+  if (row == rows - 1) assert_columns(trial, batch, head, columns);
 }
 
 static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row,
@@ -331,6 +367,8 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
+  if (trial->column_sums.batch > 0 && workspace->columns)
+    add_columns(trial, &contract, batch, head, row, entry->rows, workspace->columns);
   if (problem->entropy) assert_entropy(trial, at, contract_row_entropy(&contract));
   if (problem->top_k > 0) {
     int32_t *keys = malloc((size_t)problem->top_k * sizeof *keys);
@@ -363,8 +401,10 @@ void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
   float *numbers = malloc((size_t)(problem->v_dim + 2 * problem->kv_len + problem->heads) * sizeof(float));
   assert_non_null(numbers);
-  const struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + problem->kv_len,
-                                      numbers + problem->v_dim + 2 * problem->kv_len};
+  float *columns = calloc((size_t)(18 * problem->kv_len + 1), sizeof *columns);
+  assert_non_null(columns);
+  struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + problem->kv_len,
+                                numbers + problem->v_dim + 2 * problem->kv_len, NULL};
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
     const struct entry entry = problem_entry(problem, b);
@@ -373,6 +413,11 @@ void assert_contract(const struct trial *trial, int64_t budget) {
     const int64_t wanted = budget / problem->batch / row_cost + 2;
     const int64_t skip = rows <= wanted ? 1 : rows / wanted;
     for (int64_t h = 0; h < problem->heads; h++) workspace.max_logits[h] = -INFINITY;
+    workspace.columns = skip == 1 ? columns : NULL;
+    for (int64_t h = 0; h < problem->heads && rows == 0 && trial->column_sums.batch > 0; h++) {
+      memset(columns, 0, (size_t)problem->kv_len * sizeof *columns);
+      assert_columns(trial, b, h, columns);
+    }
     for (int64_t r = 0; r < rows; r += skip) {
       const int64_t pick = r == 0 || skip == 1 ? r : r + generator_below(&generator, skip);
       if (pick < rows) assert_contract_row(trial, b, pick / entry.rows, pick % entry.rows, &workspace);
@@ -380,6 +425,7 @@ void assert_contract(const struct trial *trial, int64_t budget) {
     if (problem->max_logits && skip == 1) assert_max_logits(trial, b, workspace.max_logits);
     if (rows > 0 && skip > 1) assert_contract_row(trial, b, problem->heads - 1, entry.rows - 1, &workspace);
   }
+  free(columns);
   free(numbers);
 }
 
