@@ -142,7 +142,7 @@ typedef struct fovea_adjust_args {
  * where a vector has no scores: it has those of seen_begin[vector] to seen_end[vector] - 1. */
 typedef struct fovea_keep_args {
   const float *scores; /* the block's first key */
-  float *const *rows;  /* row_count pointers to the number of key_begin */
+  float *const *rows;  /* row_count pointers to the number of key_begin; NULL: the row is not wanted */
   int row_count;
   int key_begin, key_end;
   const int *seen_begin, *seen_end;
@@ -153,6 +153,44 @@ typedef struct fovea_weighting {
   fovea_normaliser normaliser; /* FOVEA_NORMALISER_SOFTMAX: this is not used */
   float bias;                  /* of the sigmoid */
 } fovea_weighting;
+/* Candidates for the keys with the largest scores of a row, in the order of positions: the keys so far whose score
+ * is above the threshold, or NaN. Above a threshold other than -Inf there are at least as many as are wanted. There
+ * is room for FOVEA_TOP_ROOM(k) candidates. */
+typedef struct fovea_top_list {
+  float *scores;
+  int32_t *keys;
+  int count;
+  float threshold;
+} fovea_top_list;
+
+/* With this many candidates a list is shortened, to k and about an eighth more. Then there is room for a block, and
+ * for a vector behind it. */
+#define FOVEA_TOP_MOST(k) ((k) + ((k) < 64 ? 128 : (k) > 512 ? 1024 : 2 * (k)))
+#define FOVEA_TOP_ROOM(k) ((FOVEA_TOP_MOST(k) + FOVEA_BLOCK_KEYS + 47) / 16 * 16)
+/* To sort a list takes room for it twice, with an eighth more than k and the last vector. */
+#define FOVEA_TOP_SORTED(k) (2 * ((k) + (k) / 8 + 32))
+
+/* Adds the keys of a block to the lists of rows. */
+typedef struct fovea_top_filter_args {
+  const float *scores; /* [row][row_stride] */
+  int64_t row_stride;
+  int row_count;
+  int key_count;       /* up to FOVEA_BLOCK_KEYS; the rows have whole vectors, with -Inf behind the last key */
+  int32_t first;       /* position of the first key */
+  const int32_t *keys; /* of one row: positions of all keys; NULL: they follow the first */
+  fovea_top_list *lists;
+  int k;
+} fovea_top_filter_args;
+
+/* Writes k positions in descending order of scores, and scores in natural units; -1 and -Inf where there are fewer.
+ */
+typedef struct fovea_top_finish_args {
+  fovea_top_list *list;
+  int k;
+  uint64_t *order; /* FOVEA_TOP_SORTED(k) numbers of scratch */
+  int32_t *keys;
+  float *scores; /* NULL: not wanted */
+} fovea_top_finish_args;
 
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
@@ -221,8 +259,24 @@ typedef struct fovea_pack_args {
 typedef struct fovea_tile_state {
   float *row_max;
   float *row_sum;
-  float *output; /* [dim][row] */
+  float *output;     /* [dim][row] */
+  float *row_spread; /* the sum e of the entropy (docs/numerics.md, step 11); NULL: not wanted */
 } fovea_tile_state;
+
+/* Merges the sums e of a block's scores into those of the rows, before softmax() or decode_softmax(): the scores
+ * are not weights yet, and row_max and row_sum are those of the keys before the block. */
+typedef struct fovea_spread_args {
+  const float *scores; /* as in fovea_softmax_args, or in fovea_decode_softmax_args */
+  const float *maxima; /* of the block; not used in decoding */
+  const float *row_max;
+  const float *row_sum;
+  float *row_spread;
+  int first; /* as in fovea_softmax_args */
+  fovea_vector_range vectors;
+  const int *key_begin; /* [vector]; in decoding of all rows */
+  const int *key_end;
+  int row_count; /* in decoding */
+} fovea_spread_args;
 
 /* left = merge(left, right). */
 typedef struct fovea_merge_args {
@@ -240,9 +294,13 @@ typedef struct fovea_store_args {
   int row_count;
   void *const *rows; /* row_count pointers, each to dim elements */
   fovea_type type;
-  float *const *lse;  /* row_count pointers to one element each, or NULL */
-  const float *sinks; /* [row], in units of log2; NULL: none */
-  /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none. */
+  float *const *lse;     /* row_count pointers to one element each, or NULL */
+  float *const *entropy; /* likewise; if set, state.row_spread is */
+  const float *sinks;    /* [row], in units of log2; NULL: none */
+  /* [row], or NULL: what the scores of a row are measured from in its weights, and 1 / sum. */
+  float *references, *inverses;
+  /* row_count pointers to score_count scores of the row, which become weights of the values; NULL: none, also of a
+   * single row. */
   float *const *scores;
   int64_t score_count;
   int unnormalised; /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
@@ -251,6 +309,14 @@ typedef struct fovea_store_args {
   const float *divisors;            /* NULL: the softmax */
   const fovea_weighting *weighting; /* with divisors and scores */
 } fovea_store_args;
+
+/* Adds the weights of a row to sums of keys, key_count keys in whole vectors. */
+typedef struct fovea_column_args {
+  const float *scores; /* in units of log2 */
+  int key_count;
+  float reference, inverse;
+  float *sums;
+} fovea_column_args;
 
 /* Most pairs of one call: a piece of a rotary embedding. */
 #define FOVEA_ROTATE_PAIRS 64
@@ -408,6 +474,14 @@ typedef struct fovea_kernels {
   void (*scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
   void (*adjust)(const fovea_adjust_args *args);
   void (*keep_scores)(const fovea_keep_args *args);
+  void (*column_add)(const fovea_column_args *args);
+  /* Adds sixteen sums of FOVEA_BLOCK_KEYS keys to `total`, and makes them 0. */
+  void (*column_fold)(float *sums, float *total);
+  void (*top_filter)(const fovea_top_filter_args *args);
+  /* Shortens the list to at most k candidates. */
+  void (*top_select)(fovea_top_list *list, int k);
+  void (*top_finish)(const fovea_top_finish_args *args);
+  void (*spread)(const fovea_spread_args *args);
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
   int (*normalise)(const fovea_softmax_args *args); /* instead, for any other normaliser */
@@ -427,6 +501,7 @@ typedef struct fovea_kernels {
   /* Returns 1 if some row has no state in this block. */
   int (*decode_softmax)(const fovea_decode_softmax_args *args);
   int (*decode_normalise)(const fovea_decode_softmax_args *args);
+  void (*decode_spread)(const fovea_spread_args *args);
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
   void (*gather)(const fovea_gather_args *args);

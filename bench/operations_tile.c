@@ -109,8 +109,8 @@ static void run_scan(const operation_call *call) {
 }
 
 static void run_merge(const operation_call *call) {
-  const fovea_tile_state left = {ARRAYS->row_max, ARRAYS->row_sum, ARRAYS->outputs};
-  const fovea_tile_state right = {ARRAYS->maxima, ARRAYS->block_sum, (float *)(void *)call->piece};
+  const fovea_tile_state left = {ARRAYS->row_max, ARRAYS->row_sum, ARRAYS->outputs, NULL};
+  const fovea_tile_state right = {ARRAYS->maxima, ARRAYS->block_sum, (float *)(void *)call->piece, NULL};
   call->table->merge(&(fovea_merge_args){left, right, per_row(call), all_vectors(call).count});
 }
 
@@ -118,7 +118,7 @@ static void run_store(const operation_call *call) {
   void *rows[FOVEA_ROW_TILE_LIMIT];
   const int dim = per_row(call);
   for (int row = 0; row < call->table->row_tile; row++) rows[row] = ARRAYS->scores + row * dim;
-  const fovea_tile_state state = {ARRAYS->row_max, ARRAYS->row_sum, (float *)(void *)call->piece};
+  const fovea_tile_state state = {ARRAYS->row_max, ARRAYS->row_sum, (float *)(void *)call->piece, NULL};
   call->table->store(
       &(fovea_store_args){.state = state, .dim = dim, .row_count = call->table->row_tile, .rows = rows});
 }

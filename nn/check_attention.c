@@ -83,7 +83,14 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
                   {"k_type", p->k_type != FOVEA_F32},
                   {"v_type", p->v_type != FOVEA_F32},
                   {"o_type", p->o_type != FOVEA_F32},
-                  {"to_state", p->to_state}};
+                  {"to_state", p->to_state},
+                  {"max_logits", p->max_logits},
+                  {"entropy", p->entropy},
+                  {"column_sums", p->column_sums},
+                  {"top_k", p->top_k != 0},
+                  {"score_heads", !fovea_is_all(p->score_heads)},
+                  {"score_rows", !fovea_is_all(p->score_rows)},
+                  {"score_keys", !fovea_is_all(p->score_keys)}};
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
     if (!settings[i].set) continue;
     return fovea_fail(error, FOVEA_ERROR_UNUSED,

@@ -12,7 +12,7 @@ enum { PIECE = 128, BLOCK = 128, SPAN = 16 * BLOCK };
 /* The state of a row over a range of keys: the weights, relative to the score m, sum to l, the weighted values to
  * o. */
 struct state {
-  float m, l;
+  float m, l, e;
   float *o; /* v_dim numbers from calloc(); NULL: no state */
 };
 
@@ -128,9 +128,9 @@ static float weight(const struct contract_row *row, float s, float m) {
 /* Step 3: the block that begins at `first`. Keys from `limit` on are left out. */
 static struct state block(const struct contract_row *row, int64_t first, int64_t limit) {
   const int64_t end = first + BLOCK < limit ? first + BLOCK : limit;
-  float s[BLOCK], l[16] = {0.0f};
+  float s[BLOCK], l[16] = {0.0f}, e[16] = {0.0f};
   int seen[BLOCK], any_nan = 0;
-  struct state state = {-INFINITY, 0.0f, NULL};
+  struct state state = {-INFINITY, 0.0f, 0.0f, NULL};
   for (int64_t j = first; j < end; j++) {
     seen[j - first] = row->sees(row->rules, j);
     if (!seen[j - first]) continue;
@@ -141,15 +141,18 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
   if (state.m == -INFINITY && !any_nan) return state;
   if (state.m == 0.0f || row->normaliser != CONTRACT_SOFTMAX) state.m = 0.0f; /* -0 becomes +0 */
   state.o = zeros(row->v_dim);
+  const float reference = state.m == -INFINITY ? 0.0f : state.m;
   for (int64_t j = first; j < end; j++) {
     if (!seen[j - first]) continue;
     const float p = weight(row, s[j - first], state.m);
     l[j % 16] += p;
+    if (p != 0.0f) e[j % 16] = fmaf(p, s[j - first] - reference, e[j % 16]);
     for (int64_t d = 0; d < row->v_dim; d++) state.o[d] = fmaf(p, row->v[j * row->v_stride + d], state.o[d]);
   }
   for (int half = 8; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) l[i] += l[i + half];
+    for (int i = 0; i < half; i++) l[i] += l[i + half], e[i] += e[i + half];
   state.l = l[0];
+  state.e = e[0];
   return state;
 }
 
@@ -161,19 +164,21 @@ static struct state merge(const struct contract_row *row, struct state left, str
   if (row->normaliser != CONTRACT_SOFTMAX) {
     for (int64_t d = 0; d < v_dim; d++) left.o[d] += right.o[d];
     free(right.o);
-    return (struct state){0.0f, left.l + right.l, left.o};
+    return (struct state){0.0f, left.l + right.l, 0.0f, left.o};
   }
   const float m = left.m > right.m ? left.m : right.m, reference = m == -INFINITY ? 0.0f : m;
   const float a = contract_exp2(left.m - reference), b = contract_exp2(right.m - reference);
   for (int64_t d = 0; d < v_dim; d++) left.o[d] = fmaf(right.o[d], b, left.o[d] * a);
   free(right.o);
-  return (struct state){m, fmaf(right.l, b, left.l * a), left.o};
+  const float e1 = fmaf(left.l, a == 0.0f ? 0.0f : left.m - reference, left.e);
+  const float e2 = fmaf(right.l, b == 0.0f ? 0.0f : right.m - reference, right.e);
+  return (struct state){m, fmaf(right.l, b, left.l * a), fmaf(e2, b, e1 * a), left.o};
 }
 
 /* The node of `length` keys from `first` on: a span merges its blocks in ascending order, a larger node its two
  * halves. */
 static struct state node(const struct contract_row *row, int64_t first, int64_t length) {
-  struct state state = {-INFINITY, 0.0f, NULL};
+  struct state state = {-INFINITY, 0.0f, 0.0f, NULL};
   const int64_t end = first + length < row->positions ? first + length : row->positions;
   const int64_t step = length > SPAN ? length / 2 : BLOCK;
   for (int64_t start = first; start < end; start += step)
@@ -186,14 +191,20 @@ static float canonical(float x) {
   return isnan(x) ? NAN : x == 0.0f ? 0.0f : x;
 }
 
-/* Step 5. For the sink's merge, a row without a state has a state of zeros. */
-static struct state whole(const struct contract_row *row) {
+/* The root. A row without a state has a state of zeros. */
+static struct state root(const struct contract_row *row) {
   int64_t length = SPAN;
   while (length < row->positions) length *= 2;
   struct state state = node(row, 0, length);
   if (state.o == NULL) state.o = zeros(row->v_dim);
+  return state;
+}
+
+/* Step 5. */
+static struct state whole(const struct contract_row *row) {
+  struct state state = root(row);
   if (row->sink == NULL) return state;
-  return merge(row, state, (struct state){*row->sink * (float)LOG2E, 1.0f, zeros(row->v_dim)});
+  return merge(row, state, (struct state){*row->sink * (float)LOG2E, 1.0f, 0.0f, zeros(row->v_dim)});
 }
 
 /* What the row's numbers are divided by. */
@@ -241,6 +252,49 @@ void contract_node(const struct contract_row *row, int64_t first, int64_t length
   *m = canonical(state.m);
   *l = canonical(state.l);
   free(state.o);
+}
+
+/* Step 12. */
+void contract_add_columns(const float *weights, int64_t count, int64_t i, int ends, float *sixteen, float *sums) {
+  for (int64_t j = 0; j < count; j++) {
+    float *sum = sixteen + 16 * j;
+    sum[i % 16] += weights[j];
+    if ((i + 1) % 128 != 0 && !ends) continue;
+    for (int half = 8; half > 0; half /= 2)
+      for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+    sums[j] = canonical(sums[j] + sum[0]);
+    for (int k = 0; k < 16; k++) sum[k] = 0.0f;
+  }
+}
+
+/* Step 11. */
+float contract_row_entropy(const struct contract_row *row) {
+  struct state state = whole(row);
+  free(state.o);
+  if (state.l == 0.0f) return 0.0f;
+  return canonical(0x1.62e43p-1f * (contract_log2(state.l) - state.e * (1.0f / state.l)));
+}
+
+/* Step 9, of one row. */
+float contract_row_max(const struct contract_row *row) {
+  struct state state = root(row);
+  free(state.o);
+  return isnan(state.l) ? NAN : canonical(0x1.62e43p-1f * state.m);
+}
+
+/* Step 10: each key in turn is the first of those that are left. */
+void contract_row_top(const struct contract_row *row, int64_t count, int32_t *keys, float *scores) {
+  float *s = zeros(row->positions + 1);
+  for (int64_t j = 0; j < row->positions; j++) s[j] = row->sees(row->rules, j) ? score(row, j) : -INFINITY;
+  for (int64_t n = 0; n < count; n++) {
+    int64_t first = -1;
+    for (int64_t j = 0; j < row->positions; j++)
+      if (s[j] != -INFINITY && (first < 0 || s[j] > s[first] || (isnan(s[j]) && !isnan(s[first])))) first = j;
+    keys[n] = (int32_t)first;
+    scores[n] = first < 0 ? -INFINITY : canonical(0x1.62e43p-1f * s[first]);
+    if (first >= 0) s[first] = -INFINITY;
+  }
+  free(s);
 }
 
 /* Step 8. */

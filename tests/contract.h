@@ -33,6 +33,15 @@ struct contract_row {
 
 /* Writes v_dim numbers and the row's log-sum-exp, which only the softmax has. */
 void contract_row(const struct contract_row *row, float *out, float *lse);
+/* Adds the weights of row i to the column sums of `count` keys. Rows come in ascending order; sums and sixteen, 16
+ * numbers for each key, are zeros before the first. `ends`: row i is the last. */
+void contract_add_columns(const float *weights, int64_t count, int64_t i, int ends, float *sixteen, float *sums);
+/* The entropy of the row's weights. */
+float contract_row_entropy(const struct contract_row *row);
+/* The largest score without the sink, in natural units. */
+float contract_row_max(const struct contract_row *row);
+/* Writes the positions and scores, in natural units, of the `count` keys that come first. */
+void contract_row_top(const struct contract_row *row, int64_t count, int32_t *keys, float *scores);
 /* Write the weight, or a score in natural units, of each of the `positions` keys. */
 void contract_row_weights(const struct contract_row *row, float *weights);
 enum contract_scores { CONTRACT_RAW, CONTRACT_CAPPED, CONTRACT_BIASED };

@@ -119,6 +119,13 @@ static void test_random_problems(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, IF_QUICK(INT64_C(200000), INT64_C(3000000)));
     if (i % 2) problem_random_features(&listed.problem, &generator);
+    if (i % 3 && listed.problem.score_output) {
+      fovea_problem *p = &listed.problem;
+      p->score_heads.begin = generator_below(&generator, p->heads);
+      p->score_rows.end = generator_below(&generator, p->q_len + 1);
+      p->score_keys = (fovea_range){generator_below(&generator, 2) * p->kv_len / 3, FOVEA_UNLIMITED};
+      if (p->cu_seqlens_kv) p->score_keys.begin = 0;
+    }
     check_problem(&listed.problem, (uint64_t)i, &generator);
   }
 }

@@ -19,6 +19,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial trial = trial_create(problem, seed);
   fovea_problem plain = *problem;
   plain.score_output = FOVEA_SCORES_NONE;
+  plain.score_heads = plain.score_rows = plain.score_keys = (fovea_range){0, FOVEA_UNLIMITED};
   struct trial without = trial_create(&plain, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
@@ -103,6 +104,50 @@ static void test_special_values(void **state) {
     }
 }
 
+static fovea_range random_range(struct generator *generator, int64_t all) {
+  const int64_t begin = generator_below(generator, all + 1),
+                end = begin + generator_below(generator, all - begin + 1);
+  return (fovea_range){begin, end == all && generator_below(generator, 2) ? FOVEA_UNLIMITED : end};
+}
+
+/* Some heads, rows and keys, each by itself or with others; other scores are not touched. */
+static void test_ranges(void **state) {
+  (void)state;
+  struct generator generator = {55};
+  for (int i = 0; i < IF_QUICK(40, 300); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, IF_QUICK(300000, 1500000));
+    fovea_problem *problem = &listed.problem;
+    problem_random_features(problem, &generator);
+    if (i % 2) problem_random_layout(problem, &generator);
+    problem->score_output = (fovea_score_output)(1 + generator_below(&generator, 4));
+    const int64_t row = problem->kv_len + generator_below(&generator, 3);
+    if (i % 3 < 2) problem->score_heads = random_range(&generator, problem->heads);
+    if (i % 5 < 3) problem->score_rows = random_range(&generator, problem->q_len);
+    if (i % 7 < 5) problem->score_keys = random_range(&generator, problem_score_keys(problem));
+    problem->score_strides = (fovea_strides){problem->heads * problem->q_len * row, problem->q_len * row, row};
+    if (i % 4 == 0)
+      problem->score_strides = (fovea_strides){row * problem->heads, row, problem->batch * problem->heads * row};
+    check(problem, (uint64_t)i);
+  }
+}
+
+/* Few rows and many keys, split into parts; the range ends within a block. */
+static void test_ranges_of_parts(void **state) {
+  (void)state;
+  for (int64_t rows = 1; rows < 40; rows += 13) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 4, 1, rows, 9000, 128, 96);
+    problem.score_heads = (fovea_range){1, 3};
+    problem.score_rows = (fovea_range){rows / 2, FOVEA_UNLIMITED};
+    problem.score_keys = (fovea_range){2000, 4100};
+    for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_RAW; output++) {
+      problem.score_output = (fovea_score_output)output;
+      check(&problem, 3);
+    }
+  }
+}
+
 static void refuse(const fovea_problem *problem, const fovea_tensors *tensors, fovea_status status,
                    const char *text) {
   fovea_error error;
@@ -131,6 +176,23 @@ static void test_refusals(void **state) {
   problem = problem_with(2, 2, 5, 7);
   problem.score_output = (fovea_score_output)5;
   refuse(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 5");
+  problem.score_output = FOVEA_SCORES_WEIGHTS;
+  problem.score_heads = (fovea_range){1, 3};
+  refuse(&problem, &tensors, FOVEA_ERROR_SIZE,
+         "score_heads is 1 to 3; it must ascend, from 0 to heads, which is 2");
+  problem.score_heads = (fovea_range){2, 1};
+  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "score_heads is 2 to 1");
+  problem.score_heads = (fovea_range){0, 2};
+  problem.score_rows = (fovea_range){-1, FOVEA_UNLIMITED};
+  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "score_rows is -1 to -1");
+  problem.score_rows = (fovea_range){5, FOVEA_UNLIMITED};
+  problem.score_keys = (fovea_range){0, 8};
+  refuse(&problem, &tensors, FOVEA_ERROR_SIZE,
+         "score_keys is 0 to 8; it must ascend, from 0 to kv_len, which is 7");
+  problem.score_keys.end = 7;
+  problem.score_output = FOVEA_SCORES_NONE;
+  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "score_heads is 0 to 2 and would not be used");
+  problem = problem_with(2, 2, 5, 7);
   problem.score_output = FOVEA_SCORES_NONE;
   refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores is not NULL and would not be used");
   problem.score_output = FOVEA_SCORES_WEIGHTS;
@@ -164,8 +226,14 @@ static void test_other_calls(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lengths_and_rules), cmocka_unit_test(test_masks),    cmocka_unit_test(test_sums),
-      cmocka_unit_test(test_special_values),    cmocka_unit_test(test_refusals), cmocka_unit_test(test_other_calls),
+      cmocka_unit_test(test_lengths_and_rules),
+      cmocka_unit_test(test_masks),
+      cmocka_unit_test(test_sums),
+      cmocka_unit_test(test_special_values),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_other_calls),
+      cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_ranges_of_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #endif
 #define FOVEA_TARGET __attribute__((target("avx2,fma,f16c")))
 #include "../shared/compiler.h"
+#include "keep_table.h"
 
 #include <immintrin.h>
 #include <stdint.h>
@@ -157,6 +158,24 @@ FOVEA_INLINE int vecmask_any(vecmask a) {
 }
 FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
   return _mm256_blendv_ps(b, a, mask);
+}
+
+#define FOVEA_VECTOR_KEEPS_LANES
+FOVEA_INLINE vecmask vec_above(vec a, vec b) {
+  return _mm256_cmp_ps(a, b, _CMP_NLE_UQ);
+}
+FOVEA_INLINE veci veci_from(int32_t first) {
+  return _mm256_add_epi32(_mm256_set1_epi32(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+FOVEA_INLINE int vecmask_count(vecmask mask) {
+  return (int)(keep_table[_mm256_movemask_ps(mask)] >> 3 & 15);
+}
+FOVEA_INLINE int vec_keep(float *to, int32_t *keys_to, vec a, veci keys, vecmask mask) {
+  const uint64_t entry = keep_table[_mm256_movemask_ps(mask)];
+  const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&entry));
+  _mm256_storeu_ps(to, _mm256_permutevar8x32_ps(a, lanes));
+  _mm256_storeu_si256((__m256i *)(void *)keys_to, _mm256_permutevar8x32_epi32(keys, lanes));
+  return (int)(entry >> 3 & 15);
 }
 
 FOVEA_INLINE vec vec_exponent_from_low_bits(vec a) {

@@ -150,6 +150,23 @@ FOVEA_INLINE vecmask vecmask_not(vecmask a) {
 FOVEA_INLINE int vecmask_any(vecmask a) {
   return a != 0;
 }
+#define FOVEA_VECTOR_KEEPS_LANES
+FOVEA_INLINE vecmask vec_above(vec a, vec b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_NLE_UQ);
+}
+FOVEA_INLINE veci veci_from(int32_t first) {
+  const veci lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm512_add_epi32(_mm512_set1_epi32(first), lanes);
+}
+FOVEA_INLINE int vecmask_count(vecmask mask) {
+  return __builtin_popcount(mask);
+}
+/* Compresses in registers: compressing stores are slow on some CPUs. */
+FOVEA_INLINE int vec_keep(float *to, int32_t *keys_to, vec a, veci keys, vecmask mask) {
+  _mm512_storeu_ps(to, _mm512_maskz_compress_ps(mask, a));
+  _mm512_storeu_si512(keys_to, _mm512_maskz_compress_epi32(mask, keys));
+  return vecmask_count(mask);
+}
 FOVEA_INLINE vec vec_select(vecmask mask, vec a, vec b) {
   return _mm512_mask_mov_ps(b, mask, a);
 }

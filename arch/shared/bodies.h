@@ -6,6 +6,7 @@
 
 #include "adjust.h"
 #include "careful.h"
+#include "columns.h"
 #include "decode.h"
 #include "gather.h"
 #include "keep.h"
@@ -15,7 +16,9 @@
 #include "scan.h"
 #include "score.h"
 #include "softmax.h"
+#include "spread.h"
 #include "store.h"
+#include "top.h"
 #include "value.h"
 
 #include "table.h"

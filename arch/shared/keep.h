@@ -27,6 +27,7 @@ FOVEA_INLINE void keep_square(const fovea_keep_args *args, int vector, int key) 
   for (int i = 0; i < LANES; i++) vec_store(transposed + i * LANES, square[i]);
   FOVEA_NO_UNROLL
   for (int i = 0; i < rows; i++) {
+    if (!args->rows[row + i]) continue;
     float *to = args->rows[row + i] + (key - args->key_begin);
     if (rest >= LANES) {
       vec_store(to, vec_load(transposed + i * LANES));

@@ -28,6 +28,26 @@ FOVEA_INLINE vec state_join(vec left, vec left_part, vec right, vec right_part) 
   return vec_fma(right, right_part, vec_mul(left, left_part));
 }
 
+/* What the entropy of a row needs of some keys: their maximum and sum, and e, the sum of weight * log2(weight). */
+typedef struct state_entropy {
+  vec maximum, sum, spread;
+} state_entropy;
+
+/* e relative to a larger maximum, before its factor `part`. Where that is 0, nothing is left of the side. */
+FOVEA_INLINE vec state_shift_spread(const state_entropy *side, vec reference, vec part) {
+  const vec shift = vec_sub(side->maximum, reference);
+  const vec zero = vec_set1(0.0f);
+  return vec_fma(side->sum, vec_select(vec_equal(part, zero), zero, shift), side->spread);
+}
+
+/* Merges e of two states. */
+FOVEA_INLINE vec state_join_spread(const state_entropy *left, const state_entropy *right) {
+  const state_parts parts = state_merge(left->maximum, right->maximum);
+  const vec reference = state_reference(parts.maximum);
+  return state_join(state_shift_spread(left, reference, parts.left), parts.left,
+                    state_shift_spread(right, reference, parts.right), parts.right);
+}
+
 /* The running maxima and sums of rows over all blocks so far, and the factors of the last merge, [row]. */
 typedef struct state_running {
   float *row_max, *row_sum, *old_part, *new_part;

@@ -142,8 +142,27 @@ FOVEA_NOINLINE void store_weights(const fovea_store_args *args, int row, const s
   vec_store(inverse, state->inverse);
   FOVEA_NO_UNROLL
   for (int i = 0; i < rows; i++) {
+    if (!args->scores[row + i]) continue;
     keep_weights_of_row(args->scores[row + i], args->score_count, vec_set1(reference[i]), vec_set1(inverse[i]));
   }
+}
+
+/* entropy = ln 2 * (log2(l) - e / l), both not negative; 0 if there is no state. */
+FOVEA_NOINLINE void store_entropy(const fovea_store_args *args, int row, const store_state *state) {
+  state_entropy keys = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row),
+                        vec_load(args->state.row_spread + row)};
+  if (args->sinks) {
+    const volatile float one = 1.0f; /* as in store_begin() */
+    const state_entropy sink = {vec_load(args->sinks + row), vec_set1(one), vec_set1(0.0f)};
+    keys.spread = state_join_spread(&keys, &sink);
+  }
+  vec entropy = vec_sub(vec_log2(state->sum), vec_mul(keys.spread, state->inverse));
+  entropy = vec_mul(vec_set1(0x1.62e43p-1f), entropy);
+  entropy = vec_select(vec_is_nan(state->sum), state->sum, entropy);
+  entropy = vec_select(vec_equal(state->sum, vec_set1(0.0f)), vec_set1(0.0f), entropy);
+  float lanes[LANES];
+  vec_store(lanes, canonical(entropy));
+  for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->entropy[row + i] = lanes[i];
 }
 
 FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
@@ -157,6 +176,11 @@ FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
       for (int64_t dim = 0; dim < args->dim; dim += LANES) store_square(args, row, dim, &state);
     }
     if (args->lse) store_lse(args, row, &state);
+    if (args->references) {
+      vec_store(args->references + row, state_reference(state.maximum));
+      vec_store(args->inverses + row, state.inverse);
+    }
+    if (args->entropy) store_entropy(args, row, &state);
     if (args->scores) (args->divisors ? store_normalised : store_weights)(args, row, &state);
   }
 }

@@ -25,6 +25,12 @@ void FOVEA_OPERATION(score)(const fovea_score_args *args);
 void FOVEA_OPERATION(scan_mask)(const fovea_mask_tile *mask, int vectors, fovea_mask_pieces *pieces);
 void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
 void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
+void FOVEA_OPERATION(column_add)(const fovea_column_args *args);
+void FOVEA_OPERATION(column_fold)(float *sums, float *total);
+void FOVEA_OPERATION(top_filter)(const fovea_top_filter_args *args);
+void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
+void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
+void FOVEA_OPERATION(spread)(const fovea_spread_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
 int FOVEA_OPERATION(normalise)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
@@ -39,6 +45,7 @@ void FOVEA_OPERATION(decode_score)(const fovea_decode_score_args *args);
 void FOVEA_OPERATION(decode_adjust)(const fovea_decode_adjust_args *args);
 int FOVEA_OPERATION(decode_softmax)(const fovea_decode_softmax_args *args);
 int FOVEA_OPERATION(decode_normalise)(const fovea_decode_softmax_args *args);
+void FOVEA_OPERATION(decode_spread)(const fovea_spread_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
 void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
@@ -75,6 +82,12 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .scan_mask = FOVEA_OPERATION(scan_mask),
     .adjust = FOVEA_OPERATION(adjust),
     .keep_scores = FOVEA_OPERATION(keep_scores),
+    .column_add = FOVEA_OPERATION(column_add),
+    .column_fold = FOVEA_OPERATION(column_fold),
+    .top_filter = FOVEA_OPERATION(top_filter),
+    .top_select = FOVEA_OPERATION(top_select),
+    .top_finish = FOVEA_OPERATION(top_finish),
+    .spread = FOVEA_OPERATION(spread),
     .softmax = FOVEA_OPERATION(softmax),
     .normalise = FOVEA_OPERATION(normalise),
     .pack_values = FOVEA_OPERATION(pack_values),
@@ -91,6 +104,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .decode_adjust = FOVEA_OPERATION(decode_adjust),
     .decode_softmax = FOVEA_OPERATION(decode_softmax),
     .decode_normalise = FOVEA_OPERATION(decode_normalise),
+    .decode_spread = FOVEA_OPERATION(decode_spread),
     .decode_value = FOVEA_OPERATION(decode_value),
     .widen_panel = FOVEA_OPERATION(widen_panel),
     .gather = FOVEA_OPERATION(gather),

@@ -241,6 +241,10 @@ typedef enum fovea_divisor {
   FOVEA_DIVISOR_KEYS = 2,     /* how many keys the row sees, by all rules and the mask; not with position terms */
   FOVEA_DIVISOR_SUM = 3       /* the sum of the row's weights */
 } fovea_divisor;
+/* Numbers begin to end - 1 of some axis; FOVEA_UNLIMITED as `end` is the end of the axis. */
+typedef struct fovea_range {
+  int64_t begin, end;
+} fovea_range;
 
 /* Replaces malloc() and free(). Set both functions, or neither. They are called by the thread that calls the
  * library, never by its workers. Threads that share a plan may call them at the same time. */
@@ -251,6 +255,9 @@ typedef struct fovea_allocator {
   void *(*allocate)(void *context, size_t size, size_t alignment);
   void (*release)(void *context, void *pointer); /* frees what allocate() returned, never NULL */
 } fovea_allocator;
+
+/* The largest top_k. */
+#define FOVEA_TOP_K_LIMIT 4096
 
 /* As `offset`: each batch entry's kv length minus its q length, so that its last row's own key is its last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
@@ -373,6 +380,42 @@ typedef struct fovea_problem {
   fovea_divisor divisor;       /* default FOVEA_DIVISOR_NONE */
   double divisor_value;        /* with FOVEA_DIVISOR_CONSTANT: from 2^-126 to 2^127; else 0 (default) */
   double sigmoid_bias;         /* with the sigmoid: any number that f32 can hold; default 0. Often -log(keys) */
+  /* Only these query heads, rows and keys have scores; default: all. fovea_tensors.scores then has the shape
+   * (batch, their heads, their rows, their keys), and its first element is that of the first of each; score_strides
+   * keep their default, so set these, too. Rows count from the entry's first: with cu_seqlens_q and rows other than
+   * all, each entry has a batch index of its own, and rows that it does not have are not written. Other scores cost
+   * nothing. Each range is within 0 and heads, q_len, and the keys of a row of scores. Used with score_output. */
+  fovea_range score_heads, score_rows, score_keys;
+
+  /* 1: a run also writes fovea_tensors.max_logits: for each batch entry and query head the largest score that one
+   * of its rows sees, as the softmax takes it (after softcap and additive mask) and without the sink, in natural
+   * units. Without softcap and additive mask that is the largest scale * q.k, which QK-Clip needs. -Inf if no row
+   * sees a key, NaN if a row is NaN (docs/numerics.md, step 9). Costs a pass over q_len numbers a head. Not with
+   * to_state. Default 0. */
+  int max_logits;
+
+  /* The keys with the largest scores of each row, as the softmax takes them, 1 to FOVEA_TOP_K_LIMIT keys; 0
+   * (default): not wanted. A run writes fovea_tensors.top_keys and, unless NULL, top_scores, of shape (batch,
+   * heads, q_len, top_k), whose rows are those of O. Scores descend, equal ones in the order of positions, NaN
+   * first (docs/numerics.md, step 10). Scores are in natural units. If a row sees fewer keys, or others have scores
+   * of -Inf, -1 and -Inf follow. top_k_strides are for both; default 0, 0, 0: contiguous. kv_len is at most 2^31
+   * - 1. Scratch grows by some 16 bytes for each of the top_k, for each row of a task's tiles. Not with to_state.
+   */
+  int64_t top_k;
+  fovea_strides top_k_strides;
+
+  /* 1: a run also writes fovea_tensors.entropy, f32 of shape (batch, heads, q_len) with the strides of LSE: the
+   * entropy of each row's weights, the sum of -p ln p, with the sink as one more key; 0 if a row sees no key
+   * (docs/numerics.md, step 11). Takes the exponentials once more. Not with to_state. Default 0. */
+  int entropy;
+
+  /* 1: a run also writes fovea_tensors.column_sums: for each batch entry, query head and key the sum of the weights
+   * that rows column_rows.begin to column_rows.end - 1 of the entry give it (default: all rows; the last rows are
+   * SnapKV's observation window). Sums are added up as docs/numerics.md, step 12, says. Products with K are
+   * computed once more for these rows, and not counted by fovea_run_counts(). Scratch grows by 8 bytes a row of Q
+   * for each head, and by some 70 KB for each worker. Not with to_state. Default 0. */
+  int column_sums;
+  fovea_range column_rows;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -500,10 +543,11 @@ static inline void fovea_state_init(fovea_state *state, int64_t batch, int64_t h
  * run uses the rows of entries. Of K and V, it uses for each entry the keys from the first to the last that one of
  * its rows sees by the rules. Of a mask, it uses for all rows of such an entry (with q_lens, the first q_lens[b])
  * the elements of these keys, and of earlier keys back to a multiple of 128. No other element must exist: q, k, v
- * and mask may be NULL if nothing of them is used. Inputs may overlap each other. O, LSE and
- * scores (or the state) may not share a byte with used elements of the inputs, nor with each other; rows of one may
- * lie between rows of another. (fovea_state_finish() and fovea_state_from_output() compare the ranges from the
- * first to the last element of each tensor.) Pointers that the problem does not use must be NULL. */
+ * and mask may be NULL if nothing of them is used. Inputs may overlap each other. Outputs (O, LSE and all that is
+ * wanted beside them, or the state) may not share a byte with used elements of the inputs, nor with each other;
+ * rows of one may lie between rows of another. (fovea_state_finish() and fovea_state_from_output() compare the
+ * ranges from the first to the last element of each tensor.) Pointers that the problem does not use must be NULL.
+ */
 typedef struct fovea_tensors {
   size_t struct_size; /* set by fovea_tensors_init() */
   const void *q;
@@ -534,6 +578,15 @@ typedef struct fovea_tensors {
   /* (batch, q_len) numbers, those of the rows of O: with cu_seqlens_q `q_len` numbers; needed with these scales,
    * else NULL. Products of two scales must be finite, as `scale` must be. */
   const double *row_scales;
+  float *max_logits; /* f32 (batch, heads), contiguous, also of packed batches; needed with max_logits, else NULL */
+
+  int32_t *top_keys; /* positions of keys, from the entry's first; needed with top_k, else NULL */
+  float *entropy;    /* needed with entropy, else NULL */
+
+  /* f32 (batch, heads, keys), contiguous, also of packed batches, with as many keys as a row of scores has; needed
+   * with column_sums, else NULL. */
+  float *column_sums;
+  float *top_scores; /* their scores; only with top_k, NULL: not wanted */
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

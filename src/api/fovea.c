@@ -21,7 +21,7 @@ static fovea_status run_plan(const fovea_plan *plan, const fovea_tensors *tensor
     status = fovea_check_scratch(&run, workers, scratch, execution.scratch_size, error);
     if (status) return status;
   } else {
-    if (plan->tasks == 0) return FOVEA_OK; /* there are no rows, so no scratch is needed */
+    if (plan->tasks == 0 && plan->phase_count == 1) return FOVEA_OK; /* there are no rows: no scratch is needed */
     size_t size = fovea_plan_scratch_size(plan, workers);
     scratch = allocated = fovea_allocate(&plan->problem.allocator, size);
     if (!scratch) {

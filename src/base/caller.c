@@ -67,6 +67,10 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .mask_keys = FOVEA_UNLIMITED,
       .keys_end = FOVEA_UNLIMITED,
       .score_strides = contiguous(heads, q_len, kv_len),
+      .score_heads = {0, FOVEA_UNLIMITED},
+      .score_rows = {0, FOVEA_UNLIMITED},
+      .score_keys = {0, FOVEA_UNLIMITED},
+      .column_rows = {0, FOVEA_UNLIMITED},
   };
 }
 

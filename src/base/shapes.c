@@ -42,10 +42,46 @@ static fovea_shape mask_shape(const fovea_problem *p) {
   return shape;
 }
 
+static fovea_range resolved(fovea_range range, int64_t all) {
+  return (fovea_range){range.begin, range.end == FOVEA_UNLIMITED ? all : range.end};
+}
+
+fovea_score_part fovea_score_part_of(const fovea_problem *p) {
+  return (fovea_score_part){
+      .heads = resolved(p->score_heads, p->heads),
+      .rows = resolved(p->score_rows, p->q_len),
+      .keys = resolved(p->score_keys, fovea_score_keys(p)),
+      .by_entry = p->cu_seqlens_q && !fovea_is_all(p->score_rows),
+  };
+}
+
+fovea_strides fovea_top_k_strides(const fovea_problem *p) {
+  const fovea_strides given = p->top_k_strides;
+  /* Sizes have been checked, but not their products. */
+  const uint64_t head = (uint64_t)p->q_len * (uint64_t)p->top_k;
+  if (given.batch != 0 || given.head != 0 || given.row != 0) return given;
+  return (fovea_strides){(int64_t)((uint64_t)p->heads * head), (int64_t)head, p->top_k};
+}
+
+static fovea_shape top_shape(const char *name, const fovea_problem *p, int64_t batch) {
+  if (p->top_k == 0) return no_shape(name);
+  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top_k, fovea_top_k_strides(p), 32);
+}
+
+static fovea_shape column_shape(const fovea_problem *p) {
+  const int64_t keys = p->column_sums ? fovea_score_keys(p) : 0;
+  const fovea_strides strides = {(int64_t)((uint64_t)p->heads * (uint64_t)keys), keys, keys};
+  if (keys == 0) return no_shape("column_sums");
+  return fovea_make_shape("column_sums", p->batch, p->heads, 1, keys, strides, 32);
+}
+
 static fovea_shape score_shape(const fovea_problem *p, int64_t batch) {
   if (!p->score_output) return no_shape("scores");
-  const int64_t keys = fovea_score_keys(p);
-  fovea_shape shape = fovea_make_shape("scores", batch, p->heads, p->q_len, keys, p->score_strides, 32);
+  const fovea_score_part part = fovea_score_part_of(p);
+  const int64_t keys = part.keys.end - part.keys.begin;
+  fovea_shape shape =
+      fovea_make_shape("scores", part.by_entry ? p->batch : batch, part.heads.end - part.heads.begin,
+                       part.rows.end - part.rows.begin, keys, p->score_strides, 32);
   if (keys == 0) shape.extent[0] = 0;
   return shape;
 }
@@ -66,6 +102,15 @@ void fovea_make_shapes(const fovea_problem *p, fovea_shape shapes[FOVEA_SHAPES])
                                   ? fovea_make_shape("sinks", 1, 1, 1, p->heads, (fovea_strides){0, 0, 0}, 32)
                                   : no_shape("sinks");
   shapes[FOVEA_SHAPE_SCORES] = score_shape(p, q_batch);
+  shapes[FOVEA_SHAPE_MAX_LOGITS] =
+      p->max_logits ? fovea_make_shape("max_logits", p->batch, p->heads, 1, 1, fovea_max_logit_strides(p), 32)
+                    : no_shape("max_logits");
+  shapes[FOVEA_SHAPE_ENTROPY] =
+      p->entropy ? fovea_make_shape("entropy", q_batch, p->heads, p->q_len, 1, p->lse_strides, 32)
+                 : no_shape("entropy");
+  shapes[FOVEA_SHAPE_COLUMN_SUMS] = column_shape(p);
+  shapes[FOVEA_SHAPE_TOP_KEYS] = top_shape("top_keys", p, q_batch);
+  shapes[FOVEA_SHAPE_TOP_SCORES] = top_shape("top_scores", p, q_batch);
   if (p->to_state) {
     shapes[FOVEA_SHAPE_O] = no_shape("o");
     shapes[FOVEA_SHAPE_LSE] = no_shape("lse");

@@ -21,6 +21,11 @@ enum {
   FOVEA_SHAPE_O, /* the outputs are last */
   FOVEA_SHAPE_LSE,
   FOVEA_SHAPE_SCORES,
+  FOVEA_SHAPE_MAX_LOGITS,
+  FOVEA_SHAPE_TOP_KEYS,
+  FOVEA_SHAPE_TOP_SCORES,
+  FOVEA_SHAPE_ENTROPY,
+  FOVEA_SHAPE_COLUMN_SUMS,
   FOVEA_SHAPES
 };
 
@@ -30,13 +35,60 @@ fovea_shape fovea_make_shape(const char *name, int64_t batch, int64_t heads, int
 /* A tensor that the problem does not have gets an empty shape. */
 void fovea_make_shapes(const fovea_problem *problem, fovea_shape shapes[FOVEA_SHAPES]);
 
+/* The pointer to an output, one of these shapes. */
+static inline const void *fovea_output_of(const fovea_tensors *tensors, int shape) {
+  switch (shape) {
+  case FOVEA_SHAPE_O:
+    return tensors->o;
+  case FOVEA_SHAPE_LSE:
+    return tensors->lse;
+  case FOVEA_SHAPE_SCORES:
+    return tensors->scores;
+  case FOVEA_SHAPE_ENTROPY:
+    return tensors->entropy;
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return tensors->column_sums;
+  case FOVEA_SHAPE_TOP_KEYS:
+    return tensors->top_keys;
+  case FOVEA_SHAPE_TOP_SCORES:
+    return tensors->top_scores;
+  default:
+    return tensors->max_logits;
+  }
+}
+
+/* Whether an output may be NULL. */
+static inline int fovea_is_optional(int shape) {
+  return shape == FOVEA_SHAPE_LSE || shape == FOVEA_SHAPE_TOP_SCORES;
+}
+
 /* Behind the last wanted key. */
 static inline int64_t fovea_keys_end(const fovea_problem *problem) {
   return problem->keys_end == FOVEA_UNLIMITED ? problem->kv_len : problem->keys_end;
 }
 
-/* The keys of a row of scores: as many as the longest entry may have. */
+/* The keys of a row of scores of all keys: as many as the longest entry may have. */
 int64_t fovea_score_keys(const fovea_problem *problem);
+
+/* Whether a range is the whole axis, whatever that has. */
+static inline int fovea_is_all(fovea_range range) {
+  return range.begin == 0 && range.end == FOVEA_UNLIMITED;
+}
+
+/* Which scores a run writes: heads, rows and keys begin to end - 1. */
+typedef struct fovea_score_part {
+  fovea_range heads, rows, keys;
+  int by_entry; /* rows of a packed batch have a batch axis */
+} fovea_score_part;
+
+fovea_score_part fovea_score_part_of(const fovea_problem *problem);
+
+/* The strides of top_keys and top_scores. */
+fovea_strides fovea_top_k_strides(const fovea_problem *problem);
+
+static inline fovea_strides fovea_max_logit_strides(const fovea_problem *problem) {
+  return (fovea_strides){problem->heads, 1, 1};
+}
 
 int fovea_shape_is_empty(const fovea_shape *shape);
 

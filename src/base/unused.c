@@ -40,7 +40,18 @@ static fovea_status refuse_unused_normaliser(const fovea_problem *p, fovea_error
   if (!status)
     status = refuse_number(p->to_state && p->divisor == FOVEA_DIVISOR_KEYS, "divisor", (int64_t)p->divisor,
                            FOVEA_DIVISOR_NONE, "to_state is 1, and a state does not count keys", error);
+  const char *const why = "normaliser is not FOVEA_NORMALISER_SOFTMAX";
+  if (!status) status = refuse_number(!softmax, "max_logits", p->max_logits, 0, why, error);
+  if (!status) status = refuse_number(!softmax, "entropy", p->entropy, 0, why, error);
+  if (!status) status = refuse_number(!softmax, "top_k", p->top_k, 0, why, error);
+  if (!status) status = refuse_number(!softmax, "column_sums", p->column_sums, 0, why, error);
   return status;
+}
+
+static fovea_status refuse_range(int would_not_be_used, const char *name, fovea_range range, fovea_error *error) {
+  if (!would_not_be_used || (range.begin == 0 && range.end == FOVEA_UNLIMITED)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is %d to %d and would not be used: score_output is %s", name,
+                    range.begin, range.end, "FOVEA_SCORES_NONE");
 }
 
 fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error *error) {
@@ -70,6 +81,25 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_number(p->to_state, "score_output", (int64_t)p->score_output, FOVEA_SCORES_NONE,
                            "to_state is 1, and a state keeps no scores", error);
+  if (!status)
+    status =
+        refuse_number(p->to_state, "max_logits", p->max_logits, 0, "to_state is 1, and a state keeps none", error);
+  if (!status)
+    status = refuse_number(p->to_state, "column_sums", p->column_sums, 0, "to_state is 1, and a state keeps none",
+                           error);
+  if (!status)
+    status =
+        refuse_number(!p->column_sums, "column_rows.begin", p->column_rows.begin, 0, "column_sums is 0", error);
+  if (!status)
+    status = refuse_number(!p->column_sums, "column_rows.end", p->column_rows.end, FOVEA_UNLIMITED,
+                           "column_sums is 0", error);
+  if (!status)
+    status = refuse_number(p->to_state, "entropy", p->entropy, 0, "to_state is 1, and a state keeps none", error);
+  if (!status)
+    status = refuse_number(p->to_state, "top_k", p->top_k, 0, "to_state is 1, and a state keeps no keys", error);
+  if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
+  if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
+  if (!status) status = refuse_range(!p->score_output, "score_keys", p->score_keys, error);
   return status ? status : refuse_unused_normaliser(p, error);
 }
 
@@ -117,6 +147,18 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
     status = refuse_pointer(!(problem->scales & FOVEA_SCALES_PER_ROW), "row_scales", tensors->row_scales,
                             "scales of the problem are not per row", error);
   if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
+  if (!status)
+    status = refuse_pointer(!problem->max_logits, "max_logits", tensors->max_logits,
+                            "max_logits of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->column_sums, "column_sums", tensors->column_sums,
+                            "column_sums of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->entropy, "entropy", tensors->entropy, "entropy of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->top_k, "top_keys", tensors->top_keys, "top_k of the problem is 0", error);
+  if (!status)
+    status = refuse_pointer(!problem->top_k, "top_scores", tensors->top_scores, "top_k of the problem is 0", error);
   return status ? status : fovea_refuse_unused_sinks(problem, tensors, error);
 }
 

@@ -55,6 +55,15 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
   if (p->causal != 0 && p->causal != 1) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "causal is %d; it must be 0 or 1", (int64_t)p->causal);
   }
+  if (p->max_logits != 0 && p->max_logits != 1) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "max_logits is %d; it must be 0 or 1", (int64_t)p->max_logits);
+  }
+  if (p->column_sums != 0 && p->column_sums != 1) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "column_sums is %d; it must be 0 or 1", (int64_t)p->column_sums);
+  }
+  if (p->entropy != 0 && p->entropy != 1) {
+    return fovea_fail(error, FOVEA_ERROR_RULE, "entropy is %d; it must be 0 or 1", (int64_t)p->entropy);
+  }
   if (!p->offsets && p->offset != FOVEA_OFFSET_BOTTOM_RIGHT &&
       (p->offset > FOVEA_LENGTH_LIMIT || p->offset < -FOVEA_LENGTH_LIMIT)) {
     return fovea_fail(error, FOVEA_ERROR_RULE, "offset is %d; it must be from %d to %d", p->offset,
@@ -75,6 +84,33 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+}
+
+static fovea_status check_range(const char *name, fovea_range range, const char *of, int64_t most,
+                                fovea_error *error) {
+  const int64_t end = range.end == FOVEA_UNLIMITED ? most : range.end;
+  if (range.begin >= 0 && range.begin <= end && end <= most) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d to %d; it must ascend, from 0 to %s, which is %d", name,
+                    range.begin, range.end, of, most);
+}
+
+static fovea_status check_score_part(const fovea_problem *p, fovea_error *error) {
+  fovea_status status = check_range("score_heads", p->score_heads, "heads", p->heads, error);
+  if (!status) status = check_range("score_rows", p->score_rows, "q_len", p->q_len, error);
+  if (!status) status = check_range("column_rows", p->column_rows, "q_len", p->q_len, error);
+  if (status || fovea_is_all(p->score_keys)) return status;
+  return check_range("score_keys", p->score_keys, p->cu_seqlens_kv ? "the longest entry" : "kv_len",
+                     fovea_score_keys(p), error);
+}
+
+static fovea_status check_top_k(const fovea_problem *p, fovea_error *error) {
+  if (p->top_k < 0 || p->top_k > FOVEA_TOP_K_LIMIT) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "top_k is %d; it must be from 0 to %d", p->top_k,
+                      (int64_t)FOVEA_TOP_K_LIMIT);
+  }
+  if (p->top_k == 0 || p->kv_len <= INT32_MAX) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "kv_len is %d; with top_k it must be at most %d", p->kv_len,
+                    (int64_t)INT32_MAX);
 }
 
 static fovea_status check_allocator(const fovea_allocator *allocator, fovea_error *error) {
@@ -105,6 +141,8 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = fovea_check_mask(problem, error);
   if (!status) status = fovea_check_patterns(problem, error);
   if (!status) status = fovea_check_positions(problem, error);
+  if (!status) status = check_score_part(problem, error);
+  if (!status) status = check_top_k(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_refuse_unused_rules(problem, error);
   if (!status) status = check_strides(problem, reaches, error);

@@ -16,6 +16,7 @@
 #include "../system/platform.h"
 #include "parts.h"
 #include "regions.h"
+#include "row_numbers.h"
 #include "visibility.h"
 
 #include <string.h>
@@ -37,12 +38,20 @@ static int64_t most_keys(const fovea_problem *p) {
   return most;
 }
 
+/* The most tiles of a task. Lists of keys grow with top_k: they are to take no more than some MB. */
+static int most_tiles(const fovea_kernels *kernels, int64_t top_k) {
+  enum { MOST_LIST_BYTES = 1 << 22 };
+  const uint64_t bytes = (uint64_t)kernels->row_tile * fovea_top_list_floats(top_k) * sizeof(float);
+  if (top_k == 0 || bytes * (uint64_t)kernels->block_tiles <= MOST_LIST_BYTES) return kernels->block_tiles;
+  return bytes > MOST_LIST_BYTES ? 1 : (int)(MOST_LIST_BYTES / bytes);
+}
+
 static void make_tasks(fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
   int64_t tiles = 0;
   for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
   fovea_plan_parts(plan, tiles);
-  plan->block_tiles = plan->part_keys > 0 ? 1 : plan->kernels->block_tiles;
+  plan->block_tiles = plan->part_keys > 0 ? 1 : most_tiles(plan->kernels, p->top_k);
   if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
   int64_t wanted = plan->block_tiles > 1 ? (int64_t)TASKS_PER_CPU * fovea_platform_cpus() : 0;
   while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < wanted) plan->block_tiles /= 2;
@@ -55,6 +64,20 @@ static void make_tasks(fovea_plan *plan) {
     plan->tasks += tasks * entry->parts;
     if (plan->part_keys > 0) plan->merges += tasks;
   }
+}
+
+static void add_phase(fovea_plan *plan, int wanted, fovea_phase_kind kind, int64_t tasks) {
+  if (wanted) plan->phases[plan->phase_count++] = (fovea_planned_phase){kind, tasks};
+}
+
+static void make_phases(fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  plan->phase_count = 0;
+  add_phase(plan, 1, FOVEA_PHASE_ATTEND, plan->tasks);
+  add_phase(plan, plan->part_keys > 0, FOVEA_PHASE_MERGE, plan->merges);
+  const int64_t ranges = fovea_divide_up(plan->column_keys, plan->column_blocks * FOVEA_BLOCK_KEYS);
+  add_phase(plan, p->column_sums, FOVEA_PHASE_COLUMN_SUMS, p->batch * p->kv_heads * ranges);
+  add_phase(plan, p->max_logits, FOVEA_PHASE_MAX_LOGITS, p->batch * p->heads);
 }
 
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
@@ -74,7 +97,9 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
-      .score_keys = fovea_score_keys(problem),
+      .score_part = fovea_score_part_of(problem),
+      .column_keys = problem->column_sums ? fovea_score_keys(problem) : 0,
+      .column_blocks = fovea_column_blocks(problem),
       .row_keys = fovea_least(longest, fovea_keys_of_rows(problem, 1)),
       .states = fovea_span_states(fovea_least(longest, fovea_keys_of_rows(problem, tile_rows))),
       .work = pairs * (double)problem->heads * (double)(problem->qk_dim + problem->v_dim),
@@ -86,9 +111,12 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   fovea_narrow_reaches(plan);
   fovea_plan_gathering(plan);
   make_tasks(plan);
+  make_phases(plan);
+  fovea_plan_row_numbers(plan);
   plan->layout =
       fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states, plan->gathered);
-  plan->worker_scratch = fovea_bytes_of(plan->layout.block + (uint64_t)kernels->block_tiles * plan->layout.tile);
+  const uint64_t tiles = (uint64_t)most_tiles(kernels, problem->top_k);
+  plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;
   plan->problem.mask_begins = NULL;

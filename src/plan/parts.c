@@ -27,9 +27,17 @@ int64_t fovea_part_rows(const fovea_plan *plan) {
   return (rows + lanes - 1) / lanes * lanes;
 }
 
-uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows) {
+uint64_t fovea_part_state_floats(const fovea_plan *plan, int64_t rows) {
   const uint64_t counts = fovea_counts_keys(&plan->problem) ? sizeof(int64_t) / sizeof(float) : 0;
-  return ((uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim + counts) + 1 + 15) / 16 * 16;
+  return (uint64_t)rows * (2 + (uint64_t)plan->problem.v_dim + (plan->problem.entropy != 0) + counts) + 1;
+}
+
+uint64_t fovea_part_top_floats(const fovea_plan *plan) {
+  return plan->problem.top_k > 0 ? 1 + 2 * (uint64_t)plan->problem.top_k : 0;
+}
+
+uint64_t fovea_part_floats(const fovea_plan *plan, int64_t rows) {
+  return (fovea_part_state_floats(plan, rows) + (uint64_t)rows * fovea_part_top_floats(plan) + 15) / 16 * 16;
 }
 
 /* Splits keys into parts of part_keys; 0: one part each. Returns the number of parts of all tiles. */

@@ -12,6 +12,22 @@
 
 #include <fovea/fovea.h>
 
+/* What the tasks of a phase do. */
+typedef enum fovea_phase_kind {
+  FOVEA_PHASE_ATTEND,     /* attention of a tile, or of a part of its keys */
+  FOVEA_PHASE_MERGE,      /* the parts of a tile */
+  FOVEA_PHASE_MAX_LOGITS, /* the largest score of a head */
+  FOVEA_PHASE_COLUMN_SUMS /* sums of weights of some keys and all heads of a kv head */
+} fovea_phase_kind;
+
+/* The most phases of a plan: one of each kind. */
+enum { FOVEA_PLAN_PHASES = FOVEA_PHASE_COLUMN_SUMS + 1 };
+
+typedef struct fovea_planned_phase {
+  fovea_phase_kind kind;
+  int64_t tasks;
+} fovea_planned_phase;
+
 struct fovea_plan {
   const fovea_kernels *kernels;
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
@@ -23,18 +39,23 @@ struct fovea_plan {
   int64_t group;                  /* query heads that share a kv head */
   int gathered;                   /* some entry is */
   int block_tiles;                /* row tiles of a task */
-  int64_t score_keys;             /* of a row of scores */
+  fovea_score_part score_part;    /* of the scores that a run writes */
+  int64_t column_keys;            /* sums of a head, if they are wanted */
+  int64_t column_blocks;          /* blocks of keys of a task that sums columns */
   int64_t row_keys;               /* an upper bound on the keys of one row, for any lengths up to the problem's */
   int states;                     /* in a tile's tree of spans */
   int64_t tasks;                  /* of the first phase */
   int64_t part_keys;              /* keys are split into parts of this many, parts.h; 0: keys are not split */
-  int64_t merges;                 /* tasks of the second phase: one for each tile, if keys are split */
-  int allocated;                  /* fovea_plan_build() allocated it; else it is in the caller's memory */
-  double work;                    /* estimated multiplications and additions */
-  fovea_scratch_layout layout;    /* of a worker's scratch */
-  size_t worker_scratch;          /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
-  size_t parts_scratch;           /* bytes behind the workers' scratch, shared by all workers */
-  fovea_entry *entries;           /* one per batch entry, the longest first */
+  int64_t merges;                 /* tasks that merge: one for each tile, if keys are split */
+  int phase_count;
+  fovea_planned_phase phases[FOVEA_PLAN_PHASES];
+  int allocated;                     /* fovea_plan_build() allocated it; else it is in the caller's memory */
+  double work;                       /* estimated multiplications and additions */
+  fovea_scratch_layout layout;       /* of a worker's scratch */
+  size_t worker_scratch;             /* bytes, a multiple of FOVEA_SCRATCH_ALIGNMENT */
+  size_t parts_scratch;              /* bytes behind the workers' scratch, shared by all workers: states of parts */
+  size_t rows_scratch;               /* bytes behind these: numbers of all rows, row_numbers.h */
+  fovea_entry *entries;              /* one per batch entry, the longest first */
   fovea_reach reaches[FOVEA_SHAPES]; /* the bytes of each tensor that a run uses */
   fovea_positions positions;         /* the problem's position terms */
 };
@@ -49,9 +70,15 @@ static inline int fovea_has_tile_terms(const fovea_plan *plan) {
   return plan->positions.count > 0 || plan->problem.scales;
 }
 
-/* How often a block's scores are computed: once, and once more for scores of other terms as an output. */
-static inline int fovea_times_scored(const fovea_plan *plan) {
-  return plan->problem.score_output > FOVEA_SCORES_WEIGHTS ? 2 : 1;
+/* Whether wanted scores are computed once more: as an output they have other terms than in the softmax. */
+static inline int fovea_scores_again(const fovea_plan *plan) {
+  return plan->problem.score_output > FOVEA_SCORES_WEIGHTS;
+}
+
+/* Whether the scores of a row of an entry are wanted, if any are. */
+static inline int fovea_row_is_scored(const fovea_plan *plan, int64_t head, int64_t row) {
+  const fovea_range heads = plan->score_part.heads, rows = plan->score_part.rows;
+  return heads.begin <= head && head < heads.end && rows.begin <= row && row < rows.end;
 }
 
 /* The heads of a pattern that the query heads of kv_head have. */

@@ -2,7 +2,8 @@
 
 #include "../base/types.h"
 
-fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
+fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
+  const fovea_problem *p = &plan->problem;
   const fovea_mask_strides *mask = &p->mask_strides;
   switch (shape) {
   case FOVEA_SHAPE_Q:
@@ -16,9 +17,19 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
   case FOVEA_SHAPE_O:
     return (fovea_axes){p->o_strides, p->heads, fovea_type_bits(p->o_type)};
   case FOVEA_SHAPE_LSE:
+  case FOVEA_SHAPE_ENTROPY:
     return (fovea_axes){p->lse_strides, p->heads, 32};
   case FOVEA_SHAPE_SCORES:
-    return (fovea_axes){p->score_strides, p->heads, 32};
+    return (fovea_axes){
+        p->score_strides,
+        (p->score_heads.end == FOVEA_UNLIMITED ? p->heads : p->score_heads.end) - p->score_heads.begin, 32};
+  case FOVEA_SHAPE_TOP_KEYS:
+  case FOVEA_SHAPE_TOP_SCORES:
+    return (fovea_axes){fovea_top_k_strides(p), p->heads, 32};
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return (fovea_axes){{p->heads * plan->column_keys, plan->column_keys, 0}, p->heads, 32};
+  case FOVEA_SHAPE_MAX_LOGITS:
+    return (fovea_axes){fovea_max_logit_strides(p), p->heads, 32};
   default:
     return (fovea_axes){{0, 0, 0}, 1, 32}; /* sinks: one row */
   }
@@ -28,6 +39,18 @@ fovea_axes fovea_axes_of(const fovea_problem *p, int shape) {
 static fovea_region query_rows(const fovea_plan *plan, const fovea_entry *entry, int64_t dim) {
   int64_t batch = plan->problem.cu_seqlens_q ? 0 : entry->batch;
   return (fovea_region){batch, batch + 1, entry->q_first, entry->q_first + entry->q_len, 0, dim};
+}
+
+static fovea_region rows_scored(const fovea_plan *plan, const fovea_entry *entry) {
+  const fovea_score_part *part = &plan->score_part;
+  fovea_region region = query_rows(plan, entry, part->keys.end - part->keys.begin);
+  if (part->heads.begin == part->heads.end) return (fovea_region){0};
+  if (plan->problem.cu_seqlens_q && !part->by_entry) return region;
+  region.batch_begin = entry->batch;
+  region.batch_end = entry->batch + 1;
+  region.row_begin = 0;
+  region.row_end = fovea_least(part->rows.end, entry->q_len) - part->rows.begin;
+  return region;
 }
 
 static fovea_region keys_seen(const fovea_plan *plan, const fovea_entry *entry, int64_t dim) {
@@ -61,7 +84,16 @@ fovea_region fovea_region_of(const fovea_plan *plan, const fovea_entry *entry, i
   case FOVEA_SHAPE_O:
     return p->to_state ? nothing : query_rows(plan, entry, p->v_dim);
   case FOVEA_SHAPE_SCORES:
-    return p->score_output ? query_rows(plan, entry, plan->score_keys) : nothing;
+    return p->score_output ? rows_scored(plan, entry) : nothing;
+  case FOVEA_SHAPE_TOP_KEYS:
+  case FOVEA_SHAPE_TOP_SCORES:
+    return p->top_k ? query_rows(plan, entry, p->top_k) : nothing;
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return p->column_sums ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, plan->column_keys} : nothing;
+  case FOVEA_SHAPE_ENTROPY:
+    return p->entropy ? query_rows(plan, entry, 1) : nothing;
+  case FOVEA_SHAPE_MAX_LOGITS:
+    return p->max_logits ? (fovea_region){entry->batch, entry->batch + 1, 0, 1, 0, 1} : nothing;
   default:
     return p->to_state ? nothing : query_rows(plan, entry, 1);
   }
@@ -111,7 +143,7 @@ static void add_axis(int64_t begin, int64_t end, int64_t stride, int64_t *low, i
 /* Narrows the reach of a tensor to what all entries use. Nothing overflows: strides have been checked for whole
  * tensors. An axis of extent 1 has index 0 only, so its stride does not matter. */
 static void narrow(fovea_plan *plan, int shape) {
-  const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
+  const fovea_axes axes = fovea_axes_of(plan, shape);
   fovea_reach *reach = &plan->reaches[shape];
   fovea_region all = fovea_region_of(plan, &plan->entries[0], shape);
   int64_t low = 0, high = 0;

@@ -12,7 +12,7 @@ typedef struct fovea_axes {
   int bits;
 } fovea_axes;
 
-fovea_axes fovea_axes_of(const fovea_problem *problem, int shape);
+fovea_axes fovea_axes_of(const fovea_plan *plan, int shape);
 
 /* All heads, and begin to end - 1 along the other axes; empty if one of these ranges is empty. */
 typedef struct fovea_region {

@@ -45,6 +45,22 @@ uint64_t fovea_term_floats(const fovea_kernels *kernels) {
   return aligned((uint64_t)kernels->row_tile * (FOVEA_BLOCK_KEYS + 2) + 2 * FOVEA_BLOCK_KEYS);
 }
 
+int64_t fovea_column_blocks(const fovea_problem *problem) {
+  enum { CELLS = 8 };
+  const int64_t group = problem->heads / problem->kv_heads;
+  return group < CELLS ? CELLS / group : 1;
+}
+
+uint64_t fovea_top_list_floats(int64_t k) {
+  return 2 * (uint64_t)FOVEA_TOP_ROOM(k);
+}
+
+static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k) {
+  if (k == 0) return;
+  layout->top_lists = aligned(rows * sizeof(fovea_top_list) / sizeof(float)) + rows * fovea_top_list_floats(k);
+  layout->top_order = aligned(2 * (uint64_t)FOVEA_TOP_SORTED(k));
+}
+
 fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
                                            int mask_copied, int states, int gathered) {
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
@@ -66,9 +82,16 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   if (problem->term_count > 0)
     layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
   lay_out_decoding(&layout, kernels, problem);
-  layout.state = 2 * layout.row + layout.output;
+  lay_out_top_k(&layout, rows, problem->top_k);
+  if (problem->column_sums) {
+    const uint64_t group = (uint64_t)(problem->heads / problem->kv_heads);
+    layout.columns = group * (uint64_t)fovea_column_blocks(problem) * FOVEA_COLUMN_CELL;
+  }
+  if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
+  layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 5 * layout.row + layout.mask + layout.gather + layout.terms;
-  layout.tile = layout.queries + layout.pairs + (uint64_t)states * layout.state;
+                 6 * layout.row + layout.mask + layout.row_scores + layout.top_order + layout.columns +
+                 layout.gather + layout.terms;
+  layout.tile = layout.queries + layout.pairs + layout.top_lists + (uint64_t)states * layout.state;
   return layout;
 }

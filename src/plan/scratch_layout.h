@@ -15,6 +15,10 @@ typedef struct fovea_scratch_layout {
   uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
   uint64_t terms;               /* numbers of position terms, 0 without these */
   uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
+  uint64_t top_lists;           /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
+  uint64_t row_scores;          /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
+  uint64_t top_order;           /* numbers to sort */
+  uint64_t columns;             /* cells of a task that sums columns, columns.h */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
 } fovea_scratch_layout;
@@ -40,6 +44,16 @@ enum { FOVEA_GRID_FLOATS = 2048 };
 
 /* The bytes of `floats` floats; SIZE_MAX, which no allocation has, if a size_t has no room for them. */
 size_t fovea_bytes_of(uint64_t floats);
+
+/* A cell: one head and one block of keys. It has the sums of all rows, sixteen sums of a block of rows, and that
+ * block's number. */
+enum { FOVEA_COLUMN_CELL = (1 + FOVEA_WEIGHT_SUMS) * FOVEA_BLOCK_KEYS + 16 };
+
+/* The blocks of keys of a task that sums columns: few for many heads of a kv head. */
+int64_t fovea_column_blocks(const fovea_problem *problem);
+
+/* The candidates of a row: scores, then keys. */
+uint64_t fovea_top_list_floats(int64_t k);
 
 /* `paired`: queries are kept as pairs, too. `mask_copied`: blocks of the mask may be copied. `states`: in a tile's
  * tree of spans. `gathered`: rows may be gathered. */

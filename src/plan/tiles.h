@@ -15,7 +15,7 @@ typedef struct fovea_task {
   const fovea_entry *entry;
   int64_t kv_head;
   int64_t first_tile, tiles;
-  int64_t part;   /* counted from the entry's first part */
+  int64_t part;   /* counted from the entry's first part; -1: all keys */
   int64_t number; /* of the task itself */
 } fovea_task;
 

@@ -4,6 +4,8 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check_run.h"
+#include "columns.h"
+#include "max_logits.h"
 #include "run_segments.h"
 #include "tile.h"
 
@@ -26,6 +28,15 @@ fovea_status fovea_check_scratch(const fovea_run *run, int workers, const void *
   return status ? status : fovea_validate_scratch_apart(run->plan, &run->tensors, scratch, needed, error);
 }
 
+/* What runs a task of each kind of phase. */
+static void (*const task_of[FOVEA_PLAN_PHASES])(const void *run, int64_t number, int worker) = {
+    [FOVEA_PHASE_ATTEND] = fovea_attend_task,
+    [FOVEA_PHASE_MERGE] = fovea_merge_task,
+    [FOVEA_PHASE_MAX_LOGITS] = fovea_max_logits_task,
+    [FOVEA_PHASE_COLUMN_SUMS] = fovea_column_task,
+};
+_Static_assert((int)FOVEA_PLAN_PHASES <= (int)FOVEA_PHASES_LIMIT, "a job has room for the phases of a plan");
+
 void fovea_bind_scratch(fovea_run *run, int workers, void *scratch) {
   const fovea_plan *plan = run->plan;
   if (plan->problem.to_state) run->tensors.state = &run->state; /* scratch was compared with the caller's struct */
@@ -34,7 +45,9 @@ void fovea_bind_scratch(fovea_run *run, int workers, void *scratch) {
   run->job = (fovea_job){
       .data = run,
       .work = plan->work,
-      .phase_count = fovea_plan_phases(plan),
-      .phases = {{plan->tasks, fovea_attend_task}, {plan->merges, fovea_merge_task}},
+      .phase_count = plan->phase_count,
   };
+  for (int i = 0; i < plan->phase_count; i++) {
+    run->job.phases[i] = (fovea_phase){plan->phases[i].tasks, task_of[plan->phases[i].kind]};
+  }
 }

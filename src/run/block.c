@@ -3,12 +3,14 @@
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
+#include "top_k.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
   int64_t row_tile = context->kernels->row_tile;
   for (int64_t i = 0; i < row_tile; i++) {
     state->row_max[i] = -__builtin_inff();
     state->row_sum[i] = 0;
+    if (state->row_spread) state->row_spread[i] = 0;
   }
   for (int64_t i = 0; i < row_tile * context->plan->problem.v_dim; i++) state->output[i] = 0;
 }
@@ -110,6 +112,23 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   }
 }
 
+/* Merges the block into the sums of the entropy, for the vectors of a softmax. */
+static void spread_block(const fovea_task_context *context, const fovea_tile_state *state,
+                         const fovea_softmax_args *softmax) {
+  const fovea_spread_args args = {
+      .scores = softmax->scores,
+      .maxima = softmax->maxima,
+      .row_max = state->row_max,
+      .row_sum = state->row_sum,
+      .row_spread = state->row_spread,
+      .first = softmax->first,
+      .vectors = softmax->vectors,
+      .key_begin = softmax->key_begin,
+      .key_end = softmax->key_end,
+  };
+  context->kernels->spread(&args);
+}
+
 /* The softmax, or what stands for it, of every vector that has keys in this block. Returns 1 if some row gets no
  * state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
@@ -134,6 +153,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .key_end = view->end,
         .weighting = weighting,
     };
+    if (state->row_spread) spread_block(context, state, &args);
     stateless |= (weighting->normaliser ? context->kernels->normalise : context->kernels->softmax)(&args);
     v += run;
   }
@@ -220,16 +240,27 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   fovea_position_block positions;
   fovea_read_positions(context, t, fovea_keys_of_view(&sight->view, t->view.vectors), &positions);
   first = first && begin_state(context, t, state, &sight->view);
-  if (fovea_keeps_scores(context)) {
+  const int scored = fovea_block_is_scored(context, t);
+  if (scored && fovea_keeps_scores(context)) {
     score_block(context, t, sight, &context->plan->output_terms, &positions, fetch);
     if (sight->mask.present) hide_holes(context, t, sight);
     fovea_keep_block(context, t, sight);
   }
   score_block(context, t, sight, &context->plan->terms, &positions, fetch);
   if (sight->mask.present) hide_holes(context, t, sight);
-  if (fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
+  if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
+  if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
   value_block(context, t, state, sight, &positions, fetch, first, careful);
+}
+
+void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  fovea_fetch none;
+  fovea_position_block positions;
+  none.score.count = none.value.count = 0;
+  fovea_read_positions(context, t, fovea_keys_of_view(&sight->view, t->view.vectors), &positions);
+  score_block(context, t, sight, &context->plan->terms, &positions, &none);
+  if (sight->mask.present) hide_holes(context, t, sight);
 }

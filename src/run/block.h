@@ -10,6 +10,9 @@
 void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
                      int first);
 
+/* Computes the scores of the current block as the softmax takes them, and nothing else. */
+void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
+
 /* Sets a state of rows that have seen no keys. */
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state);
 

@@ -33,12 +33,12 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
 }
 
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
-  const void *const pointers[FOVEA_SHAPES] = {tensors->q,     tensors->k, tensors->v,   tensors->mask,
-                                              tensors->sinks, tensors->o, tensors->lse, tensors->scores};
+  const void *const inputs[FOVEA_SHAPE_O] = {tensors->q, tensors->k, tensors->v, tensors->mask, tensors->sinks};
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_SHAPES && !status; i++) {
-    if (i == FOVEA_SHAPE_LSE && !tensors->lse) continue;
-    status = fovea_validate_pointer(&plan->reaches[i], pointers[i], error);
+    const void *pointer = i < FOVEA_SHAPE_O ? inputs[i] : fovea_output_of(tensors, i);
+    if (fovea_is_optional(i) && !pointer) continue;
+    status = fovea_validate_pointer(&plan->reaches[i], pointer, error);
   }
   if (!status) status = fovea_check_term_numbers(plan, tensors, error);
   if (status || plan->problem.to_state) return status;

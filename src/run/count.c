@@ -3,6 +3,7 @@
 #include "../../arch/float_state.h"
 #include "decode.h"
 #include "gather.h"
+#include "scores.h"
 #include "sight.h"
 #include "walk.h"
 
@@ -64,7 +65,8 @@ static void count_task(fovea_task_context *context, void *worker_scratch, fovea_
       fovea_sight sight;
       if (!fovea_look(context, t, &sight)) continue;
       counts->pairs_seen += pairs_seen(context, t, &sight);
-      counts->pairs_computed += pairs_computed(context, t, &sight) * fovea_times_scored(context->plan);
+      const int again = fovea_keeps_scores(context) && fovea_block_is_scored(context, t);
+      counts->pairs_computed += pairs_computed(context, t, &sight) * (again ? 2 : 1);
     }
   }
 }

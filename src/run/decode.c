@@ -3,6 +3,7 @@
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
+#include "top_k.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -160,6 +161,20 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   context->kernels->decode_value(&args);
 }
 
+static fovea_interval whole_vectors(const fovea_task_context *context, fovea_interval keys) {
+  const int64_t lanes = context->kernels->lanes;
+  return (fovea_interval){keys.begin / lanes * lanes, (keys.end + lanes - 1) / lanes * lanes};
+}
+
+fovea_interval fovea_score_decoded(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
+  const fovea_interval keys = whole_vectors(context, fovea_keys_of_view(&sight->view, t->view.vectors));
+  fovea_position_block positions;
+  find_rows(context);
+  fovea_read_positions(context, t, keys, &positions);
+  score_block(context, t, sight, &context->plan->terms, &positions, (int)keys.begin, (int)keys.end);
+  return keys;
+}
+
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first) {
   fovea_decode_state *state = context->decode;
   int64_t base = context->walk.block;
@@ -170,12 +185,14 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
   fovea_position_block positions;
   find_rows(context);
   fovea_read_positions(context, t, (fovea_interval){begin, end}, &positions);
-  if (fovea_keeps_scores(context)) {
+  const int scored = fovea_block_is_scored(context, t);
+  if (scored && fovea_keeps_scores(context)) {
     score_block(context, t, sight, &context->plan->output_terms, &positions, begin, end);
     fovea_keep_decoded(context, t, keys);
   }
   score_block(context, t, sight, &context->plan->terms, &positions, begin, end);
-  if (fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
+  if (scored && fovea_keeps_weights(context)) fovea_keep_decoded(context, t, keys);
+  if (fovea_lists_keys(context)) fovea_list_decoded(context, t, begin, end);
   fovea_decode_softmax_args softmax = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
@@ -190,6 +207,19 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .first = first,
       .weighting = weighting,
   };
+  if (context->plan->problem.entropy) {
+    const fovea_spread_args spread = {
+        .scores = softmax.scores,
+        .row_max = state->row_max,
+        .row_sum = state->row_sum,
+        .row_spread = state->row_spread,
+        .first = first,
+        .key_begin = &begin,
+        .key_end = &end,
+        .row_count = t->rows.count,
+    };
+    context->kernels->decode_spread(&spread);
+  }
   int stateless =
       (weighting->normaliser ? context->kernels->decode_normalise : context->kernels->decode_softmax)(&softmax);
   int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
@@ -206,6 +236,7 @@ void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t) {
     int row = i < t->rows.count;
     current->row_max[i] = row ? state->row_max[i] : -__builtin_inff();
     current->row_sum[i] = row ? state->row_sum[i] : 0;
+    if (current->row_spread) current->row_spread[i] = row ? state->row_spread[i] : 0;
   }
   for (int i = 0; i < t->rows.count; i++) rows[i] = state->memory.output + i * fovea_decode_stride(dim);
   fovea_load_args args = {rows, FOVEA_F32, t->rows.count, dim, current->output};

@@ -12,6 +12,10 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t);
  */
 void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, int first);
 
+/* Computes the scores of the current block, and nothing else. Returns which keys have one: whole vectors, counted
+ * from the block's first. */
+fovea_interval fovea_score_decoded(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
+
 /* Copies the state of the current span to the tile's tree, as its current state. */
 void fovea_end_decoded_span(const fovea_task_context *context, fovea_tile *t);
 

@@ -173,7 +173,7 @@ static void begin_stacks(const fovea_task_context *context, fovea_gather_stack *
 }
 
 /* Writes the results of rows from `first` on. A row that has seen no key has no state. */
-static void end_stacks(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
+static void end_stacks(const fovea_task_context *context, fovea_tile *t, int first, int rows,
                        const fovea_gather_stack *stacks) {
   const int64_t dim = context->plan->problem.v_dim, stride = fovea_gather_stride(context->plan->states, dim);
   float maxima[FOVEA_GATHER_ROWS] = {0}, sums[FOVEA_GATHER_ROWS] = {0};
@@ -183,11 +183,11 @@ static void end_stacks(const fovea_task_context *context, const fovea_tile *t, i
     sums[i] = seen ? stacks[i].sums[0] : 0;
     for (int64_t d = 0; !seen && d < dim; d++) stacks[i].outputs[0][d] = 0;
   }
-  const fovea_tile_state state = {maxima, sums, context->memory.gather};
+  const fovea_tile_state state = {maxima, sums, context->memory.gather, NULL};
   fovea_write_rows(context, t, first, rows, &state, stride);
 }
 
-void fovea_gather_tile(const fovea_task_context *context, const fovea_tile *t) {
+void fovea_gather_tile(const fovea_task_context *context, fovea_tile *t) {
   fovea_gather_stack stacks[FOVEA_GATHER_ROWS];
   for (int first = 0, rows; first < t->rows.count; first += rows) {
     rows = (int)fovea_least(FOVEA_GATHER_ROWS, t->rows.count - first);

@@ -5,7 +5,7 @@
 #include "task.h"
 
 /* Computes the rows of a tile, and writes their results. */
-void fovea_gather_tile(const fovea_task_context *context, const fovea_tile *t);
+void fovea_gather_tile(const fovea_task_context *context, fovea_tile *t);
 
 /* Adds the pairs of a tile. */
 void fovea_count_gathered(const fovea_task_context *context, const fovea_tile *t, fovea_counts *counts);

@@ -5,7 +5,8 @@
 #include "../base/validate.h"
 #include "../state/row_states.h"
 
-static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
+/* An output whose rows are those of O. */
+static fovea_written written_rows_of_o(const fovea_plan *plan, int shape, const void *pointer, int64_t dim) {
   const fovea_problem *p = &plan->problem;
   const fovea_reach *reach = &plan->reaches[shape];
   return (fovea_written){.name = reach->name,
@@ -13,10 +14,42 @@ static fovea_written written_tensor(const fovea_plan *plan, int shape, const voi
                          .begin = (uintptr_t)pointer + (uintptr_t)reach->begin,
                          .end = (uintptr_t)pointer + (uintptr_t)reach->end,
                          .pointer = pointer,
-                         .axes = fovea_axes_of(p, shape),
+                         .axes = fovea_axes_of(plan, shape),
                          .batch = p->cu_seqlens_q ? 1 : p->batch,
                          .rows = p->q_len,
-                         .dim = dim};
+                         .dim = dim,
+                         .packed = p->cu_seqlens_q != NULL};
+}
+
+/* An output with a batch axis, also of packed batches. */
+static fovea_written written_by_entry(const fovea_plan *plan, int shape, const void *pointer, int64_t rows,
+                                      int64_t dim) {
+  fovea_written written = written_rows_of_o(plan, shape, pointer, dim);
+  written.batch = plan->problem.batch;
+  written.rows = rows;
+  written.packed = 0;
+  return written;
+}
+
+static fovea_written written_tensor(const fovea_plan *plan, int shape, const void *pointer) {
+  const fovea_score_part *part = &plan->score_part;
+  const int64_t score_keys = part->keys.end - part->keys.begin;
+  switch (shape) {
+  case FOVEA_SHAPE_O:
+    return written_rows_of_o(plan, shape, pointer, plan->problem.v_dim);
+  case FOVEA_SHAPE_SCORES:
+    if (plan->problem.cu_seqlens_q && !part->by_entry) return written_rows_of_o(plan, shape, pointer, score_keys);
+    return written_by_entry(plan, shape, pointer, part->rows.end - part->rows.begin, score_keys);
+  case FOVEA_SHAPE_TOP_KEYS:
+  case FOVEA_SHAPE_TOP_SCORES:
+    return written_rows_of_o(plan, shape, pointer, plan->problem.top_k);
+  case FOVEA_SHAPE_COLUMN_SUMS:
+    return written_by_entry(plan, shape, pointer, 1, plan->column_keys);
+  case FOVEA_SHAPE_MAX_LOGITS:
+    return written_by_entry(plan, shape, pointer, 1, 1);
+  default:
+    return written_rows_of_o(plan, shape, pointer, 1);
+  }
 }
 
 fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *state) {
@@ -35,7 +68,8 @@ fovea_written fovea_written_state(const fovea_plan *plan, const fovea_state *sta
                          .axes = {state->strides, plan->problem.heads, 32},
                          .batch = state->batch,
                          .rows = state->rows,
-                         .dim = dim};
+                         .dim = dim,
+                         .packed = plan->problem.cu_seqlens_q != NULL};
 }
 
 fovea_written fovea_written_scratch(const void *scratch, size_t size) {
@@ -56,10 +90,9 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
     written[0] = fovea_written_state(plan, tensors->state);
     return 1;
   }
-  written[count++] = written_tensor(plan, FOVEA_SHAPE_O, tensors->o, plan->problem.v_dim);
-  if (tensors->lse) written[count++] = written_tensor(plan, FOVEA_SHAPE_LSE, tensors->lse, 1);
-  if (tensors->scores) {
-    written[count++] = written_tensor(plan, FOVEA_SHAPE_SCORES, tensors->scores, plan->score_keys);
+  for (int shape = FOVEA_SHAPE_O; shape < FOVEA_SHAPES; shape++) {
+    const void *output = fovea_output_of(tensors, shape);
+    if (output || shape == FOVEA_SHAPE_O) written[count++] = written_tensor(plan, shape, output);
   }
   return count;
 }
@@ -68,8 +101,7 @@ int fovea_list_written(const fovea_plan *plan, const fovea_tensors *tensors,
  * other. */
 static fovea_region written_rows(const fovea_plan *plan, const fovea_written *written) {
   fovea_region rows = {0, 1, 0, written->rows, 0, written->dim};
-  int packed = plan->problem.cu_seqlens_q && written->axes.bits > 8; /* scratch is one row of bytes */
-  for (int64_t b = 0; packed && b < plan->problem.batch; b++) {
+  for (int64_t b = 0; written->packed && b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
     int64_t end = entry->q_first + entry->q_len;
     if (b == 0 || entry->q_first < rows.row_begin) rows.row_begin = entry->q_first;
@@ -134,7 +166,7 @@ fovea_status fovea_check_written_state(const fovea_plan *plan, const fovea_writt
 __attribute__((noinline)) static fovea_status check_entries(const fovea_plan *plan, const fovea_written *written,
                                                             int shape, const void *pointer, uintptr_t bytes,
                                                             fovea_error *error) {
-  const fovea_axes axes = fovea_axes_of(&plan->problem, shape);
+  const fovea_axes axes = fovea_axes_of(plan, shape);
   int64_t entries = shape == FOVEA_SHAPE_SINKS ? 1 : plan->problem.batch;
   for (int64_t b = 0; b < entries; b++) {
     fovea_region region = fovea_region_of(plan, &plan->entries[b], shape);
@@ -155,10 +187,9 @@ static inline fovea_status check_tensor(const fovea_plan *plan, const fovea_writ
 
 fovea_status fovea_check_outputs(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                  int before, fovea_error *error) {
-  const void *const outputs[FOVEA_SHAPES - FOVEA_SHAPE_O] = {tensors->o, tensors->lse, tensors->scores};
   fovea_status status = FOVEA_OK;
   for (int i = FOVEA_SHAPE_O; i < before && !status; i++) {
-    const void *output = outputs[i - FOVEA_SHAPE_O];
+    const void *output = fovea_output_of(tensors, i);
     if (output) status = check_tensor(plan, written, i, output, error);
   }
   return status;

@@ -5,10 +5,10 @@
 
 #include "../plan/regions.h"
 
-/* The most outputs of a run: O, LSE and scores. */
-enum { FOVEA_WRITTEN_LIMIT = 3 };
+/* The most outputs of a run. */
+enum { FOVEA_WRITTEN_LIMIT = FOVEA_SHAPES - FOVEA_SHAPE_O };
 
-/* O, LSE, scores, the numbers of a state, or scratch. */
+/* An output, the numbers of a state, or scratch. */
 typedef struct fovea_written {
   const char *name;
   int shape;            /* of a tensor, one of FOVEA_SHAPES */
@@ -16,6 +16,7 @@ typedef struct fovea_written {
   const void *pointer;  /* this and what follows are as in the tensor */
   fovea_axes axes;
   int64_t batch, rows, dim;
+  int packed; /* of the rows only those of entries are written */
 } fovea_written;
 
 /* Lists the outputs of a run. The pointers must have been checked. Returns how many there are, at least one. */

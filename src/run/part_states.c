@@ -2,6 +2,7 @@
 
 #include "../plan/normaliser.h"
 #include "../plan/parts.h"
+#include "top_k.h"
 
 #include <string.h>
 
@@ -9,6 +10,11 @@
 static float *part_memory(const fovea_task_context *context, int64_t part) {
   int64_t task = context->task->number - context->task->part + part;
   return context->shared + (uint64_t)task * fovea_part_floats(context->plan, fovea_part_rows(context->plan));
+}
+
+/* Behind the state of a part: its rows' keys with the largest scores. */
+static float *top_memory(const fovea_task_context *context, float *part) {
+  return part + fovea_part_state_floats(context->plan, fovea_part_rows(context->plan));
 }
 
 /* Copies a tile's state to `kept`, or back. Rows of a tile are row_tile apart; `kept` has whole vectors of the
@@ -19,6 +25,10 @@ static void copy_state(const fovea_task_context *context, const fovea_tile *t, c
   float *row_max = kept + 1, *row_sum = row_max + rows, *output = row_sum + rows, *of_tile = state->output;
   memcpy(keeping ? row_max : state->row_max, keeping ? state->row_max : row_max, bytes);
   memcpy(keeping ? row_sum : state->row_sum, keeping ? state->row_sum : row_sum, bytes);
+  if (state->row_spread) {
+    float *spread = output + (uint64_t)context->plan->problem.v_dim * rows;
+    memcpy(keeping ? spread : state->row_spread, keeping ? state->row_spread : spread, bytes);
+  }
   for (int64_t d = 0; d < context->plan->problem.v_dim;
        d++, output += rows, of_tile += context->kernels->row_tile) {
     memcpy(keeping ? output : of_tile, keeping ? of_tile : output, bytes);
@@ -41,6 +51,7 @@ void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fov
   if (!state) return;
   copy_state(context, t, state, kept, 1);
   copy_counts(context, t, kept, 1);
+  fovea_keep_part_top_k(context, t, top_memory(context, kept));
 }
 
 fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_tile *t) {
@@ -50,11 +61,13 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
   int64_t dim = plan->problem.v_dim;
   /* The leaves of the tree: spans, into which parts of single blocks merge, or the parts themselves. */
   int64_t parts_of_leaf = plan->part_keys < FOVEA_SPAN_KEYS ? FOVEA_SPAN_KEYS / plan->part_keys : 1, leaf = -1;
-  fovea_tile_state next = {context->memory.maxima, context->memory.block_sum, context->memory.partial};
+  fovea_tile_state next = {context->memory.maxima, context->memory.block_sum, context->memory.partial,
+                           plan->problem.entropy ? context->memory.spread : NULL};
   for (int64_t part = 0; part < entry->parts; part++) {
     float *kept = part_memory(context, part);
     if (kept[0] == 0) continue;
     copy_counts(context, t, kept, 0);
+    fovea_merge_part_top_k(context, t, top_memory(context, kept));
     int64_t index = (entry->first_part + part) / parts_of_leaf;
     if (index == leaf) {
       copy_state(context, t, &next, kept, 0);

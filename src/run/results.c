@@ -3,17 +3,22 @@
 #include "../plan/normaliser.h"
 #include "../state/row_states.h"
 #include "block.h"
+#include "columns.h"
+#include "max_logits.h"
 #include "scores.h"
+#include "top_k.h"
 
-void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
+void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int first, int rows,
                       const fovea_tile_state *state, int64_t row_stride) {
   const fovea_plan *plan = context->plan;
   const fovea_problem *problem = &plan->problem;
   const fovea_tensors *tensors = context->tensors;
-  float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], sinks[FOVEA_ROW_TILE_LIMIT] = {0};
+  float *lse[FOVEA_ROW_TILE_LIMIT], *scores[FOVEA_ROW_TILE_LIMIT], *entropy[FOVEA_ROW_TILE_LIMIT],
+      sinks[FOVEA_ROW_TILE_LIMIT] = {0};
   float divisors[FOVEA_ROW_TILE_LIMIT];
   for (int i = 0; i < rows; i++) {
     fovea_row_place place = t->places[first + i];
+    if (tensors->entropy) entropy[i] = tensors->entropy + fovea_place_offset(context, problem->lse_strides, place);
     if (tensors->lse) {
       lse[i] = tensors->lse + fovea_place_offset(context, problem->lse_strides, place);
     }
@@ -29,6 +34,7 @@ void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, in
       .rows = t->outputs + first,
       .type = problem->o_type,
       .lse = tensors->lse ? lse : NULL,
+      .entropy = tensors->entropy ? entropy : NULL,
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
   if (problem->normaliser) {
@@ -36,11 +42,16 @@ void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, in
     args.divisors = divisors;
     args.weighting = &plan->weighting;
   }
-  if (tensors->scores) {
+  fovea_keep_maxima(context, t, state);
+  fovea_write_top_k(context, t);
+  if (t->scored) {
     args.score_count = fovea_kept_scores(context, t, scores);
     if (fovea_keeps_weights(context)) args.scores = scores;
   }
+  float references[FOVEA_ROW_TILE_LIMIT], inverses[FOVEA_ROW_TILE_LIMIT];
+  if (problem->column_sums) args.references = references, args.inverses = inverses;
   context->kernels->store(&args);
+  if (problem->column_sums) fovea_keep_row_weights(context, t, references, inverses);
 }
 
 /* Writes the state of the task's node. */
@@ -69,8 +80,8 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
   }
 }
 
-void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t) {
+void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t) {
   fovea_decode_state *decode = context->decode;
-  const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output};
+  const fovea_tile_state state = {decode->row_max, decode->row_sum, decode->memory.output, decode->row_spread};
   fovea_write_rows(context, t, 0, t->rows.count, &state, fovea_decode_stride(context->plan->problem.v_dim));
 }

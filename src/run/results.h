@@ -9,10 +9,11 @@ void fovea_write_results(const fovea_task_context *context, fovea_tile *t, const
 
 /* Writes rows of O and LSE of a tile that is decoded, from the only span that it has seen. The state need not
  * become a tile's, which takes two transposes. */
-void fovea_write_decoded(const fovea_task_context *context, const fovea_tile *t);
+void fovea_write_decoded(const fovea_task_context *context, fovea_tile *t);
 
-/* Writes rows first to first + rows - 1 of the tile, whose outputs lie row_stride floats apart; 0: as in a tile. */
-void fovea_write_rows(const fovea_task_context *context, const fovea_tile *t, int first, int rows,
+/* Writes rows first to first + rows - 1 of the tile, whose outputs lie row_stride floats apart; 0: as in a tile.
+ * Other outputs than O and LSE want all rows of the tile. */
+void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int first, int rows,
                       const fovea_tile_state *state, int64_t row_stride);
 
 #endif

@@ -13,8 +13,12 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.block_sum = memory.unused + layout->row;
   memory.old_part = memory.block_sum + layout->row;
   memory.new_part = memory.old_part + layout->row;
-  memory.mask = (char *)(memory.new_part + layout->row);
-  memory.gather = memory.new_part + layout->row + layout->mask;
+  memory.spread = memory.new_part + layout->row;
+  memory.mask = (char *)(memory.spread + layout->row);
+  memory.row_scores = memory.spread + layout->row + layout->mask;
+  memory.top_order = (uint64_t *)(void *)(memory.row_scores + layout->row_scores);
+  memory.columns = memory.row_scores + layout->row_scores + layout->top_order;
+  memory.gather = memory.columns + layout->columns;
   memory.terms = memory.gather + layout->gather;
   return memory;
 }
@@ -33,12 +37,14 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   float *next = (float *)worker_scratch + layout->block + (uint64_t)tile * layout->tile;
   memory->queries = next;
   memory->pairs = next + layout->queries;
-  next = memory->pairs + layout->pairs;
+  memory->top_lists = (fovea_top_list *)(void *)(memory->pairs + layout->pairs);
+  next = memory->pairs + layout->pairs + layout->top_lists;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;
     state->row_sum = next + layout->row;
     state->output = next + 2 * layout->row;
+    state->row_spread = plan->problem.entropy ? state->output + layout->output : NULL;
   }
   fovea_span_tree_reset(&memory->tree);
 }

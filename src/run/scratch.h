@@ -7,8 +7,9 @@
 
 /* The arrays of one row tile that live as long as its task. */
 typedef struct fovea_tile_memory {
-  float *queries; /* [qk_dim][row] */
-  float *pairs;   /* [(qk_dim + 1) / 2][row], if the plan is paired */
+  float *queries;            /* [qk_dim][row] */
+  float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
+  fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
   fovea_span_tree tree;
 } fovea_tile_memory;
 
@@ -19,13 +20,17 @@ typedef struct fovea_block_memory {
   float *panel;   /* values of one block, packed by pack_values() */
   float *keys;    /* keys of one block, row by row, fovea_copied_stride() apart */
   float *values;  /* likewise, values that are not f32 */
-  float *maxima;  /* [row], like the four below */
+  float *maxima;  /* [row], like the five below */
   float *unused;  /* maxima of scores before they are adjusted; not used */
   float *block_sum;
   float *old_part;
   float *new_part;
-  char *mask;    /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
-  float *gather; /* outputs of rows that are gathered, fovea_gather_stride() apart */
+  float *spread;       /* of a part's state, if the entropy is wanted */
+  char *mask;          /* [row][FOVEA_BLOCK_KEYS], copied elements of a mask */
+  float *row_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k or column sums are wanted */
+  uint64_t *top_order; /* FOVEA_TOP_SORTED(top_k) numbers */
+  float *columns;      /* cells of FOVEA_COLUMN_CELL floats */
+  float *gather;       /* outputs of rows that are gathered, fovea_gather_stride() apart */
   float *terms; /* fovea_term_floats() for each position term, as many for what they hide, then FOVEA_GRID_FLOATS */
 } fovea_block_memory;
 

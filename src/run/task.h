@@ -31,6 +31,7 @@ typedef struct fovea_tile {
   fovea_interval keys;                /* that some row sees, also in other parts of the keys than the task's */
   int64_t seen[FOVEA_ROW_TILE_LIMIT]; /* keys that rows have seen so far, if the divisor counts them */
   int64_t kept;                       /* scores are kept up to this key, if they are wanted */
+  int scored;                         /* scores of some row are wanted */
   fovea_tile_memory memory;
   int64_t block;  /* the next block that the tile meets, behind the current one; FOVEA_NO_BLOCK: none */
   int64_t span;   /* the span of the current state; -1: none yet */
@@ -65,6 +66,7 @@ typedef struct fovea_decode_state {
   fovea_row_list keys[2], values[2]; /* of this block and of the next one */
   int slot;                          /* index of this block's */
   float row_max[FOVEA_DECODE_ROWS_LIMIT], row_sum[FOVEA_DECODE_ROWS_LIMIT];
+  float row_spread[FOVEA_DECODE_ROWS_LIMIT]; /* if the entropy is wanted */
   float block_max[FOVEA_DECODE_ROWS_LIMIT], block_sum[FOVEA_DECODE_ROWS_LIMIT];
   float old_part[FOVEA_DECODE_ROWS_LIMIT], new_part[FOVEA_DECODE_ROWS_LIMIT];
 } fovea_decode_state;

@@ -31,7 +31,7 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   fovea_tile_state *state = NULL;
   int whole = plan->part_keys == 0 && !plan->problem.to_state;
-  if (context->tensors->scores) fovea_keep_rest(context, t);
+  if (t->scored) fovea_keep_rest(context, t);
   if (t->decoded && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
     fovea_write_decoded(context, t);
     return;

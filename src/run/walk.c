@@ -2,6 +2,8 @@
 
 #include "../plan/normaliser.h"
 #include "../plan/parts.h"
+#include "scores.h"
+#include "top_k.h"
 
 #include <string.h>
 
@@ -75,11 +77,14 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   t->forms = 0;
   fovea_view_tile(plan, task->entry, task->kv_head, t->rows, &t->view);
   t->keys = t->view.any;
-  if (fovea_has_parts(plan)) t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
+  if (fovea_has_parts(plan) && task->part >= 0)
+    t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->kept = t->view.any.begin;
   if (fovea_counts_keys(&plan->problem)) memset(t->seen, 0, sizeof t->seen);
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
+  t->scored = fovea_tile_is_scored(context, t);
+  fovea_begin_top_k(context, t);
 }
 
 void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *worker_scratch) {

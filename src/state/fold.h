@@ -32,7 +32,7 @@ static inline int64_t fovea_row_offset(fovea_strides strides, int64_t heads, int
 }
 
 static inline fovea_tile_state fovea_piece_state(fovea_state_piece *piece) {
-  return (fovea_tile_state){piece->row_max, piece->row_sum, piece->output};
+  return (fovea_tile_state){.row_max = piece->row_max, .row_sum = piece->row_sum, .output = piece->output};
 }
 
 /* Calls step(fold, job) for all pieces of rows and dims of a state. */

@@ -159,6 +159,19 @@ fovea_status fovea_validate_outputs(const fovea_problem *given, const fovea_tens
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "score_output or scores is set and would not be used: a state keeps no scores");
   }
+  if (problem->max_logits || tensors->max_logits) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "max_logits is set and would not be used: a state keeps none");
+  }
+  if (problem->column_sums || tensors->column_sums) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "column_sums is set and would not be used: a state keeps none");
+  }
+  if (problem->entropy || tensors->entropy) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "entropy is set and would not be used: a state keeps none");
+  }
+  if (problem->top_k || tensors->top_keys || tensors->top_scores) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "top_k, top_keys or top_scores is set and would not be used: a state keeps none");
+  }
   const fovea_problem outputs = outputs_alone(problem);
   status = fovea_validate_problem(&outputs, reaches, error);
   if (!status) status = check_normaliser(problem, to_state, error);

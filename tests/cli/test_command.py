@@ -309,6 +309,72 @@ class MasksAndSinks(InDirectory):
             self.assertEqual(self.bits(*options, "--isa", isa), expected, isa)
 
 
+class Scores(InDirectory):
+    """Scores of every mode, column sums and top keys against NumPy's, and O and LSE as without them."""
+
+    def setUp(self):
+        super().setUp()
+        self.tensors = tensors((2, 4, 50, 24), (2, 2, 90, 24), 41)
+        self.save(*self.tensors)
+        np.save(self.path("mask.npy"), np.linspace(-2, 2, 90, dtype=np.float32))
+        self.options = ["--causal", "--softcap", "2", "--mask", self.path("mask.npy")]
+
+    def output(self, *more):
+        plain = self.bits(*self.options)
+        done = run("attend", *self.inputs(), "--out", self.path("o.npy"), "--lse", self.path("lse.npy"),
+                   *self.options, *more)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), done.stderr)
+        outputs = [np.load(self.path(name)).tobytes() for name in ("o.npy", "lse.npy")]
+        self.assertEqual(b"".join(outputs), plain)
+        return np.load(self.path("x.npy"))
+
+    def expected(self):
+        q, k, _ = self.tensors
+        raw = q.astype(np.float64) @ k.repeat(2, axis=1).swapaxes(2, 3) / np.sqrt(24)
+        capped = 2 * np.tanh(raw / 2)
+        biased = capped + np.linspace(-2, 2, 90)
+        seen = np.arange(90) <= np.arange(50)[:, None] + 40
+        raw, capped, biased = (np.where(seen, scores, -np.inf) for scores in (raw, capped, biased))
+        weights = np.exp(biased - biased.max(axis=-1, keepdims=True))
+        return raw, capped, biased, weights / weights.sum(axis=-1, keepdims=True)
+
+    def test_modes(self):
+        expected = self.expected()
+        for mode in range(4):
+            actual = self.output("--scores", self.path("x.npy"), "--scores-mode", str(mode))
+            self.assertEqual((actual.dtype, actual.shape), (np.dtype("<f4"), (2, 4, 50, 90)))
+            np.testing.assert_allclose(actual, expected[mode], atol=1e-5, rtol=1e-5)
+        actual = self.output("--scores", self.path("x.npy"))
+        np.testing.assert_allclose(actual, expected[0], atol=1e-5, rtol=1e-5)
+
+    def test_column_sums(self):
+        actual = self.output("--column-sums", self.path("x.npy"))
+        self.assertEqual((actual.dtype, actual.shape), (np.dtype("<f4"), (2, 4, 90)))
+        np.testing.assert_allclose(actual, self.expected()[3].sum(axis=2), atol=1e-5)
+
+    def test_top_keys(self):
+        actual = self.output("--topk", "45", "--top-keys", self.path("x.npy"))
+        self.assertEqual((actual.dtype, actual.shape), (np.dtype("<i4"), (2, 4, 50, 45)))
+        expected = np.argsort(-self.expected()[2], axis=-1, kind="stable")[..., :45]
+        self.assertTrue(np.all(actual[:, :, 5:] == expected[:, :, 5:]))
+        self.assertTrue(np.all(actual[:, :, 0, 41:] == -1) and np.all(actual[:, :, 0, :41] >= 0))
+
+    def test_refusals(self):
+        x, y = self.path("x.npy"), self.path("y.npy")
+        for options, text in (
+            (["--scores", x, "--weights", y], "--scores and --weights exclude each other"),
+            (["--scores-mode", "1"], "--scores-mode needs --scores"),
+            (["--scores", x, "--scores-mode", "4"], "--scores-mode is 4; it must be 0 to 3"),
+            (["--topk", "4"], "--topk and --top-keys need each other"),
+            (["--topk", "5000", "--top-keys", x], "top_k is 5000; it must be from 0 to 4096"),
+            (["--column-sums", x, "--scores", x], "--scores and --column-sums name the same file"),
+        ):
+            done = run("attend", *self.inputs(), "--out", self.path("o.npy"), *options)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(text, done.stderr.decode())
+            self.assertFalse(os.path.exists(x))
+
+
 class Weights(InDirectory):
     """The attention weights against the textbook's, and against O: they are what the values are multiplied by."""
 

@@ -35,6 +35,17 @@ int64_t problem_score_keys(const fovea_problem *problem) {
   return longest(problem->cu_seqlens_kv, problem->batch, problem->kv_len);
 }
 
+struct score_part problem_score_part(const fovea_problem *problem) {
+  const fovea_range heads = problem->score_heads, rows = problem->score_rows, keys = problem->score_keys;
+  struct score_part part = {.first_head = heads.begin, .first_row = rows.begin, .first_key = keys.begin};
+  part.by_entry = problem->cu_seqlens_q != NULL && (rows.begin != 0 || rows.end != FOVEA_UNLIMITED);
+  part.batches = part.by_entry ? problem->batch : problem_q_batches(problem);
+  part.heads = (heads.end == FOVEA_UNLIMITED ? problem->heads : heads.end) - heads.begin;
+  part.rows = (rows.end == FOVEA_UNLIMITED ? problem->q_len : rows.end) - rows.begin;
+  part.keys = (keys.end == FOVEA_UNLIMITED ? problem_score_keys(problem) : keys.end) - keys.begin;
+  return part;
+}
+
 int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch) {
   return problem->mask_begins != NULL ? problem->mask_begins[batch] : problem->mask_begin;
 }

@@ -25,8 +25,15 @@ int64_t problem_mask_keys(const fovea_problem *problem);
 /* The key of the first element of a mask row. */
 int64_t problem_mask_begin(const fovea_problem *problem, int64_t batch);
 
-/* The numbers of a row of scores. */
+/* The numbers of a row of scores of all keys. */
 int64_t problem_score_keys(const fovea_problem *problem);
+
+/* The shape of the scores that a run writes, and the head, row and key of the first. */
+struct score_part {
+  int64_t batches, heads, rows, keys, first_head, first_row, first_key;
+  int by_entry; /* rows count from the entry's first in a packed batch, too */
+};
+struct score_part problem_score_part(const fovea_problem *problem);
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key);
 

@@ -15,9 +15,25 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   tensor_create_of(problem->o_type, &trial->o, batches, problem->heads, problem->q_len, problem->v_dim,
                    problem->o_strides, edge);
   tensor_create(&trial->lse, batches, problem->heads, problem->q_len, 1, problem->lse_strides, edge);
-  const int wanted = problem->score_output != FOVEA_SCORES_NONE && problem_score_keys(problem) > 0;
-  tensor_create(&trial->scores, wanted ? batches : 0, problem->heads, problem->q_len, problem_score_keys(problem),
-                problem->score_strides, edge);
+  const struct score_part part = problem_score_part(problem);
+  const int wanted = problem->score_output != FOVEA_SCORES_NONE && part.keys > 0;
+  tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys, problem->score_strides,
+                edge);
+  fovea_strides top = problem->top_k_strides;
+  if (top.batch == 0 && top.head == 0 && top.row == 0) {
+    const int64_t head = problem->q_len * problem->top_k;
+    top = (fovea_strides){problem->heads * head, head, problem->top_k};
+  }
+  tensor_create(&trial->entropy, problem->entropy ? batches : 0, problem->heads, problem->q_len, 1,
+                problem->lse_strides, edge);
+  const int64_t columns = problem_score_keys(problem);
+  tensor_create(&trial->column_sums, problem->column_sums && columns > 0 ? problem->batch : 0, problem->heads, 1,
+                columns, (fovea_strides){problem->heads * columns, columns, 0}, edge);
+  const int64_t top_batches = problem->top_k > 0 ? batches : 0;
+  tensor_create(&trial->top_keys, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
+  tensor_create(&trial->top_scores, top_batches, problem->heads, problem->q_len, problem->top_k, top, edge);
+  const fovea_strides by_entry = {problem->heads, 0, 0};
+  tensor_create(&trial->max_logits, problem->max_logits ? problem->batch : 0, 1, 1, problem->heads, by_entry, edge);
   trial_clear(trial);
 }
 
@@ -75,6 +91,11 @@ void trial_destroy(struct trial *trial) {
   tensor_destroy(&trial->o);
   tensor_destroy(&trial->lse);
   tensor_destroy(&trial->scores);
+  tensor_destroy(&trial->max_logits);
+  tensor_destroy(&trial->entropy);
+  tensor_destroy(&trial->column_sums);
+  tensor_destroy(&trial->top_keys);
+  tensor_destroy(&trial->top_scores);
   mask_destroy(&trial->mask);
   tensor_destroy(&trial->sinks);
   positions_destroy(trial);
@@ -95,6 +116,13 @@ fovea_tensors trial_tensors(const struct trial *trial) {
   if (trial->problem.to_state) tensors.o = tensors.lse = NULL;
   if (trial->problem.normaliser != FOVEA_NORMALISER_SOFTMAX) tensors.lse = NULL;
   if (trial->problem.score_output != FOVEA_SCORES_NONE) tensors.scores = trial->scores.data;
+  if (trial->problem.top_k > 0) {
+    tensors.top_keys = (int32_t *)(void *)trial->top_keys.data;
+    tensors.top_scores = trial->top_scores.data;
+  }
+  if (trial->problem.column_sums) tensors.column_sums = trial->column_sums.data;
+  if (trial->problem.entropy) tensors.entropy = trial->entropy.data;
+  if (trial->problem.max_logits) tensors.max_logits = trial->max_logits.data;
   return tensors;
 }
 
@@ -102,6 +130,11 @@ void trial_clear(struct trial *trial) {
   tensor_fill_untouched(&trial->o);
   tensor_fill_untouched(&trial->lse);
   tensor_fill_untouched(&trial->scores);
+  tensor_fill_untouched(&trial->max_logits);
+  tensor_fill_untouched(&trial->entropy);
+  tensor_fill_untouched(&trial->column_sums);
+  tensor_fill_untouched(&trial->top_keys);
+  tensor_fill_untouched(&trial->top_scores);
 }
 
 void trial_load(const struct trial *trial) {
@@ -110,7 +143,9 @@ void trial_load(const struct trial *trial) {
 
 int trial_gaps_untouched(const struct trial *trial) {
   return tensor_gaps_untouched(&trial->o) && tensor_gaps_untouched(&trial->lse) &&
-         tensor_gaps_untouched(&trial->scores);
+         tensor_gaps_untouched(&trial->scores) && tensor_gaps_untouched(&trial->max_logits) &&
+         tensor_gaps_untouched(&trial->entropy) && tensor_gaps_untouched(&trial->column_sums) &&
+         tensor_gaps_untouched(&trial->top_keys) && tensor_gaps_untouched(&trial->top_scores);
 }
 
 void trial_run(struct trial *trial, const char *isa, const fovea_execution *execution) {
@@ -157,8 +192,36 @@ static void assert_scores(const struct trial *trial, const char *what, struct pa
            (double)expected[key], problem);
 }
 
+/* The same for the row's keys with the largest scores. */
+static void assert_top(const struct trial *trial, struct part at, const int32_t *keys, const float *scores) {
+  const int32_t *actual = (const int32_t *)(void *)tensor_row(&trial->top_keys, at.batch, at.head, at.row);
+  const float *actual_scores = tensor_row(&trial->top_scores, at.batch, at.head, at.row);
+  for (int64_t n = 0; n < trial->top_keys.dim; n++) {
+    if (actual[n] == keys[n] && bits_of(actual_scores[n]) == bits_of(scores[n])) continue;
+    char problem[DESCRIPTION_SIZE];
+    problem_describe(&trial->problem, problem, sizeof problem);
+    fail_msg("top key %lld of batch %lld head %lld row %lld is %d (%.9g), not %d (%.9g); %s", (long long)n,
+             (long long)at.batch, (long long)at.head, (long long)at.row, (int)actual[n], (double)actual_scores[n],
+             (int)keys[n], (double)scores[n], problem);
+  }
+}
+
+static void assert_entropy(const struct trial *trial, struct part at, float expected) {
+  const float actual = *tensor_row(&trial->entropy, at.batch, at.head, at.row);
+  if (bits_of(actual) == bits_of(expected)) return;
+  char problem[DESCRIPTION_SIZE];
+  problem_describe(&trial->problem, problem, sizeof problem);
+  fail_msg("entropy of batch %lld head %lld row %lld is %08x (%.9g), not %08x (%.9g); %s", (long long)at.batch,
+           (long long)at.head, (long long)at.row, (unsigned)bits_of(actual), (double)actual,
+           (unsigned)bits_of(expected), (double)expected, problem);
+}
+
+/* All scores of both: parts of them are compared with the contract only. */
 static int both_have_scores(const struct trial *one, const struct trial *other) {
-  return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim;
+  return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim &&
+         one->scores.rows == one->o.rows && other->scores.rows == other->o.rows &&
+         one->scores.heads == one->o.heads && other->scores.heads == other->o.heads &&
+         one->scores.batch == one->o.batch && other->scores.batch == other->o.batch;
 }
 
 void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
@@ -176,6 +239,12 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
           numbers[d] = rounded_number(actual->o.type, numbers[d]);
         assert_row(actual, "against another run", at, numbers,
                    tensor_row(&expected->lse, other.batch, other.head, other.row));
+        if (actual->entropy.batch > 0 && expected->entropy.batch > 0)
+          assert_entropy(actual, at, *tensor_row(&expected->entropy, other.batch, other.head, other.row));
+        if (actual->top_keys.dim > 0 && actual->top_keys.dim == expected->top_keys.dim)
+          assert_top(actual, at,
+                     (const int32_t *)(void *)tensor_row(&expected->top_keys, other.batch, other.head, other.row),
+                     tensor_row(&expected->top_scores, other.batch, other.head, other.row));
         if (both_have_scores(actual, expected))
           assert_scores(actual, "against another run", at,
                         tensor_row(&expected->scores, other.batch, other.head, other.row));
@@ -183,7 +252,36 @@ void assert_same_part(const struct trial *actual, struct part actual_first, cons
   free(numbers);
 }
 
+static void assert_columns(const struct trial *trial, int64_t batch, int64_t head, const float *expected) {
+  const float *actual = tensor_row(&trial->column_sums, batch, head, 0);
+  for (int64_t j = 0; j < trial->column_sums.dim; j++) {
+    if (bits_of(actual[j]) == bits_of(expected[j])) continue;
+    char problem[DESCRIPTION_SIZE];
+    problem_describe(&trial->problem, problem, sizeof problem);
+    fail_msg("column sum of batch %lld head %lld key %lld is %08x (%.9g), not %08x (%.9g); %s", (long long)batch,
+             (long long)head, (long long)j, (unsigned)bits_of(actual[j]), (double)actual[j],
+             (unsigned)bits_of(expected[j]), (double)expected[j], problem);
+  }
+}
+
+static void assert_max_logits(const struct trial *trial, int64_t batch, const float *expected) {
+  const float *actual = tensor_row(&trial->max_logits, batch, 0, 0);
+  for (int64_t head = 0; head < trial->max_logits.dim; head++) {
+    if (bits_of(actual[head]) == bits_of(expected[head])) continue;
+    char problem[DESCRIPTION_SIZE];
+    problem_describe(&trial->problem, problem, sizeof problem);
+    fail_msg("max_logits of batch %lld head %lld is %08x (%.9g), not %08x (%.9g); %s", (long long)batch,
+             (long long)head, (unsigned)bits_of(actual[head]), (double)actual[head],
+             (unsigned)bits_of(expected[head]), (double)expected[head], problem);
+  }
+}
+
 void assert_same_outputs(const struct trial *actual, const struct trial *expected) {
+  for (int64_t b = 0; b < actual->max_logits.batch && b < expected->max_logits.batch; b++)
+    assert_max_logits(actual, b, tensor_row(&expected->max_logits, b, 0, 0));
+  for (int64_t b = 0; b < actual->column_sums.batch && b < expected->column_sums.batch; b++)
+    for (int64_t h = 0; h < actual->column_sums.heads; h++)
+      assert_columns(actual, b, h, tensor_row(&expected->column_sums, b, h, 0));
   const struct part first = {0, 0, 0};
   assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
 }
@@ -215,11 +313,32 @@ int trial_sees(const struct trial *trial, int64_t batch, int64_t head, int64_t r
   return contract_sees(&rules, key);
 }
 
-/* Memory that the contract needs: the biases of one row, its output and its scores. */
+/* Memory that the contract needs: the biases of one row and its outputs. */
 struct workspace {
   float *bias, *out, *scores;
   float *terms[FOVEA_POSITION_TERMS_LIMIT];
+  float *max_logits; /* of the entry's heads, so far */
+  float *columns;    /* of the head, so far: sums, sixteen sums, and room for weights, of all keys */
 };
+
+/* NaN if one of them is. */
+static float larger(float a, float b) {
+  return isnan(a) || a > b ? a : b;
+}
+
+/* Adds a row to the column sums of its head, and compares them when it is the last. */
+static void add_columns(const struct trial *trial, const struct contract_row *contract, int64_t batch, int64_t head,
+                        int64_t row, int64_t rows, float *columns) {
+  const fovea_problem *problem = &trial->problem;
+  const int64_t keys = trial->column_sums.dim;
+  float *sixteen = columns + keys, *weights = columns + 17 * keys;
+  const int64_t end = problem->column_rows.end == FOVEA_UNLIMITED ? problem->q_len : problem->column_rows.end;
+  if (row == 0) memset(columns, 0, (size_t)(18 * keys) * sizeof(float));
+  if (row >= problem->column_rows.begin && row < end) contract_row_weights(contract, weights);
+  if (row < problem->column_rows.begin || row >= end) memset(weights, 0, (size_t)keys * sizeof(float));
+  contract_add_columns(weights, keys, row, row == rows - 1, sixteen, columns);
+  if (row == rows - 1) assert_columns(trial, batch, head, columns);
+}
 
 static void assert_contract_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row,
                                 const struct workspace *workspace) {
@@ -266,23 +385,48 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);
-  if (trial->scores.batch == 0) return;
+  if (trial->column_sums.batch > 0 && workspace->columns)
+    add_columns(trial, &contract, batch, head, row, entry->rows, workspace->columns);
+  if (problem->entropy) assert_entropy(trial, at, contract_row_entropy(&contract));
+  if (problem->top_k > 0) {
+    int32_t *keys = malloc((size_t)problem->top_k * sizeof *keys);
+    float *scores = malloc((size_t)problem->top_k * sizeof *scores);
+    assert_true(keys != NULL && scores != NULL);
+    contract_row_top(&contract, problem->top_k, keys, scores);
+    assert_top(trial, at, keys, scores);
+    free(keys);
+    free(scores);
+  }
+  if (problem->max_logits)
+    workspace->max_logits[head] = larger(workspace->max_logits[head], contract_row_max(&contract));
+  const struct score_part part = problem_score_part(problem);
+  const int64_t kept_head = head - part.first_head, kept_row = row - part.first_row;
+  if (trial->scores.batch == 0 || kept_head < 0 || kept_head >= part.heads || kept_row < 0) return;
+  if (kept_row >= part.rows && (part.by_entry || problem->cu_seqlens_q == NULL)) return;
   const fovea_score_output output = problem->score_output;
-  for (int64_t j = 0; j < trial->scores.dim; j++)
+  for (int64_t j = 0; j < problem->kv_len; j++)
     workspace->scores[j] = output == FOVEA_SCORES_WEIGHTS ? 0.0f : -INFINITY;
   if (output == FOVEA_SCORES_WEIGHTS)
     contract_row_weights(&contract, workspace->scores);
   else
     contract_row_scores(&contract, (enum contract_scores)(output - FOVEA_SCORES_RAW), workspace->scores);
-  assert_scores(trial, "against the contract", at, workspace->scores);
+  const struct part kept = {part.by_entry ? batch : entry->q_batch, kept_head,
+                            part.by_entry ? kept_row : entry->q_first + kept_row};
+  assert_scores(trial, "against the contract", kept, workspace->scores + part.first_key);
 }
 
 void assert_contract(const struct trial *trial, int64_t budget) {
   const fovea_problem *problem = &trial->problem;
   const int64_t keys = problem->kv_len;
-  float *numbers = malloc((size_t)(problem->v_dim + (2 + problem->term_count) * keys) * sizeof(float));
+  float *numbers =
+      malloc((size_t)(problem->v_dim + (2 + problem->term_count) * keys + problem->heads) * sizeof(float));
   assert_non_null(numbers);
-  struct workspace workspace = {numbers + problem->v_dim, numbers, numbers + problem->v_dim + keys, {NULL}};
+  float *columns = calloc((size_t)(18 * keys + 1), sizeof *columns);
+  assert_non_null(columns);
+  struct workspace workspace = {.bias = numbers + problem->v_dim,
+                                .out = numbers,
+                                .scores = numbers + problem->v_dim + keys,
+                                .max_logits = numbers + problem->v_dim + (2 + problem->term_count) * keys};
   for (int64_t i = 0; i < problem->term_count; i++) workspace.terms[i] = workspace.scores + (i + 1) * keys;
   struct generator generator = {(uint64_t)(problem->kv_len * 31 + problem->q_len)};
   for (int64_t b = 0; b < problem->batch; b++) {
@@ -291,12 +435,20 @@ void assert_contract(const struct trial *trial, int64_t budget) {
     const int64_t row_cost = entry.kv_len * (problem->qk_dim + problem->v_dim + 4) + 64;
     const int64_t wanted = budget / problem->batch / row_cost + 2;
     const int64_t skip = rows <= wanted ? 1 : rows / wanted;
+    for (int64_t h = 0; h < problem->heads; h++) workspace.max_logits[h] = -INFINITY;
+    workspace.columns = skip == 1 ? columns : NULL;
+    for (int64_t h = 0; h < problem->heads && rows == 0 && trial->column_sums.batch > 0; h++) {
+      memset(columns, 0, (size_t)problem->kv_len * sizeof *columns);
+      assert_columns(trial, b, h, columns);
+    }
     for (int64_t r = 0; r < rows; r += skip) {
       const int64_t pick = r == 0 || skip == 1 ? r : r + generator_below(&generator, skip);
       if (pick < rows) assert_contract_row(trial, b, pick / entry.rows, pick % entry.rows, &workspace);
     }
+    if (problem->max_logits && skip == 1) assert_max_logits(trial, b, workspace.max_logits);
     if (rows > 0 && skip > 1) assert_contract_row(trial, b, problem->heads - 1, entry.rows - 1, &workspace);
   }
+  free(columns);
   free(numbers);
 }
 

@@ -11,7 +11,11 @@
 struct trial {
   fovea_problem problem; /* its arrays stay the caller's */
   struct tensor q, k, v, o, lse;
-  struct tensor scores; /* with a score_output */
+  struct tensor scores;     /* with a score_output */
+  struct tensor max_logits; /* one row of heads for each batch entry; with max_logits */
+  struct tensor entropy;
+  struct tensor column_sums;          /* a row for each head of each batch entry */
+  struct tensor top_keys, top_scores; /* with a top_k; the keys are int32 in the memory of floats */
   struct mask mask;
   struct tensor sinks;                             /* one row */
   struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch entry, head, place */

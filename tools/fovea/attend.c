@@ -31,6 +31,13 @@ static const char help[] =
     "the\n"
     "                         last axis. 0 for keys that a row does not see; with a sink they sum to less than 1\n"
     "  --weights-type TYPE    the weights as f32 (default), f16 or bf16\n"
+    "  --scores PATH          scores in place of weights, as f32; -Inf for keys that a row does not see\n"
+    "  --scores-mode N        0 (default): scale * q.k; 1: after the softcap; 2: after the mask, too; 3: weights\n"
+    "  --column-sums PATH     the weight that each key gets from all rows, as f32: (batch, heads, keys), without\n"
+    "                         axes that Q does not have\n"
+    "  --topk N               with --top-keys PATH: the numbers of the N keys with the largest scores of each "
+    "row,\n"
+    "                         as int32 with -1 where a row sees fewer: the axes of Q, but N as the last axis\n"
     "\n"
     "A row sees a key if every rule allows it. Row i's own key is i + offset.\n"
     "  --causal               no key after the own key\n"
@@ -47,7 +54,10 @@ static const char help[] =
     "  --mask-begin N         the key that the mask's first element belongs to; earlier keys are left to the "
     "other\n"
     "                         rules. Default 0\n"
-    "\n"
+    "\n";
+
+/* The rest: a string of C has a limit. */
+static const char help_of_scores[] =
     "  --scale X              default 1/sqrt(dim of Q)\n"
     "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
     "  --alibi PATH           float32 slopes, (heads) or (batch, heads): slope * (key - own key) is added to a "
@@ -70,7 +80,7 @@ static const char help[] =
     "On failure no output file is written, and files that existed before stay as they were.\n";
 
 enum { BATCH, HEADS, ROWS, DIM, AXES };
-enum { OUTPUT_O, OUTPUT_LSE, OUTPUT_WEIGHTS, OUTPUTS };
+enum { OUTPUT_O, OUTPUT_LSE, OUTPUT_WEIGHTS, OUTPUT_COLUMN_SUMS, OUTPUT_TOP_KEYS, OUTPUTS };
 
 /* One tensor of a file. Axes that the file does not have are leading axes of 1. */
 typedef struct input_file {
@@ -87,7 +97,9 @@ typedef struct attend_job {
   fovea_problem problem;
   fovea_plan *plan;
   void *o;
-  float *lse, *weights;
+  float *lse, *weights; /* weights or scores */
+  float *column_sums;
+  int32_t *top_keys;
   output_file outputs[OUTPUTS];
 } attend_job;
 
@@ -159,6 +171,16 @@ static bool set_offset(fovea_problem *problem, const number_list *offset, failur
   return set_list(&problem->offsets, offset, "--offset", problem->batch, why);
 }
 
+static void set_outputs(fovea_problem *problem, const attend_options *options) {
+  static const fovea_score_output modes[] = {FOVEA_SCORES_RAW, FOVEA_SCORES_CAPPED, FOVEA_SCORES_BIASED,
+                                             FOVEA_SCORES_WEIGHTS};
+  if (options->weights) problem->score_output = FOVEA_SCORES_WEIGHTS;
+  if (options->scores)
+    problem->score_output = modes[options->scores_mode.count > 0 ? options->scores_mode.numbers[0] : 0];
+  problem->column_sums = options->column_sums != NULL;
+  if (options->top_k.count > 0) problem->top_k = options->top_k.numbers[0];
+}
+
 static bool describe_problem(attend_job *job, failure *why) {
   const attend_options *options = &job->options;
   const int64_t *q = job->q.axes, *k = job->k.axes, *v = job->v.axes;
@@ -185,7 +207,7 @@ static bool describe_problem(attend_job *job, failure *why) {
   }
   if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
   problem->isa = options->isa;
-  if (options->weights) problem->score_output = FOVEA_SCORES_WEIGHTS;
+  set_outputs(problem, options);
   return set_normaliser(problem, options, why) && set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
@@ -214,7 +236,20 @@ static void *allocate_output(const int64_t *lengths, int count, fovea_type type,
 static bool prepare_weights(attend_job *job, failure *why) {
   const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->k.axes[ROWS]};
   job->weights = allocate_output(axes, AXES, FOVEA_F32, why);
-  return job->weights && output_open(&job->outputs[OUTPUT_WEIGHTS], job->options.weights, why);
+  const char *path = job->options.weights ? job->options.weights : job->options.scores;
+  return job->weights && output_open(&job->outputs[OUTPUT_WEIGHTS], path, why);
+}
+
+static bool prepare_column_sums(attend_job *job, failure *why) {
+  const int64_t axes[] = {job->q.axes[BATCH], job->q.axes[HEADS], job->k.axes[ROWS]};
+  job->column_sums = allocate_output(axes, 3, FOVEA_F32, why);
+  return job->column_sums && output_open(&job->outputs[OUTPUT_COLUMN_SUMS], job->options.column_sums, why);
+}
+
+static bool prepare_top_keys(attend_job *job, failure *why) {
+  const int64_t *q = job->q.axes, axes[AXES] = {q[BATCH], q[HEADS], q[ROWS], job->problem.top_k};
+  job->top_keys = allocate_output(axes, AXES, FOVEA_F32, why); /* as large as int32 */
+  return job->top_keys && output_open(&job->outputs[OUTPUT_TOP_KEYS], job->options.top_keys, why);
 }
 
 /* Everything that can fail comes before the computation: arguments, memory, and the output files. */
@@ -229,7 +264,9 @@ static bool prepare(attend_job *job, failure *why) {
     job->lse = allocate_output(o_axes, AXES - 1, FOVEA_F32, why);
     if (!job->lse || !output_open(&job->outputs[OUTPUT_LSE], job->options.lse, why)) return false;
   }
-  return !job->options.weights || prepare_weights(job, why);
+  return (job->problem.score_output == FOVEA_SCORES_NONE || prepare_weights(job, why)) &&
+         (!job->options.column_sums || prepare_column_sums(job, why)) &&
+         (!job->options.top_keys || prepare_top_keys(job, why));
 }
 
 static bool run_plan(attend_job *job, failure *why) {
@@ -241,6 +278,8 @@ static bool run_plan(attend_job *job, failure *why) {
   tensors.sinks = job->sinks.data;
   tensors.scores = job->weights;
   if (job->terms.count > 0) tensors.terms = job->terms.numbers;
+  tensors.column_sums = job->column_sums;
+  tensors.top_keys = job->top_keys;
   fovea_execution_init(&execution);
   if (job->options.threads.count > 0) {
     int64_t threads = job->options.threads.numbers[0];
@@ -280,11 +319,20 @@ static bool write_outputs(attend_job *job, failure *why) {
   if (!output_write(&job->outputs[OUTPUT_O], o_type, rank, shape, job->o, why)) return false;
   if (job->lse && !output_write(&job->outputs[OUTPUT_LSE], NPY_F32, rank - 1, shape, job->lse, why)) return false;
   if (job->weights && !write_weights(job, shape, why)) return false;
+  shape[rank - 1] = job->problem.top_k;
+  if (job->top_keys && !output_write(&job->outputs[OUTPUT_TOP_KEYS], NPY_I32, rank, shape, job->top_keys, why))
+    return false;
+  shape[rank - 2] = job->k.axes[ROWS];
+  if (job->column_sums &&
+      !output_write(&job->outputs[OUTPUT_COLUMN_SUMS], NPY_F32, rank - 1, shape, job->column_sums, why))
+    return false;
   return outputs_commit(job->outputs, OUTPUTS, why);
 }
 
 static void release(attend_job *job) {
   for (int i = 0; i < OUTPUTS; i++) output_discard(&job->outputs[i]);
+  free(job->top_keys);
+  free(job->column_sums);
   free(job->weights);
   free(job->lse);
   free(job->o);
@@ -303,6 +351,7 @@ bool attend_command(int argument_count, char **arguments, failure *why) {
   bool done = attend_options_parse(&job.options, argument_count, arguments, why);
   if (done && job.options.help) {
     fputs(help, stdout);
+    fputs(help_of_scores, stdout);
   } else {
     done = done && load_inputs(&job, why) && describe_problem(&job, why) && prepare(&job, why) &&
            run_plan(&job, why) && write_outputs(&job, why);

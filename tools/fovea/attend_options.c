@@ -10,6 +10,11 @@ static const option known[] = {
     {"--lse", OPTION_TEXT, offsetof(attend_options, lse), 0, "a path"},
     {"--weights", OPTION_TEXT, offsetof(attend_options, weights), 0, "a path"},
     {"--weights-type", OPTION_TYPE, offsetof(attend_options, weights_type), 0, "f32, f16 or bf16"},
+    {"--scores", OPTION_TEXT, offsetof(attend_options, scores), 0, "a path"},
+    {"--scores-mode", OPTION_LIST, offsetof(attend_options, scores_mode), 1, "a number"},
+    {"--column-sums", OPTION_TEXT, offsetof(attend_options, column_sums), 0, "a path"},
+    {"--top-keys", OPTION_TEXT, offsetof(attend_options, top_keys), 0, "a path"},
+    {"--topk", OPTION_LIST, offsetof(attend_options, top_k), 1, "a number"},
     {"--mask", OPTION_TEXT, offsetof(attend_options, mask), 0, "a path"},
     {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
     {"--alibi", OPTION_TEXT, offsetof(attend_options, alibi), 0, "a path"},
@@ -40,6 +45,35 @@ static bool check_differ(const char *name, const char *path, const char *other_n
          fail(why, "%s and %s name the same file '%s'", name, other_name, path);
 }
 
+/* No two outputs go to the same file. */
+static bool check_paths(const attend_options *options, failure *why) {
+  const struct {
+    const char *name, *path;
+  } outputs[] = {{"--out", options->out},
+                 {"--lse", options->lse},
+                 {"--weights", options->weights},
+                 {"--scores", options->scores},
+                 {"--column-sums", options->column_sums},
+                 {"--top-keys", options->top_keys}};
+  const int count = sizeof outputs / sizeof outputs[0];
+  for (int i = 0; i < count; i++)
+    for (int j = i + 1; j < count; j++)
+      if (!check_differ(outputs[i].name, outputs[i].path, outputs[j].name, outputs[j].path, why)) return false;
+  return true;
+}
+
+/* One run writes weights or scores, not both. */
+static bool check_scores(const attend_options *options, failure *why) {
+  if (options->scores && options->weights) return fail(why, "--scores and --weights exclude each other");
+  if (options->scores_mode.count > 0 && !options->scores) return fail(why, "--scores-mode needs --scores");
+  if (options->scores_mode.count > 0 &&
+      (options->scores_mode.numbers[0] < 0 || options->scores_mode.numbers[0] > 3))
+    return fail(why, "--scores-mode is %lld; it must be 0 to 3", (long long)options->scores_mode.numbers[0]);
+  if ((options->top_k.count > 0) != (options->top_keys != NULL))
+    return fail(why, "--topk and --top-keys need each other");
+  return true;
+}
+
 static bool check_required(const attend_options *options, failure *why) {
   const char *missing = !options->q     ? "--q"
                         : !options->k   ? "--k"
@@ -48,9 +82,7 @@ static bool check_required(const attend_options *options, failure *why) {
                                         : NULL;
   if (missing) return fail(why, "%s is missing (see fovea attend --help)", missing);
   if (options->weights_type.given && !options->weights) return fail(why, "--weights-type needs --weights");
-  return check_differ("--out", options->out, "--lse", options->lse, why) &&
-         check_differ("--out", options->out, "--weights", options->weights, why) &&
-         check_differ("--lse", options->lse, "--weights", options->weights, why);
+  return check_scores(options, why) && check_paths(options, why);
 }
 
 bool attend_options_parse(attend_options *options, int argument_count, char **arguments, failure *why) {

@@ -6,14 +6,16 @@
 #include "options.h"
 
 typedef struct attend_options {
-  const char *q, *k, *v, *out;  /* paths, never NULL after parsing */
-  const char *lse, *weights;    /* NULL: not wanted */
-  const char *mask;             /* NULL: none */
-  const char *alibi, *relative; /* NULL: none */
-  const char *sinks;            /* a path, or "zero"; NULL: none */
-  const char *normaliser;       /* NULL: the softmax */
-  const char *divisor;          /* NULL: none */
-  const char *isa;              /* NULL: the library's choice */
+  const char *q, *k, *v, *out;                 /* paths, never NULL after parsing */
+  const char *lse, *weights;                   /* NULL: not wanted */
+  const char *scores, *column_sums, *top_keys; /* likewise */
+  number_list scores_mode, top_k;              /* one number each */
+  const char *mask;                            /* NULL: none */
+  const char *alibi, *relative;                /* NULL: none */
+  const char *sinks;                           /* a path, or "zero"; NULL: none */
+  const char *normaliser;                      /* NULL: the softmax */
+  const char *divisor;                         /* NULL: none */
+  const char *isa;                             /* NULL: the library's choice */
   bool help, causal;
   real_number scale, softcap, sigmoid_bias;
   type_name cast;     /* Q, K and V are converted to it */

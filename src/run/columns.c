@@ -1,0 +1,139 @@
+#include "columns.h"
+
+#include "../../arch/float_state.h"
+#include "../plan/row_numbers.h"
+#include "block.h"
+#include "decode.h"
+#include "operands.h"
+#include "scores.h"
+#include "walk.h"
+
+#include <string.h>
+
+/* Rows that are added up together. */
+enum { ROW_BLOCK = 128 };
+
+/* The cells of a task, [head of the group][block of the task's keys]. */
+typedef struct column_cells {
+  float *memory;
+  fovea_interval keys; /* of the task */
+} column_cells;
+
+void fovea_keep_row_weights(const fovea_task_context *context, const fovea_tile *t, const float *references,
+                            const float *inverses) {
+  const fovea_row_numbers numbers = fovea_row_numbers_of(context->plan, context->shared);
+  for (int i = 0; i < t->rows.count; i++) {
+    const fovea_row_place place = t->places[i];
+    const int64_t row = fovea_row_number(context->plan, context->task->entry, place.head) + place.row;
+    numbers.references[row] = references[i];
+    numbers.inverses[row] = inverses[i];
+  }
+}
+
+static float *cell_of(const fovea_plan *plan, const column_cells *cells, int64_t head, int64_t block) {
+  return cells->memory + (uint64_t)(head % plan->group * plan->column_blocks + block) * FOVEA_COLUMN_CELL;
+}
+
+/* The sums of a block of rows come before those of the next one. */
+static float *begin_row(const fovea_task_context *context, float *cell, int64_t row) {
+  float *sums = cell + FOVEA_BLOCK_KEYS, *number = sums + FOVEA_WEIGHT_SUMS * FOVEA_BLOCK_KEYS;
+  int64_t before;
+  memcpy(&before, number, sizeof before);
+  if (before != row / ROW_BLOCK) {
+    before = row / ROW_BLOCK;
+    memcpy(number, &before, sizeof before);
+    context->kernels->column_fold(sums, cell);
+  }
+  return sums + row % FOVEA_WEIGHT_SUMS * FOVEA_BLOCK_KEYS;
+}
+
+static int is_summed(const fovea_plan *plan, int64_t row) {
+  const fovea_range rows = plan->problem.column_rows;
+  return rows.begin <= row && (row < rows.end || rows.end == FOVEA_UNLIMITED);
+}
+
+/* Adds the weights of a tile in the current block. */
+static void add_block(fovea_task_context *context, fovea_tile *t, const column_cells *cells) {
+  const fovea_plan *plan = context->plan;
+  const fovea_row_numbers numbers = fovea_row_numbers_of(plan, context->shared);
+  const int64_t block = (context->walk.block - cells->keys.begin) / FOVEA_BLOCK_KEYS;
+  const float *scores = t->decoded ? context->decode->memory.scores : context->memory.row_scores;
+  fovea_interval keys;
+  fovea_sight sight;
+  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+  if (!fovea_look(context, t, &sight)) return;
+  if (t->decoded) {
+    keys = fovea_score_decoded(context, t, &sight);
+  } else {
+    fovea_score_block(context, t, &sight);
+    keys = fovea_row_scores(context, t, &sight);
+  }
+  for (int i = 0; i < t->rows.count; i++) {
+    const fovea_row_place place = t->places[i];
+    const int64_t row = fovea_row_number(plan, context->task->entry, place.head) + place.row;
+    if (!is_summed(plan, place.row)) continue;
+    const fovea_column_args args = {
+        .scores = scores + i * FOVEA_BLOCK_KEYS + keys.begin,
+        .key_count = (int)(keys.end - keys.begin),
+        .reference = numbers.references[row],
+        .inverse = numbers.inverses[row],
+        .sums = begin_row(context, cell_of(plan, cells, place.head, block), place.row) + keys.begin,
+    };
+    context->kernels->column_add(&args);
+  }
+}
+
+/* Takes a tile through the task's keys. */
+static void add_tile(fovea_task_context *context, const column_cells *cells, void *worker_scratch) {
+  fovea_tile tile;
+  fovea_begin_walk(context, &tile, worker_scratch);
+  const fovea_range rows = context->plan->problem.column_rows;
+  const int64_t first = tile.places[0].row, last = tile.places[tile.rows.count - 1].row;
+  if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
+  tile.view.any = fovea_intersect(tile.keys, cells->keys);
+  tile.block = fovea_next_block(&tile.view, 0);
+  context->walk.next_block = tile.block;
+  context->walk.keys_begin = tile.view.any.begin;
+  context->walk.keys_end = tile.view.any.end;
+  while (fovea_next_block_of_walk(context, &tile)) {
+    while (fovea_next_tile_of_walk(context, &tile)) add_block(context, &tile, cells);
+  }
+}
+
+/* Ends the sums of the last rows, and writes them. */
+static void write_sums(const fovea_task_context *context, const column_cells *cells) {
+  const fovea_plan *plan = context->plan;
+  const fovea_task *task = context->task;
+  for (int64_t head = task->kv_head * plan->group; head < (task->kv_head + 1) * plan->group; head++) {
+    const int64_t first = (task->entry->batch * plan->problem.heads + head) * plan->column_keys;
+    for (int64_t key = cells->keys.begin; key < cells->keys.end; key += FOVEA_BLOCK_KEYS) {
+      float *cell = cell_of(plan, cells, head, (key - cells->keys.begin) / FOVEA_BLOCK_KEYS);
+      const int64_t count = fovea_least(FOVEA_BLOCK_KEYS, plan->column_keys - key);
+      context->kernels->column_fold(cell + FOVEA_BLOCK_KEYS, cell);
+      memcpy(context->tensors->column_sums + first + key, cell, (size_t)count * sizeof *cell);
+    }
+  }
+}
+
+void fovea_column_task(const void *data, int64_t number, int worker) {
+  const fovea_run *run = data;
+  const fovea_plan *plan = run->plan;
+  const int64_t step = plan->column_blocks * FOVEA_BLOCK_KEYS, ranges = fovea_divide_up(plan->column_keys, step);
+  const int64_t begin = number % ranges * step;
+  char *worker_scratch = run->scratch + (size_t)worker * plan->worker_scratch;
+  const fovea_float_state caller = fovea_float_begin();
+  fovea_task task = {.entry = &plan->entries[number / ranges / plan->problem.kv_heads],
+                     .kv_head = number / ranges % plan->problem.kv_heads,
+                     .tiles = 1,
+                     .part = -1};
+  fovea_decode_state decode;
+  fovea_found_segment found[2];
+  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, found);
+  const column_cells cells = {context.memory.columns, {begin, fovea_least(begin + step, plan->column_keys)}};
+  memset(cells.memory, 0, (size_t)plan->group * (size_t)plan->column_blocks * FOVEA_COLUMN_CELL * sizeof(float));
+  for (const int64_t tiles = fovea_plan_tiles(plan, task.entry); task.first_tile < tiles; task.first_tile++) {
+    add_tile(&context, &cells, worker_scratch);
+  }
+  write_sums(&context, &cells);
+  fovea_float_end(caller);
+}
