@@ -13,7 +13,7 @@ FOVEA_KERNEL void FOVEA_NAME(column_add)(const fovea_column_args *args) {
 }
 
 /* Halves are added to halves. */
-FOVEA_KERNEL void FOVEA_NAME(column_fold)(float *sums, float *total) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(column_fold)(float *sums, float *total) {
   FOVEA_NO_UNROLL
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key += LANES) {
     vec sum[FOVEA_WEIGHT_SUMS];

@@ -148,7 +148,7 @@ FOVEA_NOINLINE void store_weights(const fovea_store_args *args, int row, const s
 }
 
 /* entropy = ln 2 * (log2(l) - e / l), both not negative; 0 if there is no state. */
-FOVEA_NOINLINE void store_entropy(const fovea_store_args *args, int row, const store_state *state) {
+FOVEA_SHORT FOVEA_NOINLINE void store_entropy(const fovea_store_args *args, int row, const store_state *state) {
   state_entropy keys = {vec_load(args->state.row_max + row), vec_load(args->state.row_sum + row),
                         vec_load(args->state.row_spread + row)};
   if (args->sinks) {

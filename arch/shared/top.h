@@ -151,7 +151,7 @@ FOVEA_INLINE uint32_t top_least(const fovea_top_list *list, int k) {
 }
 
 /* Keeps exactly k of more candidates. Of those that are equal to the least, the first ones stay. */
-FOVEA_NOINLINE void top_keep_exactly(fovea_top_list *list, int k) {
+FOVEA_SHORT FOVEA_NOINLINE void top_keep_exactly(fovea_top_list *list, int k) {
   const uint32_t least = top_least(list, k), sign = 0x80000000u, bits = least & sign ? least ^ sign : ~least;
   int kept = 0, equal = k;
   for (int i = 0; i < list->count; i++) equal -= top_order(list->scores[i]) > least;
@@ -198,7 +198,7 @@ FOVEA_KERNEL void FOVEA_NAME(top_select)(fovea_top_list *list, int k) {
 
 /* Sorts `count` different numbers, in descending order, with room for as many behind them. Returns where they are.
  */
-FOVEA_NOINLINE uint64_t *top_sort(uint64_t *numbers, int count) {
+FOVEA_SHORT FOVEA_NOINLINE uint64_t *top_sort(uint64_t *numbers, int count) {
   uint64_t *from = numbers, *to = numbers + count;
   for (int run = 1; run < count; run *= 2) {
     for (int first = 0; first < count; first += 2 * run) {
@@ -231,7 +231,7 @@ FOVEA_NOINLINE uint64_t *top_sort_few(uint64_t *numbers, int count) {
   return sorted;
 }
 
-FOVEA_KERNEL void FOVEA_NAME(top_finish)(const fovea_top_finish_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(top_finish)(const fovea_top_finish_args *args) {
   fovea_top_list *list = args->list;
   if (list->count > args->k + args->k / 8 + 16) top_shorten(list, args->k);
   const int count = list->count, k = args->k < count ? args->k : count;
