@@ -81,6 +81,10 @@ RATIOS = (
     ("h8_s2048_d128/mask_f32", "time_over_plain", 1.20),
     ("h8_s2048_d128/mask_bool", "time_over_plain", 1.10),
     ("h8_s2048_d128/mask_half_empty", "time_over_full_mask", 0.60),
+    ("h8_s4096_d128/causal_alibi", "time_over_plain", 1.05),
+    ("h8_s4096_d128/causal_t5", "time_over_plain", 1.10),
+    ("h8_s4096_d128/causal_relative", "time_over_plain", 1.10),
+    ("b64_h4_s49_d128/full_swin", "time_over_plain", 1.15),
 )
 # (paired shape, least fraction of the f32 peak), if products of bf16 pairs are this much faster than f32 FMAs
 BF16_FRACTIONS = (

@@ -88,6 +88,24 @@ static int create_mask(bench_workload *workload) {
   return 1;
 }
 
+/* Tables as models store them. The numbers of a table for all distances are most. */
+static int create_term(bench_workload *workload) {
+  const bench_shape *shape = workload->shape;
+  const int64_t heads = shape->heads, keys = shape->kv_len;
+  if (!shape->term) return 1;
+  workload->term = shape->term == FOVEA_POSITION_T5         ? fovea_term_t5(heads, 32, 128, 1)
+                   : shape->term == FOVEA_POSITION_GRID     ? fovea_term_grid(heads, 1, (keys + 6) / 7, 7)
+                   : shape->term == FOVEA_POSITION_RELATIVE ? fovea_term_relative(keys - 1, keys - 1)
+                                                            : fovea_term_alibi(shape->term != FOVEA_POSITION_ALIBI);
+  const size_t count = (size_t)(heads * (32 + 13 * (2 * keys + 14)));
+  workload->terms[0] = workload->term_numbers = bench_allocate(count * sizeof(float));
+  if (!workload->term_numbers) return 0;
+  fill_added(workload->term_numbers, count);
+  fovea_problem_set_terms(&workload->problem, &workload->term, 1);
+  workload->tensors.terms = workload->terms;
+  return 1;
+}
+
 int bench_inputs_create(bench_workload *workload) {
-  return create_halves(workload) && create_mask(workload);
+  return create_halves(workload) && create_mask(workload) && create_term(workload);
 }

@@ -103,6 +103,13 @@ static const bench_shape speedup_shapes[] = {
       HALF("h8_s2048_d64/full_" type_name_, type_, S2048(64)),                                                     \
       HALF("h8_s2048_d64/causal_" type_name_, type_, S2048(64), .causal = 1)
 
+/* A position term, over the same without. */
+#define TERM(name_, term_, ...)                                                                                    \
+  {                                                                                                                \
+    .shape = {.name = "paired/" name_, __VA_ARGS__, .term = term_}, .plain = {.name = "plain", __VA_ARGS__},       \
+    .ratio = "time_over_plain"                                                                                     \
+  }
+
 static const bench_pair pairs[] = {
     HALVES("f16", FOVEA_F16),
     HALVES("bf16", FOVEA_BF16),
@@ -119,6 +126,10 @@ static const bench_pair pairs[] = {
     {.shape = {.name = "paired/h8_s2048_d128/mask_half_empty", S2048(128), .mask = BENCH_MASK_HALF_TILES},
      .plain = {.name = "mask_bool", S2048(128), .mask = BENCH_MASK_ALL},
      .ratio = "time_over_full_mask"},
+    TERM("h8_s4096_d128/causal_alibi", FOVEA_POSITION_ALIBI, SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1),
+    TERM("h8_s4096_d128/causal_t5", FOVEA_POSITION_T5, SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1),
+    TERM("h8_s4096_d128/causal_relative", FOVEA_POSITION_RELATIVE, SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1),
+    TERM("b64_h4_s49_d128/full_swin", FOVEA_POSITION_GRID, SIZES(64, 4, 4, 49, 49, 128)),
 };
 
 static const bench_pair decode_pairs[] = {

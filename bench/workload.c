@@ -108,6 +108,7 @@ void bench_workload_destroy(bench_workload *workload) {
   free(workload->kv_memory);
   free(workload->halves);
   free(workload->mask);
+  free(workload->term_numbers);
   free(workload->page_table);
   free(workload->segments);
   free(workload->entries);

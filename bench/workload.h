@@ -34,6 +34,7 @@ typedef struct bench_shape {
   fovea_type type;       /* of Q, K, V and O */
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
+  fovea_position_kind term; /* 0: none; a grid is one line of seven cells after the other */
 } bench_shape;
 
 /* The rows and keys of one batch entry, within the tensors. */
@@ -49,8 +50,11 @@ typedef struct bench_workload {
   fovea_tensors tensors; /* for Fovea: q, k, v, o or their half-precision copies, and the mask */
   uint16_t *halves;      /* q and o in half precision; NULL for f32 */
   void *mask;            /* NULL without one */
-  size_t output_count;   /* numbers in o */
-  void *kv_memory;       /* keys and values as Fovea reads them, one after the other */
+  fovea_position_term term;
+  float *term_numbers; /* NULL without a term */
+  const float *terms[1];
+  size_t output_count; /* numbers in o */
+  void *kv_memory;     /* keys and values as Fovea reads them, one after the other */
   size_t kv_bytes;
   int32_t *page_table; /* of a cache, as are the next two */
   fovea_segment *segments;

@@ -51,7 +51,7 @@ void contract_row_scores(const struct contract_row *row, enum contract_scores ki
  * position less that of the row's own key. */
 float contract_alibi(float slope, int64_t d, int symmetric);
 int64_t contract_relative_place(int64_t d, int64_t before, int64_t after);
-int64_t contract_t5_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional);
+int64_t contract_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional);
 int64_t contract_grid_place(const int64_t extent[3], int64_t own, int64_t key);
 /* The same state as a caller gets it, of the keys at `first` to `first` + `length` - 1, a node of the tree. */
 void contract_node(const struct contract_row *row, int64_t first, int64_t length, float *o, float *m, float *l);

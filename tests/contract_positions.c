@@ -13,7 +13,7 @@ int64_t contract_relative_place(int64_t d, int64_t before, int64_t after) {
 
 /* (r / exact)^wide >= (max / exact)^k, by logarithms: both sides are equal, or differ by far more than their
  * errors, for the sizes of tests. */
-int64_t contract_t5_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional) {
+int64_t contract_bucket(int64_t d, int64_t buckets, int64_t max_distance, int bidirectional) {
   const int64_t direction = bidirectional ? buckets / 2 : buckets, exact = direction / 2, wide = direction - exact;
   const int64_t first = d > 0 && bidirectional ? direction : 0, distance = d < 0 ? -d : d;
   if (d > 0 && !bidirectional) return 0;

@@ -25,6 +25,11 @@ static int has_slopes(const fovea_position_term *term) {
   return term->kind <= FOVEA_POSITION_ALIBI_SYMMETRIC;
 }
 
+/* Whether all heads have the same numbers; slopes are no numbers here. */
+static int heads_are_alike(const fovea_position_term *term) {
+  return has_slopes(term) || term->head == 0;
+}
+
 /* Scratch for the numbers of a term; behind the terms', for what is hidden. */
 static float *floats_of(const fovea_task_context *context, int term) {
   return context->memory.terms + (uint64_t)term * fovea_term_floats(context->kernels);
@@ -68,11 +73,15 @@ static int place_strip(const fovea_task_context *context, const fovea_tile *t, i
   const int64_t high = FOVEA_BLOCK_KEYS - 1 - keys.begin + (first_head + lanes - 1) / group;
   const fovea_key_range range = {own, context->walk.block + FOVEA_BLOCK_KEYS - 1 - high, high - low + 1};
   float *strip = floats_of(context, term);
+  const int64_t heads = heads_are_alike(&positions->rules[term].term) ? 1 : group;
   int hides = 0;
-  for (int64_t head = 0; head < group; head++) {
+  for (int64_t head = 0; head < heads; head++) {
     hides |= fovea_position_numbers(positions, &positions->rules[term],
                                     numbers_of(context, term, context->task->kv_head * group + head), range,
                                     strip + high * group + head, -group);
+  }
+  for (int64_t x = low; heads < group && x <= high; x++) {
+    for (int64_t head = 1; head < group; head++) strip[x * group + head] = strip[x * group];
   }
   tile->numbers = strip + (FOVEA_BLOCK_KEYS - 1) * group + first_head;
   tile->step = -group;

@@ -62,8 +62,7 @@ float term_number(const struct trial *trial, int term, int64_t batch, int64_t he
   const int64_t extent[3] = {of->depth, of->height, of->width};
   int64_t place = 0;
   if (of->kind == FOVEA_POSITION_RELATIVE) place = contract_relative_place(d, of->before, of->after);
-  if (of->kind == FOVEA_POSITION_T5)
-    place = contract_t5_bucket(d, of->buckets, of->max_distance, of->bidirectional);
+  if (of->kind == FOVEA_POSITION_T5) place = contract_bucket(d, of->buckets, of->max_distance, of->bidirectional);
   if (of->kind == FOVEA_POSITION_GRID) place = contract_grid_place(extent, own, key);
   const float number = *tensor_row(&trial->terms[term], batch, head, place);
   return of->kind >= FOVEA_POSITION_RELATIVE
