@@ -1,6 +1,7 @@
 /* fovea attend: Q, K and V from .npy files, O, the LSE and the weights into .npy files. */
 #include "attend_mask.h"
 #include "attend_options.h"
+#include "attend_pattern.h"
 #include "commands.h"
 #include "convert.h"
 #include "npy.h"
@@ -45,6 +46,16 @@ static const char help[] =
     "  --mask-begin N         the key that the mask's first element belongs to; earlier keys are left to the "
     "other\n"
     "                         rules. Default 0\n"
+    "  --pattern TEXT         rules joined by & | ! and (), such as 'causal & (window 511 | global 0,1,2)':\n"
+    "                           causal | window L [R] | dilated L R STEP | chunks SIZE [LEFT [RIGHT]]\n"
+    "                           keys A:B | rows A:B | prefix N | every PERIOD A:B (B itself is not among them)\n"
+    "                           global LIST.. | documents KEYS.npy [ROWS.npy] | tree PARENTS.npy [FIRST]\n"
+    "                           blocks ROWS KEYS INDPTR.npy INDICES.npy | csr INDPTR.npy INDICES.npy [FIRST]\n"
+    "                           grid HxW KxK [dilation DxD] [causal]\n"
+    "                         The files hold int32 or int64. docs/patterns.md says what each means\n"
+    "  --csr INDPTR,INDICES   the rule csr; and-ed with the pattern, as the next\n"
+    "  --global a,b,.. | PATH the rule global\n"
+    "  --by-row               patterns count rows from the first, whatever the offset\n"
     "\n"
     "  --scale X              default 1/sqrt(dim of Q)\n"
     "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
@@ -71,6 +82,7 @@ typedef struct attend_job {
   input_file q, k, v;
   npy_array mask, sinks;
   fovea_problem problem;
+  fovea_pattern *pattern;
   fovea_plan *plan;
   void *o;
   float *lse, *weights;
@@ -176,6 +188,7 @@ static bool describe_problem(attend_job *job, failure *why) {
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
          (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&
+         load_pattern(options, &job->pattern, problem, why) &&
          (!options->sinks || load_sinks(options->sinks, &job->sinks, problem, why));
 }
 
@@ -272,6 +285,7 @@ static void release(attend_job *job) {
   free(job->lse);
   free(job->o);
   fovea_plan_destroy(job->plan);
+  fovea_pattern_destroy(job->pattern);
   npy_free(&job->sinks);
   npy_free(&job->mask);
   npy_free(&job->v.array);

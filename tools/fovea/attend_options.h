@@ -10,8 +10,9 @@ typedef struct attend_options {
   const char *lse, *weights;   /* NULL: not wanted */
   const char *mask;            /* NULL: none */
   const char *sinks;           /* a path, or "zero"; NULL: none */
+  const char *pattern, *csr, *global; /* texts of patterns; NULL: none */
   const char *isa;             /* NULL: the library's choice */
-  bool help, causal;
+  bool help, causal, by_row;
   real_number scale, softcap;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */
