@@ -273,13 +273,15 @@ static void test_options(void **state) {
   OPTIONS_REFUSED(options.keys = -1, FOVEA_ERROR_PATTERN, "keys is -1");
   OPTIONS_REFUSED(options.keys = limit, FOVEA_ERROR_PATTERN, "keys is 2147483648");
   OPTIONS_REFUSED(options.first_row = -1, FOVEA_ERROR_PATTERN, "first_row is -1");
-  OPTIONS_REFUSED(options.first_row = limit - ROWS, FOVEA_ERROR_PATTERN, "first_row is 2147483558", "to 2147483557");
+  OPTIONS_REFUSED(options.first_row = limit - ROWS, FOVEA_ERROR_PATTERN, "first_row is 2147483558",
+                  "to 2147483557");
   OPTIONS_REFUSED(options.by_row = 2, FOVEA_ERROR_PATTERN, "by_row is 2");
   OPTIONS_REFUSED(options.by_row = 1, FOVEA_ERROR_UNUSED, "first_row is 5", "by_row is 1");
   OPTIONS_REFUSED(options.rules = rules, FOVEA_ERROR_UNUSED, "rule is not NULL", "rules is not NULL");
   OPTIONS_REFUSED(options.heads = 2, FOVEA_ERROR_UNUSED, "heads is 2", "rules is NULL");
   OPTIONS_REFUSED((options.rule = NULL, options.rules = rules), FOVEA_ERROR_PATTERN, "heads is 0", "from 1 to");
-  OPTIONS_REFUSED((options.rule = NULL, options.rules = rules, options.heads = 2), FOVEA_ERROR_NULL, "a rule is NULL");
+  OPTIONS_REFUSED((options.rule = NULL, options.rules = rules, options.heads = 2), FOVEA_ERROR_NULL,
+                  "a rule is NULL");
   OPTIONS_REFUSED(options.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "at least");
   OPTIONS_REFUSED(options.struct_size++, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "newer");
   OPTIONS_REFUSED(options.struct_size = 0, FOVEA_ERROR_STRUCT_SIZE, "struct_size");
@@ -331,8 +333,10 @@ static void test_problems(void **state) {
   ACCEPTED(call.problem.pattern = four);
   ACCEPTED(call.problem.patterns = neither);
   ACCEPTED(call.problem.patterns = both);
-  REFUSED(call.problem.pattern = late, FOVEA_ERROR_PATTERN, "rows of entry 0", "positions 30 to 49", "rows 31 to 49");
-  REFUSED(call.problem.pattern = early, FOVEA_ERROR_PATTERN, "rows of entry 0", "positions 30 to 49", "rows 0 to 48");
+  REFUSED(call.problem.pattern = late, FOVEA_ERROR_PATTERN, "rows of entry 0", "positions 30 to 49",
+          "rows 31 to 49");
+  REFUSED(call.problem.pattern = early, FOVEA_ERROR_PATTERN, "rows of entry 0", "positions 30 to 49",
+          "rows 0 to 48");
   REFUSED(call.problem.pattern = few_rows, FOVEA_ERROR_PATTERN, "positions 0 to 19", "rows 0 to 18");
   REFUSED(call.problem.pattern = narrow, FOVEA_ERROR_PATTERN, "entry 0 has 50 keys", "for 49");
   REFUSED(call.problem.pattern = three, FOVEA_ERROR_PATTERN, "3 heads", "has 4, and 2 kv heads");
@@ -387,8 +391,7 @@ static void test_no_memory(void **state) {
   for (uint64_t seed = 0; seed < IF_QUICK(12, 60); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
-    fovea_pattern_options options =
-        good_options(rule_random_joined(&made, &generator, 3, FIRST, ROWS, KEYS));
+    fovea_pattern_options options = good_options(rule_random_joined(&made, &generator, 3, FIRST, ROWS, KEYS));
     int made_at = 0, refused = 0;
     for (int allowed = 0; made_at == 0 || allowed <= made_at; allowed++) {
       struct bank bank = {.allowed = allowed};
@@ -480,10 +483,10 @@ static void test_sizes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_positions),      cmocka_unit_test(test_lists),   cmocka_unit_test(test_blocks),
-      cmocka_unit_test(test_trees),          cmocka_unit_test(test_joined),  cmocka_unit_test(test_neighbourhoods),
-      cmocka_unit_test(test_unused_fields),  cmocka_unit_test(test_options), cmocka_unit_test(test_problems),
-      cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_nothing), cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_positions),     cmocka_unit_test(test_lists),   cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_trees),         cmocka_unit_test(test_joined),  cmocka_unit_test(test_neighbourhoods),
+      cmocka_unit_test(test_unused_fields), cmocka_unit_test(test_options), cmocka_unit_test(test_problems),
+      cmocka_unit_test(test_no_memory),     cmocka_unit_test(test_nothing), cmocka_unit_test(test_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,8 @@ static void set_mask_begins(struct scene *scene, struct generator *generator) {
   fovea_problem *problem = &scene->listed.problem;
   if (problem->mask_type == FOVEA_MASK_NONE || generator_below(generator, 2)) return;
   problem->mask_begin = 0;
-  problem->mask_keys = generator_below(generator, 2) ? FOVEA_UNLIMITED : generator_below(generator, problem->kv_len);
+  problem->mask_keys =
+      generator_below(generator, 2) ? FOVEA_UNLIMITED : generator_below(generator, problem->kv_len);
   for (int64_t b = 0; b < problem->batch; b++)
     scene->mask_begins[b] = generator_below(generator, problem_entry(problem, b).kv_len + 1);
   problem->mask_begins = scene->mask_begins;

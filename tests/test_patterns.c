@@ -66,8 +66,8 @@ static fovea_counts counts_of(const struct trial *trial) {
   return counts;
 }
 
-/* On every instruction set: O, LSE and scores of the pattern are those of the mask. One thread, so that no time goes
- * by in waiting; tests/test_pattern_places.c has several. */
+/* On every instruction set: O, LSE and scores of the pattern are those of the mask. One thread, so that no time
+ * goes by in waiting; tests/test_pattern_places.c has several. */
 static void check(const fovea_problem *problem, uint64_t seed, const struct rule_table *rules) {
   struct trial patterned = trial_create(problem, seed);
   struct trial masked = masked_trial(&patterned, seed, rules);

@@ -227,9 +227,9 @@ static void test_fields_in_between(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_earlier_sizes),     cmocka_unit_test(test_first_sizes),
-      cmocka_unit_test(test_other_sizes),       cmocka_unit_test(test_later_initialisers),
-      cmocka_unit_test(test_fields_in_between), cmocka_unit_test(test_pattern_options),
+      cmocka_unit_test(test_earlier_sizes),      cmocka_unit_test(test_first_sizes),
+      cmocka_unit_test(test_other_sizes),        cmocka_unit_test(test_later_initialisers),
+      cmocka_unit_test(test_fields_in_between),  cmocka_unit_test(test_pattern_options),
       cmocka_unit_test(test_fields_of_patterns),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

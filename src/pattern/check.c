@@ -164,13 +164,20 @@ static fovea_status check_unused(const fovea_rule *rule, fovea_error *error) {
     const char *name;
     int set;
   } fields[] = {
-      {"left", rule->left != NULL},           {"right", rule->right != NULL},
-      {"before", rule->before != 0},          {"after", rule->after != 0},
-      {"step", rule->step != 0},              {"begin", rule->begin != 0},
-      {"end", rule->end != 0},                {"count", rule->count != 0},
-      {"numbers", rule->numbers != NULL},     {"row_numbers", rule->row_numbers != NULL},
-      {"starts", rule->starts != NULL},       {"block_rows", rule->block_rows != 0},
-      {"block_keys", rule->block_keys != 0},  {"axes", rule->axes != 0},
+      {"left", rule->left != NULL},
+      {"right", rule->right != NULL},
+      {"before", rule->before != 0},
+      {"after", rule->after != 0},
+      {"step", rule->step != 0},
+      {"begin", rule->begin != 0},
+      {"end", rule->end != 0},
+      {"count", rule->count != 0},
+      {"numbers", rule->numbers != NULL},
+      {"row_numbers", rule->row_numbers != NULL},
+      {"starts", rule->starts != NULL},
+      {"block_rows", rule->block_rows != 0},
+      {"block_keys", rule->block_keys != 0},
+      {"axes", rule->axes != 0},
   };
   const unsigned kind = (unsigned)rule->kind;
   if (kind >= sizeof used / sizeof used[0]) return FOVEA_OK; /* refused as no kind */

@@ -6,12 +6,12 @@
 #include "options.h"
 
 typedef struct attend_options {
-  const char *q, *k, *v, *out; /* paths, never NULL after parsing */
-  const char *lse, *weights;   /* NULL: not wanted */
-  const char *mask;            /* NULL: none */
-  const char *sinks;           /* a path, or "zero"; NULL: none */
+  const char *q, *k, *v, *out;        /* paths, never NULL after parsing */
+  const char *lse, *weights;          /* NULL: not wanted */
+  const char *mask;                   /* NULL: none */
+  const char *sinks;                  /* a path, or "zero"; NULL: none */
   const char *pattern, *csr, *global; /* texts of patterns; NULL: none */
-  const char *isa;             /* NULL: the library's choice */
+  const char *isa;                    /* NULL: the library's choice */
   bool help, causal, by_row;
   real_number scale, softcap;
   type_name cast;     /* Q, K and V are converted to it */

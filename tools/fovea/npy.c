@@ -26,12 +26,9 @@ static const char magic[MAGIC_SIZE] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 static const struct type_entry {
   const char *descr, *name;
   size_t size;
-} known_types[] = {[NPY_F32] = {"<f4", "float32 ('<f4')", 4},
-                   [NPY_F16] = {"<f2", "float16 ('<f2')", 2},
-                   [NPY_BOOL] = {"|b1", "bool ('|b1')", 1},
-                   [NPY_U16] = {"<u2", "uint16 ('<u2')", 2},
-                   [NPY_I32] = {"<i4", "int32 ('<i4')", 4},
-                   [NPY_I64] = {"<i8", "int64 ('<i8')", 8}};
+} known_types[] = {[NPY_F32] = {"<f4", "float32 ('<f4')", 4}, [NPY_F16] = {"<f2", "float16 ('<f2')", 2},
+                   [NPY_BOOL] = {"|b1", "bool ('|b1')", 1},   [NPY_U16] = {"<u2", "uint16 ('<u2')", 2},
+                   [NPY_I32] = {"<i4", "int32 ('<i4')", 4},   [NPY_I64] = {"<i8", "int64 ('<i8')", 8}};
 
 #define TYPE_COUNT (int)(sizeof known_types / sizeof known_types[0])
 

@@ -22,7 +22,7 @@ typedef struct reader {
   const char *at;       /* the rest of the text */
   const char *word_at;  /* where the last word began */
   char word[WORD_SIZE]; /* the last word */
-  char separator; /* of words; '\0': those of the grammar */
+  char separator;       /* of words; '\0': those of the grammar */
   int depth;
   failure *why;
 } reader;
@@ -417,7 +417,7 @@ static const fovea_rule *join(reader *from, const fovea_rule *const *parts, int 
 
 enum { CHAIN = 128 };
 
-static const fovea_rule *read_chain(reader *from, char operator, const fovea_rule *(*read)(reader *)) {
+static const fovea_rule *read_chain(reader *from, char operator, const fovea_rule * (*read)(reader *)) {
   const fovea_rule *parts[CHAIN];
   int count = 0;
   do {
