@@ -1,4 +1,5 @@
 /* Patterns: each has the bits of a mask tensor of the same meaning. */
+#include "src/pattern/pattern.h"
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/patterns.h"
@@ -33,6 +34,45 @@ static void test_parts_see(void **state) {
       fovea_pattern_destroy(pattern);
       rules_free(&made);
     }
+}
+
+/* The words of some rows of each band, as a run reads them, and the keys that the band's blocks are found by. */
+static void assert_words(const fovea_pattern *pattern, const fovea_rule *rule) {
+  for (int64_t band = 0; band < pattern->bands; band++) {
+    const int64_t first = pattern->first_row + band * FOVEA_BAND_ROWS,
+                  left = pattern->rows - band * FOVEA_BAND_ROWS;
+    const int count = (int)(left < FOVEA_BAND_ROWS ? left : FOVEA_BAND_ROWS);
+    const fovea_pattern_bands bands = {pattern, 0, 1, band, 1};
+    int64_t rows[FOVEA_BAND_ROWS];
+    uint64_t words[FOVEA_BAND_ROWS];
+    for (int i = 0; i < count; i++) rows[i] = first + i;
+    for (int64_t key = 0; key < pattern->keys; key++) {
+      const int place = (int)(key % FOVEA_WORD_KEYS), may = fovea_pattern_next_key(&bands, key) == key;
+      if (place == 0) fovea_pattern_words(pattern, 0, rows, count, key, words);
+      for (int i = 0; i < count; i++) {
+        const int sees = rule_sees(rule, rows[i], key);
+        if ((int)(words[i] >> place & 1) == sees && may >= sees) continue;
+        fail_msg("kind %d: row %lld and key %lld", (int)rule->kind, (long long)rows[i], (long long)key);
+      }
+    }
+  }
+}
+
+static void test_words(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < IF_QUICK(60, 400); seed++) {
+    struct generator generator = {seed};
+    struct made_rules made = {0};
+    const int64_t first = generator_below(&generator, 2) * generator_below(&generator, 90);
+    const int64_t rows = 1 + generator_below(&generator, 150), keys = 1 + generator_below(&generator, 600);
+    const fovea_rule_kind kind = (fovea_rule_kind)(1 + seed % FOVEA_RULE_NEIGHBOURHOOD);
+    const fovea_rule *rule = seed % 2 ? rule_random_joined(&made, &generator, 2, first, rows, keys)
+                                      : rule_random(&made, &generator, kind, first, rows, keys);
+    fovea_pattern *pattern = pattern_of(rule, first, rows, keys, 0);
+    assert_words(pattern, rule);
+    fovea_pattern_destroy(pattern);
+    rules_free(&made);
+  }
 }
 
 static int64_t pairs_of_mask(const struct trial *masked) {
@@ -187,10 +227,8 @@ static void test_heads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_parts_see),
-      cmocka_unit_test(test_pairs_of_parts),
-      cmocka_unit_test(test_random),
-      cmocka_unit_test(test_heads),
+      cmocka_unit_test(test_parts_see), cmocka_unit_test(test_words), cmocka_unit_test(test_pairs_of_parts),
+      cmocka_unit_test(test_random),    cmocka_unit_test(test_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

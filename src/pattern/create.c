@@ -79,7 +79,7 @@ fovea_status fovea_pattern_create(const fovea_pattern_options *given, fovea_patt
   fovea_pattern *made = take_pattern(&arena, &options);
   if (!fovea_compile_pattern(made)) {
     fovea_pattern_destroy(made);
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for the keys of %d bands of rows", made->bands);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for the keys that %d rows see", options.rows);
   }
   *pattern = made;
   return FOVEA_OK;

@@ -154,7 +154,7 @@ static const int64_t *random_starts(struct made_rules *made, struct generator *g
 }
 
 static fovea_rule random_blocks(struct made_rules *made, struct generator *generator, int64_t rows, int64_t keys) {
-  const int64_t sizes[] = {1, 7, 16, 32, 64, 128, 192, 300};
+  const int64_t sizes[] = {1, 7, 16, 64, 100, 128, 192, 300};
   const int64_t block_rows = sizes[generator_below(generator, 8)],
                 block_keys = sizes[generator_below(generator, 8)];
   const int64_t blocks = generator_below(generator, (rows + block_rows - 1) / block_rows + 1);
@@ -232,8 +232,10 @@ const fovea_rule *rule_random(struct made_rules *made, struct generator *generat
   case FOVEA_RULE_DOCUMENTS:
     return rule_keep(made, random_documents(made, generator, end, keys));
   case FOVEA_RULE_GLOBAL: {
-    const int64_t count = generator_below(generator, 8);
-    return rule_keep(made, fovea_rule_global(random_list(made, generator, count, 0, most), count));
+    const int64_t count = generator_below(generator, 8), close = begin + 12 < most ? begin + 12 : most;
+    const int near = (int)generator_below(generator, 2); /* neighbours, and small gaps */
+    const int64_t *list = random_list(made, generator, count, near ? begin : 0, near ? close : most);
+    return rule_keep(made, fovea_rule_global(list, count));
   }
   case FOVEA_RULE_BLOCKS:
     return rule_keep(made, random_blocks(made, generator, end, keys));

@@ -40,8 +40,8 @@ static const fovea_rule *read_rules(const attend_options *options, pattern_rules
     const char *const texts[] = {options->pattern, options->csr, options->global};
     if (!texts[i]) continue;
     const fovea_rule *rule = i == 0   ? pattern_text_read(rules, "--pattern", texts[i], why)
-                             : i == 1 ? pattern_text_short(rules, "--csr", "csr", texts[i], ',', why)
-                                      : pattern_text_short(rules, "--global", "global", texts[i], '\n', why);
+                             : i == 1 ? pattern_text_csr(rules, "--csr", texts[i], why)
+                                      : pattern_text_global(rules, "--global", texts[i], why);
     if (rule && all) rule = pattern_rules_add(rules, fovea_rule_and(all, rule), why);
     if (!rule) return NULL;
     all = rule;
