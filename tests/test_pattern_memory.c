@@ -63,6 +63,7 @@ static void test_no_memory(void **state) {
         const char *const words[] = {"no memory for", NULL};
         assert_int_equal(status, FOVEA_ERROR_MEMORY);
         assert_says(&error, FOVEA_ERROR_MEMORY, words);
+        assert_true(strstr(error.text, " bytes") != NULL || strstr(error.text, " 90 rows see") != NULL);
         assert_null(pattern);
         refused++;
       }
