@@ -119,6 +119,7 @@ caches 5000
 plan 1500
 agreement 1500
 states 1200
+patterns 3000
 nn 3000
 END
 }

@@ -1,11 +1,9 @@
 /* Patterns: each has the bits of a mask tensor of the same meaning. */
+#include "src/pattern/pattern.h"
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/patterns.h"
 #include "support/trial.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* Every row and key of the range, and some around it. */
 static void assert_sees(const fovea_pattern *pattern, const fovea_rule *rule, int64_t first_row, int64_t rows,
@@ -24,7 +22,7 @@ static void assert_sees(const fovea_pattern *pattern, const fovea_rule *rule, in
 
 static void test_parts_see(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(20, 200); seed++)
+  for (uint64_t seed = 0; seed < IF_QUICK(15, 60); seed++)
     for (int kind = FOVEA_RULE_CAUSAL; kind <= FOVEA_RULE_NEIGHBOURHOOD; kind++) {
       struct generator generator = {seed * 100 + (uint64_t)kind};
       struct made_rules made = {0};
@@ -38,39 +36,43 @@ static void test_parts_see(void **state) {
     }
 }
 
-/* The mask of the same meaning, in place of what the problem's own mask hides and adds. */
-static void set_mask(struct trial *masked, const struct trial *patterned, const fovea_rule *const *rules) {
-  const fovea_problem *p = &patterned->problem;
-  for (int64_t b = 0; b < p->batch; b++) {
-    const struct entry entry = problem_entry(p, b);
-    for (int64_t h = 0; h < p->heads; h++)
-      for (int64_t i = 0; i < entry.q_len; i++)
-        for (int64_t j = 0; j < masked->mask.keys && j < entry.kv_len; j++) {
-          const fovea_rule *rule = rules[h];
-          const int sees = rule_sees(rule, i + entry.offset, j);
-          const float own = p->mask_type != FOVEA_MASK_NONE ? mask_get(&patterned->mask, b, h, i, j) : 0.0f;
-          mask_set(&masked->mask, b, h, i, j, sees ? own : -__builtin_inff());
-        }
+/* The words of some rows of each band, as a run reads them, and the keys that the band's blocks are found by. */
+static void assert_words(const fovea_pattern *pattern, const fovea_rule *rule) {
+  for (int64_t band = 0; band < pattern->bands; band++) {
+    const int64_t first = pattern->first_row + band * FOVEA_BAND_ROWS,
+                  left = pattern->rows - band * FOVEA_BAND_ROWS;
+    const int count = (int)(left < FOVEA_BAND_ROWS ? left : FOVEA_BAND_ROWS);
+    const fovea_pattern_bands bands = {pattern, 0, 1, band, 1};
+    int64_t rows[FOVEA_BAND_ROWS];
+    uint64_t words[FOVEA_BAND_ROWS];
+    for (int i = 0; i < count; i++) rows[i] = first + i;
+    for (int64_t key = 0; key < pattern->keys; key++) {
+      const int place = (int)(key % FOVEA_WORD_KEYS), may = fovea_pattern_next_key(&bands, key) == key;
+      if (place == 0) fovea_pattern_words(pattern, 0, rows, count, key, words);
+      for (int i = 0; i < count; i++) {
+        const int sees = rule_sees(rule, rows[i], key);
+        if ((int)(words[i] >> place & 1) == sees && may >= sees) continue;
+        fail_msg("kind %d: row %lld and key %lld", (int)rule->kind, (long long)rows[i], (long long)key);
+      }
+    }
   }
 }
 
-/* A trial of the same problem with a mask in place of the pattern. */
-static struct trial masked_trial(const struct trial *patterned, uint64_t seed, const fovea_rule *const *rules) {
-  fovea_problem problem = patterned->problem;
-  problem.pattern = NULL;
-  if (problem.mask_type == FOVEA_MASK_NONE) problem.mask_type = FOVEA_MASK_BOOL;
-  problem.mask_strides = fovea_mask_layout(problem.mask_type, problem.batch, problem.heads,
-                                           problem_mask_rows(&problem), problem_mask_keys(&problem));
-  struct trial masked = trial_create(&problem, seed);
-  set_mask(&masked, patterned, rules);
-  return masked;
-}
-
-static const fovea_rule **same_rules(const fovea_rule *rule, int64_t heads) {
-  const fovea_rule **rules = malloc((size_t)heads * sizeof *rules);
-  assert_non_null(rules);
-  for (int64_t h = 0; h < heads; h++) rules[h] = rule;
-  return rules;
+static void test_words(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < IF_QUICK(60, 400); seed++) {
+    struct generator generator = {seed};
+    struct made_rules made = {0};
+    const int64_t first = generator_below(&generator, 2) * generator_below(&generator, 90);
+    const int64_t rows = 1 + generator_below(&generator, 150), keys = 1 + generator_below(&generator, 600);
+    const fovea_rule_kind kind = (fovea_rule_kind)(1 + seed % FOVEA_RULE_NEIGHBOURHOOD);
+    const fovea_rule *rule = seed % 2 ? rule_random_joined(&made, &generator, 2, first, rows, keys)
+                                      : rule_random(&made, &generator, kind, first, rows, keys);
+    fovea_pattern *pattern = pattern_of(rule, first, rows, keys, 0);
+    assert_words(pattern, rule);
+    fovea_pattern_destroy(pattern);
+    rules_free(&made);
+  }
 }
 
 static int64_t pairs_of_mask(const struct trial *masked) {
@@ -104,14 +106,18 @@ static fovea_counts counts_of(const struct trial *trial) {
   return counts;
 }
 
-/* On every instruction set: O, LSE and scores of the pattern are those of the mask. */
-static void check(const fovea_problem *problem, uint64_t seed, const fovea_rule *const *rules) {
+/* On every instruction set: O, LSE and scores of the pattern are those of the mask. One thread, so that no time
+ * goes by in waiting; tests/test_pattern_places.c has several. */
+static void check(const fovea_problem *problem, uint64_t seed, const struct rule_table *rules) {
   struct trial patterned = trial_create(problem, seed);
   struct trial masked = masked_trial(&patterned, seed, rules);
   const char *const *isas = usable_isas();
+  fovea_execution execution;
+  fovea_execution_init(&execution);
+  execution.threads = 1;
   for (int isa = 0; isas[isa] != NULL; isa++) {
-    trial_run(&patterned, isas[isa], NULL);
-    trial_run(&masked, isas[isa], NULL);
+    trial_run(&patterned, isas[isa], &execution);
+    trial_run(&masked, isas[isa], &execution);
     assert_same_outputs(&patterned, &masked);
     assert_true(trial_gaps_untouched(&patterned));
   }
@@ -125,7 +131,7 @@ static void check(const fovea_problem *problem, uint64_t seed, const fovea_rule 
 static fovea_problem random_problem(struct generator *generator) {
   fovea_problem problem;
   const int64_t group = 1 + generator_below(generator, 4), kv_heads = 1 + generator_below(generator, 2);
-  const int64_t kinds[][2] = {{1, 700}, {4, 300}, {70, 130}, {130, 400}, {33, 1100}, {2, 4500}};
+  const int64_t kinds[][2] = {{1, 700}, {4, 300}, {70, 130}, {130, 400}, {33, 700}, {2, 4500}};
   const int64_t *lengths = kinds[generator_below(generator, IF_QUICK(4, 6))];
   fovea_problem_init(&problem, 1 + generator_below(generator, 2), kv_heads * group, kv_heads,
                      1 + generator_below(generator, lengths[0]), 1 + generator_below(generator, lengths[1]),
@@ -146,7 +152,7 @@ static fovea_problem random_problem(struct generator *generator) {
 
 static void test_random(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(30, 400); seed++) {
+  for (uint64_t seed = 0; seed < IF_QUICK(20, 90); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);
@@ -155,10 +161,9 @@ static void test_random(void **state) {
     const int64_t keys = problem.kv_len + generator_below(&generator, 2) * generator_below(&generator, 200);
     const fovea_rule *rule = rule_random_joined(&made, &generator, (int)(seed % 4), first, rows, keys);
     fovea_pattern *pattern = pattern_of(rule, first, rows, keys, 0);
-    const fovea_rule **rules = same_rules(rule, problem.heads);
+    const struct rule_table rules = same_rules(rule, 0);
     problem.pattern = pattern;
-    check(&problem, seed, rules);
-    free(rules);
+    check(&problem, seed, &rules);
     fovea_pattern_destroy(pattern);
     rules_free(&made);
   }
@@ -168,7 +173,7 @@ static void test_random(void **state) {
 static void test_pairs_of_parts(void **state) {
   (void)state;
   enum { FIRST = FOVEA_RULE_CAUSAL, LAST = FOVEA_RULE_NEIGHBOURHOOD };
-  const int64_t rows = IF_QUICK(70, 150), keys = IF_QUICK(200, 400);
+  const int64_t rows = IF_QUICK(70, 100), keys = IF_QUICK(200, 300);
   for (int left = FIRST; left <= LAST; left++)
     for (int right = FIRST; right <= LAST; right++) {
       struct generator generator = {(uint64_t)(left * 16 + right)};
@@ -181,12 +186,11 @@ static void test_pairs_of_parts(void **state) {
       for (int i = (left + right) % IF_QUICK(3, 1); i < 3; i += IF_QUICK(3, 1)) {
         fovea_problem problem;
         fovea_pattern *pattern = pattern_of(joined[i], 0, rows, keys, 0);
-        const fovea_rule **rules = same_rules(joined[i], 4);
+        const struct rule_table rules = same_rules(joined[i], 0);
         fovea_problem_init(&problem, 1, 4, 2, rows, keys, 8, 8);
         problem.offset = 0;
         problem.pattern = pattern;
-        check(&problem, 5, rules);
-        free(rules);
+        check(&problem, 5, &rules);
         fovea_pattern_destroy(pattern);
       }
       rules_free(&made);
@@ -211,16 +215,16 @@ static void test_lists(void **state) {
     problem.causal = seed % 3 == 0;
     problem.v_type = (fovea_type)(seed % 3);
     const int64_t heads = seed % 3 == 1 ? problem.heads : seed % 3 == 2 ? problem.kv_heads : 1;
-    const fovea_rule *of_heads[8], *of_queries[8];
+    const fovea_rule *of_heads[8];
+    struct rule_table rules = {.by_row = 0};
     for (int64_t h = 0; h < heads; h++) {
       const fovea_rule *lists = rule_sparse(&made, &generator, rows, keys);
       const fovea_rule *other = rule_random_joined(&made, &generator, 1, 0, rows, keys);
       of_heads[h] =
           seed % 2 ? lists : rule_keep(&made, h % 2 ? fovea_rule_and(lists, other) : fovea_rule_and(other, lists));
     }
-    for (int64_t h = 0; h < problem.heads; h++) {
-      of_queries[h] = of_heads[heads == problem.heads ? h : h / (problem.heads / heads)];
-    }
+    for (int64_t h = 0; h < problem.heads; h++)
+      rules.of[0][h] = rules.of[1][h] = of_heads[heads == problem.heads ? h : h / (problem.heads / heads)];
     fovea_pattern_options options;
     fovea_pattern *pattern;
     fovea_pattern_options_init(&options, NULL, rows, keys);
@@ -228,7 +232,7 @@ static void test_lists(void **state) {
     options.heads = heads;
     assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
     problem.pattern = pattern;
-    check(&problem, seed, of_queries);
+    check(&problem, seed, &rules);
     fovea_pattern_destroy(pattern);
     rules_free(&made);
   }
@@ -237,16 +241,18 @@ static void test_lists(void **state) {
 /* A rule for each query head, and for each kv head. */
 static void test_heads(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(8, 60); seed++) {
+  for (uint64_t seed = 0; seed < IF_QUICK(6, 24); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);
     const int64_t group = problem.heads / problem.kv_heads, rows = problem.q_len + problem.offset;
     const int64_t heads = seed % 2 ? problem.heads : problem.kv_heads;
-    const fovea_rule *of_heads[8], *of_queries[8];
+    const fovea_rule *of_heads[8];
+    struct rule_table rules = {.by_row = 0};
     for (int64_t h = 0; h < heads; h++)
       of_heads[h] = rule_random_joined(&made, &generator, 2, 0, rows, problem.kv_len);
-    for (int64_t h = 0; h < problem.heads; h++) of_queries[h] = of_heads[heads == problem.heads ? h : h / group];
+    for (int64_t h = 0; h < problem.heads; h++)
+      rules.of[0][h] = rules.of[1][h] = of_heads[heads == problem.heads ? h : h / group];
     fovea_pattern *pattern;
     fovea_pattern_options options;
     fovea_pattern_options_init(&options, NULL, rows, problem.kv_len);
@@ -254,7 +260,7 @@ static void test_heads(void **state) {
     options.heads = heads;
     assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
     problem.pattern = pattern;
-    check(&problem, seed, of_queries);
+    check(&problem, seed, &rules);
     fovea_pattern_destroy(pattern);
     rules_free(&made);
   }
@@ -262,8 +268,8 @@ static void test_heads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_parts_see), cmocka_unit_test(test_pairs_of_parts), cmocka_unit_test(test_random),
-      cmocka_unit_test(test_lists),     cmocka_unit_test(test_heads),
+      cmocka_unit_test(test_parts_see), cmocka_unit_test(test_words), cmocka_unit_test(test_pairs_of_parts),
+      cmocka_unit_test(test_random),    cmocka_unit_test(test_lists), cmocka_unit_test(test_heads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include "support/check.h"
 #include "support/trial.h"
 
+#include <fovea/pattern.h>
+
 #include <string.h>
 
 /* The sizes of the first version. */
@@ -20,9 +22,14 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, allocator),
     offsetof(fovea_problem, mask_begin),
     offsetof(fovea_problem, mask_begins),
+    offsetof(fovea_problem, score_output),
+    offsetof(fovea_problem, pattern),
+    offsetof(fovea_problem, patterns),
     offsetof(fovea_problem, terms),
     offsetof(fovea_problem, scales),
     offsetof(fovea_problem, normaliser),
+    offsetof(fovea_problem, score_heads),
+    offsetof(fovea_problem, top_k),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks),
@@ -153,7 +160,59 @@ static void test_later_initialisers(void **state) {
   memset(memory.data, 0xf7, memory.size);
   fovea_execution_init_sized((void *)memory.data, memory.size);
   assert_true(rest_is_intact(&memory, sizeof(fovea_execution)));
+  memset(memory.data, 0xf7, memory.size);
+  fovea_pattern_options_init_sized((void *)memory.data, memory.size, NULL, 20, 150);
+  assert_true(rest_is_intact(&memory, sizeof(fovea_pattern_options)));
   guarded_destroy(&memory);
+}
+
+/* Options of a pattern: one size so far, right before a guard page, too. */
+static void test_pattern_options(void **state) {
+  (void)state;
+  const size_t size = sizeof(fovea_pattern_options);
+  const fovea_rule causal = fovea_rule_causal();
+  for (int at_end = 0; at_end < 2; at_end++) {
+    struct guarded memory = create_struct(size, at_end);
+    fovea_pattern_options *options = (void *)memory.data;
+    fovea_pattern *pattern;
+    fovea_pattern_options_init_sized(options, size, &causal, 20, 150);
+    assert_int_equal(fovea_pattern_create(options, &pattern, NULL), FOVEA_OK);
+    fovea_pattern_destroy(pattern);
+    for (size_t other = 0; other <= size + 64; other++) {
+      if (other == size) continue;
+      options->struct_size = other;
+      assert_int_equal(fovea_pattern_create(options, &pattern, NULL), FOVEA_ERROR_STRUCT_SIZE);
+      assert_null(pattern);
+    }
+    assert_true(rest_is_intact(&memory, size));
+    guarded_destroy(&memory);
+  }
+}
+
+/* A program that does not know patterns has none, whatever lies behind its fields. */
+static void test_fields_of_patterns(void **state) {
+  (void)state;
+  fovea_problem problem = trial.problem;
+  const fovea_tensors tensors = trial_tensors(&trial);
+  fovea_pattern *pattern;
+  fovea_pattern_options options;
+  const fovea_rule none = fovea_rule_keys(0, 0);
+  fovea_pattern_options_init(&options, &none, 150, 150);
+  assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
+  const fovea_pattern *const patterns[] = {pattern, pattern};
+  problem.patterns = patterns;
+  problem.struct_size = offsetof(fovea_problem, patterns);
+  trial_clear(&trial);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  assert_same_outputs(&trial, &expected);
+  problem.pattern = pattern;
+  problem.struct_size = offsetof(fovea_problem, pattern);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  assert_same_outputs(&trial, &expected);
+  problem.struct_size = offsetof(fovea_problem, patterns);
+  assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  for (int64_t d = 0; d < trial.o.dim; d++) assert_int_equal(bits_of(trial.o.data[d]), 0);
+  fovea_pattern_destroy(pattern);
 }
 
 /* Fields that a program does not have count as not set, and fields that it has are read. */
@@ -174,9 +233,10 @@ static void test_fields_in_between(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_earlier_sizes),     cmocka_unit_test(test_first_sizes),
-      cmocka_unit_test(test_other_sizes),       cmocka_unit_test(test_later_initialisers),
-      cmocka_unit_test(test_fields_in_between),
+      cmocka_unit_test(test_earlier_sizes),      cmocka_unit_test(test_first_sizes),
+      cmocka_unit_test(test_other_sizes),        cmocka_unit_test(test_later_initialisers),
+      cmocka_unit_test(test_fields_in_between),  cmocka_unit_test(test_pattern_options),
+      cmocka_unit_test(test_fields_of_patterns),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

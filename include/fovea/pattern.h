@@ -25,7 +25,8 @@
 extern "C" {
 #endif
 
-/* What a rule is; fovea_rule_<name>() makes one. */
+/* What a rule is: CAUSAL, WINDOW, CHUNKS, KEYS, ROWS, EVERY, DOCUMENTS, GLOBAL, BLOCKS, EDGES, TREE, NEIGHBOURHOOD,
+ * or others joined by AND, OR, NOT. fovea_rule_<name>() makes one. */
 typedef enum fovea_rule_kind {
   FOVEA_RULE_CAUSAL = 1,
   FOVEA_RULE_WINDOW = 2,
@@ -47,8 +48,8 @@ typedef enum fovea_rule_kind {
 /* The most axes of a neighbourhood. */
 #define FOVEA_RULE_AXES 3
 
-/* One axis of a neighbourhood: its length, how many cells a row sees along it, every dilation-th, and whether none
- * of them comes after the row's own. */
+/* One axis of a neighbourhood: its length; the window, which is how many cells a row sees along it, every
+ * dilation-th; and whether it is causal: none of them comes after the row's own. */
 typedef struct fovea_rule_axis {
   int64_t length, window, dilation;
   int causal;
@@ -68,7 +69,7 @@ typedef struct fovea_rule {
   const int64_t *starts;                 /* BLOCKS, EDGES: where each list begins in `numbers`; `count` + 1 */
   int64_t block_rows, block_keys;        /* BLOCKS */
   int64_t axes;                          /* NEIGHBOURHOOD */
-  fovea_rule_axis axis[FOVEA_RULE_AXES];
+  fovea_rule_axis axis[FOVEA_RULE_AXES]; /* likewise */
 } fovea_rule;
 
 /* Returns a rule of that kind with all fields 0. */
@@ -234,9 +235,8 @@ typedef struct fovea_pattern_options {
    * pattern. `heads` pointers; default NULL and 0. */
   const fovea_rule *const *rules;
   int64_t heads;
-  /* The rows that problems may have: positions first_row to first_row + rows - 1; and their keys, positions 0 to
-   * keys
-   * - 1. Rows and keys are less than 2^31. */
+  /* The rows that problems may have, positions first_row to first_row + rows - 1, and their keys, positions 0 to
+   * keys - 1. Rows and keys are less than 2^31. */
   int64_t first_row, rows, keys;
   int by_row; /* 1: rows are counted from the entry's first, whatever the offset; first_row is 0. Default 0 */
   fovea_allocator allocator; /* for the pattern, which keeps it; default: malloc(), free() */

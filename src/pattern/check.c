@@ -140,6 +140,56 @@ static fovea_status check_grid(const fovea_rule *rule, fovea_error *error) {
   return status;
 }
 
+/* Refuses fields that the kind does not name. Pointers among them would be followed by nobody's check. */
+static fovea_status check_unused(const fovea_rule *rule, fovea_error *error) {
+  enum { LEFT = 1, RIGHT = 2, BEFORE = 4, AFTER = 8, STEP = 16, BEGIN = 32, END = 64, COUNT = 128, NUMBERS = 256 };
+  enum { ROW_NUMBERS = 512, STARTS = 1024, BLOCK_ROWS = 2048, BLOCK_KEYS = 4096, AXES = 8192 };
+  static const unsigned used[] = {
+      [FOVEA_RULE_WINDOW] = BEFORE | AFTER | STEP,
+      [FOVEA_RULE_CHUNKS] = BEFORE | AFTER | STEP,
+      [FOVEA_RULE_KEYS] = BEGIN | END,
+      [FOVEA_RULE_ROWS] = BEGIN | END,
+      [FOVEA_RULE_EVERY] = BEGIN | END | STEP,
+      [FOVEA_RULE_DOCUMENTS] = COUNT | NUMBERS | ROW_NUMBERS,
+      [FOVEA_RULE_GLOBAL] = COUNT | NUMBERS,
+      [FOVEA_RULE_BLOCKS] = COUNT | NUMBERS | STARTS | BLOCK_ROWS | BLOCK_KEYS,
+      [FOVEA_RULE_EDGES] = BEGIN | COUNT | NUMBERS | STARTS | STEP,
+      [FOVEA_RULE_TREE] = BEGIN | COUNT | NUMBERS,
+      [FOVEA_RULE_NEIGHBOURHOOD] = AXES,
+      [FOVEA_RULE_AND] = LEFT | RIGHT,
+      [FOVEA_RULE_OR] = LEFT | RIGHT,
+      [FOVEA_RULE_NOT] = LEFT,
+  };
+  const struct {
+    const char *name;
+    int set;
+  } fields[] = {
+      {"left", rule->left != NULL},
+      {"right", rule->right != NULL},
+      {"before", rule->before != 0},
+      {"after", rule->after != 0},
+      {"step", rule->step != 0},
+      {"begin", rule->begin != 0},
+      {"end", rule->end != 0},
+      {"count", rule->count != 0},
+      {"numbers", rule->numbers != NULL},
+      {"row_numbers", rule->row_numbers != NULL},
+      {"starts", rule->starts != NULL},
+      {"block_rows", rule->block_rows != 0},
+      {"block_keys", rule->block_keys != 0},
+      {"axes", rule->axes != 0},
+  };
+  const unsigned kind = (unsigned)rule->kind;
+  if (kind >= sizeof used / sizeof used[0]) return FOVEA_OK; /* refused as no kind */
+  const unsigned lists = kind == FOVEA_RULE_EDGES && rule->starts ? STEP : 0;
+  for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+    if (!fields[i].set || (used[kind] & ~lists) >> i & 1) continue;
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of a rule of kind %d is set and would not be used",
+                      fields[i].name, (int64_t)rule->kind);
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, fovea_error *error);
 
 static fovea_status check_joined(const fovea_rule *rule, int depth, limits *all, fovea_error *error) {
@@ -154,6 +204,8 @@ static fovea_status check_rule(const fovea_rule *rule, int depth, limits *all, f
                       "a pattern has more than %d rules, or joins them more than %d deep",
                       (int64_t)FOVEA_RULE_LIMIT, (int64_t)FOVEA_RULE_DEPTH);
   }
+  const fovea_status status = check_unused(rule, error);
+  if (status) return status;
   switch (rule->kind) {
   case FOVEA_RULE_CAUSAL:
     return FOVEA_OK;
@@ -207,6 +259,10 @@ fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, f
   if (!options->allocator.allocate != !options->allocator.release) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
                       options->allocator.allocate ? "release" : "allocate");
+  }
+  if (!options->allocator.allocate && options->allocator.context) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "allocator.context is not NULL and would not be used: allocator.allocate is NULL");
   }
   if (options->rule && options->rules) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "rule is not NULL and would not be used: rules is not NULL");

@@ -26,7 +26,13 @@ static fovea_status read_options(const fovea_pattern_options *given, fovea_patte
                       "struct_size of fovea_pattern_options is %u; fovea_pattern_options_init() sets at least %u",
                       (uint64_t)given->struct_size, (uint64_t)least);
   }
-  memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
+  if (given->struct_size > sizeof *options) {
+    return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE,
+                      "struct_size of fovea_pattern_options is %u, more than this library's %u; the program was "
+                      "compiled for a newer one",
+                      (uint64_t)given->struct_size, (uint64_t)sizeof *options);
+  }
+  memcpy(options, given, given->struct_size);
   return FOVEA_OK;
 }
 
@@ -73,7 +79,7 @@ fovea_status fovea_pattern_create(const fovea_pattern_options *given, fovea_patt
   fovea_pattern *made = take_pattern(&arena, &options);
   if (!fovea_compile_pattern(made)) {
     fovea_pattern_destroy(made);
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for the keys of %d bands of rows", made->bands);
+    return fovea_fail(error, FOVEA_ERROR_MEMORY, "no memory for the keys that %d rows see", options.rows);
   }
   *pattern = made;
   return FOVEA_OK;

@@ -2,6 +2,7 @@
 
 #include "check.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static int is_near(int64_t before, int64_t after, int64_t begin, int64_t end, int64_t key) {
@@ -153,7 +154,7 @@ static const int64_t *random_starts(struct made_rules *made, struct generator *g
 }
 
 static fovea_rule random_blocks(struct made_rules *made, struct generator *generator, int64_t rows, int64_t keys) {
-  const int64_t sizes[] = {1, 7, 16, 32, 64, 128, 192, 300};
+  const int64_t sizes[] = {1, 7, 16, 64, 100, 128, 192, 300};
   const int64_t block_rows = sizes[generator_below(generator, 8)],
                 block_keys = sizes[generator_below(generator, 8)];
   const int64_t blocks = generator_below(generator, (rows + block_rows - 1) / block_rows + 1);
@@ -231,8 +232,10 @@ const fovea_rule *rule_random(struct made_rules *made, struct generator *generat
   case FOVEA_RULE_DOCUMENTS:
     return rule_keep(made, random_documents(made, generator, end, keys));
   case FOVEA_RULE_GLOBAL: {
-    const int64_t count = generator_below(generator, 8);
-    return rule_keep(made, fovea_rule_global(random_list(made, generator, count, 0, most), count));
+    const int64_t count = generator_below(generator, 8), close = begin + 12 < most ? begin + 12 : most;
+    const int near = (int)generator_below(generator, 2); /* neighbours, and small gaps */
+    const int64_t *list = random_list(made, generator, count, near ? begin : 0, near ? close : most);
+    return rule_keep(made, fovea_rule_global(list, count));
   }
   case FOVEA_RULE_BLOCKS:
     return rule_keep(made, random_blocks(made, generator, end, keys));
@@ -283,4 +286,58 @@ fovea_pattern *pattern_of(const fovea_rule *rule, int64_t first_row, int64_t row
   options.by_row = by_row;
   if (fovea_pattern_create(&options, &pattern, &error) != FOVEA_OK) fail_msg("%s", error.text);
   return pattern;
+}
+
+struct rule_table same_rules(const fovea_rule *rule, int by_row) {
+  struct rule_table rules = {.by_row = by_row};
+  for (int b = 0; b < LISTED_ENTRIES; b++)
+    for (int h = 0; h < TABLE_HEADS; h++) rules.of[b][h] = rule;
+  return rules;
+}
+
+/* What the problem's own mask adds. */
+static float own_bias(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key) {
+  const fovea_problem *problem = &trial->problem;
+  const int64_t element = key - problem_mask_begin(problem, batch);
+  if (problem->mask_type == FOVEA_MASK_NONE || element < 0) return 0.0f;
+  if (problem->mask_keys != FOVEA_UNLIMITED && element >= problem->mask_keys) return -INFINITY;
+  return mask_get(&trial->mask, batch, head, row, element);
+}
+
+/* Heads that share a rule see the same. */
+static void mask_rows(struct trial *masked, const struct trial *patterned, const struct rule_table *rules,
+                      int64_t batch, unsigned char *sees) {
+  const struct entry entry = problem_entry(&patterned->problem, batch);
+  for (int64_t i = 0; i < entry.q_len; i++) {
+    const fovea_rule *before = NULL;
+    for (int64_t h = 0; h < patterned->problem.heads; h++) {
+      const fovea_rule *rule = rules->of[batch][h];
+      for (int64_t j = 0; j < entry.kv_len && rule != before; j++)
+        sees[j] = rule == NULL || rule_sees(rule, rules->by_row ? i : i + entry.offset, j);
+      for (int64_t j = 0; j < entry.kv_len; j++) {
+        const int seen = rule == NULL || sees[j];
+        mask_set(&masked->mask, batch, h, i, j, seen ? own_bias(patterned, batch, h, i, j) : -INFINITY);
+      }
+      before = rule;
+    }
+  }
+}
+
+struct trial masked_trial(const struct trial *patterned, uint64_t seed, const struct rule_table *rules) {
+  fovea_problem problem = patterned->problem;
+  assert_true(problem.batch <= LISTED_ENTRIES && problem.heads <= TABLE_HEADS);
+  problem.pattern = NULL;
+  problem.patterns = NULL;
+  problem.mask_begin = 0;
+  problem.mask_begins = NULL;
+  problem.mask_keys = FOVEA_UNLIMITED;
+  if (problem.mask_type == FOVEA_MASK_NONE) problem.mask_type = FOVEA_MASK_BOOL;
+  problem.mask_strides = fovea_mask_layout(problem.mask_type, problem.batch, problem.heads,
+                                           problem_mask_rows(&problem), problem_mask_keys(&problem));
+  struct trial masked = trial_create(&problem, seed);
+  unsigned char *sees = malloc((size_t)problem.kv_len + 1);
+  assert_non_null(sees);
+  for (int64_t b = 0; b < problem.batch; b++) mask_rows(&masked, patterned, rules, b, sees);
+  free(sees);
+  return masked;
 }

@@ -1,8 +1,9 @@
-/* Rules of patterns: one predicate by the words of fovea/pattern.h, and random rules. */
+/* Rules of patterns: one predicate by the words of fovea/pattern.h, random rules, and masks of the same meaning. */
 #ifndef FOVEA_TESTS_PATTERNS_H
 #define FOVEA_TESTS_PATTERNS_H
 
-#include "generator.h"
+#include "problems.h"
+#include "trial.h"
 
 #include <fovea/pattern.h>
 
@@ -36,5 +37,21 @@ void rules_free(struct made_rules *made);
 
 /* A pattern of one rule; fails the test if the library refuses it. */
 fovea_pattern *pattern_of(const fovea_rule *rule, int64_t first_row, int64_t rows, int64_t keys, int by_row);
+
+enum { TABLE_HEADS = 16 };
+
+/* What the patterns of a problem let rows see: of each batch entry and query head, NULL for everything. Rows count
+ * from the entry's first if `by_row` is 1. */
+struct rule_table {
+  const fovea_rule *of[LISTED_ENTRIES][TABLE_HEADS];
+  int by_row;
+};
+
+/* The same rule for all entries and heads. */
+struct rule_table same_rules(const fovea_rule *rule, int by_row);
+
+/* A trial of the same problem, made with the same seed, with a mask of all keys in place of the patterns and of the
+ * problem's own mask. */
+struct trial masked_trial(const struct trial *patterned, uint64_t seed, const struct rule_table *rules);
 
 #endif

@@ -2,6 +2,7 @@
 #include "attend_mask.h"
 #include "attend_normaliser.h"
 #include "attend_options.h"
+#include "attend_pattern.h"
 #include "attend_terms.h"
 #include "commands.h"
 #include "convert.h"
@@ -54,6 +55,16 @@ static const char help[] =
     "  --mask-begin N         the key that the mask's first element belongs to; earlier keys are left to the "
     "other\n"
     "                         rules. Default 0\n"
+    "  --pattern TEXT         rules joined by & | ! and (), such as 'causal & (window 511 | global 0,1,2)':\n"
+    "                           causal | window L [R] | dilated L R STEP | chunks SIZE [LEFT [RIGHT]]\n"
+    "                           keys A:B | rows A:B | prefix N | every PERIOD A:B (B itself is not among them)\n"
+    "                           global LIST.. | documents KEYS.npy [ROWS.npy] | tree PARENTS.npy [FIRST]\n"
+    "                           blocks ROWS KEYS INDPTR.npy INDICES.npy | csr INDPTR.npy INDICES.npy [FIRST]\n"
+    "                           grid HxW KxK [dilation DxD] [causal]\n"
+    "                         The files hold int32 or int64. docs/patterns.md says what each means\n"
+    "  --csr INDPTR,INDICES   the rule csr; and-ed with the pattern, as the next\n"
+    "  --global a,b,.. | PATH the rule global\n"
+    "  --by-row               patterns count rows from the first, whatever the offset\n"
     "\n";
 
 /* The rest: a string of C has a limit. */
@@ -95,6 +106,7 @@ typedef struct attend_job {
   npy_array mask, sinks;
   attend_terms terms;
   fovea_problem problem;
+  fovea_pattern *pattern;
   fovea_plan *plan;
   void *o;
   float *lse, *weights; /* weights or scores */
@@ -214,6 +226,7 @@ static bool describe_problem(attend_job *job, failure *why) {
          (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&
          (!options->alibi || load_alibi(options->alibi, &job->terms, problem, why)) &&
          (!options->relative || load_relative(options->relative, &job->terms, problem, why)) &&
+         load_pattern(options, &job->pattern, problem, why) &&
          (!options->sinks || load_sinks(options->sinks, &job->sinks, problem, why));
 }
 
@@ -337,6 +350,7 @@ static void release(attend_job *job) {
   free(job->lse);
   free(job->o);
   fovea_plan_destroy(job->plan);
+  fovea_pattern_destroy(job->pattern);
   npy_free(&job->sinks);
   attend_terms_free(&job->terms);
   npy_free(&job->mask);

@@ -19,6 +19,10 @@ static const option known[] = {
     {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
     {"--alibi", OPTION_TEXT, offsetof(attend_options, alibi), 0, "a path"},
     {"--relative", OPTION_TEXT, offsetof(attend_options, relative), 0, "a path"},
+    {"--pattern", OPTION_TEXT, offsetof(attend_options, pattern), 0, "a pattern"},
+    {"--csr", OPTION_TEXT, offsetof(attend_options, csr), 0, "two paths INDPTR,INDICES"},
+    {"--global", OPTION_TEXT, offsetof(attend_options, global), 0, "a list of positions, or a path"},
+    {"--by-row", OPTION_FLAG, offsetof(attend_options, by_row), 0, ""},
     {"--sinks", OPTION_TEXT, offsetof(attend_options, sinks), 0, "a path, or zero"},
     {"--causal", OPTION_FLAG, offsetof(attend_options, causal), 0, ""},
     {"--window", OPTION_LIST, offsetof(attend_options, window), 2, "two numbers LEFT,RIGHT"},
@@ -82,6 +86,8 @@ static bool check_required(const attend_options *options, failure *why) {
                                         : NULL;
   if (missing) return fail(why, "%s is missing (see fovea attend --help)", missing);
   if (options->weights_type.given && !options->weights) return fail(why, "--weights-type needs --weights");
+  if (options->by_row && !options->pattern && !options->csr && !options->global)
+    return fail(why, "--by-row needs --pattern, --csr or --global");
   return check_scores(options, why) && check_paths(options, why);
 }
 

@@ -16,7 +16,8 @@ typedef struct attend_options {
   const char *normaliser;                      /* NULL: the softmax */
   const char *divisor;                         /* NULL: none */
   const char *isa;                             /* NULL: the library's choice */
-  bool help, causal;
+  const char *pattern, *csr, *global;          /* texts of patterns; NULL: none */
+  bool help, causal, by_row;
   real_number scale, softcap, sigmoid_bias;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */

@@ -26,11 +26,9 @@ static const char magic[MAGIC_SIZE] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 static const struct type_entry {
   const char *descr, *name;
   size_t size;
-} known_types[] = {[NPY_F32] = {"<f4", "float32 ('<f4')", 4},
-                   [NPY_F16] = {"<f2", "float16 ('<f2')", 2},
-                   [NPY_BOOL] = {"|b1", "bool ('|b1')", 1},
-                   [NPY_U16] = {"<u2", "uint16 ('<u2')", 2},
-                   [NPY_I32] = {"<i4", "int32 ('<i4')", 4}};
+} known_types[] = {[NPY_F32] = {"<f4", "float32 ('<f4')", 4}, [NPY_F16] = {"<f2", "float16 ('<f2')", 2},
+                   [NPY_BOOL] = {"|b1", "bool ('|b1')", 1},   [NPY_U16] = {"<u2", "uint16 ('<u2')", 2},
+                   [NPY_I32] = {"<i4", "int32 ('<i4')", 4},   [NPY_I64] = {"<i8", "int64 ('<i8')", 8}};
 
 #define TYPE_COUNT (int)(sizeof known_types / sizeof known_types[0])
 
@@ -69,14 +67,16 @@ static bool read_bytes(const struct source *source, void *bytes, size_t size, co
 /* Refuses an element type: "float32 ('<f4') or float16 ('<f2') is needed". */
 static bool refuse_type(const struct source *source, const char *what) {
   char needed[128] = "";
+  const char *convert = NULL; /* to the first of the types */
   for (int i = 0; i < TYPE_COUNT; i++) {
     if (!(source->types & NPY_SET(i))) continue;
     const bool last = source->types < 2 * NPY_SET(i);
+    if (!convert) convert = known_types[i].descr;
     const char *join = *needed == '\0' ? "" : last ? " or " : ", ";
     size_t used = strlen(needed);
     snprintf(needed + used, sizeof needed - used, "%s%s", join, known_types[i].name);
   }
-  return refuse(source, "%s; %s is needed, in NumPy: a.astype('<f4')", what, needed);
+  return refuse(source, "%s; %s is needed, in NumPy: a.astype('%s')", what, needed, convert);
 }
 
 /* ---- The header ---------------------------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@
 
 /* The element types that can be read and written. NPY_U16 holds raw 16-bit patterns, since NumPy has no
  * bfloat16. */
-typedef enum npy_type { NPY_F32, NPY_F16, NPY_BOOL, NPY_U16, NPY_I32 } npy_type;
+typedef enum npy_type { NPY_F32, NPY_F16, NPY_BOOL, NPY_U16, NPY_I32, NPY_I64 } npy_type;
 
 /* A set of types is a sum of these. */
 #define NPY_SET(type) (1u << (type))
