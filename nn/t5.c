@@ -1,4 +1,5 @@
 /* T5's buckets of relative positions, as functions of the library. */
+#include "../arch/float_state.h"
 #include "../src/base/buckets.h"
 #include "../src/base/validate.h"
 
@@ -7,7 +8,10 @@
 int64_t fovea_nn_t5_bucket(int64_t relative, int bidirectional, int64_t buckets, int64_t max_distance) {
   if (fovea_check_bucket_rule(NULL, bidirectional, buckets, max_distance, NULL)) return -1;
   const fovea_bucket_rule rule = fovea_make_bucket_rule(bidirectional, buckets, max_distance);
-  return fovea_bucket_of(&rule, relative);
+  const fovea_float_state caller = fovea_float_begin();
+  const int64_t bucket = fovea_bucket_of(&rule, relative);
+  fovea_float_end(caller);
+  return bucket;
 }
 
 fovea_status fovea_nn_t5_buckets(int64_t first, int64_t count, int bidirectional, int64_t buckets,
@@ -21,6 +25,8 @@ fovea_status fovea_nn_t5_buckets(int64_t first, int64_t count, int bidirectional
   status = fovea_validate_pointer(&reach, to, error);
   if (status) return status;
   const fovea_bucket_rule rule = fovea_make_bucket_rule(bidirectional, buckets, max_distance);
+  const fovea_float_state caller = fovea_float_begin(); /* borders are compared in double, too */
   for (int64_t i = 0; i < count; i++) to[i] = (int32_t)fovea_bucket_of(&rule, first + i);
+  fovea_float_end(caller);
   return FOVEA_OK;
 }

@@ -374,7 +374,7 @@ static void test_states(void **state) {
   static float parts[2][NODES * 2], merged[NODES * 2], once[NODES * 2];
   for (int number = 0; number < NORMALISERS * DIVISORS; number++) {
     fovea_problem problem;
-    fovea_state from[2], to, all;
+    fovea_state from[2] = {{0}}, to = {0}, all = {0};
     fovea_error error;
     fovea_problem_init(&problem, 1, 2, 1, 1, KEYS, 9, DIM);
     problem_set_normaliser(&problem, number);

@@ -215,7 +215,7 @@ static void test_lists(void **state) {
     problem.causal = seed % 3 == 0;
     problem.v_type = (fovea_type)(seed % 3);
     const int64_t heads = seed % 3 == 1 ? problem.heads : seed % 3 == 2 ? problem.kv_heads : 1;
-    const fovea_rule *of_heads[8];
+    const fovea_rule *of_heads[8] = {NULL};
     struct rule_table rules = {.by_row = 0};
     for (int64_t h = 0; h < heads; h++) {
       const fovea_rule *lists = rule_sparse(&made, &generator, rows, keys);
@@ -247,7 +247,7 @@ static void test_heads(void **state) {
     fovea_problem problem = random_problem(&generator);
     const int64_t group = problem.heads / problem.kv_heads, rows = problem.q_len + problem.offset;
     const int64_t heads = seed % 2 ? problem.heads : problem.kv_heads;
-    const fovea_rule *of_heads[8];
+    const fovea_rule *of_heads[8] = {NULL};
     struct rule_table rules = {.by_row = 0};
     for (int64_t h = 0; h < heads; h++)
       of_heads[h] = rule_random_joined(&made, &generator, 2, 0, rows, problem.kv_len);

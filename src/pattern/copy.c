@@ -77,7 +77,7 @@ static void copy_lists(fovea_arena *arena, const fovea_rule *rule, int64_t all, 
   int32_t *items = fovea_arena_take(arena, all, sizeof *items);
   int64_t *union_starts = fovea_arena_take(arena, lists->bands + 1, sizeof *union_starts);
   int32_t *union_items = fovea_arena_take(arena, most_in_union(rule, lists, all), sizeof *union_items);
-  if (!arena->memory) return;
+  if (!starts || !items || !union_starts || !union_items) return; /* only counted */
   lists->starts = starts;
   lists->items = items;
   fill_lists(rule, lists, starts, items);
@@ -89,7 +89,7 @@ static void copy_lists(fovea_arena *arena, const fovea_rule *rule, int64_t all, 
 static void copy_global(fovea_arena *arena, const fovea_rule *rule, fovea_lists *lists) {
   int64_t *starts = fovea_arena_take(arena, 2, sizeof *starts);
   int32_t *items = fovea_arena_take(arena, rule->count, sizeof *items);
-  if (!arena->memory) return;
+  if (!starts || !items) return;
   for (int64_t i = 0; i < rule->count; i++) items[i] = (int32_t)rule->numbers[i];
   starts[0] = 0;
   starts[1] = fovea_sort_items(items, rule->count);
@@ -113,7 +113,7 @@ static void copy_documents(fovea_arena *arena, const fovea_rule *rule, fovea_doc
   int64_t *keys = fovea_arena_take(arena, rule->count, sizeof *keys);
   int64_t *rows = same ? keys : fovea_arena_take(arena, rule->count, sizeof *rows);
   int32_t *runs = fovea_arena_take(arena, same ? rule->count : 0, sizeof *runs);
-  if (!arena->memory) return;
+  if (!keys || !rows || !runs) return;
   if (rule->count > 0) memcpy(keys, rule->numbers, (size_t)rule->count * sizeof *keys);
   if (rule->count > 0 && !same) memcpy(rows, rule->row_numbers, (size_t)rule->count * sizeof *rows);
   *documents = (fovea_documents){.count = rule->count, .keys = keys, .rows = rows};
@@ -129,7 +129,7 @@ static void copy_tree(fovea_arena *arena, const fovea_rule *tree, int64_t rows_e
   int64_t *starts = fovea_arena_take(arena, tree->count + 1, sizeof *starts);
   int64_t *keys = fovea_arena_take(arena, total, sizeof *keys);
   const fovea_rule edges = fovea_rule_edges(tree->begin, tree->count, starts, keys);
-  for (int64_t i = 0, used = 0; arena->memory && i <= tree->count; i++) {
+  for (int64_t i = 0, used = 0; starts && keys && i <= tree->count; i++) {
     starts[i] = used;
     for (int64_t at = i < tree->count ? i : -1; at >= 0; at = tree->numbers[at]) keys[used++] = tree->begin + at;
   }
@@ -152,7 +152,8 @@ static fovea_node *tree_of(fovea_arena *arena, const fovea_rule *rule, fovea_nod
 }
 
 fovea_node *fovea_copy_rule(fovea_arena *arena, const fovea_rule *rule, int64_t rows_end) {
-  fovea_node counted, *taken = fovea_arena_take(arena, 1, sizeof *taken), *node = taken ? taken : &counted;
+  fovea_node counted = {.kind = rule->kind}; /* written in place of a node while the memory is only counted */
+  fovea_node *taken = fovea_arena_take(arena, 1, sizeof *taken), *node = taken ? taken : &counted;
   *node = (fovea_node){.kind = rule->kind,
                        .before = rule->before,
                        .after = rule->after,

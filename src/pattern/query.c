@@ -99,6 +99,7 @@ static const fovea_lists *edges_of(const fovea_node *node, const fovea_node **al
 fovea_key_list fovea_pattern_list(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval keys) {
   fovea_key_list list = {.row = row};
   const fovea_lists *edges = edges_of(pattern->roots[head], &list.also);
+  if (!edges) return list;
   const int64_t at = row - edges->first;
   if (at < 0 || at >= edges->count) return list;
   const int32_t *begin = edges->items + edges->starts[at], *end = edges->items + edges->starts[at + 1];

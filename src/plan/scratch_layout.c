@@ -1,6 +1,7 @@
 #include "scratch_layout.h"
 
 #include "../base/types.h"
+#include "normaliser.h"
 
 static uint64_t aligned(uint64_t floats) {
   return (floats + 15) / 16 * 16;
@@ -92,6 +93,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
                  6 * layout.row + layout.mask + layout.row_scores + layout.top_order + layout.columns +
                  layout.gather + layout.terms;
-  layout.tile = layout.queries + layout.pairs + layout.top_lists + (uint64_t)states * layout.state;
+  if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
+  layout.tile = layout.queries + layout.pairs + layout.top_lists + layout.seen + (uint64_t)states * layout.state;
   return layout;
 }

@@ -259,7 +259,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
 void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
   fovea_fetch none;
   fovea_position_block positions;
-  none.score.count = none.value.count = 0;
+  none.score = none.value = (fovea_fetch_list){0, NULL};
   fovea_read_positions(context, t, fovea_keys_of_view(&sight->view, t->view.vectors), &positions);
   score_block(context, t, sight, &context->plan->terms, &positions, &none);
   if (sight->mask.present) hide_holes(context, t, sight);

@@ -35,7 +35,7 @@ void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fo
     const fovea_block_slice *slice = &sight->view.slices[i];
     const int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
     for (int64_t row = first; row < end && row < t->rows.count; row++) {
-      t->seen[row] += keys_seen(context, sight, slice, (int)row);
+      t->memory.seen[row] += keys_seen(context, sight, slice, (int)row);
     }
   }
 }

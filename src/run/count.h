@@ -8,7 +8,7 @@
 /* Walks every task as attention does, in the scratch of worker 0, and computes no scores. */
 void fovea_count_run(const fovea_run *run, fovea_counts *counts);
 
-/* Adds the keys of the current block that the tile's rows see, whatever their scores are, to t->seen. */
+/* Adds the keys of the current block that the tile's rows see, whatever their scores are, to t->memory.seen. */
 void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fovea_sight *sight);
 
 #endif

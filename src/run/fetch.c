@@ -107,7 +107,8 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
 
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
                       fovea_fetch *fetch) {
-  fetch->score.count = fetch->value.count = 0;
+  fetch->score = (fovea_fetch_list){0, fetch->score_rows};
+  fetch->value = (fovea_fetch_list){0, fetch->value_rows};
   if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
   if (values_fetch(context, t)) {
     fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
@@ -119,7 +120,8 @@ void fovea_fetch_first_keys(const fovea_task_context *context) {
   int64_t first = context->walk.keys_begin;
   const fovea_problem *problem = &context->plan->problem;
   if (context->walk.keys_end - first <= PREFETCH_KEYS) return;
-  fovea_fetch_list list = {.count = 0};
+  fovea_fetch_row rows[PREFETCH_KEYS];
+  fovea_fetch_list list = {0, rows};
   fetch_run(context, fovea_key_run, problem->qk_dim, first, PREFETCH_KEYS, &list);
   for (int i = 0; i < list.count; i++) {
     for (int64_t byte = 0; byte < list.rows[i].bytes; byte += 64) {

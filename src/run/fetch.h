@@ -8,7 +8,7 @@ enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 3 * FOVEA_ROW_TILE_LIMIT };
 
 typedef struct fovea_fetch_list {
   int count;
-  fovea_fetch_row rows[FOVEA_FETCH_LIMIT];
+  fovea_fetch_row *rows;
 } fovea_fetch_list;
 
 /* What to prefetch in the current block: while the tile computes scores, and while it multiplies weights and
@@ -16,9 +16,11 @@ typedef struct fovea_fetch_list {
  */
 typedef struct fovea_fetch {
   fovea_fetch_list score, value;
+  fovea_fetch_row score_rows[FOVEA_FETCH_LIMIT], value_rows[FOVEA_BLOCK_KEYS];
 } fovea_fetch;
 
-/* Lists both. Prefetches go with the kernels of the first slice. */
+/* Lists both. `fetch` points into itself and must not be copied. Prefetches go with the kernels of the first slice.
+ */
 void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
                       fovea_fetch *fetch);
 

@@ -41,8 +41,8 @@ static void copy_counts(const fovea_task_context *context, fovea_tile *t, float 
   float *counts = kept + 1 + rows * (2 + (size_t)context->plan->problem.v_dim);
   int64_t seen[FOVEA_ROW_TILE_LIMIT];
   if (!fovea_counts_keys(&context->plan->problem)) return;
-  memcpy(keeping ? (void *)counts : seen, keeping ? (void *)t->seen : counts, rows * sizeof seen[0]);
-  for (size_t i = 0; !keeping && i < rows; i++) t->seen[i] += seen[i];
+  memcpy(keeping ? (void *)counts : seen, keeping ? (void *)t->memory.seen : counts, rows * sizeof seen[0]);
+  for (size_t i = 0; !keeping && i < rows; i++) t->memory.seen[i] += seen[i];
 }
 
 void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {

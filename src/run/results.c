@@ -38,7 +38,8 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
       .sinks = problem->sink == FOVEA_SINK_NONE ? NULL : sinks,
   };
   if (problem->normaliser) {
-    fovea_find_divisors(problem, state->row_sum, t->seen + first, rows, divisors);
+    /* Rows of which keys are counted are not gathered. */
+    fovea_find_divisors(problem, state->row_sum, t->memory.seen, rows, divisors);
     args.divisors = divisors;
     args.weighting = &plan->weighting;
   }

@@ -39,6 +39,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   memory->pairs = next + layout->queries;
   memory->top_lists = (fovea_top_list *)(void *)(memory->pairs + layout->pairs);
   next = memory->pairs + layout->pairs + layout->top_lists;
+  memory->seen = (int64_t *)(void *)next;
+  next += layout->seen;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;

@@ -10,9 +10,9 @@ typedef struct row_run {
 
 /* Whether a lane has the row, and the head of the pattern, of the lane before it. */
 static int repeats(const fovea_task_context *context, const fovea_tile *t, int lane) {
-  const fovea_pattern *pattern = t->view.bands.pattern;
-  return lane > 0 && t->places[lane].row == t->places[lane - 1].row &&
-         (pattern->heads == 1 || pattern->heads != context->plan->problem.heads);
+  const int64_t heads = t->view.bands.pattern->heads;
+  if (!lane || (heads > 1 && heads == context->plan->problem.heads)) return 0;
+  return t->places[lane].row == t->places[lane - 1].row;
 }
 
 /* Sets both words of each row of the run. */
@@ -105,7 +105,7 @@ static int narrow_rows(const fovea_task_context *context, const fovea_tile *t, i
 /* All rows see one interval of the block by the pattern. Returns 0 if they do not. */
 static int narrow_alike(const fovea_task_context *context, const fovea_tile *t, fovea_sight *sight) {
   const int64_t base = context->walk.block;
-  fovea_row_words words;
+  fovea_row_words words = {{0, 0}};
   int holes = 0;
   if (!fovea_pattern_is_uniform(&t->view.bands, base, words.of)) return 0;
   fovea_interval keys = hull_of(&words, &holes);

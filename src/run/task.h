@@ -28,10 +28,9 @@ typedef struct fovea_tile {
   const void *queries[FOVEA_ROW_TILE_LIMIT]; /* rows of Q; not set if the tile sees nothing */
   void *outputs[FOVEA_ROW_TILE_LIMIT];       /* rows of O; not set if the result is a state */
   fovea_tile_view view;
-  fovea_interval keys;                /* that some row sees, also in other parts of the keys than the task's */
-  int64_t seen[FOVEA_ROW_TILE_LIMIT]; /* keys that rows have seen so far, if the divisor counts them */
-  int64_t kept;                       /* scores are kept up to this key, if they are wanted */
-  int scored;                         /* scores of some row are wanted */
+  fovea_interval keys; /* that some row sees, also in other parts of the keys than the task's */
+  int64_t kept;        /* scores are kept up to this key, if they are wanted */
+  int scored;          /* scores of some row are wanted */
   fovea_tile_memory memory;
   int64_t block;  /* the next block that the tile meets, behind the current one; FOVEA_NO_BLOCK: none */
   int64_t span;   /* the span of the current state; -1: none yet */

@@ -47,8 +47,8 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   }
 }
 
-/* Takes one tile through the current block. */
-static void run_block(fovea_task_context *context, fovea_tile *t) {
+/* Takes one tile through the current block. Its stack is not to lie under that of rows that are gathered. */
+__attribute__((noinline)) static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_sight sight;
   fovea_fetch fetch;
   if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
@@ -64,7 +64,7 @@ static void run_block(fovea_task_context *context, fovea_tile *t) {
 }
 
 /* The same for rows that are gathered: they share no blocks. */
-static void gather_tiles(fovea_task_context *context, fovea_tile *tiles) {
+__attribute__((noinline)) static void gather_tiles(fovea_task_context *context, fovea_tile *tiles) {
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) {
       end_tile(context, &tiles[i]);

@@ -80,7 +80,8 @@ void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int numb
   if (fovea_has_parts(plan) && task->part >= 0)
     t->view.any = fovea_intersect(t->view.any, fovea_part_keys(plan, task));
   t->kept = t->view.any.begin;
-  if (fovea_counts_keys(&plan->problem)) memset(t->seen, 0, sizeof t->seen);
+  if (fovea_counts_keys(&plan->problem))
+    memset(t->memory.seen, 0, (size_t)plan->kernels->row_tile * sizeof t->memory.seen[0]);
   t->block = fovea_next_block(&t->view, 0);
   find_rows(context, t, t->block != FOVEA_NO_BLOCK);
   t->scored = fovea_tile_is_scored(context, t);

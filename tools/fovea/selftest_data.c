@@ -314,7 +314,7 @@ bool selftest_prepare(const selftest_problem *description, selftest_data *data) 
   data->sinks = memory += q_rows;
   data->scores = score_size > 0 ? memory + problem->heads : NULL;
   data->mask = mask_size > 0 ? memory + problem->heads + score_size : NULL;
-  fill_scores(data->scores, score_size);
+  if (data->scores) fill_scores(data->scores, score_size);
   fill_inputs(description, data);
   return true;
 }
