@@ -36,10 +36,12 @@ void bench_decode(bench_round *round, const void *argument);
  *   read_speedup        for few rows: of reading the same keys and values */
 void bench_speedup(bench_round *round, const void *argument);
 
-/* The same shape in two ways, and the counter for the time of the one over the time of the other. */
+/* The same shape in two ways, and the counter for the time of the one over the time of the other; or, with
+ * `of_speed`, for the speed of the one over the speed of the other, as useful flops a second. */
 typedef struct bench_pair {
   bench_shape shape, plain;
   const char *ratio;
+  int of_speed;
 } bench_pair;
 
 typedef struct bench_pair_case {

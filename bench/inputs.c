@@ -1,5 +1,7 @@
-/* Half-precision copies of a workload's tensors, and masks. */
+/* Half-precision copies of a workload's tensors; masks, terms and outputs. */
 #include "inputs.h"
+
+#include "patterns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +108,31 @@ static int create_term(bench_workload *workload) {
   return 1;
 }
 
+static int create_output(bench_workload *workload) {
+  enum { top_keys = 64 };
+  fovea_problem *problem = &workload->problem;
+  fovea_tensors *tensors = &workload->tensors;
+  const int64_t heads = problem->batch * problem->heads, keys = problem->kv_len;
+  const bench_output output = workload->shape->output;
+  if (!output) return 1;
+  const int64_t numbers_of_row = output == BENCH_OUTPUT_WEIGHTS   ? keys
+                                 : output == BENCH_OUTPUT_ENTROPY ? 1
+                                                                  : top_keys;
+  const int64_t numbers = output == BENCH_OUTPUT_COLUMN_SUMS ? keys : problem->q_len * numbers_of_row;
+  workload->output = bench_allocate((size_t)(heads * numbers) * sizeof(float));
+  if (!workload->output) return 0;
+  problem->column_sums = output == BENCH_OUTPUT_COLUMN_SUMS;
+  problem->entropy = output == BENCH_OUTPUT_ENTROPY;
+  problem->top_k = output == BENCH_OUTPUT_TOP_KEYS ? top_keys : 0;
+  problem->score_output = output == BENCH_OUTPUT_WEIGHTS ? FOVEA_SCORES_WEIGHTS : FOVEA_SCORES_NONE;
+  if (output == BENCH_OUTPUT_COLUMN_SUMS) tensors->column_sums = workload->output;
+  if (output == BENCH_OUTPUT_ENTROPY) tensors->entropy = workload->output;
+  if (output == BENCH_OUTPUT_TOP_KEYS) tensors->top_keys = workload->output;
+  if (output == BENCH_OUTPUT_WEIGHTS) tensors->scores = workload->output;
+  return 1;
+}
+
 int bench_inputs_create(bench_workload *workload) {
-  return create_halves(workload) && create_mask(workload) && create_term(workload);
+  return create_halves(workload) && create_mask(workload) && create_term(workload) &&
+         bench_pattern_create(workload) && create_output(workload);
 }

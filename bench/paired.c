@@ -52,6 +52,8 @@ void bench_paired(bench_round *round, const void *argument) {
   const double peak = 0.5 * (peak_before + peak_after);
   bench_seconds(round, seconds);
   bench_report_flops(round, &current.wanted.workload, seconds, peak);
-  bench_counter(round, wanted->pair->ratio, seconds / (0.5 * (plain_before + plain_after)));
+  const double times = seconds / (0.5 * (plain_before + plain_after));
+  const double work = bench_useful_flops(&current.wanted.workload) / bench_useful_flops(&current.plain.workload);
+  bench_counter(round, wanted->pair->ratio, wanted->pair->of_speed ? work / times : times);
   compare_reading(round);
 }

@@ -4,6 +4,7 @@
 #include "machine.h"
 #include "openblas.h"
 #include "operations.h"
+#include "patterns.h"
 #include "runner.h"
 
 #include "arch/registry.h"
@@ -235,6 +236,8 @@ void bench_register_all(void) {
   bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);
   bench_register_operations();
+  for (int isa = 0; isa < isa_count; isa++)
+    if (bench_isa_is_chosen(isas[isa])) bench_register_patterns(isas[isa]);
 #ifdef BENCH_LAYERS
   for (int isa = 0; isa < isa_count; isa++)
     if (bench_isa_is_chosen(isas[isa])) bench_register_layers(isas[isa]);

@@ -1,6 +1,7 @@
 #define _DEFAULT_SOURCE /* madvise() */
 #include "workload.h"
 
+#include <fovea/pattern.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -109,6 +110,8 @@ void bench_workload_destroy(bench_workload *workload) {
   free(workload->halves);
   free(workload->mask);
   free(workload->term_numbers);
+  fovea_pattern_destroy(workload->pattern);
+  free(workload->output);
   free(workload->page_table);
   free(workload->segments);
   free(workload->entries);

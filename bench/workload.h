@@ -21,6 +21,30 @@ typedef enum bench_cache {
   BENCH_PAGES       /* pages of 16 rows, in no order */
 } bench_cache;
 
+/* Patterns of one batch entry, made by pattern_rules.c; causal unless the name says otherwise. */
+typedef enum bench_pattern {
+  BENCH_NO_PATTERN,
+  BENCH_PATTERN_WINDOW_512,
+  BENCH_PATTERN_WINDOW_128,
+  BENCH_PATTERN_WINDOW_GLOBAL, /* 512 keys and the first 64 */
+  BENCH_PATTERN_LONGFORMER,    /* 256 keys to both sides, and four global tokens */
+  BENCH_PATTERN_CHUNKS_512,    /* both ways, and one chunk before */
+  BENCH_PATTERN_PREFIX,        /* causal, but every row sees the first quarter */
+  BENCH_PATTERN_DOCUMENTS_512,
+  BENCH_PATTERN_DOCUMENTS_128,
+  BENCH_PATTERN_BLOCKS, /* a tenth of 64 x 64 blocks at random, and the diagonal; not causal */
+  BENCH_PATTERN_GRID    /* 13 x 13 cells of 64 x 64; not causal */
+} bench_pattern;
+
+/* What a run computes besides O. */
+typedef enum bench_output {
+  BENCH_NO_OUTPUT,
+  BENCH_OUTPUT_COLUMN_SUMS,
+  BENCH_OUTPUT_TOP_KEYS, /* 64 of each row */
+  BENCH_OUTPUT_ENTROPY,
+  BENCH_OUTPUT_WEIGHTS
+} bench_output;
+
 /* The shape that a benchmark's name describes. */
 typedef struct bench_shape {
   const char *name; /* "prefill/h8_s2048_d128/causal" */
@@ -35,6 +59,8 @@ typedef struct bench_shape {
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
   fovea_position_kind term; /* 0: none; a grid is one line of seven cells after the other */
+  bench_pattern pattern;
+  bench_output output;
 } bench_shape;
 
 /* The rows and keys of one batch entry, within the tensors. */
@@ -53,8 +79,10 @@ typedef struct bench_workload {
   fovea_position_term term;
   float *term_numbers; /* NULL without a term */
   const float *terms[1];
-  size_t output_count; /* numbers in o */
-  void *kv_memory;     /* keys and values as Fovea reads them, one after the other */
+  fovea_pattern *pattern; /* NULL without one */
+  void *output;           /* NULL without one */
+  size_t output_count;    /* numbers in o */
+  void *kv_memory;        /* keys and values as Fovea reads them, one after the other */
   size_t kv_bytes;
   int32_t *page_table; /* of a cache, as are the next two */
   fovea_segment *segments;

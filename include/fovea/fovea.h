@@ -756,8 +756,9 @@ typedef struct fovea_counts {
  * FOVEA_ERROR_NULL. */
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
-/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask: a plan knows no tensors.
- * A run without a mask and without segments in panels has the same counts. It takes a pass over all rows. */
+/* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask and no pattern: a plan
+ * knows no tensors. A run without a mask, a pattern and segments in panels has the same counts. It takes a pass over
+ * all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
 /* Returns the name of the instruction set that a plan runs on. */
