@@ -38,11 +38,12 @@ def symbols(nm, objects, *options):
             continue
         listing = subprocess.run([nm, *options, "--format=posix", path], capture_output=True, text=True, check=True)
         for line in listing.stdout.splitlines():
-            yield pathlib.Path(source[0]), line.split()[0].removeprefix(".refptr.")
+            yield pathlib.Path(source[0]), line.split()[0]
 
 
 def calls(nm, objects):
     """(calling file, file that defines the function, function)"""
+    # On Windows every object that takes a function's address defines .refptr.<function>, too, which refers to it.
     defined = {name: source for source, name in symbols(nm, objects, "--defined-only", "--extern-only")}
     for source, name in symbols(nm, objects, "--undefined-only"):
         if name in defined and source.parts[0] == "src" and defined[name].parts[0] == "src":
