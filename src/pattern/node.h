@@ -85,9 +85,12 @@ fovea_interval fovea_interval_keys(const fovea_node *node, int64_t row);
 /* The keys of a row's document, if documents are runs of neighbours. */
 fovea_interval fovea_documents_keys(const fovea_documents *documents, int64_t row);
 
-/* Any rule (rules.c). fovea_node_interval() returns 0 if the keys that the row sees are no interval, or are not
- * known to be one. */
-int fovea_node_interval(const fovea_node *node, int64_t row, fovea_interval *keys);
+/* The most rows of fovea_node_intervals(). */
+enum { FOVEA_INTERVAL_ROWS = 16 };
+
+/* Any rule (rules.c). fovea_node_intervals() is for `count` rows from the first on; it returns 0 if the keys that
+ * one of them sees are no interval, or are not known to be one. */
+int fovea_node_intervals(const fovea_node *node, int64_t first, int count, fovea_interval *keys);
 fovea_stretch fovea_node_stretch(const fovea_node *node, fovea_interval rows, int64_t key);
 void fovea_node_words(const fovea_node *node, const int64_t *rows, int count, int64_t key, uint64_t *words);
 int fovea_node_sees(const fovea_node *node, int64_t row, int64_t key);

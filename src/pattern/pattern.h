@@ -50,8 +50,9 @@ static inline int64_t fovea_pattern_band(const fovea_pattern *pattern, int64_t r
 /* The first key from `from` on that some row of the bands may see; FOVEA_NO_KEY: there is none. */
 int64_t fovea_pattern_next_key(const fovea_pattern_bands *bands, int64_t from);
 
-/* Sets the keys that a row of a head sees. Returns 0 if they are no interval. */
-int fovea_pattern_interval(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval *keys);
+/* Sets the keys that `count` rows of a head see, from the first on. Returns 0 if they are no intervals. */
+int fovea_pattern_intervals(const fovea_pattern *pattern, int64_t head, int64_t first, int64_t count,
+                            fovea_interval *keys);
 
 /* Sets the words of a block of keys from `key` on, if all rows of the bands see the same of it. Returns 0 if they
  * may not. */

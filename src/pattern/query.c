@@ -42,9 +42,13 @@ static int word_of_band(const fovea_pattern *pattern, int64_t head, int64_t band
   return 1;
 }
 
-int fovea_pattern_interval(const fovea_pattern *pattern, int64_t head, int64_t row, fovea_interval *keys) {
-  if (!fovea_node_interval(pattern->roots[head], row, keys)) return 0;
-  *keys = fovea_intersect(*keys, (fovea_interval){0, pattern->keys});
+int fovea_pattern_intervals(const fovea_pattern *pattern, int64_t head, int64_t first, int64_t count,
+                            fovea_interval *keys) {
+  for (int64_t i = 0; i < count; i += FOVEA_INTERVAL_ROWS) {
+    const int rows = (int)fovea_least(FOVEA_INTERVAL_ROWS, count - i);
+    if (!fovea_node_intervals(pattern->roots[head], first + i, rows, keys + i)) return 0;
+  }
+  for (int64_t i = 0; i < count; i++) keys[i] = fovea_intersect(keys[i], (fovea_interval){0, pattern->keys});
   return 1;
 }
 

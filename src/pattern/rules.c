@@ -100,28 +100,36 @@ static int join_intervals(fovea_rule_kind kind, fovea_interval left, fovea_inter
   return left.begin <= right.end && right.begin <= left.end;
 }
 
-int fovea_node_interval(const fovea_node *node, int64_t row, fovea_interval *keys) {
-  fovea_interval left, right;
+/* The keys of each row by a rule that has no others in it. Returns 0 if they are no intervals. */
+static int leaf_intervals(const fovea_node *node, int64_t first, int count, fovea_interval *keys) {
   switch (node->kind) {
-  case FOVEA_RULE_AND:
-  case FOVEA_RULE_OR:
-    return fovea_node_interval(node->left, row, &left) && fovea_node_interval(node->right, row, &right) &&
-           join_intervals(node->kind, left, right, keys);
+  case FOVEA_RULE_WINDOW:
+    if (node->step > 1) return 0;
+    break;
   case FOVEA_RULE_CAUSAL:
   case FOVEA_RULE_CHUNKS:
   case FOVEA_RULE_KEYS:
   case FOVEA_RULE_ROWS:
-    *keys = fovea_interval_keys(node, row);
-    return 1;
-  case FOVEA_RULE_WINDOW:
-    *keys = fovea_interval_keys(node, row);
-    return node->step == 1;
+    break;
   case FOVEA_RULE_DOCUMENTS:
-    *keys = fovea_documents_keys(&node->documents, row);
+    for (int i = 0; i < count; i++) keys[i] = fovea_documents_keys(&node->documents, first + i);
     return node->documents.runs != NULL;
   default:
     return 0;
   }
+  for (int i = 0; i < count; i++) keys[i] = fovea_interval_keys(node, first + i);
+  return 1;
+}
+
+int fovea_node_intervals(const fovea_node *node, int64_t first, int count, fovea_interval *keys) {
+  fovea_interval others[FOVEA_INTERVAL_ROWS];
+  if (node->kind != FOVEA_RULE_AND && node->kind != FOVEA_RULE_OR) return leaf_intervals(node, first, count, keys);
+  if (!fovea_node_intervals(node->left, first, count, keys)) return 0;
+  if (!fovea_node_intervals(node->right, first, count, others)) return 0;
+  for (int i = 0; i < count; i++) {
+    if (!join_intervals(node->kind, keys[i], others[i], &keys[i])) return 0;
+  }
+  return 1;
 }
 
 int fovea_node_sees(const fovea_node *node, int64_t row, int64_t key) {

@@ -6,29 +6,31 @@ static int sees_nothing(fovea_interval keys) {
   return keys.end <= keys.begin;
 }
 
-static fovea_interval join(fovea_interval a, fovea_interval b) {
-  if (sees_nothing(a)) return b;
-  if (sees_nothing(b)) return a;
-  return (fovea_interval){fovea_least(a.begin, b.begin), fovea_most(a.end, b.end)};
-}
-
 void fovea_view_alike(fovea_tile_view *view, fovea_interval keys, int lanes) {
   for (int i = 0; i < view->vectors * lanes; i++) view->rows[i] = keys;
   for (int v = 0; v < view->vectors; v++) view->some[v] = keys;
   view->any = view->all = keys;
 }
 
+/* Compilers make this a loop without branches: it runs once for each tile, which may see only a few keys. */
 void fovea_join_rows(fovea_tile_view *view, int lanes) {
-  view->any = (fovea_interval){0, 0};
-  view->all = (fovea_interval){0, INT64_MAX};
-  for (int i = 0; i < view->vectors * lanes; i++) {
-    const fovea_interval keys = view->rows[i];
-    fovea_interval *some = &view->some[i / lanes];
-    *some = i % lanes == 0 ? keys : join(*some, keys);
-    view->any = join(view->any, keys);
-    view->all.begin = fovea_most(view->all.begin, keys.begin);
-    view->all.end = fovea_least(view->all.end, keys.end);
+  fovea_interval any = {INT64_MAX, 0}, all = {0, INT64_MAX};
+  for (int v = 0; v < view->vectors; v++) {
+    fovea_interval some = {INT64_MAX, 0};
+    for (int i = v * lanes; i < (v + 1) * lanes; i++) {
+      const fovea_interval keys = view->rows[i];
+      const int nothing = sees_nothing(keys);
+      some.begin = fovea_least(some.begin, nothing ? INT64_MAX : keys.begin);
+      some.end = fovea_most(some.end, nothing ? 0 : keys.end);
+      all.begin = fovea_most(all.begin, keys.begin);
+      all.end = fovea_least(all.end, keys.end);
+    }
+    any.begin = fovea_least(any.begin, some.begin);
+    any.end = fovea_most(any.end, some.end);
+    view->some[v] = some.end > 0 ? some : (fovea_interval){0, 0};
   }
+  view->any = any.end > 0 ? any : (fovea_interval){0, 0};
+  view->all = all;
 }
 
 /* The bands of the pattern that the tile's rows lie in. Rows that see nothing may lie in none. */
@@ -49,25 +51,28 @@ static fovea_pattern_bands find_bands(const fovea_plan *plan, const fovea_entry 
 }
 
 /* Narrows the rows of the view to what the pattern lets them see, if these are intervals. Returns 0 if they are
- * not; the view is then as before. */
+ * not; the view is then as before. Rows of several heads take turns. */
 static int narrow_to_intervals(const fovea_plan *plan, const fovea_entry *entry, fovea_tile_rows rows,
                                fovea_tile_view *view) {
   const fovea_pattern_bands *bands = &view->bands;
-  const int lanes = view->vectors * plan->kernels->lanes;
-  fovea_interval keys[FOVEA_ROW_TILE_LIMIT];
-  int64_t row = -1, head = bands->first_head;
-  for (int i = 0; i < rows.count; i++) {
-    const int64_t before = row;
-    row = (rows.first + i) / plan->group;
-    if (bands->heads > 1) head = bands->first_head + (rows.first + i) % plan->group;
-    keys[i] = i > 0 ? keys[i - 1] : (fovea_interval){0, 0};
-    if (row >= entry->q_seen || (row == before && bands->heads == 1)) continue; /* the view's rows see nothing */
-    if (!fovea_pattern_interval(bands->pattern, head, fovea_pattern_row(bands->pattern, row, entry->offset),
-                                &keys[i]))
+  const int64_t group = plan->group, first = rows.first / group, end = rows.first + rows.count;
+  const int64_t last = fovea_least((end - 1) / group, entry->q_seen - 1); /* rows behind it see nothing */
+  fovea_interval keys[FOVEA_ROW_TILE_LIMIT], narrowed[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < rows.count; i++) narrowed[i] = view->rows[i];
+  for (int64_t head = 0; head < bands->heads; head++) {
+    if (!fovea_pattern_intervals(bands->pattern, bands->first_head + head,
+                                 fovea_pattern_row(bands->pattern, first, entry->offset), last - first + 1, keys))
       return 0;
+    for (int64_t row = first; row <= last; row++) {
+      const int64_t begin = fovea_most(row * group, rows.first), behind = fovea_least((row + 1) * group, end);
+      for (int64_t number = begin; number < behind; number++) {
+        fovea_interval *to = &narrowed[number - rows.first];
+        if (bands->heads == 1 || number % group == head) *to = fovea_intersect(*to, keys[row - first]);
+      }
+    }
   }
-  for (int i = 0; i < lanes; i++) {
-    view->rows[i] = i < rows.count ? fovea_intersect(view->rows[i], keys[i]) : view->rows[rows.count - 1];
+  for (int i = 0; i < view->vectors * plan->kernels->lanes; i++) {
+    view->rows[i] = narrowed[i < rows.count ? i : rows.count - 1];
   }
   return 1;
 }

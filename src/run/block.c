@@ -59,9 +59,11 @@ static void hide_holes(const fovea_task_context *context, const fovea_tile *t, c
   }
 }
 
-/* The limits of rows as kernels want them: counted from key `key` of the block. */
-static void limits_from(const fovea_block_view *view, int key, int rows, int32_t *from, int32_t *to) {
-  for (int i = 0; i < rows; i++) {
+/* The limits of a slice's rows as kernels want them: counted from the slice's first key. */
+static void limits_of(const fovea_block_view *view, const fovea_block_slice *slice, int lanes, int32_t *from,
+                      int32_t *to) {
+  const int first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes, key = slice->begin;
+  for (int i = first; i < end; i++) {
     from[i] = view->from[i] > key ? view->from[i] - key : 0;
     to[i] = view->to[i] > key ? view->to[i] - key : 0;
   }
@@ -100,7 +102,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
       source.score(&args);
     }
     if (slice->limited) {
-      limits_from(view, slice->begin, rows, seen_from, seen_to);
+      limits_of(view, slice, context->kernels->lanes, seen_from, seen_to);
       args.seen_from = seen_from;
       args.seen_to = seen_to;
     }
@@ -170,56 +172,95 @@ static int needs_care(fovea_task_context *context, const fovea_block_view *view,
   return 0;
 }
 
-static void value_block(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                        const fovea_sight *sight, const fovea_position_block *positions, const fovea_fetch *fetch,
-                        int first, int careful) {
-  const fovea_block_view *view = &sight->view;
-  const fovea_problem *problem = &context->plan->problem;
-  int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
-  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+/* What a call of the value tile does for all slices of a block. */
+static fovea_value_args value_args(const fovea_task_context *context, const fovea_tile_state *state,
+                                   int64_t v_dim) {
+  return (fovea_value_args){
+      .weights = context->memory.scores,
+      .values = context->block.values,
+      .value_stride = context->block.value_stride,
+      .panel = context->block.packed ? context->memory.panel : NULL,
+      .dim = v_dim,
+      .partial = context->memory.partial,
+      .output = state->output,
+      .old_part = context->memory.old_part,
+      .new_part = context->memory.new_part,
+      .maxima = context->memory.maxima,
+      .block_sum = context->memory.block_sum,
+  };
+}
+
+/* Vectors whose chains do not start, or do not end, together with those of all vectors of their slice. */
+typedef struct lone_vectors {
+  int starts, ends; /* bits */
+} lone_vectors;
+
+static lone_vectors find_lone_vectors(const fovea_block_view *view) {
+  lone_vectors lone = {0, 0};
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
-    /* The slice may be the first or the last of some of its vectors only: one call for each case. */
-    for (int v = slice->vectors.first, end = v + slice->vectors.count; v < end;) {
-      int starts = view->begin[v] == slice->begin, ends = view->end[v] == slice->end, run = 1;
-      while (v + run < end && (view->begin[v + run] == slice->begin) == starts &&
-             (view->end[v + run] == slice->end) == ends) {
-        run++;
-      }
-      fovea_value_args args = {
-          .weights = context->memory.scores + slice->begin * row_tile,
-          .values = context->block.values + slice->begin * context->block.value_stride,
-          .value_stride = context->block.value_stride,
-          .panel =
-              context->block.packed ? context->memory.panel + slice->begin * context->kernels->panel_dims : NULL,
-          .dim = problem->v_dim,
-          .key_count = slice->end - slice->begin,
-          .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
-                                                       : first ? FOVEA_VALUE_ASSIGN
-                                                               : FOVEA_VALUE_MERGE),
-          .partial = context->memory.partial,
-          .output = state->output,
-          .old_part = context->memory.old_part,
-          .new_part = context->memory.new_part,
-          .vectors = {v, run},
-          .maxima = context->memory.maxima,
-          .block_sum = context->memory.block_sum,
-          .mask = careful && positions->hides ? &positions->hidden
-                  : slice->masked             ? &sight->mask.tile
-                                              : NULL,
-          .key = slice->begin,
-          .prefetch = fetch->value.rows,
-          .prefetch_count = i == 0 ? fetch->value.count : 0,
-      };
-      if (careful && slice->limited) {
-        limits_from(view, slice->begin, rows, seen_from, seen_to);
-        args.seen_from = seen_from;
-        args.seen_to = seen_to;
-      }
-      (careful ? context->kernels->value_careful : context->kernels->value)(&args);
-      v += run;
+    const int all = ((1 << slice->vectors.count) - 1) << slice->vectors.first;
+    int starts = 0, ends = 0;
+    for (int v = slice->vectors.first; v < slice->vectors.first + slice->vectors.count; v++) {
+      starts |= (view->begin[v] == slice->begin) << v;
+      ends |= (view->end[v] == slice->end) << v;
     }
+    if (starts != all) lone.starts |= starts;
+    if (ends != all) lone.ends |= ends;
   }
+  return lone;
+}
+
+/* Calls the value tile without keys for these vectors, neighbours together. */
+static void value_without_keys(const fovea_task_context *context, const fovea_value_args *common, int vectors,
+                               int flags) {
+  fovea_value_args args = *common;
+  args.flags = flags;
+  for (int v = 0; vectors >> v; v++) {
+    if (!(vectors >> v & 1)) continue;
+    int run = 1;
+    while (vectors >> (v + run) & 1) run++;
+    args.vectors = (fovea_vector_range){v, run};
+    context->kernels->value(&args);
+    v += run;
+  }
+}
+
+/* All vectors of a slice go through its keys together: chains that start or end alone do so in calls of their own,
+ * since products of one vector are much slower than those of several. */
+static void value_block(const fovea_task_context *context, const fovea_tile_state *state, const fovea_sight *sight,
+                        const fovea_position_block *positions, const fovea_fetch *fetch, int first, int careful) {
+  const fovea_block_view *view = &sight->view;
+  const int row_tile = context->kernels->row_tile;
+  const int end_flag = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  const fovea_value_args common = value_args(context, state, context->plan->problem.v_dim);
+  const lone_vectors lone = find_lone_vectors(view);
+  int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  value_without_keys(context, &common, lone.starts, FOVEA_VALUE_START);
+  for (int i = 0; i < view->count; i++) {
+    const fovea_block_slice *slice = &view->slices[i];
+    const int v = slice->vectors.first;
+    const int starts = view->begin[v] == slice->begin && !(lone.starts >> v & 1);
+    const int ends = view->end[v] == slice->end && !(lone.ends >> v & 1);
+    fovea_value_args args = common;
+    args.weights += slice->begin * row_tile;
+    args.values += slice->begin * common.value_stride;
+    if (args.panel) args.panel += slice->begin * context->kernels->panel_dims;
+    args.key_count = slice->end - slice->begin;
+    args.flags = (starts ? FOVEA_VALUE_START : 0) | (ends ? end_flag : 0);
+    args.vectors = slice->vectors;
+    args.mask = careful && positions->hides ? &positions->hidden : slice->masked ? &sight->mask.tile : NULL;
+    args.key = slice->begin;
+    args.prefetch = fetch->value.rows;
+    args.prefetch_count = i == 0 ? fetch->value.count : 0;
+    if (careful && slice->limited) {
+      limits_of(view, slice, context->kernels->lanes, seen_from, seen_to);
+      args.seen_from = seen_from;
+      args.seen_to = seen_to;
+    }
+    (careful ? context->kernels->value_careful : context->kernels->value)(&args);
+  }
+  value_without_keys(context, &common, lone.ends, end_flag);
 }
 
 /* Returns 1 if the state of the span begins with this block for all vectors. If some vector has no keys in the
@@ -253,7 +294,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
-  value_block(context, t, state, sight, &positions, fetch, first, careful);
+  value_block(context, state, sight, &positions, fetch, first, careful);
 }
 
 void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
