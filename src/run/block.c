@@ -92,7 +92,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,
     };
-    if (i == 0) {
+    if (i == fetch->slice) {
       args.prefetch = fetch->score.rows;
       args.prefetch_count = fetch->score.count;
     }
@@ -252,7 +252,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile_stat
     args.mask = careful && positions->hides ? &positions->hidden : slice->masked ? &sight->mask.tile : NULL;
     args.key = slice->begin;
     args.prefetch = fetch->value.rows;
-    args.prefetch_count = i == 0 ? fetch->value.count : 0;
+    args.prefetch_count = i == fetch->slice ? fetch->value.count : 0;
     if (careful && slice->limited) {
       limits_of(view, slice, context->kernels->lanes, seen_from, seen_to);
       args.seen_from = seen_from;
@@ -300,6 +300,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
 void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {
   fovea_fetch none;
   fovea_position_block positions;
+  none.slice = 0;
   none.score = none.value = (fovea_fetch_list){0, NULL};
   fovea_read_positions(context, t, fovea_keys_of_view(&sight->view, t->view.vectors), &positions);
   score_block(context, t, sight, &context->plan->terms, &positions, &none);

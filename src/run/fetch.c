@@ -105,8 +105,20 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
   for (int i = 0; ends && i < t->rows.count; i++) add_row(list, t->outputs[i], problem->o_type, problem->v_dim);
 }
 
-void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
+/* The slice whose products take longest: there, prefetches are the farthest apart. */
+static int largest_slice(const fovea_block_view *view) {
+  int largest = 0, most = 0;
+  for (int i = 0; i < view->count; i++) {
+    const int pairs = (view->slices[i].end - view->slices[i].begin) * view->slices[i].vectors.count;
+    if (pairs > most) largest = i, most = pairs;
+  }
+  return largest;
+}
+
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_view *view,
                       fovea_fetch *fetch) {
+  const fovea_block_slice *first = &view->slices[0];
+  fetch->slice = context->walk.first ? 0 : largest_slice(view);
   fetch->score = (fovea_fetch_list){0, fetch->score_rows};
   fetch->value = (fovea_fetch_list){0, fetch->value_rows};
   if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */

@@ -12,16 +12,15 @@ typedef struct fovea_fetch_list {
 } fovea_fetch_list;
 
 /* What to prefetch in the current block: while the tile computes scores, and while it multiplies weights and
- * values.
- */
+ * values; in both, with the kernels of one slice. */
 typedef struct fovea_fetch {
+  int slice;
   fovea_fetch_list score, value;
   fovea_fetch_row score_rows[FOVEA_FETCH_LIMIT], value_rows[FOVEA_BLOCK_KEYS];
 } fovea_fetch;
 
-/* Lists both. `fetch` points into itself and must not be copied. Prefetches go with the kernels of the first slice.
- */
-void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_slice *first,
+/* Chooses the slice, and lists both. `fetch` points into itself and must not be copied. */
+void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, const fovea_block_view *view,
                       fovea_fetch *fetch);
 
 /* Prefetches the first keys that a task meets, at once. */

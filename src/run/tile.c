@@ -59,7 +59,7 @@ __attribute__((noinline)) static void run_block(fovea_task_context *context, fov
     fovea_decode_block(context, t, &sight, first);
     return;
   }
-  fovea_plan_fetch(context, t, &sight.view.slices[0], &fetch);
+  fovea_plan_fetch(context, t, &sight.view, &fetch);
   fovea_run_block(context, t, &sight, &fetch, first);
 }
 
