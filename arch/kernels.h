@@ -318,6 +318,15 @@ typedef struct fovea_column_args {
   float *sums;
 } fovea_column_args;
 
+/* The same for one vector of rows of a tile, whose sums lie key by key. */
+typedef struct fovea_column_tile_args {
+  const float *scores; /* of key 0 and the vector */
+  int key_begin, key_end;
+  const float *references, *inverses; /* one for each lane */
+  const float *counted;               /* likewise: 0 for lanes that are left out */
+  float *sums;                        /* of key 0: [key][FOVEA_WEIGHT_SUMS], from the first row's sum on */
+} fovea_column_tile_args;
+
 /* Most pairs of one call: a piece of a rotary embedding. */
 #define FOVEA_ROTATE_PAIRS 64
 
@@ -477,6 +486,9 @@ typedef struct fovea_kernels {
   void (*column_add)(const fovea_column_args *args);
   /* Adds sixteen sums of FOVEA_BLOCK_KEYS keys to `total`, and makes them 0. */
   void (*column_fold)(float *sums, float *total);
+  void (*column_add_tile)(const fovea_column_tile_args *args);
+  /* The same as column_fold() for sums that lie key by key. */
+  void (*column_fold_tile)(float *sums, float *total);
   void (*top_filter)(const fovea_top_filter_args *args);
   /* Shortens the list to at most k candidates. */
   void (*top_select)(fovea_top_list *list, int k);

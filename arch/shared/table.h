@@ -27,6 +27,8 @@ void FOVEA_OPERATION(adjust)(const fovea_adjust_args *args);
 void FOVEA_OPERATION(keep_scores)(const fovea_keep_args *args);
 void FOVEA_OPERATION(column_add)(const fovea_column_args *args);
 void FOVEA_OPERATION(column_fold)(float *sums, float *total);
+void FOVEA_OPERATION(column_add_tile)(const fovea_column_tile_args *args);
+void FOVEA_OPERATION(column_fold_tile)(float *sums, float *total);
 void FOVEA_OPERATION(top_filter)(const fovea_top_filter_args *args);
 void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
 void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
@@ -84,6 +86,8 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .keep_scores = FOVEA_OPERATION(keep_scores),
     .column_add = FOVEA_OPERATION(column_add),
     .column_fold = FOVEA_OPERATION(column_fold),
+    .column_add_tile = FOVEA_OPERATION(column_add_tile),
+    .column_fold_tile = FOVEA_OPERATION(column_fold_tile),
     .top_filter = FOVEA_OPERATION(top_filter),
     .top_select = FOVEA_OPERATION(top_select),
     .top_finish = FOVEA_OPERATION(top_finish),

@@ -17,6 +17,7 @@ enum { ROW_BLOCK = 128 };
 typedef struct column_cells {
   float *memory;
   fovea_interval keys; /* of the task */
+  int by_key;          /* the sums of a cell lie key by key, sixteen of each */
 } column_cells;
 
 void fovea_keep_row_weights(const fovea_task_context *context, const fovea_tile *t, const float *references,
@@ -34,17 +35,22 @@ static float *cell_of(const fovea_plan *plan, const column_cells *cells, int64_t
   return cells->memory + (uint64_t)(head % plan->group * plan->column_blocks + block) * FOVEA_COLUMN_CELL;
 }
 
-/* The sums of a block of rows come before those of the next one. */
-static float *begin_row(const fovea_task_context *context, float *cell, int64_t row) {
+static void fold(const fovea_task_context *context, const column_cells *cells, float *cell) {
+  (cells->by_key ? context->kernels->column_fold_tile : context->kernels->column_fold)(cell + FOVEA_BLOCK_KEYS,
+                                                                                       cell);
+}
+
+/* The sums of a block of rows come before those of the next one. Returns the sums of the row. */
+static float *begin_row(const fovea_task_context *context, const column_cells *cells, float *cell, int64_t row) {
   float *sums = cell + FOVEA_BLOCK_KEYS, *number = sums + FOVEA_WEIGHT_SUMS * FOVEA_BLOCK_KEYS;
   int64_t before;
   memcpy(&before, number, sizeof before);
   if (before != row / ROW_BLOCK) {
     before = row / ROW_BLOCK;
     memcpy(number, &before, sizeof before);
-    context->kernels->column_fold(sums, cell);
+    fold(context, cells, cell);
   }
-  return sums + row % FOVEA_WEIGHT_SUMS * FOVEA_BLOCK_KEYS;
+  return sums + row % FOVEA_WEIGHT_SUMS * (cells->by_key ? 1 : FOVEA_BLOCK_KEYS);
 }
 
 static int is_summed(const fovea_plan *plan, int64_t row) {
@@ -52,22 +58,12 @@ static int is_summed(const fovea_plan *plan, int64_t row) {
   return rows.begin <= row && (row < rows.end || rows.end == FOVEA_UNLIMITED);
 }
 
-/* Adds the weights of a tile in the current block. */
-static void add_block(fovea_task_context *context, fovea_tile *t, const column_cells *cells) {
+/* Adds weights row by row, of scores that lie row by row. */
+static void add_rows(const fovea_task_context *context, const fovea_tile *t, const column_cells *cells,
+                     const float *scores, fovea_interval keys) {
   const fovea_plan *plan = context->plan;
   const fovea_row_numbers numbers = fovea_row_numbers_of(plan, context->shared);
   const int64_t block = (context->walk.block - cells->keys.begin) / FOVEA_BLOCK_KEYS;
-  const float *scores = t->decoded ? context->decode->memory.scores : context->memory.row_scores;
-  fovea_interval keys;
-  fovea_sight sight;
-  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
-  if (!fovea_look(context, t, &sight)) return;
-  if (t->decoded) {
-    keys = fovea_score_decoded(context, t, &sight);
-  } else {
-    fovea_score_block(context, t, &sight);
-    keys = fovea_row_scores(context, t, &sight);
-  }
   for (int i = 0; i < t->rows.count; i++) {
     const fovea_row_place place = t->places[i];
     const int64_t row = fovea_row_number(plan, context->task->entry, place.head) + place.row;
@@ -77,16 +73,67 @@ static void add_block(fovea_task_context *context, fovea_tile *t, const column_c
         .key_count = (int)(keys.end - keys.begin),
         .reference = numbers.references[row],
         .inverse = numbers.inverses[row],
-        .sums = begin_row(context, cell_of(plan, cells, place.head, block), place.row) + keys.begin,
+        .sums = begin_row(context, cells, cell_of(plan, cells, place.head, block), place.row) + keys.begin,
     };
     context->kernels->column_add(&args);
   }
 }
 
+/* Adds weights vector by vector: a tile's rows are of one head, and follow one another. */
+static void add_vectors(const fovea_task_context *context, const fovea_tile *t, const column_cells *cells,
+                        const fovea_block_view *view) {
+  const fovea_plan *plan = context->plan;
+  const fovea_row_numbers numbers = fovea_row_numbers_of(plan, context->shared);
+  const int64_t block = (context->walk.block - cells->keys.begin) / FOVEA_BLOCK_KEYS;
+  const int64_t head = t->places[0].head, number = fovea_row_number(plan, context->task->entry, head);
+  const int lanes = context->kernels->lanes;
+  float references[FOVEA_ROW_TILE_LIMIT] = {0}, inverses[FOVEA_ROW_TILE_LIMIT] = {0},
+        counted[FOVEA_ROW_TILE_LIMIT] = {0};
+  for (int i = 0; i < t->rows.count; i++) {
+    if (!is_summed(plan, t->places[i].row)) continue;
+    counted[i] = 1.0f;
+    references[i] = numbers.references[number + t->places[i].row];
+    inverses[i] = numbers.inverses[number + t->places[i].row];
+  }
+  for (int v = 0; v < t->view.vectors; v++) {
+    const int first = v * lanes;
+    const fovea_column_tile_args args = {
+        .scores = context->memory.scores + first,
+        .key_begin = view->begin[v],
+        .key_end = view->end[v],
+        .references = references + first,
+        .inverses = inverses + first,
+        .counted = counted + first,
+        .sums = begin_row(context, cells, cell_of(plan, cells, head, block), t->places[first].row),
+    };
+    context->kernels->column_add_tile(&args);
+  }
+}
+
+/* Adds the weights of a tile in the current block. */
+static void add_block(fovea_task_context *context, fovea_tile *t, const column_cells *cells) {
+  fovea_sight sight;
+  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+  if (!fovea_look(context, t, &sight)) return;
+  if (t->decoded) {
+    const fovea_interval keys = fovea_score_decoded(context, t, &sight);
+    add_rows(context, t, cells, context->decode->memory.scores, keys);
+    return;
+  }
+  fovea_score_block(context, t, &sight);
+  if (cells->by_key) {
+    add_vectors(context, t, cells, &sight.view);
+  } else {
+    const fovea_interval keys = fovea_row_scores(context, t, &sight);
+    add_rows(context, t, cells, context->memory.row_scores, keys);
+  }
+}
+
 /* Takes a tile through the task's keys. */
-static void add_tile(fovea_task_context *context, const column_cells *cells, void *worker_scratch) {
+static void add_tile(fovea_task_context *context, column_cells *cells, void *worker_scratch) {
   fovea_tile tile;
   fovea_begin_walk(context, &tile, worker_scratch);
+  cells->by_key = context->plan->group == 1 && !tile.decoded; /* the same for all tiles of an entry */
   const fovea_range rows = context->plan->problem.column_rows;
   const int64_t first = tile.places[0].row, last = tile.places[tile.rows.count - 1].row;
   if (last < rows.begin || (rows.end != FOVEA_UNLIMITED && first >= rows.end)) return;
@@ -109,7 +156,7 @@ static void write_sums(const fovea_task_context *context, const column_cells *ce
     for (int64_t key = cells->keys.begin; key < cells->keys.end; key += FOVEA_BLOCK_KEYS) {
       float *cell = cell_of(plan, cells, head, (key - cells->keys.begin) / FOVEA_BLOCK_KEYS);
       const int64_t count = fovea_least(FOVEA_BLOCK_KEYS, plan->column_keys - key);
-      context->kernels->column_fold(cell + FOVEA_BLOCK_KEYS, cell);
+      fold(context, cells, cell);
       memcpy(context->tensors->column_sums + first + key, cell, (size_t)count * sizeof *cell);
     }
   }
@@ -129,7 +176,7 @@ void fovea_column_task(const void *data, int64_t number, int worker) {
   fovea_decode_state decode;
   fovea_found_segment found[2];
   fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, found);
-  const column_cells cells = {context.memory.columns, {begin, fovea_least(begin + step, plan->column_keys)}};
+  column_cells cells = {context.memory.columns, {begin, fovea_least(begin + step, plan->column_keys)}, 0};
   memset(cells.memory, 0, (size_t)plan->group * (size_t)plan->column_blocks * FOVEA_COLUMN_CELL * sizeof(float));
   for (const int64_t tiles = fovea_plan_tiles(plan, task.entry); task.first_tile < tiles; task.first_tile++) {
     add_tile(&context, &cells, worker_scratch);
