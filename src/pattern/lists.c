@@ -34,9 +34,34 @@ static fovea_seen rows_in(const fovea_documents *documents, fovea_interval rows,
                                            : FOVEA_SEEN_BY_SOME;
 }
 
+/* The keys of run `run` of positions. */
+static fovea_interval run_keys(const fovea_documents *documents, int64_t run) {
+  return (fovea_interval){documents->runs[run],
+                          run + 1 < documents->run_count ? documents->runs[run + 1] : documents->count};
+}
+
+static int64_t run_of(const fovea_documents *documents, int64_t position) {
+  return find(documents->runs, documents->run_count, position + 1) - 1;
+}
+
+/* If documents are runs, only those that the rows lie in matter: the others are passed over at once. */
+static fovea_stretch stretch_of_runs(const fovea_documents *documents, fovea_interval rows, int64_t key) {
+  const fovea_interval inside = fovea_intersect(rows, (fovea_interval){0, documents->count});
+  if (inside.begin >= inside.end) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
+  const int64_t first = run_keys(documents, run_of(documents, inside.begin)).begin;
+  if (key < first) return (fovea_stretch){FOVEA_SEEN_BY_NONE, first};
+  const int64_t run = run_of(documents, key);
+  const fovea_interval keys = run_keys(documents, run);
+  if (keys.begin >= inside.end) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
+  if (documents->keys[keys.begin] < 0) return (fovea_stretch){FOVEA_SEEN_BY_NONE, keys.end};
+  const int all = keys.begin <= rows.begin && rows.end <= keys.end;
+  return (fovea_stretch){all ? FOVEA_SEEN_BY_ALL : FOVEA_SEEN_BY_SOME, keys.end};
+}
+
 /* Goes on while neighbouring keys are seen alike, so that documents that the rows do not know make one stretch. */
 fovea_stretch fovea_documents_stretch(const fovea_documents *documents, fovea_interval rows, int64_t key) {
   if (key >= documents->count) return (fovea_stretch){FOVEA_SEEN_BY_NONE, FOVEA_NO_KEY};
+  if (documents->runs) return stretch_of_runs(documents, rows, key);
   int64_t document = documents->keys[key];
   const fovea_seen seen = rows_in(documents, rows, document);
   for (key++; key < documents->count; key++) {
@@ -65,9 +90,7 @@ void fovea_documents_words(const fovea_documents *documents, const int64_t *rows
 
 fovea_interval fovea_documents_keys(const fovea_documents *documents, int64_t row) {
   if (!documents->runs || document_of(documents->rows, documents->count, row) < 0) return (fovea_interval){0, 0};
-  const int64_t run = find(documents->runs, documents->run_count, row + 1);
-  return (fovea_interval){documents->runs[run - 1],
-                          run < documents->run_count ? documents->runs[run] : documents->count};
+  return run_keys(documents, run_of(documents, row));
 }
 
 /* ---- Global tokens: one list */
