@@ -86,6 +86,21 @@ RATIOS = (
     ("h8_s4096_d128/causal_relative", "time_over_plain", 1.10),
     ("b64_h4_s49_d128/full_swin", "time_over_plain", 1.15),
 )
+# (paired shape, least): useful flops a second over those of the same shape without a pattern, on the instruction set
+# that Fovea chooses
+PATTERN_SPEEDS = tuple(
+    (f"h4_s4096_d{dim}/{pattern}", least) for dim in (64, 128) for pattern, least in (
+        ("window512", 0.90), ("window512_global64", 0.90), ("longformer", 0.90), ("chunks512", 0.90),
+        ("prefix1024", 0.90), ("documents512", 0.90), ("blocks64", 0.90), ("window128", 0.65), ("documents128", 0.65))
+) + (("h4_s4096_d64/grid13", 0.45),)
+# (paired shape, most): the time over that without the output, likewise
+OUTPUT_TIMES = (
+    ("h4_s4096_d64/causal_column_sums", 1.60),
+    ("h4_s4096_d128/causal_column_sums", 1.60),
+    ("h4_s4096_d64/causal_top64", 1.60),
+    ("h4_s4096_d128/causal_top64", 1.60),
+)
+GRAPH_OVER_PASSES = 2.0
 # (paired shape, least fraction of the f32 peak), if products of bf16 pairs are this much faster than f32 FMAs
 BF16_FRACTIONS = (
     ("h8_s2048_d128/full_bf16", 1.20),
@@ -177,6 +192,18 @@ def paired_bars(run):
             yield name, "of the FMA peak", run.value(name, "peak_fraction"), f">= {least:.2f}"
 
 
+def pattern_bars(run):
+    for shape, least in PATTERN_SPEEDS:
+        name = f"paired/{shape}/{chosen(run)}/t1"
+        yield name, "of the speed without", run.value(name, "speed_over_dense"), f">= {least:.2f}"
+    for shape, most in OUTPUT_TIMES:
+        name = f"paired/{shape}/{chosen(run)}/t1"
+        yield name, "time over plain", run.value(name, "time_over_plain"), f"<= {most:.2f}"
+    for name in run.benchmarks:
+        if name.startswith("graph/"):
+            yield name, "x three passes of C", run.value(name, "vs_three_passes"), f">= {GRAPH_OVER_PASSES:.2f}"
+
+
 def unfused_bars(run, threads):
     """Only the instruction set that Fovea chooses by itself is compared with OpenBLAS at its best."""
     for name in run.benchmarks:
@@ -236,15 +263,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--patterns", action="store_true", help="only the bars of patterns, outputs and graphs")
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
     bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *decode_bars(run), *other_bars(run), *layer_bars(run)]
+            *pattern_bars(run), *decode_bars(run), *other_bars(run), *layer_bars(run)]
     if arguments.layers:
         bars = [*layer_bars(run)]
+    if arguments.patterns:
+        bars = [*pattern_bars(run)]
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1
