@@ -96,7 +96,8 @@ static void test_parts(void **state) {
       if (number % 4 == 0) problem.score_output = FOVEA_SCORES_WEIGHTS;
       fovea_plan *plan;
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
-      if (cpus_allowed() > 1) assert_int_equal(fovea_plan_phases(plan), 2);
+      /* Twenty rows may be several tiles, which are then enough for the CPUs. */
+      if (rows == 1 && cpus_allowed() > 1) assert_int_equal(fovea_plan_phases(plan), 2);
       fovea_plan_destroy(plan);
       check(&problem, (uint64_t)number);
     }
