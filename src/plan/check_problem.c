@@ -81,6 +81,8 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO},
                                  {"scales", (int)p->scales, 0, FOVEA_SCALES_BOTH},
                                  {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
+                                 {"score_activation", (int)p->score_activation, 0,
+                                  FOVEA_SCORE_ACTIVATION_LEAKY_RELU},
                                  {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
