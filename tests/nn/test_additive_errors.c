@@ -77,7 +77,9 @@ static void test_refused(void **state) {
   REFUSED((t.edge_starts = below, t.edge_keys = edges), FOVEA_ERROR_PATTERN, "edge_starts[0] is -1");
   REFUSED((t.edge_starts = starts, t.edge_keys = beyond), FOVEA_ERROR_PATTERN, "edge_keys[3] is 5");
   REFUSED((t.edge_starts = starts, t.edge_keys = under), FOVEA_ERROR_PATTERN, "edge_keys[2] is -2");
-  REFUSED((t.edge_starts = starts, t.edge_keys = edges, t.kv_len = INT64_C(1) << 31), FOVEA_ERROR_SIZE, "kv_len");
+  REFUSED((t.edge_starts = starts, t.edge_keys = edges, t.kv_len = INT64_C(1) << 31,
+           t.weight_strides = (fovea_strides){3 * t.kv_len, 0, t.kv_len}),
+          FOVEA_ERROR_SIZE, "kv_len");
   REFUSED((t.edge_starts = starts, t.edge_keys = (const int64_t *)(const void *)((const char *)edges + 4)),
           FOVEA_ERROR_ALIGNMENT, "edge_keys");
   REFUSED(a.w = NULL, FOVEA_ERROR_NULL, "w is NULL");
