@@ -127,8 +127,8 @@ typedef struct fovea_tile_terms {
   fovea_position_tile positions[FOVEA_POSITION_TERMS_LIMIT];
 } fovea_tile_terms;
 
-/* Applies an activation, scales of rows, softcap, position terms and the mask tensor to scores, and hides keys that a row does not
- * see. */
+/* Applies an activation, scales of rows, softcap, position terms and the mask tensor to scores, and hides keys that
+ * a row does not see. */
 typedef struct fovea_adjust_args {
   float *scores; /* the first key's row of the tile, as score() leaves it without seen_from */
   const fovea_score_terms *terms;

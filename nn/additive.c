@@ -64,8 +64,7 @@ static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan
   l.keys = fovea_nn_reserve(&l.all, call->additive.key ? fovea_nn_bytes(t->batch, dim, t->kv_len) : 0);
   l.scores = fovea_nn_reserve(&l.all, edges ? 0 : fovea_nn_bytes(t->batch, rows, t->kv_len));
   l.nodes = fovea_nn_reserve(&l.all, fovea_nn_bytes(t->batch, rows, l.node_numbers));
-  l.edges = fovea_nn_reserve(
-      &l.all, edges ? fovea_nn_product(fovea_nn_edges_bytes(call), (uint64_t)workers) : 0);
+  l.edges = fovea_nn_reserve(&l.all, edges ? fovea_nn_product(fovea_nn_edges_bytes(call), (uint64_t)workers) : 0);
   return l;
 }
 

@@ -133,8 +133,8 @@ static void take_word(edge_row *row, int64_t word) {
     const int64_t key = word * WORD_KEYS + __builtin_ctzll(bits);
     row->positions[row->count] = (int32_t)key;
     row->keys[row->count] = edges->keys.numbers + row->entry * edges->keys.batch + key * edges->keys.row;
-    row->values[row->count++] = fovea_element(
-        t->values, t->value_type, row->entry * t->value_strides.batch + key * t->value_strides.row);
+    row->values[row->count++] =
+        fovea_element(t->values, t->value_type, row->entry * t->value_strides.batch + key * t->value_strides.row);
   }
   row->memory->keys[word] = 0;
 }

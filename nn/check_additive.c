@@ -224,7 +224,8 @@ static void list_tensors(const fovea_nn_additive_call *call, tensor list[TENSORS
   const int64_t b = t->batch, q = t->q_len, k = t->kv_len, mask_keys = t->mask_strides.key == 0 && k > 0 ? 1 : k;
   const fovea_strides none = {0, 0, 0};
   const int float_bits = fovea_type_bits(FOVEA_F32);
-  const int64_t first = t->edge_starts ? t->edge_starts[0] : 0, edges = t->edge_starts ? t->edge_starts[q] - first : 0;
+  const int64_t first = t->edge_starts ? t->edge_starts[0] : 0,
+                edges = t->edge_starts ? t->edge_starts[q] - first : 0;
   const tensor all[TENSORS] = {
       {"queries", t->queries, fovea_type_bits(t->query_type), b, q, a->query ? a->query->in : a->dim,
        t->query_strides},

@@ -1,5 +1,5 @@
-/* Adjusts scores after the products: activation, scales of rows, softcap, position terms, additive or boolean mask, hiding by
- * the rules. Part of bodies.h. */
+/* Adjusts scores after the products: activation, scales of rows, softcap, position terms, additive or boolean mask,
+ * hiding by the rules. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "terms.h"

@@ -1,8 +1,8 @@
 /* The terms of a score: everything between the product and the softmax. Their order is (docs/numerics.md, step 2):
- * the activation, the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share the list. If
- * rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them together are rare.
- * The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line of
- * apply_own_terms(). Included after a vector layer. */
+ * the activation, the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share
+ * the list. If rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them
+ * together are rare. The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line
+ * of apply_own_terms(). Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 

@@ -229,7 +229,7 @@ typedef enum fovea_scales {
 /* What q.k becomes before anything else is done to it. Graph attention (Velickovic et al., GAT, 2018) has scores
  * LeakyReLU(u_i + v_j) with a slope of 0.2: q = (u_i, 1), k = (1, v_j), a scale of 1. */
 typedef enum fovea_score_activation {
-  FOVEA_SCORE_ACTIVATION_NONE = 0,
+  FOVEA_SCORE_ACTIVATION_NONE = 0,      /* it stays q.k */
   FOVEA_SCORE_ACTIVATION_LEAKY_RELU = 1 /* r where r = q.k is above 0, else leaky_slope * r */
 } fovea_score_activation;
 

@@ -750,7 +750,7 @@ FOVEA_NN_API size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int wo
 
 /* What additive attention applies to the sum of a query and a key. */
 typedef enum fovea_nn_additive_activation {
-  FOVEA_NN_ADDITIVE_TANH = 0,
+  FOVEA_NN_ADDITIVE_TANH = 0,      /* tanh(x) */
   FOVEA_NN_ADDITIVE_LEAKY_RELU = 1 /* x where x is above 0, else leaky_slope * x */
 } fovea_nn_additive_activation;
 
@@ -763,8 +763,8 @@ typedef enum fovea_nn_additive_activation {
  * additive attention whose query layer and key layer are the columns of W for q and for k, of weight_stride q_dim +
  * k_dim.
  *
- * A head of graph attention (Brody et al., GATv2, 2022) has the scores w . LeakyReLU(Wr h_i + Wl h_j) and the values
- * Wl h_j: queries of Wr, keys of Wl, LEAKY_RELU, and the edges of the graph in the tensors.
+ * A head of graph attention (Brody et al., GATv2, 2022) has the scores w . LeakyReLU(Wr h_i + Wl h_j) and the
+ * values Wl h_j: queries of Wr, keys of Wl, LEAKY_RELU, and the edges of the graph in the tensors.
  *
  * Prepare it with fovea_nn_additive_init(). */
 typedef struct fovea_nn_additive {
@@ -774,8 +774,8 @@ typedef struct fovea_nn_additive {
   /* Wq with the bias b, and Wk: any linear layers with `dim` outputs. NULL (default): queries (keys) are projected
    * already, in f32. Project keys once for all steps of a decoder. */
   const fovea_nn_linear *query, *key;
-  const char *isa;           /* as in fovea_problem; layers have their own */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+  const char *isa;                         /* as in fovea_problem; layers have their own */
+  fovea_allocator allocator;               /* of scratch; default: malloc(), free() */
   fovea_nn_additive_activation activation; /* default FOVEA_NN_ADDITIVE_TANH */
   double leaky_slope;                      /* with LEAKY_RELU: from 0 (default) to below 1; GATv2 has 0.2 */
 } fovea_nn_additive;

@@ -22,7 +22,7 @@ struct shape {
   int64_t in; /* of both layers; 0: none */
   int with_mask, with_lens, with_weights, special, padding;
   int with_edges;
-  double slope; /* 0: tanh; -1: LeakyReLU with a slope of 0 */
+  double slope;        /* 0: tanh; -1: LeakyReLU with a slope of 0 */
   fovea_type types[4]; /* of queries, keys, values and o */
   enum order order;
 };
@@ -103,7 +103,8 @@ static void make_mask(struct problem *p, struct generator *generator) {
       if (!bits && j < row_bytes && (j / 70 % 2 || generator_below(generator, 3) == 0)) row[j] = 0;
       const int mask_seen = bits ? row[j / 8] >> (j % 8) & 1 : row[repeated ? 0 : j] != 0;
       const int64_t length = t->with_lens ? p->lens[i / t->q_len] : t->kv_len;
-      p->seen[i * t->kv_len + j] = (unsigned char)((mask_seen || !t->with_mask) && j < length && has_edge(p, i % t->q_len, j));
+      p->seen[i * t->kv_len + j] =
+          (unsigned char)((mask_seen || !t->with_mask) && j < length && has_edge(p, i % t->q_len, j));
     }
   }
   if (!t->with_mask) return;
@@ -138,7 +139,9 @@ static void expect_row(struct problem *p, int64_t b, int64_t i, const float *key
   project(p, 0, p->queries.numbers + row_of(t->order, t->batch, t->q_len, b, i) * p->queries.dim, q);
   for (int64_t j = 0; j < t->kv_len; j++) {
     r[j] = contract_additive(q, keys + (b * t->kv_len + j) * t->dim, p->w.numbers, t->dim,
-                             t->slope == 0 ? -1 : t->slope < 0 ? 0 : (float)t->slope);
+                             t->slope == 0  ? -1
+                             : t->slope < 0 ? 0
+                                            : (float)t->slope);
     memcpy(values + j * t->v_dim, p->values.numbers + row_of(t->order, t->batch, t->kv_len, b, j) * t->v_dim,
            (size_t)t->v_dim * sizeof(float));
   }
@@ -458,8 +461,9 @@ static void test_scratch(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),     cmocka_unit_test(test_tiles),   cmocka_unit_test(test_long),
-      cmocka_unit_test(test_tasks),    cmocka_unit_test(test_scratch), cmocka_unit_test(test_infinite_scores),
+      cmocka_unit_test(test_bits),     cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_long),     cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_scratch),  cmocka_unit_test(test_infinite_scores),
       cmocka_unit_test(test_accuracy), cmocka_unit_test(test_edges_are_a_mask),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

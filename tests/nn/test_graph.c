@@ -34,7 +34,8 @@ static void make_graph(struct graph *graph, int with_loops, struct generator *ge
     graph->to[graph->count] = graph->to[graph->count - 1];
     graph->count++;
   }
-  for (int64_t i = 0; i < NODES && with_loops; i++) graph->from[graph->count] = graph->to[graph->count] = i, graph->count++;
+  for (int64_t i = 0; i < NODES && with_loops; i++)
+    graph->from[graph->count] = graph->to[graph->count] = i, graph->count++;
   int64_t at = 0;
   for (int64_t to = 0; to < NODES; to++) {
     graph->starts[to] = at;
@@ -63,7 +64,8 @@ static void make_layer(struct layer *layer, int64_t in, int version, struct gene
   }
 }
 
-/* ---- In double -------------------------------------------------------------------------------------------------- */
+/* ---- In double --------------------------------------------------------------------------------------------------
+ */
 
 static double leaky(double x) {
   return x > 0 ? x : slope * x;
@@ -106,7 +108,8 @@ static void expect(const struct graph *graph, const struct layer *layer, int ver
     }
 }
 
-/* ---- By the library --------------------------------------------------------------------------------------------- */
+/* ---- By the library ---------------------------------------------------------------------------------------------
+ */
 
 static void run_linear(const float *weights, const float *bias, int64_t in, int64_t out, const float *x, float *y) {
   fovea_nn_linear linear;

@@ -1,5 +1,5 @@
-/* Additive scores w . tanh(q + k) or w . LeakyReLU(q + k), and weights of rows from their scores. docs/numerics.md, clause L10. Part of
- * bodies.h. */
+/* Additive scores w . tanh(q + k) or w . LeakyReLU(q + k), and weights of rows from their scores. docs/numerics.md,
+ * clause L10. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_ADDITIVE_H
 #define FOVEA_ARCH_SHARED_NN_ADDITIVE_H
 
@@ -20,8 +20,8 @@ FOVEA_INLINE vec additive_leaky(vec x, vec slope) {
 
 /* Adds `count` dims of `keys` keys, from dim d on. `keys` and `leaky` are constants; so is `count` where it is
  * LANES. */
-FOVEA_INLINE void additive_dims(const fovea_nn_additive_args *args, const float *q, const float *const *k, int64_t d,
-                                int count, const int keys, const int leaky, vec *sums) {
+FOVEA_INLINE void additive_dims(const fovea_nn_additive_args *args, const float *q, const float *const *k,
+                                int64_t d, int count, const int keys, const int leaky, vec *sums) {
   const vec query = count == LANES ? vec_load(q + d) : vec_load_first(q + d, count);
   const vec weight = count == LANES ? vec_load(args->w + d) : vec_load_first(args->w + d, count);
   vec x[ADDITIVE_KEYS];
@@ -51,7 +51,8 @@ FOVEA_INLINE float additive_fold(const vec *sums) {
   return lanes[0] < -0x1.fffffep127f ? -0x1.fffffep127f : lanes[0];
 }
 
-/* Scores of `keys` keys for one row; `keys` and `leaky` are constants. The sums lie in memory: a step of tanh takes far longer. */
+/* Scores of `keys` keys for one row; `keys` and `leaky` are constants. The sums lie in memory: a step of tanh takes
+ * far longer. */
 FOVEA_INLINE void additive_keys(const fovea_nn_additive_args *args, int row, int key, const int keys,
                                 const int leaky) {
   const float *q = args->queries + row * args->query_stride, *k[ADDITIVE_KEYS];
@@ -66,7 +67,8 @@ FOVEA_INLINE void additive_keys(const fovea_nn_additive_args *args, int row, int
     additive_dims(args, q, k, d, LANES, keys, leaky, sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
   }
   if (d < args->dim) {
-    additive_dims(args, q, k, d, (int)(args->dim - d), keys, leaky, sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
+    additive_dims(args, q, k, d, (int)(args->dim - d), keys, leaky,
+                  sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
   }
   for (int i = 0; i < keys; i++) args->scores[row * args->score_stride + key + i] = additive_fold(sums + i);
 }

@@ -1,4 +1,5 @@
-/* Rows that see few keys: their states, from scores that lists of keys have, and their results. Part of bodies.h. */
+/* Rows that see few keys: their states, from scores that lists of keys have, and their results. Part of bodies.h.
+ */
 #ifndef FOVEA_ARCH_SHARED_NN_EDGES_H
 #define FOVEA_ARCH_SHARED_NN_EDGES_H
 
