@@ -161,7 +161,7 @@ typedef struct fovea_nn_kernels {
   void (*softmax)(const fovea_nn_softmax_args *args);
   void (*additive)(const fovea_nn_additive_args *args);
   void (*weights)(const fovea_nn_weights_args *args);
-  void (*gather)(const fovea_gather_args *args);
+  void (*gather)(const fovea_gather_args *args); /* of f32 */
   void (*divide)(const fovea_nn_divide_args *args);
   void (*average)(const fovea_nn_average_args *args);
   void (*gru)(const fovea_nn_gates_args *args);

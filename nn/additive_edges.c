@@ -18,6 +18,7 @@ typedef struct worker_memory {
   uint64_t *blocks; /* set of blocks that have a key */
   uint64_t *keys;   /* set of keys */
   float *outputs;   /* of states */
+  float *values;    /* widened, of the keys that are computed; NULL: they are f32 */
   float *scores;    /* of all keys of the row, in their order; NULL: no weights are wanted */
   int32_t *positions;
 } worker_memory;
@@ -25,18 +26,16 @@ typedef struct worker_memory {
 /* Where they begin. */
 typedef struct worker_layout {
   fovea_nn_scratch all;
-  size_t keys, outputs, scores, positions;
+  size_t keys, outputs, values, scores, positions;
 } worker_layout;
 
-/* A row, with the keys that were taken and not yet computed: whole blocks. */
+/* A row, with the keys that were taken and not yet computed: whole blocks, of which the last may wait. */
 typedef struct edge_row {
   const fovea_nn_edges *edges;
   const worker_memory *memory;
   int64_t entry, row;
   int count;
-  int32_t positions[FOVEA_BLOCK_KEYS];
-  const float *keys[FOVEA_BLOCK_KEYS];
-  const void *values[FOVEA_BLOCK_KEYS];
+  int32_t positions[2 * FOVEA_BLOCK_KEYS];
   fovea_gather_stack stack;
   int64_t seen; /* keys whose scores are kept */
 } edge_row;
@@ -57,6 +56,8 @@ static worker_layout lay_out(const fovea_nn_additive_call *call) {
   fovea_nn_reserve(&l.all, (uint64_t)((blocks + WORD_KEYS - 1) / WORD_KEYS) * sizeof(uint64_t));
   l.keys = fovea_nn_reserve(&l.all, (uint64_t)(blocks * BLOCK_WORDS) * sizeof(uint64_t));
   l.outputs = fovea_nn_reserve(&l.all, fovea_nn_bytes(states, output_stride(t->v_dim), 1));
+  l.values = fovea_nn_reserve(
+      &l.all, t->value_type == FOVEA_F32 ? 0 : fovea_nn_bytes(FOVEA_BLOCK_KEYS, output_stride(t->v_dim), 1));
   l.scores = fovea_nn_reserve(&l.all, fovea_nn_bytes(kept, 2, 1)); /* and of weights */
   l.positions = fovea_nn_reserve(&l.all, fovea_nn_bytes(kept, 1, 1));
   return l;
@@ -70,11 +71,13 @@ uint64_t fovea_nn_edges_bytes(const fovea_nn_additive_call *call) {
 static worker_memory memory_of(const fovea_nn_edges *edges, int worker) {
   const worker_layout l = lay_out(edges->call);
   char *memory = edges->memory + (size_t)worker * l.all.size;
-  return (worker_memory){.blocks = (uint64_t *)(void *)memory,
-                         .keys = (uint64_t *)(void *)(memory + l.keys),
-                         .outputs = (float *)(void *)(memory + l.outputs),
-                         .scores = edges->call->tensors.weights ? (float *)(void *)(memory + l.scores) : NULL,
-                         .positions = (int32_t *)(void *)(memory + l.positions)};
+  return (worker_memory){
+      .blocks = (uint64_t *)(void *)memory,
+      .keys = (uint64_t *)(void *)(memory + l.keys),
+      .outputs = (float *)(void *)(memory + l.outputs),
+      .values = edges->call->tensors.value_type == FOVEA_F32 ? NULL : (float *)(void *)(memory + l.values),
+      .scores = edges->call->tensors.weights ? (float *)(void *)(memory + l.scores) : NULL,
+      .positions = (int32_t *)(void *)(memory + l.positions)};
 }
 
 /* Adds the keys of the row that it sees to the sets. */
@@ -91,61 +94,83 @@ static void mark_keys(const edge_row *row) {
   }
 }
 
-/* Computes the keys that were taken. */
-static void compute_keys(edge_row *row) {
+/* The value of a key, as f32; `place` of those that are computed. */
+static const void *value_of(const edge_row *row, int64_t key, int place) {
+  const fovea_nn_additive_call *call = row->edges->call;
+  const fovea_nn_additive_tensors *t = &call->tensors;
+  const void *value =
+      fovea_element(t->values, t->value_type, row->entry * t->value_strides.batch + key * t->value_strides.row);
+  if (!row->memory->values) return value;
+  float *copy = row->memory->values + place * output_stride(t->v_dim);
+  const fovea_widen_args args = {.rows = value,
+                                 .type = t->value_type,
+                                 .row_count = 1,
+                                 .dim = t->v_dim,
+                                 .to = copy,
+                                 .to_stride = output_stride(t->v_dim)};
+  call->kernels->widen(&args);
+  return copy;
+}
+
+/* Sets the scores of the first `count` keys that were taken, and keeps them if they are wanted. */
+static void score_keys(edge_row *row, int count, float *scores) {
   const fovea_nn_edges *edges = row->edges;
-  const fovea_nn_additive_call *call = edges->call;
   const worker_memory *memory = row->memory;
-  float scores[FOVEA_BLOCK_KEYS];
+  const float *keys[FOVEA_BLOCK_KEYS];
   const fovea_nn_additive_args args = {.queries = edges->queries.numbers + row->entry * edges->queries.batch +
                                                   row->row * edges->queries.row,
-                                       .key_rows = row->keys,
+                                       .key_rows = keys,
                                        .row_count = 1,
-                                       .key_count = row->count,
-                                       .w = call->additive.w,
-                                       .dim = call->additive.dim,
+                                       .key_count = count,
+                                       .w = edges->call->additive.w,
+                                       .dim = edges->call->additive.dim,
                                        .scores = scores,
-                                       .leaky = call->leaky,
-                                       .slope = call->slope};
-  if (row->count == 0) return;
-  call->kernels->additive(&args);
-  for (int i = 0; memory->scores && i < row->count; i++) {
+                                       .leaky = edges->call->leaky,
+                                       .slope = edges->call->slope};
+  for (int i = 0; i < count; i++) {
+    keys[i] = edges->keys.numbers + row->entry * edges->keys.batch + row->positions[i] * edges->keys.row;
+  }
+  edges->call->kernels->additive(&args);
+  for (int i = 0; memory->scores && i < count; i++) {
     memory->scores[row->seen] = scores[i];
     memory->positions[row->seen++] = row->positions[i];
   }
-  for (int i = 0; i < row->count; i++) scores[i] *= (float)FOVEA_LOG2E;
+}
+
+/* Computes the first `count` keys that were taken; those behind them move up. */
+static void compute_keys(edge_row *row, int count) {
+  const fovea_nn_additive_call *call = row->edges->call;
+  const void *values[FOVEA_BLOCK_KEYS];
+  float scores[FOVEA_BLOCK_KEYS];
   const fovea_gather_args gather = {.scores = scores,
                                     .keys = row->positions,
-                                    .values = row->values,
-                                    .type = call->tensors.value_type,
+                                    .values = values,
+                                    .type = FOVEA_F32,
                                     .dim = call->tensors.v_dim,
-                                    .key_count = row->count,
+                                    .key_count = count,
                                     .stack = &row->stack};
-  call->kernels->gather(&gather);
-  row->count = 0;
-}
-
-/* Takes the keys of a word out of the set. */
-static void take_word(edge_row *row, int64_t word) {
-  const fovea_nn_edges *edges = row->edges;
-  const fovea_nn_additive_tensors *t = &edges->call->tensors;
-  for (uint64_t bits = row->memory->keys[word]; bits; bits &= bits - 1) {
-    const int64_t key = word * WORD_KEYS + __builtin_ctzll(bits);
-    row->positions[row->count] = (int32_t)key;
-    row->keys[row->count] = edges->keys.numbers + row->entry * edges->keys.batch + key * edges->keys.row;
-    row->values[row->count++] =
-        fovea_element(t->values, t->value_type, row->entry * t->value_strides.batch + key * t->value_strides.row);
+  if (count == 0) return;
+  score_keys(row, count, scores);
+  for (int i = 0; i < count; i++) {
+    scores[i] *= (float)FOVEA_LOG2E;
+    values[i] = value_of(row, row->positions[i], i);
   }
-  row->memory->keys[word] = 0;
+  call->kernels->gather(&gather);
+  row->count -= count;
+  memmove(row->positions, row->positions + count, (size_t)row->count * sizeof *row->positions);
 }
 
-/* Blocks are not cut: one that does not fit waits until the others are computed. */
+/* Takes the keys of a block out of the set. A block is not cut: if it does not fit, the others are computed first.
+ */
 static void take_block(edge_row *row, int64_t block) {
-  const uint64_t *words = row->memory->keys + block * BLOCK_WORDS;
-  int count = 0;
-  for (int i = 0; i < BLOCK_WORDS; i++) count += __builtin_popcountll(words[i]);
-  if (row->count + count > FOVEA_BLOCK_KEYS) compute_keys(row);
-  for (int64_t i = 0; i < BLOCK_WORDS; i++) take_word(row, block * BLOCK_WORDS + i);
+  const int before = row->count;
+  for (int64_t word = block * BLOCK_WORDS; word < (block + 1) * BLOCK_WORDS; word++) {
+    for (uint64_t bits = row->memory->keys[word]; bits; bits &= bits - 1) {
+      row->positions[row->count++] = (int32_t)(word * WORD_KEYS + __builtin_ctzll(bits));
+    }
+    row->memory->keys[word] = 0;
+  }
+  if (row->count > FOVEA_BLOCK_KEYS) compute_keys(row, before);
 }
 
 static void take_keys(edge_row *row) {
@@ -156,14 +181,14 @@ static void take_keys(edge_row *row) {
       take_block(row, word * WORD_KEYS + __builtin_ctzll(blocks[word]));
     }
   }
-  compute_keys(row);
+  compute_keys(row, row->count);
 }
 
 /* Merges the states, and writes the row of o. Returns the row's maximum and sum. */
 static void finish_row(edge_row *row, float node[2]) {
   const fovea_nn_additive_call *call = row->edges->call;
   const fovea_nn_additive_tensors *t = &call->tensors;
-  const fovea_gather_args gather = {.type = t->value_type, .dim = t->v_dim, .last = 1, .stack = &row->stack};
+  const fovea_gather_args gather = {.type = FOVEA_F32, .dim = t->v_dim, .last = 1, .stack = &row->stack};
   if (row->stack.depth > 1) call->kernels->gather(&gather);
   const int any = row->stack.depth > 0;
   node[0] = any ? row->stack.maxima[0] : -INFINITY;

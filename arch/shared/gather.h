@@ -199,15 +199,4 @@ FOVEA_INLINE void gather_keys(const fovea_gather_args *args, const fovea_type ty
   }
 }
 
-#define GATHER_CASE(with, type, name, ...)                                                                         \
-  case type:                                                                                                       \
-    gather_keys(args, type);                                                                                       \
-    break;
-FOVEA_INLINE void gather_typed(const fovea_gather_args *args) {
-  switch (args->type) {
-  default:
-    FOVEA_FORMATS(GATHER_CASE, )
-  }
-}
-
 #endif

@@ -83,7 +83,7 @@ FOVEA_INLINE void additive_rows(const fovea_nn_additive_args *args, const int le
   }
 }
 
-FOVEA_NOINLINE void additive_leaky_rows(const fovea_nn_additive_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void additive_leaky_rows(const fovea_nn_additive_args *args) {
   additive_rows(args, 1);
 }
 

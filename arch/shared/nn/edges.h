@@ -7,11 +7,11 @@
 #include "../gather.h"
 #include "elements.h"
 
-FOVEA_KERNEL void FOVEA_NAME(nn_gather)(const fovea_gather_args *args) {
-  gather_typed(args);
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_gather)(const fovea_gather_args *args) {
+  gather_keys(args, FOVEA_F32);
 }
 
-FOVEA_KERNEL void FOVEA_NAME(nn_divide)(const fovea_nn_divide_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_divide)(const fovea_nn_divide_args *args) {
   const vec inverse = args->sum == 0.0f ? vec_set1(0.0f) : vec_div(vec_set1(1.0f), vec_set1(args->sum));
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += LANES) {
