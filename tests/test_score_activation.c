@@ -163,7 +163,8 @@ static void test_lists(void **state) {
     fovea_pattern_destroy(pattern);
     rules_free(&made);
   }
-  for (int i = 0; i < 4; i++) assert_true((gathered >> 8 * i & 255) > 1); /* each activation, with and without cap */
+  for (int i = 0; i < 4; i++)
+    assert_true((gathered >> 8 * i & 255) > 1); /* each activation, with and without cap */
 }
 
 /* q = (u, 1) and k = (1, v) give fl(u + v), so GAT's scores. */
