@@ -39,7 +39,8 @@ typedef enum fovea_nn_activation {
   FOVEA_NN_RELU = 1,      /* max(x, 0) */
   FOVEA_NN_GELU = 2,      /* x Phi(x) = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks & Gimpel, 2016) */
   FOVEA_NN_GELU_TANH = 3, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, its approximation */
-  FOVEA_NN_SILU = 4       /* x / (1 + e^-x), also called Swish */
+  FOVEA_NN_SILU = 4,      /* x / (1 + e^-x), also called Swish */
+  FOVEA_NN_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
 } fovea_nn_activation;
 
 /* How weights lie. PANELS: panels of FOVEA_PANEL_ROWS outputs each, as K panels of a cache hold keys

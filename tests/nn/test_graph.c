@@ -194,7 +194,9 @@ static void check(int version, int with_loops, uint64_t seed) {
   make_layer(&layers[1], WIDTH, version, &generator);
   for (int i = 0; i < NODES * IN; i++) exact_x[i] = (double)(x[i] = generator_uniform(&generator));
   (version == 1 ? run_gat : run_gatv2)(&graph, &layers[0], x, hidden);
-  for (int i = 0; i < NODES * WIDTH; i++) hidden[i] = hidden[i] > 0 ? hidden[i] : expm1f(hidden[i]);
+  fovea_nn_map elu;
+  fovea_nn_map_init(&elu, NODES, WIDTH, hidden, hidden);
+  assert_int_equal(fovea_nn_activate(&elu, FOVEA_NN_ELU, NULL, NULL), FOVEA_OK);
   (version == 1 ? run_gat : run_gatv2)(&graph, &layers[1], hidden, o);
   expect(&graph, &layers[0], version, exact_x, exact_hidden);
   for (int i = 0; i < NODES * WIDTH; i++)
