@@ -73,18 +73,16 @@ static fovea_status check_rules(const fovea_problem *p, fovea_error *error) {
 }
 
 static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
-  const fovea_bounded types[] = {
-      fovea_bounded_type("q_type", p->q_type),
-      fovea_bounded_type("k_type", p->k_type),
-      fovea_bounded_type("v_type", p->v_type),
-      fovea_bounded_type("o_type", p->o_type),
-      {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
-      {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO},
-      {"scales", (int)p->scales, 0, FOVEA_SCALES_BOTH},
-      {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
-      {"score_activation", (int)p->score_activation, 0, FOVEA_SCORE_ACTIVATION_LEAKY_RELU},
-      {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
-      {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
+  const fovea_bounded types[] = {fovea_bounded_type("q_type", p->q_type),
+                                 fovea_bounded_type("k_type", p->k_type),
+                                 fovea_bounded_type("v_type", p->v_type),
+                                 fovea_bounded_type("o_type", p->o_type),
+                                 {"mask_type", (int)p->mask_type, 0, FOVEA_MASK_BF16},
+                                 {"sink", (int)p->sink, 0, FOVEA_SINK_ZERO},
+                                 {"scales", (int)p->scales, 0, FOVEA_SCALES_BOTH},
+                                 {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
+                                 {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
+                                 {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
 

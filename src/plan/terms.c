@@ -2,6 +2,7 @@
 
 #include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/validate.h"
 
 static const double largest = 0x1.fffffep+127;
 
@@ -43,9 +44,10 @@ static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
 }
 
 static fovea_status check_activation(const fovea_problem *p, fovea_error *error) {
-  if (p->score_activation == FOVEA_SCORE_ACTIVATION_NONE || (p->leaky_slope >= 0 && p->leaky_slope < 1)) {
-    return FOVEA_OK;
-  }
+  const fovea_bounded kind = {"score_activation", (int)p->score_activation, 0, FOVEA_SCORE_ACTIVATION_LEAKY_RELU};
+  const fovea_status status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
+  if (status || p->score_activation == FOVEA_SCORE_ACTIVATION_NONE) return status;
+  if (p->leaky_slope >= 0 && p->leaky_slope < 1) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
                     p->leaky_slope);
 }
