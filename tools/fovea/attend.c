@@ -70,8 +70,9 @@ static const char help[] =
 /* The rest: a string of C has a limit. */
 static const char help_of_scores[] =
     "  --scale X              default 1/sqrt(dim of Q)\n"
-    "  --leaky-relu SLOPE     q.k becomes LeakyReLU(q.k) before all else: SLOPE * q.k where it is not above 0 (GAT "
-    "has 0.2)\n"
+    "  --leaky-relu SLOPE     q.k becomes LeakyReLU(q.k) before all else: SLOPE * q.k where it is not above 0 "
+    "(GAT:\n"
+    "                         0.2)\n"
     "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
     "  --alibi PATH           float32 slopes, (heads) or (batch, heads): slope * (key - own key) is added to a "
     "score\n"
