@@ -99,12 +99,16 @@ typedef struct fovea_mask_pieces {
 /* The terms of a problem's scores. src/plan/terms.c makes them once. A new term is a field here, a line there, and
  * a line of shared/terms.h. */
 typedef struct fovea_score_terms {
-  float
-      c; /* products are multiplied by it: scale * log2(e); with a softcap, scale / softcap; 1: rows have scales */
+  /* Products are multiplied by it: scale * log2(e); with a softcap, scale / softcap; 1: rows have scales, or
+   * adjust() multiplies by `factor`. */
+  float c;
   int adjusted; /* 1: a field below is set, so adjust() has work to do even without a mask */
   int capped;   /* 1: scores become cap * tanh(score) first */
   float cap;    /* softcap * log2(e) */
   float unit;   /* numbers of masks and position terms are multiplied by it: log2(e); 0: they only hide */
+  int leaky;    /* 1: products that are not above 0 are multiplied by `slope` first, then all by `factor` */
+  float slope;
+  float factor; /* what c would be without it */
 } fovea_score_terms;
 
 /* What a position term adds to scores in a block, in natural units: a number, or the number times the row's slope.
@@ -123,8 +127,8 @@ typedef struct fovea_tile_terms {
   fovea_position_tile positions[FOVEA_POSITION_TERMS_LIMIT];
 } fovea_tile_terms;
 
-/* Applies scales of rows, softcap, position terms and the mask tensor to scores, and hides keys that a row does not
- * see. */
+/* Applies an activation, scales of rows, softcap, position terms and the mask tensor to scores, and hides keys that
+ * a row does not see. */
 typedef struct fovea_adjust_args {
   float *scores; /* the first key's row of the tile, as score() leaves it without seen_from */
   const fovea_score_terms *terms;

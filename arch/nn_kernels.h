@@ -7,7 +7,7 @@
 #include "kernels.h"
 
 /* How many activations there are. */
-enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_SILU + 1 };
+enum { FOVEA_NN_ACTIVATIONS = FOVEA_NN_ELU + 1 };
 
 /* Outputs of a panel of weights: panel[dim / together][output][dim % together]. */
 #define FOVEA_NN_PANEL FOVEA_PANEL_ROWS
@@ -96,17 +96,29 @@ typedef struct fovea_nn_softmax_args {
   int64_t rows, dim;
 } fovea_nn_softmax_args;
 
-/* scores[row][key] = w . tanh(query + key), at least the least finite number. */
+/* scores[row][key] = w . act(query + key), at least the least finite number. */
 typedef struct fovea_nn_additive_args {
   const float *queries; /* projected, of the first row, with the bias */
   const float *keys;    /* projected, of the first key */
+  /* In place of `keys`: a pointer to each key. NULL: none. */
+  const float *const *key_rows;
   int64_t query_stride, key_stride;
   int row_count, key_count;
   const float *w;
   int64_t dim;
   float *scores;
   int64_t score_stride;
+  int leaky; /* 0: act is tanh; 1: LeakyReLU */
+  float slope;
 } fovea_nn_additive_args;
+
+/* y = output / sum, of one row; zeros if the sum is 0. */
+typedef struct fovea_nn_divide_args {
+  const float *output; /* whole vectors */
+  float sum;
+  int64_t dim;
+  fovea_nn_rows y;
+} fovea_nn_divide_args;
 
 /* The weights of a row from its scores, of which -Inf are hidden, and from its state over all keys. */
 typedef struct fovea_nn_weights_args {
@@ -149,6 +161,8 @@ typedef struct fovea_nn_kernels {
   void (*softmax)(const fovea_nn_softmax_args *args);
   void (*additive)(const fovea_nn_additive_args *args);
   void (*weights)(const fovea_nn_weights_args *args);
+  void (*gather)(const fovea_gather_args *args); /* of f32 */
+  void (*divide)(const fovea_nn_divide_args *args);
   void (*average)(const fovea_nn_average_args *args);
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);

@@ -1,6 +1,7 @@
 /* Additive attention: projections, then, for some rows of all entries at a time, their scores, which attention
  * takes as what is added to scores of 0, and weights. */
 #include "additive.h"
+#include "additive_edges.h"
 
 #include "../arch/float_state.h"
 #include "../src/base/memory.h"
@@ -15,23 +16,17 @@
 /* Rows, of all entries, whose scores are in scratch at a time, and keys of a task. */
 enum { TILE_ROWS = 128, TASK_KEYS = 64 };
 
-/* What is projected, in scratch or the caller's. */
-typedef struct projected {
-  const float *numbers;
-  int64_t batch, row; /* strides */
-} projected;
-
 /* Where the parts of scratch begin. */
 typedef struct layout {
   fovea_nn_scratch all;
-  size_t plan, run, run_size, queries, keys, scores, nodes;
+  size_t plan, run, run_size, queries, keys, scores, nodes, edges;
   int64_t rows;         /* of each entry in a tile */
   int64_t node_numbers; /* of a row; 0: no weights are wanted */
 } layout;
 
 typedef struct tile {
   const fovea_nn_additive_call *call;
-  projected queries, keys;
+  fovea_nn_projected queries, keys;
   float *scores; /* [entry][row][key] */
   float *nodes;  /* [entry][row][number] */
   int64_t first, rows, node_numbers;
@@ -60,14 +55,16 @@ static fovea_problem problem_of(const fovea_nn_additive_call *call, int64_t rows
 static layout lay_out(const fovea_nn_additive_call *call, const fovea_plan *plan, int64_t rows, int workers) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   const int64_t dim = call->additive.dim;
-  layout l = {.rows = rows, .run_size = fovea_plan_scratch_size(plan, workers)};
-  if (t->weights) l.node_numbers = fovea_state_numbers(t->v_dim, 0, t->kv_len);
+  const int edges = t->edge_starts != NULL;
+  layout l = {.rows = rows, .run_size = edges ? 0 : fovea_plan_scratch_size(plan, workers)};
+  if (t->weights && !edges) l.node_numbers = fovea_state_numbers(t->v_dim, 0, t->kv_len);
   l.plan = fovea_nn_reserve(&l.all, fovea_plan_size(t->batch));
   l.run = fovea_nn_reserve(&l.all, l.run_size);
   l.queries = fovea_nn_reserve(&l.all, call->additive.query ? fovea_nn_bytes(t->batch, dim, t->q_len) : 0);
   l.keys = fovea_nn_reserve(&l.all, call->additive.key ? fovea_nn_bytes(t->batch, dim, t->kv_len) : 0);
-  l.scores = fovea_nn_reserve(&l.all, fovea_nn_bytes(t->batch, rows, t->kv_len));
+  l.scores = fovea_nn_reserve(&l.all, edges ? 0 : fovea_nn_bytes(t->batch, rows, t->kv_len));
   l.nodes = fovea_nn_reserve(&l.all, fovea_nn_bytes(t->batch, rows, l.node_numbers));
+  l.edges = fovea_nn_reserve(&l.all, edges ? fovea_nn_product(fovea_nn_edges_bytes(call), (uint64_t)workers) : 0);
   return l;
 }
 
@@ -92,16 +89,16 @@ static fovea_status measure(const fovea_nn_additive_call *call, int workers, lay
 
 /* Rows (batch, length, in) through a layer: all by one call if they follow each other at one distance. */
 static fovea_status project(const fovea_nn_linear *linear, const void *from, fovea_type type, fovea_strides strides,
-                            int64_t batch, int64_t length, float *to, projected *result,
+                            int64_t batch, int64_t length, float *to, fovea_nn_projected *result,
                             const fovea_execution *execution, fovea_error *error) {
   const int64_t dim = linear->out;
   int64_t calls = 1, rows = batch * length, stride = strides.row;
-  *result = (projected){to, length * dim, dim};
+  *result = (fovea_nn_projected){to, length * dim, dim};
   if (length == 1) {
     stride = strides.batch;
   } else if (batch > 1 && strides.row == batch * strides.batch) {
     stride = strides.batch;
-    *result = (projected){to, dim, batch * dim};
+    *result = (fovea_nn_projected){to, dim, batch * dim};
   } else if (batch > 1 && strides.batch != length * strides.row) {
     calls = batch;
     rows = length;
@@ -122,8 +119,8 @@ static fovea_status project_all(const fovea_nn_additive_call *call, float *queri
                                 const fovea_execution *execution, fovea_error *error) {
   const fovea_nn_additive_tensors *t = &call->tensors;
   fovea_status status = FOVEA_OK;
-  tile->queries = (projected){t->queries, t->query_strides.batch, t->query_strides.row};
-  tile->keys = (projected){t->keys, t->key_strides.batch, t->key_strides.row};
+  tile->queries = (fovea_nn_projected){t->queries, t->query_strides.batch, t->query_strides.row};
+  tile->keys = (fovea_nn_projected){t->keys, t->key_strides.batch, t->key_strides.row};
   if (call->additive.query) {
     status = project(call->additive.query, t->queries, t->query_type, t->query_strides, t->batch, t->q_len, queries,
                      &tile->queries, execution, error);
@@ -135,7 +132,7 @@ static fovea_status project_all(const fovea_nn_additive_call *call, float *queri
   return status;
 }
 
-static int is_hidden(const fovea_nn_additive_tensors *t, int64_t entry, int64_t row, int64_t key) {
+int fovea_nn_additive_hides(const fovea_nn_additive_tensors *t, int64_t entry, int64_t row, int64_t key) {
   const fovea_mask_strides *s = &t->mask_strides;
   const int64_t first = entry * s->batch + row * s->row, j = key * s->key;
   const unsigned char *mask = t->mask;
@@ -154,7 +151,7 @@ static void score_masked(const tile *tile, int64_t entry, int64_t key, fovea_nn_
   for (int64_t row = 0; row < tile->rows; row++) {
     int hidden[TASK_KEYS] = {0}, count = 0;
     for (int j = 0; j < args.key_count; j++) {
-      hidden[j] = is_hidden(t, entry, tile->first + row, key + j);
+      hidden[j] = fovea_nn_additive_hides(t, entry, tile->first + row, key + j);
       count += hidden[j];
     }
     if (count < args.key_count) tile->call->kernels->additive(&args);
@@ -184,7 +181,9 @@ static void score_task(const void *data, int64_t task, int worker) {
                                        .w = tile->call->additive.w,
                                        .dim = tile->call->additive.dim,
                                        .scores = tile->scores + entry * tile->rows * t->kv_len + key,
-                                       .score_stride = t->kv_len};
+                                       .score_stride = t->kv_len,
+                                       .leaky = tile->call->leaky,
+                                       .slope = tile->call->slope};
   const fovea_float_state caller = fovea_float_begin();
   if (t->mask_type == FOVEA_MASK_NONE) {
     tile->call->kernels->additive(&args);
@@ -195,10 +194,10 @@ static void score_task(const void *data, int64_t task, int worker) {
 }
 
 static void compute_scores(const tile *tile, const fovea_execution *execution) {
-  const double tanh_work = 25; /* multiplications and additions of a tanh */
+  const double each = tile->call->leaky ? 3 : 25; /* multiplications and additions of a dim */
   const fovea_nn_additive_tensors *t = &tile->call->tensors;
   const double pairs = (double)t->batch * (double)tile->rows * (double)t->kv_len;
-  const double work = pairs * (double)tile->call->additive.dim * tanh_work;
+  const double work = pairs * (double)tile->call->additive.dim * each;
   const int64_t tasks = t->batch * ((t->kv_len + TASK_KEYS - 1) / TASK_KEYS);
   const fovea_job job = {tile, work, 1, {{tasks, score_task}}};
   if (tasks > 0) fovea_schedule_run(&job, execution, fovea_schedule_workers(tasks, work, execution));
@@ -251,7 +250,8 @@ static fovea_status attend(const tile *tile, const fovea_plan *plan, const fovea
 }
 
 /* In memory that is large enough. */
-static fovea_status run(const fovea_nn_additive_call *call, const layout *l, char *memory, fovea_error *error) {
+static fovea_status run(const fovea_nn_additive_call *call, const layout *l, char *memory, int workers,
+                        fovea_error *error) {
   fovea_execution execution = call->execution;
   const fovea_execution rows = fovea_nn_without_scratch(&execution);
   tile tile = {.call = call,
@@ -262,6 +262,11 @@ static fovea_status run(const fovea_nn_additive_call *call, const layout *l, cha
   execution.scratch_size = l->queries - l->run;
   fovea_status status = project_all(call, (float *)(void *)(memory + l->queries),
                                     (float *)(void *)(memory + l->keys), &tile, &rows, error);
+  if (call->tensors.edge_starts) {
+    const fovea_nn_edges edges = {call, tile.queries, tile.keys, memory + l->edges};
+    if (!status) fovea_nn_run_edges(&edges, &rows, workers);
+    return status;
+  }
   for (; tile.first < call->tensors.q_len && !status; tile.first += l->rows) {
     const int64_t rest = call->tensors.q_len - tile.first;
     fovea_plan *plan;
@@ -282,10 +287,11 @@ fovea_status fovea_nn_additive_run(const fovea_nn_additive *additive, const fove
   char *memory;
   void *allocated;
   fovea_status status = fovea_nn_check_additive(additive, tensors, execution, &call, error);
-  if (!status) status = measure(&call, fovea_nn_workers(&call.execution), &l, error);
+  const int workers = status ? 1 : fovea_nn_workers(&call.execution);
+  if (!status) status = measure(&call, workers, &l, error);
   if (status || call.tensors.q_len == 0) return status;
   status = fovea_nn_obtain(&l.all, &call.execution, &call.additive.allocator, &memory, &allocated, error);
-  if (!status) status = run(&call, &l, memory, error);
+  if (!status) status = run(&call, &l, memory, workers, error);
   fovea_release(&call.additive.allocator, allocated);
   return status;
 }

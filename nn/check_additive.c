@@ -1,4 +1,5 @@
 /* Everything that additive attention may be refused for. */
+#include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/claim.h"
 #include "../src/base/error.h"
@@ -109,6 +110,54 @@ static fovea_status check_unused(const fovea_nn_additive_call *call, fovea_error
   return FOVEA_OK;
 }
 
+static fovea_status check_activation(fovea_nn_additive_call *call, fovea_error *error) {
+  const fovea_nn_additive *a = &call->additive;
+  const fovea_bounded activation = {"activation", (int)a->activation, 0, FOVEA_NN_ADDITIVE_LEAKY_RELU};
+  const fovea_status status = fovea_validate_bounds("additive", &activation, 1, FOVEA_ERROR_TYPE, error);
+  if (status) return status;
+  call->leaky = a->activation == FOVEA_NN_ADDITIVE_LEAKY_RELU;
+  const fovea_float_state caller = fovea_float_begin();
+  const int unset = a->leaky_slope == 0, holds = a->leaky_slope >= 0 && a->leaky_slope < 1;
+  call->slope = holds ? (float)a->leaky_slope : 0;
+  fovea_float_end(caller);
+  if (!call->leaky && !unset) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "leaky_slope is %g and would not be used: activation is FOVEA_NN_ADDITIVE_TANH",
+                      a->leaky_slope);
+  }
+  if (holds) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
+                    a->leaky_slope);
+}
+
+/* Edges have room for positions of 32 bits. */
+static fovea_status check_edges(const fovea_nn_additive_tensors *t, fovea_error *error) {
+  if (!t->edge_starts) {
+    if (!t->edge_keys) return FOVEA_OK;
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "edge_keys is set and would not be used: edge_starts is NULL");
+  }
+  const fovea_bounded length = {"kv_len", t->kv_len, 0, INT32_MAX};
+  fovea_status status = fovea_validate_bounds("tensors with edges", &length, 1, FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  if ((uintptr_t)t->edge_starts % sizeof(int64_t) || (uintptr_t)t->edge_keys % sizeof(int64_t)) {
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "edge_starts or edge_keys is not aligned to 8 bytes");
+  }
+  for (int64_t i = 0; i <= t->q_len; i++) {
+    const int64_t before = i > 0 ? t->edge_starts[i - 1] : 0;
+    if (t->edge_starts[i] >= before) continue;
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_starts[%d] is %d; it must be at least %d", i,
+                      t->edge_starts[i], before);
+  }
+  const int64_t end = t->edge_starts[t->q_len];
+  if (!t->edge_keys && end > t->edge_starts[0]) return fovea_fail(error, FOVEA_ERROR_NULL, "edge_keys is NULL");
+  for (int64_t i = t->edge_starts[0]; i < end; i++) {
+    if (t->edge_keys[i] >= -1 && t->edge_keys[i] < t->kv_len) continue;
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "edge_keys[%d] is %d; it must be from -1 to %d", i,
+                      t->edge_keys[i], t->kv_len - 1);
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_mask(const fovea_nn_additive_tensors *t, fovea_error *error) {
   const fovea_mask_strides s = t->mask_strides;
   const int bits = t->mask_type == FOVEA_MASK_BITS;
@@ -166,7 +215,7 @@ static fovea_status check_apart(const tensor *output, const tensor *other, fovea
              : FOVEA_OK;
 }
 
-enum { QUERIES, KEYS, VALUES, W, MASK, LENS, INPUTS, O = INPUTS, WEIGHTS, TENSORS };
+enum { QUERIES, KEYS, VALUES, W, MASK, LENS, STARTS, EDGES, INPUTS, O = INPUTS, WEIGHTS, TENSORS };
 
 static void list_tensors(const fovea_nn_additive_call *call, tensor list[TENSORS]) {
   const fovea_nn_additive_tensors *t = &call->tensors;
@@ -175,6 +224,8 @@ static void list_tensors(const fovea_nn_additive_call *call, tensor list[TENSORS
   const int64_t b = t->batch, q = t->q_len, k = t->kv_len, mask_keys = t->mask_strides.key == 0 && k > 0 ? 1 : k;
   const fovea_strides none = {0, 0, 0};
   const int float_bits = fovea_type_bits(FOVEA_F32);
+  const int64_t first = t->edge_starts ? t->edge_starts[0] : 0,
+                edges = t->edge_starts ? t->edge_starts[q] - first : 0;
   const tensor all[TENSORS] = {
       {"queries", t->queries, fovea_type_bits(t->query_type), b, q, a->query ? a->query->in : a->dim,
        t->query_strides},
@@ -183,6 +234,8 @@ static void list_tensors(const fovea_nn_additive_call *call, tensor list[TENSORS
       {"w", a->w, float_bits, 1, 1, a->dim, none},
       {"mask", t->mask, fovea_mask_type_bits(t->mask_type), b, t->mask_type ? q : 0, mask_keys, mask},
       {"kv_lens", t->kv_lens, 2 * float_bits, 1, t->kv_lens ? 1 : 0, b, none},
+      {"edge_starts", t->edge_starts, 2 * float_bits, 1, t->edge_starts ? 1 : 0, q + 1, none},
+      {"edge_keys", edges > 0 ? t->edge_keys + first : NULL, 2 * float_bits, 1, edges > 0, edges, none},
       {"o", t->o, fovea_type_bits(t->o_type), b, q, t->v_dim, t->o_strides},
       {"weights", t->weights, float_bits, b, t->weights ? q : 0, k, t->weight_strides}};
   memcpy(list, all, sizeof all);
@@ -226,7 +279,9 @@ fovea_status fovea_nn_check_additive(const fovea_nn_additive *additive, const fo
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_sizes(&call->tensors, error);
   if (!status) status = check_unused(call, error);
+  if (!status) status = check_activation(call, error);
   if (!status) status = check_mask(&call->tensors, error);
+  if (!status) status = check_edges(&call->tensors, error);
   if (!status) status = check_tensors(call, error);
   return status ? status : fovea_nn_dispatch(call->additive.isa, &call->kernels, error);
 }

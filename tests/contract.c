@@ -91,9 +91,15 @@ static float product(const struct contract_row *row, int64_t position) {
   return sum;
 }
 
+/* r of step 2. */
+static float active(const struct contract_row *row, int64_t position) {
+  const float r = product(row, position);
+  return row->leaky == 0 || r > 0.0f ? r : r * (float)row->slope;
+}
+
 /* "Normalisers other than softmax": a score in natural units. */
 static float natural_score(const struct contract_row *row, int64_t position) {
-  const float r = product(row, position);
+  const float r = active(row, position);
   const float s = row->softcap == 0.0 ? r * (float)row->scale
                                       : (float)row->softcap * contract_tanh(r * (float)(row->scale / row->softcap));
   const int64_t b = position - row->bias_begin;
@@ -103,7 +109,7 @@ static float natural_score(const struct contract_row *row, int64_t position) {
 /* Step 2. */
 static float score(const struct contract_row *row, int64_t position) {
   if (row->normaliser != CONTRACT_SOFTMAX) return natural_score(row, position);
-  const float sum = product(row, position);
+  const float sum = active(row, position);
   float s = row->softcap == 0.0
                 ? sum * (float)(row->scale * LOG2E)
                 : (float)(row->softcap * LOG2E) * contract_tanh(sum * (float)(row->scale / row->softcap));
@@ -300,7 +306,7 @@ void contract_row_top(const struct contract_row *row, int64_t count, int32_t *ke
 /* Step 8. */
 void contract_row_scores(const struct contract_row *row, enum contract_scores kind, float *scores) {
   for (int64_t j = 0; j < row->positions; j++) {
-    const float r = product(row, j);
+    const float r = kind == CONTRACT_RAW ? product(row, j) : active(row, j);
     const int64_t b = j - row->bias_begin;
     float s = row->softcap == 0.0 || kind == CONTRACT_RAW
                   ? r * (float)row->scale

@@ -18,6 +18,8 @@ struct contract_row {
   int64_t qk_dim, v_dim;
   int64_t positions; /* keys have positions 0 to positions - 1 */
   double scale;
+  int leaky;                 /* 1: LeakyReLU of the product */
+  double slope;              /* its slope */
   double softcap;            /* 0: none */
   const float *const *terms; /* what position terms add to the scores of all positions */
   int term_count;

@@ -30,6 +30,7 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, normaliser),
     offsetof(fovea_problem, score_heads),
     offsetof(fovea_problem, top_k),
+    offsetof(fovea_problem, score_activation),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks),

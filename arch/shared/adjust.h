@@ -1,5 +1,5 @@
-/* Adjusts scores after the products: scales of rows, softcap, position terms, additive or boolean mask, hiding by
- * the rules. Part of bodies.h. */
+/* Adjusts scores after the products: activation, scales of rows, softcap, position terms, additive or boolean mask,
+ * hiding by the rules. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "terms.h"
@@ -12,6 +12,7 @@
 
 /* The term that one pass over the scores of a slice applies. */
 typedef enum adjust_pass {
+  ADJUST_LEAKY,
   ADJUST_SCALE,
   ADJUST_OWN,
   ADJUST_NUMBERS, /* a position term */
@@ -33,7 +34,8 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
                                   const adjust_pass pass, const adjust_source *source, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
   vec score[ADJUST_KEYS];
-  score_terms terms = {.scaled = pass == ADJUST_SCALE,
+  score_terms terms = {.leaky = pass == ADJUST_LEAKY,
+                       .scaled = pass == ADJUST_SCALE,
                        .capped = pass == ADJUST_OWN,
                        .placed = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES,
                        .sloped = pass == ADJUST_SLOPES,
@@ -86,6 +88,10 @@ FOVEA_INLINE adjust_source adjust_by(vec factor) {
   return (adjust_source){factor, NULL, 0};
 }
 
+FOVEA_NOINLINE void adjust_leaky(const fovea_adjust_args *args, int row, float *maxima) {
+  adjust_keys(args, row, 0, args->key_count, ADJUST_LEAKY, adjust_by(vec_set1(0.0f)), maxima);
+}
+
 FOVEA_NOINLINE void adjust_scale(const fovea_adjust_args *args, int row, float *maxima) {
   adjust_keys(args, row, 0, args->key_count, ADJUST_SCALE, adjust_by(vec_load(args->tile_terms->scales + row)),
               maxima);
@@ -129,7 +135,7 @@ FOVEA_NOINLINE void adjust_mask(const fovea_adjust_args *args, int row, float *m
 /* How many passes a call makes. */
 FOVEA_INLINE int adjust_passes(const fovea_adjust_args *args) {
   const fovea_tile_terms *own = args->tile_terms;
-  int passes = args->terms->capped + (args->mask != NULL) + (args->seen_from != NULL);
+  int passes = args->terms->leaky + args->terms->capped + (args->mask != NULL) + (args->seen_from != NULL);
   if (own) passes += (own->scales != NULL) + own->count;
   return passes;
 }
@@ -142,6 +148,7 @@ FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
   for (int vector = 0; vector < args->vectors.count; vector++) {
     int row = (args->vectors.first + vector) * LANES, left = passes;
     float not_yet[LANES] = {0}, *maxima = args->maxima + row;
+    if (args->terms->leaky) adjust_leaky(args, row, --left ? not_yet : maxima);
     if (own && own->scales) adjust_scale(args, row, --left ? not_yet : maxima);
     if (args->terms->capped) adjust_own(args, row, --left ? not_yet : maxima);
     FOVEA_NO_UNROLL

@@ -8,7 +8,7 @@
 #include "careful.h"
 #include "columns.h"
 #include "decode.h"
-#include "gather.h"
+#include "gather_rows.h"
 #include "keep.h"
 #include "normalise.h"
 #include "rotary.h"

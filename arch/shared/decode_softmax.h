@@ -1,5 +1,5 @@
-/* Scores of decoding, with keys in the lanes: softcap and masks, then weights and their sums. The arithmetic is
- * that of terms.h and state.h. Part of decode.h. */
+/* Scores of decoding, with keys in the lanes: activation, softcap and masks, then weights and their sums. The
+ * arithmetic is that of terms.h and state.h. Part of decode.h. */
 
 /* Vectors that the sums of the weights fill. */
 #define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
@@ -32,6 +32,10 @@ FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int ro
   for (int key = args->key_begin; key < args->key_end; key += LANES) {
     float *scores = args->scores + row * FOVEA_BLOCK_KEYS + key;
     vec score = vec_load(scores);
+    if (args->terms->leaky) {
+      const score_terms leaky = {.leaky = 1, .of = args->terms};
+      apply_terms(&score, 1, 1, &leaky);
+    }
     if (own && own->scales) score = decode_scale(args, row, score);
     if (args->terms->capped) {
       const score_terms capped = {.capped = 1, .of = args->terms};

@@ -1,5 +1,7 @@
 /* Rows that see few keys here and there: the states of one row over the blocks of keys that a list names, with dims
- * in the lanes. The arithmetic is that of state.h and of decode_softmax.h. Part of bodies.h. */
+ * in the lanes. The arithmetic is that of state.h and of decode_softmax.h. */
+#ifndef FOVEA_ARCH_SHARED_GATHER_H
+#define FOVEA_ARCH_SHARED_GATHER_H
 
 #include "../kernels.h"
 #include "state.h"
@@ -197,13 +199,4 @@ FOVEA_INLINE void gather_keys(const fovea_gather_args *args, const fovea_type ty
   }
 }
 
-#define GATHER_CASE(with, type, name, ...)                                                                         \
-  case type:                                                                                                       \
-    gather_keys(args, type);                                                                                       \
-    break;
-FOVEA_KERNEL void FOVEA_NAME(gather)(const fovea_gather_args *args) {
-  switch (args->type) {
-  default:
-    FOVEA_FORMATS(GATHER_CASE, )
-  }
-}
+#endif

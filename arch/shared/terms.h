@@ -1,8 +1,8 @@
 /* The terms of a score: everything between the product and the softmax. Their order is (docs/numerics.md, step 2):
- * the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share the list. If
- * rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them together are rare.
- * The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line of
- * apply_own_terms(). Included after a vector layer. */
+ * the activation, the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share
+ * the list. If rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them
+ * together are rare. The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line
+ * of apply_own_terms(). Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 
@@ -14,7 +14,7 @@
 
 /* Which terms to apply, and what they read. `key` is the key of the first vector, or of its first lane. */
 typedef struct score_terms {
-  int scaled, capped, placed, sloped, masked, hidden;
+  int leaky, scaled, capped, placed, sloped, masked, hidden;
   const fovea_score_terms *of;        /* the problem's */
   vec factor;                         /* the rows' scales, or slopes of a position term */
   const float *bias;                  /* a position term's numbers; rows in the lanes: or what a mask adds */
@@ -54,6 +54,16 @@ FOVEA_INLINE vecmask term_seen_keys(int key, vec from, vec to) {
   return vecmask_and(vecmask_not(vec_less(number, from)), vec_less(number, to));
 }
 
+/* LeakyReLU, then the scale. A NaN is not above 0, and stays NaN. */
+FOVEA_INLINE void apply_leaky(vec *score, const int count, const fovea_score_terms *terms) {
+  FOVEA_UNROLL
+  for (int i = 0; i < count; i++) {
+    const vec below = vec_mul(score[i], vec_set1(terms->slope));
+    const vec active = vec_select(vec_less(vec_set1(0.0f), score[i]), score[i], below);
+    score[i] = vec_mul(active, vec_set1(terms->factor));
+  }
+}
+
 /* Applies the problem's own terms, in their order. */
 FOVEA_INLINE void apply_own_terms(vec *score, const int count, const fovea_score_terms *terms) {
   vec_tanh_together(score, count);
@@ -77,6 +87,7 @@ FOVEA_INLINE void apply_row_term(vec *score, const int count, const score_terms 
 
 /* Applies all terms to `count` vectors. `count` and `keys_in_lanes` are constants. */
 FOVEA_INLINE void apply_terms(vec *score, const int count, const int keys_in_lanes, const score_terms *terms) {
+  if (terms->leaky) apply_leaky(score, count, terms->of);
   if (terms->scaled || terms->placed) apply_row_term(score, count, terms);
   if (terms->capped) apply_own_terms(score, count, terms->of);
   if (terms->masked) {

@@ -77,6 +77,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_ISA_UNUSABLE = 31, /* this build or this CPU does not have that instruction set */
   FOVEA_ERROR_PATTERN = 32,      /* a rule of a pattern is out of range, or a pattern does not fit the problem */
   FOVEA_ERROR_NORMALISER = 33,   /* a divisor_value or sigmoid_bias is out of range */
+  FOVEA_ERROR_ACTIVATION = 35,   /* a leaky_slope is out of range */
   FOVEA_ERROR_TASK = 40          /* a task, phase, worker or thread count is out of range */
 } fovea_status;
 
@@ -138,7 +139,7 @@ typedef enum fovea_score_output {
   FOVEA_SCORES_NONE = 0,    /* nothing */
   FOVEA_SCORES_WEIGHTS = 1, /* exp(score - LSE); of another normaliser, the weight over the row's divisor */
   FOVEA_SCORES_RAW = 2,     /* scale * q.k */
-  FOVEA_SCORES_CAPPED = 3,  /* after the softcap; without one, raw */
+  FOVEA_SCORES_CAPPED = 3,  /* after score_activation and softcap; without these, raw */
   FOVEA_SCORES_BIASED = 4   /* after softcap, position terms and an additive mask: what the softmax takes */
 } fovea_score_output;
 
@@ -224,6 +225,14 @@ typedef enum fovea_scales {
   FOVEA_SCALES_PER_ROW = 2,  /* `scale` times that of the row, fovea_tensors.row_scales */
   FOVEA_SCALES_BOTH = 3      /* that of the head times that of the row */
 } fovea_scales;
+
+/* What q.k becomes before anything else is done to it. Graph attention (Velickovic et al., GAT, 2018) has scores
+ * LeakyReLU(u_i + v_j) with a slope of 0.2: q = (u_i, 1), k = (1, v_j), a scale of 1. */
+typedef enum fovea_score_activation {
+  FOVEA_SCORE_ACTIVATION_NONE = 0,      /* it stays q.k */
+  FOVEA_SCORE_ACTIVATION_LEAKY_RELU = 1 /* r where r = q.k is above 0, else leaky_slope * r */
+} fovea_score_activation;
+
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
  * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
 typedef enum fovea_normaliser {
@@ -416,6 +425,11 @@ typedef struct fovea_problem {
    * for each head, and by some 70 KB for each worker. Not with to_state. Default 0. */
   int column_sums;
   fovea_range column_rows;
+
+  /* Applied to q.k, before scale and softcap (docs/numerics.md, step 2). FOVEA_SCORES_RAW has none of it. Default
+   * FOVEA_SCORE_ACTIVATION_NONE. */
+  fovea_score_activation score_activation;
+  double leaky_slope; /* with LEAKY_RELU: from 0 (default: plain ReLU) to below 1; GAT has 0.2 */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C

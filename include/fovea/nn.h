@@ -39,7 +39,8 @@ typedef enum fovea_nn_activation {
   FOVEA_NN_RELU = 1,      /* max(x, 0) */
   FOVEA_NN_GELU = 2,      /* x Phi(x) = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks & Gimpel, 2016) */
   FOVEA_NN_GELU_TANH = 3, /* x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, its approximation */
-  FOVEA_NN_SILU = 4       /* x / (1 + e^-x), also called Swish */
+  FOVEA_NN_SILU = 4,      /* x / (1 + e^-x), also called Swish */
+  FOVEA_NN_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
 } fovea_nn_activation;
 
 /* How weights lie. PANELS: panels of FOVEA_PANEL_ROWS outputs each, as K panels of a cache hold keys
@@ -748,6 +749,12 @@ FOVEA_NN_API size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int wo
 
 /* ---- Recurrent attention ------------------------------------------------------------------------------------ */
 
+/* What additive attention applies to the sum of a query and a key. */
+typedef enum fovea_nn_additive_activation {
+  FOVEA_NN_ADDITIVE_TANH = 0,      /* tanh(x) */
+  FOVEA_NN_ADDITIVE_LEAKY_RELU = 1 /* x where x is above 0, else leaky_slope * x */
+} fovea_nn_additive_activation;
+
 /* Additive attention (Bahdanau et al., 2015): a decoder's queries attend over an encoder's keys and values with the
  * scores w . tanh(Wq q + Wk k + b), and each query gets a context vector, the values weighted by the softmax of its
  * scores. A query may be one step of a recurrent decoder, or all steps are computed at once.
@@ -757,6 +764,9 @@ FOVEA_NN_API size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int wo
  * additive attention whose query layer and key layer are the columns of W for q and for k, of weight_stride q_dim +
  * k_dim.
  *
+ * A head of graph attention (Brody et al., GATv2, 2022) has the scores w . LeakyReLU(Wr h_i + Wl h_j) and the
+ * values Wl h_j: queries of Wr, keys of Wl, LEAKY_RELU, and the edges of the graph in the tensors.
+ *
  * Prepare it with fovea_nn_additive_init(). */
 typedef struct fovea_nn_additive {
   size_t struct_size; /* set by fovea_nn_additive_init() */
@@ -765,8 +775,10 @@ typedef struct fovea_nn_additive {
   /* Wq with the bias b, and Wk: any linear layers with `dim` outputs. NULL (default): queries (keys) are projected
    * already, in f32. Project keys once for all steps of a decoder. */
   const fovea_nn_linear *query, *key;
-  const char *isa;           /* as in fovea_problem; layers have their own */
-  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+  const char *isa;                         /* as in fovea_problem; layers have their own */
+  fovea_allocator allocator;               /* of scratch; default: malloc(), free() */
+  fovea_nn_additive_activation activation; /* default FOVEA_NN_ADDITIVE_TANH */
+  double leaky_slope;                      /* with LEAKY_RELU: from 0 (default) to below 1; GATv2 has 0.2 */
 } fovea_nn_additive;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_additive_init(). */
@@ -802,6 +814,12 @@ typedef struct fovea_nn_additive_tensors {
   const void *mask;
   fovea_mask_type mask_type;       /* default FOVEA_MASK_NONE */
   fovea_mask_strides mask_strides; /* default: contiguous bytes; see fovea_mask_layout() */
+
+  /* A graph as a CSR matrix, the same for all entries: row i sees only the keys edge_keys[edge_starts[i]] to
+   * edge_keys[edge_starts[i + 1] - 1], in any order; a key that is named twice counts once, -1 names nothing.
+   * q_len + 1 numbers that do not decrease. Has the bits of a mask of the same meaning, and takes time and scratch
+   * for the edges only; kv_lens and a mask take keys away, too. NULL (default): none. */
+  const int64_t *edge_starts, *edge_keys;
 } fovea_nn_additive_tensors;
 
 /* Sets these fields, and the others to their defaults, with the strides of what `additive` takes. Callers in C use

@@ -56,6 +56,8 @@ const char *fovea_status_text(fovea_status status) {
     return "this build or this CPU does not have that instruction set";
   case FOVEA_ERROR_NORMALISER:
     return "a divisor_value or sigmoid_bias is out of range";
+  case FOVEA_ERROR_ACTIVATION:
+    return "a leaky_slope is out of range";
   case FOVEA_ERROR_TASK:
     return "a task, phase, worker or thread count is out of range";
   }

@@ -97,6 +97,9 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
     status = refuse_number(p->to_state, "entropy", p->entropy, 0, "to_state is 1, and a state keeps none", error);
   if (!status)
     status = refuse_number(p->to_state, "top_k", p->top_k, 0, "to_state is 1, and a state keeps no keys", error);
+  if (!status)
+    status = refuse_real(p->score_activation == FOVEA_SCORE_ACTIVATION_NONE, "leaky_slope", p->leaky_slope,
+                         "score_activation is FOVEA_SCORE_ACTIVATION_NONE", error);
   if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
   if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
   if (!status) status = refuse_range(!p->score_output, "score_keys", p->score_keys, error);

@@ -2,6 +2,7 @@
 
 #include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/validate.h"
 
 static const double largest = 0x1.fffffep+127;
 
@@ -42,8 +43,18 @@ static fovea_status check_softcap(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
+static fovea_status check_activation(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded kind = {"score_activation", (int)p->score_activation, 0, FOVEA_SCORE_ACTIVATION_LEAKY_RELU};
+  const fovea_status status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
+  if (status || p->score_activation == FOVEA_SCORE_ACTIVATION_NONE) return status;
+  if (p->leaky_slope >= 0 && p->leaky_slope < 1) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
+                    p->leaky_slope);
+}
+
 fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error) {
   fovea_status status = check_scale(problem, error);
+  if (!status) status = check_activation(problem, error);
   return status ? status : check_softcap(problem, error);
 }
 
@@ -59,22 +70,27 @@ float fovea_scale_constant(const fovea_problem *problem, int capped, int natural
 
 /* In natural units, as scores as an output and normalisers other than the softmax have them, or in units of log2.
  */
-static fovea_score_terms terms_of(const fovea_problem *problem, int capped, int natural, int biased) {
+static fovea_score_terms terms_of(const fovea_problem *problem, int active, int capped, int natural, int biased) {
   const double unit = natural ? 1 : FOVEA_LOG2E;
+  const int leaky = active && problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  const float c = problem->scales ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale);
   return (fovea_score_terms){
-      .c = problem->scales ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale),
-      .adjusted = capped || has_tile_terms(problem),
+      .c = leaky ? 1 : c,
+      .adjusted = leaky || capped || has_tile_terms(problem),
       .capped = capped,
       .cap = (float)(problem->softcap * unit),
       .unit = biased ? (float)unit : 0,
+      .leaky = leaky,
+      .slope = (float)problem->leaky_slope,
+      .factor = c,
   };
 }
 
 fovea_score_terms fovea_make_terms(const fovea_problem *problem) {
-  return terms_of(problem, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
+  return terms_of(problem, 1, problem->softcap > 0, problem->normaliser != FOVEA_NORMALISER_SOFTMAX, 1);
 }
 
 fovea_score_terms fovea_make_output_terms(const fovea_problem *problem) {
-  const int capped = problem->softcap > 0 && problem->score_output >= FOVEA_SCORES_CAPPED;
-  return terms_of(problem, capped, 1, problem->score_output == FOVEA_SCORES_BIASED);
+  const int after = problem->score_output >= FOVEA_SCORES_CAPPED;
+  return terms_of(problem, after, after && problem->softcap > 0, 1, problem->score_output == FOVEA_SCORES_BIASED);
 }

@@ -85,6 +85,23 @@ static void fetch_next(const fovea_task_context *context, const fovea_tile *t, i
   }
 }
 
+/* The problem's own terms, which do not depend on positions. */
+static void adjust_keys(const fovea_task_context *context, const gathered_keys *taken, int rows) {
+  static const int32_t from[FOVEA_DECODE_ROWS_LIMIT];
+  int32_t to[FOVEA_DECODE_ROWS_LIMIT];
+  const int lanes = context->kernels->lanes;
+  for (int i = 0; i < rows; i++) to[i] = taken->count;
+  const fovea_decode_adjust_args args = {
+      .scores = context->decode->memory.scores,
+      .row_count = rows,
+      .key_end = (taken->count + lanes - 1) / lanes * lanes,
+      .terms = &context->plan->terms,
+      .seen_from = from,
+      .seen_to = to,
+  };
+  context->kernels->decode_adjust(&args);
+}
+
 /* Scores of rows that share a list. */
 static void score_keys(const fovea_task_context *context, const gathered_keys *taken, int rows) {
   const fovea_problem *problem = &context->plan->problem;
@@ -101,6 +118,7 @@ static void score_keys(const fovea_task_context *context, const gathered_keys *t
       .scores = context->decode->memory.scores,
   };
   context->kernels->decode_score(&args);
+  if (context->plan->terms.adjusted) adjust_keys(context, taken, rows);
 }
 
 static void widen_queries(const fovea_task_context *context, const fovea_tile *t, int first, int rows) {

@@ -1,4 +1,4 @@
-"""`fovea attend --normaliser`: ReLU, its square and sigmoid with every divisor against the formulas, and every mistake.
+"""`fovea attend --normaliser` and `--leaky-relu`: every weight and divisor against the formulas, and every mistake.
 
     test_attend_normalisers.py COMMAND...    the words that start the program, an emulator among them
 """
@@ -59,6 +59,15 @@ class Normalisers(command.InDirectory):
                     self.assertLess(np.abs(o - expected @ self.v).max(), 2e-4)
                     self.assertFalse(o[:, :, 7].any())
 
+    def test_leaky_relu(self):
+        scores = self.q.astype(np.float64) @ self.k.astype(np.float64).swapaxes(2, 3) / np.sqrt(24)
+        o, w = self.attend("--leaky-relu", "0.2")
+        expected = np.where(self.seen, np.exp(np.where(scores > 0, scores, 0.2 * scores)), 0)
+        divisor = expected.sum(axis=-1, keepdims=True)
+        expected = expected / np.where(divisor == 0, 1, divisor)
+        self.assertLess(np.abs(w - expected).max(), 2e-6)
+        self.assertLess(np.abs(o - expected @ self.v).max(), 1e-5)
+
     def test_softmax_is_the_default(self):
         without, with_name = self.attend(), self.attend("--normaliser", "softmax")
         self.assertEqual([part.tobytes() for part in without], [part.tobytes() for part in with_name])
@@ -76,6 +85,8 @@ class Normalisers(command.InDirectory):
             ("sink is 2 and would not be used", *relu, "--sinks", "zero"),
             ("--lse needs the softmax", *relu, "--lse", self.path("lse.npy")),
             ("--normaliser needs", "--normaliser"),
+            ("leaky_slope is 1.", "--leaky-relu", "1"),
+            ("--leaky-relu takes a slope", "--leaky-relu", "x"),
             ("--divisor is given twice", *relu, "--divisor", "1", "--divisor", "2"),
         ):
             with self.subTest(options=options):

@@ -18,14 +18,14 @@ AROUND = """\
 #include <fovea/pattern.h>
 fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fovea_pattern *pattern,
                         fovea_pattern *other, fovea_rule rule, int64_t longest, int64_t nodes, int64_t rows,
-                        int64_t keys, const int64_t *indptr, const int64_t *indices);
+                        int64_t keys, int64_t heads, int64_t dim, const int64_t *indptr, const int64_t *indices);
 fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fovea_pattern *pattern,
                         fovea_pattern *other, fovea_rule rule, int64_t longest, int64_t nodes, int64_t rows,
-                        int64_t keys, const int64_t *indptr, const int64_t *indices) {
+                        int64_t keys, int64_t heads, int64_t dim, const int64_t *indptr, const int64_t *indices) {
   fovea_status status = FOVEA_OK;
   fovea_error error;
   (void)problem, (void)options, (void)pattern, (void)other, (void)rule, (void)longest, (void)nodes, (void)rows;
-  (void)keys, (void)indptr, (void)indices, (void)error;
+  (void)keys, (void)indptr, (void)indices, (void)error, (void)heads, (void)dim;
 %s
   return problem.pattern || problem.patterns ? FOVEA_OK : status;
 }

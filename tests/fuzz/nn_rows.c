@@ -111,8 +111,8 @@ static void make_map(struct nn_scene *s) {
 /* What is behind the last activation is softmax. */
 static fovea_status run_map(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
   s->map.isa = isa;
-  return (int)s->activation == FOVEA_NN_SILU + 1 ? fovea_nn_softmax(&s->map, e, error)
-                                                 : fovea_nn_activate(&s->map, s->activation, e, error);
+  return (int)s->activation == FOVEA_NN_ELU + 1 ? fovea_nn_softmax(&s->map, e, error)
+                                                : fovea_nn_activate(&s->map, s->activation, e, error);
 }
 
 static int map_has_meaning(const struct nn_scene *s) {

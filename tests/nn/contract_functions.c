@@ -107,6 +107,18 @@ float contract_gelu(float x) {
   return b / one_and_power(n, (z + fmaf(n, 0x1.62e4p+0f, v)) + low, c) * 0x1p-32f;
 }
 
+/* e^x - 1 by the numbers of tanh, docs/numerics.md, section 6. */
+static float contract_elu(float x) {
+  static const float c[] = {-0x1.6731cep-4f, 0x1.123d16p-2f,  -0x1.555dc4p-1f,
+                            0x1.55548cp+0f,  -0x1.fffff4p+0f, 2.0f};
+  if (!(x < 0)) return x;
+  const float a = fminf(-x * 0.5f, 10.0f), n = fmaf(a, 0x1.715476p+1f, 0x1.8p23f) - 0x1.8p23f;
+  const float f = fmaf(n, -0x1.62e43p-2f, a), s = ldexpf(1.0f, -(int)n);
+  float q = c[0];
+  for (int i = 1; i < 6; i++) q = fmaf(q, f, c[i]);
+  return fmaf(-(s * f), q, s - 1);
+}
+
 float contract_nn_activation(float x, fovea_nn_activation activation) {
   switch (activation) {
   case FOVEA_NN_RELU:
@@ -117,6 +129,8 @@ float contract_nn_activation(float x, fovea_nn_activation activation) {
     return contract_gelu_tanh(x);
   case FOVEA_NN_SILU:
     return contract_silu(x);
+  case FOVEA_NN_ELU:
+    return contract_elu(x);
   default:
     return x;
   }

@@ -5,9 +5,13 @@
 
 #include <math.h>
 
-float contract_additive(const float *q, const float *k, const float *w, int64_t dim) {
+static float activated(float x, float slope) {
+  return slope < 0 ? contract_tanh(x) : x > 0 ? x : x * slope;
+}
+
+float contract_additive(const float *q, const float *k, const float *w, int64_t dim, float slope) {
   float sum[16] = {0};
-  for (int64_t d = 0; d < dim; d++) sum[d % 16] = fmaf(w[d], contract_tanh(q[d] + k[d]), sum[d % 16]);
+  for (int64_t d = 0; d < dim; d++) sum[d % 16] = fmaf(w[d], activated(q[d] + k[d], slope), sum[d % 16]);
   for (int half = 8; half > 0; half /= 2)
     for (int i = 0; i < half; i++) sum[i] = sum[i] + sum[i + half];
   return sum[0];

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACTIVATIONS = FOVEA_NN_SILU + 1 };
+enum { ACTIVATIONS = FOVEA_NN_ELU + 1 };
 
 static long double exact(long double x, fovea_nn_activation activation) {
   switch (activation) {
@@ -21,6 +21,8 @@ static long double exact(long double x, fovea_nn_activation activation) {
     return x * erfcl(-x * 0.707106781186547524400844362104849039L) / 2;
   case FOVEA_NN_GELU_TANH:
     return x / (1 + expl(-1.595769121605730711759784239737527475L * (x + 0.044715L * x * x * x)));
+  case FOVEA_NN_ELU:
+    return x > 0 ? x : expm1l(x);
   default:
     return x / (1 + expl(-x));
   }
@@ -44,11 +46,12 @@ static void test_accuracy(void **state) {
     double most;
   } functions[] = {{"GELU", FOVEA_NN_GELU, -0x1.64ce6ep+3f, 2.0},
                    {"GELU_TANH", FOVEA_NN_GELU_TANH, -0x1.69951cp+2f, 2.0},
-                   {"SiLU", FOVEA_NN_SILU, -0x1.7c3d4cp+5f, 2.0}};
+                   {"SiLU", FOVEA_NN_SILU, -0x1.7c3d4cp+5f, 2.0},
+                   {"ELU", FOVEA_NN_ELU, -0x1.2663d2p-2f, 1.3}};
   const uint32_t step = IF_QUICK(4001, 331);
   (void)state;
   if (sizeof(long double) == sizeof(double)) skip(); /* references need more digits than erfc in double has */
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     const fovea_nn_activation activation = functions[i].activation;
     double worst = error_of(functions[i].hard, activation);
     for (uint32_t bits = 0; bits < bits_of(INFINITY); bits += bits < bits_of(0x1p-20f) ? 16 * step : step) {
@@ -67,8 +70,9 @@ static void test_limits(void **state) {
     assert_true(isnan(contract_nn_activation(NAN, activation)));
     assert_int_equal(bits_of(contract_nn_activation(INFINITY, activation)), bits_of(INFINITY));
     assert_int_equal(bits_of(contract_nn_activation(0x1.fffffep+127f, activation)), bits_of(0x1.fffffep+127f));
-    assert_true(contract_nn_activation(-INFINITY, activation) == 0);
-    assert_true(contract_nn_activation(-0x1.fffffep+127f, activation) == 0);
+    const float least = activation == FOVEA_NN_ELU ? -1 : 0;
+    assert_true(contract_nn_activation(-INFINITY, activation) == least);
+    assert_true(contract_nn_activation(-0x1.fffffep+127f, activation) == least);
     assert_true(contract_nn_activation(0, activation) == 0 && contract_nn_activation(-0.0f, activation) == 0);
   }
 }
@@ -114,8 +118,8 @@ static void test_bits(void **state) {
       sweep(*isa, 0x7f7ffff0u, 0x7f800010u, 1, activation); /* infinity and signalling NaNs */
       sweep(*isa, 0x7fc00000u, 0x7fc00010u, 1, activation);
       sweep(*isa, 0, 100, 1, activation);
-      for (int j = 0; j < 5; j++) {
-        static const float limits[] = {6.0f, 10.8f, 14.5f, 32.0f, 110.0f};
+      for (int j = 0; j < 6; j++) {
+        static const float limits[] = {6.0f, 10.8f, 14.5f, 20.0f, 32.0f, 110.0f};
         sweep(*isa, bits_of(limits[j]) - 500, bits_of(limits[j]) + 500, 1, activation);
       }
     }

@@ -21,6 +21,8 @@ struct shape {
   int64_t batch, q_len, kv_len, dim, v_dim;
   int64_t in; /* of both layers; 0: none */
   int with_mask, with_lens, with_weights, special, padding;
+  int with_edges;
+  double slope;        /* 0: tanh; -1: LeakyReLU with a slope of 0 */
   fovea_type types[4]; /* of queries, keys, values and o */
   enum order order;
 };
@@ -33,6 +35,7 @@ struct problem {
   fovea_nn_linear query, key;
   fovea_nn_additive additive;
   fovea_nn_additive_tensors tensors;
+  int64_t *starts, *edges;
   unsigned char *seen; /* [entry][row][key] */
   float *expected_o, *expected_weights;
 };
@@ -56,6 +59,33 @@ static enum order output_order(enum order order) {
   return order == GAPS ? ENTRIES_FIRST : order;
 }
 
+/* Edges of most rows are few; some rows have none, some many. In any order, some twice, some -1. */
+static void make_edges(struct problem *p, struct generator *generator) {
+  const struct shape *t = &p->trial;
+  const int64_t most = t->q_len * (2 * t->kv_len + 8) + 3;
+  p->starts = malloc((size_t)(t->q_len + 1) * sizeof *p->starts);
+  p->edges = malloc((size_t)most * sizeof *p->edges);
+  assert_true(p->starts && p->edges);
+  int64_t at = 3; /* the first numbers belong to no row */
+  for (int64_t i = 0; i < t->q_len; i++) {
+    const int64_t count = generator_below(generator, generator_below(generator, 4) ? 7 : 2 * t->kv_len + 1);
+    const int64_t width = generator_below(generator, 3) || t->kv_len == 0 ? t->kv_len : 1 + t->kv_len / 4;
+    p->starts[i] = at;
+    for (int64_t j = 0; j < count; j++)
+      p->edges[at++] = width == 0 || generator_below(generator, 9) == 0 ? -1 : generator_below(generator, width);
+  }
+  p->starts[t->q_len] = at;
+  if (!t->with_edges) return;
+  p->tensors.edge_starts = p->starts;
+  p->tensors.edge_keys = p->edges;
+}
+
+static int has_edge(const struct problem *p, int64_t row, int64_t key) {
+  int found = !p->trial.with_edges;
+  for (int64_t i = p->starts[row]; i < p->starts[row + 1] && !found; i++) found = p->edges[i] == key;
+  return found;
+}
+
 static void make_mask(struct problem *p, struct generator *generator) {
   const struct shape *t = &p->trial;
   fovea_nn_additive_tensors *tensors = &p->tensors;
@@ -73,7 +103,8 @@ static void make_mask(struct problem *p, struct generator *generator) {
       if (!bits && j < row_bytes && (j / 70 % 2 || generator_below(generator, 3) == 0)) row[j] = 0;
       const int mask_seen = bits ? row[j / 8] >> (j % 8) & 1 : row[repeated ? 0 : j] != 0;
       const int64_t length = t->with_lens ? p->lens[i / t->q_len] : t->kv_len;
-      p->seen[i * t->kv_len + j] = (unsigned char)((mask_seen || !t->with_mask) && j < length);
+      p->seen[i * t->kv_len + j] =
+          (unsigned char)((mask_seen || !t->with_mask) && j < length && has_edge(p, i % t->q_len, j));
     }
   }
   if (!t->with_mask) return;
@@ -107,7 +138,10 @@ static void expect_row(struct problem *p, int64_t b, int64_t i, const float *key
   const float one = 1;
   project(p, 0, p->queries.numbers + row_of(t->order, t->batch, t->q_len, b, i) * p->queries.dim, q);
   for (int64_t j = 0; j < t->kv_len; j++) {
-    r[j] = contract_additive(q, keys + (b * t->kv_len + j) * t->dim, p->w.numbers, t->dim);
+    r[j] = contract_additive(q, keys + (b * t->kv_len + j) * t->dim, p->w.numbers, t->dim,
+                             t->slope == 0  ? -1
+                             : t->slope < 0 ? 0
+                                            : (float)t->slope);
     memcpy(values + j * t->v_dim, p->values.numbers + row_of(t->order, t->batch, t->kv_len, b, j) * t->v_dim,
            (size_t)t->v_dim * sizeof(float));
   }
@@ -185,6 +219,9 @@ static void problem_create(struct problem *p, const struct shape *t, struct gene
   for (int64_t b = 0; b < t->batch; b++) p->lens[b] = generator_below(generator, t->kv_len + 1);
   if (t->with_lens) tensors.kv_lens = p->lens;
   p->tensors = tensors;
+  if (t->slope != 0) p->additive.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU;
+  p->additive.leaky_slope = fmax(t->slope, 0);
+  make_edges(p, generator);
   make_mask(p, generator);
   make_expected(p);
 }
@@ -197,6 +234,8 @@ static void problem_destroy(struct problem *p) {
   for (int i = 0; i < MATRICES; i++) matrix_destroy(all[i]);
   guarded_destroy(&p->mask);
   free(p->seen);
+  free(p->starts);
+  free(p->edges);
   free(p->expected_o);
   free(p->expected_weights);
 }
@@ -233,6 +272,8 @@ static struct shape random_trial(struct generator *g) {
                     .special = generator_below(g, 3) ? 0 : 40,
                     .padding = (int)generator_below(g, 3),
                     .order = (enum order)generator_below(g, ORDERS)};
+  t.with_edges = (int)generator_below(g, 2);
+  if (generator_below(g, 2)) t.slope = (double)generator_below(g, 5) * 0.2 - 0.2;
   if (generator_below(g, 2)) t.in = 1 + generator_below(g, 30);
   for (int i = 0; i < 4; i++) {
     if (i >= 2 || t.in) t.types[i] = (fovea_type)generator_below(g, 3);
@@ -277,19 +318,17 @@ static void test_long(void **state) {
                             .with_weights = 1,
                             .with_lens = i % 2 == 0,
                             .with_mask = (int)i % 2,
+                            .with_edges = (int)i % 3 == 1,
+                            .slope = i % 3 ? 0.2 : 0,
                             .special = i == 3 ? 3000 : 0};
     check(&t, &generator);
   }
 }
 
-static void test_tasks(void **state) {
-  (void)state;
-  struct generator generator = {4};
-  const struct shape t = {
-      .batch = 2, .q_len = 75, .kv_len = 500, .dim = 33, .v_dim = 40, .with_weights = 1, .with_lens = 1, .in = 20};
+static void check_tasks(const struct shape *t, struct generator *generator) {
   struct problem p;
   fovea_execution execution;
-  problem_create(&p, &t, &generator);
+  problem_create(&p, t, generator);
   fovea_execution_init(&execution);
   for (execution.threads = 1; execution.threads <= 5; execution.threads += 2) assert_problem(&p, &execution);
   for (int order = 0; order < TASK_ORDERS; order++) {
@@ -297,9 +336,45 @@ static void test_tasks(void **state) {
     execution.parallel_for = threads_for;
     execution.parallel_context = &executor;
     assert_problem(&p, &execution);
-    assert_true(executor.calls > 1);
+    assert_true(executor.calls > !t->with_edges);
   }
   problem_destroy(&p);
+}
+
+static void test_tasks(void **state) {
+  (void)state;
+  struct generator generator = {4};
+  struct shape t = {
+      .batch = 2, .q_len = 75, .kv_len = 500, .dim = 33, .v_dim = 40, .with_weights = 1, .with_lens = 1, .in = 20};
+  check_tasks(&t, &generator);
+  t.with_edges = 1;
+  t.q_len = 300;
+  t.slope = 0.2;
+  check_tasks(&t, &generator);
+}
+
+/* Edges have the bits of a mask of the same meaning. */
+static void test_edges_are_a_mask(void **state) {
+  (void)state;
+  struct generator generator = {7};
+  for (int i = 0; i < IF_QUICK(6, 30); i++) {
+    struct shape t = {.batch = 1 + i % 2,
+                      .q_len = 60,
+                      .kv_len = i % 3 ? 90 : 4500,
+                      .dim = 1 + i * 5,
+                      .v_dim = 1 + i,
+                      .with_edges = 1,
+                      .with_weights = 1,
+                      .slope = i % 2 ? 0.2 : 0};
+    struct problem p;
+    problem_create(&p, &t, &generator);
+    assert_problem(&p, NULL);
+    p.tensors.edge_starts = p.tensors.edge_keys = NULL;
+    p.tensors.mask = p.seen;
+    p.tensors.mask_type = FOVEA_MASK_BOOL;
+    assert_problem(&p, NULL);
+    problem_destroy(&p);
+  }
 }
 
 /* A score of -Inf is seen: its value counts, with a weight of 0. */
@@ -362,10 +437,11 @@ static void test_scratch(void **state) {
   (void)state;
   struct generator generator = {6};
   struct shape t = {.batch = 2, .q_len = 70, .kv_len = 90, .dim = 9, .v_dim = 5, .in = 6};
-  for (int with_weights = 0; with_weights < 2; with_weights++) {
+  for (int i = 0; i < 4; i++) {
     struct problem p;
     fovea_execution execution;
-    t.with_weights = with_weights;
+    t.with_weights = i % 2;
+    t.with_edges = i / 2;
     problem_create(&p, &t, &generator);
     fovea_execution_init(&execution);
     execution.threads = 1;
@@ -385,9 +461,10 @@ static void test_scratch(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),     cmocka_unit_test(test_tiles),   cmocka_unit_test(test_long),
-      cmocka_unit_test(test_tasks),    cmocka_unit_test(test_scratch), cmocka_unit_test(test_infinite_scores),
-      cmocka_unit_test(test_accuracy),
+      cmocka_unit_test(test_bits),     cmocka_unit_test(test_tiles),
+      cmocka_unit_test(test_long),     cmocka_unit_test(test_tasks),
+      cmocka_unit_test(test_scratch),  cmocka_unit_test(test_infinite_scores),
+      cmocka_unit_test(test_accuracy), cmocka_unit_test(test_edges_are_a_mask),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <fovea/nn.h>
 
+#include <math.h>
 #include <string.h>
 
 static void *no_memory(void *context, size_t size, size_t alignment) {
@@ -64,6 +65,24 @@ static void test_refused(void **state) {
           FOVEA_ERROR_MASK, "row is 9");
   REFUSED(t.key_strides.head = 1, FOVEA_ERROR_UNUSED, "head stride of keys");
   REFUSED(t.kv_lens = lens, FOVEA_ERROR_LENGTHS, "kv_lens[1] is 6");
+  static const int64_t starts[] = {1, 2, 2, 5}, falling[] = {0, 3, 2, 5}, below[] = {-1, 0, 0, 0};
+  static const int64_t edges[] = {-9, 4, -1, 0, 1}, beyond[] = {0, 0, 0, 5, 0}, under[] = {0, 0, -2, 0, 0};
+  REFUSED(a.activation = (fovea_nn_additive_activation)2, FOVEA_ERROR_TYPE, "activation is 2");
+  REFUSED(a.leaky_slope = 0.2, FOVEA_ERROR_UNUSED, "leaky_slope is 0.2");
+  REFUSED((a.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU, a.leaky_slope = 1), FOVEA_ERROR_ACTIVATION,
+          "leaky_slope is 1");
+  REFUSED((a.activation = FOVEA_NN_ADDITIVE_LEAKY_RELU, a.leaky_slope = NAN), FOVEA_ERROR_ACTIVATION, "nan");
+  REFUSED(t.edge_keys = edges, FOVEA_ERROR_UNUSED, "edge_keys is set");
+  REFUSED(t.edge_starts = starts, FOVEA_ERROR_NULL, "edge_keys is NULL");
+  REFUSED((t.edge_starts = falling, t.edge_keys = edges), FOVEA_ERROR_PATTERN, "edge_starts[2] is 2");
+  REFUSED((t.edge_starts = below, t.edge_keys = edges), FOVEA_ERROR_PATTERN, "edge_starts[0] is -1");
+  REFUSED((t.edge_starts = starts, t.edge_keys = beyond), FOVEA_ERROR_PATTERN, "edge_keys[3] is 5");
+  REFUSED((t.edge_starts = starts, t.edge_keys = under), FOVEA_ERROR_PATTERN, "edge_keys[2] is -2");
+  REFUSED((t.edge_starts = starts, t.edge_keys = edges, t.kv_len = INT64_C(1) << 31,
+           t.weight_strides = (fovea_strides){3 * t.kv_len, 0, t.kv_len}),
+          FOVEA_ERROR_SIZE, "kv_len");
+  REFUSED((t.edge_starts = starts, t.edge_keys = (const int64_t *)(const void *)((const char *)edges + 4)),
+          FOVEA_ERROR_ALIGNMENT, "edge_keys");
   REFUSED(a.w = NULL, FOVEA_ERROR_NULL, "w is NULL");
   REFUSED(t.queries = NULL, FOVEA_ERROR_NULL, "queries is NULL");
   REFUSED(t.values = NULL, FOVEA_ERROR_NULL, "values is NULL");

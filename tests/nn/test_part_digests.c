@@ -187,7 +187,7 @@ static void expect_additive(selftest_part_run *run) {
   for (int64_t i = 0; i < rows; i++) {
     const int64_t first = i / t->q_len * t->kv_len;
     for (int64_t j = 0; j < t->kv_len; j++)
-      r[j] = contract_additive(q + i * a->dim, k + (first + j) * a->dim, a->w, a->dim);
+      r[j] = contract_additive(q + i * a->dim, k + (first + j) * a->dim, a->w, a->dim, -1);
     attend_by_scores(t, r, values + first * t->v_dim, o + i * t->v_dim, weights + i * t->kv_len);
   }
   keep(run, 0, o);

@@ -9,6 +9,7 @@ static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args 
   for (int row = first_row(table, args->vectors); row < end_row(table, args->vectors); row++)
     for (int key = 0; key < args->key_count; key++) {
       float *score = &scores[key * tile + row];
+      *score = leaky_score(args->terms, *score);
       *score = scaled_score(args->tile_terms, row, *score);
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       *score = placed_score(args->tile_terms, 0, row, args->key + key, *score, args->terms->unit);
@@ -26,12 +27,13 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   const int tile = table->row_tile, what = 1 + (int)generator_below(generator, 15);
   const int key = (int)generator_below(generator, 2) * (int)generator_below(generator, 100);
   const int key_count = random_size(generator, 1, FOVEA_BLOCK_KEYS - key);
-  const fovea_score_terms terms = {
+  fovea_score_terms terms = {
       .capped = what & 1,
       .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
       .adjusted = what & 1,
       .unit = random_unit(generator),
   };
+  add_leaky(&terms, generator);
   fovea_adjust_args args = {
       .scores = place_floats((int64_t)key_count * tile, random_numbers(generator)),
       .terms = &terms,
@@ -60,11 +62,12 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   places_watch();
   table->adjust(&args);
   expect_adjusted(table, &args);
-  places_check(
-      table->name,
-      "adjust, keys %d to %d, vectors %d+%d, scales %d, capped %d, positions %d, mask type %d, seen_from %d", key,
-      key + key_count - 1, args.vectors.first, args.vectors.count, own.scales != NULL, args.terms->capped,
-      own.count, (what & 2) ? (int)mask.type : 0, args.seen_from != NULL);
+  places_check(table->name,
+               "adjust, keys %d to %d, vectors %d+%d, leaky %d, scales %d, capped %d, positions %d, mask type %d, "
+               "seen_from %d",
+               key, key + key_count - 1, args.vectors.first, args.vectors.count, args.terms->leaky,
+               own.scales != NULL, args.terms->capped, own.count, (what & 2) ? (int)mask.type : 0,
+               args.seen_from != NULL);
 }
 
 static void test_adjust(void **state) {

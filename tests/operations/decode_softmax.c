@@ -21,6 +21,7 @@ static void expect_adjusted(const fovea_decode_adjust_args *args) {
   for (int row = 0; row < args->row_count; row++)
     for (int key = args->key_begin; key < args->key_end; key++) {
       float *score = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS + key);
+      *score = leaky_score(args->terms, *score);
       *score = scaled_score(args->tile_terms, row, *score);
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       *score = placed_score(args->tile_terms, 1, row, key, *score, args->terms->unit);
@@ -42,6 +43,7 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
                              .cap = 1.0f + fabsf(generator_uniform(generator)) * 50.0f,
                              .unit = random_unit(generator)};
   terms.adjusted = terms.capped;
+  add_leaky(&terms, generator);
   fovea_decode_adjust_args args = {
       .scores = place_floats(rows * FOVEA_BLOCK_KEYS, random_numbers(generator)),
       .row_count = rows,
@@ -66,9 +68,10 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
   table->decode_adjust(&args);
   expect_adjusted(&args);
   places_check(table->name,
-               "decode_adjust, %d rows, keys %d to %d, scales %d, capped %d, positions %d, mask type %d of %d keys",
-               rows, keys.begin, keys.end - 1, own.scales != NULL, args.terms->capped, own.count, (int)mask.type,
-               mask.key_count);
+               "decode_adjust, %d rows, keys %d to %d, leaky %d, scales %d, capped %d, positions %d, mask type %d "
+               "of %d keys",
+               rows, keys.begin, keys.end - 1, args.terms->leaky, own.scales != NULL, args.terms->capped, own.count,
+               (int)mask.type, mask.key_count);
 }
 
 static void test_adjust(void **state) {

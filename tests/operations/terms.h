@@ -22,6 +22,19 @@ static inline fovea_tile_terms place_terms(struct generator *generator, int rows
   return terms;
 }
 
+/* Sometimes adds LeakyReLU. */
+static inline void add_leaky(fovea_score_terms *terms, struct generator *generator) {
+  if (generator_below(generator, 3)) return;
+  terms->leaky = terms->adjusted = 1;
+  terms->slope = fabsf(generator_uniform(generator));
+  terms->factor = generator_uniform(generator) * 3.0f;
+}
+
+static inline float leaky_score(const fovea_score_terms *terms, float score) {
+  if (!terms->leaky) return score;
+  return (score > 0.0f ? score : score * terms->slope) * terms->factor;
+}
+
 static inline float scaled_score(const fovea_tile_terms *terms, int row, float score) {
   return terms != NULL && terms->scales != NULL ? score * terms->scales[row] : score;
 }

@@ -23,6 +23,8 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
     length +=
         snprintf(text + length, size - (size_t)length, " normaliser %d bias %g divisor %d value %g",
                  (int)problem->normaliser, problem->sigmoid_bias, (int)problem->divisor, problem->divisor_value);
+  if (problem->score_activation != FOVEA_SCORE_ACTIVATION_NONE)
+    length += snprintf(text + length, size - (size_t)length, " leaky %g", problem->leaky_slope);
   if (problem->softcap != 0.0)
     length += snprintf(text + length, size - (size_t)length, " softcap %g", problem->softcap);
   for (int64_t i = 0; i < problem->term_count; i++)

@@ -152,6 +152,12 @@ void problem_random_features(fovea_problem *problem, struct generator *generator
   const int64_t scores = problem->batch * problem->heads * problem->q_len * problem->kv_len;
   if (scores < 4000000 && one_in(generator, 3))
     problem->score_output = (fovea_score_output)(1 + random_kind(generator, 4));
+  if (one_in(generator, 5)) problem_set_leaky(problem, (double)generator_below(generator, 5) * 0.2);
+}
+
+void problem_set_leaky(fovea_problem *problem, double slope) {
+  problem->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  problem->leaky_slope = slope;
 }
 
 void problem_set_normaliser(fovea_problem *problem, int number) {

@@ -33,8 +33,10 @@ struct listed_problem {
 void problem_random(struct listed_problem *listed, struct generator *generator, int64_t budget);
 
 /* Sometimes adds mixed types, a mask (of any kind, repeated along any axes, sometimes shorter than the keys),
- * softcap and sinks. */
+ * softcap, an activation and sinks. */
 void problem_random_features(fovea_problem *problem, struct generator *generator);
+/* A LeakyReLU of products. */
+void problem_set_leaky(fovea_problem *problem, double slope);
 
 /* Sometimes replaces the softmax, and then takes sinks away. */
 void problem_random_normaliser(fovea_problem *problem, struct generator *generator);

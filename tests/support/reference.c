@@ -37,6 +37,7 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
     sum += (double)q[d] * (double)k[d];
     absolute += fabs((double)q[d] * (double)k[d]);
   }
+  if (problem->score_activation != FOVEA_SCORE_ACTIVATION_NONE && sum < 0.0) sum *= problem->leaky_slope;
   const double scale = scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row);
   sum *= scale;
   absolute *= fabs(scale);

@@ -367,6 +367,8 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .scale = scale_of_row(trial, batch, head, row),
       .terms = (const float *const *)workspace->terms,
       .term_count = (int)problem->term_count,
+      .leaky = problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU,
+      .slope = problem->leaky_slope,
       .softcap = problem->softcap,
       .bias = additive ? workspace->bias : NULL,
       .bias_begin = begin,

@@ -70,6 +70,9 @@ static const char help[] =
 /* The rest: a string of C has a limit. */
 static const char help_of_scores[] =
     "  --scale X              default 1/sqrt(dim of Q)\n"
+    "  --leaky-relu SLOPE     q.k becomes LeakyReLU(q.k) before all else: SLOPE * q.k where it is not above 0 "
+    "(GAT:\n"
+    "                         0.2)\n"
     "  --softcap X            scores s become X * tanh(s / X), before a mask is added\n"
     "  --alibi PATH           float32 slopes, (heads) or (batch, heads): slope * (key - own key) is added to a "
     "score\n"
@@ -205,6 +208,8 @@ static bool describe_problem(attend_job *job, failure *why) {
   problem->o_type = options->out_type.type; /* FOVEA_F32 if none is given */
   if (options->scale.given) problem->scale = options->scale.value;
   problem->softcap = options->softcap.value; /* 0 if none is given */
+  if (options->leaky_relu.given) problem->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
+  problem->leaky_slope = options->leaky_relu.value;
   if (options->window.count > 0) {
     problem->window_left = options->window.numbers[0];
     problem->window_right = options->window.numbers[1];

@@ -31,6 +31,7 @@ static const option known[] = {
     {"--q-lens", OPTION_LIST, offsetof(attend_options, q_lens), 0, "a number per batch entry"},
     {"--kv-lens", OPTION_LIST, offsetof(attend_options, kv_lens), 0, "a number per batch entry"},
     {"--scale", OPTION_NUMBER, offsetof(attend_options, scale), 0, "a number"},
+    {"--leaky-relu", OPTION_NUMBER, offsetof(attend_options, leaky_relu), 0, "a slope"},
     {"--softcap", OPTION_NUMBER, offsetof(attend_options, softcap), 0, "a number"},
     {"--normaliser", OPTION_TEXT, offsetof(attend_options, normaliser), 0, "a name"},
     {"--sigmoid-bias", OPTION_NUMBER, offsetof(attend_options, sigmoid_bias), 0, "a number"},

@@ -18,7 +18,7 @@ typedef struct attend_options {
   const char *isa;                             /* NULL: the library's choice */
   const char *pattern, *csr, *global;          /* texts of patterns; NULL: none */
   bool help, causal, by_row;
-  real_number scale, softcap, sigmoid_bias;
+  real_number scale, softcap, sigmoid_bias, leaky_relu;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */
   type_name weights_type;

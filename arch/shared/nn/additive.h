@@ -1,5 +1,5 @@
-/* Additive scores w . tanh(q + k), and weights of rows from their scores. docs/numerics.md, clause L10. Part of
- * bodies.h. */
+/* Additive scores w . tanh(q + k) or w . LeakyReLU(q + k), and weights of rows from their scores. docs/numerics.md,
+ * clause L10. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_ADDITIVE_H
 #define FOVEA_ARCH_SHARED_NN_ADDITIVE_H
 
@@ -13,18 +13,29 @@
 /* Vectors that the sums of a key fill. */
 #define ADDITIVE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
 
-/* Adds `count` dims of `keys` keys, from dim d on. `keys` is a constant; so is `count` where it is LANES. */
-FOVEA_INLINE void additive_dims(const fovea_nn_additive_args *args, const float *q, const float *k, int64_t d,
-                                int count, const int keys, vec *sums) {
+/* NaN is not above 0, and stays NaN. */
+FOVEA_INLINE vec additive_leaky(vec x, vec slope) {
+  return vec_select(vec_less(vec_set1(0.0f), x), x, vec_mul(x, slope));
+}
+
+/* Adds `count` dims of `keys` keys, from dim d on. `keys` and `leaky` are constants; so is `count` where it is
+ * LANES. */
+FOVEA_INLINE void additive_dims(const fovea_nn_additive_args *args, const float *q, const float *const *k,
+                                int64_t d, int count, const int keys, const int leaky, vec *sums) {
   const vec query = count == LANES ? vec_load(q + d) : vec_load_first(q + d, count);
   const vec weight = count == LANES ? vec_load(args->w + d) : vec_load_first(args->w + d, count);
   vec x[ADDITIVE_KEYS];
   FOVEA_UNROLL
   for (int i = 0; i < keys; i++) {
-    const float *key = k + i * args->key_stride + d;
+    const float *key = k[i] + d;
     x[i] = vec_add(query, count == LANES ? vec_load(key) : vec_load_first(key, count));
   }
-  vec_tanh_together(x, keys);
+  if (leaky) {
+    FOVEA_UNROLL
+    for (int i = 0; i < keys; i++) x[i] = additive_leaky(x[i], vec_set1(args->slope));
+  } else {
+    vec_tanh_together(x, keys);
+  }
   FOVEA_UNROLL
   for (int i = 0; i < keys; i++) sums[i] = vec_fma(weight, x[i], sums[i]);
 }
@@ -40,29 +51,47 @@ FOVEA_INLINE float additive_fold(const vec *sums) {
   return lanes[0] < -0x1.fffffep127f ? -0x1.fffffep127f : lanes[0];
 }
 
-/* Scores of `keys` keys, a constant, for one row. The sums lie in memory: a step of tanh takes far longer. */
-FOVEA_INLINE void additive_keys(const fovea_nn_additive_args *args, int row, int key, const int keys) {
-  const float *q = args->queries + row * args->query_stride, *k = args->keys + key * args->key_stride;
+/* Scores of `keys` keys for one row; `keys` and `leaky` are constants. The sums lie in memory: a step of tanh takes
+ * far longer. */
+FOVEA_INLINE void additive_keys(const fovea_nn_additive_args *args, int row, int key, const int keys,
+                                const int leaky) {
+  const float *q = args->queries + row * args->query_stride, *k[ADDITIVE_KEYS];
   vec sums[ADDITIVE_SUMS * ADDITIVE_KEYS];
   int64_t d = 0;
+  for (int i = 0; i < keys; i++) {
+    k[i] = args->key_rows ? args->key_rows[key + i] : args->keys + (key + i) * args->key_stride;
+  }
   for (int i = 0; i < ADDITIVE_SUMS * ADDITIVE_KEYS; i++) sums[i] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (; d + LANES <= args->dim; d += LANES) {
-    additive_dims(args, q, k, d, LANES, keys, sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
+    additive_dims(args, q, k, d, LANES, keys, leaky, sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
   }
   if (d < args->dim) {
-    additive_dims(args, q, k, d, (int)(args->dim - d), keys, sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
+    additive_dims(args, q, k, d, (int)(args->dim - d), keys, leaky,
+                  sums + d / LANES % ADDITIVE_SUMS * ADDITIVE_KEYS);
   }
   for (int i = 0; i < keys; i++) args->scores[row * args->score_stride + key + i] = additive_fold(sums + i);
 }
 
-FOVEA_KERNEL void FOVEA_NAME(nn_additive)(const fovea_nn_additive_args *args) {
+FOVEA_INLINE void additive_rows(const fovea_nn_additive_args *args, const int leaky) {
   for (int row = 0; row < args->row_count; row++) {
     int key = 0;
     for (; key + ADDITIVE_KEYS <= args->key_count; key += ADDITIVE_KEYS) {
-      additive_keys(args, row, key, ADDITIVE_KEYS);
+      additive_keys(args, row, key, ADDITIVE_KEYS, leaky);
     }
-    for (; key < args->key_count; key++) additive_keys(args, row, key, 1);
+    for (; key < args->key_count; key++) additive_keys(args, row, key, 1, leaky);
+  }
+}
+
+FOVEA_SHORT FOVEA_NOINLINE void additive_leaky_rows(const fovea_nn_additive_args *args) {
+  additive_rows(args, 1);
+}
+
+FOVEA_KERNEL void FOVEA_NAME(nn_additive)(const fovea_nn_additive_args *args) {
+  if (args->leaky) {
+    additive_leaky_rows(args);
+  } else {
+    additive_rows(args, 0);
   }
 }
 

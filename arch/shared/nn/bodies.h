@@ -8,6 +8,7 @@
 #include "average.h"
 #include "dot.h"
 #include "dot_few.h"
+#include "edges.h"
 #include "embed.h"
 #include "finish.h"
 #include "functions.h"

@@ -19,6 +19,7 @@
     ACTIVATED_CASE(FOVEA_NN_GELU, call)                                                                            \
     ACTIVATED_CASE(FOVEA_NN_GELU_TANH, call)                                                                       \
     ACTIVATED_CASE(FOVEA_NN_SILU, call)                                                                            \
+    ACTIVATED_CASE(FOVEA_NN_ELU, call)                                                                             \
   }
 
 /* max(x, 0); NaN stays. */
@@ -197,6 +198,26 @@ FOVEA_INLINE void vec_gelu(vec *x, const int count) {
   for (int i = 0; i < count; i += together) vec_gelu_together(x + i, together);
 }
 
+/* x, or e^x - 1 by the numbers of tanh.h, where 1 - e^-2a is a step: a = |x| / 2. NaN stays. */
+FOVEA_INLINE void vec_elu(vec *x, const int count) {
+  const vec shift = vec_set1(0x1.8p23f + 127.0f);
+  vec a[FUNCTION_VECTORS], shifted[FUNCTION_VECTORS], f[FUNCTION_VECTORS], power[FUNCTION_VECTORS],
+      q[FUNCTION_VECTORS], y[FUNCTION_VECTORS];
+  EACH a[i] = vec_min(vec_set1(10.0f), vec_mul(vec_abs(x[i]), vec_set1(0.5f)));
+  EACH shifted[i] = vec_fma(a[i], vec_set1(-2.0f * (float)FOVEA_LOG2E), shift);
+  EACH f[i] = vec_sub(shifted[i], shift);
+  EACH power[i] = vec_exponent_from_low_bits(shifted[i]);
+  EACH f[i] = vec_fma(f[i], vec_set1(0x1.62e43p-2f), a[i]);
+  EACH q[i] = vec_fma(vec_set1(-0x1.6731cep-4f), f[i], vec_set1(0x1.123d16p-2f));
+  EACH q[i] = vec_fma(q[i], f[i], vec_set1(-0x1.555dc4p-1f));
+  EACH q[i] = vec_fma(q[i], f[i], vec_set1(0x1.55548cp+0f));
+  EACH q[i] = vec_fma(q[i], f[i], vec_set1(-0x1.fffff4p+0f));
+  EACH q[i] = vec_fma(q[i], f[i], vec_set1(2.0f));
+  EACH y[i] = vec_sub(power[i], vec_set1(1.0f));
+  EACH y[i] = vec_fnma(vec_mul(power[i], f[i]), q[i], y[i]);
+  EACH x[i] = vec_select(vec_less(x[i], vec_set1(0.0f)), y[i], x[i]);
+}
+
 /* Calls, which activations and linear layers share: of FUNCTION_VECTORS vectors, and of one. */
 #define FUNCTION_CALLS(name)                                                                                       \
   FOVEA_NOINLINE void name##_of_all(vec *x) {                                                                      \
@@ -208,6 +229,7 @@ FOVEA_INLINE void vec_gelu(vec *x, const int count) {
 FUNCTION_CALLS(vec_silu)
 FUNCTION_CALLS(vec_gelu)
 FUNCTION_CALLS(vec_gelu_tanh)
+FUNCTION_CALLS(vec_elu)
 
 /* The same in line. */
 FOVEA_INLINE void vec_activate_inline(vec *x, const int count, const fovea_nn_activation activation) {
@@ -223,6 +245,9 @@ FOVEA_INLINE void vec_activate_inline(vec *x, const int count, const fovea_nn_ac
     break;
   case FOVEA_NN_SILU:
     vec_silu(x, count);
+    break;
+  case FOVEA_NN_ELU:
+    vec_elu(x, count);
     break;
   default:
     break;
@@ -244,6 +269,9 @@ FOVEA_INLINE void vec_activate(vec *x, const int count, const fovea_nn_activatio
     break;
   case FOVEA_NN_SILU:
     all ? vec_silu_of_all(x) : vec_silu_of_one(x);
+    break;
+  case FOVEA_NN_ELU:
+    all ? vec_elu_of_all(x) : vec_elu_of_one(x);
     break;
   default:
     break;
