@@ -2,6 +2,7 @@
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/patterns.h"
+#include "support/problems.h"
 #include "support/trial.h"
 
 /* ---- One pattern for a prompt, its chunks, and steps of decoding */
@@ -11,8 +12,7 @@ enum { LENGTH = 300, HEADS = 4, KV_HEADS = 2, DIM = 24 };
 /* Chunks of some rows of one trial, each a call of its own: it sees the keys up to its last row. */
 struct chunks {
   const struct trial *whole;
-  const float *q, *k, *v;
-  float *o, *lse;
+  fovea_tensors tensors;
   int64_t rows; /* of a chunk */
   fovea_status status[LENGTH];
 };
@@ -36,22 +36,51 @@ static void run_chunk(void *job, int64_t task, int worker) {
   problem.o_strides = whole->o_strides;
   problem.lse_strides = whole->lse_strides;
   problem.pattern = whole->pattern;
-  fovea_tensors_init(&tensors, chunks->q + first * DIM, chunks->k, chunks->v, chunks->o + first * DIM,
-                     chunks->lse + first);
+  fovea_problem_set_terms(&problem, whole->terms, whole->term_count);
+  problem.scales = whole->scales;
+  problem.normaliser = whole->normaliser;
+  problem.divisor = whole->divisor;
+  problem.divisor_value = whole->divisor_value;
+  problem.sigmoid_bias = whole->sigmoid_bias;
+  problem.entropy = whole->entropy;
+  problem.top_k = whole->top_k;
+  problem.top_k_strides = (fovea_strides){0, LENGTH * whole->top_k, whole->top_k};
+  tensors = chunks->tensors;
+  tensors.q = (const float *)tensors.q + first * DIM;
+  tensors.o = (float *)tensors.o + first * DIM;
+  if (tensors.lse != NULL) tensors.lse += first;
+  if (tensors.entropy != NULL) tensors.entropy += first;
+  if (tensors.top_keys != NULL) tensors.top_keys += first * whole->top_k;
+  if (tensors.top_scores != NULL) tensors.top_scores += first * whole->top_k;
   chunks->status[task] = fovea_attend(&problem, &tensors, &execution, NULL);
 }
 
 static void check_chunks(const struct trial *whole, int64_t rows) {
   struct trial split = trial_sharing_inputs(whole);
-  const fovea_tensors tensors = trial_tensors(&split);
   struct executor executor = {.order = TASKS_SHUFFLED};
   static struct chunks chunks;
-  chunks = (struct chunks){whole, tensors.q, tensors.k, tensors.v, tensors.o, tensors.lse, rows, {FOVEA_OK}};
+  chunks = (struct chunks){whole, trial_tensors(&split), rows, {FOVEA_OK}};
   const int64_t count = (LENGTH + rows - 1) / rows;
   threads_for(&executor, count, 3, run_chunk, &chunks);
   for (int64_t i = 0; i < count; i++) assert_int_equal(chunks.status[i], FOVEA_OK);
   assert_same_outputs(&split, whole);
   trial_destroy(&split);
+}
+
+/* Position terms, scales of heads and outputs of rows; some without the softmax. */
+static void add_features(fovea_problem *problem, uint64_t seed) {
+  static fovea_position_term terms[2];
+  if (seed % 3 == 0) return;
+  terms[0] = seed % 2 ? fovea_term_alibi(0) : fovea_term_grid(HEADS, 1, 20, 15);
+  terms[1] = fovea_term_t5(HEADS, 32, 128, 0);
+  fovea_problem_set_terms(problem, terms, 1 + (int64_t)(seed % 2));
+  if (seed % 5 == 0) problem->scales = FOVEA_SCALES_PER_HEAD;
+  problem->entropy = 1;
+  problem->top_k = 6;
+  if (seed % 3 == 1) return;
+  problem->entropy = 0;
+  problem->top_k = 0;
+  problem_set_normaliser(problem, (int)seed % 3 + 9);
 }
 
 /* Threads share the pattern, which was made once for the whole sequence. */
@@ -67,6 +96,7 @@ static void test_chunks(void **state) {
     fovea_problem_init(&problem, 1, HEADS, KV_HEADS, LENGTH, LENGTH, DIM, DIM);
     problem.causal = 1;
     problem.pattern = pattern;
+    add_features(&problem, seed);
     struct trial whole = trial_create(&problem, seed);
     const struct rule_table rules = same_rules(rule, 0);
     struct trial masked = masked_trial(&whole, seed, &rules);
