@@ -166,23 +166,10 @@ FOVEA_SHORT FOVEA_NOINLINE void store_entropy(const fovea_store_args *args, int 
   for (int i = 0; i < LANES && row + i < args->row_count; i++) *args->entropy[row + i] = lanes[i];
 }
 
-/* A row whose divisor is 0 gives zeros. Its output may be NaN: a weight of 0 times a value that is NaN or infinite.
- */
-FOVEA_SHORT FOVEA_NOINLINE void store_clear_undivided(const fovea_store_args *args, int row) {
-  for (int i = row; i < row + LANES && i < args->row_count; i++) {
-    float *output = args->row_stride > 0 ? args->state.output + i * args->row_stride : args->state.output + i;
-    const int64_t step = args->row_stride > 0 ? 1 : ROW_TILE;
-    for (int64_t dim = 0; dim < args->dim && args->divisors[i] == 0.0f; dim++) output[dim * step] = 0.0f;
-  }
-}
-
 FOVEA_KERNEL void FOVEA_NAME(store)(const fovea_store_args *args) {
   FOVEA_NO_UNROLL
   for (int row = 0; row < args->row_count; row += LANES) {
     store_state state = store_begin(args, row);
-    if (args->divisors && vecmask_any(vec_equal(vec_load(args->divisors + row), vec_set1(0.0f)))) {
-      store_clear_undivided(args, row);
-    }
     if (args->row_stride > 0 || args->row_count == 1) {
       store_plain_rows(args, row, &state);
     } else {
