@@ -308,8 +308,8 @@ typedef struct fovea_store_args {
   float *const *scores;
   int64_t score_count;
   int unnormalised; /* 1: state.row_max and state.row_sum are not read; lse and sinks are NULL */
-  /* Of another normaliser than the softmax: what outputs and scores are divided by, [row]; 0 gives zeros. The sums
-   * of the state are not read, lse and sinks are NULL. */
+  /* Of another normaliser than the softmax: what outputs and scores are divided by, [row]; 0 gives 0 times an
+   * output. The sums of the state are not read, lse and sinks are NULL. */
   const float *divisors;            /* NULL: the softmax */
   const fovea_weighting *weighting; /* with divisors and scores */
 } fovea_store_args;

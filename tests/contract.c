@@ -100,8 +100,9 @@ static float active(const struct contract_row *row, int64_t position) {
 /* "Normalisers other than softmax": a score in natural units. */
 static float natural_score(const struct contract_row *row, int64_t position) {
   const float r = active(row, position);
-  const float s = row->softcap == 0.0 ? r * (float)row->scale
-                                      : (float)row->softcap * contract_tanh(r * (float)(row->scale / row->softcap));
+  float s = row->softcap == 0.0 ? r * (float)row->scale
+                                : (float)row->softcap * contract_tanh(r * (float)(row->scale / row->softcap));
+  for (int i = 0; i < row->term_count; i++) s += row->terms[i][position];
   const int64_t b = position - row->bias_begin;
   return row->bias == NULL || b < 0 ? s : s + row->bias[b];
 }

@@ -1,105 +1,13 @@
-/* Patterns wherever rows and keys may lie: batches of any kind, caches, masks, states, parts of keys, threads,
- * chunks of a prompt. Each has the bits of a mask tensor of the same meaning. */
+/* Patterns wherever rows and keys may lie: batches of any kind, caches, masks, states, parts of keys, threads. Each
+ * has the bits of a mask tensor of the same meaning. */
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/executors.h"
-#include "support/patterns.h"
+#include "support/scenes.h"
 #include "support/trial.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A problem, the patterns of its entries, and what they mean. */
-struct scene {
-  struct listed_problem listed;
-  struct made_rules made;
-  struct rule_table rules;
-  const fovea_pattern *patterns[LISTED_ENTRIES];
-  fovea_pattern *own[LISTED_ENTRIES]; /* to be destroyed */
-  int64_t mask_begins[LISTED_ENTRIES];
-};
-
-/* The rows and keys that all entries of a problem have, as a pattern counts them. */
-struct range {
-  int64_t first_row, rows, keys;
-  int by_row;
-};
-
-static struct range range_of(const fovea_problem *problem, struct generator *generator) {
-  int64_t first = INT64_MAX, end = 0, most = 1, keys = 1;
-  for (int64_t b = 0; b < problem->batch; b++) {
-    const struct entry entry = problem_entry(problem, b);
-    if (entry.q_len > most) most = entry.q_len;
-    if (entry.kv_len > keys) keys = entry.kv_len;
-    if (entry.offset < first) first = entry.offset;
-    if (entry.offset + entry.q_len > end) end = entry.offset + entry.q_len;
-  }
-  keys += generator_below(generator, 3) ? 0 : generator_below(generator, 200);
-  if (first < 0 || generator_below(generator, 3) == 0)
-    return (struct range){0, most + generator_below(generator, 40), keys, 1};
-  const int64_t earlier = generator_below(generator, first + 1);
-  return (struct range){first - earlier, end - first + earlier + (end == first), keys, 0};
-}
-
-static fovea_pattern *create_pattern(const struct range *range, const fovea_rule *const *rules, int64_t heads) {
-  fovea_pattern *pattern;
-  fovea_error error;
-  fovea_pattern_options options;
-  fovea_pattern_options_init(&options, NULL, range->rows, range->keys);
-  options.rules = rules;
-  options.heads = heads;
-  options.first_row = range->first_row;
-  options.by_row = range->by_row;
-  if (fovea_pattern_create(&options, &pattern, &error) != FOVEA_OK) fail_msg("%s", error.text);
-  return pattern;
-}
-
-/* The pattern of some entries: one rule, or one for each kv head or query head. */
-static void add_pattern(struct scene *scene, struct generator *generator, const struct range *range, int64_t first,
-                        int64_t entries) {
-  const fovea_problem *problem = &scene->listed.problem;
-  const int64_t counts[] = {1, problem->kv_heads, problem->heads}, heads = counts[generator_below(generator, 3)];
-  const int depth = heads > 4 ? 0 : (int)generator_below(generator, 3);
-  const fovea_rule *rules[TABLE_HEADS];
-  for (int64_t h = 0; h < heads; h++)
-    rules[h] = rule_random_joined(&scene->made, generator, depth, range->first_row, range->rows, range->keys);
-  scene->own[first] = create_pattern(range, rules, heads);
-  for (int64_t b = first; b < first + entries; b++) {
-    scene->patterns[b] = scene->own[first];
-    for (int64_t h = 0; h < problem->heads; h++)
-      scene->rules.of[b][h] = rules[heads == problem->heads ? h : heads == 1 ? 0 : h * heads / problem->heads];
-  }
-}
-
-/* Gives the problem one pattern, or one for each entry, some of them none. */
-static void add_patterns(struct scene *scene, struct generator *generator) {
-  fovea_problem *problem = &scene->listed.problem;
-  const struct range range = range_of(problem, generator);
-  scene->rules.by_row = range.by_row;
-  if (generator_below(generator, 2)) {
-    add_pattern(scene, generator, &range, 0, problem->batch);
-    problem->pattern = scene->own[0];
-    return;
-  }
-  for (int64_t b = 0; b < problem->batch; b++)
-    if (generator_below(generator, 4)) add_pattern(scene, generator, &range, b, 1);
-  problem->patterns = scene->patterns;
-}
-
-/* Masks from other keys on: the first keys of each entry, or of all. */
-static void set_mask_begins(struct scene *scene, struct generator *generator) {
-  fovea_problem *problem = &scene->listed.problem;
-  if (problem->mask_type == FOVEA_MASK_NONE || generator_below(generator, 2)) return;
-  problem->mask_begin = 0;
-  problem->mask_keys =
-      generator_below(generator, 2) ? FOVEA_UNLIMITED : generator_below(generator, problem->kv_len);
-  for (int64_t b = 0; b < problem->batch; b++)
-    scene->mask_begins[b] = generator_below(generator, problem_entry(problem, b).kv_len + 1);
-  problem->mask_begins = scene->mask_begins;
-  problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
-                                            problem_mask_rows(problem), problem_mask_keys(problem));
-}
 
 static void scene_begin(struct scene *scene, struct generator *generator, uint64_t seed) {
   memset(scene, 0, sizeof *scene);
@@ -114,18 +22,13 @@ static void scene_begin(struct scene *scene, struct generator *generator, uint64
     problem->mask_strides = fovea_mask_layout(problem->mask_type, problem->batch, problem->heads,
                                               problem_mask_rows(problem), problem_mask_keys(problem));
   }
-  set_mask_begins(scene, generator);
+  scene_set_mask_begins(scene, generator);
   /* A key before the mask's first has no bias; a mask of all keys adds 0 to it, which -0 shows in scores. */
   if (problem->mask_type != FOVEA_MASK_NONE) problem->score_output = FOVEA_SCORES_NONE;
   if (generator_below(generator, 4) == 0) problem->keys_begin = generator_below(generator, problem->kv_len + 1);
   if (generator_below(generator, 4) == 0)
     problem->keys_end = problem->keys_begin + generator_below(generator, problem->kv_len - problem->keys_begin + 1);
-  add_patterns(scene, generator);
-}
-
-static void scene_end(struct scene *scene) {
-  for (int b = 0; b < LISTED_ENTRIES; b++) fovea_pattern_destroy(scene->own[b]);
-  rules_free(&scene->made);
+  scene_add_patterns(scene, generator);
 }
 
 /* Every kind of cache, each on one instruction set. */
@@ -194,7 +97,7 @@ static void few_rows(struct scene *scene, struct generator *generator, int64_t k
     problem->mask_strides =
         fovea_mask_layout(problem->mask_type, 1, problem->heads, problem->q_len, problem->kv_len);
   }
-  add_patterns(scene, generator);
+  scene_add_patterns(scene, generator);
 }
 
 static void test_parts(void **state) {
@@ -296,140 +199,11 @@ static void test_states(void **state) {
   }
 }
 
-/* ---- One pattern for a prompt, its chunks, and steps of decoding */
-
-enum { LENGTH = 300, HEADS = 4, KV_HEADS = 2, DIM = 24 };
-
-/* Chunks of some rows of one trial, each a call of its own: it sees the keys up to its last row. */
-struct chunks {
-  const struct trial *whole;
-  const float *q, *k, *v;
-  float *o, *lse;
-  int64_t rows; /* of a chunk */
-  fovea_status status[LENGTH];
-};
-
-static void run_chunk(void *job, int64_t task, int worker) {
-  struct chunks *chunks = job;
-  const int64_t first = task * chunks->rows;
-  const int64_t rows = first + chunks->rows > LENGTH ? LENGTH - first : chunks->rows;
-  const fovea_problem *whole = &chunks->whole->problem;
-  fovea_problem problem;
-  fovea_tensors tensors;
-  fovea_execution execution;
-  (void)worker;
-  fovea_problem_init(&problem, 1, HEADS, KV_HEADS, rows, first + rows, DIM, DIM);
-  fovea_execution_init(&execution);
-  execution.threads = 1;
-  problem.causal = 1;
-  problem.q_strides = whole->q_strides;
-  problem.k_strides = whole->k_strides;
-  problem.v_strides = whole->v_strides;
-  problem.o_strides = whole->o_strides;
-  problem.lse_strides = whole->lse_strides;
-  problem.pattern = whole->pattern;
-  fovea_tensors_init(&tensors, chunks->q + first * DIM, chunks->k, chunks->v, chunks->o + first * DIM,
-                     chunks->lse + first);
-  chunks->status[task] = fovea_attend(&problem, &tensors, &execution, NULL);
-}
-
-static void check_chunks(const struct trial *whole, int64_t rows) {
-  struct trial split = trial_sharing_inputs(whole);
-  const fovea_tensors tensors = trial_tensors(&split);
-  struct executor executor = {.order = TASKS_SHUFFLED};
-  static struct chunks chunks;
-  chunks = (struct chunks){whole, tensors.q, tensors.k, tensors.v, tensors.o, tensors.lse, rows, {FOVEA_OK}};
-  const int64_t count = (LENGTH + rows - 1) / rows;
-  threads_for(&executor, count, 3, run_chunk, &chunks);
-  for (int64_t i = 0; i < count; i++) assert_int_equal(chunks.status[i], FOVEA_OK);
-  assert_same_outputs(&split, whole);
-  trial_destroy(&split);
-}
-
-/* Threads share the pattern, which was made once for the whole sequence. */
-static void test_chunks(void **state) {
-  (void)state;
-  static const int64_t rows[] = {1, 3, 17, 64, 150};
-  for (uint64_t seed = 0; seed < IF_QUICK(4, 30); seed++) {
-    struct generator generator = {seed};
-    struct made_rules made = {0};
-    const fovea_rule *rule = rule_random_joined(&made, &generator, 2, 0, LENGTH, LENGTH);
-    fovea_pattern *pattern = pattern_of(rule, 0, LENGTH, LENGTH, 0);
-    fovea_problem problem;
-    fovea_problem_init(&problem, 1, HEADS, KV_HEADS, LENGTH, LENGTH, DIM, DIM);
-    problem.causal = 1;
-    problem.pattern = pattern;
-    struct trial whole = trial_create(&problem, seed);
-    const struct rule_table rules = same_rules(rule, 0);
-    struct trial masked = masked_trial(&whole, seed, &rules);
-    trial_run(&masked, NULL, NULL);
-    trial_run(&whole, NULL, NULL);
-    assert_same_outputs(&whole, &masked);
-    for (int i = 0; i < 5; i++) check_chunks(&whole, rows[i]);
-    trial_destroy(&masked);
-    trial_destroy(&whole);
-    fovea_pattern_destroy(pattern);
-    rules_free(&made);
-  }
-}
-
-/* ---- Keys that a pattern hides */
-
-enum { HIDDEN_ROWS = 90, HIDDEN_KEYS = 420 };
-
-/* Keys and values that `row` does not see become NaN and infinite. Rows that see none of them keep their bits. */
-static void check_hidden(const fovea_problem *problem, const struct trial *clean, const fovea_rule *rule,
-                         int64_t row, uint64_t seed) {
-  static const uint32_t wild[] = {0x7fc00000, 0xff800000, 0x7f800000, 0xff800123};
-  struct trial changed = trial_create(problem, seed);
-  const char *const *isas = usable_isas();
-  for (int64_t key = 0; key < HIDDEN_KEYS; key++)
-    for (int64_t d = 0; d < DIM && !rule_sees(rule, row, key); d++)
-      for (int64_t h = 0; h < KV_HEADS; h++) {
-        tensor_row(&changed.k, 0, h, key)[d] = from_bits(wild[(key + d) % 4]);
-        tensor_row(&changed.v, 0, h, key)[d] = from_bits(wild[(key + d + 1) % 4]);
-      }
-  fovea_execution execution;
-  fovea_execution_init(&execution);
-  execution.threads = 1;
-  for (int isa = 0; isas[isa] != NULL; isa++) {
-    trial_run(&changed, isas[isa], &execution);
-    for (int64_t i = 0; i < HIDDEN_ROWS; i++) {
-      const struct part at = {0, 0, i};
-      int64_t key = 0;
-      while (key < HIDDEN_KEYS && (rule_sees(rule, row, key) || !rule_sees(rule, i, key))) key++;
-      if (key == HIDDEN_KEYS) assert_same_part(&changed, at, clean, at, 1, HEADS, 1);
-    }
-  }
-  trial_destroy(&changed);
-}
-
-static void test_hidden_keys(void **state) {
-  (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(12, 72); seed++) {
-    struct generator generator = {seed};
-    struct made_rules made = {0};
-    const fovea_rule_kind kind = (fovea_rule_kind)(1 + seed % FOVEA_RULE_NEIGHBOURHOOD);
-    const fovea_rule *rule = rule_random(&made, &generator, kind, 0, HIDDEN_ROWS, HIDDEN_KEYS);
-    if (seed % 5 == 0) rule = rule_keep(&made, fovea_rule_not(rule));
-    fovea_pattern *pattern = pattern_of(rule, 0, HIDDEN_ROWS, HIDDEN_KEYS, 1);
-    fovea_problem problem;
-    fovea_problem_init(&problem, 1, HEADS, KV_HEADS, HIDDEN_ROWS, HIDDEN_KEYS, DIM, DIM);
-    problem.pattern = pattern;
-    struct trial clean = trial_create(&problem, seed);
-    trial_run(&clean, NULL, NULL);
-    for (int i = 0; i < 3; i++)
-      check_hidden(&problem, &clean, rule, generator_below(&generator, HIDDEN_ROWS), seed);
-    trial_destroy(&clean);
-    fovea_pattern_destroy(pattern);
-    rules_free(&made);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_any_place), cmocka_unit_test(test_parts),       cmocka_unit_test(test_states),
-      cmocka_unit_test(test_chunks),    cmocka_unit_test(test_hidden_keys),
+      cmocka_unit_test(test_any_place),
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_states),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

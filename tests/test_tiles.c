@@ -7,6 +7,7 @@
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/problems.h"
+#include "support/scenes.h"
 #include "support/trial.h"
 
 #include <string.h>
@@ -123,12 +124,30 @@ static void test_random_problems(void **state) {
   cpus_use_all();
 }
 
+/* Patterns, terms, scales, normalisers and outputs together. Those that the library refuses are left out. */
+static void test_combinations(void **state) {
+  (void)state;
+  static struct scene scene;
+  for (int i = 0; i < IF_QUICK(60, 800); i++) {
+    struct generator generator = {(uint64_t)i + 5000};
+    fovea_plan *plan;
+    scene_combine(&scene, &generator, IF_QUICK(50000, 800000));
+    if (i % 4 < 2)
+      cpus_use_one();
+    else
+      cpus_use_all();
+    if (fovea_plan_create(&scene.listed.problem, &plan, NULL) == FOVEA_OK)
+      check_problem(&scene.listed.problem, (uint64_t)i);
+    fovea_plan_destroy(plan);
+    scene_end(&scene);
+  }
+  cpus_use_all();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rules),
-      cmocka_unit_test(test_lengths),
-      cmocka_unit_test(test_terms),
-      cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_rules),           cmocka_unit_test(test_lengths),      cmocka_unit_test(test_terms),
+      cmocka_unit_test(test_random_problems), cmocka_unit_test(test_combinations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

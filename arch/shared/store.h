@@ -130,6 +130,7 @@ FOVEA_SHORT FOVEA_NOINLINE void store_normalised(const fovea_store_args *args, i
   vec_store(part, state->part);
   vec_store(inverse, state->inverse);
   for (int i = 0; i < rows; i++) {
+    if (!args->scores[row + i]) continue; /* not wanted */
     normalise_kept(args->scores[row + i], args->score_count, args->weighting, part[i], inverse[i]);
   }
 }

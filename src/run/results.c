@@ -40,6 +40,7 @@ void fovea_write_rows(const fovea_task_context *context, fovea_tile *t, int firs
   if (problem->normaliser) {
     /* Rows of which keys are counted are not gathered. */
     fovea_find_divisors(problem, state->row_sum, t->memory.seen, rows, divisors);
+    fovea_clear_undivided(context->kernels, state, row_stride, problem->v_dim, rows, divisors);
     args.divisors = divisors;
     args.weighting = &plan->weighting;
   }

@@ -31,3 +31,11 @@ void fovea_write_sums(const fovea_tile_state *from, int row_count, float *const 
     rows[i][1] = fovea_canonical(from->row_sum[i]);
   }
 }
+
+void fovea_clear_undivided(const fovea_kernels *kernels, const fovea_tile_state *state, int64_t row_stride,
+                           int64_t dim, int row_count, const float *divisors) {
+  const int64_t row_step = row_stride > 0 ? row_stride : 1, dim_step = row_stride > 0 ? 1 : kernels->row_tile;
+  for (int i = 0; i < row_count; i++) {
+    for (int64_t d = 0; d < dim && divisors[i] == 0; d++) state->output[i * row_step + d * dim_step] = 0;
+  }
+}

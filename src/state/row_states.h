@@ -20,6 +20,11 @@ void fovea_write_outputs(const fovea_kernels *kernels, const fovea_tile_state *f
 /* Writes the maxima and sums of a tile's rows, two numbers for each row. */
 void fovea_write_sums(const fovea_tile_state *from, int row_count, float *const *rows);
 
+/* Makes the outputs of rows whose divisor is 0 zeros, before store(): they may be NaN, weights of 0 times values
+ * that are NaN or infinite. `row_stride` as in fovea_store_args. */
+void fovea_clear_undivided(const fovea_kernels *kernels, const fovea_tile_state *state, int64_t row_stride,
+                           int64_t dim, int row_count, const float *divisors);
+
 /* A head's sink in the units of scores, log2. */
 static inline float fovea_sink_of_head(const fovea_tensors *tensors, int64_t head) {
   return tensors->sinks[head] * (float)FOVEA_LOG2E;

@@ -73,6 +73,7 @@ static void finish_step(fovea_fold *f, const void *pointer) {
   };
   if (problem->normaliser) {
     fovea_find_divisors(problem, args.state.row_sum, NULL, f->row_count, divisors);
+    fovea_clear_undivided(f->kernels, &args.state, 0, f->count, f->row_count, divisors);
     args.divisors = divisors;
   }
   f->kernels->store(&args);

@@ -1,6 +1,7 @@
 /* `fovea selftest` notices errors: the same code with wrong tables of digests. In other programs of this file,
- * without WRONG_PROBLEMS, only digests of rotary embeddings, layers and parts of models are wrong, with NO_ROTARY
- * only those of layers and parts, and with NO_LAYERS only those of parts. */
+ * without WRONG_PROBLEMS, only digests of features, rotary embeddings, layers and parts of models are wrong,
+ * without WRONG_FEATURES not those of features; with NO_ROTARY only those of layers and parts, and with NO_LAYERS
+ * only those of parts. */
 #include "tools/fovea/commands.h"
 #include "tools/fovea/selftest_layers.h"
 #include "tools/fovea/selftest_parts.h"
@@ -11,12 +12,20 @@
 
 #include "support/check.h" /* last: cmocka has a macro fail() */
 
-const selftest_problem selftest_problems[] = {
+static const selftest_problem problems[] = {
     {"first", .shape = {1, 1, 1, 1, 3, 4, 4}},
     {"second", .shape = {1, 1, 1, 2, 3, 4, 4}},
 };
-const int selftest_problem_count = WRONG_PROBLEMS;
-const uint64_t selftest_digests[] = {1, 2};
+static const uint64_t digests[] = {1, 2};
+
+static const fovea_rule rule = {.kind = FOVEA_RULE_CAUSAL};
+static const selftest_problem other_problems[] = {
+    {"another", .shape = {1, 1, 1, 2, 3, 4, 4}, .features = {.rule = &rule, .top_k = 1}}};
+
+static const selftest_table basic = {"--print", problems, WRONG_PROBLEMS, digests},
+                            none = {"--print-none", NULL, 0, NULL},
+                            other = {"--print-others", other_problems, WRONG_FEATURES, digests};
+const selftest_table *const selftest_tables[SELFTEST_TABLES] = {&basic, &none, &none, &other};
 
 const selftest_rotary selftest_rotaries[] = {{"third", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
 #ifdef NO_ROTARY
@@ -39,7 +48,8 @@ const int selftest_part_count = 1;
 const uint64_t selftest_part_digests[] = {5};
 
 static const char *first_wrong(void) {
-  if (selftest_problem_count > 0) return "first";
+  if (WRONG_PROBLEMS > 0) return "first";
+  if (WRONG_FEATURES > 0) return "another";
   if (selftest_rotary_count > 0) return "third";
   return selftest_layer_count > 0 ? "fourth" : "fifth";
 }

@@ -6,6 +6,9 @@
 #include "tools/fovea/printf_like.h"
 
 #include <fovea/fovea.h>
+#include <fovea/pattern.h>
+
+enum { CALL_PATTERNS = 16 };
 
 struct call {
   fovea_problem problem;
@@ -18,18 +21,35 @@ struct call {
   const struct array *expected;              /* O, or its projection; O has the order of this array */
   const struct array *expected_scores;       /* if the problem has a score_output */
   const struct array *out_weight, *out_bias; /* a projection of O's rows; either may be NULL for none */
-  char note[256];                            /* further remarks, or why there is no call */
-  void *memory[16];
+  fovea_problem second; /* if it has a struct_size: O is the sum of two calls, of which one gives zeros */
+  fovea_tensors second_tensors;
+  fovea_pattern *patterns[CALL_PATTERNS]; /* of the problems */
+  int pattern_count;
+  fovea_position_term term; /* of the problem, with its numbers */
+  const float *term_numbers;
+  struct array own_expected[2]; /* for `expected` and `expected_scores`, if the case has other arrays */
+  char note[256];               /* further remarks, or why there is no call */
+  void *memory[64];
   int memory_count;
 };
 
 /* Prepares the call for a case. Returns false if that is impossible; the note says why. */
 typedef bool prepare_call(const struct test_case *test, struct call *call);
 
-prepare_call prepare_onnx_attention, prepare_flex_attention;                               /* onnx.c */
-prepare_call prepare_scatter;                                                              /* scatter.c */
-prepare_call prepare_rotary;                                                               /* rotary.c */
-prepare_call prepare_multi_head, prepare_linformer, prepare_longformer, prepare_performer; /* oracles.c */
+prepare_call prepare_onnx_attention, prepare_flex_attention;           /* onnx.c */
+prepare_call prepare_scatter;                                          /* scatter.c */
+prepare_call prepare_rotary;                                           /* rotary.c */
+prepare_call prepare_longformer;                                       /* longformer.c */
+prepare_call prepare_buckets;                                          /* buckets.c */
+prepare_call prepare_multi_head, prepare_linformer, prepare_performer; /* oracles.c */
+
+/* Tokens (batch, rows, in) times weight^T (in, out), plus the bias if there is one: (batch, rows + spare, out),
+ * with `spare` rows of zeros at the end of each entry. */
+float *call_project(struct call *call, const struct array *tokens, const float *weight, const float *bias,
+                    int64_t out, int64_t spare);
+/* Sets up a problem over projected tensors, whose heads lie side by side in each row. */
+void call_describe(struct call *call, const struct array *tokens, int64_t heads, int64_t kv_heads, int64_t keys,
+                   int64_t dim);
 
 /* Runs the call of prepare_scatter() on caches at `to`. */
 fovea_status run_scatter(struct call *call, void *to, fovea_error *error);

@@ -20,10 +20,15 @@ static const struct {
   const char *op;
   prepare_call *prepare;
 } operators[] = {
-    {"Attention", prepare_onnx_attention},       {"FlexAttention", prepare_flex_attention},
-    {"MultiHeadAttention", prepare_multi_head},  {"LinformerAttention", prepare_linformer},
-    {"LongformerAttention", prepare_longformer}, {"PerformerAttention", prepare_performer},
-    {"RotaryEmbedding", prepare_rotary},         {"TensorScatter", prepare_scatter},
+    {"Attention", prepare_onnx_attention},
+    {"FlexAttention", prepare_flex_attention},
+    {"MultiHeadAttention", prepare_multi_head},
+    {"LinformerAttention", prepare_linformer},
+    {"LongformerAttention", prepare_longformer},
+    {"PerformerAttention", prepare_performer},
+    {"RotaryEmbedding", prepare_rotary},
+    {"TensorScatter", prepare_scatter},
+    {"T5Bucket", prepare_buckets},
 };
 
 static prepare_call *find_operator(const char *op) {

@@ -174,7 +174,7 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
 }
 
 /* FlexAttention changes scores by a graph, of which case.txt gives the number of nodes only. The graphs of the
- * three cases that have one are written out here, as rules and additive masks. */
+ * three cases that have one are written out here, as rules and position terms. */
 bool prepare_flex_attention(const struct test_case *test, struct call *call) {
   if (!prepare_onnx_attention(test, call)) return false;
   if (!case_has_attribute(test, "score_mod")) return true;
@@ -188,13 +188,14 @@ bool prepare_flex_attention(const struct test_case *test, struct call *call) {
   const bool distance = strcmp(test->name, "flexattention_relative_positional") == 0 && nodes == 10;
   if (!distance && !(strcmp(test->name, "flexattention_score_mod") == 0 && nodes == 1))
     return CALL_REFUSED(call, "its graph is not known");
-  float *bias = call_memory(call, problem->q_len * problem->kv_len, sizeof *bias);
-  for (int64_t row = 0; row < problem->q_len; row++)
-    for (int64_t key = 0; key < problem->kv_len; key++)
-      bias[row * problem->kv_len + key] = distance ? (float)(row - key) : 0.5f;
-  call->tensors.mask = bias;
-  problem->mask_type = FOVEA_MASK_F32;
-  problem->mask_strides = fovea_mask_layout(FOVEA_MASK_F32, 1, 1, problem->q_len, problem->kv_len);
-  call_note(call, "its graph as an additive mask: %s", distance ? "row - key" : "0.5 everywhere");
+  float *number = call_memory(call, 1, sizeof *number);
+  *number = distance ? -1.0f : 0.5f;
+  call->term_numbers = number;
+  call->tensors.terms = &call->term_numbers;
+  call->term = distance ? fovea_term_alibi(0) : fovea_term_relative(0, 0);
+  call->term.head = 0; /* all heads have the number */
+  fovea_problem_set_terms(problem, &call->term, 1);
+  call_note(call, "its graph as a position term: %s",
+            distance ? "row - key, ALiBi's of slope -1" : "0.5 everywhere");
   return true;
 }

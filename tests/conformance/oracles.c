@@ -9,10 +9,8 @@ static const float *floats(const struct array *array) {
   return array ? array->data : NULL;
 }
 
-/* Tokens (batch, rows, in) times weight^T (in, out), plus the bias if there is one: (batch, rows + spare, out),
- * with `spare` rows of zeros at the end of each entry. */
-static float *project(struct call *call, const struct array *tokens, const float *weight, const float *bias,
-                      int64_t out, int64_t spare) {
+float *call_project(struct call *call, const struct array *tokens, const float *weight, const float *bias,
+                    int64_t out, int64_t spare) {
   const int64_t batches = tokens->shape[0], rows = tokens->shape[1], in = tokens->shape[2];
   float *projected = call_memory(call, batches * (rows + spare) * out, sizeof *projected);
   for (int64_t batch = 0; batch < batches; batch++)
@@ -26,9 +24,8 @@ static float *project(struct call *call, const struct array *tokens, const float
   return projected;
 }
 
-/* Sets up a problem over projected tensors, whose heads lie side by side in each row. */
-static void describe(struct call *call, const struct array *tokens, int64_t heads, int64_t kv_heads, int64_t keys,
-                     int64_t dim) {
+void call_describe(struct call *call, const struct array *tokens, int64_t heads, int64_t kv_heads, int64_t keys,
+                   int64_t dim) {
   fovea_problem *problem = &call->problem;
   const int64_t rows = tokens->shape[1];
   fovea_problem_init(problem, tokens->shape[0], heads, kv_heads, rows, keys, dim, dim);
@@ -67,15 +64,15 @@ bool prepare_multi_head(const struct test_case *test, struct call *call) {
   const float *weight = floats(case_input(test, "in_proj_weight")),
               *bias = floats(case_input(test, "in_proj_bias"));
   const int64_t spare = bias_k ? 1 : 0, keys = key->shape[1] + spare;
-  const float *q = project(call, query, weight, bias, width, 0);
-  float *k = project(call, key, weight + width * width, bias ? bias + width : NULL, width, spare);
-  float *v = project(call, value, weight + 2 * width * width, bias ? bias + 2 * width : NULL, width, spare);
+  const float *q = call_project(call, query, weight, bias, width, 0);
+  float *k = call_project(call, key, weight + width * width, bias ? bias + width : NULL, width, spare);
+  float *v = call_project(call, value, weight + 2 * width * width, bias ? bias + 2 * width : NULL, width, spare);
   if (bias_k) {
     append_key(k, floats(bias_k), key->shape[0], keys, width);
     append_key(v, floats(bias_v), key->shape[0], keys, width);
     call_note(call, "bias_k and bias_v as one more key");
   }
-  describe(call, query, heads, heads, keys, width / heads);
+  call_describe(call, query, heads, heads, keys, width / heads);
   fovea_tensors_init(&call->tensors, q, k, v, NULL, NULL);
   if (mask) take_torch_mask(call, mask, false);
   if (padding) take_torch_mask(call, padding, true);
@@ -108,35 +105,16 @@ bool prepare_linformer(const struct test_case *test, struct call *call) {
                      *v_sums = case_input(test, "proj_v");
   const int64_t batches = x->shape[0], rows = x->shape[1], width = x->shape[2], kv_width = k_weight->shape[0];
   const int64_t heads = (int64_t)case_number(test, "num_heads", 1), dim = width / heads;
-  const float *q = project(call, x, floats(case_input(test, "to_q_weight")), NULL, width, 0);
-  const float *k = project(call, x, floats(k_weight), NULL, kv_width, 0);
-  const float *v = v_weight ? project(call, x, floats(v_weight), NULL, kv_width, 0) : k;
+  const float *q = call_project(call, x, floats(case_input(test, "to_q_weight")), NULL, width, 0);
+  const float *k = call_project(call, x, floats(k_weight), NULL, kv_width, 0);
+  const float *v = v_weight ? call_project(call, x, floats(v_weight), NULL, kv_width, 0) : k;
   k = sum_up(call, k, batches, rows, kv_width, k_sums);
   v = sum_up(call, v, batches, rows, kv_width, v_sums ? v_sums : k_sums);
-  describe(call, x, heads, kv_width / dim, k_sums->shape[1], dim);
+  call_describe(call, x, heads, kv_width / dim, k_sums->shape[1], dim);
   fovea_tensors_init(&call->tensors, q, k, v, NULL, NULL);
   call->expected = case_output(test, "y");
   call->out_weight = case_input(test, "to_out_weight");
   call->out_bias = case_input(test, "to_out_bias");
-  return true;
-}
-
-bool prepare_longformer(const struct test_case *test, struct call *call) {
-  const struct array *x = case_input(test, "x"), *state = case_input(test, "state");
-  const int64_t width = x->shape[2], heads = (int64_t)case_number(test, "num_heads", 1);
-  for (int64_t i = 0; i < state->count; i++)
-    if (((const int8_t *)state->data)[i] != 0)
-      return CALL_REFUSED(call, "global tokens have their own projections");
-  static const char *const names[][2] = {
-      {"query_weight", "query_bias"}, {"key_weight", "key_bias"}, {"value_weight", "value_bias"}};
-  const float *projected[3];
-  for (int i = 0; i < 3; i++)
-    projected[i] =
-        project(call, x, floats(case_input(test, names[i][0])), floats(case_input(test, names[i][1])), width, 0);
-  describe(call, x, heads, heads, x->shape[1], width / heads);
-  fovea_tensors_init(&call->tensors, projected[0], projected[1], projected[2], NULL, NULL);
-  call->problem.window_left = call->problem.window_right = (int64_t)case_number(test, "one_sided_window", 0);
-  call->expected = case_output(test, "y");
   return true;
 }
 

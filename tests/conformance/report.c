@@ -65,7 +65,8 @@ static const char onnx_semantics[] =
 
 static const char others_semantics[] =
     "The runner computes the projections around the attention, in double precision. Weights and features are\n"
-    "not compared.\n";
+    "not compared. Longformer's global tokens have projections of their own, so a case with such tokens is two\n"
+    "calls, with patterns that leave the rows of the other call without keys.\n";
 
 static bool is_of(const struct result *result, const char *set) {
   return strcmp(result->set, set) == 0 && result->outcome != OUTCOME_OTHER_OPERATOR;

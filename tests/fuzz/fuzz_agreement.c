@@ -1,10 +1,12 @@
-/* Random small problems, of any rules, types, masks and layout, with any numbers, run by any number of workers. The
- * library must give the bits of tests/contract.c. */
+/* Random small problems, of any rules, patterns, types, masks, terms, normalisers, outputs and layout, with any
+ * numbers, run by any number of workers. The library must give the bits of tests/contract.c. */
 #define _XOPEN_SOURCE 700 /* putenv */
 #include "description.h"
 #include "expect.h"
+#include "features.h"
 #include "support/executors.h"
 #include "support/problems.h"
+#include "support/scenes.h"
 #include "support/trial.h"
 
 #include <float.h>
@@ -47,6 +49,20 @@ static void poke_all(struct trial *trial, struct bytes *bytes) {
   const struct tensor *const tensors[] = {&trial->q, &trial->k, &trial->v, &trial->sinks};
   for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) poke(tensors[i], bytes);
   poke_mask(&trial->mask, bytes);
+  for (int64_t i = 0; i < trial->problem.term_count; i++) poke(&trial->terms[i], bytes);
+}
+
+/* Settings that exclude each other have no plan. */
+static int is_refused(const fovea_problem *problem) {
+  fovea_plan *plan;
+  fovea_error error;
+  const fovea_status status = fovea_plan_create(problem, &plan, &error);
+  fovea_plan_destroy(plan);
+  if (status == FOVEA_OK) return 0;
+  expect_failure(status, &error);
+  EXPECT(status == FOVEA_ERROR_UNUSED || status == FOVEA_ERROR_NORMALISER || status == FOVEA_ERROR_SCALE ||
+         status == FOVEA_ERROR_RULE || status == FOVEA_ERROR_SIZE);
+  return 1;
 }
 
 static const char *any_isa(struct bytes *bytes) {
@@ -57,9 +73,10 @@ static const char *any_isa(struct bytes *bytes) {
   return choice < count ? names[choice] : NULL;
 }
 
-static void compare(const fovea_problem *problem, struct bytes *bytes) {
+static void compare(const fovea_problem *problem, const struct rule_table *rules, struct bytes *bytes) {
   struct trial trial = trial_create_at(problem, (uint64_t)bytes_below(bytes, 65536),
                                        bytes_one_in(bytes, 2) ? GUARD_AT_START : GUARD_AT_END);
+  trial.rules = rules;
   struct executor executor = {(enum task_order)bytes_below(bytes, TASK_ORDERS), 0};
   fovea_execution execution;
   fovea_execution_init(&execution);
@@ -80,20 +97,30 @@ static void compare_random(struct bytes *bytes) {
   problem_random(&listed, &generator, BUDGET);
   problem_random_features(&listed.problem, &generator);
   problem_random_layout(&listed.problem, &generator);
-  compare(&listed.problem, bytes);
+  compare(&listed.problem, NULL, bytes);
+}
+
+static void compare_combination(struct bytes *bytes) {
+  static struct scene scene;
+  struct generator generator = {(uint64_t)bytes_number(bytes)};
+  scene_combine(&scene, &generator, BUDGET / 4);
+  if (!is_refused(&scene.listed.problem)) compare(&scene.listed.problem, &scene.rules, bytes);
+  scene_end(&scene);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
   static char abort_setting[] = "CMOCKA_TEST_ABORT=1";
   putenv(abort_setting); /* a failure must end the program, since no cmocka test is running */
-  if (bytes_one_in(&bytes, 8)) {
-    compare_random(&bytes);
+  const int64_t kind = bytes_below(&bytes, 256); /* the lowest three bits chose before there were features */
+  if (kind % 8 == 7) {
+    (kind < 128 ? compare_random : compare_combination)(&bytes);
     return 0;
   }
   struct description description;
   description_create(&description, &bytes, DESCRIBE_SOUND, BUDGET);
-  compare(&description.problem, &bytes);
+  if (kind >= 128) description_add_features(&description, &bytes, DESCRIBE_SOUND);
+  if (kind < 128 || !is_refused(&description.problem)) compare(&description.problem, NULL, &bytes);
   description_destroy(&description);
   return 0;
 }

@@ -2,6 +2,7 @@
  * outside. A call that fails leaves the outputs alone, and every way to run a plan gives the same bits. */
 #include "description.h"
 #include "expect.h"
+#include "features.h"
 #include "support/executors.h"
 #include "support/single_task.h"
 #include "tensors.h"
@@ -89,8 +90,8 @@ static void question(const struct subject *subject, struct bytes *bytes) {
 }
 
 static void expect_result(const struct subject *subject) {
-  EXPECT(tensors_digest(&subject->tensors, TENSOR_O, TENSOR_STATE) == subject->outputs);
-  EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
+  EXPECT(tensors_output_digest(&subject->tensors) == subject->outputs);
+  EXPECT(tensors_input_digest(&subject->tensors) == subject->inputs);
   tensors_reset(&subject->tensors);
 }
 
@@ -98,7 +99,7 @@ static void run_at_once(struct subject *subject) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   EXPECT(fovea_attend(subject->given, &call, NULL, NULL) == FOVEA_OK);
   EXPECT(tensors_are_written(&subject->tensors, &subject->problem, subject->with_lse));
-  subject->outputs = tensors_digest(&subject->tensors, TENSOR_O, TENSOR_STATE);
+  subject->outputs = tensors_output_digest(&subject->tensors);
   subject->rows = tensors_rows_digest(&subject->tensors, &subject->problem, &call);
   tensors_reset(&subject->tensors);
 }
@@ -244,7 +245,7 @@ static void expect_refused_or_right(const struct subject *subject, fovea_status 
   }
   expect_failure(status, error);
   EXPECT(tensors_are_untouched(&subject->tensors));
-  EXPECT(tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS) == subject->inputs);
+  EXPECT(tensors_input_digest(&subject->tensors) == subject->inputs);
 }
 
 /* Whether an output was moved between the rows of another tensor, or into rows that are never read. There it must
@@ -268,7 +269,7 @@ static void run_on_spoiled_tensors(struct subject *subject, struct bytes *bytes)
   if (elsewhere) tensors_close(&subject->tensors);
   if (status == FOVEA_OK && elsewhere) {
     tensors_reset(&subject->tensors);
-    subject->inputs = tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS);
+    subject->inputs = tensors_input_digest(&subject->tensors);
     return;
   }
   expect_refused_or_right(subject, status, &error);
@@ -318,8 +319,8 @@ static void run(struct subject *subject, struct bytes *bytes) {
                           ((double)p->qk_dim + (double)p->v_dim);
   if (products > BUDGET || fovea_plan_scratch_size(subject->plan, 8) > REGION_BYTES * 4) return;
   if (!tensors_create(&subject->tensors, p, bytes)) return;
-  subject->with_lse = bytes_below(bytes, 2) == 0;
-  subject->inputs = tensors_digest(&subject->tensors, TENSOR_Q, TENSOR_SINKS);
+  subject->with_lse = bytes_below(bytes, 2) == 0 && p->normaliser == FOVEA_NORMALISER_SOFTMAX;
+  subject->inputs = tensors_input_digest(&subject->tensors);
   run_at_once(subject);
   run_plan(subject, bytes);
   run_tasks(subject, bytes);
@@ -332,7 +333,10 @@ static void run(struct subject *subject, struct bytes *bytes) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
   struct description description;
-  description_create(&description, &bytes, bytes_one_in(&bytes, 2) ? DESCRIBE_SOUND : DESCRIBE_WILD, BUDGET);
+  const int64_t choice = bytes_below(&bytes, 256); /* the lowest bit chose before there were features */
+  const enum description_kind kind = choice % 2 == 1 ? DESCRIBE_SOUND : DESCRIBE_WILD;
+  description_create(&description, &bytes, kind, BUDGET);
+  if (choice >= 128) description_add_features(&description, &bytes, kind);
   if (bytes_one_in(&bytes, 4)) description.problem.to_state = 1;
   fovea_problem *given = given_problem(&description.problem, &bytes);
   struct subject subject = {.given = given};

@@ -2,6 +2,7 @@
 
 #include "src/base/types.h"
 #include "support/generator.h"
+#include "support/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,53 @@ static int create_outputs(struct tensors *tensors, const fovea_problem *p, int64
   return 1;
 }
 
+static int64_t places_of(const fovea_position_term *term) {
+  switch (term->kind) {
+  case FOVEA_POSITION_RELATIVE:
+    return term->before + 1 + term->after;
+  case FOVEA_POSITION_T5:
+    return term->buckets;
+  case FOVEA_POSITION_GRID:
+    return (2 * term->depth - 1) * (2 * term->height - 1) * (2 * term->width - 1);
+  default:
+    return 1;
+  }
+}
+
+/* Numbers of position terms, and scales, which are doubles. */
+static int create_numbers(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
+  struct region *regions = tensors->regions;
+  for (int64_t i = 0; i < p->term_count; i++) {
+    const fovea_position_term *term = &p->terms[i];
+    if (!create(&regions[TENSOR_TERMS + i], p->batch, p->heads, places_of(term), 1, term->batch, term->head,
+                term->place, 32))
+      return 0;
+    tensors->terms[i] = regions[TENSOR_TERMS + i].data;
+  }
+  const int64_t heads = p->scales & FOVEA_SCALES_PER_HEAD ? p->heads : 0;
+  const int64_t rows = p->scales & FOVEA_SCALES_PER_ROW ? batch * p->q_len : 0;
+  return create(&regions[TENSOR_HEAD_SCALES], 1, 1, heads, 1, 0, 0, 1, 64) &&
+         create(&regions[TENSOR_ROW_SCALES], 1, 1, rows, 1, 0, 0, 1, 64);
+}
+
+/* Outputs beside O and LSE. */
+static int create_extras(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
+  struct region *regions = tensors->regions;
+  const struct score_part part = problem_score_part(p);
+  const int64_t scores = p->score_output && part.keys > 0 ? part.batches : 0, keys = problem_score_keys(p);
+  fovea_strides top = p->top_k_strides;
+  if (top.batch == 0 && top.head == 0 && top.row == 0)
+    top = (fovea_strides){p->heads * p->q_len * p->top_k, p->q_len * p->top_k, p->top_k};
+  const int64_t top_batch = p->top_k > 0 ? batch : 0, columns = p->column_sums && keys > 0 ? p->batch : 0;
+  return create_strided(&regions[TENSOR_SCORES], scores, part.heads, part.rows, part.keys, p->score_strides, 32) &&
+         create(&regions[TENSOR_MAX_LOGITS], 1, 1, p->max_logits ? p->batch : 0, p->heads, 0, 0, p->heads, 32) &&
+         create_strided(&regions[TENSOR_ENTROPY], p->entropy ? batch : 0, p->heads, p->q_len, 1, p->lse_strides,
+                        32) &&
+         create_strided(&regions[TENSOR_TOP_KEYS], top_batch, p->heads, p->q_len, p->top_k, top, 32) &&
+         create_strided(&regions[TENSOR_TOP_SCORES], top_batch, p->heads, p->q_len, p->top_k, top, 32) &&
+         create(&regions[TENSOR_COLUMN_SUMS], 1, columns, p->heads, keys, 0, p->heads * keys, keys, 32);
+}
+
 static int create_all(struct tensors *tensors, const fovea_problem *p) {
   struct region *regions = tensors->regions;
   const int64_t q_batch = p->cu_seqlens_q != NULL ? 1 : p->batch;
@@ -83,7 +131,9 @@ static int create_all(struct tensors *tensors, const fovea_problem *p) {
          create_strided(&regions[TENSOR_V], kv_batch, p->kv_heads, p->kv_len, p->v_dim, p->v_strides,
                         fovea_type_bits(p->v_type)) &&
          create_mask(&regions[TENSOR_MASK], p) &&
-         create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) && create_outputs(tensors, p, q_batch);
+         create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) &&
+         create_outputs(tensors, p, q_batch) && create_extras(tensors, p, q_batch) &&
+         create_numbers(tensors, p, q_batch);
 }
 
 /* Fills memory with bytes that are numbers from -1 to 1 in both 16-bit types. As f32, every other number is small
@@ -130,6 +180,15 @@ static void fill(const struct region *region, struct bytes *bytes) {
   poke(region, bytes);
 }
 
+/* Products of scales must be finite. */
+static void fill_with_scales(const struct region *region, struct bytes *bytes) {
+  struct generator generator = {region->size > 0 ? bytes_one(bytes) : 0};
+  for (size_t i = 0; i < region->size; i += sizeof(double)) {
+    const double scale = 0.5 * (double)generator_uniform(&generator);
+    memcpy(region->block + i, &scale, sizeof scale);
+  }
+}
+
 int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct bytes *bytes) {
   memset(tensors, 0, sizeof *tensors);
   if (!create_all(tensors, problem)) {
@@ -142,6 +201,12 @@ int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct
     fill(&tensors->regions[i], bytes);
     region_close(&tensors->regions[i]);
   }
+  for (int64_t i = 0; i < problem->term_count; i++) {
+    fill(&tensors->regions[TENSOR_TERMS + i], bytes);
+    region_close(&tensors->regions[TENSOR_TERMS + i]);
+  }
+  fill_with_scales(&tensors->regions[TENSOR_HEAD_SCALES], bytes);
+  fill_with_scales(&tensors->regions[TENSOR_ROW_SCALES], bytes);
   tensors_reset(tensors);
   return 1;
 }
@@ -157,6 +222,16 @@ fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_proble
                      regions[TENSOR_O].data, with_lse ? regions[TENSOR_LSE].data : NULL);
   call.mask = regions[TENSOR_MASK].data;
   if (problem->sink == FOVEA_SINK_PER_HEAD) call.sinks = regions[TENSOR_SINKS].data;
+  if (problem->normaliser != FOVEA_NORMALISER_SOFTMAX) call.lse = NULL;
+  if (problem->term_count > 0) call.terms = tensors->terms;
+  if (problem->scales & FOVEA_SCALES_PER_HEAD) call.head_scales = regions[TENSOR_HEAD_SCALES].data;
+  if (problem->scales & FOVEA_SCALES_PER_ROW) call.row_scales = regions[TENSOR_ROW_SCALES].data;
+  call.scores = regions[TENSOR_SCORES].data;
+  call.max_logits = regions[TENSOR_MAX_LOGITS].data;
+  call.entropy = regions[TENSOR_ENTROPY].data;
+  call.top_keys = regions[TENSOR_TOP_KEYS].data;
+  call.top_scores = regions[TENSOR_TOP_SCORES].data;
+  call.column_sums = regions[TENSOR_COLUMN_SUMS].data;
   if (problem->to_state) {
     call.o = call.lse = NULL;
     call.state = &tensors->state;
@@ -165,7 +240,7 @@ fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_proble
 }
 
 void tensors_reset(const struct tensors *tensors) {
-  for (int i = TENSOR_O; i < TENSORS; i++) {
+  for (int i = TENSOR_O; i < TENSOR_TERMS; i++) {
     region_open(&tensors->regions[i]);
     region_fill_untouched(&tensors->regions[i]);
     region_close(&tensors->regions[i]);
@@ -174,7 +249,7 @@ void tensors_reset(const struct tensors *tensors) {
 
 int tensors_are_untouched(const struct tensors *tensors) {
   int untouched = 1;
-  for (int i = TENSOR_O; i < TENSORS; i++) {
+  for (int i = TENSOR_O; i < TENSOR_TERMS; i++) {
     region_open(&tensors->regions[i]);
     untouched = untouched && region_is_untouched(&tensors->regions[i]);
     region_close(&tensors->regions[i]);
@@ -190,11 +265,11 @@ static void limit_rows(struct region *region, const fovea_problem *problem) {
 }
 
 /* Marks with 1 the bytes of an output that must be written. */
-static unsigned char *mark_written(const struct region *region, const fovea_problem *problem) {
+static unsigned char *mark_written(const struct region *region, const fovea_problem *problem, int of_rows) {
   unsigned char *marks = calloc(region->size + 1, 1);
   if (marks == NULL) abort();
   struct region rows = *region;
-  limit_rows(&rows, problem);
+  if (of_rows) limit_rows(&rows, problem);
   if (region->size == 0) return marks;
   for (int64_t b = 0; b < region->extent[0]; b++)
     for (int64_t h = 0; h < region->extent[1]; h++)
@@ -203,9 +278,9 @@ static unsigned char *mark_written(const struct region *region, const fovea_prob
   return marks;
 }
 
-static int is_written(const struct region *region, const fovea_problem *problem, int wanted) {
+static int is_written(const struct region *region, const fovea_problem *problem, int of_rows, int wanted) {
   const size_t element = (size_t)region->bits / 8;
-  unsigned char *marks = mark_written(region, problem);
+  unsigned char *marks = mark_written(region, problem, of_rows);
   int right = 1;
   for (size_t i = 0; i < region->size && right; i += element) {
     size_t written = 0;
@@ -218,23 +293,35 @@ static int is_written(const struct region *region, const fovea_problem *problem,
 
 int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse) {
   int right = 1;
-  for (int i = TENSOR_O; i < TENSORS; i++) {
+  for (int i = TENSOR_O; i < TENSOR_TERMS; i++) {
+    /* A key may be -1, which looks untouched; packed entries leave rows of their parts of scores. */
+    const int is_part = i == TENSOR_SCORES && problem_score_part(problem).by_entry;
+    if (i == TENSOR_TOP_KEYS || is_part || (i == TENSOR_SCORES && problem->score_rows.end != FOVEA_UNLIMITED))
+      continue;
+    const int of_rows = i != TENSOR_MAX_LOGITS && i != TENSOR_COLUMN_SUMS;
     region_open(&tensors->regions[i]);
-    right = right && is_written(&tensors->regions[i], problem, i != TENSOR_LSE || with_lse);
+    right = right && is_written(&tensors->regions[i], problem, of_rows, i != TENSOR_LSE || with_lse);
     region_close(&tensors->regions[i]);
   }
   return right;
 }
 
-uint64_t tensors_digest(const struct tensors *tensors, enum tensor_name first, enum tensor_name last) {
-  uint64_t digest = 0xcbf29ce484222325u;
-  for (int i = (int)first; i <= (int)last; i++) {
+static uint64_t digest_of(const struct tensors *tensors, int first, int end, uint64_t digest) {
+  for (int i = first; i < end; i++) {
     const struct region *region = &tensors->regions[i];
     region_open(region);
     for (size_t byte = 0; byte < region->size; byte++) digest = (digest ^ region->block[byte]) * 0x100000001b3u;
     region_close(region);
   }
   return digest;
+}
+
+uint64_t tensors_input_digest(const struct tensors *tensors) {
+  return digest_of(tensors, TENSOR_TERMS, TENSORS, digest_of(tensors, TENSOR_Q, TENSOR_O, 0xcbf29ce484222325u));
+}
+
+uint64_t tensors_output_digest(const struct tensors *tensors) {
+  return digest_of(tensors, TENSOR_O, TENSOR_TERMS, 0xcbf29ce484222325u);
 }
 
 void tensors_open(const struct tensors *tensors) {

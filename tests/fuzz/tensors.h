@@ -13,12 +13,22 @@ enum tensor_name {
   TENSOR_O,
   TENSOR_LSE,
   TENSOR_STATE,
+  TENSOR_SCORES,
+  TENSOR_MAX_LOGITS,
+  TENSOR_ENTROPY,
+  TENSOR_TOP_KEYS,
+  TENSOR_TOP_SCORES,
+  TENSOR_COLUMN_SUMS,
+  TENSOR_TERMS, /* inputs again: those of the first term */
+  TENSOR_HEAD_SCALES = TENSOR_TERMS + FOVEA_POSITION_TERMS_LIMIT,
+  TENSOR_ROW_SCALES,
   TENSORS
 };
 
 struct tensors {
   struct region regions[TENSORS];
   fovea_state state; /* used if the problem has to_state */
+  const float *terms[FOVEA_POSITION_TERMS_LIMIT];
 };
 
 /* Fills inputs as the bytes say, and outputs as untouched. Returns 0, and creates nothing, if tensors would be
@@ -37,9 +47,10 @@ int tensors_are_untouched(const struct tensors *tensors);
 /* For a call that succeeded: each row of every batch entry was written, and no other byte. */
 int tensors_are_written(const struct tensors *tensors, const fovea_problem *problem, int with_lse);
 
-/* A digest of the bytes of some tensors. */
-uint64_t tensors_digest(const struct tensors *tensors, enum tensor_name first, enum tensor_name last);
-/* A digest of the rows of the outputs, wherever a call put them, without the bytes between rows. */
+/* Digests of the bytes of all inputs, and of all outputs. */
+uint64_t tensors_input_digest(const struct tensors *tensors);
+uint64_t tensors_output_digest(const struct tensors *tensors);
+/* A digest of the rows of O, LSE and the state, wherever a call put them, without the bytes between rows. */
 uint64_t tensors_rows_digest(const struct tensors *tensors, const fovea_problem *problem,
                              const fovea_tensors *call);
 

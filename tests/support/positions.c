@@ -63,6 +63,9 @@ float term_number(const struct trial *trial, int term, int64_t batch, int64_t he
   int64_t place = 0;
   if (of->kind == FOVEA_POSITION_RELATIVE) place = contract_relative_place(d, of->before, of->after);
   if (of->kind == FOVEA_POSITION_T5) place = contract_bucket(d, of->buckets, of->max_distance, of->bidirectional);
+  const int64_t cells = extent[0] * extent[1] * extent[2];
+  if (of->kind == FOVEA_POSITION_GRID && (own < 0 || own >= cells || key >= cells))
+    return 0.0f; /* nobody sees it */
   if (of->kind == FOVEA_POSITION_GRID) place = contract_grid_place(extent, own, key);
   const float number = *tensor_row(&trial->terms[term], batch, head, place);
   return of->kind >= FOVEA_POSITION_RELATIVE

@@ -2,6 +2,7 @@
 
 #include "check.h"
 #include "contract.h"
+#include "patterns.h"
 #include "positions.h"
 
 #include <math.h>
@@ -216,7 +217,7 @@ static void assert_entropy(const struct trial *trial, struct part at, float expe
            (unsigned)bits_of(expected), (double)expected, problem);
 }
 
-/* All scores of both: parts of them are compared with the contract only. */
+/* All scores of both. */
 static int both_have_scores(const struct trial *one, const struct trial *other) {
   return one->scores.batch > 0 && other->scores.batch > 0 && one->scores.dim == other->scores.dim &&
          one->scores.rows == one->o.rows && other->scores.rows == other->o.rows &&
@@ -276,12 +277,27 @@ static void assert_max_logits(const struct trial *trial, int64_t batch, const fl
   }
 }
 
+/* Parts of scores of the same shape. */
+static void assert_same_score_parts(const struct trial *actual, const struct trial *expected) {
+  const struct tensor *one = &actual->scores, *other = &expected->scores;
+  if (one->batch != other->batch || one->heads != other->heads || one->rows != other->rows ||
+      one->dim != other->dim)
+    return;
+  for (int64_t b = 0; b < one->batch; b++)
+    for (int64_t h = 0; h < one->heads; h++)
+      for (int64_t i = 0; i < one->rows; i++) {
+        const struct part at = {b, h, i};
+        assert_scores(actual, "against another run", at, tensor_row(other, b, h, i));
+      }
+}
+
 void assert_same_outputs(const struct trial *actual, const struct trial *expected) {
   for (int64_t b = 0; b < actual->max_logits.batch && b < expected->max_logits.batch; b++)
     assert_max_logits(actual, b, tensor_row(&expected->max_logits, b, 0, 0));
   for (int64_t b = 0; b < actual->column_sums.batch && b < expected->column_sums.batch; b++)
     for (int64_t h = 0; h < actual->column_sums.heads; h++)
       assert_columns(actual, b, h, tensor_row(&expected->column_sums, b, h, 0));
+  if (!both_have_scores(actual, expected)) assert_same_score_parts(actual, expected);
   const struct part first = {0, 0, 0};
   assert_same_part(actual, first, expected, first, actual->o.batch, actual->o.heads, actual->o.rows);
 }
@@ -301,9 +317,15 @@ struct row_rules {
   int64_t batch, head, row;
 };
 
+static int pattern_sees(const struct row_rules *rules, int64_t position) {
+  const struct rule_table *table = rules->trial->rules;
+  const fovea_rule *rule = table != NULL ? table->of[rules->batch][rules->head] : NULL;
+  return rule == NULL || rule_sees(rule, table->by_row ? rules->row : rules->row + rules->entry.offset, position);
+}
+
 static int contract_sees(const void *context, int64_t position) {
   const struct row_rules *rules = context;
-  return row_sees(&rules->trial->problem, &rules->entry, rules->row, position) &&
+  return row_sees(&rules->trial->problem, &rules->entry, rules->row, position) && pattern_sees(rules, position) &&
          !term_hides(rules->trial, rules->batch, rules->head, rules->row, position) &&
          bias_of(rules->trial, rules->batch, rules->head, rules->row, position) != -INFINITY;
 }

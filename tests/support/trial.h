@@ -8,8 +8,11 @@
 #include "rules.h"
 #include "tensor.h"
 
+struct rule_table; /* patterns.h */
+
 struct trial {
-  fovea_problem problem; /* its arrays stay the caller's */
+  fovea_problem problem;          /* its arrays stay the caller's */
+  const struct rule_table *rules; /* what its patterns mean, for the contract; NULL: no patterns, or no contract */
   struct tensor q, k, v, o, lse;
   struct tensor scores;     /* with a score_output */
   struct tensor max_logits; /* one row of heads for each batch entry; with max_logits */

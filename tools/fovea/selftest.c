@@ -13,24 +13,25 @@ static const char help[] =
     "Usage: fovea selftest\n"
     "\n"
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
-    "bits of O, of the log-sum-exp and of scores with stored digests. The same digests hold on\n"
-    "every machine, for every compiler and any number of threads. They are final: no version of\n"
-    "Fovea changes them, except for those of layers, which are new.\n";
+    "bits of O, of the log-sum-exp, of scores and of other outputs with stored digests. The same\n"
+    "digests hold on every machine, for every compiler and any number of threads. They are final:\n"
+    "no version of Fovea changes them, except for those of layers, which are new.\n";
 
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
   if (!selftest_prepare(description, &data)) return fail(why, "out of memory");
   fovea_tensors tensors;
   fovea_error error;
-  fovea_tensors_init(&tensors, data.q, data.k, data.v, data.o, data.lse);
-  tensors.mask = data.mask;
-  tensors.scores = data.scores;
-  if (data.problem.sink == FOVEA_SINK_PER_HEAD) tensors.sinks = data.sinks;
+  fovea_pattern *pattern;
+  selftest_set_tensors(&data, &tensors);
   data.problem.isa = isa;
-  bool done = fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;
+  bool done = selftest_make_pattern(&data, &pattern, &error) == FOVEA_OK;
+  data.problem.pattern = pattern;
+  done = done && fovea_attend(&data.problem, &tensors, NULL, &error) == FOVEA_OK;
   if (!done) fail(why, "%s: problem '%s': %s", isa, description->name, error.text);
   *digest = selftest_digest(&data);
   selftest_release(&data);
+  fovea_pattern_destroy(pattern);
   return done;
 }
 
@@ -70,57 +71,87 @@ static bool run_part(const selftest_part *description, const char *isa, uint64_t
   return done;
 }
 
-/* All problems in one list: attention, rotary embeddings, layers, parts of models. */
-static int first_layer(void) {
-  return selftest_problem_count + selftest_rotary_count;
+/* Problems of one kind: tables of attention, then rotary embeddings, layers, parts of models. */
+enum { ROTARY = SELFTEST_TABLES, LAYERS, PARTS, LISTS };
+
+typedef struct list {
+  const char *option, *test; /* prints the digests; computes them by the contract */
+  int count;
+  const uint64_t *digests;
+} list;
+
+static list list_of(int kind) {
+  switch (kind) {
+  case ROTARY:
+    return (list){"--print-rotary", "tests/cli/test_rotary_digests.c", selftest_rotary_count,
+                  selftest_rotary_digests};
+  case LAYERS:
+    return (list){"--print-layers", "tests/nn/test_layer_digests.c", selftest_layer_count, selftest_layer_digests};
+  case PARTS:
+    return (list){"--print-parts", "tests/nn/test_part_digests.c", selftest_part_count, selftest_part_digests};
+  default:
+    return (list){selftest_tables[kind]->option, "tests/cli/test_digests.c", selftest_tables[kind]->count,
+                  selftest_tables[kind]->digests};
+  }
 }
 
-static int first_part(void) {
-  return first_layer() + selftest_layer_count;
+static const char *problem_name(int kind, int i) {
+  switch (kind) {
+  case ROTARY:
+    return selftest_rotaries[i].name;
+  case LAYERS:
+    return selftest_layers[i].name;
+  case PARTS:
+    return selftest_parts[i].name;
+  default:
+    return selftest_tables[kind]->problems[i].name;
+  }
 }
 
-static int problem_count(void) {
-  return first_part() + selftest_part_count;
+static bool run(int kind, int i, const char *isa, uint64_t *digest, failure *why) {
+  switch (kind) {
+  case ROTARY:
+    return run_rotary(&selftest_rotaries[i], isa, digest, why);
+  case LAYERS:
+    return run_layer(&selftest_layers[i], isa, digest, why);
+  case PARTS:
+    return run_part(&selftest_parts[i], isa, digest, why);
+  default:
+    return run_problem(&selftest_tables[kind]->problems[i], isa, digest, why);
+  }
 }
 
-static const char *problem_name(int i) {
-  const int rotary = i - selftest_problem_count, layer = i - first_layer(), part = i - first_part();
-  if (part >= 0) return selftest_parts[part].name;
-  if (layer >= 0) return selftest_layers[layer].name;
-  return rotary < 0 ? selftest_problems[i].name : selftest_rotaries[rotary].name;
-}
-
-static uint64_t stored_digest(int i) {
-  const int rotary = i - selftest_problem_count, layer = i - first_layer(), part = i - first_part();
-  if (part >= 0) return selftest_part_digests[part];
-  if (layer >= 0) return selftest_layer_digests[layer];
-  return rotary < 0 ? selftest_digests[i] : selftest_rotary_digests[rotary];
-}
-
-static bool run(int i, const char *isa, uint64_t *digest, failure *why) {
-  const int rotary = i - selftest_problem_count, layer = i - first_layer(), part = i - first_part();
-  if (part >= 0) return run_part(&selftest_parts[part], isa, digest, why);
-  if (layer >= 0) return run_layer(&selftest_layers[layer], isa, digest, why);
-  return rotary < 0 ? run_problem(&selftest_problems[i], isa, digest, why)
-                    : run_rotary(&selftest_rotaries[rotary], isa, digest, why);
-}
-
-/* The first disagreement goes into the failure; all go to stdout. */
-static bool test_isa(const char *isa, failure *why) {
+/* How many problems of a list agree, -1 if one of them does not run. The first disagreement of all lists goes into
+ * the failure; all go to stdout. */
+static int test_list(int kind, const char *isa, bool *disagreed, failure *why) {
+  const list of = list_of(kind);
   int agreed = 0;
-  for (int i = 0; i < problem_count(); i++) {
+  for (int i = 0; i < of.count; i++) {
     uint64_t digest = 0;
-    if (!run(i, isa, &digest, why)) return false;
-    if (digest == stored_digest(i)) {
+    if (!run(kind, i, isa, &digest, why)) return -1;
+    if (digest == of.digests[i]) {
       agreed++;
       continue;
     }
-    printf("%s: problem '%s' gives %016" PRIx64 ", not %016" PRIx64 "\n", isa, problem_name(i), digest,
-           stored_digest(i));
-    if (agreed == i) fail(why, "%s disagrees on problem '%s'", isa, problem_name(i));
+    const char *name = problem_name(kind, i);
+    printf("%s: problem '%s' gives %016" PRIx64 ", not %016" PRIx64 "\n", isa, name, digest, of.digests[i]);
+    if (!*disagreed) fail(why, "%s disagrees on problem '%s'", isa, name);
+    *disagreed = true;
   }
-  printf("%s: %d of %d problems agree\n", isa, agreed, problem_count());
-  return agreed == problem_count();
+  return agreed;
+}
+
+static bool test_isa(const char *isa, failure *why) {
+  int agreed = 0, count = 0;
+  bool disagreed = false;
+  for (int kind = 0; kind < LISTS; kind++) {
+    const int of_list = test_list(kind, isa, &disagreed, why);
+    if (of_list < 0) return false;
+    agreed += of_list;
+    count += list_of(kind).count;
+  }
+  printf("%s: %d of %d problems agree\n", isa, agreed, count);
+  return !disagreed;
 }
 
 static bool test_every_isa(failure *why) {
@@ -141,12 +172,13 @@ static bool test_every_isa(failure *why) {
 }
 
 /* Prints the table of a file of digests, from the portable kernel. */
-static bool print_table(const char *option, const char *test, int first, int end, failure *why) {
-  printf("/* Printed by `fovea selftest %s`; %s has them from the contract itself. */\n", option, test);
-  for (int i = first; i < end; i++) {
+static bool print_digests(int kind, failure *why) {
+  const list of = list_of(kind);
+  printf("/* Printed by `fovea selftest %s`; %s has them from the contract itself. */\n", of.option, of.test);
+  for (int i = 0; i < of.count; i++) {
     uint64_t digest = 0;
-    if (!run(i, "scalar", &digest, why)) return false;
-    printf("UINT64_C(0x%016" PRIx64 "), /* %s */\n", digest, problem_name(i));
+    if (!run(kind, i, "scalar", &digest, why)) return false;
+    printf("UINT64_C(0x%016" PRIx64 "), /* %s */\n", digest, problem_name(kind, i));
   }
   return true;
 }
@@ -158,13 +190,7 @@ bool selftest_command(int argument_count, char **arguments, failure *why) {
     return true;
   }
   const char *option = argument_count == 1 ? arguments[0] : "";
-  if (strcmp(option, "--print") == 0)
-    return print_table(option, "tests/cli/test_digests.c", 0, selftest_problem_count, why);
-  if (strcmp(option, "--print-rotary") == 0)
-    return print_table(option, "tests/cli/test_rotary_digests.c", selftest_problem_count, first_layer(), why);
-  if (strcmp(option, "--print-layers") == 0)
-    return print_table(option, "tests/nn/test_layer_digests.c", first_layer(), first_part(), why);
-  if (strcmp(option, "--print-parts") == 0)
-    return print_table(option, "tests/nn/test_part_digests.c", first_part(), problem_count(), why);
+  for (int kind = 0; kind < LISTS; kind++)
+    if (strcmp(option, list_of(kind).option) == 0) return print_digests(kind, why);
   return fail(why, "unexpected argument '%s' (see fovea selftest --help)", arguments[0]);
 }

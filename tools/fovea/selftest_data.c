@@ -257,6 +257,7 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
   problem->cu_seqlens_q = from->cu_seqlens_q;
   problem->cu_seqlens_kv = from->cu_seqlens_kv;
   describe_features(from, problem);
+  selftest_describe_features(&from->features, problem);
   if (from->transposed) {
     problem->q_strides = fovea_strides_rows_before_heads(shape->q_len, shape->heads, shape->qk_dim);
     problem->k_strides = fovea_strides_rows_before_heads(shape->kv_len, shape->kv_heads, shape->qk_dim);
@@ -291,17 +292,28 @@ static void fill_scores(float *scores, size_t count) {
   for (size_t i = 0; i < count; i++) scores[i] = -0x1.5p+99f;
 }
 
+/* The scores of these heads, rows and keys only, if a part of them is wanted. */
+static int64_t count_score_part(const selftest_problem *description) {
+  const fovea_range *part = description->features.score_part;
+  const int64_t heads = part ? part[0].end - part[0].begin : 0, rows = part ? part[1].end - part[1].begin : 0;
+  return part ? description->shape.batch * heads * rows * (part[2].end - part[2].begin) : 0;
+}
+
 /* Four bytes for every number, whatever its type. */
 bool selftest_prepare(const selftest_problem *description, selftest_data *data) {
+  *data = (selftest_data){.description = description};
   fovea_problem *problem = &data->problem;
   const selftest_mask *mask = &description->mask;
   describe(description, problem);
+  data->score_count = count_score_part(description);
   int64_t q_rows = q_batches(problem) * problem->heads * problem->q_len;
   int64_t kv_rows = kv_batches(problem) * problem->kv_heads * problem->kv_len;
   size_t q_size = (size_t)(q_rows * problem->qk_dim), k_size = (size_t)(kv_rows * problem->qk_dim),
          v_size = (size_t)(kv_rows * problem->v_dim), o_size = (size_t)(q_rows * problem->v_dim),
          mask_size = (size_t)(mask->batch * mask->heads * mask->rows * mask->keys),
-         score_size = description->scores ? (size_t)(q_rows * problem->kv_len) : 0,
+         score_size = data->score_count > 0      ? (size_t)data->score_count
+                      : description->scores != 0 ? (size_t)(q_rows * problem->kv_len)
+                                                 : 0,
          row_size = (size_t)(q_rows + problem->heads);
 
   float *memory = calloc(q_size + k_size + v_size + o_size + row_size + score_size + mask_size, sizeof *memory);
@@ -316,11 +328,23 @@ bool selftest_prepare(const selftest_problem *description, selftest_data *data) 
   data->mask = mask_size > 0 ? memory + problem->heads + score_size : NULL;
   if (data->scores) fill_scores(data->scores, score_size);
   fill_inputs(description, data);
-  return true;
+  if (selftest_prepare_extras(data)) return true;
+  selftest_release(data);
+  return false;
 }
 
 void selftest_release(selftest_data *data) {
   free(data->q);
+  selftest_release_extras(data);
+}
+
+void selftest_set_tensors(selftest_data *data, fovea_tensors *tensors) {
+  fovea_tensors_init(tensors, data->q, data->k, data->v, data->o, data->lse);
+  tensors->mask = data->mask;
+  tensors->scores = data->scores;
+  if (data->problem.sink == FOVEA_SINK_PER_HEAD) tensors->sinks = data->sinks;
+  if (data->problem.normaliser != FOVEA_NORMALISER_SOFTMAX) tensors->lse = NULL;
+  selftest_set_extras(data, tensors);
 }
 
 static uint64_t absorb(uint64_t digest, uint32_t word) {
@@ -358,11 +382,18 @@ uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count) 
   return absorb_row(first_digest, tensor, type, 0, count);
 }
 
+uint64_t selftest_absorb(uint64_t digest, const void *words, int64_t count) {
+  return absorb_row(digest, words, FOVEA_F32, 0, count);
+}
+
 uint64_t selftest_digest(const selftest_data *data) {
   const fovea_problem *problem = &data->problem;
   uint64_t digest = first_digest;
   digest = absorb_tensor(digest, data->o, problem->o_type, problem, &problem->o_strides, problem->v_dim);
   digest = absorb_tensor(digest, data->lse, FOVEA_F32, problem, &problem->lse_strides, 1);
-  if (data->scores == NULL) return digest;
-  return absorb_tensor(digest, data->scores, FOVEA_F32, problem, &problem->score_strides, problem->kv_len);
+  if (data->score_count > 0)
+    digest = selftest_absorb(digest, data->scores, data->score_count);
+  else if (data->scores)
+    digest = absorb_tensor(digest, data->scores, FOVEA_F32, problem, &problem->score_strides, problem->kv_len);
+  return selftest_absorb_extras(digest, data);
 }

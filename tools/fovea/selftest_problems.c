@@ -11,7 +11,7 @@
 /* clang-format on */
 
 /* Shapes are batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim. Contents are a kind and the special keys. */
-const selftest_problem selftest_problems[] = {
+static const selftest_problem problems[] = {
     /* One key and other small things: a row that sees one key returns its value. */
     {"one_key", .shape = {1, 2, 2, 3, 1, 8, 8}},
     {"one_of_everything", .shape = {1, 1, 1, 1, 1, 1, 1}},
@@ -446,8 +446,13 @@ const selftest_problem selftest_problems[] = {
      .scores = FOVEA_SCORES_BIASED},
 };
 
-const int selftest_problem_count = (int)(sizeof selftest_problems / sizeof selftest_problems[0]);
+enum { COUNT = sizeof problems / sizeof problems[0] };
 
-const uint64_t selftest_digests[sizeof selftest_problems / sizeof selftest_problems[0]] = {
+static const uint64_t digests[COUNT] = {
 #include "selftest_digests.inc"
 };
+
+const selftest_table selftest_basic_table = {"--print", problems, COUNT, digests};
+
+const selftest_table *const selftest_tables[SELFTEST_TABLES] = {&selftest_basic_table, &selftest_pattern_table,
+                                                                &selftest_term_table, &selftest_output_table};

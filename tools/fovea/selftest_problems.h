@@ -4,6 +4,7 @@
 #define FOVEA_TOOLS_SELFTEST_PROBLEMS_H
 
 #include <fovea/fovea.h>
+#include <fovea/pattern.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -49,6 +50,30 @@ typedef struct selftest_mask {
   int64_t batch, heads, rows, keys;
 } selftest_mask;
 
+/* What came after the fields above it in selftest_problem: patterns, position terms, scales, normalisers, outputs.
+ */
+typedef struct selftest_features {
+  /* A pattern of the positions from 0 on that the problem has: one rule, or one for each of `rule_heads` heads. */
+  const fovea_rule *rule;
+  const fovea_rule *const *rules;
+  int64_t rule_heads;
+  bool by_row;
+
+  const fovea_position_term *terms;
+  int64_t term_count;
+  float term_gain; /* the factor of their numbers, a power of two; 0 stands for 1 */
+  fovea_scales scales;
+
+  fovea_normaliser normaliser;
+  fovea_divisor divisor;
+  double divisor_value, sigmoid_bias;
+
+  const fovea_range *score_part; /* score_heads, score_rows, score_keys; NULL: all */
+  bool max_logits, entropy, column_sums;
+  const fovea_range *column_rows; /* NULL: all */
+  int64_t top_k;
+} selftest_features;
+
 typedef struct selftest_problem {
   const char *name;
   selftest_shape shape;
@@ -74,36 +99,72 @@ typedef struct selftest_problem {
   bool strange_sinks; /* infinite, NaN and very large ones among them */
 
   fovea_score_output scores;
+  selftest_features features;
 } selftest_problem;
 
-extern const selftest_problem selftest_problems[];
-extern const int selftest_problem_count;
+/* Problems, and the digest that selftest_digest() must give for each. They are final: problems are added at the end
+ * of a table, with their digests, and none is changed or removed. */
+typedef struct selftest_table {
+  const char *option; /* prints the digests */
+  const selftest_problem *problems;
+  int count;
+  const uint64_t *digests;
+} selftest_table;
 
-/* The digest that selftest_digest() must give for each problem. They are final: problems are added at the end, with
- * their digests, and none is changed or removed. */
-extern const uint64_t selftest_digests[];
+enum { SELFTEST_TABLES = 4 };
+/* All of them; and each, in a file of its own. */
+extern const selftest_table *const selftest_tables[SELFTEST_TABLES];
+extern const selftest_table selftest_basic_table, selftest_pattern_table, selftest_term_table,
+    selftest_output_table;
 
-/* A problem with its tensors. O and LSE are filled with zeros, scores with a number that is none of them: elements
- * that nobody writes are part of the digest, too. */
+/* Tensors of features; NULL where there is none. */
+typedef struct selftest_extras {
+  double *head_scales, *row_scales;
+  float *terms[FOVEA_POSITION_TERMS_LIMIT];
+  const float *term_pointers[FOVEA_POSITION_TERMS_LIMIT];
+  float *max_logits, *entropy, *top_scores, *column_sums;
+  int32_t *top_keys;
+  int64_t max_logit_count, entropy_count, top_count, column_count; /* elements of each */
+} selftest_extras;
+
+/* A problem with its tensors. O and LSE are filled with zeros, other outputs with a number that is none of theirs:
+ * elements that nobody writes are part of the digest, too. */
 typedef struct selftest_data {
-  fovea_problem problem;
+  const selftest_problem *description;
+  fovea_problem problem; /* without its pattern */
   void *q, *k, *v, *o;
   float *lse, *sinks;
-  void *mask;    /* NULL if there is none */
-  float *scores; /* NULL if they are not wanted */
+  void *mask;          /* NULL if there is none */
+  float *scores;       /* NULL if they are not wanted */
+  int64_t score_count; /* elements of scores that are only a part; else 0 */
+  selftest_extras extras;
 } selftest_data;
 
 /* Returns false if memory runs out. */
 bool selftest_prepare(const selftest_problem *description, selftest_data *data);
 void selftest_release(selftest_data *data);
+/* Sets the tensors for a call. */
+void selftest_set_tensors(selftest_data *data, fovea_tensors *tensors);
 
-/* Takes in the bits of O, then those of LSE, then those of scores, if the problem asks for them, each in the order
- * of the indices (batch, head, row, dim or key) whatever the strides, as 32-bit words (16-bit numbers fill the
- * lower half): digest = (digest ^ word) 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325.
- * Each step is a bijection, so a single changed word always changes the digest. */
+/* Takes in the bits of O, then those of LSE, then, if the problem asks for them, those of scores, maximum logits,
+ * entropy, top keys, their scores, and column sums, each in the order of the indices (batch, head, row, dim or key)
+ * whatever the strides, as 32-bit words (16-bit numbers fill the lower half): digest = (digest ^ word)
+ * 0x9e3779b97f4a7c15, then digest ^= digest >> 32, from 0xcbf29ce484222325. Each step is a bijection, so a single
+ * changed word always changes the digest. */
 uint64_t selftest_digest(const selftest_data *data);
-/* The same for neighbouring elements. */
+/* The same for neighbouring elements; and on from a digest, for words. */
 uint64_t selftest_digest_of(const void *tensor, fovea_type type, int64_t count);
+uint64_t selftest_absorb(uint64_t digest, const void *words, int64_t count);
+
+/* Features of a problem: selftest_features.c. Sets what is not a tensor; makes the tensors, false if memory runs
+ * out; releases, sets and takes them in as above. */
+void selftest_describe_features(const selftest_features *features, fovea_problem *problem);
+bool selftest_prepare_extras(selftest_data *data);
+void selftest_release_extras(selftest_data *data);
+void selftest_set_extras(selftest_data *data, fovea_tensors *tensors);
+uint64_t selftest_absorb_extras(uint64_t digest, const selftest_data *data);
+/* Makes the pattern, if there is one; the caller destroys it. */
+fovea_status selftest_make_pattern(const selftest_data *data, fovea_pattern **pattern, fovea_error *error);
 
 /* Uniform numbers in [-2, 2), truncated to the type. Each value of `which` gives other numbers. */
 void selftest_fill_uniform(void *tensor, fovea_type type, int which, int64_t count);

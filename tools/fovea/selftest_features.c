@@ -1,0 +1,165 @@
+/* Features of the self test's problems: patterns, position terms, scales, normalisers, outputs beside O and LSE. */
+#include "selftest_problems.h"
+
+#include <stdlib.h>
+
+/* Numbers of their own: those of other tensors begin at other places (selftest_data.c, selftest_part_run.c). */
+enum { NUMBERS_OF_HEAD_SCALES = 32, NUMBERS_OF_ROW_SCALES, NUMBERS_OF_TERMS };
+
+void selftest_describe_features(const selftest_features *from, fovea_problem *problem) {
+  if (from->term_count > 0) fovea_problem_set_terms(problem, from->terms, from->term_count);
+  problem->scales = from->scales;
+  problem->normaliser = from->normaliser;
+  problem->divisor = from->divisor;
+  problem->divisor_value = from->divisor_value;
+  problem->sigmoid_bias = from->sigmoid_bias;
+  problem->max_logits = from->max_logits;
+  problem->entropy = from->entropy;
+  problem->column_sums = from->column_sums;
+  problem->top_k = from->top_k;
+  if (from->column_rows) problem->column_rows = *from->column_rows;
+  if (!from->score_part) return;
+  problem->score_heads = from->score_part[0];
+  problem->score_rows = from->score_part[1];
+  problem->score_keys = from->score_part[2];
+  const int64_t rows = from->score_part[1].end - from->score_part[1].begin,
+                keys = from->score_part[2].end - from->score_part[2].begin,
+                heads = from->score_part[0].end - from->score_part[0].begin;
+  problem->score_strides = (fovea_strides){heads * rows * keys, rows * keys, keys};
+}
+
+static int64_t places_of(const fovea_position_term *term) {
+  switch (term->kind) {
+  case FOVEA_POSITION_RELATIVE:
+    return term->before + 1 + term->after;
+  case FOVEA_POSITION_T5:
+    return term->buckets;
+  case FOVEA_POSITION_GRID:
+    return (2 * term->depth - 1) * (2 * term->height - 1) * (2 * term->width - 1);
+  default:
+    return 1;
+  }
+}
+
+/* Numbers of all batch entries, heads and places; strides that are 0 only leave some of them unused. */
+static bool make_terms(selftest_data *data) {
+  const selftest_features *features = &data->description->features;
+  for (int i = 0; i < (int)features->term_count; i++) {
+    const int64_t count = data->problem.batch * data->problem.heads * places_of(&features->terms[i]);
+    float *numbers = calloc((size_t)count, sizeof *numbers);
+    if (!numbers) return false;
+    selftest_fill_mixed(numbers, FOVEA_F32, NUMBERS_OF_TERMS + i, count,
+                        features->term_gain > 0 ? features->term_gain : 1, 0);
+    data->extras.terms[i] = numbers;
+    data->extras.term_pointers[i] = numbers;
+  }
+  return true;
+}
+
+/* Doubles in [gain, 3 gain), exact, with 24 random bits. */
+static double *make_scales(int64_t count, int which, double gain) {
+  double *scales = calloc((size_t)count, sizeof *scales);
+  float *numbers = calloc((size_t)count, sizeof *numbers);
+  if (numbers) selftest_fill_uniform(numbers, FOVEA_F32, which, count);
+  for (int64_t i = 0; scales && numbers && i < count; i++) scales[i] = gain * (2.0 + 0.5 * (double)numbers[i]);
+  free(numbers);
+  return scales;
+}
+
+/* Filled with a number that is no result. */
+static float *make_output(int64_t count) {
+  float *numbers = calloc((size_t)count, sizeof *numbers);
+  for (int64_t i = 0; numbers && i < count; i++) numbers[i] = -0x1.5p+99f;
+  return numbers;
+}
+
+static void count_outputs(selftest_data *data) {
+  const fovea_problem *p = &data->problem;
+  const int64_t heads = p->batch * p->heads, rows = (p->cu_seqlens_q ? 1 : p->batch) * p->heads * p->q_len;
+  int64_t keys = p->cu_seqlens_kv ? 0 : p->kv_len;
+  for (int64_t b = 0; p->cu_seqlens_kv && b < p->batch; b++) {
+    const int64_t length = p->cu_seqlens_kv[b + 1] - p->cu_seqlens_kv[b];
+    if (length > keys) keys = length;
+  }
+  data->extras.max_logit_count = p->max_logits ? heads : 0;
+  data->extras.entropy_count = p->entropy ? rows : 0;
+  data->extras.top_count = rows * p->top_k;
+  data->extras.column_count = p->column_sums ? heads * keys : 0;
+}
+
+static bool make_outputs(selftest_data *data) {
+  selftest_extras *extras = &data->extras;
+  count_outputs(data);
+  if (extras->max_logit_count > 0) extras->max_logits = make_output(extras->max_logit_count);
+  if (extras->entropy_count > 0) extras->entropy = make_output(extras->entropy_count);
+  if (extras->column_count > 0) extras->column_sums = make_output(extras->column_count);
+  if (extras->top_count > 0) {
+    extras->top_scores = make_output(extras->top_count);
+    extras->top_keys = calloc((size_t)extras->top_count, sizeof *extras->top_keys);
+    for (int64_t i = 0; extras->top_keys && i < extras->top_count; i++) extras->top_keys[i] = -99;
+  }
+  return !extras->max_logits == !extras->max_logit_count && !extras->entropy == !extras->entropy_count &&
+         !extras->column_sums == !extras->column_count && !extras->top_scores == !extras->top_count &&
+         !extras->top_keys == !extras->top_count;
+}
+
+bool selftest_prepare_extras(selftest_data *data) {
+  const fovea_problem *p = &data->problem;
+  if ((p->scales & FOVEA_SCALES_PER_HEAD) != 0) {
+    data->extras.head_scales = make_scales(p->heads, NUMBERS_OF_HEAD_SCALES, 0.125);
+    if (!data->extras.head_scales) return false;
+  }
+  if ((p->scales & FOVEA_SCALES_PER_ROW) != 0) {
+    data->extras.row_scales = make_scales(p->batch * p->q_len, NUMBERS_OF_ROW_SCALES, 0.5);
+    if (!data->extras.row_scales) return false;
+  }
+  return make_terms(data) && make_outputs(data);
+}
+
+void selftest_release_extras(selftest_data *data) {
+  selftest_extras *extras = &data->extras;
+  for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) free(extras->terms[i]);
+  free(extras->head_scales);
+  free(extras->row_scales);
+  free(extras->max_logits);
+  free(extras->entropy);
+  free(extras->column_sums);
+  free(extras->top_scores);
+  free(extras->top_keys);
+}
+
+void selftest_set_extras(selftest_data *data, fovea_tensors *tensors) {
+  const selftest_extras *extras = &data->extras;
+  if (data->problem.term_count > 0) tensors->terms = extras->term_pointers;
+  tensors->head_scales = extras->head_scales;
+  tensors->row_scales = extras->row_scales;
+  tensors->max_logits = extras->max_logits;
+  tensors->entropy = extras->entropy;
+  tensors->column_sums = extras->column_sums;
+  tensors->top_keys = extras->top_keys;
+  tensors->top_scores = extras->top_scores;
+}
+
+uint64_t selftest_absorb_extras(uint64_t digest, const selftest_data *data) {
+  const selftest_extras *extras = &data->extras;
+  digest = selftest_absorb(digest, extras->max_logits, extras->max_logit_count);
+  digest = selftest_absorb(digest, extras->entropy, extras->entropy_count);
+  digest = selftest_absorb(digest, extras->top_keys, extras->top_count);
+  digest = selftest_absorb(digest, extras->top_scores, extras->top_count);
+  return selftest_absorb(digest, extras->column_sums, extras->column_count);
+}
+
+fovea_status selftest_make_pattern(const selftest_data *data, fovea_pattern **pattern, fovea_error *error) {
+  const selftest_features *features = &data->description->features;
+  const fovea_problem *p = &data->problem;
+  fovea_pattern_options options;
+  *pattern = NULL;
+  if (!features->rule && !features->rules) return FOVEA_OK;
+  /* The last position of a row is that of the last key, or the last row's behind an offset. */
+  const int64_t offset = p->offset == FOVEA_OFFSET_BOTTOM_RIGHT ? 0 : p->offset, rows = p->q_len + offset;
+  fovea_pattern_options_init(&options, features->rule, rows > p->kv_len ? rows : p->kv_len, p->kv_len);
+  options.rules = features->rules;
+  options.heads = features->rule_heads;
+  options.by_row = features->by_row;
+  return fovea_pattern_create(&options, pattern, error);
+}
