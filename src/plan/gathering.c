@@ -13,12 +13,19 @@ static int knows_lists(const fovea_plan *plan) {
 }
 
 void fovea_plan_gathering(fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  const char *reason = p->pattern || p->patterns ? "the pattern is not made of lists" : "there is no pattern";
+  const int known = knows_lists(plan);
   plan->gathered = 0;
-  if (!knows_lists(plan)) return;
-  for (int64_t b = 0; b < plan->problem.batch; b++) {
+  if (!known) reason = "a setting of the problem is not known to the loop over lists";
+  for (int64_t b = 0; known && b < p->batch; b++) {
     fovea_entry *entry = &plan->entries[b];
     const fovea_pattern *pattern = entry->pattern;
-    entry->gathered = pattern && pattern->list_pairs >= 0 && pattern->list_pairs * pair_cost < pattern->met_pairs;
+    if (!pattern || pattern->list_pairs < 0) continue;
+    entry->gathered = pattern->list_pairs * pair_cost < pattern->met_pairs;
     plan->gathered |= entry->gathered;
+    reason = plan->gathered ? "the pattern's lists leave few keys of the blocks that its rows meet"
+                            : "the pattern's lists leave too many keys of the blocks that its rows meet";
   }
+  plan->gather_reason = reason;
 }
