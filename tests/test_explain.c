@@ -264,6 +264,19 @@ static void test_by_row(void **state) {
   fovea_pattern_destroy(pattern);
 }
 
+/* Many full blocks, counted together, of which a mask tensor changes the last. */
+static void test_late_mask(void **state) {
+  (void)state;
+  fovea_problem problem;
+  for (int64_t begin = 0; begin <= 1500; begin += begin < 600 ? 300 : 20) {
+    fovea_problem_init(&problem, 1, 2, 1, 40, 1500, 8, 8);
+    problem.keys_begin = 100;
+    problem.mask_type = FOVEA_MASK_BOOL;
+    problem.mask_begin = begin;
+    check(&problem, NULL, 1);
+  }
+}
+
 /* How rows are run, and the texts. */
 static void test_ways(void **state) {
   (void)state;
@@ -441,7 +454,7 @@ static void test_refusals(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_problems), cmocka_unit_test(test_random_patterns),
-      cmocka_unit_test(test_by_row),          cmocka_unit_test(test_ways),
+      cmocka_unit_test(test_by_row), cmocka_unit_test(test_late_mask), cmocka_unit_test(test_ways),
       cmocka_unit_test(test_gathered),        cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_bounds),          cmocka_unit_test(test_refusals),
   };
