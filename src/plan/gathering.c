@@ -14,10 +14,10 @@ static int knows_lists(const fovea_plan *plan) {
 
 void fovea_plan_gathering(fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
-  const char *reason = p->pattern || p->patterns ? "the pattern is not made of lists" : "there is no pattern";
+  const char *reason = "keys are not gathered: the pattern is not made of lists";
   const int known = knows_lists(plan);
   plan->gathered = 0;
-  if (!known) reason = "a setting of the problem is not known to the loop over lists";
+  if (!known) reason = "keys are not gathered: a setting of the problem is not known to the loop over lists";
   for (int64_t b = 0; known && b < p->batch; b++) {
     fovea_entry *entry = &plan->entries[b];
     const fovea_pattern *pattern = entry->pattern;
@@ -25,7 +25,7 @@ void fovea_plan_gathering(fovea_plan *plan) {
     entry->gathered = pattern->list_pairs * pair_cost < pattern->met_pairs;
     plan->gathered |= entry->gathered;
     reason = plan->gathered ? "the pattern's lists leave few keys of the blocks that its rows meet"
-                            : "the pattern's lists leave too many keys of the blocks that its rows meet";
+                            : "keys are not gathered: the pattern's lists leave too many of those that its rows meet";
   }
   plan->gather_reason = reason;
 }

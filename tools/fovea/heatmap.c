@@ -47,7 +47,7 @@ static const option known[] = {
     {"--max", OPTION_NUMBER, offsetof(heatmap_options, max), 0, "a number"},
 };
 
-static const option_table table = {"heatmap", known, sizeof known / sizeof known[0]};
+static const option_table table = {"heatmap", known, sizeof known / sizeof known[0], NULL, 0};
 
 typedef struct heatmap_job {
   heatmap_options options;

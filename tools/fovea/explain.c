@@ -1,0 +1,127 @@
+/* fovea explain: what a problem costs, how it is computed, and why; its pattern as a picture. */
+#include "attend_options.h"
+#include "attend_problem.h"
+#include "commands.h"
+#include "explain_print.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+
+static const char help[] =
+    "Usage: fovea explain --rows N [OPTIONS]\n"
+    "\n"
+    "Says what attention over a problem of these sizes and rules will do, without computing it: the kernels and why\n"
+    "they are chosen, how rows are computed, how many blocks of the score matrix are empty, full or partial, pairs,\n"
+    "operations and bytes.\n"
+    "\n"
+    "  --batch N              batch entries; default 1\n"
+    "  --heads N              query heads; default 1\n"
+    "  --kv-heads N           heads of K and V; default: those of Q\n"
+    "  --rows N               rows of Q in a head\n"
+    "  --keys N               keys; default: as many as rows\n"
+    "  --dim N                the dimensions of Q and K; default 64\n"
+    "  --v-dim N              those of V and O; default: those of Q and K\n"
+    "  --type TYPE            Q, K and V as f32 (default), f16 or bf16\n"
+    "  --out-type TYPE        O likewise\n"
+    "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
+    "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
+    "\n"
+    "Rules and terms are those of `fovea attend`, see there: --causal, --window L,R, --chunk C,LEFT,RIGHT, --offset,\n"
+    "--q-lens, --kv-lens, --mask PATH, --mask-begin N, --pattern TEXT, --csr, --global, --by-row, --scale, "
+    "--softcap,\n"
+    "--alibi, --relative, --sinks, --normaliser, --sigmoid-bias, --divisor, --threads, --isa. What a mask hides is\n"
+    "not known until it is read by a run; the table says how many blocks it may change.\n";
+
+typedef struct explain_options {
+  attend_options rules; /* first, for options of several commands. `out` and `out_type` are used, too */
+  number_list batch, heads, kv_heads, rows, keys, dim, v_dim; /* one number each */
+  type_name type;
+  real_number peak, bandwidth;
+} explain_options;
+
+static const option known[] = {
+    {"--batch", OPTION_LIST, offsetof(explain_options, batch), 1, "a number"},
+    {"--heads", OPTION_LIST, offsetof(explain_options, heads), 1, "a number"},
+    {"--kv-heads", OPTION_LIST, offsetof(explain_options, kv_heads), 1, "a number"},
+    {"--rows", OPTION_LIST, offsetof(explain_options, rows), 1, "a number"},
+    {"--keys", OPTION_LIST, offsetof(explain_options, keys), 1, "a number"},
+    {"--dim", OPTION_LIST, offsetof(explain_options, dim), 1, "a number"},
+    {"--v-dim", OPTION_LIST, offsetof(explain_options, v_dim), 1, "a number"},
+    {"--type", OPTION_TYPE, offsetof(explain_options, type), 0, "f32, f16 or bf16"},
+    {"--out-type", OPTION_TYPE, offsetof(explain_options, rules.out_type), 0, "f32, f16 or bf16"},
+    {"--peak", OPTION_NUMBER, offsetof(explain_options, peak), 0, "a number"},
+    {"--bandwidth", OPTION_NUMBER, offsetof(explain_options, bandwidth), 0, "a number"},
+};
+
+typedef struct explain_job {
+  explain_options options;
+  problem_inputs inputs;
+  fovea_problem problem;
+  fovea_plan *plan;
+} explain_job;
+
+static bool check_rate(const char *name, const real_number *rate, failure *why) {
+  return !rate->given || (rate->value > 0 && isfinite(rate->value)) ||
+         fail(why, "%s is %g; a positive finite number is needed", name, rate->value);
+}
+
+static bool check_options(const explain_options *options, failure *why) {
+  if (options->rows.count == 0) return fail(why, "--rows is missing (see fovea explain --help)");
+  return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
+         check_rate("--bandwidth", &options->bandwidth, why);
+}
+
+static int64_t number_or(const number_list *list, int64_t otherwise) {
+  return list->count > 0 ? list->numbers[0] : otherwise;
+}
+
+static bool describe(explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const int64_t heads = number_or(&options->heads, 1), rows = options->rows.numbers[0];
+  const int64_t dim = number_or(&options->dim, 64);
+  fovea_problem *problem = &job->problem;
+  fovea_error error;
+  fovea_problem_init(problem, number_or(&options->batch, 1), heads, number_or(&options->kv_heads, heads), rows,
+                     number_or(&options->keys, rows), dim, number_or(&options->v_dim, dim));
+  /* Sizes are checked before files are compared with them. */
+  if (fovea_plan_create(problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  fovea_plan_destroy(job->plan);
+  job->plan = NULL;
+  problem->q_type = problem->k_type = problem->v_type = options->type.type; /* FOVEA_F32 if none is given */
+  problem->o_type = options->rules.out_type.type;
+  return problem_set(problem, &options->rules, &job->inputs, why) &&
+         (fovea_plan_create(problem, &job->plan, &error) == FOVEA_OK || fail(why, "%s", error.text));
+}
+
+static bool explain(const explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const int64_t threads = number_or(&options->rules.threads, 0);
+  fovea_explanation explanation;
+  fovea_error error;
+  if (threads < 0 || threads > INT_MAX) return fail(why, "--threads is %lld", (long long)threads);
+  fovea_explanation_init(&explanation);
+  explanation.threads = (int)threads;
+  explanation.flops_per_second = options->peak.value * 1e9; /* 0 if none is given */
+  explanation.bytes_per_second = options->bandwidth.value * 1e9;
+  if (fovea_plan_explain(job->plan, &explanation, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  explain_print(&explanation, &job->problem);
+  return true;
+}
+
+bool explain_command(int argument_count, char **arguments, failure *why) {
+  const option_table table = {"explain", known, sizeof known / sizeof known[0], problem_options,
+                              problem_option_count};
+  explain_job job = {.plan = NULL};
+  bool done = true;
+  if (options_ask_help(argument_count, arguments)) {
+    fputs(help, stdout);
+  } else {
+    done = options_parse(&table, &job.options, argument_count, arguments, why) &&
+           check_options(&job.options, why) && describe(&job, why) && explain(&job, why);
+  }
+  fovea_plan_destroy(job.plan);
+  problem_inputs_free(&job.inputs);
+  options_free(&table, &job.options);
+  return done;
+}
