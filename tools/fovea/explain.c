@@ -2,7 +2,10 @@
 #include "attend_options.h"
 #include "attend_problem.h"
 #include "commands.h"
+#include "explain_picture.h"
 #include "explain_print.h"
+#include "heatmap_draw.h"
+#include "outputs.h"
 
 #include <limits.h>
 #include <math.h>
@@ -24,6 +27,10 @@ static const char help[] =
     "  --v-dim N              those of V and O; default: those of Q and K\n"
     "  --type TYPE            Q, K and V as f32 (default), f16 or bf16\n"
     "  --out-type TYPE        O likewise\n"
+    "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, else an SVG. Rows go down,\n"
+    "                         keys across; more than 512 of them are averaged: the share of the pairs that are seen\n"
+    "  --head a,b,..          which query heads are drawn, counted from 0; default 0\n"
+    "  --entry N              of which batch entry; default 0\n"
     "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
     "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
     "\n"
@@ -31,11 +38,14 @@ static const char help[] =
     "--q-lens, --kv-lens, --mask PATH, --mask-begin N, --pattern TEXT, --csr, --global, --by-row, --scale, "
     "--softcap,\n"
     "--alibi, --relative, --sinks, --normaliser, --sigmoid-bias, --divisor, --threads, --isa. What a mask hides is\n"
-    "not known until it is read by a run; the table says how many blocks it may change.\n";
+    "counted by runs only: the table says how many blocks it may change. The picture shows what it hides.\n"
+    "\n"
+    "On failure no output file is written, and a file that existed before stays as it was.\n";
 
 typedef struct explain_options {
   attend_options rules; /* first, for options of several commands. `out` and `out_type` are used, too */
   number_list batch, heads, kv_heads, rows, keys, dim, v_dim; /* one number each */
+  number_list head, entry;                                    /* of the picture */
   type_name type;
   real_number peak, bandwidth;
 } explain_options;
@@ -50,6 +60,9 @@ static const option known[] = {
     {"--v-dim", OPTION_LIST, offsetof(explain_options, v_dim), 1, "a number"},
     {"--type", OPTION_TYPE, offsetof(explain_options, type), 0, "f32, f16 or bf16"},
     {"--out-type", OPTION_TYPE, offsetof(explain_options, rules.out_type), 0, "f32, f16 or bf16"},
+    {"--out", OPTION_TEXT, offsetof(explain_options, rules.out), 0, "a path"},
+    {"--head", OPTION_LIST, offsetof(explain_options, head), 0, "numbers a,b,.."},
+    {"--entry", OPTION_LIST, offsetof(explain_options, entry), 1, "a number"},
     {"--peak", OPTION_NUMBER, offsetof(explain_options, peak), 0, "a number"},
     {"--bandwidth", OPTION_NUMBER, offsetof(explain_options, bandwidth), 0, "a number"},
 };
@@ -59,6 +72,8 @@ typedef struct explain_job {
   problem_inputs inputs;
   fovea_problem problem;
   fovea_plan *plan;
+  panel_set panels;
+  output_file output;
 } explain_job;
 
 static bool check_rate(const char *name, const real_number *rate, failure *why) {
@@ -68,6 +83,8 @@ static bool check_rate(const char *name, const real_number *rate, failure *why) 
 
 static bool check_options(const explain_options *options, failure *why) {
   if (options->rows.count == 0) return fail(why, "--rows is missing (see fovea explain --help)");
+  if (!options->rules.out && (options->head.count > 0 || options->entry.count > 0))
+    return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--entry");
   return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
          check_rate("--bandwidth", &options->bandwidth, why);
 }
@@ -109,6 +126,18 @@ static bool explain(const explain_job *job, failure *why) {
   return true;
 }
 
+/* Everything that can fail comes before the table is printed. */
+static bool draw(explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const pattern_view view = {job->plan, &job->problem, job->inputs.mask.data};
+  if (!options->rules.out) return true;
+  if (!explain_picture_fill(&job->panels, &view, &options->head, &options->entry, why)) return false;
+  const heatmap map = {.panels = &job->panels, .full = 1, .of_pairs = true};
+  return output_open(&job->output, options->rules.out, why) &&
+         output_close(&job->output, heatmap_draw(&map, options->rules.out, job->output.stream), why) &&
+         outputs_commit(&job->output, 1, why);
+}
+
 bool explain_command(int argument_count, char **arguments, failure *why) {
   const option_table table = {"explain", known, sizeof known / sizeof known[0], problem_options,
                               problem_option_count};
@@ -118,8 +147,10 @@ bool explain_command(int argument_count, char **arguments, failure *why) {
     fputs(help, stdout);
   } else {
     done = options_parse(&table, &job.options, argument_count, arguments, why) &&
-           check_options(&job.options, why) && describe(&job, why) && explain(&job, why);
+           check_options(&job.options, why) && describe(&job, why) && draw(&job, why) && explain(&job, why);
   }
+  output_discard(&job.output);
+  panels_free(&job.panels);
   fovea_plan_destroy(job.plan);
   problem_inputs_free(&job.inputs);
   options_free(&table, &job.options);
