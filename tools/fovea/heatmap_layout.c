@@ -51,11 +51,14 @@ static void make_notes(const heatmap *map, layout *layout) {
   int count = 1;
   snprintf(layout->notes[0].text, sizeof layout->notes[0].text, "rows: queries, columns: keys%s",
            panels->has_holes ? "; grey: not a finite number" : "");
-  if (map->of_pairs)
+  const bool averaged = panels->row_factor > 1 || panels->key_factor > 1;
+  if (map->of_pairs && averaged)
     snprintf(layout->notes[count++].text, sizeof layout->notes[0].text,
-             "a cell is the share of %lld x %lld pairs that are seen", (long long)panels->row_factor,
+             "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen", (long long)panels->row_factor,
              (long long)panels->key_factor);
-  else if (panels->row_factor > 1 || panels->key_factor > 1)
+  else if (map->of_pairs)
+    snprintf(layout->notes[count++].text, sizeof layout->notes[0].text, "dark: the row sees the key");
+  else if (averaged)
     snprintf(layout->notes[count++].text, sizeof layout->notes[0].text,
              "averaged: a cell is the mean of %lld x %lld weights (rows x keys)", (long long)panels->row_factor,
              (long long)panels->key_factor);
