@@ -1,5 +1,5 @@
-/* What a plan does and why, before anything is computed: how many blocks of the score matrix are empty, the work, the
- * bytes, the least time they take, which kernels run and the reason for it; and which keys each row sees.
+/* What a plan does and why, before anything is computed: how many blocks of the score matrix are empty, the work,
+ * the bytes, the least time they take, which kernels run and the reason for it; and which keys each row sees.
  *
  *   fovea_explanation_init(&explanation);
  *   fovea_plan_explain(plan, &explanation, &error);
@@ -19,13 +19,15 @@ extern "C" {
  * others. Texts live as long as the process. Counts that do not fit are INT64_MAX. Later versions add fields at the
  * end only.
  *
- * A plan knows no tensors: what a mask tensor hides, and whether keys of caches lie in panels, shows only when it runs.
- * So counts are as if there were no mask (`blocks_masked` says how much that may change) and as if keys lay in rows. */
+ * A plan knows no tensors: what a mask tensor hides, and whether keys of caches lie in panels, shows only when it
+ * runs. So counts are as if there were no mask (`blocks_masked` says how much that may change) and as if keys lay
+ * in rows. */
 typedef struct fovea_explanation {
   size_t struct_size; /* set by fovea_explanation_init() */
 
-  int threads;             /* as in fovea_execution; 0 (default): fovea_default_threads() */
-  double flops_per_second; /* what the machine does at most with these threads: f32 operations, an FMA is two; ... */
+  int threads; /* as in fovea_execution; 0 (default): fovea_default_threads() */
+  double
+      flops_per_second; /* what the machine does at most with these threads: f32 operations, an FMA is two; ... */
   double bytes_per_second; /* ... bytes read. 0 (default): not known */
 
   const char *isa;        /* the instruction set */
@@ -49,8 +51,8 @@ typedef struct fovea_explanation {
   int64_t tasks;            /* of all phases */
   int workers;              /* threads that run them: fewer than asked for if there is little to do */
 
-  /* Pairs of a row tile and a block of the entry's keys, over all entries and kv heads. `blocks` is the sum of the five
-   * below. */
+  /* Pairs of a row tile and a block of the entry's keys, over all entries and kv heads. `blocks` is the sum of the
+   * five below. */
   int64_t blocks;
   int64_t blocks_empty;   /* no row sees a key: skipped */
   int64_t blocks_full;    /* every row sees every key */
@@ -63,16 +65,16 @@ typedef struct fovea_explanation {
   int64_t pairs_computed; /* lanes of padding included. Scores that are computed twice count once */
   double flops;           /* 2 * (qk_dim + v_dim) for each pair seen; infinite if that is not known */
 
-  /* Each element counted once: of Q, K, V and a mask from the first to the last key that the rules (without the pattern)
-   * let a row see; O or the state, and what the problem says is written beside them. LSE, sinks and the numbers of
-   * position terms are left out. The types of K and V in caches are those of the segments: `bytes_read` leaves these
-   * out, too, and cached_elements is how many elements there are. */
+  /* Each element counted once: of Q, K, V and a mask from the first to the last key that the rules (without the
+   * pattern) let a row see; O or the state, and what the problem says is written beside them. LSE, sinks and the
+   * numbers of position terms are left out. The types of K and V in caches are those of the segments: `bytes_read`
+   * leaves these out, too, and cached_elements is how many elements there are. */
   double bytes_read, bytes_written;
   double cached_elements;
   size_t scratch_bytes; /* for these workers */
 
-  /* The least time for these flops, and for these bytes at the rate of reading; 0: not known. A run takes at least the
-   * larger of both, but that caches may hold the data. */
+  /* The least time for these flops, and for these bytes at the rate of reading; 0: not known. A run takes at least
+   * the larger of both, but that caches may hold the data. */
   double compute_seconds, memory_seconds;
 } fovea_explanation;
 
@@ -90,9 +92,9 @@ static inline void fovea_explanation_init(fovea_explanation *explanation) {
 FOVEA_API fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation,
                                           fovea_error *error);
 
-/* Sets bit j % 64 of seen[j / 64] if row `row` of batch entry `entry` and query head `head` sees key first_key + j by
- * the rules and the pattern, for j from 0 to 64 * words - 1; a mask tensor may hide more. `first_key` is a multiple of
- * 64 from 0 on. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE. */
+/* Sets bit j % 64 of seen[j / 64] if row `row` of batch entry `entry` and query head `head` sees key first_key + j
+ * by the rules and the pattern, for j from 0 to 64 * words - 1; a mask tensor may hide more. `first_key` is a
+ * multiple of 64 from 0 on. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE. */
 FOVEA_API fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t entry, int64_t head, int64_t row,
                                            int64_t first_key, int64_t words, uint64_t *seen, fovea_error *error);
 

@@ -40,8 +40,8 @@ static double state_bytes(const fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
   double rows = 0;
   for (int64_t b = 0; b < p->batch; b++) rows += (double)plan->entries[b].q_len;
-  const int64_t numbers = fovea_state_numbers(p->v_dim, p->keys_begin,
-                                              p->keys_end == FOVEA_UNLIMITED ? p->kv_len : p->keys_end);
+  const int64_t numbers =
+      fovea_state_numbers(p->v_dim, p->keys_begin, p->keys_end == FOVEA_UNLIMITED ? p->kv_len : p->keys_end);
   return rows * (double)p->heads * (double)numbers * (double)sizeof(float);
 }
 

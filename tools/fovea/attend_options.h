@@ -30,8 +30,8 @@ typedef struct attend_options {
   number_list threads;    /* likewise */
 } attend_options;
 
-/* The options that describe a problem but for its tensors: rules, mask, pattern, terms, scale, normaliser; threads and
- * isa. `fovea explain` has them, too, in a struct that begins with attend_options. */
+/* The options that describe a problem but for its tensors: rules, mask, pattern, terms, scale, normaliser; threads
+ * and isa. `fovea explain` has them, too, in a struct that begins with attend_options. */
 extern const option problem_options[];
 extern const size_t problem_option_count;
 /* Checks them; attend_options_parse() does so itself. */

@@ -35,7 +35,8 @@ static bool hides(const pattern_view *view, int64_t element) {
 }
 
 /* Takes away what the mask hides. */
-static void hide(const pattern_view *view, int64_t entry, int64_t head, int64_t row, int64_t words, uint64_t *seen) {
+static void hide(const pattern_view *view, int64_t entry, int64_t head, int64_t row, int64_t words,
+                 uint64_t *seen) {
   const fovea_problem *problem = view->problem;
   const fovea_mask_strides *strides = &problem->mask_strides;
   const int64_t first = entry * strides->batch + head * strides->head + row * strides->row;

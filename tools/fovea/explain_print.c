@@ -76,7 +76,8 @@ static void print_tasks(const fovea_explanation *e) {
     printf("not split: %s\n", e->parts_reason);
   print_name("tasks");
   printf("%lld of up to %lld tile%s, in %d phase%s, on %d thread%s\n", (long long)e->tasks,
-         (long long)e->tiles_of_task, e->tiles_of_task == 1 ? "" : "s", e->phases, e->phases == 1 ? "" : "s", e->workers, e->workers == 1 ? "" : "s");
+         (long long)e->tiles_of_task, e->tiles_of_task == 1 ? "" : "s", e->phases, e->phases == 1 ? "" : "s",
+         e->workers, e->workers == 1 ? "" : "s");
 }
 
 static void print_blocks(const fovea_explanation *e) {

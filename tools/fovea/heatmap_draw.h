@@ -1,5 +1,5 @@
-/* Draws a heat map as SVG or PNG: a panel for each head, labels, a colour bar, and notes. The same map gives the same
- * bytes on every machine. */
+/* Draws a heat map as SVG or PNG: a panel for each head, labels, a colour bar, and notes. The same map gives the
+ * same bytes on every machine. */
 #ifndef FOVEA_TOOLS_HEATMAP_DRAW_H
 #define FOVEA_TOOLS_HEATMAP_DRAW_H
 

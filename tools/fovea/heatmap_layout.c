@@ -54,8 +54,8 @@ static void make_notes(const heatmap *map, layout *layout) {
   const bool averaged = panels->row_factor > 1 || panels->key_factor > 1;
   if (map->of_pairs && averaged)
     snprintf(layout->notes[count++].text, sizeof layout->notes[0].text,
-             "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen", (long long)panels->row_factor,
-             (long long)panels->key_factor);
+             "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen",
+             (long long)panels->row_factor, (long long)panels->key_factor);
   else if (map->of_pairs)
     snprintf(layout->notes[count++].text, sizeof layout->notes[0].text, "dark: the row sees the key");
   else if (averaged)

@@ -22,8 +22,9 @@ typedef struct panel_set {
   bool has_holes;                 /* a cell is NaN */
 } panel_set;
 
-/* Steps of panels_fill(), for cells that come from elsewhere: sets rows, keys and all that follows from them, at least
- * one of each; chooses heads and the entry, of of_heads and of_batch, which must be set; makes room for cells. */
+/* Steps of panels_fill(), for cells that come from elsewhere: sets rows, keys and all that follows from them, at
+ * least one of each; chooses heads and the entry, of of_heads and of_batch, which must be set; makes room for
+ * cells. */
 void panels_set_size(panel_set *panels, int64_t rows, int64_t keys);
 typedef struct panel_names {
   const char *heads, *batch, *of; /* the options, and what has the heads, for texts of failures */

@@ -6,7 +6,7 @@
 typedef struct bytes {
   uint8_t *data;
   size_t count, capacity;
-  bool failed; /* out of memory: what comes is dropped */
+  bool failed;   /* out of memory: what comes is dropped */
   uint32_t bits; /* not yet whole bytes, the first is the lowest */
   int bit_count;
 } bytes;

@@ -40,8 +40,7 @@ static void draw_letter(raster *raster, int x, int y, uint32_t character, const 
   const char *dots = font_dots(character);
   for (int row = 0; row < FONT_HEIGHT; row++)
     for (int column = 0; column < FONT_WIDTH; column++)
-      if (dots[row * FONT_WIDTH + column] == '#')
-        draw_dot(raster, x, y, column, FONT_ASCENT - 1 - row, style);
+      if (dots[row * FONT_WIDTH + column] == '#') draw_dot(raster, x, y, column, FONT_ASCENT - 1 - row, style);
 }
 
 void raster_text(raster *raster, int x, int y, svg_text text, int limit, raster_style style) {

@@ -26,8 +26,8 @@ typedef struct raster_style {
   bool upwards, bold;
 } raster_style;
 
-/* Draws at most `limit` characters from a point on the base line on, to the right or upwards. Characters that the font
- * does not have are boxes. */
+/* Draws at most `limit` characters from a point on the base line on, to the right or upwards. Characters that the
+ * font does not have are boxes. */
 void raster_text(raster *raster, int x, int y, svg_text text, int limit, raster_style style);
 
 #endif

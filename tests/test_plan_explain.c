@@ -1,5 +1,5 @@
-/* Explanations of plans. Which keys a row sees must be what the rules say in words, pair by pair; blocks and pairs must
- * be what one counts pair by pair; computed pairs what a run counts. */
+/* Explanations of plans. Which keys a row sees must be what the rules say in words, pair by pair; blocks and pairs
+ * must be what one counts pair by pair; computed pairs what a run counts. */
 #include "src/plan/tiles.h"
 #include "support/check.h"
 #include "support/guarded.h"
@@ -453,10 +453,15 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_problems), cmocka_unit_test(test_random_patterns),
-      cmocka_unit_test(test_by_row), cmocka_unit_test(test_late_mask), cmocka_unit_test(test_ways),
-      cmocka_unit_test(test_gathered),        cmocka_unit_test(test_bytes),
-      cmocka_unit_test(test_bounds),          cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_random_patterns),
+      cmocka_unit_test(test_by_row),
+      cmocka_unit_test(test_late_mask),
+      cmocka_unit_test(test_ways),
+      cmocka_unit_test(test_gathered),
+      cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
