@@ -8,6 +8,7 @@
 #include "../system/dispatch.h"
 #include "../system/schedule.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ void fovea_explanation_init_sized(fovea_explanation *explanation, size_t struct_
 }
 
 static fovea_status check_rate(const char *name, double rate, fovea_error *error) {
-  if (rate >= 0 && isfinite(rate)) return FOVEA_OK;
+  if (rate >= 0 && rate <= DBL_MAX) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %g; it must be positive and finite, or 0 if it is not known",
                     name, rate);
 }

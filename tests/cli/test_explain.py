@@ -107,8 +107,14 @@ class Table(Explained):
         self.assertIn("102.4 kB read, 3.2 kB written", text)
         self.assertNotIn("time", text)
         text = self.explain("--rows", "1000", "--dim", "32", "--peak", "64", "--bandwidth", "2")
-        self.assertIn("at least 2 ms for the work, 256 us for the memory; the work decides", text)
-        self.assertIn("at least 2 ms for the work\n", self.explain("--rows", "1000", "--dim", "32", "--peak", "64"))
+        self.assertIn("at least 2 ms for the work at 64.0 Gflop/s, 256 us for the memory at 2.0 GB/s; the work decides", text)
+        text = self.explain("--rows", "1000", "--dim", "32", "--peak", "64")
+        self.assertIn("at least 2 ms for the work at 64.0 Gflop/s\n", text)
+
+    def test_measured(self):
+        text = self.explain("--rows", "3000", "--type", "f16", "--threads", "1", "--isa", "scalar", "--measure")
+        self.assertRegex(text, r"about [0-9.]+ m?s for the work at [0-9.]+ [MGT]flop/s, [0-9.]+ [um]s for the memory "
+                               r"at [0-9.]+ [MGT]B/s; the work decides")
 
     def test_ways(self):
         text = self.explain("--rows", "1", "--keys", "100000")
@@ -206,6 +212,8 @@ class Mistakes(Explained):
         self.refuse("--by-row needs", "--rows", "1", "--by-row")
         self.refuse("--head needs --out", "--rows", "1", "--head", "0")
         self.refuse("--entry needs --out", "--rows", "1", "--entry", "0")
+        self.refuse("--measure measures what --peak says", "--rows", "1", "--measure", "--peak", "1")
+        self.refuse("--measure: dims of more than", "--rows", "1", "--measure", "--dim", "5000")
         for text in ("0", "-1", "inf", "nan"):
             self.refuse("--peak is", "--rows", "1", "--peak", text)
             self.refuse("--bandwidth is", "--rows", "1", "--bandwidth", text)

@@ -5,20 +5,19 @@
 #include "explain_picture.h"
 #include "explain_print.h"
 #include "heatmap_draw.h"
+#include "measure.h"
 #include "outputs.h"
 
+#include <float.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 
 static const char help[] =
     "Usage: fovea explain --rows N [OPTIONS]\n"
     "\n"
-    "Says what attention over a problem of these sizes and rules will do, without computing it: the kernels and "
-    "why\n"
-    "they are chosen, how rows are computed, how many blocks of the score matrix are empty, full or partial, "
-    "pairs,\n"
-    "operations and bytes.\n"
+    "Says what attention over a problem of these sizes and rules will do, without computing it: the kernels and\n"
+    "why they are chosen, how rows are computed, how many blocks of the score matrix are empty, full or partial,\n"
+    "pairs, operations and bytes.\n"
     "\n"
     "  --batch N              batch entries; default 1\n"
     "  --heads N              query heads; default 1\n"
@@ -29,22 +28,20 @@ static const char help[] =
     "  --v-dim N              those of V and O; default: those of Q and K\n"
     "  --type TYPE            Q, K and V as f32 (default), f16 or bf16\n"
     "  --out-type TYPE        O likewise\n"
-    "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, else an SVG. Rows go "
-    "down,\n"
-    "                         keys across; more than 512 of them are averaged: the share of the pairs that are "
-    "seen\n"
+    "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, else an SVG. Rows go\n"
+    "                         down, keys across; more than 512 are averaged: the share of the pairs seen\n"
     "  --head a,b,..          which query heads are drawn, counted from 0; default 0\n"
     "  --entry N              of which batch entry; default 0\n"
     "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
     "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
+    "  --measure              measures both here, in about a second: what the library reaches with many rows, and\n"
+    "                         with one; prints about how long each takes\n"
     "\n"
-    "Rules and terms are those of `fovea attend`, see there: --causal, --window L,R, --chunk C,LEFT,RIGHT, "
-    "--offset,\n"
-    "--q-lens, --kv-lens, --mask PATH, --mask-begin N, --pattern TEXT, --csr, --global, --by-row, --scale, "
-    "--softcap,\n"
-    "--alibi, --relative, --sinks, --normaliser, --sigmoid-bias, --divisor, --threads, --isa. What a mask hides "
-    "is\n"
-    "counted by runs only: the table says how many blocks it may change. The picture shows what it hides.\n"
+    "Rules and terms are those of `fovea attend`, see there: --causal, --window L,R, --chunk C,LEFT,RIGHT,\n"
+    "--offset, --q-lens, --kv-lens, --mask PATH, --mask-begin N, --pattern TEXT, --csr, --global, --by-row,\n"
+    "--scale, --softcap, --alibi, --relative, --sinks, --normaliser, --sigmoid-bias, --divisor, --threads, --isa.\n"
+    "What a mask hides is counted by runs only: the table says how many blocks it may change. The picture shows\n"
+    "what it hides.\n"
     "\n"
     "On failure no output file is written, and a file that existed before stays as it was.\n";
 
@@ -54,6 +51,7 @@ typedef struct explain_options {
   number_list head, entry;                                    /* of the picture */
   type_name type;
   real_number peak, bandwidth;
+  bool measure;
 } explain_options;
 
 static const option known[] = {
@@ -71,6 +69,7 @@ static const option known[] = {
     {"--entry", OPTION_LIST, offsetof(explain_options, entry), 1, "a number"},
     {"--peak", OPTION_NUMBER, offsetof(explain_options, peak), 0, "a number"},
     {"--bandwidth", OPTION_NUMBER, offsetof(explain_options, bandwidth), 0, "a number"},
+    {"--measure", OPTION_FLAG, offsetof(explain_options, measure), 0, ""},
 };
 
 typedef struct explain_job {
@@ -83,12 +82,14 @@ typedef struct explain_job {
 } explain_job;
 
 static bool check_rate(const char *name, const real_number *rate, failure *why) {
-  return !rate->given || (rate->value > 0 && isfinite(rate->value)) ||
+  return !rate->given || (rate->value > 0 && rate->value <= DBL_MAX) ||
          fail(why, "%s is %g; a positive finite number is needed", name, rate->value);
 }
 
 static bool check_options(const explain_options *options, failure *why) {
   if (options->rows.count == 0) return fail(why, "--rows is missing (see fovea explain --help)");
+  if (options->measure && (options->peak.given || options->bandwidth.given))
+    return fail(why, "--measure measures what %s says", options->peak.given ? "--peak" : "--bandwidth");
   if (!options->rules.out && (options->head.count > 0 || options->entry.count > 0))
     return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--entry");
   return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
@@ -127,8 +128,14 @@ static bool explain(const explain_job *job, failure *why) {
   explanation.threads = (int)threads;
   explanation.flops_per_second = options->peak.value * 1e9; /* 0 if none is given */
   explanation.bytes_per_second = options->bandwidth.value * 1e9;
+  if (options->measure) {
+    measured_rates rates;
+    if (!measure_rates(&job->problem, explanation.threads, &rates, why)) return false;
+    explanation.flops_per_second = rates.flops_per_second;
+    explanation.bytes_per_second = rates.bytes_per_second;
+  }
   if (fovea_plan_explain(job->plan, &explanation, &error) != FOVEA_OK) return fail(why, "%s", error.text);
-  explain_print(&explanation, &job->problem);
+  explain_print(&explanation, &job->problem, options->measure);
   return true;
 }
 

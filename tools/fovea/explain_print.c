@@ -1,6 +1,6 @@
 #include "explain_print.h"
 
-#include <math.h>
+#include <float.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void print_share(int64_t part, int64_t whole) {
 static void print_scaled(double number, const char *unit) {
   static const char prefixes[] = " kMGTPE";
   size_t prefix = 0;
-  for (; fabs(number) >= 999.95 && prefix + 2 < sizeof prefixes && !isinf(number); prefix++) number /= 1000;
+  for (; number >= 999.95 && prefix + 2 < sizeof prefixes && number <= DBL_MAX; prefix++) number /= 1000;
   if (prefix == 0)
     printf("%g %s", number, unit);
   else
@@ -132,29 +132,31 @@ static void print_seconds(double seconds) {
     printf("%.3g s", seconds);
 }
 
-static void print_bounds(const fovea_explanation *e) {
+static void print_times(const fovea_explanation *e, bool measured) {
   const double flops = e->compute_seconds, bytes = e->memory_seconds;
   if (flops == 0 && bytes == 0) return;
   print_name("time");
-  fputs("at least ", stdout);
+  fputs(measured ? "about " : "at least ", stdout);
   if (flops > 0) {
     print_seconds(flops);
-    fputs(" for the work", stdout);
+    fputs(" for the work at ", stdout);
+    print_scaled(e->flops_per_second, "flop/s");
   }
   if (flops > 0 && bytes > 0) fputs(", ", stdout);
   if (bytes > 0) {
     print_seconds(bytes);
-    fputs(" for the memory", stdout);
+    fputs(" for the memory at ", stdout);
+    print_scaled(e->bytes_per_second, "B/s");
   }
   if (flops > 0 && bytes > 0) printf("; the %s decides", flops >= bytes ? "work" : "memory");
   putchar('\n');
 }
 
-void explain_print(const fovea_explanation *explanation, const fovea_problem *problem) {
+void explain_print(const fovea_explanation *explanation, const fovea_problem *problem, bool measured) {
   print_kernels(explanation);
   print_ways(explanation);
   print_tasks(explanation);
   print_blocks(explanation);
   print_work(explanation, problem);
-  print_bounds(explanation);
+  print_times(explanation, measured);
 }

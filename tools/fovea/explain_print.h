@@ -4,6 +4,9 @@
 
 #include <fovea/explain.h>
 
-void explain_print(const fovea_explanation *explanation, const fovea_problem *problem);
+#include <stdbool.h>
+
+/* `measured`: the machine's rates are what the library reaches, else they are limits. */
+void explain_print(const fovea_explanation *explanation, const fovea_problem *problem, bool measured);
 
 #endif
