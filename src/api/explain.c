@@ -84,7 +84,7 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
       .bytes_per_second = explanation->bytes_per_second,
       .isa = plan->kernels->name,
       .table = fovea_dispatch_table(plan->kernels),
-      .isa_reason = plan->isa_reason,
+      .isa_reason = fovea_dispatch_reason(plan->isa_named, plan->kernels),
       .paired = plan->paired,
       .lanes = plan->kernels->lanes,
       .row_tile = plan->kernels->row_tile,

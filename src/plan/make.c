@@ -89,7 +89,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   double pairs = fovea_resolve_entries(problem, entries);
   *plan = (fovea_plan){
       .kernels = kernels,
-      .isa_reason = checked->isa_reason,
+      .isa_named = problem->isa != NULL,
       .terms = fovea_make_terms(problem),
       .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),
@@ -148,9 +148,7 @@ fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *check
   if (status) return status;
   int alike = problem->q_type == problem->k_type && !problem->segmented;
   fovea_type pair_type = alike ? problem->q_type : FOVEA_F32;
-  status = fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
-  if (!status) checked->isa_reason = fovea_dispatch_reason(problem->isa, checked->kernels);
-  return status;
+  return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
 }
 
 size_t fovea_plan_size(int64_t batch) {

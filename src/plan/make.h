@@ -7,7 +7,6 @@
 /* The results of fovea_plan_check() that fovea_plan_fill() needs. */
 typedef struct fovea_checked {
   const fovea_kernels *kernels;
-  const char *isa_reason;
   fovea_reach reaches[FOVEA_SHAPES];
 } fovea_checked;
 
