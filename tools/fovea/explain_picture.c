@@ -112,7 +112,8 @@ bool explain_picture_fill(panel_set *panels, const pattern_view *view, const num
   if (!panels_choose(panels, &names, heads->count > 0 ? heads : &one, entry, why) || !panels_allocate(panels, why))
     return false;
   uint64_t *seen = malloc((size_t)((keys + WORD_KEYS - 1) / WORD_KEYS) * sizeof *seen);
-  bool filled = seen || fail(why, "out of memory for a row of %lld keys", keys);
+  if (!seen) return fail(why, "out of memory for a row of %lld keys", keys);
+  bool filled = true;
   for (int panel = 0; filled && panel < panels->count; panel++) filled = fill_panel(panels, view, panel, seen, why);
   free(seen);
   return filled;
