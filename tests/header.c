@@ -1,4 +1,5 @@
 /* The public headers compile alone, as C99 (ctest) and as C++ (`./run test`). Its version is the library's. */
+#include <fovea/explain.h>
 #include <fovea/pattern.h>
 
 #include <stdio.h>
@@ -12,6 +13,14 @@ int main(void) {
   fovea_pattern_options_init(&options, &rule, 2, 2);
   if (fovea_pattern_create(&options, &pattern, NULL) != FOVEA_OK || !fovea_pattern_sees(pattern, 0, 0, 1)) return 1;
   fovea_pattern_destroy(pattern);
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_explanation explanation;
+  fovea_problem_init(&problem, 1, 1, 1, 2, 2, 1, 1);
+  fovea_explanation_init(&explanation);
+  if (fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK) return 1;
+  if (fovea_plan_explain(plan, &explanation, NULL) != FOVEA_OK || explanation.pairs_seen != 4) return 1;
+  fovea_plan_destroy(plan);
   snprintf(version, sizeof version, "%d.%d.%d", FOVEA_VERSION_MAJOR, FOVEA_VERSION_MINOR, FOVEA_VERSION_PATCH);
   return strcmp(version, fovea_version()) == 0 ? 0 : 1;
 }

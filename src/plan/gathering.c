@@ -12,12 +12,20 @@ static int knows_lists(const fovea_plan *plan) {
 }
 
 void fovea_plan_gathering(fovea_plan *plan) {
+  const fovea_problem *p = &plan->problem;
+  const char *reason = "keys are not gathered: the pattern is not made of lists";
+  const int known = knows_lists(plan);
   plan->gathered = 0;
-  if (!knows_lists(plan)) return;
-  for (int64_t b = 0; b < plan->problem.batch; b++) {
+  if (!known) reason = "keys are not gathered: a setting of the problem is not known to the loop over lists";
+  for (int64_t b = 0; known && b < p->batch; b++) {
     fovea_entry *entry = &plan->entries[b];
     const fovea_pattern *pattern = entry->pattern;
-    entry->gathered = pattern && pattern->list_pairs >= 0 && pattern->list_pairs * pair_cost < pattern->met_pairs;
+    if (!pattern || pattern->list_pairs < 0) continue;
+    entry->gathered = pattern->list_pairs * pair_cost < pattern->met_pairs;
     plan->gathered |= entry->gathered;
+    reason = plan->gathered
+                 ? "the pattern's lists leave few keys of the blocks that its rows meet"
+                 : "keys are not gathered: the pattern's lists leave too many of those that its rows meet";
   }
+  plan->gather_reason = reason;
 }

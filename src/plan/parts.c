@@ -80,21 +80,30 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
                      ((double)p->qk_dim + (double)p->v_dim);
   split_keys(plan, 0);
   plan->parts_scratch = 0;
+  plan->parts_reason = "there is too little work to share";
   if (p->to_state) {
     split_at_nodes(plan);
+    plan->parts_reason = "the parts of a state are its nodes";
     return;
   }
-  if (plan->gathered) return; /* rows one by one are tasks enough */
+  if (plan->gathered) {
+    plan->parts_reason = "rows one by one are tasks enough";
+    return;
+  }
   /* Decides by lengths only. Smaller lengths never need more, so scratch for the largest lengths is enough for all.
    * The number of CPUs costs a system call, which takes as long as everything else for a small problem. */
   if (most_work < work_worth_parts || p->q_len == 0) return;
   int64_t cpus = fovea_platform_cpus();
+  plan->parts_reason = "there are tiles enough for all CPUs";
   if (p->batch > TILES_PER_CPU * cpus || p->batch * p->kv_heads >= TILES_PER_CPU * cpus) return;
   int64_t most_parts = (PARTS_PER_CPU + TILES_PER_CPU) * cpus, most_blocks = BLOCKS_PER_CPU * cpus;
   uint64_t for_parts = (uint64_t)most_parts * fovea_part_floats(plan, fovea_part_rows(plan));
   uint64_t for_blocks = (uint64_t)most_blocks * fovea_part_floats(plan, lanes);
   plan->parts_scratch = fovea_bytes_of(for_parts > for_blocks ? for_parts : for_blocks);
-  if (tasks == 0 || tasks >= TILES_PER_CPU * cpus || plan->work < work_worth_parts) return;
+  if (tasks == 0 || tasks >= TILES_PER_CPU * cpus) return;
+  plan->parts_reason = "there is too little work to share";
+  if (plan->work < work_worth_parts) return;
+  plan->parts_reason = "there are fewer tiles than CPUs can use";
   int64_t keys = span_keys, parts = split_keys(plan, keys);
   while (parts > PARTS_PER_CPU * cpus + tasks) parts = split_keys(plan, keys *= 2);
   if (parts >= TILES_PER_CPU * cpus && parts > tasks) return;
@@ -103,5 +112,7 @@ void fovea_plan_parts(fovea_plan *plan, int64_t tiles) {
     if (parts > tasks && parts <= most_blocks) return;
     parts = split_keys(plan, keys);
   }
-  if (parts <= tasks) split_keys(plan, 0);
+  if (parts > tasks) return;
+  split_keys(plan, 0);
+  plan->parts_reason = "the keys are too few to split";
 }

@@ -30,6 +30,8 @@ typedef struct fovea_planned_phase {
 
 struct fovea_plan {
   const fovea_kernels *kernels;
+  int isa_named;                            /* by the problem */
+  const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
   fovea_weighting weighting;

@@ -17,7 +17,7 @@ static int64_t keys_seen(const fovea_task_context *context, const fovea_sight *s
                           (int)(keys.end - context->walk.block));
 }
 
-static int64_t pairs_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
+int64_t fovea_pairs_seen(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
   int64_t pairs = 0, lanes = context->kernels->lanes;
   for (int i = 0; i < sight->view.count; i++) {
     const fovea_block_slice *slice = &sight->view.slices[i];
@@ -40,7 +40,7 @@ void fovea_count_seen(const fovea_task_context *context, fovea_tile *t, const fo
   }
 }
 
-static int64_t pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
+int64_t fovea_pairs_computed(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight) {
   int64_t pairs = 0, lanes = context->kernels->lanes;
   if (t->decoded) {
     fovea_interval keys = fovea_keys_of_view(&sight->view, t->view.vectors);
@@ -64,9 +64,9 @@ static void count_task(fovea_task_context *context, void *worker_scratch, fovea_
     for (fovea_tile *t; (t = fovea_next_tile_of_walk(context, tiles)) != NULL;) {
       fovea_sight sight;
       if (!fovea_look(context, t, &sight)) continue;
-      counts->pairs_seen += pairs_seen(context, t, &sight);
+      counts->pairs_seen += fovea_pairs_seen(context, t, &sight);
       const int again = fovea_keeps_scores(context) && fovea_block_is_scored(context, t);
-      counts->pairs_computed += pairs_computed(context, t, &sight) * (again ? 2 : 1);
+      counts->pairs_computed += fovea_pairs_computed(context, t, &sight) * (again ? 2 : 1);
     }
   }
 }

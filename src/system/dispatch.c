@@ -123,6 +123,20 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
   return FOVEA_OK;
 }
 
+const char *fovea_dispatch_table(const fovea_kernels *kernels) {
+  for (int i = 0; i < CANDIDATES; i++) {
+    if (candidates[i].set && candidates[i].kernels == kernels) return candidates[i].name;
+  }
+  return kernels->name;
+}
+
+const char *fovea_dispatch_reason(int is_named, const fovea_kernels *kernels) {
+  if (is_named) return "the problem names it";
+  if (kernels->pair_type == FOVEA_BF16) return "Q and K are bf16, and it has products of pairs of bf16";
+  if (kernels->pair_type == FOVEA_F16) return "Q and K are f16, and it has products of pairs of f16";
+  return cap() > 0 || candidates[named()].set ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
+}
+
 /* Of a table that this CPU can run. */
 static const char *table_reason(int i) {
   if (candidates[i].kernels != table_of(set_of(i))) return "usable by name; its set means another table here";

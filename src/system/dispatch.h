@@ -14,6 +14,12 @@ const fovea_kernels *fovea_dispatch_default(fovea_type pair_type);
 fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const fovea_kernels **kernels,
                                    fovea_error *error);
 
+/* The name of a table, with that of its set before it if the set has several. */
+const char *fovea_dispatch_table(const fovea_kernels *kernels);
+
+/* Why a problem gets this table; `is_named`: it names the table or its set. */
+const char *fovea_dispatch_reason(int is_named, const fovea_kernels *kernels);
+
 /* Fills the ISA part of the report. */
 void fovea_dispatch_report(fovea_library_info *info);
 

@@ -13,9 +13,11 @@ import xml.dom.minidom
 import numpy as np
 
 import command
+import png
 from command import COMMAND, on_windows, run
 
 GOLDEN = pathlib.Path(__file__).with_name("heatmap.svg")
+GOLDEN_PNG = pathlib.Path(__file__).with_name("heatmap.png")
 LEVELS = 128
 STOPS = np.array([(255, 255, 255), (199, 222, 242), (122, 179, 222), (48, 122, 189), (13, 56, 122)])
 GREY = "#b8b8b8"
@@ -200,6 +202,84 @@ class Stored(Drawn):
         self.draw(weights, "--title", "Two heads", "--row-tokens", self.tokens("a\nb\n<c>\n"))
         with open(self.path("w.svg"), "rb") as file:
             self.assertEqual(file.read(), GOLDEN.read_bytes())
+        done = run("heatmap", self.path("w.npy"), "--out", self.path("w.png"), "--title", "Two heads", "--row-tokens",
+                   self.path("t.txt"))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        with open(self.path("w.png"), "rb") as file:
+            self.assertEqual(file.read(), GOLDEN_PNG.read_bytes())
+
+
+INK, NOTE, FRAME = (0x22, 0x26, 0x2E), (0x6B, 0x72, 0x80), (0x88, 0x88, 0x88)
+
+
+class Pixels(Drawn):
+    """PNG pictures: the size, the cells and the labels of the SVG of the same weights."""
+
+    def pixels(self, *options):
+        done = run("heatmap", self.path("w.npy"), "--out", self.path("w.png"), *options)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), done.stderr)
+        with open(self.path("w.png"), "rb") as file:
+            return png.read(file.read())
+
+    def check(self, weights, *options, shape=None):
+        picture = self.draw(weights, *options, shape=shape)
+        pixels, colour_of = self.pixels(*options), {level: name for name, level in colours().items()}
+        size = tuple(int(picture.root.getAttribute(name)) for name in ("height", "width"))
+        self.assertEqual(pixels.shape, (*size, 3))
+        drawn = np.zeros(size, bool)
+        groups = [group for group in picture.root.getElementsByTagName("g") if group.hasAttribute("shape-rendering")]
+        for group, levels in zip(groups, picture.panels):
+            left, top, width, height = map(int, re.match(r"translate\((\d+) (\d+)\) scale\((\d+) (\d+)\)",
+                                                         group.getAttribute("transform")).groups())
+            cells = np.array([[[int(colour_of[level][i:i + 2], 16) for i in (1, 3, 5)] for level in row]
+                              for row in levels]).repeat(height, axis=0).repeat(width, axis=1)
+            place = slice(top, top + cells.shape[0]), slice(left, left + cells.shape[1])
+            self.assertTrue((pixels[place] == cells).all())
+            drawn[place] = True
+            frame = np.ones((cells.shape[0] + 2, cells.shape[1] + 2), bool)
+            frame[1:-1, 1:-1] = False
+            around = pixels[top - 1:top + cells.shape[0] + 1, left - 1:left + cells.shape[1] + 1]
+            self.assertTrue((around[frame] == FRAME).all())
+        return pixels, drawn
+
+    def test_cells(self):
+        self.check(softmax((5, 7)))
+        self.check(softmax((1, 1)))
+        self.check(softmax((7, 30, 4)))
+        self.check(softmax((2, 20, 6, 5)), "--heads", "19,0,3", "--batch", "1")
+        self.check(softmax((1030, 600)), shape=(344, 300))
+        weights = softmax((6, 6))
+        weights[2, 3] = np.nan
+        self.check(weights, "--max", "0.2")
+
+    def test_labels(self):
+        """Each letter has dots of its own, and a blank is drawn, too."""
+        shapes = set()
+        for c in range(32, 127):
+            pixels, drawn = self.check(softmax((1, 1)), "--row-tokens", self.tokens(chr(c) + "\n"))
+            ink = (pixels == INK).all(axis=2)
+            self.assertFalse(ink[drawn].any())
+            shapes.add(ink[:, :23].tobytes())
+        self.assertEqual(len(shapes), 95)
+
+    def test_other_characters(self):
+        boxes = [self.check(softmax((1, 1)), "--row-tokens", self.tokens(text + "\n"))[0].tobytes()
+                 for text in ("\u00ef", "\u0416", "\x01")]
+        self.assertEqual(len(set(boxes)), 1)
+        wide, _ = self.check(softmax((1, 40)), "--row-tokens", self.tokens("\u65e5\n"))
+        narrow, _ = self.check(softmax((1, 40)), "--row-tokens", self.tokens("\u00ef\n"))
+        self.assertEqual(wide.shape[1], narrow.shape[1] + 7)
+        self.check(softmax((2, 2)), "--tokens", self.tokens("a" * 60 + "\n\n"))
+
+    def test_bar(self):
+        pixels, drawn = self.check(softmax((20, 20)))
+        columns = np.flatnonzero((pixels[:, :, 2] > pixels[:, :, 0]).any(axis=0) & ~drawn.any(axis=0))
+        dark = [int(name[1:3], 16) for name, level in colours().items() if level == LEVELS][0]
+        bar = [x for x in columns if (pixels[:, x, 0] == dark).any() and (pixels[:, x] == (199, 222, 242)).all(axis=1).any()]
+        self.assertEqual(len(bar), 14)
+        line = pixels[:, bar[0], 0]
+        blue = np.flatnonzero(line[:drawn.any(axis=1).nonzero()[0][-1]] < 255)
+        self.assertEqual(sorted(line[blue[1:]]), list(line[blue[1:]]))  # light at the bottom
 
 
 class Mistakes(Drawn):
@@ -225,7 +305,6 @@ class Mistakes(Drawn):
         self.refuse("--out is given twice", "--out", "x")
         for option in ("--heads", "--batch", "--tokens", "--row-tokens", "--key-tokens", "--title", "--max"):
             self.refuse(f"{option} needs", option)
-        self.refuse("only SVG is written", out="w.png")
 
     def test_heads_and_batch(self):
         for text in ("3", "-1", "0,1,7"):

@@ -1,9 +1,6 @@
 /* fovea attend: Q, K and V from .npy files, O, the LSE and the weights into .npy files. */
-#include "attend_mask.h"
-#include "attend_normaliser.h"
 #include "attend_options.h"
-#include "attend_pattern.h"
-#include "attend_terms.h"
+#include "attend_problem.h"
 #include "commands.h"
 #include "convert.h"
 #include "npy.h"
@@ -106,10 +103,8 @@ typedef struct input_file {
 typedef struct attend_job {
   attend_options options;
   input_file q, k, v;
-  npy_array mask, sinks;
-  attend_terms terms;
+  problem_inputs inputs;
   fovea_problem problem;
-  fovea_pattern *pattern;
   fovea_plan *plan;
   void *o;
   float *lse, *weights; /* weights or scores */
@@ -165,27 +160,6 @@ static bool load_inputs(attend_job *job, failure *why) {
          check_same("dimensions", options->k, k->axes[DIM], options->q, q->axes[DIM], why);
 }
 
-/* Puts a list with one number for each batch entry into the problem. */
-static bool set_list(const int64_t **field, const number_list *list, const char *name, int64_t batch,
-                     failure *why) {
-  if (list->count == 0) return true;
-  if (list->count != batch)
-    return fail(why, "%s has %lld numbers, but there are %lld batch entries", name, (long long)list->count,
-                (long long)batch);
-  *field = list->numbers;
-  return true;
-}
-
-static bool set_offset(fovea_problem *problem, const number_list *offset, failure *why) {
-  for (int64_t i = 0; i < offset->count; i++)
-    if (offset->numbers[i] == FOVEA_OFFSET_BOTTOM_RIGHT) return fail(why, "--offset is out of range");
-  if (offset->count == 1) {
-    problem->offset = offset->numbers[0];
-    return true;
-  }
-  return set_list(&problem->offsets, offset, "--offset", problem->batch, why);
-}
-
 static void set_outputs(fovea_problem *problem, const attend_options *options) {
   static const fovea_score_output modes[] = {FOVEA_SCORES_RAW, FOVEA_SCORES_CAPPED, FOVEA_SCORES_BIASED,
                                              FOVEA_SCORES_WEIGHTS};
@@ -201,38 +175,12 @@ static bool describe_problem(attend_job *job, failure *why) {
   const int64_t *q = job->q.axes, *k = job->k.axes, *v = job->v.axes;
   fovea_problem *problem = &job->problem;
   fovea_problem_init(problem, q[BATCH], q[HEADS], k[HEADS], q[ROWS], k[ROWS], q[DIM], v[DIM]);
-  problem->causal = options->causal;
   problem->q_type = job->q.type;
   problem->k_type = job->k.type;
   problem->v_type = job->v.type;
   problem->o_type = options->out_type.type; /* FOVEA_F32 if none is given */
-  if (options->scale.given) problem->scale = options->scale.value;
-  problem->softcap = options->softcap.value; /* 0 if none is given */
-  if (options->leaky_relu.given) problem->score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
-  problem->leaky_slope = options->leaky_relu.value;
-  if (options->window.count > 0) {
-    problem->window_left = options->window.numbers[0];
-    problem->window_right = options->window.numbers[1];
-  }
-  if (options->chunk.count > 0) {
-    problem->chunk_size = options->chunk.numbers[0];
-    problem->chunk_left = options->chunk.numbers[1];
-    problem->chunk_right = options->chunk.numbers[2];
-    /* To the library 0 means no chunks. With --chunk that is a mistake. */
-    if (problem->chunk_size < 1)
-      return fail(why, "--chunk: a chunk of %lld keys; at least 1 is needed", (long long)problem->chunk_size);
-  }
-  if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
-  problem->isa = options->isa;
   set_outputs(problem, options);
-  return set_normaliser(problem, options, why) && set_offset(problem, &options->offset, why) &&
-         set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
-         set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
-         (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&
-         (!options->alibi || load_alibi(options->alibi, &job->terms, problem, why)) &&
-         (!options->relative || load_relative(options->relative, &job->terms, problem, why)) &&
-         load_pattern(options, &job->pattern, problem, why) &&
-         (!options->sinks || load_sinks(options->sinks, &job->sinks, problem, why));
+  return problem_set(problem, options, &job->inputs, why);
 }
 
 /* Room for one element at least, so that an empty tensor has an address. */
@@ -292,10 +240,10 @@ static bool run_plan(attend_job *job, failure *why) {
   fovea_execution execution;
   fovea_error error;
   fovea_tensors_init(&tensors, job->q.array.data, job->k.array.data, job->v.array.data, job->o, job->lse);
-  tensors.mask = job->mask.data;
-  tensors.sinks = job->sinks.data;
+  tensors.mask = job->inputs.mask.data;
+  tensors.sinks = job->inputs.sinks.data;
   tensors.scores = job->weights;
-  if (job->terms.count > 0) tensors.terms = job->terms.numbers;
+  if (job->inputs.terms.count > 0) tensors.terms = job->inputs.terms.numbers;
   tensors.column_sums = job->column_sums;
   tensors.top_keys = job->top_keys;
   fovea_execution_init(&execution);
@@ -355,10 +303,7 @@ static void release(attend_job *job) {
   free(job->lse);
   free(job->o);
   fovea_plan_destroy(job->plan);
-  fovea_pattern_destroy(job->pattern);
-  npy_free(&job->sinks);
-  attend_terms_free(&job->terms);
-  npy_free(&job->mask);
+  problem_inputs_free(&job->inputs);
   npy_free(&job->v.array);
   npy_free(&job->k.array);
   npy_free(&job->q.array);

@@ -15,6 +15,12 @@ static const option known[] = {
     {"--column-sums", OPTION_TEXT, offsetof(attend_options, column_sums), 0, "a path"},
     {"--top-keys", OPTION_TEXT, offsetof(attend_options, top_keys), 0, "a path"},
     {"--topk", OPTION_LIST, offsetof(attend_options, top_k), 1, "a number"},
+    {"--cast", OPTION_TYPE, offsetof(attend_options, cast), 0, "f32, f16 or bf16"},
+    {"--out-type", OPTION_TYPE, offsetof(attend_options, out_type), 0, "f32, f16 or bf16"},
+};
+
+/* Of problems, also for `fovea explain`. */
+const option problem_options[] = {
     {"--mask", OPTION_TEXT, offsetof(attend_options, mask), 0, "a path"},
     {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
     {"--alibi", OPTION_TEXT, offsetof(attend_options, alibi), 0, "a path"},
@@ -36,13 +42,13 @@ static const option known[] = {
     {"--normaliser", OPTION_TEXT, offsetof(attend_options, normaliser), 0, "a name"},
     {"--sigmoid-bias", OPTION_NUMBER, offsetof(attend_options, sigmoid_bias), 0, "a number"},
     {"--divisor", OPTION_TEXT, offsetof(attend_options, divisor), 0, "none, keys, sum or a number"},
-    {"--cast", OPTION_TYPE, offsetof(attend_options, cast), 0, "f32, f16 or bf16"},
-    {"--out-type", OPTION_TYPE, offsetof(attend_options, out_type), 0, "f32, f16 or bf16"},
     {"--threads", OPTION_LIST, offsetof(attend_options, threads), 1, "a number"},
     {"--isa", OPTION_TEXT, offsetof(attend_options, isa), 0, "a name"},
 };
+const size_t problem_option_count = sizeof problem_options / sizeof problem_options[0];
 
-static const option_table table = {"attend", known, sizeof known / sizeof known[0]};
+static const option_table table = {"attend", known, sizeof known / sizeof known[0], problem_options,
+                                   sizeof problem_options / sizeof problem_options[0]};
 
 static bool check_differ(const char *name, const char *path, const char *other_name, const char *other,
                          failure *why) {
@@ -79,6 +85,11 @@ static bool check_scores(const attend_options *options, failure *why) {
   return true;
 }
 
+bool problem_options_check(const attend_options *options, failure *why) {
+  return !options->by_row || options->pattern || options->csr || options->global ||
+         fail(why, "--by-row needs --pattern, --csr or --global");
+}
+
 static bool check_required(const attend_options *options, failure *why) {
   const char *missing = !options->q     ? "--q"
                         : !options->k   ? "--k"
@@ -87,9 +98,7 @@ static bool check_required(const attend_options *options, failure *why) {
                                         : NULL;
   if (missing) return fail(why, "%s is missing (see fovea attend --help)", missing);
   if (options->weights_type.given && !options->weights) return fail(why, "--weights-type needs --weights");
-  if (options->by_row && !options->pattern && !options->csr && !options->global)
-    return fail(why, "--by-row needs --pattern, --csr or --global");
-  return check_scores(options, why) && check_paths(options, why);
+  return problem_options_check(options, why) && check_scores(options, why) && check_paths(options, why);
 }
 
 bool attend_options_parse(attend_options *options, int argument_count, char **arguments, failure *why) {

@@ -30,6 +30,13 @@ typedef struct attend_options {
   number_list threads;    /* likewise */
 } attend_options;
 
+/* The options that describe a problem but for its tensors: rules, mask, pattern, terms, scale, normaliser; threads
+ * and isa. `fovea explain` has them, too, in a struct that begins with attend_options. */
+extern const option problem_options[];
+extern const size_t problem_option_count;
+/* Checks them; attend_options_parse() does so itself. */
+bool problem_options_check(const attend_options *options, failure *why);
+
 /* Fills every field. With --help no other option is needed. Free the options afterwards in any case. */
 bool attend_options_parse(attend_options *options, int argument_count, char **arguments, failure *why);
 void attend_options_free(attend_options *options);

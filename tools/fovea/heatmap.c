@@ -1,4 +1,4 @@
-/* fovea heatmap: attention weights from an .npy file, drawn as an SVG. */
+/* fovea heatmap: attention weights from an .npy file, drawn as an SVG or a PNG. */
 #include "commands.h"
 #include "heatmap_draw.h"
 #include "heatmap_tokens.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char help[] =
-    "Usage: fovea heatmap WEIGHTS.npy --out PICTURE.svg [OPTIONS]\n"
+    "Usage: fovea heatmap WEIGHTS.npy --out PICTURE.svg|PICTURE.png [OPTIONS]\n"
     "\n"
     "Draws attention weights, as `fovea attend --weights` writes them: float32 or float16, shaped\n"
     "(batch, heads, rows, keys), (heads, rows, keys) or (rows, keys). The picture has a panel for each head, "
@@ -17,7 +17,7 @@ static const char help[] =
     "averaged down, and a note in the picture says so. Cells with a weight that is not finite are grey. The same\n"
     "weights give the same file on every machine.\n"
     "\n"
-    "  --out PATH             where the picture goes; only SVG is written, no PNG\n"
+    "  --out PATH             where the picture goes: a PNG if the name ends in .png, else an SVG\n"
     "  --heads a,b,..         which heads are drawn, counted from 0, at most 64; default: the first 16\n"
     "  --batch N              of which batch entry; default 0\n"
     "  --tokens PATH          labels of both axes, one token a line, UTF-8; default: numbers\n"
@@ -47,7 +47,7 @@ static const option known[] = {
     {"--max", OPTION_NUMBER, offsetof(heatmap_options, max), 0, "a number"},
 };
 
-static const option_table table = {"heatmap", known, sizeof known / sizeof known[0]};
+static const option_table table = {"heatmap", known, sizeof known / sizeof known[0], NULL, 0};
 
 typedef struct heatmap_job {
   heatmap_options options;
@@ -57,16 +57,9 @@ typedef struct heatmap_job {
   output_file output;
 } heatmap_job;
 
-static bool ends_with(const char *text, const char *end) {
-  const size_t length = strlen(text), end_length = strlen(end);
-  return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 static bool check_options(const heatmap_options *options, failure *why) {
   if (!options->weights) return fail(why, "a file with weights is missing (see fovea heatmap --help)");
   if (!options->out) return fail(why, "--out is missing (see fovea heatmap --help)");
-  if (ends_with(options->out, ".png"))
-    return fail(why, "--out is '%s', but only SVG is written; rsvg-convert makes a PNG of it", options->out);
   if (options->tokens && (options->row_tokens || options->key_tokens))
     return fail(why, "--tokens labels both axes; %s cannot be given, too",
                 options->row_tokens ? "--row-tokens" : "--key-tokens");
@@ -111,7 +104,7 @@ static bool draw(heatmap_job *job, failure *why) {
                          : largest > 0          ? largest
                                                 : 1};
   return output_open(&job->output, job->options.out, why) &&
-         output_close(&job->output, heatmap_draw(&map, job->output.stream), why) &&
+         output_close(&job->output, heatmap_draw(&map, job->options.out, job->output.stream), why) &&
          outputs_commit(&job->output, 1, why);
 }
 

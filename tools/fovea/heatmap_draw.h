@@ -1,5 +1,5 @@
-/* Draws a heat map as SVG: a panel for each head, labels, a colour bar, and notes. The same map gives the same
- * bytes on every machine. */
+/* Draws a heat map as SVG or PNG: a panel for each head, labels, a colour bar, and notes. The same map gives the
+ * same bytes on every machine. */
 #ifndef FOVEA_TOOLS_HEATMAP_DRAW_H
 #define FOVEA_TOOLS_HEATMAP_DRAW_H
 
@@ -14,9 +14,14 @@ typedef struct heatmap {
   const svg_text *row_tokens; /* one a row of the file's matrices; NULL: numbers */
   const svg_text *key_tokens; /* likewise */
   float full;                 /* the weight drawn darkest, positive; larger ones are drawn alike */
+  bool of_pairs;              /* cells are shares of pairs that are seen, not weights */
 } heatmap;
 
-/* Returns false if the stream takes no more; errno then says why. */
-bool heatmap_draw(const heatmap *map, FILE *stream);
+/* Each returns false if the stream takes no more; errno then says why. */
+bool heatmap_draw_svg(const heatmap *map, FILE *stream);
+bool heatmap_draw_png(const heatmap *map, FILE *stream);
+
+/* The one that a path's ending names; SVG for any other. */
+bool heatmap_draw(const heatmap *map, const char *path, FILE *stream);
 
 #endif

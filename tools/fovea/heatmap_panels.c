@@ -14,32 +14,36 @@ static bool set_shape(panel_set *panels, const npy_array *array, const char *pat
   panels->of_batch = rank > 3 ? array->shape[0] : 1;
   panels->of_heads = rank > 2 ? array->shape[rank - 3] : 1;
   panels->has_heads = rank > 2;
-  panels->rows = array->shape[rank - 2];
-  panels->keys = array->shape[rank - 1];
+  panels_set_size(panels, array->shape[rank - 2], array->shape[rank - 1]);
+  return true;
+}
+
+void panels_set_size(panel_set *panels, int64_t rows, int64_t keys) {
+  panels->rows = rows;
+  panels->keys = keys;
   panels->row_factor = (panels->rows + CELL_LIMIT - 1) / CELL_LIMIT;
   panels->key_factor = (panels->keys + CELL_LIMIT - 1) / CELL_LIMIT;
   panels->cell_rows = (panels->rows + panels->row_factor - 1) / panels->row_factor;
   panels->cell_keys = (panels->keys + panels->key_factor - 1) / panels->key_factor;
-  return true;
 }
 
-static bool choose(panel_set *panels, const char *path, const number_list *heads, const number_list *batch,
+bool panels_choose(panel_set *panels, const panel_names *names, const number_list *heads, const number_list *batch,
                    failure *why) {
   const int64_t of_heads = panels->of_heads;
   panels->batch = batch->count > 0 ? batch->numbers[0] : 0;
   if (panels->batch < 0 || panels->batch >= panels->of_batch)
-    return fail(why, "--batch is %lld; %s has %lld batch entries, counted from 0", (long long)panels->batch, path,
-                (long long)panels->of_batch);
+    return fail(why, "%s is %lld; %s has %lld batch entries, counted from 0", names->batch,
+                (long long)panels->batch, names->of, (long long)panels->of_batch);
   const int64_t count = heads->count > 0 ? heads->count : of_heads < PANEL_DEFAULT ? of_heads : PANEL_DEFAULT;
   if (count > PANEL_LIMIT)
-    return fail(why, "--heads has %lld numbers; at most %d are drawn", (long long)count, PANEL_LIMIT);
+    return fail(why, "%s has %lld numbers; at most %d are drawn", names->heads, (long long)count, PANEL_LIMIT);
   for (int64_t i = 0; i < count; i++) {
     const int64_t head = heads->count > 0 ? heads->numbers[i] : i;
     if (head < 0 || head >= of_heads)
-      return fail(why, "--heads has %lld; %s has %lld heads, counted from 0", (long long)head, path,
+      return fail(why, "%s has %lld; %s has %lld heads, counted from 0", names->heads, (long long)head, names->of,
                   (long long)of_heads);
     for (int64_t before = 0; before < i; before++)
-      if (panels->heads[before] == head) return fail(why, "--heads has %lld twice", (long long)head);
+      if (panels->heads[before] == head) return fail(why, "%s has %lld twice", names->heads, (long long)head);
     panels->heads[i] = head;
   }
   panels->count = (int)count;
@@ -82,12 +86,18 @@ static bool fill_panel(panel_set *panels, int panel, const npy_array *array, con
   return true;
 }
 
-bool panels_fill(panel_set *panels, const npy_array *array, const char *path, const number_list *heads,
-                 const number_list *batch, failure *why) {
-  if (!set_shape(panels, array, path, why) || !choose(panels, path, heads, batch, why)) return false;
+bool panels_allocate(panel_set *panels, failure *why) {
   const size_t cells = (size_t)panels->count * (size_t)panels->cell_rows * (size_t)panels->cell_keys;
   panels->cells = malloc(cells * sizeof *panels->cells);
-  if (!panels->cells) return fail(why, "out of memory for %zu cells", cells);
+  return panels->cells || fail(why, "out of memory for %zu cells", cells);
+}
+
+bool panels_fill(panel_set *panels, const npy_array *array, const char *path, const number_list *heads,
+                 const number_list *batch, failure *why) {
+  const panel_names names = {"--heads", "--batch", path};
+  if (!set_shape(panels, array, path, why) || !panels_choose(panels, &names, heads, batch, why) ||
+      !panels_allocate(panels, why))
+    return false;
   for (int panel = 0; panel < panels->count; panel++)
     if (!fill_panel(panels, panel, array, path, why)) return false;
   return true;

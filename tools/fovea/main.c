@@ -12,6 +12,7 @@
 static const char help[] = "Usage: fovea COMMAND [OPTIONS]\n"
                            "\n"
                            "  fovea attend     attention on .npy files\n"
+                           "  fovea explain    what a problem costs, how it is computed, and why\n"
                            "  fovea heatmap    attention weights as a picture\n"
                            "  fovea info       what the library chose on this machine, and why\n"
                            "  fovea selftest   compare every kernel this CPU can run with stored digests\n"
@@ -26,13 +27,14 @@ static const struct command {
   const char *name;
   bool (*run)(int argument_count, char **arguments, failure *why);
 } commands[] = {{"attend", attend_command},
+                {"explain", explain_command},
                 {"heatmap", heatmap_command},
                 {"info", info_command},
                 {"selftest", selftest_command}};
 
 static bool run(int argument_count, char **arguments, const char **name, failure *why) {
   if (argument_count < 1)
-    return fail(why, "a command is needed: attend, heatmap, info or selftest (see fovea --help)");
+    return fail(why, "a command is needed: attend, explain, heatmap, info or selftest (see fovea --help)");
   if (strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0) {
     fputs(help, stdout);
     return true;

@@ -71,31 +71,39 @@ static bool set_option(void *fields, const option *option, const char *value, fa
   return understood || fail(why, "%s takes %s, not '%s'", option->name, option->form, value);
 }
 
+static size_t option_count(const option_table *table) {
+  return table->count + table->more_count;
+}
+
+static const option *option_at(const option_table *table, size_t i) {
+  return i < table->count ? &table->options[i] : &table->more[i - table->count];
+}
+
 /* Finds the option that an argument names, as --name or --name=value; *value is then the text after the sign. An
  * argument that stands alone is the value of the first such option that is not given yet. */
-static const option *find_option(const option_table *table, uint64_t given, const char *argument,
-                                 const char **value) {
+static size_t find_option(const option_table *table, uint64_t given, const char *argument, const char **value) {
   const bool alone = argument[0] != '-';
   size_t length = strcspn(argument, "=");
   *value = alone ? argument : argument[length] == '=' ? argument + length + 1 : NULL;
-  for (size_t i = 0; i < table->count; i++) {
-    const char *name = table->options[i].name;
+  size_t i = 0;
+  for (; i < option_count(table); i++) {
+    const char *name = option_at(table, i)->name;
     const bool free_place = name[0] != '-' && !(given >> i & 1);
-    if (alone ? free_place : strlen(name) == length && memcmp(name, argument, length) == 0)
-      return &table->options[i];
+    if (alone ? free_place : strlen(name) == length && memcmp(name, argument, length) == 0) break;
   }
-  return NULL;
+  return i;
 }
 
 static bool parse_argument(const option_table *table, void *fields, uint64_t *given, char **arguments, int *next,
                            failure *why) {
   const char *argument = arguments[*next], *value;
   *next += 1;
-  const option *option = find_option(table, *given, argument, &value);
-  if (!option)
+  const size_t found = find_option(table, *given, argument, &value);
+  if (found == option_count(table))
     return fail(why, "%s '%s' (see fovea %s --help)", argument[0] == '-' ? "unknown option" : "unexpected argument",
                 argument, table->command);
-  const uint64_t place = UINT64_C(1) << (option - table->options);
+  const option *option = option_at(table, found);
+  const uint64_t place = UINT64_C(1) << found;
   if (*given & place) return fail(why, "%s is given twice", option->name);
   *given |= place;
 
@@ -121,9 +129,10 @@ bool options_parse(const option_table *table, void *fields, int argument_count, 
 }
 
 void options_free(const option_table *table, void *fields) {
-  for (size_t i = 0; i < table->count; i++) {
-    if (table->options[i].kind != OPTION_LIST) continue;
-    number_list *list = (void *)((char *)fields + table->options[i].field);
+  for (size_t i = 0; i < option_count(table); i++) {
+    const option *option = option_at(table, i);
+    if (option->kind != OPTION_LIST) continue;
+    number_list *list = (void *)((char *)fields + option->field);
     free(list->numbers);
     *list = (number_list){.count = 0};
   }

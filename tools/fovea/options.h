@@ -38,7 +38,9 @@ typedef struct option {
 typedef struct option_table {
   const char *command;
   const option *options;
-  size_t count; /* at most 64 */
+  size_t count;
+  const option *more; /* options of several commands, of the same struct; they come after the others */
+  size_t more_count;  /* all together at most 64 */
 } option_table;
 
 bool options_ask_help(int argument_count, char **arguments);

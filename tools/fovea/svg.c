@@ -1,11 +1,6 @@
 #include "svg.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #define REPLACEMENT 0xfffd
-#define OPEN_BOX    0x2423 /* stands for a blank */
-#define ELLIPSIS    0x2026
 #define FIRST_WIDE  0x1100 /* from here on most scripts have wide characters */
 
 /* XML's characters, without controls. */
@@ -32,20 +27,19 @@ static uint32_t take_character(svg_text *text) {
   return whole && c >= least[more] && is_allowed(c) ? c : REPLACEMENT;
 }
 
-/* What is drawn next, of at most *limit characters. 0 at the end. */
-static uint32_t next_drawn(svg_text *text, bool *begun, int *limit) {
+uint32_t svg_next(svg_text *text, bool *begun, int *limit) {
   if (text->length == 0) return 0;
   if ((*limit)-- == 0) {
     text->length = 0;
-    return ELLIPSIS;
+    return SVG_ELLIPSIS;
   }
   const uint32_t c = take_character(text);
   if (c != ' ') *begun = true;
-  if (c == ' ' && !*begun) return OPEN_BOX;
+  if (c == ' ' && !*begun) return SVG_OPEN_BOX;
   if (c == ' ') {
     size_t blanks = 0;
     while (blanks < text->length && text->bytes[blanks] == ' ') blanks++;
-    if (blanks == text->length) return OPEN_BOX;
+    if (blanks == text->length) return SVG_OPEN_BOX;
   }
   return c;
 }
@@ -66,14 +60,18 @@ static void write_character(FILE *stream, uint32_t c) {
 
 void svg_write(FILE *stream, svg_text text, int limit) {
   bool begun = false;
-  for (uint32_t c = next_drawn(&text, &begun, &limit); c; c = next_drawn(&text, &begun, &limit))
+  for (uint32_t c = svg_next(&text, &begun, &limit); c; c = svg_next(&text, &begun, &limit))
     write_character(stream, c);
+}
+
+int svg_letters(uint32_t c) {
+  return c < FIRST_WIDE || c == SVG_OPEN_BOX || c == SVG_ELLIPSIS || c == REPLACEMENT ? 1 : 2;
 }
 
 int svg_width(svg_text text, int limit) {
   bool begun = false;
   int width = 0;
-  for (uint32_t c = next_drawn(&text, &begun, &limit); c; c = next_drawn(&text, &begun, &limit))
-    width += c < FIRST_WIDE || c == OPEN_BOX || c == ELLIPSIS || c == REPLACEMENT ? 1 : 2;
+  for (uint32_t c = svg_next(&text, &begun, &limit); c; c = svg_next(&text, &begun, &limit))
+    width += svg_letters(c);
   return width;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static char *name_with_process(const char *path, long process) {
   size_t size = strlen(path) + 32;
@@ -41,6 +42,13 @@ FILE *system_create(const char *path) {
   return file < 0 ? NULL : _fdopen(file, "wb");
 }
 
+double system_seconds(void) {
+  LARGE_INTEGER count, rate;
+  QueryPerformanceCounter(&count);
+  QueryPerformanceFrequency(&rate);
+  return (double)count.QuadPart / (double)rate.QuadPart;
+}
+
 /* rename() does not replace a file here. */
 int system_rename(const char *from, const char *to) {
   if (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING)) return 0;
@@ -74,6 +82,12 @@ FILE *system_create(const char *path) {
 
 int system_rename(const char *from, const char *to) {
   return rename(from, to);
+}
+
+double system_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 #endif

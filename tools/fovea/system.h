@@ -25,4 +25,7 @@ FILE *system_create(const char *path);
 /* Renames a file, and replaces a file that has the new name. 0, or -1 with errno. */
 int system_rename(const char *from, const char *to);
 
+/* Seconds since some moment. */
+double system_seconds(void);
+
 #endif

@@ -1,0 +1,55 @@
+/* Which keys a row sees by the rules and the pattern, for callers. */
+#include "../base/error.h"
+#include "plan.h"
+#include "visibility.h"
+
+#include <fovea/explain.h>
+
+static const fovea_entry *entry_of(const fovea_plan *plan, int64_t batch) {
+  const fovea_entry *entry = plan->entries; /* sorted by length */
+  while (entry->batch != batch) entry++;
+  return entry;
+}
+
+static fovea_status check(const fovea_plan *plan, int64_t entry, int64_t head, int64_t row, int64_t first_key,
+                          int64_t words, fovea_error *error) {
+  const struct {
+    const char *name;
+    int64_t value, end;
+  } places[] = {{"entry", entry, plan->problem.batch}, {"head", head, plan->problem.heads}};
+  for (int i = 0; i < 2; i++) {
+    if (places[i].value < 0 || places[i].value >= places[i].end)
+      return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; it must be from 0 to %d", places[i].name,
+                        places[i].value, places[i].end - 1);
+  }
+  const int64_t rows = entry_of(plan, entry)->q_len, most = (INT64_C(1) << 48) / FOVEA_WORD_KEYS;
+  if (row < 0 || row >= rows)
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "row is %d; the entry has %d rows", row, rows);
+  if (first_key < 0 || first_key % FOVEA_WORD_KEYS || first_key / FOVEA_WORD_KEYS > most)
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "first_key is %d; it must be a multiple of %d from 0 to 2^48",
+                      first_key, (int64_t)FOVEA_WORD_KEYS);
+  if (words < 0 || words > most)
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "words is %d; it must be from 0 to %d", words, most);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_plan_row_keys(const fovea_plan *plan, int64_t batch, int64_t head, int64_t row,
+                                 int64_t first_key, int64_t words, uint64_t *seen, fovea_error *error) {
+  if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
+  if (!seen && words > 0) return fovea_fail(error, FOVEA_ERROR_NULL, "seen is NULL");
+  const fovea_status status = check(plan, batch, head, row, first_key, words, error);
+  if (status) return status;
+  const fovea_entry *entry = entry_of(plan, batch);
+  const fovea_pattern *pattern = entry->pattern;
+  const fovea_interval keys = fovea_visible_keys(&plan->problem, entry, row);
+  for (int64_t i = 0; i < words; i++) {
+    const int64_t key = first_key + i * FOVEA_WORD_KEYS;
+    seen[i] = fovea_bits_between(keys.begin - key, keys.end - key);
+    if (!pattern || !seen[i]) continue;
+    const int64_t place = fovea_pattern_row(pattern, row, entry->offset);
+    uint64_t word;
+    fovea_pattern_words(pattern, fovea_pattern_head(plan, pattern, head), &place, 1, key, &word);
+    seen[i] &= word;
+  }
+  return FOVEA_OK;
+}

@@ -1,0 +1,243 @@
+"""`fovea explain`: its table against pairs counted by NumPy, its pictures cell by cell, and every mistake.
+
+    test_explain.py COMMAND...    the words that start the program, an emulator among them
+"""
+
+import re
+import sys
+import unittest
+import xml.dom.minidom
+
+import numpy as np
+
+import command
+import png
+from command import COMMAND, run
+
+KINDS = ("empty", "full", "limited", "bits", "masked")
+
+
+def sees(rows, keys, rule=lambda i, j: j <= i, offset=None):
+    """Which keys each row sees, by a rule over positions."""
+    i = np.arange(rows)[:, None] + (keys - rows if offset is None else offset)
+    return np.broadcast_to(rule(i, np.arange(keys)), (rows, keys))
+
+
+def tiles(rows, lanes, row_tile):
+    """The row numbers of each tile: vectors are split evenly."""
+    vectors = -(-rows // lanes)
+    count = -(-vectors // (row_tile // lanes))
+    cuts = [min(rows, (vectors // count * t + min(t, vectors % count)) * lanes) for t in range(count + 1)]
+    return [np.arange(begin, end) for begin, end in zip(cuts, cuts[1:])]
+
+
+def kinds(seen, group, lanes, row_tile):
+    """How many blocks of each kind there are, if no mask is given."""
+    counts = dict.fromkeys(KINDS, 0)
+    for tile in tiles(len(seen) * group, lanes, row_tile):
+        for key in range(0, seen.shape[1], 128):
+            block = seen[tile // group, key:key + 128]
+            edges = np.diff(np.pad(block, ((0, 0), (1, 1))).astype(int), axis=1)
+            counts["empty" if not block.any() else "full" if block.all() else
+                   "bits" if ((edges == 1).sum(axis=1) > 1).any() else "limited"] += 1
+    return counts
+
+
+class Explained(command.InDirectory):
+    def explain(self, *options):
+        done = run("explain", *options)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), (options, done.stderr))
+        return done.stdout.decode()
+
+    def number(self, text, pattern):
+        found = re.search(pattern, text, re.MULTILINE)
+        self.assertIsNotNone(found, (pattern, text))
+        return int(found.group(1))
+
+    def check(self, seen, *options, heads=1, kv_heads=1, batch=1):
+        text = self.explain("--rows", seen.shape[0], "--keys", seen.shape[1], "--heads", heads, "--kv-heads", kv_heads,
+                            "--batch", batch, *options)
+        lanes = self.number(text, r"(\d+) rows in a vector")
+        row_tile = self.number(text, r"(\d+) in a tile")
+        expected = {kind: count * kv_heads * batch
+                    for kind, count in kinds(seen, heads // kv_heads, lanes, row_tile).items()}
+        self.assertEqual(self.number(text, r"^blocks +(\d+) of"), sum(expected.values()))
+        for kind, count in expected.items():
+            found = re.search(rf"^  {kind} +(\d+)", text, re.MULTILINE)
+            self.assertEqual(int(found.group(1)) if found else 0, count, (kind, text))
+        self.assertEqual(self.number(text, r"^pairs +(\d+) "), seen.size * heads * batch)
+        self.assertEqual(self.number(text, r", (\d+)(?: \([0-9.]+ %\))? seen"), int(seen.sum()) * heads * batch)
+        return text
+
+
+class Table(Explained):
+    def test_rules(self):
+        everything = sees(100, 300, lambda i, j: j >= 0)
+        self.check(everything)
+        self.check(sees(300, 300), "--causal")
+        self.check(sees(300, 700), "--causal", heads=6, kv_heads=2, batch=3)
+        self.check(sees(500, 500, lambda i, j: (j <= i) & (j >= i - 99)), "--window", "99,0")
+        self.check(sees(500, 500, lambda i, j: i // 64 == j // 64), "--chunk", "64,0,0")
+        self.check(sees(200, 500, offset=3), "--causal", "--offset", "3")
+
+    def test_patterns(self):
+        self.check(sees(300, 300, lambda i, j: (j <= i) & ((i - j < 20) | (j < 4))), "--pattern",
+                   "causal & (window 19 | keys 0:4)")
+        self.check(sees(300, 400, lambda i, j: (i - j) % 3 == 0), "--pattern", "dilated -1 -1 3", heads=4, kv_heads=2)
+        self.check(sees(90, 256, lambda i, j: (j == 7) | (j == 200) | (i == 200)), "--global", "7,200")
+
+    def test_every_set(self):
+        for isa in re.findall(r"^(\S+) +yes ", run("info").stdout.decode(), re.MULTILINE):
+            if isa in ("scalar", "avx2", "avx512", "neon"):
+                text = self.check(sees(77, 300), "--causal", "--isa", isa)
+                self.assertIn(f"{isa}", text)
+                self.assertIn(": the problem names it", text)
+
+    def test_mask(self):
+        np.save(self.path("m.npy"), np.ones((40, 300), bool))
+        text = self.explain("--rows", "40", "--keys", "300", "--causal", "--mask", self.path("m.npy"), "--isa", "scalar")
+        self.assertIn("unknown until run", text)
+        self.assertIn("as if there were no mask", text)
+        self.assertEqual(self.number(text, r"^  masked +(\d+)"), self.number(text, r"^blocks +(\d+)"))
+
+    def test_work(self):
+        text = self.explain("--rows", "100", "--keys", "1000", "--dim", "32", "--v-dim", "16", "--type", "f16",
+                            "--out-type", "bf16")
+        self.assertIn("9.6 Mflop, 96 for each pair seen", text)
+        self.assertIn("102.4 kB read, 3.2 kB written", text)
+        self.assertNotIn("time", text)
+        text = self.explain("--rows", "1000", "--dim", "32", "--peak", "64", "--bandwidth", "2")
+        self.assertIn("at least 2 ms for the work at 64.0 Gflop/s, 256 us for the memory at 2.0 GB/s; the work decides", text)
+        text = self.explain("--rows", "1000", "--dim", "32", "--peak", "64")
+        self.assertIn("at least 2 ms for the work at 64.0 Gflop/s\n", text)
+
+    def test_measured(self):
+        text = self.explain("--rows", "3000", "--type", "f16", "--threads", "1", "--isa", "scalar", "--measure")
+        self.assertRegex(text, r"about [0-9.]+ m?s for the work at [0-9.]+ [MGT]flop/s, [0-9.]+ [um]s for the memory "
+                               r"at [0-9.]+ [MGT]B/s; the work decides")
+
+    def test_ways(self):
+        text = self.explain("--rows", "1", "--keys", "100000")
+        self.assertIn("decoded, keys in the lanes of vectors", text)
+        self.assertIn("few", text)
+        rows = 1000
+        np.save(self.path("starts.npy"), np.arange(rows + 1))
+        np.save(self.path("keys.npy"), np.arange(rows) * 7 % rows)
+        text = self.explain("--rows", rows, "--csr", self.path("starts.npy") + "," + self.path("keys.npy"))
+        self.assertIn("1000 one by one, the keys of their lists gathered", text)
+        self.assertIn("leave few keys", text)
+        self.assertIn("1000 (0.10 %) seen", text)
+        self.assertIn("none", self.explain("--rows", "0"))
+
+
+class Pictures(Explained):
+    def cells(self, seen, factors):
+        """The share of pairs, and so the levels of cells."""
+        rows, keys = (range(0, length, factor) for length, factor in zip(seen.shape, factors))
+        shares = np.array([[seen[i:i + factors[0], j:j + factors[1]].mean() for j in keys] for i in rows])
+        return np.floor(shares * 128 + 0.5).astype(int)
+
+    def check_picture(self, panels, *options, factors=(1, 1)):
+        self.explain(*options, "--out", self.path("p.svg"))
+        self.explain(*options, "--out", self.path("p.png"))
+        root = xml.dom.minidom.parse(self.path("p.svg")).documentElement
+        with open(self.path("p.png"), "rb") as file:
+            pixels = png.read(file.read())
+        groups = [group for group in root.getElementsByTagName("g") if group.hasAttribute("shape-rendering")]
+        self.assertEqual(len(groups), len(panels))
+        stops = np.array([(255, 255, 255), (199, 222, 242), (122, 179, 222), (48, 122, 189), (13, 56, 122)])
+        scale = np.stack([np.floor(np.interp(np.arange(129) / 32, np.arange(5), stops[:, i]) + 0.5) for i in range(3)], 1)
+        for group, seen in zip(groups, panels):
+            left, top, width, height = map(int, re.match(r"translate\((\d+) (\d+)\) scale\((\d+) (\d+)\)",
+                                                         group.getAttribute("transform")).groups())
+            colours = scale[self.cells(seen, factors)].repeat(height, axis=0).repeat(width, axis=1)
+            drawn = pixels[top:top + colours.shape[0], left:left + colours.shape[1]]
+            self.assertTrue((drawn == colours).all(), options)
+        return ["".join(node.data for node in text.childNodes) for text in root.getElementsByTagName("text")]
+
+    def test_rules(self):
+        texts = self.check_picture([sees(40, 70)], "--rows", "40", "--keys", "70", "--causal")
+        self.assertIn("dark: the row sees the key", texts)
+        self.check_picture([sees(40, 40, lambda i, j: (j <= i + 2) & (j >= i - 5))], "--rows", "40", "--window", "5,2")
+        self.check_picture([sees(64, 64, lambda i, j: (i - j) % 5 == 0)], "--rows", "64", "--pattern",
+                           "dilated -1 -1 5")
+
+    def test_averages(self):
+        seen = sees(1300, 600, lambda i, j: (i - j) % 3 == 0, offset=0)
+        texts = self.check_picture([seen], "--rows", "1300", "--keys", "600", "--offset", "0", "--pattern",
+                                   "dilated -1 -1 3", factors=(3, 2))
+        self.assertIn("averaged: a cell is the share of 3 x 2 pairs (rows x keys) that are seen", texts)
+        seen = sees(1, 200000, lambda i, j: j % 1000 < 300)
+        self.check_picture([seen], "--rows", "1", "--keys", "200000", "--pattern", "every 1000 0:300", factors=(1, 391))
+
+    def test_heads_and_mask(self):
+        mask = np.random.default_rng(1).random((2, 3, 30, 50)) < 0.5
+        np.save(self.path("m.npy"), mask)
+        seen = mask & sees(30, 50)
+        options = ("--batch", "2", "--heads", "3", "--rows", "30", "--keys", "50", "--causal", "--mask")
+        texts = self.check_picture(seen[1, [2, 0]], *options, self.path("m.npy"), "--head", "2,0", "--entry", "1")
+        self.assertEqual([text for text in texts if "head" in text], ["batch 1, head 2", "batch 1, head 0"])
+        self.check_picture(seen[0, :1], *options, self.path("m.npy"))
+        for kind in ("<f4", "<f2"):
+            np.save(self.path("m.npy"), np.where(mask[:, :1, :, 10:40], 0, -np.inf).astype(kind))
+            part = np.zeros_like(mask)
+            part[:, :, :, :10] = True
+            part[:, :, :, 10:40] = mask[:, :1, :, 10:40]
+            self.check_picture((part & sees(30, 50))[0, 1:2], *options, self.path("m.npy"), "--mask-begin", "10",
+                               "--head", "1")
+
+    def test_lengths(self):
+        seen = sees(20, 30, lambda i, j: (j < 11) & (i < 7), offset=0)
+        self.check_picture([seen], "--batch", "2", "--rows", "20", "--keys", "30", "--q-lens", "20,7", "--kv-lens",
+                           "30,11", "--entry", "1")
+
+
+class Mistakes(Explained):
+    def refuse(self, text, *options):
+        done = run("explain", *options)
+        with self.subTest(options=options):
+            self.assert_refused(done, text)
+            self.assertEqual((done.stdout, self.files()), (b"", []))
+
+    def test_options(self):
+        self.refuse("--rows is missing (see fovea explain --help)")
+        self.refuse("unknown option '--frob' (see fovea explain --help)", "--frob")
+        self.refuse("unknown option '--q'", "--q", "x")
+        self.refuse("unexpected argument 'more'", "--rows", "1", "more")
+        self.refuse("--rows is given twice", "--rows", "1", "--rows", "1")
+        self.refuse("--causal is given twice", "--rows", "1", "--causal", "--causal")
+        for option in ("--rows", "--keys", "--dim", "--type", "--out", "--pattern", "--window"):
+            self.refuse(f"{option} needs", option)
+        self.refuse("--type takes f32, f16 or bf16", "--rows", "1", "--type", "f64")
+        self.refuse("--by-row needs", "--rows", "1", "--by-row")
+        self.refuse("--head needs --out", "--rows", "1", "--head", "0")
+        self.refuse("--entry needs --out", "--rows", "1", "--entry", "0")
+        self.refuse("--measure measures what --peak says", "--rows", "1", "--measure", "--peak", "1")
+        self.refuse("--measure: dims of more than", "--rows", "1", "--measure", "--dim", "5000")
+        for text in ("0", "-1", "inf", "nan"):
+            self.refuse("--peak is", "--rows", "1", "--peak", text)
+            self.refuse("--bandwidth is", "--rows", "1", "--bandwidth", text)
+
+    def test_problems(self):
+        self.refuse("q_len is -1", "--rows", "-1")
+        self.refuse("heads is 0", "--rows", "1", "--heads", "0")
+        self.refuse("kv_heads", "--rows", "1", "--heads", "4", "--kv-heads", "3")
+        self.refuse("--chunk: a chunk of 0 keys", "--rows", "1", "--chunk", "0,0,0")
+        self.refuse("--threads is -1", "--rows", "1", "--threads", "-1")
+        self.refuse("isa is \"none\"", "--rows", "1", "--isa", "none")
+        self.refuse("no rule at character 1", "--rows", "1", "--pattern", "sideways")
+        self.refuse("cannot open", "--rows", "1", "--mask", self.path("m.npy"))
+
+    def test_pictures(self):
+        out = ("--out", self.path("p.png"))
+        self.refuse("no rows or no keys", "--rows", "0", *out)
+        self.refuse("too many to draw", "--rows", "1", "--keys", str(1 << 40), *out)
+        self.refuse("--head has 2; the problem has 2 heads", "--rows", "1", "--heads", "2", "--head", "2", *out)
+        self.refuse("--head has 1 twice", "--rows", "1", "--heads", "2", "--head", "1,1", *out)
+        self.refuse("--entry is 1; the problem has 1 batch entries", "--rows", "1", "--entry", "1", *out)
+        self.refuse("cannot", "--rows", "1", "--out", self.path("no/p.png"))
+
+
+if __name__ == "__main__":
+    COMMAND[:] = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])

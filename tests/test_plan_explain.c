@@ -1,0 +1,467 @@
+/* Explanations of plans. Which keys a row sees must be what the rules say in words, pair by pair; blocks and pairs
+ * must be what one counts pair by pair; computed pairs what a run counts. */
+#include "src/plan/tiles.h"
+#include "support/check.h"
+#include "support/guarded.h"
+#include "support/patterns.h"
+
+#include <fovea/explain.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static fovea_explanation explain(const fovea_plan *plan) {
+  fovea_explanation explanation;
+  fovea_error error;
+  fovea_explanation_init(&explanation);
+  if (fovea_plan_explain(plan, &explanation, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  return explanation;
+}
+
+/* The first key behind those of an entry that the mask has, or may have. */
+static int64_t keys_end(const fovea_problem *p, int64_t b, const struct entry *entry) {
+  int64_t end = entry->kv_len;
+  if (p->keys_end != FOVEA_UNLIMITED && p->keys_end < end) end = p->keys_end;
+  if (p->mask_type != FOVEA_MASK_NONE && p->mask_keys != FOVEA_UNLIMITED &&
+      problem_mask_begin(p, b) + p->mask_keys < end)
+    end = problem_mask_begin(p, b) + p->mask_keys;
+  return end;
+}
+
+/* seen[key] for the keys of one row. */
+static void see(const fovea_problem *p, const struct rule_table *rules, int64_t b, int64_t head, int64_t row,
+                char *seen) {
+  const struct entry entry = problem_entry(p, b);
+  const fovea_rule *rule = rules ? rules->of[b][head] : NULL;
+  const int64_t end = keys_end(p, b, &entry);
+  for (int64_t key = 0; key < p->kv_len; key++) {
+    seen[key] = key < end && row_sees(p, &entry, row, key);
+    if (seen[key] && rule) seen[key] = rule_sees(rule, rules->by_row ? row : row + entry.offset, key) != 0;
+  }
+}
+
+static void check_row_keys(const fovea_plan *plan, const fovea_problem *p, int64_t b, int64_t head, int64_t row,
+                           const char *seen) {
+  uint64_t words[200];
+  const int64_t count = p->kv_len / 64 + 1;
+  assert_true(count <= 200);
+  assert_int_equal(fovea_plan_row_keys(plan, b, head, row, 0, count, words, NULL), FOVEA_OK);
+  for (int64_t key = 0; key < 64 * count; key++) {
+    const int sees = key < p->kv_len && seen[key];
+    if ((int)(words[key / 64] >> key % 64 & 1) == sees) continue;
+    fail_msg("entry %d, head %d, row %d %s key %d", (int)b, (int)head, (int)row, sees ? "sees" : "does not see",
+             (int)key);
+  }
+}
+
+/* The block from `base` on, as the rows of a tile see it. */
+static void count_block(const fovea_problem *p, const fovea_entry *entry, fovea_tile_rows rows, const char *seen,
+                        int64_t base, fovea_explanation *to) {
+  const int64_t end = base + 128 < entry->kv_len ? base + 128 : entry->kv_len;
+  const int64_t begin = base > entry->kv_begin ? base : entry->kv_begin;
+  int64_t pairs = 0, last = -1;
+  int holes = 0;
+  for (int i = 0; i < rows.count; i++) {
+    int64_t first = -1;
+    const char *row = seen + i * p->kv_len;
+    int64_t of_row = 0, row_last = -1;
+    for (int64_t key = begin; key < end; key++) {
+      if (!row[key]) continue;
+      if (first < 0) first = key;
+      row_last = key;
+      of_row++;
+    }
+    pairs += of_row;
+    holes |= of_row > 0 && row_last - first + 1 != of_row;
+  }
+  /* A mask from which no row may see anything is not looked at. */
+  for (int i = 0; i < rows.count; i++)
+    for (int64_t key = begin; key < end; key++)
+      if (seen[i * p->kv_len + key] && key > last) last = key;
+  to->blocks++;
+  to->pairs_seen += pairs;
+  if (pairs == 0) {
+    to->blocks_empty++;
+  } else if (p->mask_type != FOVEA_MASK_NONE && entry->mask_begin <= last) {
+    to->blocks_masked++;
+  } else if (pairs == rows.count * (end - begin)) {
+    to->blocks_full++;
+  } else if (holes) {
+    to->blocks_bits++;
+  } else {
+    to->blocks_limited++;
+  }
+}
+
+static void count_tile(const fovea_plan *plan, const fovea_problem *p, const struct rule_table *rules,
+                       const fovea_entry *entry, int64_t kv_head, fovea_tile_rows rows, fovea_explanation *to) {
+  char *seen = calloc((size_t)(rows.count * p->kv_len), 1);
+  assert_non_null(seen);
+  for (int i = 0; i < rows.count; i++) {
+    const int64_t number = rows.first + i, head = kv_head * plan->group + number % plan->group;
+    see(p, rules, entry->batch, head, number / plan->group, seen + i * p->kv_len);
+    check_row_keys(plan, p, entry->batch, head, number / plan->group, seen + i * p->kv_len);
+  }
+  if (entry->kv_begin < entry->kv_len) {
+    to->pairs += rows.count * (entry->kv_len - entry->kv_begin);
+    for (int64_t base = entry->kv_begin / 128 * 128; base < entry->kv_len; base += 128)
+      count_block(p, entry, rows, seen, base, to);
+  }
+  free(seen);
+}
+
+static fovea_explanation count_pairs(const fovea_plan *plan, const fovea_problem *p,
+                                     const struct rule_table *rules) {
+  fovea_explanation to = {0};
+  for (int64_t b = 0; b < p->batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    for (int64_t kv_head = 0; kv_head < p->kv_heads; kv_head++) {
+      to.tiles += fovea_plan_tiles(plan, entry);
+      for (int64_t tile = 0; tile < fovea_plan_tiles(plan, entry); tile++)
+        count_tile(plan, p, rules, entry, kv_head, fovea_plan_tile_rows(plan, entry, tile), &to);
+    }
+  }
+  return to;
+}
+
+#define ASSERT_SAME(field)                                                                                         \
+  if (is.field != wanted.field)                                                                                    \
+  fail_msg("%s: " #field " is %lld, not %lld; %s", plan->kernels->name, (long long)is.field,                       \
+           (long long)wanted.field, text)
+
+static void check_plan(const fovea_plan *plan, const fovea_problem *p, const struct rule_table *rules) {
+  const fovea_explanation is = explain(plan), wanted = count_pairs(plan, p, rules);
+  char text[DESCRIPTION_SIZE];
+  problem_describe(p, text, sizeof text);
+  ASSERT_SAME(tiles);
+  ASSERT_SAME(pairs);
+  ASSERT_SAME(pairs_seen);
+  ASSERT_SAME(blocks);
+  ASSERT_SAME(blocks_empty);
+  ASSERT_SAME(blocks_masked);
+  ASSERT_SAME(blocks_full);
+  ASSERT_SAME(blocks_limited);
+  ASSERT_SAME(blocks_bits);
+  assert_true(is.flops == 2.0 * (double)(p->qk_dim + p->v_dim) * (double)is.pairs_seen);
+  int64_t rows = 0;
+  for (int64_t b = 0; b < p->batch; b++) rows += plan->entries[b].q_len * p->heads;
+  assert_int_equal(is.rows_tiled + is.rows_decoded + is.rows_gathered, rows);
+  assert_string_equal(is.isa, fovea_plan_isa(plan));
+  assert_true(is.isa_reason && is.isa_reason[0] && is.rows_reason && is.rows_reason[0] && is.parts_reason &&
+              is.parts_reason[0]);
+  assert_int_equal(is.scratch_bytes, fovea_plan_scratch_size(plan, is.workers));
+}
+
+/* What a run counts, if no mask hides anything. */
+static void check_computed(const fovea_plan *plan, const struct trial *trial) {
+  const fovea_tensors tensors = trial_tensors(trial);
+  const size_t size = fovea_plan_scratch_size(plan, 1);
+  struct guarded scratch = guarded_create(size, GUARD_AT_START);
+  struct guarded memory = guarded_create(fovea_run_size(plan), GUARD_AT_START);
+  fovea_run *run;
+  fovea_counts counts;
+  assert_int_equal(
+      fovea_run_bind(plan, &tensors, 1, scratch.data, size, memory.data, fovea_run_size(plan), &run, NULL),
+      FOVEA_OK);
+  assert_int_equal(fovea_run_counts(run, &counts), FOVEA_OK);
+  const fovea_explanation is = explain(plan);
+  assert_int_equal(is.pairs_seen, counts.pairs_seen);
+  assert_int_equal(is.pairs_computed, counts.pairs_computed);
+  guarded_destroy(&memory);
+  guarded_destroy(&scratch);
+}
+
+static void check(const fovea_problem *problem, const struct rule_table *rules, uint64_t seed) {
+  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    fovea_problem named = *problem;
+    fovea_plan *plan;
+    fovea_error error;
+    named.isa = *isa;
+    if (fovea_plan_create(&named, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+    check_plan(plan, &named, rules);
+    if (problem->mask_type == FOVEA_MASK_NONE && problem->score_output <= FOVEA_SCORES_WEIGHTS) {
+      struct trial trial = trial_create(problem, seed);
+      check_computed(plan, &trial);
+      trial_destroy(&trial);
+    }
+    fovea_plan_destroy(plan);
+  }
+}
+
+static void test_random_problems(void **state) {
+  (void)state;
+  struct generator generator = {41};
+  for (int i = 0; i < IF_QUICK(6, 40); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, IF_QUICK(INT64_C(100000), INT64_C(1000000)));
+    if (i % 2) problem_random_features(&listed.problem, &generator);
+    check(&listed.problem, NULL, (uint64_t)i);
+  }
+}
+
+static fovea_problem random_problem(struct generator *generator) {
+  fovea_problem problem;
+  const int64_t group = 1 + generator_below(generator, 3), kv_heads = 1 + generator_below(generator, 2);
+  fovea_problem_init(&problem, 1 + generator_below(generator, 2), kv_heads * group, kv_heads,
+                     1 + generator_below(generator, generator_below(generator, 2) ? 5 : 150),
+                     1 + generator_below(generator, 600), 8, 8);
+  problem.offset = generator_below(generator, problem.kv_len);
+  if (generator_below(generator, 3) == 0) problem.causal = 1;
+  if (generator_below(generator, 3) == 0) problem.window_left = generator_below(generator, 200);
+  if (generator_below(generator, 4) == 0) problem.keys_begin = generator_below(generator, problem.kv_len);
+  if (generator_below(generator, 4) == 0) {
+    problem.mask_type = FOVEA_MASK_BITS;
+    problem.mask_strides = fovea_mask_layout(FOVEA_MASK_BITS, 1, 1, problem.q_len, problem.kv_len);
+    problem.mask_begin = generator_below(generator, problem.kv_len);
+    problem.mask_keys = generator_below(generator, problem.kv_len - problem.mask_begin + 1);
+  }
+  return problem;
+}
+
+/* Any pattern, of all heads, each, or each kv head. */
+static void test_random_patterns(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < IF_QUICK(10, 90); seed++) {
+    struct generator generator = {seed};
+    struct made_rules made = {0};
+    fovea_problem problem = random_problem(&generator);
+    const int64_t group = problem.heads / problem.kv_heads, rows = problem.q_len + problem.offset;
+    const int64_t heads = seed % 3 == 0 ? 1 : seed % 3 == 1 ? problem.heads : problem.kv_heads;
+    const fovea_rule *of_heads[8] = {NULL};
+    struct rule_table rules = {.by_row = 0};
+    for (int64_t h = 0; h < heads; h++)
+      of_heads[h] = seed % 5 == 4 ? rule_sparse(&made, &generator, rows, problem.kv_len)
+                                  : rule_random_joined(&made, &generator, (int)(seed % 4), 0, rows, problem.kv_len);
+    for (int64_t h = 0; h < problem.heads; h++)
+      rules.of[0][h] = rules.of[1][h] = of_heads[heads == 1 ? 0 : heads == problem.heads ? h : h / group];
+    fovea_pattern *pattern;
+    fovea_pattern_options options;
+    fovea_pattern_options_init(&options, heads == 1 ? of_heads[0] : NULL, rows, problem.kv_len);
+    if (heads > 1 || seed % 3) {
+      options.rule = NULL;
+      options.rules = of_heads;
+      options.heads = heads;
+    }
+    assert_int_equal(fovea_pattern_create(&options, &pattern, NULL), FOVEA_OK);
+    problem.pattern = pattern;
+    check(&problem, &rules, seed);
+    fovea_pattern_destroy(pattern);
+    rules_free(&made);
+  }
+}
+
+/* A pattern of rows, whose numbers do not depend on the offset. */
+static void test_by_row(void **state) {
+  (void)state;
+  const int64_t starts[] = {0, 2, 2, 5}, keys[] = {1, 4, 0, 2, 300};
+  const fovea_rule rule = fovea_rule_edges(0, 3, starts, keys);
+  const struct rule_table rules = same_rules(&rule, 1);
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 2, 1, 3, 400, 8, 8);
+  fovea_pattern *pattern = pattern_of(&rule, 0, 3, 400, 1);
+  problem.pattern = pattern;
+  check(&problem, &rules, 1);
+  fovea_pattern_destroy(pattern);
+}
+
+/* Many full blocks, counted together, of which a mask tensor changes the last. */
+static void test_late_mask(void **state) {
+  (void)state;
+  fovea_problem problem;
+  for (int64_t begin = 0; begin <= 1500; begin += begin < 600 ? 300 : 20) {
+    fovea_problem_init(&problem, 1, 2, 1, 40, 1500, 8, 8);
+    problem.keys_begin = 100;
+    problem.mask_type = FOVEA_MASK_BOOL;
+    problem.mask_begin = begin;
+    check(&problem, NULL, 1);
+  }
+}
+
+/* How rows are run, and the texts. */
+static void test_ways(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1000, 64, 64);
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  fovea_explanation is = explain(plan);
+  if (is.rows_decoded) assert_non_null(strstr(is.rows_reason, "few"));
+  assert_int_equal(is.workers, 1);
+  fovea_plan_destroy(plan);
+
+  fovea_problem_init(&problem, 1, 4, 4, 1000, 1000, 64, 64);
+  problem.isa = "scalar";
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_int_equal(is.rows_tiled, 4000);
+  assert_string_equal(is.isa, "scalar");
+  assert_string_equal(is.table, "scalar");
+  assert_string_equal(is.isa_reason, "the problem names it");
+  assert_int_equal(is.pairs_seen, 4000000);
+  assert_int_equal(is.tasks, fovea_plan_tasks(plan, 0));
+  fovea_plan_destroy(plan);
+
+  fovea_problem_init(&problem, 1, 1, 1, 1, 100000, 64, 64);
+  problem.to_state = 1;
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_non_null(strstr(is.parts_reason, "nodes"));
+  assert_int_equal(is.parts, fovea_plan_tasks(plan, 0));
+  assert_true(is.bytes_written == 4.0 * (double)fovea_state_numbers(64, 0, 100000));
+  fovea_plan_destroy(plan);
+}
+
+static void test_gathered(void **state) {
+  (void)state;
+  enum { ROWS = 500 };
+  int64_t starts[ROWS + 1], keys[ROWS];
+  for (int i = 0; i <= ROWS; i++) starts[i] = i;
+  for (int i = 0; i < ROWS; i++) keys[i] = i * 7919 % ROWS;
+  const fovea_rule rule = fovea_rule_edges(0, ROWS, starts, keys);
+  fovea_pattern *pattern = pattern_of(&rule, 0, ROWS, ROWS, 0);
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_problem_init(&problem, 1, 2, 1, ROWS, ROWS, 16, 16);
+  problem.pattern = pattern;
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  fovea_explanation is = explain(plan);
+  assert_int_equal(is.rows_gathered, 2 * ROWS);
+  assert_int_equal(is.pairs_seen, 2 * ROWS);
+  assert_non_null(strstr(is.rows_reason, "few keys"));
+  fovea_plan_destroy(plan);
+  problem.softcap = 1; /* the loop over lists does not know it */
+  assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_int_equal(is.rows_gathered, 0);
+  assert_int_equal(is.pairs_seen, 2 * ROWS);
+  assert_non_null(strstr(is.rows_reason, "not known to the loop"));
+  fovea_plan_destroy(plan);
+  fovea_pattern_destroy(pattern);
+}
+
+static void test_bytes(void **state) {
+  (void)state;
+  fovea_problem p;
+  fovea_plan *plan;
+  fovea_problem_init(&p, 2, 4, 2, 10, 30, 16, 24);
+  p.k_type = FOVEA_F16;
+  p.o_type = FOVEA_BF16;
+  p.mask_type = FOVEA_MASK_BOOL;
+  p.mask_strides = fovea_mask_layout(FOVEA_MASK_BOOL, 1, 1, 10, 30);
+  p.score_output = FOVEA_SCORES_WEIGHTS;
+  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  fovea_explanation is = explain(plan);
+  assert_true(is.bytes_read == 2 * 4 * 10 * 16 * 4 + 2 * 2 * 30 * 16 * 2 + 2 * 2 * 30 * 24 * 4 + 10 * 30);
+  assert_true(is.bytes_written == 2 * 4 * 10 * 24 * 2 + 2 * 4 * 10 * 30 * 4);
+  fovea_plan_destroy(plan);
+
+  fovea_problem_init(&p, 2, 4, 2, 10, 30, 16, 24);
+  p.window_left = 3; /* keys 17 to 29 */
+  p.k_strides.batch = 0;
+  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_true(is.bytes_read == 4 * (2 * 4 * 10 * 16 + 2 * 13 * 16 + 2 * 2 * 13 * 24));
+  fovea_plan_destroy(plan);
+
+  fovea_problem_init(&p, 1, 4, 2, 10, 30, 16, 24);
+  p.segmented = 1;
+  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_true(is.bytes_read == 4 * 4 * 10 * 16 && is.cached_elements == 2 * 30 * (16 + 24));
+  fovea_plan_destroy(plan);
+}
+
+static void test_bounds(void **state) {
+  (void)state;
+  fovea_problem p;
+  fovea_plan *plan;
+  fovea_explanation is;
+  fovea_problem_init(&p, 1, 1, 1, 100, 100, 32, 32);
+  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_true(is.compute_seconds == 0 && is.memory_seconds == 0);
+  is.flops_per_second = 1e9;
+  is.bytes_per_second = 1e6;
+  assert_int_equal(fovea_plan_explain(plan, &is, NULL), FOVEA_OK);
+  assert_true(is.compute_seconds == 128.0 * 10000 / 1e9);
+  assert_true(is.memory_seconds == 4.0 * 100 * 32 * 4 / 1e6);
+  fovea_plan_destroy(plan);
+  /* Sizes whose counts overflow. */
+  fovea_problem_init(&p, 1, 1 << 20, 1, 1, INT64_C(1) << 46, 1, 1);
+  memset(&p.k_strides, 0, sizeof p.k_strides);
+  memset(&p.v_strides, 0, sizeof p.v_strides);
+  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  is = explain(plan);
+  assert_true(is.pairs_seen == INT64_MAX && is.pairs == INT64_MAX && is.flops > 1e300);
+  fovea_plan_destroy(plan);
+}
+
+static void refuse(const fovea_plan *plan, fovea_explanation given, fovea_status status, const char *text) {
+  fovea_error error;
+  const fovea_explanation before = given;
+  assert_int_equal(fovea_plan_explain(plan, &given, &error), status);
+  assert_non_null(strstr(error.text, text));
+  assert_memory_equal(&given, &before, sizeof before);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  fovea_problem p;
+  fovea_plan *plan;
+  fovea_explanation good, bad;
+  fovea_error error;
+  uint64_t words[2];
+  fovea_problem_init(&p, 2, 3, 1, 4, 5, 8, 8);
+  assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
+  fovea_explanation_init(&good);
+  refuse(NULL, good, FOVEA_ERROR_NULL, "plan is NULL");
+  assert_int_equal(fovea_plan_explain(plan, NULL, &error), FOVEA_ERROR_NULL);
+  bad = good;
+  bad.struct_size = 8;
+  refuse(plan, bad, FOVEA_ERROR_STRUCT_SIZE, "explanation.struct_size is 8");
+  bad.struct_size = sizeof bad + 8;
+  refuse(plan, bad, FOVEA_ERROR_STRUCT_SIZE, "explanation.struct_size");
+  bad = good;
+  bad.threads = -1;
+  refuse(plan, bad, FOVEA_ERROR_TASK, "threads is -1");
+  bad = good;
+  bad.flops_per_second = -1;
+  refuse(plan, bad, FOVEA_ERROR_SIZE, "flops_per_second is -1");
+  bad = good;
+  bad.bytes_per_second = (double)__builtin_inff();
+  refuse(plan, bad, FOVEA_ERROR_SIZE, "bytes_per_second");
+
+  static const struct {
+    int64_t entry, head, row, first, words;
+    const char *text;
+  } wrong[] = {{-1, 0, 0, 0, 1, "entry is -1"}, {2, 0, 0, 0, 1, "entry is 2; it must be from 0 to 1"},
+               {0, 3, 0, 0, 1, "head is 3"},    {0, 0, 4, 0, 1, "row is 4; the entry has 4 rows"},
+               {0, 0, -1, 0, 1, "row is -1"},   {0, 0, 0, 5, 1, "first_key is 5"},
+               {0, 0, 0, -64, 1, "first_key"},  {0, 0, 0, 0, -1, "words is -1"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    assert_int_equal(fovea_plan_row_keys(plan, wrong[i].entry, wrong[i].head, wrong[i].row, wrong[i].first,
+                                         wrong[i].words, words, &error),
+                     FOVEA_ERROR_SIZE);
+    assert_non_null(strstr(error.text, wrong[i].text));
+  }
+  assert_int_equal(fovea_plan_row_keys(NULL, 0, 0, 0, 0, 1, words, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_row_keys(plan, 0, 0, 0, 0, 1, NULL, NULL), FOVEA_ERROR_NULL);
+  assert_int_equal(fovea_plan_row_keys(plan, 0, 0, 0, 64, 2, words, NULL), FOVEA_OK);
+  assert_true(words[0] == 0 && words[1] == 0);
+  fovea_plan_destroy(plan);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_problems),
+      cmocka_unit_test(test_random_patterns),
+      cmocka_unit_test(test_by_row),
+      cmocka_unit_test(test_late_mask),
+      cmocka_unit_test(test_ways),
+      cmocka_unit_test(test_gathered),
+      cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_refusals),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* fovea explain: what a problem costs, how it is computed, and why; its pattern as a picture. */
+#include "attend_options.h"
+#include "attend_problem.h"
+#include "commands.h"
+#include "explain_picture.h"
+#include "explain_print.h"
+#include "heatmap_draw.h"
+#include "measure.h"
+#include "outputs.h"
+
+#include <float.h>
+#include <limits.h>
+#include <stdio.h>
+
+static const char help[] =
+    "Usage: fovea explain --rows N [OPTIONS]\n"
+    "\n"
+    "Says what attention over a problem of these sizes and rules will do, without computing it: the kernels and\n"
+    "why they are chosen, how rows are computed, how many blocks of the score matrix are empty, full or partial,\n"
+    "pairs, operations and bytes.\n"
+    "\n"
+    "  --batch N              batch entries; default 1\n"
+    "  --heads N              query heads; default 1\n"
+    "  --kv-heads N           heads of K and V; default: those of Q\n"
+    "  --rows N               rows of Q in a head\n"
+    "  --keys N               keys; default: as many as rows\n"
+    "  --dim N                the dimensions of Q and K; default 64\n"
+    "  --v-dim N              those of V and O; default: those of Q and K\n"
+    "  --type TYPE            Q, K and V as f32 (default), f16 or bf16\n"
+    "  --out-type TYPE        O likewise\n"
+    "  --out PATH             draws which keys rows see: a PNG if the name ends in .png, else an SVG. Rows go\n"
+    "                         down, keys across; more than 512 are averaged: the share of the pairs seen\n"
+    "  --head a,b,..          which query heads are drawn, counted from 0; default 0\n"
+    "  --entry N              of which batch entry; default 0\n"
+    "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
+    "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
+    "  --measure              measures both here, in about a second: what the library reaches with many rows, and\n"
+    "                         with one; prints about how long each takes\n"
+    "\n"
+    "Rules and terms are those of `fovea attend`, see there: --causal, --window L,R, --chunk C,LEFT,RIGHT,\n"
+    "--offset, --q-lens, --kv-lens, --mask PATH, --mask-begin N, --pattern TEXT, --csr, --global, --by-row,\n"
+    "--scale, --softcap, --alibi, --relative, --sinks, --normaliser, --sigmoid-bias, --divisor, --threads, --isa.\n"
+    "What a mask hides is counted by runs only: the table says how many blocks it may change. The picture shows\n"
+    "what it hides.\n"
+    "\n"
+    "On failure no output file is written, and a file that existed before stays as it was.\n";
+
+typedef struct explain_options {
+  attend_options rules; /* first, for options of several commands. `out` and `out_type` are used, too */
+  number_list batch, heads, kv_heads, rows, keys, dim, v_dim; /* one number each */
+  number_list head, entry;                                    /* of the picture */
+  type_name type;
+  real_number peak, bandwidth;
+  bool measure;
+} explain_options;
+
+static const option known[] = {
+    {"--batch", OPTION_LIST, offsetof(explain_options, batch), 1, "a number"},
+    {"--heads", OPTION_LIST, offsetof(explain_options, heads), 1, "a number"},
+    {"--kv-heads", OPTION_LIST, offsetof(explain_options, kv_heads), 1, "a number"},
+    {"--rows", OPTION_LIST, offsetof(explain_options, rows), 1, "a number"},
+    {"--keys", OPTION_LIST, offsetof(explain_options, keys), 1, "a number"},
+    {"--dim", OPTION_LIST, offsetof(explain_options, dim), 1, "a number"},
+    {"--v-dim", OPTION_LIST, offsetof(explain_options, v_dim), 1, "a number"},
+    {"--type", OPTION_TYPE, offsetof(explain_options, type), 0, "f32, f16 or bf16"},
+    {"--out-type", OPTION_TYPE, offsetof(explain_options, rules.out_type), 0, "f32, f16 or bf16"},
+    {"--out", OPTION_TEXT, offsetof(explain_options, rules.out), 0, "a path"},
+    {"--head", OPTION_LIST, offsetof(explain_options, head), 0, "numbers a,b,.."},
+    {"--entry", OPTION_LIST, offsetof(explain_options, entry), 1, "a number"},
+    {"--peak", OPTION_NUMBER, offsetof(explain_options, peak), 0, "a number"},
+    {"--bandwidth", OPTION_NUMBER, offsetof(explain_options, bandwidth), 0, "a number"},
+    {"--measure", OPTION_FLAG, offsetof(explain_options, measure), 0, ""},
+};
+
+typedef struct explain_job {
+  explain_options options;
+  problem_inputs inputs;
+  fovea_problem problem;
+  fovea_plan *plan;
+  panel_set panels;
+  output_file output;
+} explain_job;
+
+static bool check_rate(const char *name, const real_number *rate, failure *why) {
+  return !rate->given || (rate->value > 0 && rate->value <= DBL_MAX) ||
+         fail(why, "%s is %g; a positive finite number is needed", name, rate->value);
+}
+
+static bool check_options(const explain_options *options, failure *why) {
+  if (options->rows.count == 0) return fail(why, "--rows is missing (see fovea explain --help)");
+  if (options->measure && (options->peak.given || options->bandwidth.given))
+    return fail(why, "--measure measures what %s says", options->peak.given ? "--peak" : "--bandwidth");
+  if (!options->rules.out && (options->head.count > 0 || options->entry.count > 0))
+    return fail(why, "%s needs --out", options->head.count > 0 ? "--head" : "--entry");
+  return problem_options_check(&options->rules, why) && check_rate("--peak", &options->peak, why) &&
+         check_rate("--bandwidth", &options->bandwidth, why);
+}
+
+static int64_t number_or(const number_list *list, int64_t otherwise) {
+  return list->count > 0 ? list->numbers[0] : otherwise;
+}
+
+static bool describe(explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const int64_t heads = number_or(&options->heads, 1), rows = options->rows.numbers[0];
+  const int64_t dim = number_or(&options->dim, 64);
+  fovea_problem *problem = &job->problem;
+  fovea_error error;
+  fovea_problem_init(problem, number_or(&options->batch, 1), heads, number_or(&options->kv_heads, heads), rows,
+                     number_or(&options->keys, rows), dim, number_or(&options->v_dim, dim));
+  /* Sizes are checked before files are compared with them. */
+  if (fovea_plan_create(problem, &job->plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  fovea_plan_destroy(job->plan);
+  job->plan = NULL;
+  problem->q_type = problem->k_type = problem->v_type = options->type.type; /* FOVEA_F32 if none is given */
+  problem->o_type = options->rules.out_type.type;
+  return problem_set(problem, &options->rules, &job->inputs, why) &&
+         (fovea_plan_create(problem, &job->plan, &error) == FOVEA_OK || fail(why, "%s", error.text));
+}
+
+static bool explain(const explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const int64_t threads = number_or(&options->rules.threads, 0);
+  fovea_explanation explanation;
+  fovea_error error;
+  if (threads < 0 || threads > INT_MAX) return fail(why, "--threads is %lld", (long long)threads);
+  fovea_explanation_init(&explanation);
+  explanation.threads = (int)threads;
+  explanation.flops_per_second = options->peak.value * 1e9; /* 0 if none is given */
+  explanation.bytes_per_second = options->bandwidth.value * 1e9;
+  if (options->measure) {
+    measured_rates rates;
+    if (!measure_rates(&job->problem, explanation.threads, &rates, why)) return false;
+    explanation.flops_per_second = rates.flops_per_second;
+    explanation.bytes_per_second = rates.bytes_per_second;
+  }
+  if (fovea_plan_explain(job->plan, &explanation, &error) != FOVEA_OK) return fail(why, "%s", error.text);
+  explain_print(&explanation, &job->problem, options->measure);
+  return true;
+}
+
+/* Everything that can fail comes before the table is printed. */
+static bool draw(explain_job *job, failure *why) {
+  const explain_options *options = &job->options;
+  const pattern_view view = {job->plan, &job->problem, job->inputs.mask.data};
+  if (!options->rules.out) return true;
+  if (!explain_picture_fill(&job->panels, &view, &options->head, &options->entry, why)) return false;
+  const heatmap map = {.panels = &job->panels, .full = 1, .of_pairs = true};
+  return output_open(&job->output, options->rules.out, why) &&
+         output_close(&job->output, heatmap_draw(&map, options->rules.out, job->output.stream), why) &&
+         outputs_commit(&job->output, 1, why);
+}
+
+bool explain_command(int argument_count, char **arguments, failure *why) {
+  const option_table table = {"explain", known, sizeof known / sizeof known[0], problem_options,
+                              problem_option_count};
+  explain_job job = {.plan = NULL};
+  bool done = true;
+  if (options_ask_help(argument_count, arguments)) {
+    fputs(help, stdout);
+  } else {
+    done = options_parse(&table, &job.options, argument_count, arguments, why) &&
+           check_options(&job.options, why) && describe(&job, why) && draw(&job, why) && explain(&job, why);
+  }
+  output_discard(&job.output);
+  panels_free(&job.panels);
+  fovea_plan_destroy(job.plan);
+  problem_inputs_free(&job.inputs);
+  options_free(&table, &job.options);
+  return done;
+}

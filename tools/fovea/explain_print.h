@@ -1,0 +1,12 @@
+/* Prints an explanation of a plan as a table. */
+#ifndef FOVEA_TOOLS_EXPLAIN_PRINT_H
+#define FOVEA_TOOLS_EXPLAIN_PRINT_H
+
+#include <fovea/explain.h>
+
+#include <stdbool.h>
+
+/* `measured`: the machine's rates are what the library reaches, else they are limits. */
+void explain_print(const fovea_explanation *explanation, const fovea_problem *problem, bool measured);
+
+#endif
