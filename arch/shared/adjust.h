@@ -1,4 +1,4 @@
-/* Adjusts scores after the products: scales of rows, softcap, position terms, additive or boolean mask, hiding by
+/* Adjusts scores after the products: Shaw's keys, scales of rows, softcap, position terms, additive or boolean mask, hiding by
  * the rules. Part of bodies.h. */
 
 #include "../kernels.h"
@@ -13,6 +13,7 @@
 /* The term that one pass over the scores of a slice applies. */
 typedef enum adjust_pass {
   ADJUST_SCALE,
+  ADJUST_SHAW, /* what Shaw's keys add, then the scale */
   ADJUST_OWN,
   ADJUST_NUMBERS, /* a position term */
   ADJUST_SLOPES,  /* the same with slopes */
@@ -33,7 +34,8 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
                                   const adjust_pass pass, const adjust_source *source, vec maximum[ADJUST_KEYS]) {
   float *scores = args->scores + key * ROW_TILE + row;
   vec score[ADJUST_KEYS];
-  score_terms terms = {.scaled = pass == ADJUST_SCALE,
+  score_terms terms = {.shifted = pass == ADJUST_SHAW,
+                       .scaled = pass == ADJUST_SCALE || pass == ADJUST_SHAW,
                        .capped = pass == ADJUST_OWN,
                        .placed = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES,
                        .sloped = pass == ADJUST_SLOPES,
@@ -61,7 +63,7 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
 /* Adjusts keys first to end - 1 of one vector of rows. */
 FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const adjust_pass pass,
                               adjust_source source, float *maxima) {
-  const int reads = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES || pass == ADJUST_MASK;
+  const int reads = pass == ADJUST_SHAW || pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES || pass == ADJUST_MASK;
   vec maximum[ADJUST_KEYS] = {vec_load(maxima)};
   FOVEA_UNROLL
   for (int i = 1; i < ADJUST_KEYS; i++) maximum[i] = vec_set1(-INFINITY);
@@ -89,6 +91,29 @@ FOVEA_INLINE adjust_source adjust_by(vec factor) {
 FOVEA_NOINLINE void adjust_scale(const fovea_adjust_args *args, int row, float *maxima) {
   adjust_keys(args, row, 0, args->key_count, ADJUST_SCALE, adjust_by(vec_load(args->tile_terms->scales + row)),
               maxima);
+}
+
+FOVEA_NOINLINE void adjust_shaw_keys(const fovea_adjust_args *args, int row, int first, int end, adjust_source source,
+                                     float *maxima) {
+  adjust_keys(args, row, first, end, ADJUST_SHAW, source, maxima);
+}
+
+/* Keys that are farther than the numbers reach have the first or the last number. */
+FOVEA_SHORT FOVEA_NOINLINE void adjust_shaw(const fovea_adjust_args *args, int row, float *maxima) {
+  const fovea_shaw_numbers *shaw = &args->tile_terms->shaw;
+  const int place = shaw->first + args->key, count = args->key_count;
+  const int near = place >= 0 ? 0 : -place < count ? -place : count;
+  const int rest = shaw->last + 1 - place, far = rest > near ? (rest < count ? rest : count) : near;
+  const float *numbers = shaw->numbers + row;
+  const vec scale = vec_load(args->tile_terms->scales + row);
+  if (near > 0) adjust_shaw_keys(args, row, 0, near, (adjust_source){scale, numbers, 0}, maxima);
+  if (near < far) {
+    adjust_shaw_keys(args, row, near, far,
+                     (adjust_source){scale, numbers + (place + near) * shaw->step, shaw->step}, maxima);
+  }
+  if (far < count) {
+    adjust_shaw_keys(args, row, far, count, (adjust_source){scale, numbers + shaw->last * shaw->step, 0}, maxima);
+  }
 }
 
 FOVEA_NOINLINE void adjust_numbers(const fovea_adjust_args *args, const fovea_position_tile *position, int row,
@@ -142,7 +167,8 @@ FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
   for (int vector = 0; vector < args->vectors.count; vector++) {
     int row = (args->vectors.first + vector) * LANES, left = passes;
     float not_yet[LANES] = {0}, *maxima = args->maxima + row;
-    if (own && own->scales) adjust_scale(args, row, --left ? not_yet : maxima);
+    if (own && own->scales)
+      (own->shaw.numbers ? adjust_shaw : adjust_scale)(args, row, --left ? not_yet : maxima);
     if (args->terms->capped) adjust_own(args, row, --left ? not_yet : maxima);
     FOVEA_NO_UNROLL
     for (int i = 0; i < positions; i++) {

@@ -224,6 +224,22 @@ typedef enum fovea_scales {
   FOVEA_SCALES_PER_ROW = 2,  /* `scale` times that of the row, fovea_tensors.row_scales */
   FOVEA_SCALES_BOTH = 3      /* that of the head times that of the row */
 } fovea_scales;
+
+/* Relative position representations (Shaw et al., 2018): vectors for every distance from a row's own key to a key,
+ * where all distances beyond shaw_distance have the vectors of shaw_distance. One of both tables, or both:
+ *   KEYS     the vector of the distance is added to the key:    q . (k + a)
+ *   VALUES   and to the value:                                  sum of p * (v + a)
+ * Nothing of rows times keys times dims is made. docs/numerics.md, steps 1 and 3, states the arithmetic. */
+typedef enum fovea_shaw {
+  FOVEA_SHAW_NONE = 0,
+  FOVEA_SHAW_KEYS = 1,   /* fovea_tensors.shaw_keys */
+  FOVEA_SHAW_VALUES = 2, /* fovea_tensors.shaw_values */
+  FOVEA_SHAW_BOTH = 3
+} fovea_shaw;
+
+/* The largest shaw_distance. */
+#define FOVEA_SHAW_DISTANCE_LIMIT 4096
+
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
  * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
 typedef enum fovea_normaliser {
@@ -416,6 +432,12 @@ typedef struct fovea_problem {
    * for each head, and by some 70 KB for each worker. Not with to_state. Default 0. */
   int column_sums;
   fovea_range column_rows;
+
+  /* Relative position representations, of distances -shaw_distance to shaw_distance. Rows and keys have the
+   * distances of position terms: the key's position less that of the row's own key. */
+  fovea_shaw shaw;       /* default FOVEA_SHAW_NONE, which uses none of these two: */
+  int64_t shaw_distance; /* 1 to FOVEA_SHAW_DISTANCE_LIMIT; default 0 */
+  int64_t shaw_heads;    /* 1 (default): all query heads share a table; or `heads`: each has its own */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -587,6 +609,10 @@ typedef struct fovea_tensors {
    * with column_sums, else NULL. */
   float *column_sums;
   float *top_scores; /* their scores; only with top_k, NULL: not wanted */
+
+  /* f32 (shaw_heads, 2 shaw_distance + 1, qk_dim), contiguous: the vectors of distances, ascending; needed with
+   * FOVEA_SHAW_KEYS and BOTH, else NULL. Likewise with v_dim, needed with VALUES and BOTH. */
+  const float *shaw_keys, *shaw_values;
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

@@ -2,6 +2,7 @@
 
 #include "../base/caller.h"
 #include "../base/error.h"
+#include "shaw.h"
 
 static const double largest = 0x1.fffffep+127;
 
@@ -49,7 +50,7 @@ fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error)
 
 /* Whether rows have terms of their own. */
 static int has_tile_terms(const fovea_problem *problem) {
-  return problem->term_count > 0 || problem->scales;
+  return problem->term_count > 0 || problem->scales || fovea_has_shaw_keys(problem);
 }
 
 float fovea_scale_constant(const fovea_problem *problem, int capped, int natural, double scale) {
@@ -62,7 +63,7 @@ float fovea_scale_constant(const fovea_problem *problem, int capped, int natural
 static fovea_score_terms terms_of(const fovea_problem *problem, int capped, int natural, int biased) {
   const double unit = natural ? 1 : FOVEA_LOG2E;
   return (fovea_score_terms){
-      .c = problem->scales ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale),
+      .c = problem->scales || fovea_has_shaw_keys(problem) ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale),
       .adjusted = capped || has_tile_terms(problem),
       .capped = capped,
       .cap = (float)(problem->softcap * unit),

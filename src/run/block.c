@@ -3,6 +3,7 @@
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
+#include "shaw.h"
 #include "top_k.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
@@ -177,6 +178,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   const fovea_problem *problem = &context->plan->problem;
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  /* Shaw's values follow, and end the chains. */
+  const int last = fovea_has_shaw_values(problem) ? 0 : first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
     /* The slice may be the first or the last of some of its vectors only: one call for each case. */
@@ -194,9 +197,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
               context->block.packed ? context->memory.panel + slice->begin * context->kernels->panel_dims : NULL,
           .dim = problem->v_dim,
           .key_count = slice->end - slice->begin,
-          .flags = (starts ? FOVEA_VALUE_START : 0) | (!ends   ? 0
-                                                       : first ? FOVEA_VALUE_ASSIGN
-                                                               : FOVEA_VALUE_MERGE),
+          .flags = (starts ? FOVEA_VALUE_START : 0) | (ends ? last : 0),
           .partial = context->memory.partial,
           .output = state->output,
           .old_part = context->memory.old_part,
@@ -254,6 +255,8 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
   value_block(context, t, state, sight, &positions, fetch, first, careful);
+  if (fovea_has_shaw_values(&context->plan->problem))
+    fovea_add_shaw_values(context, t, state, sight, &positions, first);
 }
 
 void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {

@@ -6,6 +6,7 @@
 #include "decode.h"
 #include "operands.h"
 #include "scores.h"
+#include "shaw.h"
 #include "walk.h"
 
 #include <string.h>
@@ -60,7 +61,10 @@ static void add_block(fovea_task_context *context, fovea_tile *t, const column_c
   const float *scores = t->decoded ? context->decode->memory.scores : context->memory.row_scores;
   fovea_interval keys;
   fovea_sight sight;
-  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+  if (!t->forms) {
+    (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+    if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
+  }
   if (!fovea_look(context, t, &sight)) return;
   if (t->decoded) {
     keys = fovea_score_decoded(context, t, &sight);
