@@ -158,7 +158,10 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   if (careful && !context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
     for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, sight, positions, row, args);
   }
-  if (shaw) fovea_decode_shaw_values(context, t, sight, positions, keys);
+  if (shaw) {
+    fovea_decode_shaw_values(context, t, sight, positions, keys, first);
+    return;
+  }
   args.key_count = 0;
   args.flags = last;
   context->kernels->decode_value(&args);

@@ -59,16 +59,20 @@ enum { SUMS, SUMS_OF_HEAD, HIDDEN, NUMBERS = SUMS_OF_HEAD };
 static void spread_products(const fovea_task_context *context, const fovea_tile *t, int64_t table,
                             fovea_interval distances, fovea_interval places) {
   const int64_t k = context->plan->problem.shaw_distance, step = context->kernels->row_tile;
-  const int lanes = t->view.vectors * context->kernels->lanes;
   const int64_t own = own_of(context, t, 0);
   int64_t shift[FOVEA_ROW_TILE_LIMIT];
-  for (int lane = 0; lane < lanes; lane++) shift[lane] = own_of(context, t, lane) - own;
+  int lanes[FOVEA_ROW_TILE_LIMIT], count = 0;
+  for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
+    if (!has_table(context, t, lane, table)) continue;
+    shift[count] = own_of(context, t, lane) - own + k;
+    lanes[count++] = lane;
+  }
   for (int64_t place = places.begin; place < places.end; place++) {
     float *to = t->memory.shaw + place * step;
-    for (int lane = 0; lane < lanes; lane++) {
-      const int64_t distance = clip(place - k - shift[lane], -k, k);
-      if (distance < distances.begin || distance >= distances.end || !has_table(context, t, lane, table)) continue;
-      to[lane] = context->memory.scores[(distance - distances.begin) * step + lane];
+    for (int i = 0; i < count; i++) {
+      const int64_t distance = clip(place - shift[i], -k, k);
+      if (distance >= distances.begin && distance < distances.end)
+        to[lanes[i]] = context->memory.scores[(distance - distances.begin) * step + lanes[i]];
     }
   }
 }
@@ -158,19 +162,32 @@ void fovea_read_shaw_keys(fovea_task_context *context, fovea_tile *t) {
   }
 }
 
+/* The numbers of a row that is decoded. `first` is the key of the first product; keys before `near` have that of
+ * `near`, and those after it that of the last one. */
+static void place_row(const float *products, int64_t first, fovea_interval keys, fovea_interval near,
+                      float *numbers) {
+  for (int64_t key = keys.begin; key < near.begin; key++) numbers[key] = products[near.begin - first];
+  for (int64_t key = near.begin; key < near.end; key++) numbers[key] = products[key - first];
+  for (int64_t key = near.end; key < keys.end; key++) numbers[key] = products[near.end - 1 - first];
+}
+
 /* Row by row. */
 static void place_decoded(const fovea_task_context *context, const fovea_tile *t, fovea_interval keys,
                           float *numbers) {
   const int64_t k = context->plan->problem.shaw_distance;
   for (int row = 0; row < t->rows.count; row++, numbers += FOVEA_BLOCK_KEYS) {
     const float *products = t->memory.shaw + row * (2 * k + 1);
-    const int64_t first = context->walk.block - own_of(context, t, row) + k; /* of the block's first key */
-    const distance_range seen = {clip(t->view.any.begin - context->walk.block, keys.begin, keys.end),
-                                 clip(t->view.any.end - context->walk.block, keys.begin, keys.end)};
-    for (int64_t key = keys.begin; key < keys.end; key++) {
-      /* Whole vectors may reach beyond the keys that were multiplied. */
-      numbers[key] = products[clip(first + clip(key, seen.first, seen.last - 1), 0, 2 * k)];
+    const int64_t first = own_of(context, t, row) - context->walk.block - k; /* the key at the lowest distance */
+    const int64_t begin = fovea_most(keys.begin, t->view.any.begin - context->walk.block),
+                  end = fovea_least(keys.end, t->view.any.end - context->walk.block);
+    if (end <= first + 1 || begin >= first + 2 * k) { /* at most one distance */
+      const float number = products[end <= first + 1 ? 0 : 2 * k];
+      for (int64_t key = keys.begin; key < keys.end; key++) numbers[key] = number;
+      continue;
     }
+    /* Whole vectors may reach beyond the keys that were multiplied. */
+    const fovea_interval near = {fovea_most(begin, first), fovea_least(end, first + 2 * k + 1)};
+    place_row(products, first, keys, near, numbers);
   }
 }
 
@@ -216,8 +233,9 @@ static int sees_distance(const fovea_task_context *context, const fovea_tile *t,
 /* The vectors of some distances, of one table, and the sums of weights for them. */
 typedef struct shaw_values {
   const float *sums, *vectors;
+  int64_t stride; /* from vector to vector */
   int64_t first, table;
-  int count, careful;
+  int count;
 } shaw_values;
 
 /* -Inf where a row sees no key at a distance, or has another table. */
@@ -249,7 +267,7 @@ static void add_values(const fovea_task_context *context, const fovea_tile *t, c
     const fovea_value_args args = {
         .weights = values->sums,
         .values = values->vectors,
-        .value_stride = dim,
+        .value_stride = values->stride,
         .dim = dim,
         .key_count = values->count,
         .flags = flags,
@@ -288,17 +306,38 @@ static void add_table(const fovea_task_context *context, const fovea_tile *t, co
 }
 
 /* The sums of the rows that have a table, and zeros for the others. */
-static const float *sums_of_table(const fovea_task_context *context, const fovea_tile *t, int64_t table,
-                                  int count) {
+static const float *sums_of_table(const fovea_task_context *context, const fovea_tile *t, int64_t table, int count,
+                                  float *to) {
   const int64_t step = context->kernels->row_tile;
   const float *sums = array_of(context, SUMS);
-  float *to = array_of(context, SUMS_OF_HEAD);
   if (tables_of(context->plan) == 1) return sums;
   for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
     const int kept = has_table(context, t, lane, table);
     for (int i = 0; i < count; i++) to[i * step + lane] = kept ? sums[i * step + lane] : 0;
   }
   return to;
+}
+
+/* Adds the vectors of all tables at once, if there is a single distance: one vector each. Returns 0 if that cannot
+ * be done. */
+static int add_tables(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                      const fovea_sight *sight, int64_t distance, int flags) {
+  const int64_t dim = context->plan->problem.v_dim, tables = tables_of(context->plan);
+  float *sums = array_of(context, SUMS_OF_HEAD);
+  const shaw_values values = {
+      .sums = sums,
+      .vectors = vector_of(context, context->tensors->shaw_values, dim, head_at(context, 0), distance),
+      .stride = fovea_shaw_vectors(&context->plan->problem) * dim,
+      .count = (int)tables,
+  };
+  if (tables > FOVEA_BLOCK_KEYS ||
+      !context->kernels->all_finite(values.vectors, values.stride, values.count, dim)) {
+    return 0;
+  }
+  for (int64_t table = 0; table < tables; table++)
+    sums_of_table(context, t, table, 1, sums + table * context->kernels->row_tile);
+  add_values(context, t, state, sight, &values, NULL, flags);
+  return 1;
 }
 
 void fovea_add_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
@@ -323,22 +362,38 @@ void fovea_add_shaw_values(const fovea_task_context *context, const fovea_tile *
       .count = (int)(met.last - met.first + 1),
       .sums = array_of(context, SUMS),
   };
+  const int last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
   context->kernels->shaw_sums(&args);
+  if (args.count == 1 && tables > 1 && add_tables(context, t, state, sight, met.first, last)) return;
   for (int64_t table = 0; table < tables; table++) {
     const shaw_values values = {
-        .sums = sums_of_table(context, t, table, args.count),
+        .sums = sums_of_table(context, t, table, args.count, array_of(context, SUMS_OF_HEAD)),
         .vectors = vector_of(context, context->tensors->shaw_values, problem->v_dim, head_at(context, table),
                              met.first),
+        .stride = problem->v_dim,
         .first = met.first,
         .table = table,
         .count = args.count,
     };
-    const int last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
     add_table(context, t, state, sight, positions, values, table + 1 < tables ? 0 : last);
   }
 }
 
 /* ---- Values of a tile that is decoded. */
+
+/* The sums of all keys of up to four rows, from `row` on: chains that do not wait for each other. */
+static void sum_far(const float *weights, int row, int count, fovea_interval keys, float *sums) {
+  const float *of[4];
+  float sum[4] = {0, 0, 0, 0};
+  for (int r = 0; r < 4; r++) of[r] = weights + fovea_least(row + r, count - 1) * FOVEA_BLOCK_KEYS;
+  for (int64_t key = keys.begin; key < keys.end; key++) {
+    sum[0] += of[0][key];
+    sum[1] += of[1][key];
+    sum[2] += of[2][key];
+    sum[3] += of[3][key];
+  }
+  for (int r = 0; r < 4 && row + r < count; r++) sums[(row + r) * FOVEA_BLOCK_KEYS] = sum[r];
+}
 
 /* Sums the weights of rows `row` to `row` + `count` - 1, which have the same own key, by distances. */
 static void sum_decoded(const fovea_task_context *context, const fovea_tile *t, int row, int count,
@@ -347,6 +402,10 @@ static void sum_decoded(const fovea_task_context *context, const fovea_tile *t, 
   const float *weights = context->decode->memory.scores + row * FOVEA_BLOCK_KEYS;
   float *sums = array_of(context, SUMS);
   const int64_t first = context->walk.block - own_of(context, t, row); /* the distance of the block's first key */
+  if (met.first == met.last) {
+    for (int r = 0; r < count; r += 4) sum_far(weights, r, count, keys, sums);
+    return;
+  }
   for (int r = 0; r < count; r++)
     for (int64_t i = 0; i <= met.last - met.first; i++) sums[r * FOVEA_BLOCK_KEYS + i] = 0;
   for (int64_t key = keys.begin; key < keys.end; key++) {
@@ -357,7 +416,8 @@ static void sum_decoded(const fovea_task_context *context, const fovea_tile *t, 
 
 /* Adds the values of rows that have the same own key and table. */
 static void add_decoded(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                        const fovea_position_block *positions, int row, int count, fovea_interval keys) {
+                        const fovea_position_block *positions, int row, int count, fovea_interval keys,
+                        int flags) {
   const fovea_decode_state *state = context->decode;
   const int64_t dim = context->plan->problem.v_dim, stride = fovea_decode_stride(dim), base = context->walk.block;
   const int64_t own = own_of(context, t, row);
@@ -376,6 +436,7 @@ static void add_decoded(const fovea_task_context *context, const fovea_tile *t, 
       .type = FOVEA_F32,
       .dim = dim,
       .key_count = distances,
+      .flags = flags,
       .partial = state->memory.partial + row * stride,
       .output = state->memory.output + row * stride,
       .output_stride = stride,
@@ -386,22 +447,32 @@ static void add_decoded(const fovea_task_context *context, const fovea_tile *t, 
     context->kernels->decode_value(&args);
     return;
   }
-  const int stateless = state->block_max[row] == -__builtin_inff() && state->block_sum[row] == 0;
-  args.key_count = 1;
-  for (int i = 0; i < distances && !stateless; i++) {
-    if (!sees_distance(context, t, sight, positions, row, met.first + i)) continue;
-    args.weights = array_of(context, SUMS) + i;
-    args.values = args.prefetch = vectors + i;
-    context->kernels->decode_value(&args);
+  args.row_count = args.key_count = 1;
+  args.flags = 0;
+  for (int r = row; r < row + count; r++, args.partial += stride) {
+    if (state->block_max[r] == -__builtin_inff() && state->block_sum[r] == 0) continue; /* no state */
+    for (int i = 0; i < distances; i++) {
+      if (!sees_distance(context, t, sight, positions, r, met.first + i)) continue;
+      args.weights = array_of(context, SUMS) + (r - row) * FOVEA_BLOCK_KEYS + i;
+      args.values = args.prefetch = vectors + i;
+      context->kernels->decode_value(&args);
+    }
   }
+  args.partial = state->memory.partial + row * stride;
+  args.row_count = count;
+  args.key_count = 0;
+  args.flags = flags;
+  context->kernels->decode_value(&args);
 }
 
 void fovea_decode_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                              const fovea_position_block *positions, fovea_interval keys) {
-  const fovea_problem *problem = &context->plan->problem;
+                              const fovea_position_block *positions, fovea_interval keys, int first) {
   for (int row = 0, count; row < t->rows.count; row += count) {
     count = 1;
-    add_decoded(context, t, sight, positions, row, count, keys);
+    while (tables_of(context->plan) == 1 && row + count < t->rows.count &&
+           t->places[row + count].row == t->places[row].row) {
+      count++;
+    }
+    add_decoded(context, t, sight, positions, row, count, keys, first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE);
   }
-  (void)problem;
 }

@@ -18,8 +18,8 @@ void fovea_place_shaw_keys(const fovea_task_context *context, const fovea_tile *
 void fovea_add_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                            const fovea_sight *sight, const fovea_position_block *positions, int first);
 
-/* Adds Shaw's values to the chains of a tile that is decoded, for the block's keys `keys`. */
+/* The same for a tile that is decoded, and the block's keys `keys`. */
 void fovea_decode_shaw_values(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                              const fovea_position_block *positions, fovea_interval keys);
+                              const fovea_position_block *positions, fovea_interval keys, int first);
 
 #endif
