@@ -127,7 +127,7 @@ typedef struct fovea_shaw_numbers {
 
 /* The terms that differ from row to row, for the rows of a tile and one block. */
 typedef struct fovea_tile_terms {
-  const float *scales; /* [row]; products are multiplied by them first; NULL: score() has multiplied by c */
+  const float *scales;     /* [row]; products are multiplied by them first; NULL: score() has multiplied by c */
   fovea_shaw_numbers shaw; /* added before; only with scales */
   int count;
   fovea_position_tile positions[FOVEA_POSITION_TERMS_LIMIT];
@@ -219,9 +219,10 @@ typedef struct fovea_softmax_args {
   const fovea_weighting *weighting; /* for normalise() only, where maxima of states are 0 */
 } fovea_softmax_args;
 
-/* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row] are
- * those of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
- * ascending order. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
+/* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row]
+ * are those of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
+ * ascending order. These are the distances of all keys. Vector v has the keys key_begin[v] to key_end[v] - 1 of the
+ * block. */
 typedef struct fovea_shaw_sums_args {
   const float *weights; /* the block's first key */
   fovea_vector_range vectors;

@@ -150,7 +150,8 @@ static void test_weightless_keys(void **state) {
     struct trial made = trial_create(&problem, (uint64_t)i);
     for (int64_t j = 0; j < 270; j++)
       for (int64_t d = 0; d < 20 && j % 3 == 0; d++) tensor_row(&made.k, 0, 0, j)[d] *= i % 3 ? 1e3f : 3e37f;
-    for (int64_t x = 0; x < made.shaw_values.rows; x += 2) tensor_row(&made.shaw_values, 0, 0, x)[x % 12] = INFINITY;
+    for (int64_t x = 0; x < made.shaw_values.rows; x += 2)
+      tensor_row(&made.shaw_values, 0, 0, x)[x % 12] = INFINITY;
     check_made(&made);
     trial_destroy(&made);
   }

@@ -1,5 +1,5 @@
-/* Adjusts scores after the products: Shaw's keys, scales of rows, softcap, position terms, additive or boolean mask, hiding by
- * the rules. Part of bodies.h. */
+/* Adjusts scores after the products: Shaw's keys, scales of rows, softcap, position terms, additive or boolean
+ * mask, hiding by the rules. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "terms.h"
@@ -93,8 +93,8 @@ FOVEA_NOINLINE void adjust_scale(const fovea_adjust_args *args, int row, float *
               maxima);
 }
 
-FOVEA_NOINLINE void adjust_shaw_keys(const fovea_adjust_args *args, int row, int first, int end, adjust_source source,
-                                     float *maxima) {
+FOVEA_NOINLINE void adjust_shaw_keys(const fovea_adjust_args *args, int row, int first, int end,
+                                     adjust_source source, float *maxima) {
   adjust_keys(args, row, first, end, ADJUST_SHAW, source, maxima);
 }
 
@@ -167,8 +167,7 @@ FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
   for (int vector = 0; vector < args->vectors.count; vector++) {
     int row = (args->vectors.first + vector) * LANES, left = passes;
     float not_yet[LANES] = {0}, *maxima = args->maxima + row;
-    if (own && own->scales)
-      (own->shaw.numbers ? adjust_shaw : adjust_scale)(args, row, --left ? not_yet : maxima);
+    if (own && own->scales) (own->shaw.numbers ? adjust_shaw : adjust_scale)(args, row, --left ? not_yet : maxima);
     if (args->terms->capped) adjust_own(args, row, --left ? not_yet : maxima);
     FOVEA_NO_UNROLL
     for (int i = 0; i < positions; i++) {

@@ -1,8 +1,8 @@
 /* The terms of a score: everything between the product and the softmax. Their order is (docs/numerics.md, step 2):
- * Shaw's keys, the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share the list. If
- * rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them together are rare.
- * The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line of
- * apply_own_terms(). Included after a vector layer. */
+ * Shaw's keys, the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share
+ * the list. If rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them
+ * together are rare. The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line
+ * of apply_own_terms(). Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 
@@ -15,10 +15,10 @@
 /* Which terms to apply, and what they read. `key` is the key of the first vector, or of its first lane. */
 typedef struct score_terms {
   int shifted, scaled, capped, placed, sloped, masked, hidden;
-  const fovea_score_terms *of;        /* the problem's */
-  vec factor;                         /* the rows' scales, or slopes of a position term */
+  const fovea_score_terms *of; /* the problem's */
+  vec factor;                  /* the rows' scales, or slopes of a position term */
   const float *bias; /* numbers of Shaw's keys or of a position term; rows in the lanes: or what a mask adds */
-  int64_t step;                       /* from one vector of these to the next */
+  int64_t step;      /* from one vector of these to the next */
   const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
   const fovea_mask_tile *mask;        /* keys in the lanes */
   vec from, to;                       /* and the row's limits */

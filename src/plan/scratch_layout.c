@@ -97,6 +97,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
                  6 * layout.row + layout.mask + layout.row_scores + layout.top_order + layout.columns +
                  layout.gather + layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
-  layout.tile = layout.queries + layout.pairs + layout.top_lists + layout.seen + layout.shaw_tile + (uint64_t)states * layout.state;
+  layout.tile = layout.queries + layout.pairs + layout.top_lists + layout.seen + layout.shaw_tile +
+                (uint64_t)states * layout.state;
   return layout;
 }

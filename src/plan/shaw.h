@@ -25,9 +25,8 @@ static inline uint64_t fovea_shaw_tile_floats(const fovea_problem *problem, uint
   return ((2 * (uint64_t)problem->shaw_distance + rows) * rows + 15) / 16 * 16;
 }
 
-/* Arrays for a tile and a block: sums of weights by distances, those of one head, and what a row does not see. In
- * decoding, numbers that are added to products are in the second. Rows of a tile, `rows` apart, and keys of a block
- * have fewer distances than both together. */
+/* Arrays for a tile and a block, run/shaw_distances.h. The keys of a block have fewer distances from the rows of a
+ * tile than there are keys and rows. */
 enum { FOVEA_SHAW_ARRAYS = 3 };
 
 static inline uint64_t fovea_shaw_floats(uint64_t rows) {

@@ -63,7 +63,9 @@ float fovea_scale_constant(const fovea_problem *problem, int capped, int natural
 static fovea_score_terms terms_of(const fovea_problem *problem, int capped, int natural, int biased) {
   const double unit = natural ? 1 : FOVEA_LOG2E;
   return (fovea_score_terms){
-      .c = problem->scales || fovea_has_shaw_keys(problem) ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale),
+      .c = problem->scales || fovea_has_shaw_keys(problem)
+               ? 1
+               : fovea_scale_constant(problem, capped, natural, problem->scale),
       .adjusted = capped || has_tile_terms(problem),
       .capped = capped,
       .cap = (float)(problem->softcap * unit),

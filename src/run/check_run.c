@@ -12,7 +12,8 @@
 /* The numbers of position terms and scales, and Shaw's tables, if there are any. */
 static fovea_status check_terms(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                 fovea_error *error) {
-  fovea_status status = fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
+  fovea_status status =
+      fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
   return status || !plan->problem.shaw ? status : fovea_check_shaw_inputs(plan, tensors, written, error);
 }
 
