@@ -221,8 +221,8 @@ typedef struct fovea_softmax_args {
 
 /* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row]
  * are those of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
- * ascending order. These are the distances of all keys. Vector v has the keys key_begin[v] to key_end[v] - 1 of the
- * block. */
+ * ascending order. These are the distances of all keys. Zeros have either sign. Vector v has the keys key_begin[v]
+ * to key_end[v] - 1 of the block. */
 typedef struct fovea_shaw_sums_args {
   const float *weights; /* the block's first key */
   fovea_vector_range vectors;

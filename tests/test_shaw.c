@@ -2,6 +2,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/problems.h"
+#include "support/reference.h"
 #include "support/refusals.h"
 
 #include <math.h>
@@ -307,6 +308,23 @@ static void test_formula(void **state) {
     trial_run(&made, NULL, NULL);
     for (int64_t h = 0; h < 2; h++)
       for (int64_t i = 0; i < 160; i++) assert_formula(&made, h, i);
+    assert_accuracy(&made, 16.0, 10000000);
+    trial_destroy(&made);
+  }
+}
+
+/* Long rows, with inputs of random sign and with constant ones: nearly all keys have one vector. */
+static void test_accuracy(void **state) {
+  (void)state;
+  for (int i = 0; i < 6; i++) {
+    fovea_problem problem = problem_of(2, 2, i % 3 ? 40 : 1, 9000);
+    set_shaw(&problem, i, 16, i % 2);
+    struct trial made = trial_create(&problem, (uint64_t)i);
+    struct tensor *const tensors[] = {&made.q, &made.k, &made.v, &made.shaw_keys, &made.shaw_values};
+    for (int t = 0; t < 5 && i > 2; t++)
+      if (tensors[t]->batch > 0) tensor_fill_constant(tensors[t], 0.3f + 0.1f * (float)t);
+    trial_run(&made, NULL, NULL);
+    assert_accuracy(&made, i > 2 ? 48.0 : 16.0, 20000000);
     trial_destroy(&made);
   }
 }
@@ -351,6 +369,7 @@ int main(void) {
       cmocka_unit_test(test_states),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_formula),
+      cmocka_unit_test(test_accuracy),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

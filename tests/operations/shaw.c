@@ -14,6 +14,7 @@ static void expect_sums(const fovea_kernels *table, const fovea_shaw_sums_args *
       sums[(clipped(key - args->own[row], args->distance) - args->first) * tile + row] +=
           args->weights[key * tile + row];
   }
+  shadow_takes_zeros(args->sums, (int64_t)args->count * tile);
 }
 
 /* Keys of all vectors, or of each; own keys that ascend, as they do in a tile, or any, near the block or far. */
@@ -48,7 +49,6 @@ static void try_sums(const fovea_kernels *table, struct generator *generator) {
       .count = last - first + 1,
       .sums = place_output((int64_t)(last - first + 1) * tile),
   };
-  shadow_takes_zeros(args.sums, (int64_t)args.count * tile);
   places_watch();
   table->shaw_sums(&args);
   expect_sums(table, &args);
