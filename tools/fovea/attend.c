@@ -3,6 +3,7 @@
 #include "attend_normaliser.h"
 #include "attend_options.h"
 #include "attend_pattern.h"
+#include "attend_shaw.h"
 #include "attend_terms.h"
 #include "commands.h"
 #include "convert.h"
@@ -75,6 +76,10 @@ static const char help_of_scores[] =
     "score\n"
     "  --relative PATH        a float32 table, (2n + 1) or (heads, 2n + 1), of what is added to a score for\n"
     "                         key - own key from -n to n; what is farther gets the first or the last number\n"
+    "  --shaw-keys PATH       float32 vectors, (2n + 1, dim) or (heads, 2n + 1, dim), one of which is added to "
+    "each\n"
+    "                         key: that of key - own key, from -n to n (Shaw et al., 2018)\n"
+    "  --shaw-values PATH     the same for values\n"
     "  --sinks PATH | zero    one float32 for each head of Q: the score of one more key whose value is zero; "
     "`zero`\n"
     "                         is 0 for every head (softmax-1)\n"
@@ -105,6 +110,7 @@ typedef struct attend_job {
   input_file q, k, v;
   npy_array mask, sinks;
   attend_terms terms;
+  attend_shaw shaw;
   fovea_problem problem;
   fovea_pattern *pattern;
   fovea_plan *plan;
@@ -226,6 +232,7 @@ static bool describe_problem(attend_job *job, failure *why) {
          (!options->mask || load_mask(options->mask, &job->mask, problem, why)) &&
          (!options->alibi || load_alibi(options->alibi, &job->terms, problem, why)) &&
          (!options->relative || load_relative(options->relative, &job->terms, problem, why)) &&
+         load_shaw(options->shaw_keys, options->shaw_values, &job->shaw, problem, why) &&
          load_pattern(options, &job->pattern, problem, why) &&
          (!options->sinks || load_sinks(options->sinks, &job->sinks, problem, why));
 }
@@ -291,6 +298,7 @@ static bool run_plan(attend_job *job, failure *why) {
   tensors.sinks = job->sinks.data;
   tensors.scores = job->weights;
   if (job->terms.count > 0) tensors.terms = job->terms.numbers;
+  set_shaw(&job->shaw, &tensors);
   tensors.column_sums = job->column_sums;
   tensors.top_keys = job->top_keys;
   fovea_execution_init(&execution);
@@ -353,6 +361,7 @@ static void release(attend_job *job) {
   fovea_pattern_destroy(job->pattern);
   npy_free(&job->sinks);
   attend_terms_free(&job->terms);
+  attend_shaw_free(&job->shaw);
   npy_free(&job->mask);
   npy_free(&job->v.array);
   npy_free(&job->k.array);
