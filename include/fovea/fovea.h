@@ -231,10 +231,10 @@ typedef enum fovea_scales {
  *   VALUES   and to the value:                                  sum of p * (v + a)
  * Nothing of rows times keys times dims is made. docs/numerics.md, steps 1 and 3, states the arithmetic. */
 typedef enum fovea_shaw {
-  FOVEA_SHAW_NONE = 0,
+  FOVEA_SHAW_NONE = 0,   /* no tables */
   FOVEA_SHAW_KEYS = 1,   /* fovea_tensors.shaw_keys */
   FOVEA_SHAW_VALUES = 2, /* fovea_tensors.shaw_values */
-  FOVEA_SHAW_BOTH = 3
+  FOVEA_SHAW_BOTH = 3    /* both tables */
 } fovea_shaw;
 
 /* The largest shaw_distance. */
