@@ -1,6 +1,7 @@
 /* Shaw's relative position representations: the bits of the contract. */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/patterns.h"
 #include "support/problems.h"
 #include "support/reference.h"
 #include "support/refusals.h"
@@ -142,7 +143,8 @@ static void test_special_values(void **state) {
   }
 }
 
-/* A vector of Inf at a distance that only keys of score -Inf, or of weight 0, have. */
+/* Vectors of Inf at distances that only keys of score -Inf, or of weight 0, have. Where all keys of a block have a
+ * score of -Inf, the block has no state, and the vectors do not show. */
 static void test_weightless_keys(void **state) {
   (void)state;
   for (int i = 0; i < 12; i++) {
@@ -151,10 +153,51 @@ static void test_weightless_keys(void **state) {
     struct trial made = trial_create(&problem, (uint64_t)i);
     for (int64_t j = 0; j < 270; j++)
       for (int64_t d = 0; d < 20 && j % 3 == 0; d++) tensor_row(&made.k, 0, 0, j)[d] *= i % 3 ? 1e3f : 3e37f;
+    for (int64_t h = 0; h < 2 && i % 4 > 1; h++)
+      for (int64_t i1 = 0; i1 < problem.q_len; i1++)
+        for (int64_t d = 0; d < 20; d++) tensor_row(&made.q, 1, h, i1)[d] = 1.0f;
+    for (int64_t j = 128; j < 256 && i % 4 > 1; j++)
+      for (int64_t d = 0; d < 20; d++)
+        tensor_row(&made.k, 1, j % 2, j)[d] = tensor_row(&made.k, 1, 0, j)[d] = -3e38f;
     for (int64_t x = 0; x < made.shaw_values.rows; x += 2)
       tensor_row(&made.shaw_values, 0, 0, x)[x % 12] = INFINITY;
     check_made(&made);
     trial_destroy(&made);
+  }
+}
+
+/* Patterns have the bits of masks of the same meaning, which have those of the contract. NaN and Inf in the tables
+ * show where a key of the distance is seen. */
+static void test_patterns(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < IF_QUICK(10, 40); seed++) {
+    struct generator generator = {seed};
+    struct made_rules made = {0};
+    const int64_t rows = 1 + generator_below(&generator, seed % 3 ? 90 : 4), keys = rows + 300;
+    fovea_problem problem = problem_of(4, 2, rows, keys);
+    const fovea_rule *rule = seed % 4 == 0 ? rule_sparse(&made, &generator, rows, keys)
+                                           : rule_random_joined(&made, &generator, 2, 0, rows, keys);
+    fovea_pattern *pattern = pattern_of(rule, 0, rows, keys, 0);
+    const struct rule_table rules = same_rules(rule, 0);
+    set_shaw(&problem, (int)seed, distances[seed % 4], seed % 5 == 0);
+    problem.offset = 0;
+    problem.pattern = pattern;
+    struct trial patterned = trial_create(&problem, seed), masked = masked_trial(&patterned, seed, &rules);
+    for (int i = 0; i < 2 && seed % 2; i++) {
+      const struct trial *to = i ? &masked : &patterned;
+      for (int64_t x = 0; to->shaw_values.batch > 0 && x < to->shaw_values.rows; x += 3)
+        tensor_row(&to->shaw_values, 0, 0, x)[x % 12] = x % 2 ? NAN : INFINITY;
+    }
+    trial_run(&masked, "scalar", NULL);
+    assert_contract(&masked, 200000);
+    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+      trial_run(&patterned, *isa, NULL);
+      assert_same_outputs(&patterned, &masked);
+    }
+    trial_destroy(&masked);
+    trial_destroy(&patterned);
+    fovea_pattern_destroy(pattern);
+    rules_free(&made);
   }
 }
 
@@ -363,6 +406,7 @@ int main(void) {
       cmocka_unit_test(test_normalisers),
       cmocka_unit_test(test_special_values),
       cmocka_unit_test(test_weightless_keys),
+      cmocka_unit_test(test_patterns),
       cmocka_unit_test(test_entries),
       cmocka_unit_test(test_caches),
       cmocka_unit_test(test_decode),
