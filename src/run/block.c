@@ -3,7 +3,7 @@
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
-#include "shaw.h"
+#include "shaw_values.h"
 #include "top_k.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {

@@ -6,7 +6,7 @@
 #include "decode.h"
 #include "operands.h"
 #include "scores.h"
-#include "shaw.h"
+#include "shaw_keys.h"
 #include "walk.h"
 
 #include <string.h>

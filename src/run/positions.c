@@ -2,7 +2,7 @@
 
 #include "../plan/terms.h"
 #include "position_numbers.h"
-#include "shaw.h"
+#include "shaw_keys.h"
 
 /* The last row that sees keys: later ones and lanes of padding have its terms. */
 static int64_t row_of(const fovea_task_context *context, int64_t row) {

@@ -10,7 +10,7 @@ typedef struct fovea_tile_memory {
   float *queries;            /* [qk_dim][row] */
   float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
   fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
-  float *shaw;               /* what Shaw's keys add to the rows' products, shaw.h */
+  float *shaw;               /* what Shaw's keys add to the rows' products, shaw_keys.h */
   int64_t *seen;             /* [row], keys that rows have seen so far, if the divisor counts them */
   fovea_span_tree tree;
 } fovea_tile_memory;

@@ -1,5 +1,6 @@
+#include "shaw_keys.h"
+
 #include "operands.h"
-#include "shaw.h"
 #include "shaw_distances.h"
 
 /* The products of some distances, which are in the place of scores, go where keys find them: the place of a key at

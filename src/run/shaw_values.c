@@ -1,4 +1,5 @@
-#include "shaw.h"
+#include "shaw_values.h"
+
 #include "shaw_distances.h"
 
 /* Whether a row sees a key of the block, counted from its first. */

@@ -10,7 +10,7 @@
 #include "part_states.h"
 #include "results.h"
 #include "scores.h"
-#include "shaw.h"
+#include "shaw_keys.h"
 #include "walk.h"
 
 /* Pushes the state of the tile's span to its tree. */
