@@ -120,9 +120,19 @@ typedef struct fovea_position_tile {
   const float *slopes; /* [row]; NULL: none */
 } fovea_position_tile;
 
+/* What Shaw's keys add to products in a block. With rows in the lanes, a key of the block is at place first + key,
+ * but not before 0 nor behind `last`, and adds numbers[place * step + row]; in decoding, numbers[row * step + key].
+ */
+typedef struct fovea_shaw_numbers {
+  const float *numbers; /* NULL: none */
+  int64_t step;
+  int first, last;
+} fovea_shaw_numbers;
+
 /* The terms that differ from row to row, for the rows of a tile and one block. */
 typedef struct fovea_tile_terms {
-  const float *scales; /* [row]; products are multiplied by them first; NULL: score() has multiplied by c */
+  const float *scales;     /* [row]; products are multiplied by them first; NULL: score() has multiplied by c */
+  fovea_shaw_numbers shaw; /* added before; only with scales */
   int count;
   fovea_position_tile positions[FOVEA_POSITION_TERMS_LIMIT];
 } fovea_tile_terms;
@@ -212,6 +222,21 @@ typedef struct fovea_softmax_args {
   const int *key_end;
   const fovea_weighting *weighting; /* for normalise() only, where maxima of states are 0 */
 } fovea_softmax_args;
+
+/* Sums the weights of a block's keys by their distance d from the row's own key, for Shaw's values: sums[i][row]
+ * are those of distance first + i, where the lowest and the highest distance have all keys beyond them, too, in
+ * ascending order. These are the distances of all keys. Zeros have either sign. Vector v has the keys key_begin[v]
+ * to key_end[v] - 1 of the block. */
+typedef struct fovea_shaw_sums_args {
+  const float *weights; /* the block's first key */
+  fovea_vector_range vectors;
+  const int *key_begin;
+  const int *key_end;
+  const int32_t *own; /* [row]: the own key, counted from the block's first key */
+  int distance;       /* d is from -distance to distance, at least 1 */
+  int first, count;
+  float *sums;
+} fovea_shaw_sums_args;
 
 /* Where the value chain of a slice starts and ends. */
 enum {
@@ -501,6 +526,7 @@ typedef struct fovea_kernels {
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
   int (*normalise)(const fovea_softmax_args *args); /* instead, for any other normaliser */
+  void (*shaw_sums)(const fovea_shaw_sums_args *args);
   void (*pack_values)(const fovea_pack_args *args);
   void (*value)(const fovea_value_args *args);
   void (*value_careful)(const fovea_value_args *args);

@@ -76,8 +76,7 @@ float contract_weight_sigmoid(float x) {
 
 /* Step 1. The chain takes the dimensions of a piece in the order 1, 0, 3, 2, ...; an odd last dimension stands
  * alone. */
-static float product(const struct contract_row *row, int64_t position) {
-  const float *k = row->k + position * row->k_stride;
+static float dot(const struct contract_row *row, const float *k) {
   float sum = 0.0f;
   for (int64_t start = 0; start < row->qk_dim; start += PIECE) {
     const int64_t end = start + PIECE < row->qk_dim ? start + PIECE : row->qk_dim;
@@ -89,6 +88,17 @@ static float product(const struct contract_row *row, int64_t position) {
     sum = start == 0 ? r : sum + r;
   }
   return sum;
+}
+
+/* The number of the vector for a key, in Shaw's tables. */
+static int64_t distance(const struct contract_row *row, int64_t position) {
+  const int64_t d = position - row->own, k = row->shaw_distance;
+  return (d < -k ? -k : d > k ? k : d) + k;
+}
+
+static float product(const struct contract_row *row, int64_t position) {
+  const float r = dot(row, row->k + position * row->k_stride);
+  return row->shaw_keys == NULL ? r : r + dot(row, row->shaw_keys + distance(row, position) * row->qk_dim);
 }
 
 /* r of step 2. */
@@ -132,10 +142,25 @@ static float weight(const struct contract_row *row, float s, float m) {
   return contract_weight(row->normaliser, (float)row->sigmoid_bias, s);
 }
 
+/* Step 3, Shaw's values: the weights of a block's keys at each distance, times the vector of the distance. */
+static void add_shaw_values(const struct contract_row *row, int64_t first, int64_t end, const int *seen,
+                            const float *weights, float *o) {
+  for (int64_t x = 0; x <= 2 * row->shaw_distance; x++) {
+    float p = 0.0f;
+    int any = 0;
+    for (int64_t j = first; j < end; j++) {
+      if (!seen[j - first] || distance(row, j) != x) continue;
+      p += weights[j - first];
+      any = 1;
+    }
+    for (int64_t d = 0; any && d < row->v_dim; d++) o[d] = fmaf(p, row->shaw_values[x * row->v_dim + d], o[d]);
+  }
+}
+
 /* Step 3: the block that begins at `first`. Keys from `limit` on are left out. */
 static struct state block(const struct contract_row *row, int64_t first, int64_t limit) {
   const int64_t end = first + BLOCK < limit ? first + BLOCK : limit;
-  float s[BLOCK], l[16] = {0.0f}, e[16] = {0.0f};
+  float s[BLOCK], weights[BLOCK], l[16] = {0.0f}, e[16] = {0.0f};
   int seen[BLOCK], any_nan = 0;
   struct state state = {-INFINITY, 0.0f, 0.0f, NULL};
   for (int64_t j = first; j < end; j++) {
@@ -152,10 +177,12 @@ static struct state block(const struct contract_row *row, int64_t first, int64_t
   for (int64_t j = first; j < end; j++) {
     if (!seen[j - first]) continue;
     const float p = weight(row, s[j - first], state.m);
+    weights[j - first] = p;
     l[j % 16] += p;
     if (p != 0.0f) e[j % 16] = fmaf(p, s[j - first] - reference, e[j % 16]);
     for (int64_t d = 0; d < row->v_dim; d++) state.o[d] = fmaf(p, row->v[j * row->v_stride + d], state.o[d]);
   }
+  if (row->shaw_values != NULL) add_shaw_values(row, first, end, seen, weights, state.o);
   for (int half = 8; half > 0; half /= 2)
     for (int i = 0; i < half; i++) l[i] += l[i + half], e[i] += e[i + half];
   state.l = l[0];

@@ -31,10 +31,13 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, score_heads),
     offsetof(fovea_problem, top_k),
     offsetof(fovea_problem, score_activation),
+    offsetof(fovea_problem, shaw),
+    offsetof(fovea_problem, shaw_heads),
     sizeof(fovea_problem),
 };
 static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks),
-                                       offsetof(fovea_tensors, terms), sizeof(fovea_tensors)};
+                                       offsetof(fovea_tensors, terms), offsetof(fovea_tensors, shaw_keys),
+                                       sizeof(fovea_tensors)};
 enum {
   PROBLEM_SIZES = sizeof problem_sizes / sizeof problem_sizes[0],
   TENSORS_SIZES = sizeof tensors_sizes / sizeof tensors_sizes[0]

@@ -100,6 +100,23 @@ static void test_terms(void **state) {
   }
 }
 
+/* Shaw's tables, whose numbers are laid out by tiles, too. */
+static void test_shaw(void **state) {
+  (void)state;
+  static const int64_t distances[] = {1, 7, 16, 60, 200};
+  for (int i = 0; i < IF_QUICK(12, 60); i++) {
+    const int64_t heads = 1 + i % 7, rows = i % 4 ? 10 + 3 * i : 1 + i % 3;
+    fovea_problem problem;
+    fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
+    problem.shaw = (fovea_shaw)(1 + i % 3);
+    problem.shaw_distance = distances[i % 5];
+    problem.shaw_heads = i % 2 ? heads : 1;
+    problem.causal = i % 3 == 0;
+    problem.offset = i % 4 ? FOVEA_OFFSET_BOTTOM_RIGHT : i;
+    check_problem(&problem, (uint64_t)i);
+  }
+}
+
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {99};
@@ -146,8 +163,8 @@ static void test_combinations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rules),           cmocka_unit_test(test_lengths),      cmocka_unit_test(test_terms),
-      cmocka_unit_test(test_random_problems), cmocka_unit_test(test_combinations),
+      cmocka_unit_test(test_rules), cmocka_unit_test(test_lengths),         cmocka_unit_test(test_terms),
+      cmocka_unit_test(test_shaw),  cmocka_unit_test(test_random_problems), cmocka_unit_test(test_combinations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Adjusts scores after the products: activation, scales of rows, softcap, position terms, additive or boolean mask,
- * hiding by the rules. Part of bodies.h. */
+/* Adjusts scores after the products: activation, Shaw's keys, scales of rows, softcap, position terms, additive or
+ * boolean mask, hiding by the rules. Part of bodies.h. */
 
 #include "../kernels.h"
 #include "terms.h"
@@ -14,6 +14,7 @@
 typedef enum adjust_pass {
   ADJUST_LEAKY,
   ADJUST_SCALE,
+  ADJUST_SHAW, /* what Shaw's keys add, then the scale */
   ADJUST_OWN,
   ADJUST_NUMBERS, /* a position term */
   ADJUST_SLOPES,  /* the same with slopes */
@@ -35,7 +36,8 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
   float *scores = args->scores + key * ROW_TILE + row;
   vec score[ADJUST_KEYS];
   score_terms terms = {.leaky = pass == ADJUST_LEAKY,
-                       .scaled = pass == ADJUST_SCALE,
+                       .shifted = pass == ADJUST_SHAW,
+                       .scaled = pass == ADJUST_SCALE || pass == ADJUST_SHAW,
                        .capped = pass == ADJUST_OWN,
                        .placed = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES,
                        .sloped = pass == ADJUST_SLOPES,
@@ -63,7 +65,7 @@ FOVEA_INLINE void adjust_together(const fovea_adjust_args *args, int row, int ke
 /* Adjusts keys first to end - 1 of one vector of rows. */
 FOVEA_INLINE void adjust_keys(const fovea_adjust_args *args, int row, int first, int end, const adjust_pass pass,
                               adjust_source source, float *maxima) {
-  const int reads = pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES || pass == ADJUST_MASK;
+  const int reads = pass == ADJUST_SHAW || pass == ADJUST_NUMBERS || pass == ADJUST_SLOPES || pass == ADJUST_MASK;
   vec maximum[ADJUST_KEYS] = {vec_load(maxima)};
   FOVEA_UNROLL
   for (int i = 1; i < ADJUST_KEYS; i++) maximum[i] = vec_set1(-INFINITY);
@@ -95,6 +97,29 @@ FOVEA_NOINLINE void adjust_leaky(const fovea_adjust_args *args, int row, float *
 FOVEA_NOINLINE void adjust_scale(const fovea_adjust_args *args, int row, float *maxima) {
   adjust_keys(args, row, 0, args->key_count, ADJUST_SCALE, adjust_by(vec_load(args->tile_terms->scales + row)),
               maxima);
+}
+
+FOVEA_NOINLINE void adjust_shaw_keys(const fovea_adjust_args *args, int row, int first, int end,
+                                     adjust_source source, float *maxima) {
+  adjust_keys(args, row, first, end, ADJUST_SHAW, source, maxima);
+}
+
+/* Keys that are farther than the numbers reach have the first or the last number. */
+FOVEA_SHORT FOVEA_NOINLINE void adjust_shaw(const fovea_adjust_args *args, int row, float *maxima) {
+  const fovea_shaw_numbers *shaw = &args->tile_terms->shaw;
+  const int place = shaw->first + args->key, count = args->key_count;
+  const int near = place >= 0 ? 0 : -place < count ? -place : count;
+  const int rest = shaw->last + 1 - place, far = rest > near ? (rest < count ? rest : count) : near;
+  const float *numbers = shaw->numbers + row;
+  const vec scale = vec_load(args->tile_terms->scales + row);
+  if (near > 0) adjust_shaw_keys(args, row, 0, near, (adjust_source){scale, numbers, 0}, maxima);
+  if (near < far) {
+    adjust_shaw_keys(args, row, near, far,
+                     (adjust_source){scale, numbers + (place + near) * shaw->step, shaw->step}, maxima);
+  }
+  if (far < count) {
+    adjust_shaw_keys(args, row, far, count, (adjust_source){scale, numbers + shaw->last * shaw->step, 0}, maxima);
+  }
 }
 
 FOVEA_NOINLINE void adjust_numbers(const fovea_adjust_args *args, const fovea_position_tile *position, int row,
@@ -149,7 +174,7 @@ FOVEA_KERNEL void FOVEA_NAME(adjust)(const fovea_adjust_args *args) {
     int row = (args->vectors.first + vector) * LANES, left = passes;
     float not_yet[LANES] = {0}, *maxima = args->maxima + row;
     if (args->terms->leaky) adjust_leaky(args, row, --left ? not_yet : maxima);
-    if (own && own->scales) adjust_scale(args, row, --left ? not_yet : maxima);
+    if (own && own->scales) (own->shaw.numbers ? adjust_shaw : adjust_scale)(args, row, --left ? not_yet : maxima);
     if (args->terms->capped) adjust_own(args, row, --left ? not_yet : maxima);
     FOVEA_NO_UNROLL
     for (int i = 0; i < positions; i++) {

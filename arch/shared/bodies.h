@@ -15,6 +15,7 @@
 #include "rows.h"
 #include "scan.h"
 #include "score.h"
+#include "shaw.h"
 #include "softmax.h"
 #include "spread.h"
 #include "store.h"

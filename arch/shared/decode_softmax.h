@@ -4,9 +4,11 @@
 /* Vectors that the sums of the weights fill. */
 #define DECODE_SUMS (FOVEA_WEIGHT_SUMS / LANES)
 
-/* The row's scale. */
-FOVEA_INLINE vec decode_scale(const fovea_decode_adjust_args *args, int row, vec score) {
-  score_terms terms = {.scaled = 1};
+/* What Shaw's keys add, and the row's scale. */
+FOVEA_INLINE vec decode_scale(const fovea_decode_adjust_args *args, int row, int key, vec score) {
+  const fovea_shaw_numbers *shaw = &args->tile_terms->shaw;
+  score_terms terms = {.shifted = shaw->numbers != NULL, .scaled = 1};
+  if (shaw->numbers) terms.bias = shaw->numbers + row * shaw->step + key;
   terms.factor = vec_set1(args->tile_terms->scales[row]);
   apply_terms(&score, 1, 1, &terms);
   return score;
@@ -36,7 +38,7 @@ FOVEA_INLINE void decode_adjust_row(const fovea_decode_adjust_args *args, int ro
       const score_terms leaky = {.leaky = 1, .of = args->terms};
       apply_terms(&score, 1, 1, &leaky);
     }
-    if (own && own->scales) score = decode_scale(args, row, score);
+    if (own && own->scales) score = decode_scale(args, row, key, score);
     if (args->terms->capped) {
       const score_terms capped = {.capped = 1, .of = args->terms};
       apply_terms(&score, 1, 1, &capped);

@@ -35,6 +35,7 @@ void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
 void FOVEA_OPERATION(spread)(const fovea_spread_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
 int FOVEA_OPERATION(normalise)(const fovea_softmax_args *args);
+void FOVEA_OPERATION(shaw_sums)(const fovea_shaw_sums_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
 void FOVEA_OPERATION(value)(const fovea_value_args *args);
 void FOVEA_OPERATION(value_careful)(const fovea_value_args *args);
@@ -94,6 +95,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .spread = FOVEA_OPERATION(spread),
     .softmax = FOVEA_OPERATION(softmax),
     .normalise = FOVEA_OPERATION(normalise),
+    .shaw_sums = FOVEA_OPERATION(shaw_sums),
     .pack_values = FOVEA_OPERATION(pack_values),
     .value = FOVEA_OPERATION(value),
     .value_careful = FOVEA_OPERATION(value_careful),

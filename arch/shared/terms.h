@@ -1,8 +1,8 @@
 /* The terms of a score: everything between the product and the softmax. Their order is (docs/numerics.md, step 2):
- * the activation, the row's scale, the problem's own terms, position terms, the mask, the rules. Both layouts share
- * the list. If rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two of them
- * together are rare. The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is a line
- * of apply_own_terms(). Included after a vector layer. */
+ * the activation, Shaw's keys, the row's scale, the problem's own terms, position terms, the mask, the rules. Both
+ * layouts share the list. If rows lie in the lanes (adjust.h), each of them has a pass over the scores, because two
+ * of them together are rare. The other layout has keys in the lanes (decode_softmax.h). A new term of a problem is
+ * a line of apply_own_terms(). Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_TERMS_H
 #define FOVEA_ARCH_SHARED_TERMS_H
 
@@ -14,11 +14,11 @@
 
 /* Which terms to apply, and what they read. `key` is the key of the first vector, or of its first lane. */
 typedef struct score_terms {
-  int leaky, scaled, capped, placed, sloped, masked, hidden;
-  const fovea_score_terms *of;        /* the problem's */
-  vec factor;                         /* the rows' scales, or slopes of a position term */
-  const float *bias;                  /* a position term's numbers; rows in the lanes: or what a mask adds */
-  int64_t step;                       /* from one vector of these to the next */
+  int leaky, shifted, scaled, capped, placed, sloped, masked, hidden;
+  const fovea_score_terms *of; /* the problem's */
+  vec factor;                  /* the rows' scales, or slopes of a position term */
+  const float *bias; /* numbers of Shaw's keys or of a position term; rows in the lanes: or what a mask adds */
+  int64_t step;      /* from one vector of these to the next */
   const int32_t *seen_from, *seen_to; /* and the first of these rows' limits */
   const fovea_mask_tile *mask;        /* keys in the lanes */
   vec from, to;                       /* and the row's limits */
@@ -71,11 +71,12 @@ FOVEA_INLINE void apply_own_terms(vec *score, const int count, const fovea_score
   for (int i = 0; i < count; i++) score[i] = vec_mul(vec_set1(terms->cap), score[i]);
 }
 
-/* Applies the row's scale, or one position term. */
+/* Applies the row's scale, after what Shaw's keys add, or one position term. */
 FOVEA_INLINE void apply_row_term(vec *score, const int count, const score_terms *terms) {
   FOVEA_UNROLL
   for (int i = 0; i < count; i++) {
     if (terms->scaled) {
+      if (terms->shifted) score[i] = vec_add(score[i], vec_load(terms->bias + i * terms->step));
       score[i] = vec_mul(score[i], terms->factor);
     } else {
       vec number = vec_load(terms->bias + i * terms->step);

@@ -233,6 +233,21 @@ typedef enum fovea_score_activation {
   FOVEA_SCORE_ACTIVATION_LEAKY_RELU = 1 /* r where r = q.k is above 0, else leaky_slope * r */
 } fovea_score_activation;
 
+/* Relative position representations (Shaw et al., 2018): vectors for every distance from a row's own key to a key,
+ * where all distances beyond shaw_distance have the vectors of shaw_distance. One of both tables, or both:
+ *   KEYS     the vector of the distance is added to the key:    q . (k + a)
+ *   VALUES   and to the value:                                  sum of p * (v + a)
+ * Nothing of rows times keys times dims is made. docs/numerics.md, steps 1 and 3, states the arithmetic. */
+typedef enum fovea_shaw {
+  FOVEA_SHAW_NONE = 0,   /* no tables */
+  FOVEA_SHAW_KEYS = 1,   /* fovea_tensors.shaw_keys */
+  FOVEA_SHAW_VALUES = 2, /* fovea_tensors.shaw_values */
+  FOVEA_SHAW_BOTH = 3    /* both tables */
+} fovea_shaw;
+
+/* The largest shaw_distance. */
+#define FOVEA_SHAW_DISTANCE_LIMIT 4096
+
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
  * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
 typedef enum fovea_normaliser {
@@ -426,10 +441,16 @@ typedef struct fovea_problem {
   int column_sums;
   fovea_range column_rows;
 
-  /* Applied to q.k, before scale and softcap (docs/numerics.md, step 2). FOVEA_SCORES_RAW has none of it. Default
-   * FOVEA_SCORE_ACTIVATION_NONE. */
+  /* Applied to q.k, before scale and softcap (docs/numerics.md, step 2). FOVEA_SCORES_RAW has none of it. Not with
+   * FOVEA_SHAW_KEYS. Default FOVEA_SCORE_ACTIVATION_NONE. */
   fovea_score_activation score_activation;
   double leaky_slope; /* with LEAKY_RELU: from 0 (default: plain ReLU) to below 1; GAT has 0.2 */
+
+  /* Relative position representations, of distances -shaw_distance to shaw_distance. Rows and keys have the
+   * distances of position terms: the key's position less that of the row's own key. */
+  fovea_shaw shaw;       /* default FOVEA_SHAW_NONE, which uses none of these two: */
+  int64_t shaw_distance; /* 1 to FOVEA_SHAW_DISTANCE_LIMIT; default 0 */
+  int64_t shaw_heads;    /* 1 (default): all query heads share a table; or `heads`: each has its own */
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -601,6 +622,10 @@ typedef struct fovea_tensors {
    * with column_sums, else NULL. */
   float *column_sums;
   float *top_scores; /* their scores; only with top_k, NULL: not wanted */
+
+  /* f32 (shaw_heads, 2 shaw_distance + 1, qk_dim), contiguous: the vectors of distances, ascending; needed with
+   * FOVEA_SHAW_KEYS and BOTH, else NULL. Likewise with v_dim, needed with VALUES and BOTH. */
+  const float *shaw_keys, *shaw_values;
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */
@@ -771,8 +796,8 @@ typedef struct fovea_counts {
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
 /* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask and no pattern: a plan
- * knows no tensors. A run without a mask, a pattern and segments in panels has the same counts. It takes a pass over
- * all rows. */
+ * knows no tensors. A run without a mask, a pattern and segments in panels has the same counts. It takes a pass
+ * over all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 
 /* Returns the name of the instruction set that a plan runs on. */

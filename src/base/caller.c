@@ -71,6 +71,7 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .score_rows = {0, FOVEA_UNLIMITED},
       .score_keys = {0, FOVEA_UNLIMITED},
       .column_rows = {0, FOVEA_UNLIMITED},
+      .shaw_heads = 1,
   };
 }
 

@@ -100,6 +100,9 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_real(p->score_activation == FOVEA_SCORE_ACTIVATION_NONE, "leaky_slope", p->leaky_slope,
                          "score_activation is FOVEA_SCORE_ACTIVATION_NONE", error);
+  if (!status)
+    status = refuse_number(!p->shaw, "shaw_distance", p->shaw_distance, 0, "shaw is FOVEA_SHAW_NONE", error);
+  if (!status) status = refuse_number(!p->shaw, "shaw_heads", p->shaw_heads, 1, "shaw is FOVEA_SHAW_NONE", error);
   if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
   if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
   if (!status) status = refuse_range(!p->score_output, "score_keys", p->score_keys, error);
@@ -149,6 +152,12 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!(problem->scales & FOVEA_SCALES_PER_ROW), "row_scales", tensors->row_scales,
                             "scales of the problem are not per row", error);
+  if (!status)
+    status = refuse_pointer(!(problem->shaw & FOVEA_SHAW_KEYS), "shaw_keys", tensors->shaw_keys,
+                            "shaw of the problem has no keys", error);
+  if (!status)
+    status = refuse_pointer(!(problem->shaw & FOVEA_SHAW_VALUES), "shaw_values", tensors->shaw_values,
+                            "shaw of the problem has no values", error);
   if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
   if (!status)
     status = refuse_pointer(!problem->max_logits, "max_logits", tensors->max_logits,

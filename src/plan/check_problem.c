@@ -8,6 +8,7 @@
 #include "check.h"
 #include "normaliser.h"
 #include "position_terms.h"
+#include "shaw.h"
 #include "terms.h"
 
 #include <limits.h>
@@ -82,6 +83,7 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"scales", (int)p->scales, 0, FOVEA_SCALES_BOTH},
                                  {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
                                  {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
+                                 {"shaw", (int)p->shaw, 0, FOVEA_SHAW_BOTH},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
@@ -145,6 +147,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_top_k(problem, error);
   if (!status) status = check_allocator(&problem->allocator, error);
   if (!status) status = fovea_refuse_unused_rules(problem, error);
+  if (!status) status = fovea_check_shaw(problem, error);
   if (!status) status = check_strides(problem, reaches, error);
   return status;
 }

@@ -38,11 +38,14 @@ static int64_t most_keys(const fovea_problem *p) {
   return most;
 }
 
-/* The most tiles of a task. Lists of keys grow with top_k: they are to take no more than some MB. */
-static int most_tiles(const fovea_kernels *kernels, int64_t top_k) {
+/* The most tiles of a task. Lists of keys grow with top_k, and numbers of Shaw's keys with their distance: they are
+ * to take no more than some MB. */
+static int most_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
   enum { MOST_LIST_BYTES = 1 << 22 };
-  const uint64_t bytes = (uint64_t)kernels->row_tile * fovea_top_list_floats(top_k) * sizeof(float);
-  if (top_k == 0 || bytes * (uint64_t)kernels->block_tiles <= MOST_LIST_BYTES) return kernels->block_tiles;
+  const uint64_t rows = (uint64_t)kernels->row_tile;
+  uint64_t bytes = p->top_k > 0 ? rows * fovea_top_list_floats(p->top_k) * sizeof(float) : 0;
+  if (fovea_has_shaw_keys(p)) bytes += fovea_shaw_tile_floats(p, rows) * sizeof(float);
+  if (bytes * (uint64_t)kernels->block_tiles <= MOST_LIST_BYTES) return kernels->block_tiles;
   return bytes > MOST_LIST_BYTES ? 1 : (int)(MOST_LIST_BYTES / bytes);
 }
 
@@ -51,7 +54,7 @@ static void make_tasks(fovea_plan *plan) {
   int64_t tiles = 0;
   for (int64_t b = 0; b < p->batch; b++) tiles += fovea_plan_tiles(plan, &plan->entries[b]);
   fovea_plan_parts(plan, tiles);
-  plan->block_tiles = plan->part_keys > 0 ? 1 : most_tiles(plan->kernels, p->top_k);
+  plan->block_tiles = plan->part_keys > 0 ? 1 : most_tiles(plan->kernels, p);
   if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
   int64_t wanted = plan->block_tiles > 1 ? (int64_t)TASKS_PER_CPU * fovea_platform_cpus() : 0;
   while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < wanted) plan->block_tiles /= 2;
@@ -116,7 +119,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   fovea_plan_row_numbers(plan);
   plan->layout =
       fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states, plan->gathered);
-  const uint64_t tiles = (uint64_t)most_tiles(kernels, problem->top_k);
+  const uint64_t tiles = (uint64_t)most_tiles(kernels, problem);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
   plan->problem.offsets = plan->problem.q_lens = plan->problem.kv_lens = plan->problem.kv_begins = NULL;

@@ -9,6 +9,7 @@
 #include "entry.h"
 #include "position_terms.h"
 #include "scratch_layout.h"
+#include "shaw.h"
 
 #include <fovea/fovea.h>
 
@@ -67,9 +68,9 @@ static inline int fovea_has_parts(const fovea_plan *plan) {
   return plan->part_keys > 0 || plan->problem.to_state;
 }
 
-/* Whether rows have terms of their own: position terms, or scales. */
+/* Whether rows have terms of their own: position terms, scales, or Shaw's keys. */
 static inline int fovea_has_tile_terms(const fovea_plan *plan) {
-  return plan->positions.count > 0 || plan->problem.scales;
+  return plan->positions.count > 0 || plan->problem.scales || fovea_has_shaw_keys(&plan->problem);
 }
 
 /* Whether wanted scores are computed once more: as an output they have other terms than in the softmax. */

@@ -2,6 +2,7 @@
 
 #include "../base/types.h"
 #include "normaliser.h"
+#include "shaw.h"
 
 static uint64_t aligned(uint64_t floats) {
   return (floats + 15) / 16 * 16;
@@ -82,6 +83,8 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   if (gathered) layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(states, problem->v_dim);
   if (problem->term_count > 0)
     layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
+  if (problem->shaw) layout.shaw = fovea_shaw_block_floats(rows);
+  if (fovea_has_shaw_keys(problem)) layout.shaw_tile = fovea_shaw_tile_floats(problem, rows);
   lay_out_decoding(&layout, kernels, problem);
   lay_out_top_k(&layout, rows, problem->top_k);
   if (problem->column_sums) {
@@ -92,8 +95,9 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
                  6 * layout.row + layout.mask + layout.row_scores + layout.top_order + layout.columns +
-                 layout.gather + layout.terms;
+                 layout.gather + layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
-  layout.tile = layout.queries + layout.pairs + layout.top_lists + layout.seen + (uint64_t)states * layout.state;
+  layout.tile = layout.queries + layout.pairs + layout.top_lists + layout.seen + layout.shaw_tile +
+                (uint64_t)states * layout.state;
   return layout;
 }

@@ -19,6 +19,8 @@ typedef struct fovea_scratch_layout {
   uint64_t row_scores;          /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
   uint64_t top_order;           /* numbers to sort */
   uint64_t columns;             /* cells of a task that sums columns, columns.h */
+  uint64_t shaw_tile;           /* of a tile: what Shaw's keys add, by distances; 0 without these */
+  uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
   uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
   uint64_t state;               /* of a tile: maximum, sum, output */
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */

@@ -3,6 +3,7 @@
 #include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "shaw.h"
 
 static const double largest = 0x1.fffffep+127;
 
@@ -47,6 +48,10 @@ static fovea_status check_activation(const fovea_problem *p, fovea_error *error)
   const fovea_bounded kind = {"score_activation", (int)p->score_activation, 0, FOVEA_SCORE_ACTIVATION_LEAKY_RELU};
   const fovea_status status = fovea_validate_bounds(NULL, &kind, 1, FOVEA_ERROR_TYPE, error);
   if (status || p->score_activation == FOVEA_SCORE_ACTIVATION_NONE) return status;
+  if (fovea_has_shaw_keys(p)) {
+    return fovea_fail(error, FOVEA_ERROR_ACTIVATION,
+                      "score_activation is LEAKY_RELU, but shaw has keys; they have no activation");
+  }
   if (p->leaky_slope >= 0 && p->leaky_slope < 1) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
                     p->leaky_slope);
@@ -60,7 +65,7 @@ fovea_status fovea_check_terms(const fovea_problem *problem, fovea_error *error)
 
 /* Whether rows have terms of their own. */
 static int has_tile_terms(const fovea_problem *problem) {
-  return problem->term_count > 0 || problem->scales;
+  return problem->term_count > 0 || problem->scales || fovea_has_shaw_keys(problem);
 }
 
 float fovea_scale_constant(const fovea_problem *problem, int capped, int natural, double scale) {
@@ -73,7 +78,8 @@ float fovea_scale_constant(const fovea_problem *problem, int capped, int natural
 static fovea_score_terms terms_of(const fovea_problem *problem, int active, int capped, int natural, int biased) {
   const double unit = natural ? 1 : FOVEA_LOG2E;
   const int leaky = active && problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU;
-  const float c = problem->scales ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale);
+  const int later = problem->scales || fovea_has_shaw_keys(problem); /* scales come with the tile's own terms */
+  const float c = later ? 1 : fovea_scale_constant(problem, capped, natural, problem->scale);
   return (fovea_score_terms){
       .c = leaky ? 1 : c,
       .adjusted = leaky || capped || has_tile_terms(problem),

@@ -3,6 +3,7 @@
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
+#include "shaw_values.h"
 #include "top_k.h"
 
 void fovea_clear_state(const fovea_task_context *context, const fovea_tile_state *state) {
@@ -232,8 +233,10 @@ static void value_block(const fovea_task_context *context, const fovea_tile_stat
                         const fovea_position_block *positions, const fovea_fetch *fetch, int first, int careful) {
   const fovea_block_view *view = &sight->view;
   const int row_tile = context->kernels->row_tile;
-  const int end_flag = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
-  const fovea_value_args common = value_args(context, state, context->plan->problem.v_dim);
+  const fovea_problem *problem = &context->plan->problem;
+  /* Shaw's values follow, and end the chains. */
+  const int end_flag = fovea_has_shaw_values(problem) ? 0 : first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  const fovea_value_args common = value_args(context, state, problem->v_dim);
   const lone_vectors lone = find_lone_vectors(view);
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   value_without_keys(context, &common, lone.starts, FOVEA_VALUE_START);
@@ -260,7 +263,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile_stat
     }
     (careful ? context->kernels->value_careful : context->kernels->value)(&args);
   }
-  value_without_keys(context, &common, lone.ends, end_flag);
+  if (end_flag) value_without_keys(context, &common, lone.ends, end_flag);
 }
 
 /* Returns 1 if the state of the span begins with this block for all vectors. If some vector has no keys in the
@@ -295,6 +298,8 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
   value_block(context, state, sight, &positions, fetch, first, careful);
+  if (fovea_has_shaw_values(&context->plan->problem))
+    fovea_add_shaw_values(context, t, state, sight, &positions, first);
 }
 
 void fovea_score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight) {

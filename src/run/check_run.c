@@ -4,14 +4,17 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 #include "../state/validate_state.h"
+#include "check_shaw.h"
 #include "check_terms.h"
 #include "overlap.h"
 #include "run_segments.h"
 
-/* The numbers of position terms and scales, if there are any. */
+/* The numbers of position terms and scales, and Shaw's tables, if there are any. */
 static fovea_status check_terms(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                 fovea_error *error) {
-  return fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
+  fovea_status status =
+      fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
+  return status || !plan->problem.shaw ? status : fovea_check_shaw_inputs(plan, tensors, written, error);
 }
 
 fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -41,6 +44,7 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
     status = fovea_validate_pointer(&plan->reaches[i], pointer, error);
   }
   if (!status) status = fovea_check_term_numbers(plan, tensors, error);
+  if (!status && plan->problem.shaw) status = fovea_check_shaw_tables(plan, tensors, error);
   if (status || plan->problem.to_state) return status;
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   int outputs = fovea_list_written(plan, tensors, written);

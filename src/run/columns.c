@@ -6,6 +6,7 @@
 #include "decode.h"
 #include "operands.h"
 #include "scores.h"
+#include "shaw_keys.h"
 #include "walk.h"
 
 #include <string.h>
@@ -113,7 +114,10 @@ static void add_vectors(const fovea_task_context *context, const fovea_tile *t, 
 /* Adds the weights of a tile in the current block. */
 static void add_block(fovea_task_context *context, fovea_tile *t, const column_cells *cells) {
   fovea_sight sight;
-  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+  if (!t->forms) {
+    (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+    if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
+  }
   if (!fovea_look(context, t, &sight)) return;
   if (t->decoded) {
     const fovea_interval keys = fovea_score_decoded(context, t, &sight);

@@ -3,6 +3,7 @@
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
+#include "shaw_values.h"
 #include "top_k.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
@@ -136,6 +137,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   const fovea_row_list *values = &state->values[state->slot];
   int64_t dim = context->plan->problem.v_dim;
   int begin = (int)keys.begin, end = (int)keys.end, last = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  const int shaw = fovea_has_shaw_values(&context->plan->problem);
   fovea_decode_value_args args = {
       .weights = state->memory.scores + begin,
       .row_count = t->rows.count,
@@ -144,7 +146,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .type = values->type,
       .dim = dim,
       .key_count = end - begin,
-      .flags = FOVEA_VALUE_START | (careful ? 0 : last),
+      .flags = FOVEA_VALUE_START | (careful || shaw ? 0 : last),
       .partial = state->memory.partial,
       .output = state->memory.output,
       .output_stride = fovea_decode_stride(dim),
@@ -152,9 +154,13 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .new_part = state->new_part,
   };
   context->kernels->decode_value(&args);
-  if (!careful) return;
-  if (!context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
+  if (!careful && !shaw) return;
+  if (careful && !context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
     for (int row = 0; row < t->rows.count; row++) value_of_row(context, t, sight, positions, row, args);
+  }
+  if (shaw) {
+    fovea_decode_shaw_values(context, t, sight, positions, keys, first);
+    return;
   }
   args.key_count = 0;
   args.flags = last;

@@ -1,6 +1,6 @@
 #include "operands.h"
 
-static void widen_queries(const fovea_task_context *context, fovea_tile *t) {
+void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   if (t->forms & FOVEA_FORM_F32) return;
   fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
@@ -14,7 +14,7 @@ void fovea_load_queries(fovea_task_context *context, fovea_tile *t) {
     fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.pairs};
     if (context->kernels->load_pairs(&args)) t->forms |= FOVEA_FORM_PAIRS;
   }
-  if (!t->forms) widen_queries(context, t);
+  if (!t->forms) fovea_widen_queries(context, t);
 }
 
 fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base) {
@@ -152,7 +152,7 @@ fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *
     widen_keys(context, context->walk.block, keys.begin, keys.end);
     block->key_forms |= FOVEA_FORM_F32;
   }
-  widen_queries(context, t);
+  fovea_widen_queries(context, t);
   return (fovea_score_operands){kernels->score, t->memory.queries, (const char *)block->keys, block->key_stride,
                                 4 * block->key_stride};
 }

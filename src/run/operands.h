@@ -8,6 +8,9 @@
 /* Loads the queries of a tile: as pairs if the plan has them and every element is for them, else as f32. */
 void fovea_load_queries(fovea_task_context *context, fovea_tile *t);
 
+/* Loads them as f32, too. */
+void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t);
+
 /* Queries and keys in a form that both have, and the product for it. */
 typedef struct fovea_score_operands {
   void (*score)(const fovea_score_args *args);

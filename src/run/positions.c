@@ -2,6 +2,7 @@
 
 #include "../plan/terms.h"
 #include "position_numbers.h"
+#include "shaw_keys.h"
 
 /* The last row that sees keys: later ones and lanes of padding have its terms. */
 static int64_t row_of(const fovea_task_context *context, int64_t row) {
@@ -142,7 +143,10 @@ void fovea_read_positions(const fovea_task_context *context, const fovea_tile *t
   block->hides = 0;
   if (!block->present) return;
   block->keys = keys;
-  block->terms.scales = context->plan->problem.scales ? block->scales : NULL;
+  const int shaw = fovea_has_shaw_keys(&context->plan->problem);
+  block->terms.scales = context->plan->problem.scales || shaw ? block->scales : NULL;
+  block->terms.shaw.numbers = NULL;
+  if (shaw) fovea_place_shaw_keys(context, t, keys, &block->terms.shaw);
   block->terms.count = positions->count;
   for (int i = 0; i < positions->count; i++) {
     fovea_position_tile *tile = &block->terms.positions[i];
@@ -159,7 +163,12 @@ void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, c
   const fovea_entry *entry = context->task->entry;
   const int natural = terms == &context->plan->output_terms || problem->normaliser;
   const int64_t first = (problem->cu_seqlens_q ? 0 : entry->batch * problem->q_len) + entry->q_first;
-  if (!problem->scales) return;
+  if (!block->terms.scales) return;
+  if (!problem->scales) { /* Shaw's keys are added before the problem's scale */
+    const float c = fovea_scale_constant(problem, terms->capped, natural, problem->scale);
+    for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) block->scales[lane] = c;
+    return;
+  }
   for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
     const fovea_row_place place = t->places[lane < t->rows.count ? lane : t->rows.count - 1];
     double scale = tensors->head_scales ? tensors->head_scales[place.head] : problem->scale;

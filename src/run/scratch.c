@@ -20,6 +20,7 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.columns = memory.row_scores + layout->row_scores + layout->top_order;
   memory.gather = memory.columns + layout->columns;
   memory.terms = memory.gather + layout->gather;
+  memory.shaw = memory.terms + layout->terms;
   return memory;
 }
 
@@ -41,6 +42,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   next = memory->pairs + layout->pairs + layout->top_lists;
   memory->seen = (int64_t *)(void *)next;
   next += layout->seen;
+  memory->shaw = next;
+  next += layout->shaw_tile;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;

@@ -10,6 +10,7 @@ typedef struct fovea_tile_memory {
   float *queries;            /* [qk_dim][row] */
   float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
   fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
+  float *shaw;               /* what Shaw's keys add to the rows' products, shaw_keys.h */
   int64_t *seen;             /* [row], keys that rows have seen so far, if the divisor counts them */
   fovea_span_tree tree;
 } fovea_tile_memory;
@@ -31,6 +32,7 @@ typedef struct fovea_block_memory {
   float *row_scores;   /* [row][FOVEA_BLOCK_KEYS], if a top_k or column sums are wanted */
   uint64_t *top_order; /* FOVEA_TOP_SORTED(top_k) numbers */
   float *columns;      /* cells of FOVEA_COLUMN_CELL floats */
+  float *shaw;         /* FOVEA_SHAW_ARRAYS arrays of fovea_shaw_floats(), if there are Shaw's keys or values */
   float *gather;       /* outputs of rows that are gathered, fovea_gather_stride() apart */
   float *terms; /* fovea_term_floats() for each position term, as many for what they hide, then FOVEA_GRID_FLOATS */
 } fovea_block_memory;

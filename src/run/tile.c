@@ -10,6 +10,7 @@
 #include "part_states.h"
 #include "results.h"
 #include "scores.h"
+#include "shaw_keys.h"
 #include "walk.h"
 
 /* Pushes the state of the tile's span to its tree. */
@@ -51,7 +52,10 @@ static void end_tile(const fovea_task_context *context, fovea_tile *t) {
 __attribute__((noinline)) static void run_block(fovea_task_context *context, fovea_tile *t) {
   fovea_sight sight;
   fovea_fetch fetch;
-  if (!t->forms) (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+  if (!t->forms) {
+    (t->decoded ? fovea_begin_decoding : fovea_load_queries)(context, t);
+    if (fovea_has_shaw_keys(&context->plan->problem)) fovea_read_shaw_keys(context, t);
+  }
   if (!fovea_look(context, t, &sight)) return;
   if (fovea_counts_keys(&context->plan->problem)) fovea_count_seen(context, t, &sight);
   int first = enter_span(context, t);

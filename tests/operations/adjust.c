@@ -10,7 +10,7 @@ static void expect_adjusted(const fovea_kernels *table, const fovea_adjust_args 
     for (int key = 0; key < args->key_count; key++) {
       float *score = &scores[key * tile + row];
       *score = leaky_score(args->terms, *score);
-      *score = scaled_score(args->tile_terms, row, *score);
+      *score = scaled_score(args->tile_terms, 0, row, args->key + key, *score);
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       *score = placed_score(args->tile_terms, 0, row, args->key + key, *score, args->terms->unit);
       if (args->mask != NULL) {

@@ -22,7 +22,7 @@ static void expect_adjusted(const fovea_decode_adjust_args *args) {
     for (int key = args->key_begin; key < args->key_end; key++) {
       float *score = shadow_of(args->scores + row * FOVEA_BLOCK_KEYS + key);
       *score = leaky_score(args->terms, *score);
-      *score = scaled_score(args->tile_terms, row, *score);
+      *score = scaled_score(args->tile_terms, 1, row, key, *score);
       if (args->terms->capped) *score = args->terms->cap * contract_tanh(*score);
       *score = placed_score(args->tile_terms, 1, row, key, *score, args->terms->unit);
       if (args->mask != NULL) {

@@ -31,6 +31,9 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
     length += snprintf(text + length, size - (size_t)length, " term %d", (int)problem->terms[i].kind);
   if (problem->scales != FOVEA_SCALES_NONE)
     length += snprintf(text + length, size - (size_t)length, " scales %d", (int)problem->scales);
+  if (problem->shaw != FOVEA_SHAW_NONE)
+    length += snprintf(text + length, size - (size_t)length, " shaw %d of %" PRId64 ", heads %" PRId64,
+                       (int)problem->shaw, problem->shaw_distance, problem->shaw_heads);
   snprintf(text + length, size - (size_t)length, "%s", sinks[problem->sink]);
 }
 

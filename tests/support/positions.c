@@ -26,6 +26,14 @@ static struct guarded create_scales(int64_t count, double scale, double gain, ui
   return scales;
 }
 
+static void create_shaw(struct tensor *table, int wanted, const fovea_problem *problem, int64_t dim, uint64_t seed,
+                        enum guarded_edge edge) {
+  const int64_t vectors = 2 * problem->shaw_distance + 1;
+  const fovea_strides strides = {problem->shaw_heads * vectors * dim, vectors * dim, dim};
+  tensor_create(table, wanted ? 1 : 0, problem->shaw_heads, vectors, dim, strides, edge);
+  tensor_fill_random(table, seed, 1.0f);
+}
+
 void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge) {
   const fovea_problem *problem = &trial->problem;
   for (int64_t i = 0; i < problem->term_count; i++) {
@@ -36,6 +44,8 @@ void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge
                        term->kind < FOVEA_POSITION_RELATIVE ? 0.1f : 3.0f);
     trial->term_numbers[i] = trial->terms[i].data;
   }
+  create_shaw(&trial->shaw_keys, problem->shaw & FOVEA_SHAW_KEYS, problem, problem->qk_dim, seed + 90, edge);
+  create_shaw(&trial->shaw_values, problem->shaw & FOVEA_SHAW_VALUES, problem, problem->v_dim, seed + 91, edge);
   if (problem->scales & FOVEA_SCALES_PER_HEAD)
     trial->head_scales = create_scales(problem->heads, problem->scale, 0.5, seed + 80, edge);
   if (problem->scales & FOVEA_SCALES_PER_ROW)
@@ -44,12 +54,16 @@ void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge
 
 void positions_destroy(struct trial *trial) {
   for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) tensor_destroy(&trial->terms[i]);
+  tensor_destroy(&trial->shaw_keys);
+  tensor_destroy(&trial->shaw_values);
   guarded_destroy(&trial->head_scales);
   guarded_destroy(&trial->row_scales);
 }
 
 void positions_set(const struct trial *trial, fovea_tensors *tensors) {
   const fovea_problem *problem = &trial->problem;
+  if (problem->shaw & FOVEA_SHAW_KEYS) tensors->shaw_keys = trial->shaw_keys.data;
+  if (problem->shaw & FOVEA_SHAW_VALUES) tensors->shaw_values = trial->shaw_values.data;
   if (problem->term_count > 0) tensors->terms = trial->term_numbers;
   if (problem->scales & FOVEA_SCALES_PER_HEAD)
     tensors->head_scales = (const double *)(void *)trial->head_scales.data;

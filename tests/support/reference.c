@@ -27,15 +27,25 @@ static const float *input_row(const struct row_inputs *inputs, const struct tens
   return tensor_row(tensor, inputs->entry.kv_batch, kv_head, inputs->entry.kv_first + key);
 }
 
+/* The vector of Shaw's for a key; NULL: there is no table. */
+static const float *shaw_vector(const struct row_inputs *inputs, const struct tensor *table, int64_t key) {
+  const fovea_problem *problem = &inputs->trial->problem;
+  const int64_t k = problem->shaw_distance, d = key - inputs->row - inputs->entry.offset;
+  if (table->batch == 0) return NULL;
+  return tensor_row(table, 0, problem->shaw_heads == 1 ? 0 : inputs->head, (d < -k ? -k : d > k ? k : d) + k);
+}
+
 static double reference_score(const struct row_inputs *inputs, int64_t key, double *amplitude) {
   const fovea_problem *problem = &inputs->trial->problem;
   const float *q =
       tensor_row(&inputs->trial->q, inputs->entry.q_batch, inputs->head, inputs->entry.q_first + inputs->row);
   const float *k = input_row(inputs, &inputs->trial->k, key);
+  const float *shaw = shaw_vector(inputs, &inputs->trial->shaw_keys, key);
   double sum = 0.0, absolute = 0.0;
   for (int64_t d = 0; d < problem->qk_dim; d++) {
-    sum += (double)q[d] * (double)k[d];
-    absolute += fabs((double)q[d] * (double)k[d]);
+    const double products[] = {(double)q[d] * (double)k[d], shaw != NULL ? (double)q[d] * (double)shaw[d] : 0.0};
+    sum += products[0] + products[1];
+    absolute += fabs(products[0]) + fabs(products[1]);
   }
   if (problem->score_activation != FOVEA_SCORE_ACTIVATION_NONE && sum < 0.0) sum *= problem->leaky_slope;
   const double scale = scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row);
@@ -82,9 +92,11 @@ static int64_t reference_row(const struct row_inputs *inputs, double *scores, st
     if (weight == 0.0) continue;
     weights += weight;
     const float *v = input_row(inputs, &inputs->trial->v, j);
+    const float *shaw = shaw_vector(inputs, &inputs->trial->shaw_values, j);
     for (int64_t d = 0; d < problem->v_dim; d++) {
-      reference->o[d] += weight * (double)v[d];
-      reference->absolute[d] += weight * fabs((double)v[d]);
+      const double more = shaw != NULL ? (double)shaw[d] : 0.0;
+      reference->o[d] += weight * ((double)v[d] + more);
+      reference->absolute[d] += weight * (fabs((double)v[d]) + fabs(more));
     }
   }
   weights += exp(sink - maximum);

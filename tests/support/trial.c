@@ -81,6 +81,7 @@ struct trial trial_sharing_inputs(const struct trial *other) {
                                     &trial.head_scales, &trial.row_scales};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) others[i]->mapping = NULL;
   for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) trial.terms[i].memory.mapping = NULL;
+  trial.shaw_keys.memory.mapping = trial.shaw_values.memory.mapping = NULL;
   create_outputs(&trial, GUARD_AT_END);
   return trial;
 }
@@ -371,6 +372,7 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
   const int64_t kv_head = head / (problem->heads / problem->kv_heads);
   const struct part at = {entry->q_batch, head, entry->q_first + row};
   const int additive = mask_is_additive(problem->mask_type);
+  const int64_t shaw_head = problem->shaw_heads == 1 ? 0 : head;
   const int64_t begin = problem_mask_begin(problem, batch);
   for (int64_t j = begin; additive && j < entry->kv_len; j++)
     workspace->bias[j - begin] = bias_of(trial, batch, head, row, j);
@@ -399,6 +401,10 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
                                                  : trial->sinks.data + head,
       .sees = contract_sees,
       .rules = &rules,
+      .shaw_keys = problem->shaw & FOVEA_SHAW_KEYS ? tensor_row(&trial->shaw_keys, 0, shaw_head, 0) : NULL,
+      .shaw_values = problem->shaw & FOVEA_SHAW_VALUES ? tensor_row(&trial->shaw_values, 0, shaw_head, 0) : NULL,
+      .shaw_distance = problem->shaw_distance,
+      .own = row + entry->offset,
       .normaliser = (enum contract_normaliser)problem->normaliser,
       .divisor = (enum contract_divisor)problem->divisor,
       .divisor_value = problem->divisor_value,

@@ -23,6 +23,7 @@ struct trial {
   struct tensor sinks;                             /* one row */
   struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch entry, head, place */
   const float *term_numbers[FOVEA_POSITION_TERMS_LIMIT];
+  struct tensor shaw_keys, shaw_values;   /* Shaw's tables: a row for each distance, heads */
   struct guarded head_scales, row_scales; /* doubles */
 };
 

@@ -1,6 +1,7 @@
 /* fovea attend: Q, K and V from .npy files, O, the LSE and the weights into .npy files. */
 #include "attend_options.h"
 #include "attend_problem.h"
+#include "attend_shaw.h"
 #include "commands.h"
 #include "convert.h"
 #include "npy.h"
@@ -75,6 +76,10 @@ static const char help_of_scores[] =
     "score\n"
     "  --relative PATH        a float32 table, (2n + 1) or (heads, 2n + 1), of what is added to a score for\n"
     "                         key - own key from -n to n; what is farther gets the first or the last number\n"
+    "  --shaw-keys PATH       float32 vectors, (2n + 1, dim) or (heads, 2n + 1, dim), one of which is added to "
+    "each\n"
+    "                         key: that of key - own key, from -n to n (Shaw et al., 2018)\n"
+    "  --shaw-values PATH     the same for values\n"
     "  --sinks PATH | zero    one float32 for each head of Q: the score of one more key whose value is zero; "
     "`zero`\n"
     "                         is 0 for every head (softmax-1)\n"
@@ -104,6 +109,7 @@ typedef struct attend_job {
   attend_options options;
   input_file q, k, v;
   problem_inputs inputs;
+  attend_shaw shaw;
   fovea_problem problem;
   fovea_plan *plan;
   void *o;
@@ -180,7 +186,8 @@ static bool describe_problem(attend_job *job, failure *why) {
   problem->v_type = job->v.type;
   problem->o_type = options->out_type.type; /* FOVEA_F32 if none is given */
   set_outputs(problem, options);
-  return problem_set(problem, options, &job->inputs, why);
+  return problem_set(problem, options, &job->inputs, why) &&
+         load_shaw(options->shaw_keys, options->shaw_values, &job->shaw, problem, why);
 }
 
 /* Room for one element at least, so that an empty tensor has an address. */
@@ -244,6 +251,7 @@ static bool run_plan(attend_job *job, failure *why) {
   tensors.sinks = job->inputs.sinks.data;
   tensors.scores = job->weights;
   if (job->inputs.terms.count > 0) tensors.terms = job->inputs.terms.numbers;
+  set_shaw(&job->shaw, &tensors);
   tensors.column_sums = job->column_sums;
   tensors.top_keys = job->top_keys;
   fovea_execution_init(&execution);
@@ -304,6 +312,7 @@ static void release(attend_job *job) {
   free(job->o);
   fovea_plan_destroy(job->plan);
   problem_inputs_free(&job->inputs);
+  attend_shaw_free(&job->shaw);
   npy_free(&job->v.array);
   npy_free(&job->k.array);
   npy_free(&job->q.array);

@@ -25,6 +25,8 @@ const option problem_options[] = {
     {"--mask-begin", OPTION_LIST, offsetof(attend_options, mask_begin), 1, "a number"},
     {"--alibi", OPTION_TEXT, offsetof(attend_options, alibi), 0, "a path"},
     {"--relative", OPTION_TEXT, offsetof(attend_options, relative), 0, "a path"},
+    {"--shaw-keys", OPTION_TEXT, offsetof(attend_options, shaw_keys), 0, "a path"},
+    {"--shaw-values", OPTION_TEXT, offsetof(attend_options, shaw_values), 0, "a path"},
     {"--pattern", OPTION_TEXT, offsetof(attend_options, pattern), 0, "a pattern"},
     {"--csr", OPTION_TEXT, offsetof(attend_options, csr), 0, "two paths INDPTR,INDICES"},
     {"--global", OPTION_TEXT, offsetof(attend_options, global), 0, "a list of positions, or a path"},

@@ -12,6 +12,7 @@ typedef struct attend_options {
   number_list scores_mode, top_k;              /* one number each */
   const char *mask;                            /* NULL: none */
   const char *alibi, *relative;                /* NULL: none */
+  const char *shaw_keys, *shaw_values;         /* NULL: none */
   const char *sinks;                           /* a path, or "zero"; NULL: none */
   const char *normaliser;                      /* NULL: the softmax */
   const char *divisor;                         /* NULL: none */

@@ -1,0 +1,29 @@
+#include "shaw.h"
+
+#include "../base/error.h"
+#include "../base/validate.h"
+
+/* The numbers of a table: none is further than 2^57 bytes from the first. */
+static fovea_status check_table(const fovea_problem *p, const char *name, int64_t dim, fovea_error *error) {
+  int64_t floats;
+  if (!__builtin_mul_overflow(p->shaw_heads, fovea_shaw_vectors(p), &floats) &&
+      !__builtin_mul_overflow(floats, dim, &floats) && floats <= INT64_C(1) << 55) {
+    return FOVEA_OK;
+  }
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s has %d heads of %d vectors of %d dims: more than 2^55 numbers",
+                    name, p->shaw_heads, fovea_shaw_vectors(p), dim);
+}
+
+fovea_status fovea_check_shaw(const fovea_problem *p, fovea_error *error) {
+  const fovea_bounded distance = {"shaw_distance", p->shaw_distance, 1, FOVEA_SHAW_DISTANCE_LIMIT};
+  if (!p->shaw) return FOVEA_OK;
+  fovea_status status = fovea_validate_bounds(NULL, &distance, 1, FOVEA_ERROR_SIZE, error);
+  if (status) return status;
+  if (p->shaw_heads != 1 && p->shaw_heads != p->heads) {
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "shaw_heads is %d; it must be 1 or heads, which is %d",
+                      p->shaw_heads, p->heads);
+  }
+  if (fovea_has_shaw_keys(p)) status = check_table(p, "shaw_keys", p->qk_dim, error);
+  if (!status && fovea_has_shaw_values(p)) status = check_table(p, "shaw_values", p->v_dim, error);
+  return status;
+}
