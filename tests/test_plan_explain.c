@@ -329,7 +329,7 @@ static void test_gathered(void **state) {
   assert_int_equal(is.pairs_seen, 2 * ROWS);
   assert_non_null(strstr(is.rows_reason, "few keys"));
   fovea_plan_destroy(plan);
-  problem.softcap = 1; /* the loop over lists does not know it */
+  problem.entropy = 1; /* the loop over lists does not know it */
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_int_equal(is.rows_gathered, 0);

@@ -23,7 +23,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial without = trial_create(&plain, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(50000, 1000000));
+    assert_contract(&trial, IF_QUICK(30000, 400000));
     assert_true(trial_gaps_untouched(&trial));
     trial_run(&without, isas[isa], NULL);
     assert_same_outputs(&trial, &without);
@@ -114,7 +114,7 @@ static fovea_range random_range(struct generator *generator, int64_t all) {
 static void test_ranges(void **state) {
   (void)state;
   struct generator generator = {55};
-  for (int i = 0; i < IF_QUICK(40, 300); i++) {
+  for (int i = 0; i < IF_QUICK(30, 150); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, IF_QUICK(300000, 1500000));
     fovea_problem *problem = &listed.problem;

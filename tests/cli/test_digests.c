@@ -33,8 +33,8 @@ static void test_stored_digests_are_the_contract(void **state) {
 /* If two problems had one digest, they would be the same problem, or the digest would ignore something. */
 static void test_problems_differ(void **state) {
   (void)state;
-  const selftest_problem *problems[512];
-  uint64_t digests[512];
+  const selftest_problem *problems[512] = {NULL};
+  uint64_t digests[512] = {0};
   int count = 0;
   for (int t = 0; t < SELFTEST_TABLES; t++)
     for (int i = 0; i < selftest_tables[t]->count; i++) {

@@ -69,7 +69,8 @@ static double *make_scales(int64_t count, int which, double gain) {
 /* Filled with a number that is no result. */
 static float *make_output(int64_t count) {
   float *numbers = calloc((size_t)count, sizeof *numbers);
-  for (int64_t i = 0; numbers && i < count; i++) numbers[i] = -0x1.5p+99f;
+  if (!numbers) return NULL;
+  for (int64_t i = 0; i < count; i++) numbers[i] = -0x1.5p+99f;
   return numbers;
 }
 
