@@ -80,5 +80,5 @@ CALLED int pattern_run(const pattern_call *call, const float *q, const float *k,
   execution.threads = threads;
   execution.scratch = call->scratch;
   execution.scratch_size = call->scratch_size;
-  return fovea_plan_run(call->plan, &tensors, &execution, NULL);
+  return (int)fovea_plan_run(call->plan, &tensors, &execution, NULL);
 }
