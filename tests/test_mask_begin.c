@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-enum { CONTRACT_BUDGET = IF_QUICK(6000, 40000), TYPES = FOVEA_MASK_BF16 };
+enum { CONTRACT_BUDGET = IF_QUICK(2500, 40000), TYPES = FOVEA_MASK_BF16 };
 
 static void add_mask(fovea_problem *problem, int type) {
   problem->mask_type = (fovea_mask_type)type;

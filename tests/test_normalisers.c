@@ -18,7 +18,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial trial = trial_create(problem, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(30000, 250000));
+    assert_contract(&trial, IF_QUICK(6000, 250000));
     assert_true(trial_gaps_untouched(&trial));
   }
   trial_destroy(&trial);
@@ -167,7 +167,7 @@ static void test_caches(void **state) {
     problem.k_type = problem.v_type = (fovea_type)(number % 3);
     struct trial expected = trial_create(&problem, 5), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, "scalar", NULL);
-    assert_contract(&expected, 300000);
+    assert_contract(&expected, IF_QUICK(30000, 300000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&trial, (enum cache_kind)kind, 0, NULL, &generator);
       for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {

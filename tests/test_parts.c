@@ -58,7 +58,7 @@ static int check_parts(int64_t keys, uint64_t seed) {
   struct trial trial = trial_create(&problem, seed);
   const char *const *isas = usable_isas();
   trial_run(&trial, isas[0], NULL);
-  assert_contract(&trial, IF_QUICK(2000000, 20000000));
+  assert_contract(&trial, IF_QUICK(300000, 20000000));
   struct trial other = trial_sharing_inputs(&trial);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     struct executor executor = {.order = (enum task_order)(seed % TASK_ORDERS)};

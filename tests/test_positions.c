@@ -63,7 +63,7 @@ static void check_made(struct trial *made) {
   const char *const *isas = usable_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(made, isas[isa], NULL);
-    assert_contract(made, IF_QUICK(50000, 300000));
+    assert_contract(made, IF_QUICK(10000, 300000));
     assert_true(trial_gaps_untouched(made));
   }
 }

@@ -31,7 +31,7 @@ static void test_contract(void **state) {
     struct trial made = trial_create(&problem, (uint64_t)i);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&made, isas[isa], NULL);
-      assert_contract(&made, IF_QUICK(50000, 1000000));
+      assert_contract(&made, IF_QUICK(10000, 500000));
       assert_true(trial_gaps_untouched(&made));
     }
     if (i % 10 == 0) assert_accuracy(&made, 16.0, 1000000);

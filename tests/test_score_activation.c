@@ -13,7 +13,7 @@
 static void check_and_destroy(struct trial *made) {
   for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
     trial_run(made, *isa, NULL);
-    assert_contract(made, IF_QUICK(30000, 500000));
+    assert_contract(made, IF_QUICK(8000, 300000));
     assert_true(trial_gaps_untouched(made));
   }
   trial_destroy(made);

@@ -23,7 +23,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial without = trial_create(&plain, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(30000, 400000));
+    assert_contract(&trial, IF_QUICK(6000, 400000));
     assert_true(trial_gaps_untouched(&trial));
     trial_run(&without, isas[isa], NULL);
     assert_same_outputs(&trial, &without);

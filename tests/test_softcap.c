@@ -13,7 +13,7 @@ static void check_and_destroy(struct trial *trial) {
   const char *const *isas = whole_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(trial, isas[isa], NULL);
-    assert_contract(trial, IF_QUICK(100000, 2000000));
+    assert_contract(trial, IF_QUICK(20000, 1000000));
   }
   trial_destroy(trial);
 }

@@ -53,7 +53,7 @@ static void run_changed(struct trial *changed, comparison check) {
   struct trial clean = plain_trial();
   for (int i = 0; isas[i] != NULL; i++) {
     trial_run(changed, isas[i], NULL);
-    assert_contract(changed, IF_QUICK(100000, INT64_C(1) << 30));
+    assert_contract(changed, IF_QUICK(30000, INT64_C(1) << 30));
     trial_run(&clean, isas[i], NULL);
     if (check != NULL) check(changed, &clean);
   }
@@ -316,7 +316,7 @@ static void test_random_specials(void **state) {
       cpus_use_all();
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&trial, isas[isa], NULL);
-      assert_contract(&trial, IF_QUICK(100000, INT64_C(1) << 30));
+      assert_contract(&trial, IF_QUICK(30000, INT64_C(1) << 30));
     }
     trial_destroy(&trial);
   }

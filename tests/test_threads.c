@@ -133,7 +133,7 @@ static void check_executions(fovea_parallel_for parallel_for, enum task_order or
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int cut = 0; cut < CUTS; cut++) {
       struct pair pair = pair_create(cut, isas[isa]);
-      for (int threads = 1; threads <= 9; threads += IF_QUICK(4, 1)) {
+      for (int threads = 1; threads <= 9; threads += IF_QUICK(8, 1)) {
         struct executor executor = {.order = order};
         fovea_execution execution;
         fovea_execution_init(&execution);

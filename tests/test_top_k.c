@@ -19,7 +19,7 @@ static void check_trial(struct trial *trial) {
   for (int isa = 0; isas[isa] != NULL; isa++) {
     execution.threads = 1 + isa % 3;
     trial_run(trial, isas[isa], &execution);
-    assert_contract(trial, isa == 0 ? IF_QUICK(300000, 20000000) : 300000);
+    assert_contract(trial, isa == 0 ? IF_QUICK(40000, 20000000) : IF_QUICK(20000, 300000));
     assert_true(trial_gaps_untouched(trial));
     trial_run(&without, isas[isa], NULL);
     without.top_keys.dim = 0;
@@ -107,7 +107,7 @@ static void test_caches(void **state) {
     problem.causal = problem.max_logits = 1;
     struct trial expected = trial_create(&problem, 3), actual = trial_sharing_inputs(&expected);
     trial_run(&expected, NULL, NULL);
-    assert_contract(&expected, 3000000);
+    assert_contract(&expected, IF_QUICK(200000, 3000000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&expected, (enum cache_kind)kind, 0, NULL, &generator);
       for (const char *const *isa = whole_isas(); *isa != NULL; isa++) {
