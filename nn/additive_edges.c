@@ -2,6 +2,7 @@
 #include "additive_edges.h"
 
 #include "../arch/float_state.h"
+#include "../src/base/bits.h"
 #include "../src/base/nodes.h"
 #include "../src/base/types.h"
 #include "../src/system/schedule.h"
@@ -166,7 +167,7 @@ static void take_block(edge_row *row, int64_t block) {
   const int before = row->count;
   for (int64_t word = block * BLOCK_WORDS; word < (block + 1) * BLOCK_WORDS; word++) {
     for (uint64_t bits = row->memory->keys[word]; bits; bits &= bits - 1) {
-      row->positions[row->count++] = (int32_t)(word * WORD_KEYS + __builtin_ctzll(bits));
+      row->positions[row->count++] = (int32_t)(word * WORD_KEYS + fovea_lowest_bit(bits));
     }
     row->memory->keys[word] = 0;
   }
@@ -178,7 +179,7 @@ static void take_keys(edge_row *row) {
   const int64_t words = (blocks_of(row->edges->call) + WORD_KEYS - 1) / WORD_KEYS;
   for (int64_t word = 0; word < words; word++) {
     for (; blocks[word]; blocks[word] &= blocks[word] - 1) {
-      take_block(row, word * WORD_KEYS + __builtin_ctzll(blocks[word]));
+      take_block(row, word * WORD_KEYS + fovea_lowest_bit(blocks[word]));
     }
   }
   compute_keys(row, row->count);

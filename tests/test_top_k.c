@@ -59,7 +59,7 @@ static void test_lengths(void **state) {
   (void)state;
   static const int64_t lengths[][2] = {{0, 5}, {7, 0}, {1, 1}, {40, 129}, {3, 1700}, {3, 9000}, {1, 17000}};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int64_t top = 1; top <= FOVEA_TOP_K_LIMIT; top *= 16) {
+    for (int64_t top = 1; top <= FOVEA_TOP_K_LIMIT; top *= IF_QUICK(256, 16)) {
       fovea_problem problem;
       fovea_problem_init(&problem, lengths[i][1] > 1000 ? 1 : 3, 4, 2, lengths[i][0], lengths[i][1], 96, 64);
       if (lengths[i][1] > 1000) problem.heads = 2, problem.kv_heads = 1;

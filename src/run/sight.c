@@ -1,5 +1,7 @@
 #include "sight.h"
 
+#include "../base/bits.h"
+
 /* The rows of a tile that follow one another in one head and one band of the pattern. */
 typedef struct row_run {
   int64_t head, band;
@@ -49,29 +51,12 @@ static void read_pattern(const fovea_task_context *context, const fovea_tile *t,
   }
 }
 
-/* The places of the lowest and the highest bit of a word that has one. Some CPUs have no instruction for it. */
-static int lowest(uint64_t word) {
-  int place = 0;
-  for (int half = 32; half > 0; half /= 2) {
-    if (!(word & ((UINT64_C(1) << half) - 1))) word >>= half, place += half;
-  }
-  return place;
-}
-
-static int highest(uint64_t word) {
-  int place = 0;
-  for (int half = 32; half > 0; half /= 2) {
-    if (word >> half) word >>= half, place += half;
-  }
-  return place;
-}
-
 /* The keys of a block from the first bit to the last; holes: a bit between them is not set. */
 static fovea_interval hull_of(const fovea_row_words *words, int *holes) {
   const uint64_t low = words->of[0], high = words->of[1];
   if (!(low | high)) return (fovea_interval){0, 0};
-  const int first = low ? lowest(low) : FOVEA_WORD_KEYS + lowest(high);
-  const int end = (high ? FOVEA_WORD_KEYS + highest(high) : highest(low)) + 1;
+  const int first = low ? fovea_lowest_bit(low) : FOVEA_WORD_KEYS + fovea_lowest_bit(high);
+  const int end = (high ? FOVEA_WORD_KEYS + fovea_highest_bit(high) : fovea_highest_bit(low)) + 1;
   *holes |= low != fovea_bits_between(first, end) ||
             high != fovea_bits_between(first - FOVEA_WORD_KEYS, end - FOVEA_WORD_KEYS);
   return (fovea_interval){first, end};
