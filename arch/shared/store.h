@@ -157,7 +157,8 @@ FOVEA_SHORT FOVEA_NOINLINE void store_entropy(const fovea_store_args *args, int 
     const state_entropy sink = {vec_load(args->sinks + row), vec_set1(one), vec_set1(0.0f)};
     keys.spread = state_join_spread(&keys, &sink);
   }
-  vec entropy = vec_sub(vec_log2(state->sum), vec_mul(keys.spread, state->inverse));
+  const volatile float zero = 0.0f; /* for the same reason: the product is rounded before it is subtracted */
+  vec entropy = vec_sub(vec_log2(state->sum), vec_fma(keys.spread, state->inverse, vec_set1(zero)));
   entropy = vec_mul(vec_set1(0x1.62e43p-1f), entropy);
   entropy = vec_select(vec_is_nan(state->sum), state->sum, entropy);
   entropy = vec_select(vec_equal(state->sum, vec_set1(0.0f)), vec_set1(0.0f), entropy);
