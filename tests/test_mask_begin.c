@@ -180,7 +180,7 @@ static void test_parts(void **state) {
     for (int i = type % 2; i < IF_QUICK(3, 7); i += 2) {
       fovea_problem problem;
       fovea_plan *plan;
-      fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, IF_QUICK(24, 64));
+      fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, 64);
       problem.mask_begin = begins[i];
       add_mask(&problem, type);
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
