@@ -178,6 +178,35 @@ static void test_special_values(void **state) {
       }
 }
 
+/* What one term hides stays hidden, whatever a later term, the scores or the mask add to it. */
+static void test_hidden_stays_hidden(void **state) {
+  (void)state;
+  static const float specials[] = {NAN, INFINITY, -INFINITY, -0.0f, 3e38f};
+  const fovea_position_term terms[] = {fovea_term_relative(7, 3), fovea_term_relative(7, 3)};
+  for (int masked = 0; masked < 2; masked++)
+    for (int special = 0; special < 5; special++)
+      for (int64_t rows = 1; rows <= 60; rows += 59) {
+        fovea_problem problem = problem_of(2, 1 + special % 2, rows, 140);
+        fovea_problem_set_terms(&problem, terms, 2 - masked);
+        if (masked) problem.mask_type = FOVEA_MASK_F32;
+        problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 2, rows, 140);
+        problem.score_output = (fovea_score_output)(special % 5);
+        struct trial made = trial_create(&problem, (uint64_t)special);
+        for (int64_t head = 0; head < 2; head++)
+          for (int64_t place = 1; place < made.terms[0].rows; place += 3) {
+            *tensor_row(&made.terms[0], 0, head, place) = -INFINITY;
+            if (!masked) *tensor_row(&made.terms[1], 0, head, place) = specials[special];
+          }
+        for (int64_t i = 0; i < rows; i++)
+          for (int64_t j = 0; masked && j < 140; j++)
+            if (term_hides(&made, 0, 1, i, j)) mask_set(&made.mask, 0, 1, i, j, specials[special]);
+        tensor_row(&made.k, 1, 0, 30)[1] = NAN;
+        tensor_row(&made.v, 0, 0, 70)[5] = NAN;
+        check_made(&made);
+        trial_destroy(&made);
+      }
+}
+
 /* Distances beyond 2^24, which f32 does not hold. */
 static void test_far(void **state) {
   (void)state;
@@ -417,6 +446,7 @@ int main(void) {
       cmocka_unit_test(test_as_mask),
       cmocka_unit_test(test_together),
       cmocka_unit_test(test_special_values),
+      cmocka_unit_test(test_hidden_stays_hidden),
       cmocka_unit_test(test_far),
       cmocka_unit_test(test_entries),
       cmocka_unit_test(test_caches),

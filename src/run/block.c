@@ -113,6 +113,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
       source.score(&args);
     }
   }
+  fovea_hide_again(context, t, sight, positions);
 }
 
 /* Merges the block into the sums of the entropy, for the vectors of a softmax. */

@@ -106,6 +106,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .seen_to = sight->view.to,
   };
   context->kernels->decode_adjust(&adjust);
+  fovea_hide_again(context, t, sight, positions);
 }
 
 /* Computes one row from the keys that it sees only: 0 * Inf is NaN, so weight 0 does not hide a value. */

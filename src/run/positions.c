@@ -187,6 +187,20 @@ int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block,
   return 0;
 }
 
+void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                      const fovea_position_block *block) {
+  if (!block->hides || (block->terms.count == 1 && !sight->mask.present)) return;
+  const int64_t row_step = t->decoded ? FOVEA_BLOCK_KEYS : 1,
+                key_step = t->decoded ? 1 : context->kernels->row_tile;
+  float *scores = t->decoded ? context->decode->memory.scores : context->memory.scores;
+  for (int64_t key = block->keys.begin; key < block->keys.end; key++) {
+    for (int row = 0; row < t->rows.count; row++) {
+      float *score = &scores[row * row_step + key * key_step];
+      if (*score != *score && fovea_positions_hide(t, block, row, (int)key)) *score = -__builtin_inff();
+    }
+  }
+}
+
 void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
                              fovea_position_block *block) {
   const fovea_interval keys = block->keys;

@@ -30,6 +30,11 @@ void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, c
 /* Whether a term adds -Inf to a score, so that the row does not see the key. */
 int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block, int row, int key);
 
+/* Hides keys again: a term that follows the one that hides a key, or the mask, may have made NaN of its -Inf. The
+ * maxima need nothing: they pass over NaN. */
+void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                      const fovea_position_block *block);
+
 /* Sets `hidden`: -Inf where a term or the mask hides a key from a row, else 0. */
 void fovea_hide_by_positions(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
                              fovea_position_block *block);

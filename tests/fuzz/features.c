@@ -149,10 +149,6 @@ void description_add_features(struct description *description, struct bytes *byt
   take_normaliser(problem, bytes);
   const int64_t scales = bytes_below(bytes, 8);
   if (scales < 4) problem->scales = (fovea_scales)scales;
-  if (problem->normaliser && kind == DESCRIBE_SOUND) { /* README.md, "Known" */
-    fovea_problem_set_terms(problem, NULL, 0);
-    problem->scales = FOVEA_SCALES_NONE;
-  }
   if (kind == DESCRIBE_WILD)
     wild_edit(problem, problem_fields, sizeof problem_fields / sizeof problem_fields[0], bytes);
 }

@@ -83,7 +83,7 @@ static void compare(const fovea_problem *problem, const struct rule_table *rules
   execution.threads = (int)bytes_below(bytes, 6);
   execution.parallel_for = serial_for;
   execution.parallel_context = &executor;
-  if (problem->term_count == 0) poke_all(&trial, bytes); /* README.md, "Known" */
+  poke_all(&trial, bytes);
   trial_run(&trial, any_isa(bytes), &execution);
   assert_contract(&trial, COMPARED);
   EXPECT(trial_gaps_untouched(&trial));
@@ -104,10 +104,6 @@ static void compare_combination(struct bytes *bytes) {
   static struct scene scene;
   struct generator generator = {(uint64_t)bytes_number(bytes)};
   scene_combine(&scene, &generator, BUDGET / 4);
-  if (scene.listed.problem.normaliser) { /* README.md, "Known" */
-    fovea_problem_set_terms(&scene.listed.problem, NULL, 0);
-    scene.listed.problem.scales = FOVEA_SCALES_NONE;
-  }
   if (!is_refused(&scene.listed.problem)) compare(&scene.listed.problem, &scene.rules, bytes);
   scene_end(&scene);
 }
