@@ -93,7 +93,7 @@ static void test_places(void **state) {
 static void test_key_stride_0(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int place = 0; place < PLACES; place += IF_QUICK(2, 1))
+    for (int place = 0; place < PLACES; place += IF_QUICK(3, 1))
       for (int few = 0; few <= 1; few++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 2, 2, 2, few ? 2 : 50, KEYS, 8, 6);
@@ -177,7 +177,7 @@ static void test_parts(void **state) {
   (void)state;
   static const int64_t begins[] = {2048, 2049, 4095, 5000, 128 * 17 + 3, 12345, 12800};
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int i = type % 2; i < IF_QUICK(3, 7); i += 2) {
+    for (int i = type % 2; i < IF_QUICK(2, 7); i += 2) {
       fovea_problem problem;
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, 64);
@@ -294,7 +294,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
 static void test_rings(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int64_t chunk = 1; chunk <= 37; chunk += 9) {
+    for (int64_t chunk = 1; chunk <= 37; chunk += IF_QUICK(18, 9)) {
       check_ring(type, chunk, FOVEA_KEYS_IN_ROWS);
       check_ring(type, chunk, FOVEA_KEYS_IN_PANELS);
     }

@@ -296,7 +296,7 @@ static void test_added_values(void **state) {
                 mask_set(&trial.mask, 0, h, i, j, biases[generator_below(&generator, kinds)]);
         for (int isa = 0; isas[isa] != NULL; isa++) {
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, IF_QUICK(30000, 300000));
+          assert_contract(&trial, IF_QUICK(10000, 300000));
         }
         trial_destroy(&trial);
       }
@@ -340,7 +340,7 @@ static void check_poison(int type, enum mask_pattern pattern, float poison, cons
   struct trial clean = trial_create(&problem, 5);
   mask_fill_random(&clean.mask, 5, pattern);
   trial_run(&clean, isa, NULL);
-  for (int64_t key = 3; key < KEYS; key += IF_QUICK(60, 21)) {
+  for (int64_t key = 3; key < KEYS; key += IF_QUICK(91, 21)) {
     struct trial poisoned = trial_of_part(&problem, &clean, start, start);
     const int in_k = key % 2 == 0;
     for (int64_t d = 0; d < DIM; d++) tensor_row(in_k ? &poisoned.k : &poisoned.v, 0, 0, key)[d] = poison;
@@ -350,7 +350,7 @@ static void check_poison(int type, enum mask_pattern pattern, float poison, cons
         const struct part row = {0, h, i};
         if (!trial_sees(&poisoned, 0, h, i, key)) assert_same_part(&poisoned, row, &clean, row, 1, 1, 1);
       }
-    assert_contract(&poisoned, IF_QUICK(30000, 300000));
+    assert_contract(&poisoned, IF_QUICK(10000, 300000));
     trial_destroy(&poisoned);
   }
   trial_destroy(&clean);

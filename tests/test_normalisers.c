@@ -18,7 +18,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial trial = trial_create(problem, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(6000, 250000));
+    assert_contract(&trial, IF_QUICK(3000, 250000));
     assert_true(trial_gaps_untouched(&trial));
   }
   trial_destroy(&trial);
@@ -167,7 +167,7 @@ static void test_caches(void **state) {
     problem.k_type = problem.v_type = (fovea_type)(number % 3);
     struct trial expected = trial_create(&problem, 5), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, "scalar", NULL);
-    assert_contract(&expected, IF_QUICK(30000, 300000));
+    assert_contract(&expected, IF_QUICK(8000, 300000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&trial, (enum cache_kind)kind, 0, NULL, &generator);
       for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
@@ -204,7 +204,7 @@ static void test_special_values(void **state) {
         const char *const *isas = usable_isas();
         for (int isa = 0; isas[isa] != NULL; isa++) {
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, INT64_MAX / 2);
+          assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
         }
         trial_destroy(&trial);
       }
@@ -227,7 +227,7 @@ static void test_seen_without_weight(void **state) {
       const char *const *isas = usable_isas();
       for (int isa = 0; isas[isa] != NULL; isa++) {
         trial_run(&trial, isas[isa], NULL);
-        assert_contract(&trial, INT64_MAX / 2);
+        assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
         assert_true(isfinite(tensor_row(&trial.o, 0, 0, 0)[1]));
       }
       trial_destroy(&trial);

@@ -23,7 +23,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial without = trial_create(&plain, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(6000, 400000));
+    assert_contract(&trial, IF_QUICK(3000, 400000));
     assert_true(trial_gaps_untouched(&trial));
     trial_run(&without, isas[isa], NULL);
     assert_same_outputs(&trial, &without);
@@ -38,7 +38,7 @@ static void test_lengths_and_rules(void **state) {
   static const int64_t lengths[][2] = {{1, 1},  {9, 40},   {50, 300}, {3, 4500}, {1, 9000},
                                        {40, 0}, {40, 129}, {0, 5},    {130, 130}};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int rule = (int)i % IF_QUICK(4, 1); rule < rule_count; rule += IF_QUICK(4, 1)) {
+    for (int rule = (int)i % IF_QUICK(7, 1); rule < rule_count; rule += IF_QUICK(7, 1)) {
       fovea_problem problem = problem_with(4, rule % 2 ? 2 : 4, lengths[i][0], lengths[i][1]);
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
@@ -86,7 +86,7 @@ static void test_special_values(void **state) {
   (void)state;
   static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f};
   for (size_t v = 0; v < sizeof values / sizeof values[0]; v++)
-    for (int64_t rows = 1; rows < 80; rows += 39) {
+    for (int64_t rows = 1; rows < 80; rows += IF_QUICK(49, 39)) {
       fovea_problem problem = problem_with(2, 2, rows, 300);
       problem.causal = 1;
       problem.offset = 140;
@@ -98,7 +98,7 @@ static void test_special_values(void **state) {
         for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
           trial.problem.score_output = (fovea_score_output)output;
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, INT64_MAX / 2);
+          assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
         }
       trial_destroy(&trial);
     }
@@ -135,7 +135,7 @@ static void test_ranges(void **state) {
 /* Few rows and many keys, split into parts; the range ends within a block. */
 static void test_ranges_of_parts(void **state) {
   (void)state;
-  for (int64_t rows = 1; rows < 40; rows += IF_QUICK(26, 13)) {
+  for (int64_t rows = 1; rows < IF_QUICK(28, 40); rows += IF_QUICK(26, 13)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, rows, 9000, IF_QUICK(32, 128), IF_QUICK(24, 96));
     problem.score_heads = (fovea_range){1, 3};

@@ -30,7 +30,7 @@ static void check_made(struct trial *made) {
   const char *const *isas = usable_isas();
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(made, isas[isa], NULL);
-    assert_contract(made, IF_QUICK(6000, 120000));
+    assert_contract(made, IF_QUICK(3000, 120000));
     assert_true(trial_gaps_untouched(made));
   }
 }
@@ -192,7 +192,7 @@ static void test_patterns(void **state) {
         tensor_row(&to->shaw_values, 0, 0, x)[x % 12] = x % 2 ? NAN : INFINITY;
     }
     trial_run(&masked, "scalar", NULL);
-    assert_contract(&masked, IF_QUICK(20000, 200000));
+    assert_contract(&masked, IF_QUICK(6000, 200000));
     for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
       trial_run(&patterned, *isa, NULL);
       assert_same_outputs(&patterned, &masked);
@@ -208,7 +208,7 @@ static void test_patterns(void **state) {
 static void test_entries(void **state) {
   (void)state;
   struct generator generator = {5};
-  for (int i = 0; i < IF_QUICK(20, 120); i++) {
+  for (int i = 0; i < IF_QUICK(8, 120); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 600000);
     if (i % 2) problem_random_features(&listed.problem, &generator);
@@ -228,7 +228,7 @@ static void test_caches(void **state) {
       set_shaw(&problem, kind, distances[kind % 4], kind % 2);
       struct trial expected = trial_create(&problem, (uint64_t)kind), made = trial_sharing_inputs(&expected);
       trial_run(&expected, "scalar", NULL);
-      assert_contract(&expected, IF_QUICK(30000, 300000));
+      assert_contract(&expected, IF_QUICK(8000, 300000));
       for (int cached = kind % 2; cached < CACHE_KINDS; cached += 2) {
         struct cache cache = cache_create(&made, (enum cache_kind)cached, 0, NULL, &generator);
         for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {

@@ -160,12 +160,12 @@ static void test_own_threads(void **state) {
 
 static void test_serial_callback(void **state) {
   (void)state;
-  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(serial_for, order);
+  for (enum task_order order = IF_QUICK(1, 0); order < TASK_ORDERS; order++) check_executions(serial_for, order);
 }
 
 static void test_threads_callback(void **state) {
   (void)state;
-  for (enum task_order order = 0; order < TASK_ORDERS; order++) check_executions(threads_for, order);
+  for (enum task_order order = IF_QUICK(2, 0); order < TASK_ORDERS; order++) check_executions(threads_for, order);
 }
 
 /* A plan with scratch of exactly its size, which ends at a guard page. */
@@ -216,13 +216,13 @@ static void test_single_tasks(void **state) {
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int cut = 0; cut < CUTS; cut++) {
       struct pair pair = pair_create(cut, isas[isa]);
-      for (int workers = 1; workers <= 8; workers += workers == 1 ? 2 : 5) {
+      for (int workers = 1; workers <= 8; workers += workers == 1 ? IF_QUICK(7, 2) : 5) {
         fovea_problem problem = problem_cut(cut);
         problem.isa = isas[isa];
         struct planned planned = planned_create(&problem, workers);
         assert_string_equal(fovea_plan_isa(planned.plan), set_of(isas[isa]));
         const fovea_tensors tensors = trial_tensors(&pair.actual);
-        for (enum task_order order = 0; order < TASK_ORDERS; order++) {
+        for (enum task_order order = IF_QUICK(1, 0); order < TASK_ORDERS; order++) {
           trial_clear(&pair.actual);
           run_tasks(&planned, &tensors, order);
           trial_load(&pair.actual);
@@ -271,7 +271,7 @@ static void *share_plan(void *context) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 1;
-  for (int i = 0; i < 5; i++)
+  for (int i = 0; i < IF_QUICK(2, 5); i++)
     sharer->failures += fovea_plan_run(sharer->plan, &sharer->tensors, &execution, NULL) != FOVEA_OK;
   return NULL;
 }

@@ -4,7 +4,7 @@ float x[NUMBERS], plain[NUMBERS], weights[WEIGHTS], tiny[WIDTH * WIDTH];
 uint16_t halves[NUMBERS];
 int32_t ids[MANY * LENGTH];
 
-int64_t batch = FEW;
+int64_t batch = FEW, many = MANY;
 fovea_type output_type = FOVEA_F32;
 fovea_nn_linear layers[6];
 fovea_nn_norm norms[2];
@@ -54,7 +54,7 @@ void assert_everywhere(void (*act)(void)) {
   assert_same_everywhere_on_isas(act);
   execution.threads = EVERYWHERE_THREADS;
   execution.parallel_for = count_loop;
-  batch = MANY;
+  batch = many;
   output_type = FOVEA_F16;
   loops = 0;
   assert_same_everywhere(act);

@@ -28,8 +28,9 @@ extern fovea_execution execution;
 
 int surroundings_set_up(void **state);
 
-/* Calls act() on every instruction set, then in threads. */
+/* Calls act() on every instruction set, then in threads, with `many` entries. */
 void assert_everywhere(void (*act)(void));
+extern int64_t many;
 
 int64_t rows_now(void);
 void *room_for_rows(void);
