@@ -85,6 +85,7 @@ RATIOS = (
     ("h8_s4096_d128/causal_t5", "time_over_plain", 1.10),
     ("h8_s4096_d128/causal_relative", "time_over_plain", 1.10),
     ("b64_h4_s49_d128/full_swin", "time_over_plain", 1.15),
+    ("h8_s4096_d128/causal_shaw", "time_over_plain", 1.25),
 )
 # (paired shape, least): useful flops a second over those of the same shape without a pattern, on the instruction set
 # that Fovea chooses
@@ -101,6 +102,7 @@ OUTPUT_TIMES = (
     ("h4_s4096_d128/causal_top64", 1.60),
 )
 GRAPH_OVER_PASSES = 2.0
+PLAN_NANOSECONDS, PLAN_BYTES = 10e6, 2**20
 # (paired shape, least fraction of the f32 peak), if products of bf16 pairs are this much faster than f32 FMAs
 BF16_FRACTIONS = (
     ("h8_s2048_d128/full_bf16", 1.20),
@@ -200,6 +202,9 @@ def pattern_bars(run):
         name = f"paired/{shape}/{chosen(run)}/t1"
         yield name, "time over plain", run.value(name, "time_over_plain"), f"<= {most:.2f}"
     for name in run.benchmarks:
+        if name.startswith("plan/"):
+            yield name, "ns", run.value(name, "time_ns"), f"<= {PLAN_NANOSECONDS:.0f}"
+            yield name, "bytes", run.value(name, "bytes"), f"<= {PLAN_BYTES}"
         if name.startswith("graph/"):
             yield name, "x three passes of C", run.value(name, "vs_three_passes"), f">= {GRAPH_OVER_PASSES:.2f}"
 

@@ -73,6 +73,10 @@ void bench_call_plain(bench_round *round, const void *argument);
 void bench_call_plan_and_run(bench_round *round, const void *argument);
 void bench_call_run(bench_round *round, const void *argument);
 
+/* No argument. A pattern for a million rows and keys, causal and (window of 512 or 64 global tokens), is made, then
+ * a plan with it. Counter: bytes, of both. */
+void bench_plan_long(bench_round *round, const void *argument);
+
 /* Defined by shapes.c: registers every benchmark. */
 void bench_register_all(void);
 

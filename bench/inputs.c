@@ -108,6 +108,21 @@ static int create_term(bench_workload *workload) {
   return 1;
 }
 
+/* Shaw's keys and values, which all heads share. */
+static int create_shaw(bench_workload *workload) {
+  const int64_t distance = workload->shape->shaw;
+  const size_t count = (size_t)((2 * distance + 1) * workload->shape->dim);
+  if (!distance) return 1;
+  workload->shaw = bench_allocate(2 * count * sizeof(float));
+  if (!workload->shaw) return 0;
+  fill_added(workload->shaw, 2 * count);
+  workload->problem.shaw = FOVEA_SHAW_BOTH;
+  workload->problem.shaw_distance = distance;
+  workload->tensors.shaw_keys = workload->shaw;
+  workload->tensors.shaw_values = workload->shaw + count;
+  return 1;
+}
+
 static int create_output(bench_workload *workload) {
   enum { top_keys = 64 };
   fovea_problem *problem = &workload->problem;
@@ -133,6 +148,6 @@ static int create_output(bench_workload *workload) {
 }
 
 int bench_inputs_create(bench_workload *workload) {
-  return create_halves(workload) && create_mask(workload) && create_term(workload) &&
+  return create_halves(workload) && create_mask(workload) && create_term(workload) && create_shaw(workload) &&
          bench_pattern_create(workload) && create_output(workload);
 }

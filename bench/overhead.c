@@ -1,6 +1,7 @@
 #include "cases.h"
 #include "machine.h"
 
+#include <fovea/pattern.h>
 #include <stddef.h>
 
 enum { keys = 16, dim = 64, calls = 20000, scratch_limit = 1 << 20 };
@@ -68,4 +69,29 @@ void bench_call_run(bench_round *round, const void *argument) {
   for (int i = 0; i < calls; i++) failures += fovea_plan_run(plan, &tensors, &execution, NULL) != FOVEA_OK;
   report(round, start, failures);
   fovea_plan_destroy(plan);
+}
+
+void bench_plan_long(bench_round *round, const void *argument) {
+  enum { length = 1000000, globals = 64 };
+  (void)argument;
+  int64_t positions[globals];
+  for (int i = 0; i < globals; i++) positions[i] = i;
+  const fovea_rule causal = fovea_rule_causal(), window = fovea_rule_window(511, 0),
+                   global = fovea_rule_global(positions, globals), either = fovea_rule_or(&window, &global),
+                   rule = fovea_rule_and(&causal, &either);
+  fovea_pattern_options options;
+  fovea_problem problem;
+  fovea_pattern *pattern;
+  fovea_plan *plan = NULL;
+  fovea_pattern_options_init(&options, &rule, length, length);
+  fovea_problem_init(&problem, 1, 1, 1, length, length, dim, dim);
+  const double start = machine_now();
+  int failed = fovea_pattern_create(&options, &pattern, NULL) != FOVEA_OK;
+  problem.pattern = pattern;
+  failed = failed || fovea_plan_create(&problem, &plan, NULL) != FOVEA_OK;
+  bench_seconds(round, machine_now() - start);
+  bench_counter(round, "bytes", (double)(fovea_pattern_bytes(pattern) + fovea_plan_size(1)));
+  if (failed) bench_skip(round, "no pattern or plan");
+  fovea_plan_destroy(plan);
+  fovea_pattern_destroy(pattern);
 }

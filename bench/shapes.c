@@ -131,6 +131,10 @@ static const bench_pair pairs[] = {
     TERM("h8_s4096_d128/causal_t5", FOVEA_POSITION_T5, SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1),
     TERM("h8_s4096_d128/causal_relative", FOVEA_POSITION_RELATIVE, SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1),
     TERM("b64_h4_s49_d128/full_swin", FOVEA_POSITION_GRID, SIZES(64, 4, 4, 49, 49, 128)),
+    {.shape =
+         {.name = "paired/h8_s4096_d128/causal_shaw", SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1, .shaw = 16},
+     .plain = {.name = "causal", SIZES(1, 8, 8, 4096, 4096, 128), .causal = 1},
+     .ratio = "time_over_plain"},
 };
 
 static const bench_pair decode_pairs[] = {
@@ -235,6 +239,7 @@ void bench_register_all(void) {
   bench_register("overhead/h1_q1_s16_d64/plain_call", bench_call_plain, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/plan_and_run", bench_call_plan_and_run, NULL, BENCH_NANOSECONDS);
   bench_register("overhead/h1_q1_s16_d64/run", bench_call_run, NULL, BENCH_NANOSECONDS);
+  bench_register("plan/s1000000/window512_global64", bench_plan_long, NULL, BENCH_MILLISECONDS);
   bench_register_operations();
   for (int isa = 0; isa < isa_count; isa++)
     if (bench_isa_is_chosen(isas[isa])) bench_register_patterns(isas[isa]);

@@ -110,6 +110,7 @@ void bench_workload_destroy(bench_workload *workload) {
   free(workload->halves);
   free(workload->mask);
   free(workload->term_numbers);
+  free(workload->shaw);
   fovea_pattern_destroy(workload->pattern);
   free(workload->output);
   free(workload->page_table);

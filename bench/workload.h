@@ -58,6 +58,7 @@ typedef struct bench_shape {
   fovea_type type;       /* of Q, K, V and O */
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
+  int64_t shaw;             /* the distance of Shaw's keys and values; 0: none */
   fovea_position_kind term; /* 0: none; a grid is one line of seven cells after the other */
   bench_pattern pattern;
   bench_output output;
@@ -79,6 +80,7 @@ typedef struct bench_workload {
   fovea_position_term term;
   float *term_numbers; /* NULL without a term */
   const float *terms[1];
+  float *shaw;            /* NULL without Shaw's vectors */
   fovea_pattern *pattern; /* NULL without one */
   void *output;           /* NULL without one */
   size_t output_count;    /* numbers in o */

@@ -2,6 +2,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
+#include "../src/base/philox.h"
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
@@ -9,7 +10,6 @@
 #include "caller.h"
 #include "dispatch.h"
 #include "matrix.h"
-#include "philox.h"
 
 #include <string.h>
 
@@ -66,12 +66,12 @@ static fovea_status check_rows(const fovea_nn_dropout_rows *r, fovea_error *erro
 /* Sets numbers to zero whose random number, of element `index` and those behind it, is below the threshold. */
 static void drop(const dropout_job *job, uint64_t index, float *numbers, int64_t count) {
   const uint64_t seed = job->rows->seed, stream = job->rows->stream;
-  fovea_nn_philox random = {{0}};
+  fovea_philox random = {{0}};
   for (int64_t i = 0; i < count; i++, index++) {
     if (i == 0 || index % 4 == 0) {
-      const fovea_nn_philox counter = {
+      const fovea_philox counter = {
           {(uint32_t)(index / 4), (uint32_t)(index / 4 >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)}};
-      random = fovea_nn_philox_at(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
+      random = fovea_philox_at(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
     }
     if (random.word[index % 4] < job->threshold) numbers[i] = 0.0f;
   }

@@ -5,6 +5,7 @@
 #include "support/check.h"
 #include "support/cpus.h"
 #include "support/executors.h"
+#include "support/outputs.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -408,19 +409,12 @@ static void test_states(void **state) {
   }
 }
 
-static void refuse(const fovea_problem *problem, const fovea_tensors *tensors, fovea_status status,
-                   const char *text) {
-  fovea_error error;
-  assert_int_equal(fovea_attend(problem, tensors, NULL, &error), status);
-  if (strstr(error.text, text) == NULL) fail_msg("\"%s\" does not say \"%s\"", error.text, text);
-}
-
 #define REFUSED(status, text, ...)                                                                                 \
   do {                                                                                                             \
     problem = good;                                                                                                \
     tensors = all;                                                                                                 \
     __VA_ARGS__;                                                                                                   \
-    refuse(&problem, &tensors, status, text);                                                                      \
+    assert_attend_refused(&problem, &tensors, status, text);                                                       \
   } while (0)
 
 static void test_refusals(void **state) {

@@ -1,5 +1,6 @@
 /* Scores as an output: weights, and scores in natural units. */
 #include "support/check.h"
+#include "support/outputs.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -148,56 +149,50 @@ static void test_ranges_of_parts(void **state) {
   }
 }
 
-static void refuse(const fovea_problem *problem, const fovea_tensors *tensors, fovea_status status,
-                   const char *text) {
-  fovea_error error;
-  assert_int_equal(fovea_attend(problem, tensors, NULL, &error), status);
-  if (strstr(error.text, text) == NULL) fail_msg("\"%s\" does not say \"%s\"", error.text, text);
-}
-
 static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem = problem_with(2, 2, 5, 7);
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
   tensors.scores = NULL;
-  refuse(&problem, &tensors, FOVEA_ERROR_NULL, "scores is NULL");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_NULL, "scores is NULL");
   tensors.scores = trial.o.data;
-  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with o");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with o");
   tensors.scores = trial.lse.data;
-  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with lse");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with lse");
   tensors.scores = trial.k.data;
-  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with k");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "scores shares memory with k");
   tensors.scores = (float *)(void *)((char *)trial.scores.data + 1);
-  refuse(&problem, &tensors, FOVEA_ERROR_ALIGNMENT, "scores");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_ALIGNMENT, "scores");
   tensors.scores = trial.scores.data;
   problem.score_strides.row = 6;
-  refuse(&problem, &tensors, FOVEA_ERROR_STRIDE, "scores");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_STRIDE, "scores");
   problem = problem_with(2, 2, 5, 7);
   problem.score_output = (fovea_score_output)5;
-  refuse(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 5");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_TYPE, "score_output is 5");
   problem.score_output = FOVEA_SCORES_WEIGHTS;
   problem.score_heads = (fovea_range){1, 3};
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE,
-         "score_heads is 1 to 3; it must ascend, from 0 to heads, which is 2");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE,
+                        "score_heads is 1 to 3; it must ascend, from 0 to heads, which is 2");
   problem.score_heads = (fovea_range){2, 1};
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "score_heads is 2 to 1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "score_heads is 2 to 1");
   problem.score_heads = (fovea_range){0, 2};
   problem.score_rows = (fovea_range){-1, FOVEA_UNLIMITED};
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "score_rows is -1 to -1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "score_rows is -1 to -1");
   problem.score_rows = (fovea_range){5, FOVEA_UNLIMITED};
   problem.score_keys = (fovea_range){0, 8};
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE,
-         "score_keys is 0 to 8; it must ascend, from 0 to kv_len, which is 7");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE,
+                        "score_keys is 0 to 8; it must ascend, from 0 to kv_len, which is 7");
   problem.score_keys.end = 7;
   problem.score_output = FOVEA_SCORES_NONE;
-  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "score_heads is 0 to 2 and would not be used");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "score_heads is 0 to 2 and would not be used");
   problem = problem_with(2, 2, 5, 7);
   problem.score_output = FOVEA_SCORES_NONE;
-  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores is not NULL and would not be used");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "scores is not NULL and would not be used");
   problem.score_output = FOVEA_SCORES_WEIGHTS;
   problem.to_state = 1;
-  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "score_output is 1 and would not be used: to_state is 1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
+                        "score_output is 1 and would not be used: to_state is 1");
   trial_destroy(&trial);
 }
 

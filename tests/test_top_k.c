@@ -3,6 +3,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/executors.h"
+#include "support/outputs.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -157,13 +158,6 @@ static void test_double(void **state) {
   trial_destroy(&trial);
 }
 
-static void refuse(const fovea_problem *problem, const fovea_tensors *tensors, fovea_status status,
-                   const char *text) {
-  fovea_error error;
-  assert_int_equal(fovea_attend(problem, tensors, NULL, &error), status);
-  if (strstr(error.text, text) == NULL) fail_msg("\"%s\" does not say \"%s\"", error.text, text);
-}
-
 static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem;
@@ -173,30 +167,30 @@ static void test_refusals(void **state) {
   fovea_tensors tensors = trial_tensors(&trial);
   int32_t *keys = tensors.top_keys;
   tensors.top_keys = NULL;
-  refuse(&problem, &tensors, FOVEA_ERROR_NULL, "top_keys is NULL");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_NULL, "top_keys is NULL");
   tensors.top_keys = (int32_t *)(void *)trial.o.data;
-  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "top_keys shares memory with o");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "top_keys shares memory with o");
   tensors.top_keys = (int32_t *)(void *)trial.top_scores.data;
-  refuse(&problem, &tensors, FOVEA_ERROR_OVERLAP, "top_scores shares memory with top_keys");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_OVERLAP, "top_scores shares memory with top_keys");
   tensors.top_keys = keys;
   tensors.top_scores = NULL;
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
   problem.top_k_strides = (fovea_strides){30, 15, 2};
-  refuse(&problem, &tensors, FOVEA_ERROR_STRIDE, "top_keys");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_STRIDE, "top_keys");
   problem.top_k_strides = (fovea_strides){0, 0, 0};
   problem.top_k = 4097;
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is 4097; it must be from 0 to 4096");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is 4097; it must be from 0 to 4096");
   problem.top_k = -1;
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is -1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is -1");
   problem.top_k = 0;
-  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED,
-         "top_keys is not NULL and would not be used: top_k of the problem");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED,
+                        "top_keys is not NULL and would not be used: top_k of the problem");
   problem.top_k = 3;
   problem.to_state = 1;
-  refuse(&problem, &tensors, FOVEA_ERROR_UNUSED, "top_k is 3 and would not be used: to_state is 1");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_UNUSED, "top_k is 3 and would not be used: to_state is 1");
   problem.to_state = 0;
   problem.kv_len = INT64_C(1) << 31;
-  refuse(&problem, &tensors, FOVEA_ERROR_SIZE, "with top_k it must be at most 2147483647");
+  assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "with top_k it must be at most 2147483647");
   trial_destroy(&trial);
 }
 

@@ -165,6 +165,14 @@ static inline fovea_rule fovea_rule_blocks(int64_t block_rows, int64_t block_key
   return rule;
 }
 
+/* Chooses blocks at random for fovea_rule_blocks(): for each of `blocks` blocks of rows, `chosen` different ones of
+ * key_blocks blocks of keys, in ascending order. Writes `blocks` + 1 numbers to starts, and blocks * chosen to
+ * columns. A list depends on seed, key_blocks, chosen and its block of rows, so that more rows change none. Random
+ * numbers are those of Philox4x32-10 (Salmon et al., 2011), the choice is Floyd's (Bentley and Floyd, 1987).
+ * `error` may be NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_PATTERN. */
+FOVEA_API fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_blocks, int64_t chosen,
+                                           int64_t *starts, int64_t *columns, fovea_error *error);
+
 /* The edges of a graph, or lists of keys that something has chosen, as a CSR matrix: row first + i sees the keys
  * keys[starts[i]] to keys[starts[i + 1] - 1], for i from 0 to rows - 1; other rows see nothing. `starts` has `rows`
  * + 1 numbers. A list may have any order, and a key that it names twice counts once; -1 names no key. */

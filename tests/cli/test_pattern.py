@@ -80,6 +80,10 @@ class Rules(InDirectory):
     def test_matrices(self):
         blocks = self.random.random((6, 5)) < 0.5
         self.check("blocks 16 20 " + self.csr(blocks), lambda i, j: blocks[i // 16, j // 20])
+        # Drawn by the definition, as the lists of tests/test_random_blocks.c are.
+        random = [[0, 4, 10, 11, 17], [2, 8, 10, 11, 12], [1, 2, 3, 11, 15]]
+        chosen = np.array([[column in row for column in range(18)] for row in random])
+        self.check("random 20 5 5 7", lambda i, j: chosen[i // 20, j // 5], "--offset", "0", offset=0)
         edges = self.random.random((KEYS, KEYS)) < 0.3
         self.check("csr " + self.csr(edges), lambda i, j: edges[i, j])
         self.check("csr " + self.csr(edges[45:60]) + " 45",
@@ -237,6 +241,9 @@ class Mistakes(InDirectory):
         self.refuse_pattern("a file indices.npy is needed at its end", "csr " + one)
         self.refuse_pattern("at character", f"csr {one} {empty}")
         self.refuse("indptr[1] is 1, but indices has 0 numbers", "--pattern", f"csr {one} {empty}")
+        self.refuse_pattern("at character 15: chosen is 20; it must be from 0 to 18", "random 5 5 20 1")
+        self.refuse_pattern("blocks of one row and key or more are needed at character 14", "random 0 5 1 1")
+        self.refuse_pattern("a seed is needed at its end", "random 5 5 1")
         self.refuse("indptr has no number", "--pattern", f"blocks 2 2 {empty} {empty}")
         self.refuse("starts[1] is 0", "--pattern", f"csr {self.array('down.npy', [1, 0])} {one}")
         self.refuse("--csr: a file indices.npy is needed at its end", "--csr", self.path("one.npy"))

@@ -2,7 +2,7 @@
  * types, strides, chances, special values, instruction sets, threads, parts of a batch, refusals. */
 #include "nn/contract_rows.h"
 #include "nn/layer.h"
-#include "nn/philox.h"
+#include "src/base/philox.h"
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/trial.h"
@@ -17,9 +17,9 @@
 static void test_known_answers(void **state) {
   (void)state;
   static const struct {
-    fovea_nn_philox counter;
+    fovea_philox counter;
     uint32_t key[2];
-    fovea_nn_philox answer;
+    fovea_philox answer;
   } vectors[] = {
       {{{0}}, {0}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}},
       {{{~0u, ~0u, ~0u, ~0u}}, {~0u, ~0u}, {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}},
@@ -28,7 +28,7 @@ static void test_known_answers(void **state) {
        {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}},
   };
   for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-    const fovea_nn_philox actual = fovea_nn_philox_at(vectors[i].counter, vectors[i].key[0], vectors[i].key[1]);
+    const fovea_philox actual = fovea_philox_at(vectors[i].counter, vectors[i].key[0], vectors[i].key[1]);
     assert_memory_equal(&actual, &vectors[i].answer, sizeof actual);
   }
   for (uint64_t i = 0; i < 4; i++) assert_int_equal(contract_random(0, 0, i), vectors[0].answer.word[i]);

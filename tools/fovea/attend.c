@@ -58,7 +58,7 @@ static const char help[] =
     "                           keys A:B | rows A:B | prefix N | every PERIOD A:B (B itself is not among them)\n"
     "                           global LIST.. | documents KEYS.npy [ROWS.npy] | tree PARENTS.npy [FIRST]\n"
     "                           blocks ROWS KEYS INDPTR.npy INDICES.npy | csr INDPTR.npy INDICES.npy [FIRST]\n"
-    "                           grid HxW KxK [dilation DxD] [causal]\n"
+    "                           random ROWS KEYS COUNT SEED | grid HxW KxK [dilation DxD] [causal]\n"
     "                         The files hold int32 or int64. docs/patterns.md says what each means\n"
     "  --csr INDPTR,INDICES   the rule csr; and-ed with the pattern, as the next\n"
     "  --global a,b,.. | PATH the rule global\n"

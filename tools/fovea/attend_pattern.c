@@ -73,6 +73,7 @@ static bool make_pattern(const attend_options *options, pattern_rules *rules, fo
   fovea_error error;
   fovea_pattern_options_init(&made, NULL, 0, problem->kv_len);
   set_rows(options, problem, &made);
+  rules->rows_end = made.first_row + made.rows;
   rules->keys = problem->kv_len;
   made.rule = read_rules(options, rules, why);
   if (!made.rule) return false;

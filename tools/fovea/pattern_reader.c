@@ -103,7 +103,7 @@ int reader_lengths(reader *from, const char *needed, int64_t lengths[FOVEA_RULE_
 
 /* ---- Arrays */
 
-static int64_t *keep_array(reader *from, int64_t count) {
+int64_t *reader_keep_array(reader *from, int64_t count) {
   if (from->arrays->count == READER_ARRAYS) {
     reader_refuse(from, from->word_at, "too many arrays");
     return NULL;
@@ -126,7 +126,7 @@ static bool load_array(reader *from, int_array *array) {
     return fail(from->why, "%s: at character %d: %.900s", from->name, (int)(from->word_at - from->text) + 1,
                 why.text);
   const int rank = file.rank;
-  int64_t *numbers = rank == 1 ? keep_array(from, file.count) : NULL;
+  int64_t *numbers = rank == 1 ? reader_keep_array(from, file.count) : NULL;
   for (int64_t i = 0; numbers && i < file.count; i++)
     numbers[i] = file.type == NPY_I32 ? ((const int32_t *)file.data)[i] : ((const int64_t *)file.data)[i];
   *array = (int_array){numbers, file.count};
@@ -144,7 +144,7 @@ bool reader_list(reader *from, int_array *array) {
   if (!reader_word(from, "a list")) return false;
   int64_t count = 1, used = 0;
   for (const char *at = from->word; *at; at++) count += *at == ',';
-  int64_t *numbers = keep_array(from, count);
+  int64_t *numbers = reader_keep_array(from, count);
   if (!numbers) return false;
   for (const char *at = from->word; parse_integer(&at, &numbers[used]); at++) {
     used++;

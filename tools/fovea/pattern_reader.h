@@ -53,6 +53,8 @@ bool reader_range(reader *from, int64_t *begin, int64_t *end);
 /* Up to three numbers with an x between them. Returns how many, 0 on failure. */
 int reader_lengths(reader *from, const char *needed, int64_t lengths[FOVEA_RULE_AXES]);
 
+/* Memory for numbers that a rule points to. NULL: there is none. */
+int64_t *reader_keep_array(reader *from, int64_t count);
 /* A file with one axis of integers. */
 bool reader_file(reader *from, const char *needed, int_array *array);
 /* Numbers with commas between them, or a file. */

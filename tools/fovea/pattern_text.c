@@ -97,6 +97,27 @@ static bool read_blocks(reader *from, fovea_rule *rule) {
   return true;
 }
 
+static bool read_random(reader *from, fovea_rule *rule) {
+  int64_t rows = 0, keys = 0, chosen = 0, seed = 0;
+  fovea_error error;
+  if (!reader_number(from, "the rows of a block", &rows) || !reader_number(from, "the keys of a block", &keys) ||
+      !reader_number(from, "a number of blocks", &chosen) || !reader_number(from, "a seed", &seed))
+    return false;
+  if (rows < 1 || keys < 1)
+    return reader_refuse(from, from->word_at, "blocks of one row and key or more are needed");
+  const int64_t rows_end = from->rules->rows_end, key_count = from->rules->keys;
+  const int64_t blocks = rows_end > 0 ? (rows_end - 1) / rows + 1 : 0;
+  const int64_t key_blocks = key_count > 0 ? (key_count - 1) / keys + 1 : 0;
+  const int64_t most = chosen > 0 && chosen <= key_blocks ? chosen : 0;
+  int64_t *starts = reader_keep_array(from, blocks + 1), *columns = reader_keep_array(from, blocks * most);
+  if (!starts || !columns) return false;
+  if (fovea_random_blocks((uint64_t)seed, blocks, key_blocks, chosen, starts, columns, &error) != FOVEA_OK)
+    return fail(from->why, "%s: at character %d: %s", from->name, (int)(from->word_at - from->text) + 1,
+                error.text);
+  *rule = fovea_rule_blocks(rows, keys, blocks, starts, columns);
+  return true;
+}
+
 static bool read_csr(reader *from, fovea_rule *rule) {
   int64_t first = 0;
   int_array starts = {NULL, 0}, keys = {NULL, 0};
@@ -142,7 +163,7 @@ static const struct known_rule {
     {"causal", read_causal}, {"window", read_window},       {"dilated", read_dilated}, {"chunks", read_chunks},
     {"keys", read_keys},     {"prefix", read_prefix},       {"rows", read_rows},       {"every", read_every},
     {"global", read_global}, {"documents", read_documents}, {"blocks", read_blocks},   {"csr", read_csr},
-    {"tree", read_tree},     {"grid", read_grid},
+    {"tree", read_tree},     {"grid", read_grid},           {"random", read_random},
 };
 
 static const struct known_rule *find_rule(const char *name) {

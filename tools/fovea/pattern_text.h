@@ -8,7 +8,7 @@ enum { TEXT_RULES = 256 };
 
 /* Rules that texts say, with the arrays that they point to. Clear it first; it must not be copied. */
 struct pattern_rules {
-  int64_t keys; /* of the pattern: a tree counts from there */
+  int64_t rows_end, keys; /* of the pattern: random blocks reach to there, and a tree counts from there */
   fovea_rule rules[TEXT_RULES];
   struct rule_place {
     const char *name, *text; /* the option, and its text */
