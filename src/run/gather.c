@@ -7,8 +7,8 @@
 typedef struct gathered_keys {
   int count;
   int32_t positions[FOVEA_BLOCK_KEYS];
-  const void *keys[FOVEA_BLOCK_KEYS]; /* padded to whole panels, as decode_score() wants them */
-  const void *values[FOVEA_BLOCK_KEYS];
+  const void *keys[FOVEA_BLOCK_KEYS];   /* padded to whole panels, as decode_score() wants them */
+  const void *values[FOVEA_BLOCK_KEYS]; /* likewise: it prefetches them */
 } gathered_keys;
 
 /* What is left of a row's list. */
@@ -58,31 +58,27 @@ static void find_rows(const fovea_task_context *context, gathered_keys *taken) {
     taken->keys[i] = keys.row + taken->positions[i] * keys.step;
     taken->values[i] = values.row + taken->positions[i] * values.step;
   }
-  for (int i = taken->count; i % FOVEA_PANEL_ROWS != 0; i++) taken->keys[i] = taken->keys[taken->count - 1];
+  for (int i = taken->count; i % FOVEA_PANEL_ROWS != 0; i++) {
+    taken->keys[i] = taken->keys[taken->count - 1];
+    taken->values[i] = taken->values[taken->count - 1];
+  }
 }
 
 static void fetch_row(const char *row, int64_t bytes) {
   for (int64_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(row + byte, 0, 3);
 }
 
-/* Rows of values are prefetched before the products that they wait for. */
-static void fetch_values(const fovea_task_context *context, const gathered_keys *taken) {
-  const int64_t bytes = fovea_bytes(context->plan->problem.v_type, context->plan->problem.v_dim);
-  for (int i = 0; i < taken->count; i++) fetch_row(taken->values[i], bytes);
-}
-
-/* The first rows of the next list, while this one is computed: a row of a graph takes less time than memory does.
- */
+/* Keys of the next list, while this one is computed: a row of a graph takes less time than memory does. They share
+ * L1 with the rows of this list. */
 static void fetch_next(const fovea_task_context *context, const fovea_tile *t, int next) {
-  enum { ROWS = 2 * FOVEA_PANEL_ROWS };
+  enum { BYTES = 32 << 10 };
   if (next >= t->rows.count) return;
   const fovea_problem *problem = &context->plan->problem;
   const fovea_key_list list = list_of(context, t, next);
-  const fovea_row_run keys = fovea_key_run(context, 0), values = fovea_value_run(context, 0);
-  for (int64_t i = 0; i < list.count && i < ROWS; i++) {
-    fetch_row(keys.row + list.keys[i] * keys.step, fovea_bytes(problem->k_type, problem->qk_dim));
-    fetch_row(values.row + list.keys[i] * values.step, fovea_bytes(problem->v_type, problem->v_dim));
-  }
+  const fovea_row_run keys = fovea_key_run(context, 0);
+  const int64_t bytes = fovea_bytes(problem->k_type, problem->qk_dim);
+  for (int64_t i = 0; i < list.count && i * bytes < BYTES; i++)
+    fetch_row(keys.row + list.keys[i] * keys.step, bytes);
 }
 
 /* The problem's own terms, which do not depend on positions. */
@@ -110,7 +106,7 @@ static void score_keys(const fovea_task_context *context, const gathered_keys *t
       .query_stride = fovea_decode_stride(problem->qk_dim),
       .row_count = rows,
       .keys = taken->keys,
-      .prefetch = taken->keys,
+      .prefetch = taken->values,
       .type = problem->k_type,
       .dim = problem->qk_dim,
       .key_count = taken->count,
@@ -149,7 +145,6 @@ static void gather_list(const fovea_task_context *context, const fovea_tile *t, 
   for (int loaded = 0; take_keys(&list, &taken); loaded = 1) {
     if (!loaded) widen_queries(context, t, first, rows);
     find_rows(context, &taken);
-    fetch_values(context, &taken);
     if (list.count == 0) fetch_next(context, t, first + rows);
     score_keys(context, &taken, rows);
     args.key_count = taken.count;
