@@ -14,24 +14,45 @@ typedef struct gather_run {
   float maximum;
 } gather_run;
 
-/* Cuts the keys into blocks that have a state, and sets what weights are powers of 2 of. Returns how many. */
-FOVEA_INLINE int gather_blocks(const fovea_gather_args *args, gather_run *runs, float *shifted) {
-  int count = 0;
-  for (int begin = 0, end; begin < args->key_count; begin = end) {
-    const int32_t block = args->keys[begin] / FOVEA_BLOCK_KEYS;
-    float maximum = -INFINITY;
-    int is_nan = 0;
-    for (end = begin; end < args->key_count && args->keys[end] / FOVEA_BLOCK_KEYS == block; end++) {
-      const float score = args->scores[end];
-      maximum = score > maximum ? score : maximum;
-      is_nan |= score != score;
-    }
-    const float reference = maximum == -INFINITY ? 0.0f : maximum;
-    for (int key = begin; key < end; key++) shifted[key] = args->scores[key] - reference;
-    if (maximum == -INFINITY && !is_nan) continue;
-    runs[count++] = (gather_run){begin, end, block / FOVEA_SPAN_BLOCKS, maximum + 0.0f}; /* -0 becomes +0 */
+/* Sets the blocks that keys lie in, and the largest score of each. Where a block ends cannot be foreseen, so
+ * nothing branches there. Returns how many. */
+FOVEA_INLINE int gather_runs(const fovea_gather_args *args, gather_run *runs, int *are_nan, uint8_t *run_of) {
+  int count = 0, is_nan = 0;
+  float maximum = -INFINITY;
+  int32_t last = -1;
+  for (int key = 0; key < args->key_count; key++) {
+    const int32_t block = args->keys[key] / FOVEA_BLOCK_KEYS;
+    const int begins = block != last;
+    const float score = args->scores[key], before = begins ? -INFINITY : maximum;
+    maximum = score > before ? score : before;
+    is_nan = (begins ? 0 : is_nan) | (score != score);
+    runs[count].begin = key; /* kept if a block begins, else written again */
+    count += begins;
+    runs[count - 1].end = key + 1;
+    runs[count - 1].span = block / FOVEA_SPAN_BLOCKS;
+    runs[count - 1].maximum = maximum;
+    are_nan[count - 1] = is_nan;
+    run_of[key] = (uint8_t)(count - 1);
+    last = block;
   }
   return count;
+}
+
+/* Cuts the keys into blocks that have a state, and sets what weights are powers of 2 of. Returns how many. */
+FOVEA_INLINE int gather_blocks(const fovea_gather_args *args, gather_run *runs, float *shifted) {
+  int are_nan[FOVEA_BLOCK_KEYS], kept = 0;
+  uint8_t run_of[FOVEA_BLOCK_KEYS];
+  const int count = gather_runs(args, runs, are_nan, run_of);
+  for (int key = 0; key < args->key_count; key++) {
+    const float maximum = runs[run_of[key]].maximum;
+    shifted[key] = args->scores[key] - (maximum == -INFINITY ? 0.0f : maximum);
+  }
+  for (int i = 0; i < count; i++) {
+    if (runs[i].maximum == -INFINITY && !are_nan[i]) continue;
+    runs[kept] = runs[i];
+    runs[kept++].maximum += 0.0f; /* -0 becomes +0 */
+  }
+  return kept;
 }
 
 /* The sum of a block's weights. A sum of one or two numbers is the same in any order. */
@@ -171,30 +192,41 @@ FOVEA_INLINE void gather_block(const fovea_gather_args *args, const gather_run *
   }
 }
 
-/* The keys of one call are whole blocks, and so are those of the calls before it. Maxima decide all factors, so
- * these are computed together before any sum. */
-FOVEA_INLINE void gather_keys(const fovea_gather_args *args, const fovea_type type) {
-  gather_run runs[FOVEA_BLOCK_KEYS];
+/* What one call does. */
+typedef struct gather_work {
+  gather_run runs[FOVEA_BLOCK_KEYS + 1]; /* one more: see gather_runs() */
   float weights[FOVEA_BLOCK_KEYS + LANES];
   gather_steps steps;
+} gather_work;
+
+/* The keys of one call are whole blocks, and so are those of the calls before it. Maxima decide all factors, so
+ * these are computed together before any sum. */
+FOVEA_NOINLINE void gather_prepare(const fovea_gather_args *args, gather_work *work) {
   fovea_gather_stack *stack = args->stack;
-  int depth = stack->depth;
-  const int blocks = gather_blocks(args, runs, weights);
-  steps.count = 0;
-  for (int i = 0; i < blocks; i++) gather_add_block(stack, &runs[i], &steps);
-  while (args->last && stack->depth > 1) gather_add_rise(stack, &steps);
-  gather_powers(weights, args->key_count);
-  gather_powers(steps.left, steps.count);
-  gather_powers(steps.right, steps.count);
-  const gather_run *run = runs;
+  gather_steps *steps = &work->steps;
+  const int blocks = gather_blocks(args, work->runs, work->weights);
+  steps->count = 0;
+  for (int i = 0; i < blocks; i++) gather_add_block(stack, &work->runs[i], steps);
+  while (args->last && stack->depth > 1) gather_add_rise(stack, steps);
+  gather_powers(work->weights, args->key_count);
+  gather_powers(steps->left, steps->count);
+  gather_powers(steps->right, steps->count);
+}
+
+FOVEA_INLINE void gather_keys(const fovea_gather_args *args, const fovea_type type) {
+  gather_work work;
+  int depth = args->stack->depth;
+  gather_prepare(args, &work);
+  const gather_steps *steps = &work.steps;
+  const gather_run *run = work.runs;
   FOVEA_NO_UNROLL
-  for (int i = 0; i < steps.count; i++) {
-    const vec left_part = vec_set1(steps.left[i]), right_part = vec_set1(steps.right[i]);
-    if (steps.kinds[i] == GATHER_MERGE) {
-      gather_merge(stack, --depth, left_part, right_part, args->dim);
+  for (int i = 0; i < steps->count; i++) {
+    const vec left_part = vec_set1(steps->left[i]), right_part = vec_set1(steps->right[i]);
+    if (steps->kinds[i] == GATHER_MERGE) {
+      gather_merge(args->stack, --depth, left_part, right_part, args->dim);
     } else {
-      const int joins = steps.kinds[i] == GATHER_JOIN;
-      gather_block(args, run++, weights, joins ? depth - 1 : depth++, joins, left_part, right_part, type);
+      const int joins = steps->kinds[i] == GATHER_JOIN;
+      gather_block(args, run++, work.weights, joins ? depth - 1 : depth++, joins, left_part, right_part, type);
     }
   }
 }

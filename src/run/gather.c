@@ -31,9 +31,18 @@ static void drop_next(fovea_key_list *list) {
   list->count--;
 }
 
+/* Takes a list that fits as a whole, and has no rule beside it. */
+static void take_list(fovea_key_list *list, gathered_keys *taken) {
+  taken->count = (int)list->count;
+  for (int i = 0; i < taken->count; i++) taken->positions[i] = list->keys[i];
+  list->keys += list->count;
+  list->count = 0;
+}
+
 /* Takes keys from the list, while they fit: blocks are not cut. Returns 0 if none is left. */
 static int take_keys(fovea_key_list *list, gathered_keys *taken) {
   taken->count = 0;
+  if (!list->also && list->count <= FOVEA_BLOCK_KEYS) take_list(list, taken);
   while (list->count > 0) {
     const int before = taken->count;
     const fovea_key_list begin = *list;
