@@ -98,21 +98,18 @@ def markdown(table, run, peers):
     return "\n".join(lines) + "\n"
 
 
-def peers_path(run_path):
-    return run_path.with_name(run_path.name.replace("patterns-", "patterns-peers-"))
-
-
 def kept_tables(table):
+    """Kept runs of all CPUs. Peers of layers have a page of their own: bench/peers/layers_report.py."""
     for path in sorted(RESULTS.glob(f"{table}-[!p]*.json")):
-        peers = peers_path(path)
-        yield markdown(table, measurements.load(path), json.loads(peers.read_text()) if peers.exists() else None)
+        peers = path.with_name(path.name.replace("patterns-", "patterns-peers-"))
+        has_peers = table == "patterns" and peers.exists()
+        yield markdown(table, measurements.load(path), json.loads(peers.read_text()) if has_peers else None)
 
 
 def keep(table, run, peers):
-    path = RESULTS / f"{table}-{run.cpu_slug}.json"
-    measurements.save(run, path)
+    measurements.save(run, RESULTS / f"{table}-{run.cpu_slug}.json")
     if peers:
-        peers_path(path).write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
+        (RESULTS / f"{table}-peers-{run.cpu_slug}.json").write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
     begin, end = f"<!-- {table}: begin, written by bench/tables.py {table} --keep -->", f"<!-- {table}: end -->"
     text = PAGE.read_text(encoding="utf-8")
     at, behind = text.find(begin), text.find(end)
