@@ -4,12 +4,10 @@
  *
  * README.md says where the model comes from. */
 #include "../sentence/output.h"
+#include "../sentence/weights_picture.h"
 #include "options.h"
 #include "search.h"
 #include "utf8.h"
-#ifdef MINILM_DRAWS
-#include "../sentence/heatmap.h"
-#endif
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,11 +53,10 @@ static void mention_cut(int64_t cut) {
             (long long)cut, TOKENS_LIMIT);
 }
 
-#ifdef MINILM_DRAWS
 /* Draws the weights of a layer and head for the text of which the batch has the tokens. */
 static bool draw_weights(const struct inputs *inputs, const struct options *options, const struct batch *batch,
                          const float *weights, const char *title, const char *path, struct failure *failure) {
-  char names[TOKENS_LIMIT][TOKEN_LENGTH_LIMIT + 1], subtitle[128];
+  char names[TOKENS_LIMIT][TOKEN_LENGTH_LIMIT + 1], note[128];
   const char *tokens[TOKENS_LIMIT];
   for (int64_t i = 0; i < batch->rows; i++) {
     const struct token *token = &inputs->vocabulary.tokens[batch->tokens[i]];
@@ -67,18 +64,17 @@ static bool draw_weights(const struct inputs *inputs, const struct options *opti
     names[i][token->length] = 0;
     tokens[i] = names[i];
   }
-  snprintf(subtitle, sizeof subtitle, "Attention weights of layer %d, head %d. Computed by Fovea %s.",
-           (int)options->layer, (int)options->head, fovea_version());
-  const struct heatmap_panel panel = {"each row is a token that asks", weights};
-  const struct heatmap map = {.title = title,
-                              .subtitle = subtitle,
-                              .note = "Each column is a token it looks at; a row adds up to 1.",
-                              .tokens = tokens,
-                              .token_count = (int)batch->rows,
-                              .marked_row = -1,
-                              .panels = &panel,
-                              .panel_count = 1};
-  const char *why = heatmap_draw(&map, path);
+  snprintf(note, sizeof note, "attention weights of layer %d, head %d, by Fovea %s", (int)options->layer,
+           (int)options->head, fovea_version());
+  const struct weights_picture picture = {.title = title,
+                                          .note = note,
+                                          .tokens = tokens,
+                                          .token_count = (int)batch->rows,
+                                          .marked_row = -1,
+                                          .panel_count = 1,
+                                          .names = {""},
+                                          .weights = {weights}};
+  const char *why = weights_picture_draw(&picture, path);
   return !why || refuse(failure, "%s: %s", path, why);
 }
 
@@ -102,13 +98,6 @@ static bool draw(const struct inputs *inputs, const struct options *options, con
   batch_free(&batch);
   return drawn;
 }
-#else
-static bool draw(const struct inputs *inputs, const struct options *options, const char *text, const char *path,
-                 struct failure *failure) {
-  (void)inputs, (void)options, (void)text;
-  return refuse(failure, "%s: this program was built without cairo, which draws", path);
-}
-#endif
 
 static bool embed(const struct inputs *inputs, const struct options *options, const struct lines *lines,
                   struct failure *failure) {

@@ -10,8 +10,8 @@
 #define _POSIX_C_SOURCE 200112L /* clock_gettime(), mkdir() */
 
 #include "captured.h"
-#include "heatmap.h"
 #include "output.h"
+#include "weights_picture.h"
 
 #include <errno.h>
 #include <math.h>
@@ -222,28 +222,24 @@ static void report_agreement(const struct view *view) {
 }
 
 static bool draw(const struct view *view, const char *directory) {
-  char path[PATH_SIZE], title[256], subtitle[256], note[256];
+  char path[PATH_SIZE], title[256], note[256];
   snprintf(path, sizeof path, "%s/%s.png", directory, view->subject->name);
-  snprintf(title, sizeof title, "\u201c%s\u201d", view->subject->sentence);
-  snprintf(subtitle, sizeof subtitle, "Attention weights of %s, %s.  Computed by Fovea %s, kernel %s.", MODEL,
-           LAYER_TEXT, fovea_version(), fovea_plan_isa(view->plan));
-  snprintf(note, sizeof note,
-           "Each row is a token that asks, each column a token it looks at; a row adds up to 1.  "
-           "Framed: what \u201c%s\u201d attends to.",
-           view->subject->word);
+  snprintf(title, sizeof title, "%s", view->subject->sentence);
+  snprintf(note, sizeof note, "weights of %s, %s, by Fovea %s, kernel %s", MODEL, LAYER_TEXT, fovea_version(),
+           fovea_plan_isa(view->plan));
   const char *tokens[CAPTURED_TOKEN_LIMIT];
   for (int64_t i = 0; i < view->captured.tokens; i++) tokens[i] = view->captured.token[i];
-  struct heatmap_panel panels[SHOWN];
-  for (int i = 0; i < SHOWN; i++) panels[i] = (struct heatmap_panel){view->titles[i], view->shown[i]};
-  const struct heatmap map = {.title = title,
-                              .subtitle = subtitle,
-                              .note = note,
-                              .tokens = tokens,
-                              .token_count = (int)view->captured.tokens,
-                              .marked_row = (int)view->row,
-                              .panels = panels,
-                              .panel_count = SHOWN};
-  const char *why = heatmap_draw(&map, path);
+  struct weights_picture picture = {.title = title,
+                                    .note = note,
+                                    .tokens = tokens,
+                                    .token_count = (int)view->captured.tokens,
+                                    .marked_row = (int)view->row,
+                                    .panel_count = SHOWN};
+  for (int i = 0; i < SHOWN; i++) {
+    picture.names[i] = view->titles[i];
+    picture.weights[i] = view->shown[i];
+  }
+  const char *why = weights_picture_draw(&picture, path);
   if (why) return complain(path, why);
   printf("  heat map: %s\n", path);
   return true;

@@ -182,6 +182,29 @@ class Labels(Drawn):
         self.assertEqual(self.draw(softmax((2, 3)), "--title", "Heads & <tails>").texts[0], "Heads & <tails>")
         self.assertEqual(self.draw(softmax((2, 3)), "--title=" + "x" * 200).texts[0], "x" * 100 + "\u2026")
 
+    def test_marked_row(self):
+        weights = softmax((3, 20, 5))
+        frames = lambda picture: [[int(node.getAttribute(name)) for name in ("x", "y", "width", "height")]
+                                  for node in picture.root.getElementsByTagName("rect")
+                                  if node.getAttribute("stroke-width") == "2"]
+        first, plain = self.draw(weights, "--mark", "0"), self.draw(weights)
+        grids = [[int(node.getAttribute(name)) for name in ("x", "y", "width", "height")]
+                 for node in first.root.getElementsByTagName("rect")
+                 if node.getAttribute("stroke") == "#888" and node.getAttribute("fill") == "none"]
+        cell = grids[0][3] // 20
+        self.assertEqual(frames(plain), [])
+        self.assertIn("framed: what row 0 attends to", first.texts)
+        for row in (0, 7, 19):
+            self.assertEqual(frames(self.draw(weights, "--mark", str(row))),
+                             [[x - 1, y + row * cell - 1, width + 2, cell + 2] for x, y, width, _ in grids])
+        picture = self.draw(softmax((2, 3)), "--row-tokens", self.tokens("the\n<cat>\n"), "--mark", "1")
+        self.assertIn('framed: what "<cat>" attends to', picture.texts)
+        long = self.draw(softmax((1300, 4)), "--mark", "1299", shape=(434, 4)) # three rows are one cell
+        (_, top, _, height), = frames(long)
+        grid, = [node for node in long.root.getElementsByTagName("rect") if node.getAttribute("stroke") == "#888" and
+                 node.getAttribute("fill") == "none"]
+        self.assertEqual(top + height - 1, int(grid.getAttribute("y")) + int(grid.getAttribute("height")))
+
     def test_everything_lies_in_the_picture(self):
         for shape, options in (((1, 1), ()), ((4, 3, 3), ("--title", "t" * 100)), ((17, 2, 600), ())):
             picture = self.draw(softmax(shape), *options, shape=(shape[-2], min(shape[-1], 300)))
@@ -252,6 +275,19 @@ class Pixels(Drawn):
         weights[2, 3] = np.nan
         self.check(weights, "--max", "0.2")
 
+    def test_marked_row(self):
+        weights = softmax((5, 7))
+        picture = self.draw(weights, "--mark", "3")
+        pixels = self.pixels("--mark", "3")
+        x, y, width, height = ([int(node.getAttribute(name)) for name in ("x", "y", "width", "height")]
+                               for node in picture.root.getElementsByTagName("rect")
+                               if node.getAttribute("stroke-width") == "2").__next__()
+        around = pixels[y - 1:y + height + 1, x - 1:x + width + 1]
+        ring = np.ones(around.shape[:2], bool)
+        ring[2:-2, 2:-2] = False
+        self.assertTrue((around[ring] == INK).all())
+        self.assertFalse((around[~ring] == INK).all(axis=1).any())
+
     def test_labels(self):
         """Each letter has dots of its own, and a blank is drawn, too."""
         shapes = set()
@@ -303,13 +339,15 @@ class Mistakes(Drawn):
         self.refuse("unexpected argument 'more'", "more")
         self.refuse("unknown option '--frob' (see fovea heatmap --help)", "--frob")
         self.refuse("--out is given twice", "--out", "x")
-        for option in ("--heads", "--batch", "--tokens", "--row-tokens", "--key-tokens", "--title", "--max"):
+        for option in ("--heads", "--batch", "--tokens", "--row-tokens", "--key-tokens", "--title", "--max", "--mark"):
             self.refuse(f"{option} needs", option)
 
     def test_heads_and_batch(self):
         for text in ("3", "-1", "0,1,7"):
             self.refuse("has 3 heads, counted from 0", "--heads", text)
         self.refuse("--heads has 1 twice", "--heads", "1,0,1")
+        for text in ("4", "-1"):
+            self.refuse("the weights have 4 rows, counted from 0", "--mark", text)
         self.refuse("--heads takes numbers", "--heads", "1,x")
         for text in ("2", "-1"):
             self.refuse(f"--batch is {text}", "--batch", text)

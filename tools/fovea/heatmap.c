@@ -24,6 +24,7 @@ static const char help[] =
     "  --row-tokens PATH      labels of the rows\n"
     "  --key-tokens PATH      labels of the keys\n"
     "  --title TEXT           a line above the panels\n"
+    "  --mark ROW             frames a row, counted from 0\n"
     "  --max X                the weight that is drawn darkest; default: the largest drawn\n"
     "\n"
     "On failure no output file is written, and a file that existed before stays as it was.\n";
@@ -31,7 +32,7 @@ static const char help[] =
 typedef struct heatmap_options {
   const char *weights, *out;                            /* paths, never NULL after parsing */
   const char *tokens, *row_tokens, *key_tokens, *title; /* NULL: none */
-  number_list heads, batch;
+  number_list heads, batch, mark;
   real_number max;
 } heatmap_options;
 
@@ -44,6 +45,7 @@ static const option known[] = {
     {"--row-tokens", OPTION_TEXT, offsetof(heatmap_options, row_tokens), 0, "a path"},
     {"--key-tokens", OPTION_TEXT, offsetof(heatmap_options, key_tokens), 0, "a path"},
     {"--title", OPTION_TEXT, offsetof(heatmap_options, title), 0, "a text"},
+    {"--mark", OPTION_LIST, offsetof(heatmap_options, mark), 1, "a number"},
     {"--max", OPTION_NUMBER, offsetof(heatmap_options, max), 0, "a number"},
 };
 
@@ -90,6 +92,9 @@ static bool load(heatmap_job *job, failure *why) {
     return fail(why,
                 "--tokens labels both axes, but there are %lld rows and %lld keys; use --row-tokens, --key-tokens",
                 (long long)panels->rows, (long long)panels->keys);
+  if (options->mark.count > 0 && (options->mark.numbers[0] < 0 || options->mark.numbers[0] >= panels->rows))
+    return fail(why, "--mark is %lld; the weights have %lld rows, counted from 0",
+                (long long)options->mark.numbers[0], (long long)panels->rows);
   return load_tokens(&job->row_tokens, row_path, "rows", panels->rows, why) &&
          load_tokens(&job->key_tokens, key_path, "keys", panels->keys, why);
 }
@@ -100,6 +105,8 @@ static bool draw(heatmap_job *job, failure *why) {
                  .title = job->options.title,
                  .row_tokens = job->row_tokens.tokens,
                  .key_tokens = job->key_tokens.tokens,
+                 .marks = job->options.mark.count > 0,
+                 .marked_row = job->options.mark.count > 0 ? job->options.mark.numbers[0] : 0,
                  .full = job->options.max.given ? (float)job->options.max.value
                          : largest > 0          ? largest
                                                 : 1};

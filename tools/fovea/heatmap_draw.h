@@ -15,6 +15,10 @@ typedef struct heatmap {
   const svg_text *key_tokens; /* likewise */
   float full;                 /* the weight drawn darkest, positive; larger ones are drawn alike */
   bool of_pairs;              /* cells are shares of pairs that are seen, not weights */
+  const char *const *names;   /* of the panels; NULL: those of their heads */
+  const char *note;           /* a line below the panels; NULL: none */
+  bool marks;                 /* frames marked_row, a row of the file's matrices */
+  int64_t marked_row;
 } heatmap;
 
 /* Each returns false if the stream takes no more; errno then says why. */

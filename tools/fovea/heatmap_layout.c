@@ -1,6 +1,9 @@
 #include "heatmap_layout.h"
 
+#include "printf_like.h"
+
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 /* ---- Labels -------------------------------------------------------------------------------------------------- */
@@ -46,26 +49,37 @@ axis key_axis(const heatmap *map, const layout *layout) {
   return make_axis(map->key_tokens, map->panels->cell_keys, map->panels->key_factor, layout->cell_width);
 }
 
+/* Adds a line. Longer ones are cut. */
+
+PRINTF_LIKE(2, 3) static void add_note(layout *layout, const char *format, ...) {
+  note *added = &layout->notes[layout->note_count++];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(added->text, sizeof added->text, format, arguments);
+  va_end(arguments);
+}
+
 static void make_notes(const heatmap *map, layout *layout) {
   const panel_set *panels = map->panels;
-  int count = 1;
-  snprintf(layout->notes[0].text, sizeof layout->notes[0].text, "rows: queries, columns: keys%s",
-           panels->has_holes ? "; grey: not a finite number" : "");
   const bool averaged = panels->row_factor > 1 || panels->key_factor > 1;
+  const long long rows = panels->row_factor, keys = panels->key_factor;
+  if (map->note) add_note(layout, "%s", map->note);
+  add_note(layout, "rows: queries, columns: keys%s", panels->has_holes ? "; grey: not a finite number" : "");
+  if (map->marks && map->row_tokens) {
+    const svg_text *token = &map->row_tokens[map->marked_row];
+    add_note(layout, "framed: what \"%.*s\" attends to", (int)(token->length < 80 ? token->length : 80),
+             token->bytes);
+  } else if (map->marks) {
+    add_note(layout, "framed: what row %lld attends to", (long long)map->marked_row);
+  }
   if (map->of_pairs && averaged)
-    snprintf(layout->notes[count++].text, sizeof layout->notes[0].text,
-             "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen",
-             (long long)panels->row_factor, (long long)panels->key_factor);
+    add_note(layout, "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen", rows, keys);
   else if (map->of_pairs)
-    snprintf(layout->notes[count++].text, sizeof layout->notes[0].text, "dark: the row sees the key");
+    add_note(layout, "dark: the row sees the key");
   else if (averaged)
-    snprintf(layout->notes[count++].text, sizeof layout->notes[0].text,
-             "averaged: a cell is the mean of %lld x %lld weights (rows x keys)", (long long)panels->row_factor,
-             (long long)panels->key_factor);
+    add_note(layout, "averaged: a cell is the mean of %lld x %lld weights (rows x keys)", rows, keys);
   if (panels->count == PANEL_DEFAULT && panels->of_heads > PANEL_DEFAULT)
-    snprintf(layout->notes[count++].text, sizeof layout->notes[0].text, "%d of %lld heads", PANEL_DEFAULT,
-             (long long)panels->of_heads);
-  layout->note_count = count;
+    add_note(layout, "%d of %lld heads", PANEL_DEFAULT, (long long)panels->of_heads);
 }
 
 static int larger(int a, int b) {
@@ -88,6 +102,10 @@ static void lay_out_panels(const heatmap *map, layout *layout) {
   layout->panels_in_line = panels->count <= 4 ? panels->count : panels->count <= 6 ? 3 : 4;
 }
 
+static int note_width(const note *note) {
+  return svg_width((svg_text){note->text, strlen(note->text)}, NOTE_LETTERS) * LABEL_LETTER;
+}
+
 layout lay_out(const heatmap *map) {
   layout layout = {.width = 0};
   lay_out_panels(map, &layout);
@@ -107,7 +125,7 @@ layout lay_out(const heatmap *map) {
     layout.width = larger(layout.width, svg_width(text, TITLE_LIMIT) * TITLE_LETTER + MARGIN);
   }
   for (int i = 0; i < layout.note_count; i++)
-    layout.width = larger(layout.width, (int)strlen(layout.notes[i].text) * LABEL_LETTER + MARGIN);
+    layout.width = larger(layout.width, note_width(&layout.notes[i]) + MARGIN);
   layout.width += MARGIN;
   return layout;
 }
@@ -118,14 +136,21 @@ void panel_corner(const layout *layout, int panel, int *left, int *top) {
   *top = layout->top + line * (layout->panel_height + PANEL_GAP);
 }
 
-panel_name name_of_panel(const panel_set *panels, int panel) {
+panel_name name_of_panel(const heatmap *map, int panel) {
+  const panel_set *panels = map->panels;
   panel_name name;
   const long long batch = panels->batch, head = panels->heads[panel];
-  if (panels->of_batch > 1)
+  if (map->names)
+    snprintf(name.text, sizeof name.text, "%s", map->names[panel]);
+  else if (panels->of_batch > 1)
     snprintf(name.text, sizeof name.text, "batch %lld, head %lld", batch, head);
   else
     snprintf(name.text, sizeof name.text, "head %lld", head);
   return name;
+}
+
+int mark_below(const heatmap *map, const layout *layout) {
+  return (int)(map->marked_row / map->panels->row_factor) * layout->cell_height;
 }
 
 double value_of_tick(const heatmap *map, int tick) {

@@ -22,7 +22,8 @@ enum {
   BAR_TICKS = 4,
   BAR_LABELS = 70, /* their width */
   NOTE_HEIGHT = 16,
-  NOTE_LIMIT = 3,
+  NOTE_LIMIT = 5,
+  NOTE_LETTERS = 160,
   WIDEST_CELL = 24,
   LEVELS = 128, /* of the colour scale, besides 0, which is white and not drawn */
   HOLE = 255    /* the level of cells that hold no number */
@@ -31,7 +32,7 @@ enum {
 enum { SPANS = 4, SPAN = LEVELS / SPANS }; /* of the colour scale, which is linear in each */
 
 typedef struct note {
-  char text[128];
+  char text[NOTE_LETTERS];
 } note;
 
 typedef struct layout {
@@ -59,11 +60,14 @@ layout lay_out(const heatmap *map);
 /* The left and top corner of a panel's grid. */
 void panel_corner(const layout *layout, int panel, int *left, int *top);
 
-/* "head 3", "batch 1, head 3". */
+/* "head 3", "batch 1, head 3", or the name that the map gives. */
 typedef struct panel_name {
   char text[64];
 } panel_name;
-panel_name name_of_panel(const panel_set *panels, int panel);
+panel_name name_of_panel(const heatmap *map, int panel);
+
+/* The top of the marked row below that of a panel's grid. */
+int mark_below(const heatmap *map, const layout *layout);
 
 axis row_axis(const heatmap *map, const layout *layout);
 axis key_axis(const heatmap *map, const layout *layout);

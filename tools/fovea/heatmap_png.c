@@ -28,6 +28,11 @@ static void draw_text(raster *raster, int x, int y, const char *text, raster_sty
   raster_text(raster, x, y, (svg_text){text, strlen(text)}, TITLE_LIMIT, style);
 }
 
+static void draw_note(raster *raster, int y, const char *text) {
+  const raster_style note = {.letter = LABEL_LETTER, .dot = 1, .colour = COLOUR_NOTE};
+  raster_text(raster, MARGIN, y, (svg_text){text, strlen(text)}, NOTE_LETTERS, note);
+}
+
 static void draw_row_labels(raster *raster, const axis *axis, int left, int top) {
   char buffer[24];
   for (int64_t cell = 0; cell < axis->cells; cell += axis->step) {
@@ -67,11 +72,14 @@ static void draw_panel(raster *raster, const heatmap *map, const layout *layout,
   name.bold = true;
   panel_corner(layout, panel, &left, &top);
   if (map->panels->has_heads)
-    draw_text(raster, left, top - layout->key_labels - LABEL_GAP - LABEL_GAP - 2,
-              name_of_panel(map->panels, panel).text, name);
+    draw_text(raster, left, top - layout->key_labels - LABEL_GAP - LABEL_GAP - 2, name_of_panel(map, panel).text,
+              name);
   draw_key_labels(raster, &keys, left, top);
   draw_row_labels(raster, &rows, left, top);
   draw_cells(raster, map, layout, panel, left, top);
+  for (int line = 0; line < 2 && map->marks; line++)
+    raster_frame(raster, left - line, top + mark_below(map, layout) - line, layout->grid_width + 2 * line,
+                 layout->cell_height + 2 * line, COLOUR_INK);
 }
 
 static void draw_bar(raster *raster, const heatmap *map, const layout *layout) {
@@ -92,9 +100,7 @@ bool heatmap_draw_png(const heatmap *map, FILE *stream) {
   const raster_style title = {.letter = TITLE_LETTER, .dot = 2, .colour = COLOUR_INK};
   const layout layout = lay_out(map);
   const png_palette palette = make_palette();
-  raster_style note = label;
   raster raster;
-  note.colour = COLOUR_NOTE;
   if (!raster_create(&raster, layout.width, layout.height)) {
     errno = ENOMEM;
     return false;
@@ -103,7 +109,7 @@ bool heatmap_draw_png(const heatmap *map, FILE *stream) {
   for (int panel = 0; panel < map->panels->count; panel++) draw_panel(&raster, map, &layout, panel);
   draw_bar(&raster, map, &layout);
   for (int i = 0; i < layout.note_count; i++)
-    draw_text(&raster, MARGIN, layout.notes_top + i * NOTE_HEIGHT + 11, layout.notes[i].text, note);
+    draw_note(&raster, layout.notes_top + i * NOTE_HEIGHT + 11, layout.notes[i].text);
   const bool written = png_write(stream, layout.width, layout.height, raster.pixels, &palette);
   free(raster.pixels);
   return written;

@@ -92,12 +92,17 @@ static void draw_panel(FILE *stream, const heatmap *map, const layout *layout, i
   const axis rows = row_axis(map, layout), keys = key_axis(map, layout);
   if (panels->has_heads)
     fprintf(stream, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">%s</text>\n", left,
-            top - layout->key_labels - LABEL_GAP - LABEL_GAP - 2, name_of_panel(panels, panel).text);
+            top - layout->key_labels - LABEL_GAP - LABEL_GAP - 2, name_of_panel(map, panel).text);
   draw_key_labels(stream, &keys, left, top);
   draw_row_labels(stream, &rows, left, top);
   draw_cells(stream, map, layout, panel, left, top);
   fprintf(stream, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#888\"/>\n", left, top,
           layout->grid_width, layout->grid_height);
+  if (map->marks)
+    fprintf(stream,
+            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#22262e\" "
+            "stroke-width=\"2\"/>\n",
+            left - 1, top + mark_below(map, layout) - 1, layout->grid_width + 2, layout->cell_height + 2);
 }
 
 bool heatmap_draw_svg(const heatmap *map, FILE *stream) {
@@ -114,9 +119,12 @@ bool heatmap_draw_svg(const heatmap *map, FILE *stream) {
   }
   for (int panel = 0; panel < map->panels->count; panel++) draw_panel(stream, map, &layout, panel);
   draw_bar(stream, map, &layout);
-  for (int i = 0; i < layout.note_count; i++)
-    fprintf(stream, "<text x=\"%d\" y=\"%d\" fill=\"#6b7280\">%s</text>\n", MARGIN,
-            layout.notes_top + i * NOTE_HEIGHT + 11, layout.notes[i].text);
+  for (int i = 0; i < layout.note_count; i++) {
+    const char *text = layout.notes[i].text;
+    fprintf(stream, "<text x=\"%d\" y=\"%d\" fill=\"#6b7280\">", MARGIN, layout.notes_top + i * NOTE_HEIGHT + 11);
+    svg_write(stream, (svg_text){text, strlen(text)}, NOTE_LETTERS);
+    fputs("</text>\n", stream);
+  }
   fputs("</svg>\n", stream);
   return !ferror(stream);
 }
