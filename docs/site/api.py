@@ -19,10 +19,11 @@ WORD = re.compile(r"`[^`]*`|\bdocs/([\w-]+\.md)|(\w*_\w*\b(?:\(\))?)|([\\`*_<>\[
 def page(path):
     introduction, sections = header.read(path)
     anchors = header_anchors(sections)
-    lines = ["# API reference", "", f"From the comments of `{'/'.join(path.split(os.sep)[-2:])}`.", ""]
+    of = "" if path.endswith("/fovea.h") else f": {'/'.join(path.split(os.sep)[-2:])}"
+    lines = [f"# API reference{of}", "", f"From the comments of `{'/'.join(path.split(os.sep)[-2:])}`.", ""]
     lines += [markdown(introduction, anchors), ""]
     for section in sections:
-        lines += [f"## {section.title or 'Version'}", ""]
+        lines += [f"## {section.title or ('Declarations' if of else 'Version')}", ""]
         for entry in section.entries:
             text_alone = isinstance(entry, str)
             lines += [markdown(entry, anchors), ""] if text_alone else describe_group(entry, anchors)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Builds the site in build/site from the Markdown files of the project, each at its own place, and docs/api.md, which
-is made from the header. Warnings are errors, and so are links that lead nowhere. Needs mkdocs.
+"""Builds the site in build/site from the Markdown files of the project, each at its own place, and of pages that are
+made from the headers. Warnings are errors, and so are links that lead nowhere. Needs mkdocs.
 """
 
 import pathlib
@@ -17,7 +17,12 @@ import links
 SITE = pathlib.Path(__file__).resolve().parent
 ROOT = SITE.parent.parent
 PAGES = ROOT / "build" / "pages"
-HEADER = "include/fovea/fovea.h"
+# The headers that have a page of their own.
+HEADERS = {
+    "include/fovea/fovea.h": "docs/api.md",
+    "include/fovea/pattern.h": "docs/api-patterns.md",
+    "include/fovea/explain.h": "docs/api-explain.md",
+}
 LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -28,14 +33,15 @@ def sources():
 
 
 def stage(pages):
-    """Copies the pages, and the files that they link to. Links to the header lead to the API page, those to folders to
-    a page that shows what is in them.
+    """Copies the pages, and the files that they link to. Links to headers lead to their API pages, those to folders
+    to a page that shows what is in them.
     """
     shutil.rmtree(PAGES, ignore_errors=True)
     for page in pages:
         text = (ROOT / page).read_text(encoding="utf-8")
-        header = pathlib.Path(*[".."] * len(page.parent.parts), HEADER).as_posix()
-        text = text.replace(f"]({header})", f"]({header.replace(HEADER, 'docs/api.md')})")
+        for header, made in HEADERS.items():
+            linked = pathlib.Path(*[".."] * len(page.parent.parts), header).as_posix()
+            text = text.replace(f"]({linked})", f"]({linked.replace(header, made)})")
         place(page).write_text(text, encoding="utf-8")
         for target, _ in LINK.findall(text):
             linked = (ROOT / page.parent / target).resolve()
@@ -44,7 +50,8 @@ def stage(pages):
             if linked.is_dir() and not (linked / "README.md").is_file():
                 folder = linked.relative_to(ROOT)
                 place(folder / "README.md").write_text(listing(folder), encoding="utf-8")
-    place(pathlib.Path("docs/api.md")).write_text(api.page(str(ROOT / HEADER)), encoding="utf-8")
+    for header, made in HEADERS.items():
+        place(pathlib.Path(made)).write_text(api.page(str(ROOT / header)), encoding="utf-8")
 
 
 def listing(folder):
@@ -82,7 +89,7 @@ def main():
     broken = links.broken(ROOT / "build" / "site")
     for page, link in broken:
         print(f"{page}: {link} leads nowhere")
-    print(f"{len(pages) + 1} pages in build/site, {len(broken)} broken links")
+    print(f"{len(pages) + len(HEADERS)} pages in build/site, {len(broken)} broken links")
     return 1 if broken else 0
 
 
