@@ -151,6 +151,13 @@ static double scale_of(const struct row_rules *rules) {
   return problem->scales & FOVEA_SCALES_PER_ROW ? scale * data->extras.row_scales[row] : scale;
 }
 
+/* The table of the row's head, or NULL. */
+static const float *shaw_of(const struct row_rules *rules, const float *table, int64_t dim) {
+  const fovea_problem *problem = &rules->question->data->problem;
+  const int64_t head = problem->shaw_heads == 1 ? 0 : rules->head;
+  return table == NULL ? NULL : table + head * (2 * problem->shaw_distance + 1) * dim;
+}
+
 static struct contract_row contract_of(const struct row_rules *rules) {
   static const float zero = 0.0f;
   const struct question *question = rules->question;
@@ -181,6 +188,12 @@ static struct contract_row contract_of(const struct row_rules *rules) {
       .divisor = (enum contract_divisor)problem->divisor,
       .divisor_value = problem->divisor_value,
       .sigmoid_bias = problem->sigmoid_bias,
+      .leaky = problem->score_activation == FOVEA_SCORE_ACTIVATION_LEAKY_RELU,
+      .slope = problem->leaky_slope,
+      .shaw_keys = shaw_of(rules, data->extras.shaw_keys, problem->qk_dim),
+      .shaw_values = shaw_of(rules, data->extras.shaw_values, problem->v_dim),
+      .shaw_distance = problem->shaw_distance,
+      .own = rules->row + entry->offset,
   };
 }
 

@@ -61,6 +61,7 @@ static const struct {
     {&selftest_basic_table, 250, UINT64_C(0x7b540b6c87857fee)},
     {&selftest_pattern_table, 29, UINT64_C(0x76a5e6a29a490d72)},
     {&selftest_term_table, 23, UINT64_C(0x2bf0d1b0f640d6ce)},
+    {&selftest_term_table, 32, UINT64_C(0x0d9863a8a1f5425c)},
     {&selftest_output_table, 36, UINT64_C(0x34d1b96c59c275c2)},
 };
 

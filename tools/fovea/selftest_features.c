@@ -5,6 +5,7 @@
 
 /* Numbers of their own: those of other tensors begin at other places (selftest_data.c, selftest_part_run.c). */
 enum { NUMBERS_OF_HEAD_SCALES = 32, NUMBERS_OF_ROW_SCALES, NUMBERS_OF_TERMS };
+enum { NUMBERS_OF_SHAW_KEYS = 40, NUMBERS_OF_SHAW_VALUES };
 
 void selftest_describe_features(const selftest_features *from, fovea_problem *problem) {
   if (from->term_count > 0) fovea_problem_set_terms(problem, from->terms, from->term_count);
@@ -17,6 +18,11 @@ void selftest_describe_features(const selftest_features *from, fovea_problem *pr
   problem->entropy = from->entropy;
   problem->column_sums = from->column_sums;
   problem->top_k = from->top_k;
+  problem->score_activation = from->leaky ? FOVEA_SCORE_ACTIVATION_LEAKY_RELU : FOVEA_SCORE_ACTIVATION_NONE;
+  problem->leaky_slope = from->leaky_slope;
+  problem->shaw = from->shaw;
+  problem->shaw_distance = from->shaw_distance;
+  if (from->shaw_of_heads) problem->shaw_heads = problem->heads;
   if (from->column_rows) problem->column_rows = *from->column_rows;
   if (!from->score_part) return;
   problem->score_heads = from->score_part[0];
@@ -64,6 +70,22 @@ static double *make_scales(int64_t count, int which, double gain) {
   for (int64_t i = 0; scales && numbers && i < count; i++) scales[i] = gain * (2.0 + 0.5 * (double)numbers[i]);
   free(numbers);
   return scales;
+}
+
+/* A table of vectors, or nothing if it is not wanted. */
+static bool make_vectors(const fovea_problem *problem, fovea_shaw which, int64_t dim, int numbers, float **table) {
+  const int64_t count = problem->shaw_heads * (2 * problem->shaw_distance + 1) * dim;
+  if (!(problem->shaw & which)) return true;
+  *table = calloc((size_t)count, sizeof **table);
+  if (*table) selftest_fill_mixed(*table, FOVEA_F32, numbers, count, 1, 0);
+  return *table != NULL;
+}
+
+static bool make_shaw(selftest_data *data) {
+  const fovea_problem *p = &data->problem;
+  selftest_extras *extras = &data->extras;
+  return make_vectors(p, FOVEA_SHAW_KEYS, p->qk_dim, NUMBERS_OF_SHAW_KEYS, &extras->shaw_keys) &&
+         make_vectors(p, FOVEA_SHAW_VALUES, p->v_dim, NUMBERS_OF_SHAW_VALUES, &extras->shaw_values);
 }
 
 /* Filled with a number that is no result. */
@@ -114,7 +136,7 @@ bool selftest_prepare_extras(selftest_data *data) {
     data->extras.row_scales = make_scales(p->batch * p->q_len, NUMBERS_OF_ROW_SCALES, 0.5);
     if (!data->extras.row_scales) return false;
   }
-  return make_terms(data) && make_outputs(data);
+  return make_terms(data) && make_shaw(data) && make_outputs(data);
 }
 
 void selftest_release_extras(selftest_data *data) {
@@ -122,6 +144,8 @@ void selftest_release_extras(selftest_data *data) {
   for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) free(extras->terms[i]);
   free(extras->head_scales);
   free(extras->row_scales);
+  free(extras->shaw_keys);
+  free(extras->shaw_values);
   free(extras->max_logits);
   free(extras->entropy);
   free(extras->column_sums);
@@ -134,6 +158,8 @@ void selftest_set_extras(selftest_data *data, fovea_tensors *tensors) {
   if (data->problem.term_count > 0) tensors->terms = extras->term_pointers;
   tensors->head_scales = extras->head_scales;
   tensors->row_scales = extras->row_scales;
+  tensors->shaw_keys = extras->shaw_keys;
+  tensors->shaw_values = extras->shaw_values;
   tensors->max_logits = extras->max_logits;
   tensors->entropy = extras->entropy;
   tensors->column_sums = extras->column_sums;

@@ -72,6 +72,12 @@ typedef struct selftest_features {
   bool max_logits, entropy, column_sums;
   const fovea_range *column_rows; /* NULL: all */
   int64_t top_k;
+
+  bool leaky; /* LeakyReLU of the products */
+  double leaky_slope;
+  fovea_shaw shaw;
+  int64_t shaw_distance;
+  bool shaw_of_heads; /* a table for each head */
 } selftest_features;
 
 typedef struct selftest_problem {
@@ -122,6 +128,7 @@ typedef struct selftest_extras {
   double *head_scales, *row_scales;
   float *terms[FOVEA_POSITION_TERMS_LIMIT];
   const float *term_pointers[FOVEA_POSITION_TERMS_LIMIT];
+  float *shaw_keys, *shaw_values;
   float *max_logits, *entropy, *top_scores, *column_sums;
   int32_t *top_keys;
   int64_t max_logit_count, entropy_count, top_count, column_count; /* elements of each */

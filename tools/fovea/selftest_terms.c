@@ -23,6 +23,14 @@ static const fovea_position_term alibi_of_4 = {FOVEA_POSITION_ALIBI, .head = 1},
                                  swin = {FOVEA_POSITION_GRID, .head = 1,   .place = 2,
                                          .depth = 1,          .height = 7, .width = 9};
 
+/* Few keys here and there: rows that are gathered. */
+static const fovea_rule edges = {.kind = FOVEA_RULE_EDGES,
+                                 .count = 6,
+                                 .starts = LIST(0, 3, 3, 8, 9, 13, 20),
+                                 .numbers =
+                                     LIST(5, 300, 699, /**/ 0, 1, 2, 640, 127, /**/ 128, /**/ 255, 256, 511, 512,
+                                          /**/ 10, 20, 20, 330, 340, -1, 600)};
+
 static const selftest_problem problems[] = {
     {"alibi", .shape = {1, 4, 2, 70, 150, 16, 24}, .causal = true,
      .features = {.terms = &alibi_of_4, .term_count = 1, .term_gain = 0x1p-5f}},
@@ -76,6 +84,29 @@ static const selftest_problem problems[] = {
      .features = {.terms = &alibi_of_4, .term_count = 1, .term_gain = 0x1p-5f, .scales = FOVEA_SCALES_BOTH}},
     {"scales_packed", .shape = {3, 4, 2, 120, 150, 16, 16}, .cu_seqlens_q = CUMULATIVE(0, 41, 42, 120),
      .cu_seqlens_kv = CUMULATIVE(0, 41, 72, 150), .features = {.scales = FOVEA_SCALES_PER_ROW}},
+    {"leaky_relu", .shape = {1, 4, 2, 70, 150, 20, 16}, .causal = true, .softcap = 2.0,
+     .features = {.leaky = true, .leaky_slope = 0.2}},
+    {"leaky_relu_decode", .shape = {2, 8, 2, 1, 500, 64, 64}, .types = {F16, F16, F16, F16},
+     .features = {.leaky = true, .leaky_slope = 0.01}},
+    {"leaky_relu_over_edges", .shape = {1, 2, 1, 40, 700, 24, 20}, .has_offset = true,
+     .scores = FOVEA_SCORES_WEIGHTS, .features = {.rule = &edges, .by_row = true, .leaky = true}},
+    {"edges_alone", .shape = {1, 2, 1, 40, 700, 24, 20}, .has_offset = true, .scores = FOVEA_SCORES_WEIGHTS,
+     .features = {.rule = &edges, .by_row = true}},
+    {"shaw", .shape = {1, 4, 2, 70, 150, 20, 24}, .features = {.shaw = FOVEA_SHAW_BOTH, .shaw_distance = 16}},
+    {"shaw_of_heads", .shape = {2, 4, 2, 60, 90, 16, 16}, .causal = true, .types = {BF16, BF16, BF16, BF16},
+     .features = {.shaw = FOVEA_SHAW_BOTH, .shaw_distance = 5, .shaw_of_heads = true}},
+    {"shaw_keys_decode", .shape = {2, 4, 1, 1, 700, 64, 64}, .kv_lens = LIST(700, 513),
+     .features = {.shaw = FOVEA_SHAW_KEYS, .shaw_distance = 300}},
+    {"shaw_values_over_spans", .shape = {1, 4, 2, 5, 4300, 16, 16},
+     .features = {.shaw = FOVEA_SHAW_VALUES, .shaw_distance = 40}},
+    {"shaw_and_terms", .shape = {1, 4, 2, 60, 110, 16, 16}, .softcap = 1.5, .sink = FOVEA_SINK_PER_HEAD,
+     .scores = FOVEA_SCORES_BIASED,
+     .features = {.terms = &alibi_of_4,
+                  .term_count = 1,
+                  .term_gain = 0x1p-5f,
+                  .scales = FOVEA_SCALES_BOTH,
+                  .shaw = FOVEA_SHAW_BOTH,
+                  .shaw_distance = 7}},
 };
 
 enum { COUNT = sizeof problems / sizeof problems[0] };
