@@ -1,6 +1,7 @@
 /* Shaw's relative position representations: the bits of the contract. */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/other_ways.h"
 #include "support/patterns.h"
 #include "support/problems.h"
 #include "support/reference.h"
@@ -8,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static fovea_problem problem_of(int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len) {
   fovea_problem problem;
@@ -269,53 +269,18 @@ static void test_decode(void **state) {
 /* States of ranges of keys that are cut at spans merge to the bits of one run. */
 static void test_states(void **state) {
   (void)state;
-  static float numbers[3][2 * 2 * 30 * 14 * 3];
   for (int kind = 0; kind < 6; kind++) {
     fovea_problem problem = problem_of(2, 2, kind % 2 ? 2 : 30, 5000);
-    const int64_t rows = problem.q_len, ends[] = {0, 2048, 5000};
     set_shaw(&problem, kind, distances[kind % 5], kind % 2);
-    struct trial made = trial_create(&problem, 2), expected = trial_sharing_inputs(&made);
-    trial_run(&expected, NULL, NULL);
-    fovea_tensors tensors = trial_tensors(&made);
-    fovea_state states[3];
-    for (int i = 0; i < 3; i++)
-      fovea_state_init(&states[i], 2, 2, rows, 12, i < 2 ? ends[i] : 0, i < 2 ? ends[i + 1] : 5000, numbers[i]);
-    for (int i = 0; i < 2; i++) {
-      fovea_problem part = problem;
-      fovea_tensors to = tensors;
-      part.keys_begin = ends[i];
-      part.keys_end = ends[i + 1];
-      part.to_state = 1;
-      to.o = NULL;
-      to.lse = NULL;
-      to.state = &states[i];
-      assert_int_equal(fovea_attend(&part, &to, NULL, NULL), FOVEA_OK);
-    }
-    assert_int_equal(fovea_state_merge(&states[0], &states[1], &states[2], NULL, NULL), FOVEA_OK);
-    tensors.state = &states[2];
-    assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
-    trial_load(&made);
-    assert_same_outputs(&made, &expected);
-    trial_destroy(&expected);
-    trial_destroy(&made);
+    assert_same_by_states(&problem, 2048, 2);
   }
 }
 
 static void test_threads(void **state) {
   (void)state;
   fovea_problem problem = problem_of(4, 2, 300, 700);
-  fovea_execution execution;
-  fovea_execution_init(&execution);
   set_shaw(&problem, 2, 16, 1);
-  struct trial expected = trial_create(&problem, 1), made = trial_sharing_inputs(&expected);
-  execution.threads = 1;
-  trial_run(&expected, NULL, &execution);
-  for (execution.threads = 2; execution.threads < 5; execution.threads++) {
-    trial_run(&made, NULL, &execution);
-    assert_same_outputs(&made, &expected);
-  }
-  trial_destroy(&made);
-  trial_destroy(&expected);
+  assert_same_by_threads(&problem, 1);
 }
 
 /* The formula of the paper in double, of one row: scores with key + vector, outputs with value + vector. */
