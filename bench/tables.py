@@ -21,6 +21,10 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 TERMS = ("alibi", "t5", "relative", "swin", "shaw")
 
 
+def threads_in_words(count):
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
 def words_of_layer(name):
     """linear/r16_i384_o1536/f32/avx512/t1: its parts in words."""
     kind, shape, what, isa, threads = name.split("/")
@@ -29,7 +33,7 @@ def words_of_layer(name):
     sizes = shape.replace("_", " ").replace("i", "in ").replace("o", "out ").replace("d", "dim ")
     sizes = sizes.replace("r", "rows ", 1) if kind in ("linear", "encoder") else sizes
     rest = "" if kind in ("linear", "activate", "additive", "encoder") else f" {what}"
-    return f"{of}{rest}, {sizes}, {isa}, {threads[1:]} thread{'s' if threads != 't1' else ''}"
+    return f"{of}{rest}, {sizes}, {isa}, {threads_in_words(int(threads[1:]))}"
 
 
 def words_of_pattern(name):
@@ -37,9 +41,9 @@ def words_of_pattern(name):
     if name.startswith("plan/"):
         return "a pattern and a plan for a million rows and keys: " + name.split("/")[2].replace("_", " ")
     _, shape, what, isa, threads = name.split("/")
-    sizes = [{"b": "batch", "h": "heads", "s": "length", "d": "dim", "n": "nodes", "e": "degree"}[part[0]] + " " + part[1:]
-             for part in shape.split("_")]
-    return f"{what.replace('_', ' ')}, {' '.join(sizes)}, {isa}, {threads[1:]} thread{'s' if threads != 't1' else ''}"
+    letters = {"b": "batch", "h": "heads", "s": "length", "d": "dim", "n": "nodes", "e": "degree"}
+    sizes = " ".join(f"{letters[part[0]]} {part[1:]}" for part in shape.split("_"))
+    return f"{what.replace('_', ' ')}, {sizes}, {isa}, {threads_in_words(int(threads[1:]))}"
 
 
 def bars_of_patterns(run):
@@ -84,14 +88,14 @@ def rows_of_peers(kept):
     for result in kept["results"]:
         what, shape = result["name"].split("/")
         peer = {"weights": "PyTorch's softmax", "graph": "PyTorch Geometric"}.get(what, "FlexAttention, compiled")
-        yield row(f"{what}, {shape}, {kept['threads']} thread", measurements.Value(*result["ratio"]),
+        yield row(f"{what}, {shape}, {threads_in_words(kept['threads'])}", measurements.Value(*result["ratio"]),
                   f"x {peer}", f">= {result['least']:.2f}")
 
 
 def markdown(table, run, peers):
     _, bars_of, words = TABLES[table]
-    lines = [f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}; ± is half of the middle half of "
-             "the rounds.", "", "| | measured | | bar | |", "|---|--:|---|--:|---|"]
+    lines = [f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}; "
+             "± is half of the middle half of the rounds.", "", "| | measured | | bar | |", "|---|--:|---|--:|---|"]
     lines += [row(words(name), value, unit, bar) for name, unit, value, bar in bars_of(run) if value is not None]
     if peers:
         lines += rows_of_peers(peers)
@@ -100,7 +104,9 @@ def markdown(table, run, peers):
 
 def kept_tables(table):
     """Kept runs of all CPUs. Peers of layers have a page of their own: bench/peers/layers_report.py."""
-    for path in sorted(RESULTS.glob(f"{table}-[!p]*.json")):
+    for path in sorted(RESULTS.glob(f"{table}-*.json")):
+        if path.name.startswith(f"{table}-peers-"):
+            continue
         peers = path.with_name(path.name.replace("patterns-", "patterns-peers-"))
         has_peers = table == "patterns" and peers.exists()
         yield markdown(table, measurements.load(path), json.loads(peers.read_text()) if has_peers else None)
@@ -109,7 +115,8 @@ def kept_tables(table):
 def keep(table, run, peers):
     measurements.save(run, RESULTS / f"{table}-{run.cpu_slug}.json")
     if peers:
-        (RESULTS / f"{table}-peers-{run.cpu_slug}.json").write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
+        kept = RESULTS / f"{table}-peers-{run.cpu_slug}.json"
+        kept.write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
     begin, end = f"<!-- {table}: begin, written by bench/tables.py {table} --keep -->", f"<!-- {table}: end -->"
     text = PAGE.read_text(encoding="utf-8")
     at, behind = text.find(begin), text.find(end)

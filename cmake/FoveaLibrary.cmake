@@ -57,13 +57,15 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   list(REMOVE_ITEM driver_sources ${PROJECT_SOURCE_DIR}/src/run/rows.c)
   set_property(SOURCE ${driver_sources} APPEND PROPERTY COMPILE_OPTIONS -O2)
   file(GLOB small_sources
-    src/api/explain.c src/api/fovea.c src/api/info.c src/api/runs.c src/base/buckets.c src/base/caller.c src/base/claim.c
-    src/base/error.c src/base/row_tasks.c src/base/shapes.c src/base/unused.c src/base/validate.c src/cache/append.c
-    src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c src/cache/copy.c src/cache/page_pool.c
-    src/cache/panels.c src/cache/validate_append.c src/pattern/check.c src/pattern/copy.c src/pattern/create.c src/pattern/random.c src/pattern/sort.c
-    src/plan/check_lengths.c src/plan/check_mask.c src/plan/check_pattern.c src/plan/facts.c src/plan/row_keys.c src/plan/traffic.c
-    src/plan/parts.c src/plan/position_terms.c src/plan/shaw.c src/rotary/rotary.c src/rotary/validate_rotary.c src/run/check_run.c
-    src/run/check_shaw.c src/run/check_terms.c src/run/count.c src/run/explain.c src/run/overlap.c src/run/part_states.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
+    src/api/explain.c src/api/fovea.c src/api/info.c src/api/runs.c src/base/buckets.c src/base/caller.c
+    src/base/claim.c src/base/error.c src/base/row_tasks.c src/base/shapes.c src/base/unused.c src/base/validate.c
+    src/cache/append.c src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c src/cache/copy.c
+    src/cache/page_pool.c src/cache/panels.c src/cache/validate_append.c src/pattern/check.c src/pattern/copy.c
+    src/pattern/create.c src/pattern/random.c src/pattern/sort.c src/plan/check_lengths.c src/plan/check_mask.c
+    src/plan/check_pattern.c src/plan/facts.c src/plan/row_keys.c src/plan/traffic.c src/plan/parts.c
+    src/plan/position_terms.c src/plan/shaw.c src/rotary/rotary.c src/rotary/validate_rotary.c src/run/check_run.c
+    src/run/check_shaw.c src/run/check_terms.c src/run/count.c src/run/explain.c src/run/overlap.c
+    src/run/part_states.c src/run/run_segments.c src/run/scores.c src/state/*.c src/system/cgroup.c
     src/system/dispatch.c src/system/platform_*.c src/system/process.c
   )
   if(fovea_architectures)

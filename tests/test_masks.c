@@ -296,7 +296,7 @@ static void test_added_values(void **state) {
                 mask_set(&trial.mask, 0, h, i, j, biases[generator_below(&generator, kinds)]);
         for (int isa = 0; isas[isa] != NULL; isa++) {
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, IF_QUICK(10000, 300000));
+          assert_contract(&trial, IF_QUICK(30000, 300000));
         }
         trial_destroy(&trial);
       }

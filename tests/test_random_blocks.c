@@ -64,7 +64,7 @@ static void test_even(void **state) {
   for (int i = 0; i < KEY_BLOCKS; i++) assert_in_range(times[i], 40 - 20, 40 + 20);
 }
 
-/* Used as they are made: BigBird's window, global and random blocks. */
+/* Used as they are made. */
 static void test_in_a_pattern(void **state) {
   (void)state;
   draw(3, 8, 8, 2);

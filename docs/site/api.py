@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The API page, in Markdown, from the comments of the public header.
+"""An API page, in Markdown, from the comments of a public header.
 
     api.py HEADER           prints the page
     api.py HEADER --check   prints what has no comment, and fails if there is anything

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Builds the site in build/site from the Markdown files of the project, each at its own place, and of pages that are
-made from the headers. Warnings are errors, and so are links that lead nowhere. Needs mkdocs.
+"""Builds the site in build/site from the Markdown files of the project, each at its own place, and pages that are made
+from the headers. Warnings are errors, and so are links that lead nowhere. Needs mkdocs.
 """
 
 import pathlib

@@ -4,20 +4,25 @@
 #include "output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The weights of all panels, one after the other, as the drawing wants them. NULL: there is no memory. */
-static float *join(const struct weights_picture *picture, float *largest) {
+/* Sets the weights of all panels, one after the other, as the drawing wants them. Returns false without memory. */
+static bool join(const struct weights_picture *picture, panel_set *panels) {
   const size_t count = (size_t)picture->token_count * (size_t)picture->token_count;
   float *cells = malloc((size_t)picture->panel_count * count * sizeof *cells);
   for (int panel = 0; panel < picture->panel_count && cells; panel++)
     for (size_t i = 0; i < count; i++) {
       const float weight = picture->weights[panel][i];
-      cells[(size_t)panel * count + i] = weight;
-      if (weight > *largest) *largest = weight;
+      cells[(size_t)panel * count + i] = isfinite(weight) ? weight : NAN;
+      if (!isfinite(weight))
+        panels->has_holes = true;
+      else if (weight > panels->largest)
+        panels->largest = weight;
     }
-  return cells;
+  panels->cells = cells;
+  return cells != NULL;
 }
 
 /* A map, and the path whose ending names the kind of picture. */
@@ -38,13 +43,13 @@ static const char *write_picture(const void *what, const char *path) {
 
 const char *weights_picture_draw(const struct weights_picture *picture, const char *path) {
   svg_text tokens[WEIGHTS_TOKEN_LIMIT];
-  panel_set panels = {.count = picture->panel_count, .has_heads = true, .of_batch = 1};
+  panel_set panels = {.count = picture->panel_count, .of_batch = 1};
   if (picture->token_count < 1 || picture->token_count > WEIGHTS_TOKEN_LIMIT) return "too few tokens, or too many";
   for (int i = 0; i < picture->token_count; i++)
     tokens[i] = (svg_text){picture->tokens[i], strlen(picture->tokens[i])};
   panels_set_size(&panels, picture->token_count, picture->token_count);
-  panels.cells = join(picture, &panels.largest);
-  if (!panels.cells) return "out of memory";
+  for (int i = 0; i < picture->panel_count; i++) panels.has_heads |= picture->names[i][0] != '\0';
+  if (!join(picture, &panels)) return "out of memory";
   const heatmap map = {.panels = &panels,
                        .title = picture->title,
                        .row_tokens = tokens,

@@ -3,8 +3,6 @@
 #ifndef FOVEA_EXAMPLES_WEIGHTS_PICTURE_H
 #define FOVEA_EXAMPLES_WEIGHTS_PICTURE_H
 
-#include <stdbool.h>
-
 enum { WEIGHTS_PANEL_LIMIT = 4, WEIGHTS_TOKEN_LIMIT = 512 };
 
 struct weights_picture {
@@ -13,7 +11,7 @@ struct weights_picture {
   int token_count;
   int marked_row; /* framed; -1: none */
   int panel_count;
-  const char *names[WEIGHTS_PANEL_LIMIT];
+  const char *names[WEIGHTS_PANEL_LIMIT];    /* above the panels; all empty: no line for them */
   const float *weights[WEIGHTS_PANEL_LIMIT]; /* (tokens, tokens), row: the query's token, column: the key's */
 };
 

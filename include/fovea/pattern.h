@@ -166,8 +166,9 @@ static inline fovea_rule fovea_rule_blocks(int64_t block_rows, int64_t block_key
 }
 
 /* Chooses blocks at random for fovea_rule_blocks(): for each of `blocks` blocks of rows, `chosen` different ones of
- * key_blocks blocks of keys, in ascending order. Writes `blocks` + 1 numbers to starts, and blocks * chosen to
- * columns. A list depends on seed, key_blocks, chosen and its block of rows, so that more rows change none. Random
+ * key_blocks blocks of keys, in ascending order. blocks and key_blocks are from 0 to 2^31, chosen from 0 to
+ * key_blocks. Writes `blocks` + 1 numbers to starts, and blocks * chosen to columns, which may be NULL if these are
+ * none. A list depends on seed, key_blocks, chosen and its block of rows, so that more rows change none. Random
  * numbers are those of Philox4x32-10 (Salmon et al., 2011), the choice is Floyd's (Bentley and Floyd, 1987).
  * `error` may be NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_PATTERN. */
 FOVEA_API fovea_status fovea_random_blocks(uint64_t seed, int64_t blocks, int64_t key_blocks, int64_t chosen,

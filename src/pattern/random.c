@@ -28,8 +28,7 @@ static int64_t place_of(const int64_t *numbers, int64_t count, int64_t number) {
   return begin;
 }
 
-/* Floyd's algorithm: each draw has one more number to choose from, and if its choice is taken, takes that number.
- */
+/* Floyd's algorithm: each draw has one more number to choose from, and takes it if its choice is taken. */
 static void choose_row(uint64_t seed, int64_t row, int64_t key_blocks, int64_t chosen, int64_t *columns) {
   for (int64_t count = 0; count < chosen; count++) {
     const int64_t last = key_blocks - chosen + count;

@@ -187,17 +187,29 @@ int fovea_positions_hide(const fovea_tile *t, const fovea_position_block *block,
   return 0;
 }
 
-void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
-                      const fovea_position_block *block) {
-  if (!block->hides || (block->terms.count == 1 && !sight->mask.present)) return;
+/* Hides again, from rows first to end - 1, what a term hides of some keys. */
+static void hide_scores(const fovea_task_context *context, const fovea_tile *t, const fovea_position_block *block,
+                        fovea_interval keys, int first, int end) {
   const int64_t row_step = t->decoded ? FOVEA_BLOCK_KEYS : 1,
                 key_step = t->decoded ? 1 : context->kernels->row_tile;
   float *scores = t->decoded ? context->decode->memory.scores : context->memory.scores;
-  for (int64_t key = block->keys.begin; key < block->keys.end; key++) {
-    for (int row = 0; row < t->rows.count; row++) {
+  for (int64_t key = keys.begin; key < keys.end; key++) {
+    for (int row = first; row < end; row++) {
       float *score = &scores[row * row_step + key * key_step];
       if (*score != *score && fovea_positions_hide(t, block, row, (int)key)) *score = -__builtin_inff();
     }
+  }
+}
+
+void fovea_hide_again(const fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
+                      const fovea_position_block *block) {
+  if (!block->hides || (block->terms.count == 1 && !sight->mask.present)) return;
+  if (t->decoded) hide_scores(context, t, block, block->keys, 0, t->rows.count);
+  for (int i = 0; i < sight->view.count && !t->decoded; i++) { /* only slices have scores */
+    const fovea_block_slice *slice = &sight->view.slices[i];
+    const int lanes = context->kernels->lanes, end = (slice->vectors.first + slice->vectors.count) * lanes;
+    hide_scores(context, t, block, (fovea_interval){slice->begin, slice->end}, slice->vectors.first * lanes,
+                end < t->rows.count ? end : t->rows.count);
   }
 }
 

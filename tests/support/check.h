@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* How much a test does: everything, or what an emulator or a sanitizer has time for. */
+/* How much a test does: everything, or what there is time for under emulators, sanitizers and a second compiler. */
 #ifdef FOVEA_TEST_QUICK
 #define IF_QUICK(quick, whole) (1 ? (quick) : (whole))
 #else

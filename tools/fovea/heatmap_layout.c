@@ -50,7 +50,6 @@ axis key_axis(const heatmap *map, const layout *layout) {
 }
 
 /* Adds a line. Longer ones are cut. */
-
 PRINTF_LIKE(2, 3) static void add_note(layout *layout, const char *format, ...) {
   note *added = &layout->notes[layout->note_count++];
   va_list arguments;
@@ -59,19 +58,31 @@ PRINTF_LIKE(2, 3) static void add_note(layout *layout, const char *format, ...) 
   va_end(arguments);
 }
 
+/* How many bytes of a token a note has room for: whole letters. */
+static int shown_bytes(const svg_text *token) {
+  size_t length = token->length < 80 ? token->length : 80;
+  while (length > 0 && length < token->length && ((unsigned char)token->bytes[length] & 0xc0) == 0x80) length--;
+  return (int)length;
+}
+
+static void note_mark(const heatmap *map, layout *layout) {
+  const long long row = map->marked_row;
+  const svg_text *token = map->row_tokens ? &map->row_tokens[row] : NULL;
+  if (map->panels->row_factor > 1)
+    add_note(layout, "framed: the cells of row %lld", row);
+  else if (token)
+    add_note(layout, "framed: what \"%.*s\" attends to", shown_bytes(token), token->bytes);
+  else
+    add_note(layout, "framed: what row %lld attends to", row);
+}
+
 static void make_notes(const heatmap *map, layout *layout) {
   const panel_set *panels = map->panels;
   const bool averaged = panels->row_factor > 1 || panels->key_factor > 1;
   const long long rows = panels->row_factor, keys = panels->key_factor;
   if (map->note) add_note(layout, "%s", map->note);
   add_note(layout, "rows: queries, columns: keys%s", panels->has_holes ? "; grey: not a finite number" : "");
-  if (map->marks && map->row_tokens) {
-    const svg_text *token = &map->row_tokens[map->marked_row];
-    add_note(layout, "framed: what \"%.*s\" attends to", (int)(token->length < 80 ? token->length : 80),
-             token->bytes);
-  } else if (map->marks) {
-    add_note(layout, "framed: what row %lld attends to", (long long)map->marked_row);
-  }
+  if (map->marks) note_mark(map, layout);
   if (map->of_pairs && averaged)
     add_note(layout, "averaged: a cell is the share of %lld x %lld pairs (rows x keys) that are seen", rows, keys);
   else if (map->of_pairs)

@@ -90,9 +90,13 @@ static void draw_panel(FILE *stream, const heatmap *map, const layout *layout, i
   int left, top;
   panel_corner(layout, panel, &left, &top);
   const axis rows = row_axis(map, layout), keys = key_axis(map, layout);
-  if (panels->has_heads)
-    fprintf(stream, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">%s</text>\n", left,
-            top - layout->key_labels - LABEL_GAP - LABEL_GAP - 2, name_of_panel(map, panel).text);
+  if (panels->has_heads) {
+    const panel_name name = name_of_panel(map, panel);
+    fprintf(stream, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", left,
+            top - layout->key_labels - LABEL_GAP - LABEL_GAP - 2);
+    svg_write(stream, (svg_text){name.text, strlen(name.text)}, TITLE_LIMIT);
+    fputs("</text>\n", stream);
+  }
   draw_key_labels(stream, &keys, left, top);
   draw_row_labels(stream, &rows, left, top);
   draw_cells(stream, map, layout, panel, left, top);

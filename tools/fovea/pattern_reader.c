@@ -108,7 +108,8 @@ int64_t *reader_keep_array(reader *from, int64_t count) {
     reader_refuse(from, from->word_at, "too many arrays");
     return NULL;
   }
-  int64_t *numbers = malloc((size_t)(count > 0 ? count : 1) * sizeof *numbers);
+  const bool fits = count >= 0 && (uint64_t)count < SIZE_MAX / sizeof(int64_t);
+  int64_t *numbers = fits ? malloc((size_t)(count > 0 ? count : 1) * sizeof *numbers) : NULL;
   if (!numbers) {
     fail(from->why, "%s: out of memory", from->name);
     return NULL;
