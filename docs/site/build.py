@@ -22,6 +22,7 @@ HEADERS = {
     "include/fovea/fovea.h": "docs/api.md",
     "include/fovea/pattern.h": "docs/api-patterns.md",
     "include/fovea/explain.h": "docs/api-explain.md",
+    "include/fovea/nn.h": "docs/api-layers.md",
 }
 LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 

@@ -23,7 +23,7 @@ class Declaration:
 
     kind: str  # "function", "struct", "enum", "type", "macro", "member"
     names: list
-    code: str  # as written, without comments, bodies and FOVEA_API
+    code: str  # as written, without comments, bodies, FOVEA_API and FOVEA_NN_API
     text: str  # the comment behind it
     line: int
     members: list = dataclasses.field(default_factory=list)  # groups
@@ -73,7 +73,7 @@ def blank(source, spans):
 
 def is_public_macro(directive):
     match = DEFINE.match(directive)
-    return bool(match) and match[1] != "FOVEA_API"
+    return bool(match) and match[1] not in ("FOVEA_API", "FOVEA_NN_API")
 
 
 def split(code, start, end, separator):
@@ -175,7 +175,7 @@ def describe_member(source, comments, start, end):
 
 def without_prefix(text):
     """The further lines keep their place below the first."""
-    prefix = re.match(r"(static inline |FOVEA_API )?", text).end()
+    prefix = re.match(r"(static inline |FOVEA_API |FOVEA_NN_API )?", text).end()
     return text[prefix:].replace("\n" + " " * prefix, "\n")
 
 

@@ -43,16 +43,16 @@ typedef enum fovea_nn_activation {
   FOVEA_NN_ELU = 5        /* x where x is above 0, else e^x - 1 (Clevert et al., 2016) */
 } fovea_nn_activation;
 
-/* How weights lie. PANELS: panels of FOVEA_PANEL_ROWS outputs each, as K panels of a cache hold keys
- * (fovea_key_layout): dim by dim, the 16 outputs side by side, of bf16 two dims of each. fovea_nn_pack() makes
- * them. */
+/* How weights lie. FOVEA_NN_WEIGHTS_IN_ROWS: row by row of W. FOVEA_NN_WEIGHTS_IN_PANELS: panels of
+ * FOVEA_PANEL_ROWS outputs each, as K panels of a cache hold keys (fovea_key_layout): dim by dim, the 16 outputs
+ * side by side, of bf16 two dims of each. fovea_nn_pack() makes them. */
 typedef enum fovea_nn_layout { FOVEA_NN_WEIGHTS_IN_ROWS = 0, FOVEA_NN_WEIGHTS_IN_PANELS = 1 } fovea_nn_layout;
 
 /* A linear layer y = act(x W^T + b) * gate + residual. W is (out, in), as PyTorch's nn.Linear stores it. */
 typedef struct fovea_nn_linear {
-  size_t struct_size; /* set by fovea_nn_linear_init() */
-  int64_t in, out;    /* at least 1 */
-  const void *weights;
+  size_t struct_size;     /* set by fovea_nn_linear_init() */
+  int64_t in, out;        /* at least 1 */
+  const void *weights;    /* (out, in), or the panels of that matrix */
   fovea_type weight_type; /* default FOVEA_F32 */
   fovea_nn_layout layout; /* default FOVEA_NN_WEIGHTS_IN_ROWS */
   int64_t weight_stride; /* elements from row to row of W; default: in. With panels: 0, since they are contiguous */
@@ -150,6 +150,7 @@ FOVEA_NN_API fovea_status fovea_nn_softmax(const fovea_nn_map *map, const fovea_
 
 /* ---- Norms -------------------------------------------------------------------------------------------------- */
 
+/* What a norm does to the numbers of a row. */
 typedef enum fovea_nn_norm_kind {
   FOVEA_NN_LAYER_NORM = 0, /* (x - mean) / sqrt(variance + eps) * gamma + beta (Ba et al., 2016) */
   FOVEA_NN_RMS_NORM = 1    /* x / sqrt(mean of x^2 + eps) * gamma (Zhang & Sennrich, 2019) */
@@ -157,13 +158,13 @@ typedef enum fovea_nn_norm_kind {
 
 /* How rows are normalised. */
 typedef struct fovea_nn_norm {
-  size_t struct_size; /* set by fovea_nn_norm_init() */
-  int64_t dim;        /* at least 1 */
-  fovea_nn_norm_kind kind;
-  double eps;         /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_SCALE */
-  const float *gamma; /* `dim` numbers; NULL (default): none */
-  const float *beta;  /* `dim` numbers; NULL (default): none, as an RMS norm must have */
-  const char *isa;    /* as in fovea_problem */
+  size_t struct_size;      /* set by fovea_nn_norm_init() */
+  int64_t dim;             /* at least 1 */
+  fovea_nn_norm_kind kind; /* LAYER_NORM or RMS_NORM */
+  double eps;              /* default 1e-5. Not negative; rounded to f32 once. Else: FOVEA_ERROR_SCALE */
+  const float *gamma;      /* `dim` numbers; NULL (default): none */
+  const float *beta;       /* `dim` numbers; NULL (default): none, as an RMS norm must have */
+  const char *isa;         /* as in fovea_problem */
 } fovea_nn_norm;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_norm_init(). */
@@ -324,14 +325,14 @@ FOVEA_NN_API size_t fovea_nn_attention_scratch_size(const fovea_nn_attention *at
  * With `gate` the network is down(up(x) * gate(x)): for SwiGLU `up` has the activation. All layers have as many
  * inputs and outputs as x has dims, but for `up` and `gate`, whose outputs `down` takes. */
 typedef struct fovea_nn_block {
-  size_t struct_size; /* set by fovea_nn_block_init() */
-  const fovea_nn_attention *self;
+  size_t struct_size;              /* set by fovea_nn_block_init() */
+  const fovea_nn_attention *self;  /* among the rows of x */
   const fovea_nn_attention *cross; /* NULL (default): an encoder layer, or a decoder without an encoder */
   const fovea_nn_linear *up, *down;
-  const fovea_nn_linear *gate; /* NULL (default): none */
-  const fovea_nn_norm *self_norm, *feed_norm;
-  const fovea_nn_norm *cross_norm; /* with `cross`, else NULL (default) */
-  int norm_first;                  /* 0 (default) or 1 */
+  const fovea_nn_linear *gate;                /* NULL (default): none */
+  const fovea_nn_norm *self_norm, *feed_norm; /* of self-attention and of the network */
+  const fovea_nn_norm *cross_norm;            /* with `cross`, else NULL (default) */
+  int norm_first;                             /* 0 (default) or 1 */
 } fovea_nn_block;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_block_init(). */
@@ -369,7 +370,7 @@ FOVEA_NN_API size_t fovea_nn_block_scratch_size(const fovea_nn_block *block, con
 
 /* ---- Positions and embedding -------------------------------------------------------------------------------- */
 
-/* Whole numbers of a list. */
+/* The type of a list's numbers: INT32 for int32_t, INT64 for int64_t. */
 typedef enum fovea_nn_id_type { FOVEA_NN_INT32 = 0, FOVEA_NN_INT64 = 1 } fovea_nn_id_type;
 
 /* Where sines and cosines stand in a row. */
@@ -608,9 +609,9 @@ FOVEA_NN_API size_t fovea_nn_encoder_scratch_size(const fovea_nn_encoder *encode
 /* A transformer that reads one sequence and writes another (Vaswani et al., 2017). The decoder's layers have
  * cross-attention. Prepare it with fovea_nn_encoder_decoder_init(). */
 typedef struct fovea_nn_encoder_decoder {
-  size_t struct_size; /* set by fovea_nn_encoder_decoder_init() */
-  const fovea_nn_encoder *encoder, *decoder;
-  const fovea_nn_linear *output; /* makes logits of the decoder's rows; NULL (default): none */
+  size_t struct_size;                        /* set by fovea_nn_encoder_decoder_init() */
+  const fovea_nn_encoder *encoder, *decoder; /* the decoder's layers have `cross`, the encoder's have not */
+  const fovea_nn_linear *output;             /* makes logits of the decoder's rows; NULL (default): none */
 } fovea_nn_encoder_decoder;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_encoder_decoder_init(). */
