@@ -42,7 +42,7 @@ static void take_list(fovea_key_list *list, gathered_keys *taken) {
 /* Takes keys from the list, while they fit: blocks are not cut. Returns 0 if none is left. */
 static int take_keys(fovea_key_list *list, gathered_keys *taken) {
   taken->count = 0;
-  if (!list->also && list->count <= FOVEA_BLOCK_KEYS) take_list(list, taken);
+  if (!list->also && list->count > 0 && list->count <= FOVEA_BLOCK_KEYS) take_list(list, taken);
   while (list->count > 0) {
     const int before = taken->count;
     const fovea_key_list begin = *list;
