@@ -16,15 +16,19 @@ mkdir -p "$WINEPREFIX"
 
 # wine 8 ends one program in 4,000 before it begins, with status 1 and no output; a program that only prints hello as
 # often. No program of this project fails without output, so such a program is started again. More rarely a program
-# that has done everything never ends: its only thread waits for wine's server. No program here takes two minutes. And
-# wine's server may end while a program connects, which wine reports as "wine client error", also with status 1.
+# that has done everything never ends: its only thread waits for wine's server. No program here takes two minutes.
+#
+# Debian's server ends as soon as no program runs. One that starts just then finds it and cannot connect, or loses it,
+# which wine says with status 1. So a server that is begun here waits for a minute, and such a program is started again.
+wineserver --persistent=60 </dev/null >/dev/null 2>&1
+lost_server='^wine client error|^wine: a wine server seems to be running'
 said=$(mktemp -d)
 trap 'rm -rf "$said"' EXIT
 for _ in 1 2 3 4; do
   timeout --kill-after=5 120 wine "$@" >"$said/output" 2>"$said/errors"
   status=$?
   if [ $status -eq 124 ] || [ $status -eq 137 ]; then continue; fi
-  if grep -q '^wine client error' "$said/errors"; then continue; fi
+  if grep -qE "$lost_server" "$said/errors"; then continue; fi
   if [ $status -ne 1 ] || [ -s "$said/output" ] || [ -s "$said/errors" ]; then break; fi
 done
 cat "$said/output"
