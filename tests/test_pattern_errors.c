@@ -272,6 +272,7 @@ static void test_options(void **state) {
   OPTIONS_REFUSED(options.keys = -1, FOVEA_ERROR_PATTERN, "keys is -1");
   OPTIONS_REFUSED(options.keys = limit, FOVEA_ERROR_PATTERN, "keys is 2147483648");
   OPTIONS_REFUSED(options.first_row = -1, FOVEA_ERROR_PATTERN, "first_row is -1");
+  OPTIONS_REFUSED(options.first_row = INT64_MAX, FOVEA_ERROR_PATTERN, "first_row is 9223372036854775807");
   OPTIONS_REFUSED(options.first_row = limit - ROWS, FOVEA_ERROR_PATTERN, "first_row is 2147483558",
                   "to 2147483557");
   OPTIONS_REFUSED(options.by_row = 2, FOVEA_ERROR_PATTERN, "by_row is 2");

@@ -254,8 +254,8 @@ static fovea_status check_sizes(const fovea_pattern_options *options, fovea_erro
 
 fovea_status fovea_check_pattern_options(const fovea_pattern_options *options, fovea_error *error) {
   fovea_status status = check_sizes(options, error);
-  limits all = {options->first_row + options->rows, options->keys, 0};
   if (status) return status;
+  limits all = {options->first_row + options->rows, options->keys, 0}; /* sizes that were checked do not overflow */
   if (!options->allocator.allocate != !options->allocator.release) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
                       options->allocator.allocate ? "release" : "allocate");
