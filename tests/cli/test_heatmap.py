@@ -279,9 +279,8 @@ class Pixels(Drawn):
         weights = softmax((5, 7))
         picture = self.draw(weights, "--mark", "3")
         pixels = self.pixels("--mark", "3")
-        x, y, width, height = ([int(node.getAttribute(name)) for name in ("x", "y", "width", "height")]
-                               for node in picture.root.getElementsByTagName("rect")
-                               if node.getAttribute("stroke-width") == "2").__next__()
+        mark, = [node for node in picture.root.getElementsByTagName("rect") if node.getAttribute("stroke-width") == "2"]
+        x, y, width, height = (int(mark.getAttribute(name)) for name in ("x", "y", "width", "height"))
         around = pixels[y - 1:y + height + 1, x - 1:x + width + 1]
         ring = np.ones(around.shape[:2], bool)
         ring[2:-2, 2:-2] = False

@@ -28,8 +28,10 @@ extern fovea_execution execution;
 
 int surroundings_set_up(void **state);
 
-/* Calls act() on every instruction set, then in threads, with `many` entries. */
+/* Calls act() on every instruction set, then in threads. */
 void assert_everywhere(void (*act)(void));
+
+/* Entries of the batch in threads: at first MANY, at most as many. */
 extern int64_t many;
 
 int64_t rows_now(void);
