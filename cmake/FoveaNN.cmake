@@ -2,15 +2,15 @@
 # copies of in its shared library, since Fovea's exports only what is public. With the static libraries Fovea's own are
 # linked.
 
-file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c arch/*/nn/*.c)
+file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c nn/variants/*.c arch/*/nn/*.c)
 file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c src/rotary/angle.c)
 list(FILTER fovea_nn_copied EXCLUDE REGEX "/dispatch\\.c$")
 
 fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
 # As in FoveaLibrary.cmake: nn/ gains nothing by -O3, and what only checks, or is only a fallback, is compiled for size.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
-  file(GLOB fovea_nn_driver nn/*.c)
-  file(GLOB fovea_nn_small nn/check_*.c nn/caller.c nn/matrix.c nn/dispatch.c nn/encoder*.c nn/block.c nn/scratch.c)
+  file(GLOB fovea_nn_driver nn/*.c nn/variants/*.c)
+  file(GLOB fovea_nn_small nn/check_*.c nn/variants/check_*.c nn/caller.c nn/matrix.c nn/dispatch.c nn/encoder*.c nn/block.c nn/scratch.c)
   if(fovea_architectures)
     file(GLOB fovea_nn_portable arch/scalar/nn/*.c)
     list(APPEND fovea_nn_small ${fovea_nn_portable})
@@ -57,7 +57,9 @@ if(FOVEA_INSTALL)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nn NAMELINK_COMPONENT nn_development
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT nn
   )
-  install(FILES include/fovea/nn.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT nn_development)
+  install(FILES include/fovea/nn.h include/fovea/linear_attention.h include/fovea/performer.h
+    include/fovea/sparse_attention.h include/fovea/latent_attention.h include/fovea/graph_attention.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT nn_development)
   install(EXPORT fovea-nn-targets NAMESPACE fovea:: FILE fovea_nn-targets.cmake
     DESTINATION ${nn_package_dir} COMPONENT nn_development
   )

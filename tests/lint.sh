@@ -22,7 +22,7 @@ lint_cppcheck() {
 lint_analyzer() { # "all": kernels too, which takes 90 seconds
   local options=(-std=c11 -O1 -S -o /dev/null -DFOVEA_OPENMP=1 -fopenmp -Iinclude -I. -Werror -fanalyzer
     -Wno-analyzer-use-of-uninitialized-value)
-  local sources=(src/*/*.c nn/*.c tools/fovea/*.c examples/embed/*.c examples/own_threads/*.c)
+  local sources=(src/*/*.c nn/*.c nn/*/*.c tools/fovea/*.c examples/embed/*.c examples/own_threads/*.c)
   if [ "${1:-}" = all ]; then sources+=(arch/*/*.c arch/*/nn/*.c); fi
   printf '%s\n' "${sources[@]}" | xargs -P "$jobs" -I {} gcc "${options[@]}" {}
 }

@@ -23,6 +23,11 @@ HEADERS = {
     "include/fovea/pattern.h": "docs/api-patterns.md",
     "include/fovea/explain.h": "docs/api-explain.md",
     "include/fovea/nn.h": "docs/api-layers.md",
+    "include/fovea/linear_attention.h": "docs/api-linear-attention.md",
+    "include/fovea/performer.h": "docs/api-performer.md",
+    "include/fovea/sparse_attention.h": "docs/api-sparse-attention.md",
+    "include/fovea/latent_attention.h": "docs/api-latent-attention.md",
+    "include/fovea/graph_attention.h": "docs/api-graph-attention.md",
 }
 LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 

@@ -9,13 +9,13 @@ if [[ $compiler == *mingw* ]]; then program+=.exe; fi
 # Without optimisation gcc warns of other things, and in some projects warnings are errors.
 mkdir -p "$2"
 if [[ ${compiler%% *} == *gcc* ]]; then
-  for file in src/*/*.c nn/*.c arch/*/*.c arch/*/nn/*.c; do
+  for file in src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c; do
     # shellcheck disable=SC2086
     $compiler -O0 -Wall -Wextra -Werror -Iinclude -I. -c -o "$program.o" "$file"
   done
 fi
 # shellcheck disable=SC2086
-$compiler -Iinclude -I. -o "$program" src/*/*.c nn/*.c arch/*/*.c arch/*/nn/*.c tools/fovea/*.c -lm
+$compiler -Iinclude -I. -o "$program" src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c tools/fovea/*.c -lm
 case $compiler in
   *aarch64*) emulator="qemu-aarch64 -L /usr/aarch64-linux-gnu" ;;
   *arm*) emulator="qemu-arm -L /usr/arm-linux-gnueabihf" ;;

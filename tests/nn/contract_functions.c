@@ -19,6 +19,17 @@ float contract_one_and_exp(float w) {
   return one_and_power(n, fmaf(n, -0x1.05c61p-29f, fmaf(n, 0x1.62e43p-1f, w)), c);
 }
 
+float contract_exp(float x) {
+  static const float c[] = {0x1.6a4154p-10f, 0x1.1239c6p-7f, 0x1.5558bcp-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1, 1};
+  const float a = x > 89 ? 89 : x, shift = 0x1.8p+23f, n = fmaf(a, 0x1.715476p+0f, shift) - shift;
+  const float f = fmaf(n, 0x1.05c61p-29f, fmaf(n, -0x1.62e43p-1f, a));
+  float p = c[0];
+  if (isnan(x)) return x;
+  if (x < -86.5f) return 0;
+  for (int i = 1; i < 7; i++) p = fmaf(p, f, c[i]);
+  return p * ldexpf(1, (int)n - 1) * 2;
+}
+
 float contract_silu(float x) {
   const float a = x < -110 ? -110 : x;
   return x < 32 ? a / contract_one_and_exp(a) * 0x1p-32f : x;

@@ -63,6 +63,29 @@ static void test_accuracy(void **state) {
   }
 }
 
+/* Of exp, which is no activation. */
+static void test_exp(void **state) {
+  const uint32_t step = IF_QUICK(4001, 331);
+  double worst = 0;
+  (void)state;
+  if (sizeof(long double) == sizeof(double)) skip();
+  for (uint32_t bits = 0; bits < bits_of(88.7f); bits += bits < bits_of(0x1p-20f) ? 16 * step : step) {
+    for (int minus = 0; minus < 2; minus++) {
+      const float x = from_bits(minus ? bits | 0x80000000u : bits);
+      const long double expected = expl((long double)x);
+      int exponent;
+      frexp((double)expected, &exponent);
+      if (x < -86.5f) continue;
+      worst = fmax(worst, fabs((double)((long double)contract_exp(x) - expected)) * ldexp(1, 24 - exponent));
+    }
+  }
+  print_message("exp: at most %.3f ulp\n", worst);
+  assert_true(worst <= 1.0);
+  assert_true(isnan(contract_exp(NAN)) && isinf(contract_exp(89)) && isinf(contract_exp(INFINITY)));
+  assert_true(contract_exp(-86.6f) == 0 && contract_exp(-INFINITY) == 0 && contract_exp(0) == 1);
+  assert_true(contract_exp(88.72f) < INFINITY && contract_exp(-0.0f) == 1);
+}
+
 static void test_limits(void **state) {
   (void)state;
   for (int i = FOVEA_NN_GELU; i < ACTIVATIONS; i++) {
@@ -227,7 +250,7 @@ static void test_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_accuracy), cmocka_unit_test(test_limits),  cmocka_unit_test(test_bits),
+      cmocka_unit_test(test_accuracy), cmocka_unit_test(test_exp), cmocka_unit_test(test_limits),  cmocka_unit_test(test_bits),
       cmocka_unit_test(test_rows),     cmocka_unit_test(test_threads), cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,25 @@ FOVEA_INLINE void vec_elu(vec *x, const int count) {
   EACH x[i] = vec_select(vec_less(x[i], vec_set1(0.0f)), y[i], x[i]);
 }
 
+/* e^x = 2^n e^f, by the polynomial above in -f. The shift leaves n - 1 + 127 in the low bits, and the last doubling
+ * reaches 2^128: infinity where e^x is beyond f32. Below -86.5 the result is 0. NaN stays. */
+FOVEA_INLINE void vec_exp(vec *x, const int count) {
+  static const float q[] = {0x1.6a4154p-10f, 0x1.1239c6p-7f, 0x1.5558bcp-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1, 1};
+  const vec shift = vec_set1(0x1.8p23f + 126.0f);
+  vec a[FUNCTION_VECTORS], n[FUNCTION_VECTORS], f[FUNCTION_VECTORS], power[FUNCTION_VECTORS], p[FUNCTION_VECTORS];
+  EACH a[i] = vec_min(vec_set1(89.0f), x[i]);
+  EACH n[i] = vec_fma(a[i], vec_set1((float)FOVEA_LOG2E), shift);
+  EACH power[i] = vec_exponent_from_low_bits(n[i]);
+  EACH n[i] = vec_sub(n[i], shift);
+  EACH f[i] = vec_fnma(n[i], vec_set1(0x1.62e43p-1f), a[i]);
+  EACH f[i] = vec_fma(n[i], vec_set1(0x1.05c61p-29f), f[i]);
+  EACH p[i] = vec_set1(q[0]);
+  FOVEA_UNROLL
+  for (int k = 1; k < 7; k++) EACH p[i] = vec_fma(p[i], f[i], vec_set1(q[k]));
+  EACH p[i] = vec_mul(p[i], power[i]);
+  EACH x[i] = vec_select(vec_less(x[i], vec_set1(-86.5f)), vec_set1(0.0f), vec_add(p[i], p[i]));
+}
+
 /* Calls, which activations and linear layers share: of FUNCTION_VECTORS vectors, and of one. */
 #define FUNCTION_CALLS(name)                                                                                       \
   FOVEA_NOINLINE void name##_of_all(vec *x) {                                                                      \
