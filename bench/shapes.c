@@ -6,6 +6,7 @@
 #include "operations.h"
 #include "patterns.h"
 #include "runner.h"
+#include "variants.h"
 
 #include "arch/registry.h"
 
@@ -245,6 +246,6 @@ void bench_register_all(void) {
     if (bench_isa_is_chosen(isas[isa])) bench_register_patterns(isas[isa]);
 #ifdef BENCH_LAYERS
   for (int isa = 0; isa < isa_count; isa++)
-    if (bench_isa_is_chosen(isas[isa])) bench_register_layers(isas[isa]);
+    if (bench_isa_is_chosen(isas[isa])) bench_register_layers(isas[isa]), bench_register_variants(isas[isa]);
 #endif
 }
