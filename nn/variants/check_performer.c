@@ -80,10 +80,18 @@ int64_t fovea_nn_performer_state_numbers(int64_t features, int64_t v_dim) {
   return numbers > INT64_C(1) << 57 ? 0 : numbers;
 }
 
-/* ---- Performers ------------------------------------------------------------------------------------------------- */
+fovea_status fovea_nn_check_performer_allocator(const fovea_allocator *allocator, fovea_error *error) {
+  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+                    allocator->allocate ? "release" : "allocate");
+}
+
+/* ---- Performers -------------------------------------------------------------------------------------------------
+ */
 
 static fovea_status check_kinds(const fovea_nn_performer *p, fovea_error *error) {
-  const fovea_bounded sizes[] = {{"dim", p->dim, 1, FOVEA_DIM_LIMIT}, {"features", p->features, 1, FOVEA_DIM_LIMIT}};
+  const fovea_bounded sizes[] = {{"dim", p->dim, 1, FOVEA_DIM_LIMIT},
+                                 {"features", p->features, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded kinds[] = {{"kernel", (int)p->kernel, 0, FOVEA_NN_PERFORMER_RELU},
                                  {"stabiliser", (int)p->stabiliser, 0, FOVEA_NN_STABILISER_MAX},
                                  {"causal", p->causal, 0, 1}};
@@ -141,6 +149,7 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   *p = *given;
   *map = (fovea_nn_feature_map){.projection = p->projection, .stride = p->projection_stride, .dim = p->dim};
   status = check_kinds(p, error);
+  if (!status) status = fovea_nn_check_performer_allocator(&p->allocator, error);
   if (!status) status = make_constants(p, map, error);
   if (status) return status;
   map->features = p->features;
@@ -153,7 +162,8 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   return fovea_nn_dispatch(p->isa, &map->kernels, error);
 }
 
-/* ---- Tensors ---------------------------------------------------------------------------------------------------- */
+/* ---- Tensors ----------------------------------------------------------------------------------------------------
+ */
 
 /* A tensor (batch, heads, rows, dim). */
 typedef struct tensor {
@@ -210,8 +220,8 @@ static tensor list_of(const char *name, const void *data, int bits, int64_t coun
 }
 
 static tensor projection_of(const fovea_nn_performer *p) {
-  return (tensor){"projection", p->projection, fovea_type_bits(FOVEA_F32), 1, 1, p->features, p->dim,
-                  {0, 0, p->projection_stride}};
+  return (tensor){"projection", p->projection, fovea_type_bits(FOVEA_F32),  1, 1,
+                  p->features,  p->dim,        {0, 0, p->projection_stride}};
 }
 
 static fovea_status check_lens(const char *name, const int64_t *lens, int64_t batch, int64_t most,
@@ -223,14 +233,15 @@ static fovea_status check_lens(const char *name, const int64_t *lens, int64_t ba
   return FOVEA_OK;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------ */
+/* ---- Calls ------------------------------------------------------------------------------------------------------
+ */
 
 static fovea_status check_sizes(const fovea_nn_performer *p, const fovea_nn_performer_tensors *t,
                                 fovea_error *error) {
-  const fovea_bounded sizes[] = {{"batch", t->batch, 1, FOVEA_LENGTH_LIMIT},   {"heads", t->heads, 1, FOVEA_LENGTH_LIMIT},
-                                 {"kv_heads", t->kv_heads, 1, FOVEA_LENGTH_LIMIT},
-                                 {"q_len", t->q_len, 0, FOVEA_LENGTH_LIMIT},   {"kv_len", t->kv_len, 0, FOVEA_LENGTH_LIMIT},
-                                 {"v_dim", t->v_dim, 1, FOVEA_DIM_LIMIT}};
+  const fovea_bounded sizes[] = {
+      {"batch", t->batch, 1, FOVEA_LENGTH_LIMIT},       {"heads", t->heads, 1, FOVEA_LENGTH_LIMIT},
+      {"kv_heads", t->kv_heads, 1, FOVEA_LENGTH_LIMIT}, {"q_len", t->q_len, 0, FOVEA_LENGTH_LIMIT},
+      {"kv_len", t->kv_len, 0, FOVEA_LENGTH_LIMIT},     {"v_dim", t->v_dim, 1, FOVEA_DIM_LIMIT}};
   const fovea_bounded types[] = {fovea_bounded_type("q_type", t->q_type), fovea_bounded_type("k_type", t->k_type),
                                  fovea_bounded_type("v_type", t->v_type), fovea_bounded_type("o_type", t->o_type)};
   fovea_status status = fovea_validate_bounds("tensors", sizes, 6, FOVEA_ERROR_SIZE, error);
@@ -248,14 +259,15 @@ static fovea_status check_sizes(const fovea_nn_performer *p, const fovea_nn_perf
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "state is set and would not be used: causal is 0");
   }
   if (fovea_nn_performer_state_numbers(p->features, t->v_dim) == 0) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %d times v_dim %d is more than 2^57", p->features, t->v_dim);
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "features %d times v_dim %d is more than 2^57", p->features,
+                      t->v_dim);
   }
   return FOVEA_OK;
 }
 
-fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer, const fovea_nn_performer_tensors *tensors,
-                                      const fovea_execution *execution, fovea_nn_performer_call *call,
-                                      fovea_error *error) {
+fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
+                                      const fovea_nn_performer_tensors *tensors, const fovea_execution *execution,
+                                      fovea_nn_performer_call *call, fovea_error *error) {
   const fovea_nn_performer *p = &call->performer;
   fovea_nn_performer_tensors *t = &call->tensors;
   fovea_status status = read_performer(performer, call, error);
@@ -287,8 +299,8 @@ static fovea_status check_row_sizes(const fovea_nn_performer *p, const fovea_nn_
   const fovea_bounded sizes[] = {{"batch", r->batch, 1, FOVEA_LENGTH_LIMIT},
                                  {"heads", r->heads, 1, FOVEA_LENGTH_LIMIT},
                                  {"rows", r->rows, 0, FOVEA_LENGTH_LIMIT}};
-  const fovea_bounded types[] = {fovea_bounded_type("x_type", r->x_type), fovea_bounded_type("y_type", r->y_type),
-                                 {"keys", r->keys, 0, 1}};
+  const fovea_bounded types[] = {
+      fovea_bounded_type("x_type", r->x_type), fovea_bounded_type("y_type", r->y_type), {"keys", r->keys, 0, 1}};
   fovea_status status = fovea_validate_bounds("rows", sizes, 3, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("rows", types, 3, FOVEA_ERROR_TYPE, error);
   if (status || !r->keys || p->stabiliser != FOVEA_NN_STABILISER_NONE) return status;

@@ -52,8 +52,8 @@ static int panels_of(int outs) {
 }
 
 void fovea_nn_map_pack(const fovea_nn_feature_map *map, int64_t group, float *panels) {
-  make_panels(map, map->projection + group * FOVEA_NN_OUTS * map->stride, map->stride, in_group(map->features, group),
-              panels + group * map->pieces * GROUP_NUMBERS);
+  make_panels(map, map->projection + group * FOVEA_NN_OUTS * map->stride, map->stride,
+              in_group(map->features, group), panels + group * map->pieces * GROUP_NUMBERS);
 }
 
 /* products = rows times panels. */
@@ -122,11 +122,8 @@ static float reference(float maximum) {
 }
 
 static fovea_nn_features_args features_of(const fovea_nn_feature_map *map, const fovea_nn_map_memory *memory) {
-  return (fovea_nn_features_args){.halves = memory->halves,
-                                  .maxima = memory->maxima,
-                                  .relu = map->relu,
-                                  .eps = map->eps,
-                                  .ratio = map->ratio};
+  return (fovea_nn_features_args){
+      .halves = memory->halves, .maxima = memory->maxima, .relu = map->relu, .eps = map->eps, .ratio = map->ratio};
 }
 
 void fovea_nn_map_rows(const fovea_nn_feature_map *map, const fovea_nn_source *source, int rows,

@@ -1,5 +1,6 @@
-/* Performer attention that sees all keys, and the calls. Sums over keys are made span by span, added up as the tree of
- * docs/numerics.md, section 3, step 4, and copied into panels; then each row of queries is a product with them. */
+/* Performer attention that sees all keys, and the calls. Sums over keys are made span by span, added up as the tree
+ * of docs/numerics.md, section 3, step 4, and copied into panels; then each row of queries is a product with them.
+ */
 #include "performer.h"
 
 #include "../../arch/float_state.h"
@@ -48,7 +49,8 @@ static int64_t heads_of(const fovea_nn_performer_call *call) {
   return call->tensors.batch * call->tensors.kv_heads;
 }
 
-/* ---- Layout ----------------------------------------------------------------------------------------------------- */
+/* ---- Layout -----------------------------------------------------------------------------------------------------
+ */
 
 /* One chunk for each head, or more if there are more workers than heads. */
 static void share_spans(const fovea_nn_performer_call *call, int workers, layout *l) {
@@ -92,7 +94,8 @@ static layout lay_out(const fovea_nn_performer_call *call, int workers) {
     l.value_panels = fovea_nn_ceil(t->v_dim, FOVEA_NN_PANEL);
     l.node_numbers = fovea_nn_product(fovea_nn_product((uint64_t)l.groups, GROUP) + 1, (uint64_t)map->features);
     l.node_numbers = vectors(l.node_numbers);
-    l.maxima = fovea_nn_reserve(&l.all, bytes_of(fovea_nn_product(heads, (uint64_t)l.chunks), map->stabilised != 0));
+    l.maxima =
+        fovea_nn_reserve(&l.all, bytes_of(fovea_nn_product(heads, (uint64_t)l.chunks), map->stabilised != 0));
     l.nodes = fovea_nn_reserve(&l.all, bytes_of(l.node_numbers, fovea_nn_product(heads, (uint64_t)l.chunks)));
     l.sums = fovea_nn_reserve(&l.all, bytes_of(l.node_numbers, heads));
     l.worker_numbers = worker_numbers(call, &l);
@@ -101,7 +104,8 @@ static layout lay_out(const fovea_nn_performer_call *call, int workers) {
   return l;
 }
 
-/* ---- Sums over keys --------------------------------------------------------------------------------------------- */
+/* ---- Sums over keys ---------------------------------------------------------------------------------------------
+ */
 
 /* The keys of an entry that are in a chunk. */
 typedef struct chunk {
@@ -290,7 +294,8 @@ static void root_task(const void *data, int64_t head, int worker) {
     }
   }
   for (int64_t panel = 0; panel < l->groups * FOVEA_NN_PANELS; panel++) {
-    const float *from = nodes + panel / FOVEA_NN_PANELS * features * GROUP + panel % FOVEA_NN_PANELS * FOVEA_NN_PANEL;
+    const float *from =
+        nodes + panel / FOVEA_NN_PANELS * features * GROUP + panel % FOVEA_NN_PANELS * FOVEA_NN_PANEL;
     for (int64_t f = 0; f < features; f++, to += FOVEA_NN_PANEL) {
       memcpy(to, from + f * GROUP, FOVEA_NN_PANEL * sizeof(float));
     }
@@ -299,7 +304,8 @@ static void root_task(const void *data, int64_t head, int worker) {
   fovea_float_end(caller);
 }
 
-/* ---- Rows of queries -------------------------------------------------------------------------------------------- */
+/* ---- Rows of queries --------------------------------------------------------------------------------------------
+ */
 
 static void write_columns(const performer_job *job, const float *phi, const float *sums, int64_t group, int rows,
                           const float *inverses, float *products, fovea_nn_rows y) {
@@ -311,7 +317,8 @@ static void write_columns(const performer_job *job, const float *phi, const floa
     const fovea_nn_dot_args args = {.x = phi + f,
                                     .x_stride = map->feature_stride,
                                     .rows = rows,
-                                    .weights = sums + (group * FOVEA_NN_PANELS * map->features + f) * FOVEA_NN_PANEL,
+                                    .weights =
+                                        sums + (group * FOVEA_NN_PANELS * map->features + f) * FOVEA_NN_PANEL,
                                     .panel_stride = map->features * FOVEA_NN_PANEL,
                                     .panels = panels < FOVEA_NN_PANELS ? (int)panels : FOVEA_NN_PANELS,
                                     .dims = rest < FOVEA_DOT_PIECE ? (int)rest : FOVEA_DOT_PIECE,
@@ -327,7 +334,8 @@ static void row_task(const void *data, int64_t task, int worker) {
   const performer_job *job = data;
   const fovea_nn_performer_tensors *t = &job->call->tensors;
   const fovea_nn_feature_map *map = &job->call->map;
-  const int64_t blocks = fovea_nn_ceil(t->q_len, BLOCK_ROWS), row = task % blocks * BLOCK_ROWS, rest = t->q_len - row;
+  const int64_t blocks = fovea_nn_ceil(t->q_len, BLOCK_ROWS), row = task % blocks * BLOCK_ROWS,
+                rest = t->q_len - row;
   const int64_t head = task / blocks % t->heads, entry = task / blocks / t->heads;
   const int64_t kv_head = entry * t->kv_heads + head / (t->heads / t->kv_heads);
   const int rows = rest < BLOCK_ROWS ? (int)rest : BLOCK_ROWS;
@@ -342,7 +350,8 @@ static void row_task(const void *data, int64_t task, int worker) {
                                        .stride = map->feature_stride,
                                        .dim = map->features,
                                        .rows = rows,
-                                       .totals = (float *)(uintptr_t)(sums + job->layout->groups * GROUP * map->features),
+                                       .totals =
+                                           (float *)(uintptr_t)(sums + job->layout->groups * GROUP * map->features),
                                        .inverses = inverses};
   map->kernels->inverses(&args);
   for (int64_t group = 0; group < job->layout->groups; group++) {
@@ -354,7 +363,8 @@ static void row_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------ */
+/* ---- Calls ------------------------------------------------------------------------------------------------------
+ */
 
 static void run_job(const fovea_job *job, int64_t most_tasks, const fovea_execution *execution, int workers) {
   const int wanted = fovea_schedule_workers(most_tasks, job->work, execution);
@@ -376,8 +386,8 @@ static void run(fovea_nn_performer_call *call, const layout *l, char *memory, in
                        .sums = (float *)(void *)(memory + l->sums),
                        .workers = (float *)(void *)(memory + l->workers)};
   call->map.panels = job.panels;
-  const fovea_job pack = {&job, keys * dims, call->map.stabilised ? 2 : 1,
-                          {{call->map.groups, pack_task}, {chunks, maximum_task}}};
+  const fovea_job pack = {
+      &job, keys * dims, call->map.stabilised ? 2 : 1, {{call->map.groups, pack_task}, {chunks, maximum_task}}};
   run_job(&pack, chunks > call->map.groups ? chunks : call->map.groups, &call->execution, workers);
   if (call->performer.causal) {
     job.causal = (fovea_nn_causal){call, job.workers, l->worker_numbers, l->columns};
@@ -407,8 +417,8 @@ fovea_status fovea_nn_performer_run(const fovea_nn_performer *performer, const f
   return FOVEA_OK;
 }
 
-size_t fovea_nn_performer_scratch_size(const fovea_nn_performer *performer, const fovea_nn_performer_tensors *tensors,
-                                       int workers) {
+size_t fovea_nn_performer_scratch_size(const fovea_nn_performer *performer,
+                                       const fovea_nn_performer_tensors *tensors, int workers) {
   fovea_nn_performer_call call;
   if (fovea_nn_check_performer(performer, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
   const layout l = lay_out(&call, workers > 0 ? workers : fovea_default_threads());

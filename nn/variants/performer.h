@@ -15,7 +15,7 @@ typedef struct fovea_nn_feature_map {
   const fovea_nn_kernels *kernels;
   const float *projection;
   int64_t stride, dim, features;
-  int64_t row_stride;    /* of a row in scratch, of `dim` numbers: whole vectors */
+  int64_t row_stride;     /* of a row in scratch, of `dim` numbers: whole vectors */
   int64_t feature_stride; /* likewise of `features` numbers; rows apart lie in different sets of a cache */
   int64_t pieces, groups; /* of the dims, and of the features: FOVEA_DOT_PIECE and FOVEA_NN_OUTS each */
   int relu, stabilised;
@@ -32,12 +32,15 @@ typedef struct fovea_nn_performer_call {
   fovea_nn_feature_map map;
 } fovea_nn_performer_call;
 
-fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer, const fovea_nn_performer_tensors *tensors,
-                                      const fovea_execution *execution, fovea_nn_performer_call *call,
-                                      fovea_error *error);
+fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
+                                      const fovea_nn_performer_tensors *tensors, const fovea_execution *execution,
+                                      fovea_nn_performer_call *call, fovea_error *error);
 fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, const fovea_nn_performer_rows *rows,
                                            const fovea_execution *execution, fovea_nn_performer_call *call,
                                            fovea_error *error);
+
+/* Checks that it has both functions or none. */
+fovea_status fovea_nn_check_performer_allocator(const fovea_allocator *allocator, fovea_error *error);
 
 /* ---- Features (features.c) ---------------------------------------------------------------------------------- */
 
@@ -69,8 +72,8 @@ void fovea_nn_map_pack(const fovea_nn_feature_map *map, int64_t group, float *pa
 float fovea_nn_map_maximum(const fovea_nn_feature_map *map, const fovea_nn_source *source, int rows,
                            const fovea_nn_map_memory *memory);
 
-/* Features of up to FOVEA_NN_MAP_ROWS rows, as rows: y[row][feature]. With a stabiliser each row has its own, or, if
- * key_maximum is not NULL, that number. */
+/* Features of up to FOVEA_NN_MAP_ROWS rows, as rows: y[row][feature]. With a stabiliser each row has its own, or,
+ * if key_maximum is not NULL, that number. */
 void fovea_nn_map_rows(const fovea_nn_feature_map *map, const fovea_nn_source *source, int rows,
                        const float *key_maximum, const fovea_nn_map_memory *memory, float *y);
 

@@ -1,6 +1,6 @@
-/* Causal Performer attention: a head of the keys at a time, or some columns of its values, by blocks of positions. Its
- * sums lie in panels meanwhile. Queries that share a head of keys go over it one after the other, each from the state
- * that the call began with. */
+/* Causal Performer attention: a head of the keys at a time, or some columns of its values, by blocks of positions.
+ * Its sums lie in panels meanwhile. Queries that share a head of keys go over it one after the other, each from the
+ * state that the call began with. */
 #include "../../arch/float_state.h"
 #include "../../src/base/types.h"
 #include "performer.h"
@@ -16,10 +16,10 @@ typedef struct causal_task {
   int64_t entry, kv_head, first, columns; /* which columns of v */
   int64_t panels;
   fovea_nn_map_memory map;
-  float *queries, *keys; /* features, as rows */
-  float *values;         /* panels of a block */
-  float *state;          /* [panel][feature][column] */
-  float *totals;         /* of the features of keys */
+  float *queries, *keys;  /* features, as rows */
+  float *values;          /* panels of a block */
+  float *state;           /* [panel][feature][column] */
+  float *totals;          /* of the features of keys */
   float *inverses, *sums; /* of a block of rows */
 } causal_task;
 
@@ -105,8 +105,8 @@ static void end_state(const causal_task *task) {
   }
 }
 
-/* Rows first to first + rows - 1 of a group of columns. The first `keys` of them have a key of their own; the others
- * see what is there. */
+/* Rows first to first + rows - 1 of a group of columns. The first `keys` of them have a key of their own; the
+ * others see what is there. */
 static void sum_columns(const causal_task *task, int64_t column, int rows, int keys) {
   const fovea_nn_feature_map *map = &task->call->map;
   const int64_t panel = column / FOVEA_NN_PANEL, rest = task->panels - panel;

@@ -1,7 +1,7 @@
-/* Projections of random features. Gaussian numbers are those of Box and Muller (1958), from Philox's counter; rows of
- * a block are made orthogonal by Gram and Schmidt's method. Each step in double is one correctly rounded operation,
- * and no step calls a mathematical library, so the bits are the same on every machine. docs/numerics.md, clause L15,
- * states them. */
+/* Projections of random features. Gaussian numbers are those of Box and Muller (1958), from Philox's counter; rows
+ * of a block are made orthogonal by Gram and Schmidt's method. Each step in double is one correctly rounded
+ * operation, and no step calls a mathematical library, so the bits are the same on every machine. docs/numerics.md,
+ * clause L15, states them. */
 #include "../../arch/float_state.h"
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
@@ -12,9 +12,7 @@
 #include "../../src/system/schedule.h"
 #include "../caller.h"
 #include "../matrix.h"
-#include "../scratch.h"
-
-#include <fovea/performer.h>
+#include "performer.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,7 +40,8 @@ void fovea_nn_random_features_init_sized(fovea_nn_random_features *random, size_
   memcpy(random, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
-/* ---- Gaussian numbers ------------------------------------------------------------------------------------------- */
+/* ---- Gaussian numbers -------------------------------------------------------------------------------------------
+ */
 
 /* ln x for 0 < x < 1, normal: x = 2^e z with z from sqrt(1/2) to sqrt(2), and ln z = 2 atanh((z - 1) / (z + 1)). */
 static double logarithm(double x) {
@@ -61,8 +60,8 @@ static double logarithm(double x) {
   return 2 * s * sum - (double)(int)power * 0x1.62e42fefa39efp-1;
 }
 
-/* The Gaussian numbers 2 index and 2 index + 1 of a stream. Neither the uniform number nor the angle is ever a limit
- * of its range, so no number is 0 or infinite. */
+/* The Gaussian numbers 2 index and 2 index + 1 of a stream. Neither the uniform number nor the angle is ever a
+ * limit of its range, so no number is 0 or infinite. */
 static void gaussian_pair(const fovea_nn_random_features *r, uint64_t index, double pair[2]) {
   const fovea_philox counter = {
       {(uint32_t)index, (uint32_t)(index >> 32), (uint32_t)r->stream, (uint32_t)(r->stream >> 32)}};
@@ -88,7 +87,8 @@ static void gaussian_vector(const fovea_nn_random_features *r, int64_t vector, d
   }
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------------------------- */
+/* ---- Rows -------------------------------------------------------------------------------------------------------
+ */
 
 static double dot(const double *a, const double *b, int64_t dim) {
   double sum = 0;
@@ -96,8 +96,8 @@ static double dot(const double *a, const double *b, int64_t dim) {
   return sum;
 }
 
-/* Takes the rows before it out of a row, twice, since the first time leaves rounding errors of what it takes (Giraud
- * et al., 2005: twice is enough), and gives it the norm 1. */
+/* Takes the rows before it out of a row, twice, since the first time leaves rounding errors of what it takes
+ * (Giraud et al., 2005: twice is enough), and gives it the norm 1. */
 static void orthonormalise(double *block, int64_t row, int64_t dim) {
   double *v = block + row * dim;
   for (int time = 0; time < 2; time++) {
@@ -165,7 +165,8 @@ static void draw_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------ */
+/* ---- Calls ------------------------------------------------------------------------------------------------------
+ */
 
 static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_random_features *random,
                                 fovea_error *error) {
@@ -179,6 +180,7 @@ static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_
                                  {"norms", (int)given->norms, 0, FOVEA_NN_NORMS_CONSTANT}};
   status = fovea_validate_bounds("random", sizes, 2, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("random", kinds, 2, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_nn_check_performer_allocator(&given->allocator, error);
   if (status) return status;
   int64_t elements;
   if (__builtin_mul_overflow(given->features, given->dim, &elements) || elements > INT64_C(1) << 57) {
@@ -211,7 +213,8 @@ static int workers_of(const fovea_nn_random_features *r, int workers) {
 
 static void run(const draw_job *job, const fovea_execution *execution, int workers) {
   const double element = 100, dim = (double)job->random->dim; /* multiplications and additions */
-  const double all = (double)job->random->features * dim, work = all * (element + (job->random->orthogonal ? dim : 0));
+  const double all = (double)job->random->features * dim,
+               work = all * (element + (job->random->orthogonal ? dim : 0));
   const int64_t tasks = blocks_of(job->random);
   const fovea_job tasks_of_blocks = {job, work, 1, {{tasks, draw_task}}};
   const int wanted = fovea_schedule_workers(tasks, work, execution);

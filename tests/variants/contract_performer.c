@@ -14,7 +14,8 @@ static float *numbers_of(int64_t count) {
   return numbers;
 }
 
-/* ---- Projections ------------------------------------------------------------------------------------------------ */
+/* ---- Projections ------------------------------------------------------------------------------------------------
+ */
 
 static double contract_logarithm(double x) {
   int power;
@@ -92,7 +93,8 @@ void contract_random_features(const fovea_nn_random_features *r, float *projecti
   free(other);
 }
 
-/* ---- Features --------------------------------------------------------------------------------------------------- */
+/* ---- Features ---------------------------------------------------------------------------------------------------
+ */
 
 static float fold(float *sums) {
   for (int half = 8; half > 0; half /= 2)
@@ -133,7 +135,8 @@ void contract_performer_features(const fovea_nn_performer *p, const float *x, in
   free(scaled);
 }
 
-/* ---- Attention -------------------------------------------------------------------------------------------------- */
+/* ---- Attention --------------------------------------------------------------------------------------------------
+ */
 
 /* Sums over keys: (m, v_dim), then m sums of features. */
 static void add(float *node, const float *right, int64_t numbers) {

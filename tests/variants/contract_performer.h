@@ -14,7 +14,8 @@ void contract_random_features(const fovea_nn_random_features *random, float *pro
 void contract_performer_features(const fovea_nn_performer *performer, const float *x, int64_t rows, int keys,
                                  float *phi);
 
-/* One head: contiguous f32 rows. `state`, with `causal` alone, may be NULL. o is f32, as it is before it is rounded. */
+/* One head: contiguous f32 rows. `state`, with `causal` alone, may be NULL. o is f32, as it is before it is
+ * rounded. */
 void contract_performer(const fovea_nn_performer *performer, const float *q, int64_t q_len, const float *k,
                         const float *v, int64_t kv_len, int64_t v_dim, float *state, float *o);
 

@@ -1,6 +1,6 @@
-/* Random projections and feature maps. Projections against contract_performer.c, bit for bit, and by what they are for:
- * orthogonal blocks, norms, moments. Features against the contract, and kernels by their means over many draws: no test
- * asks one draw to be close. Seeds are fixed, so every interval below holds always or never. */
+/* Random projections and feature maps. Projections against contract_performer.c, bit for bit, and by what they are
+ * for: orthogonal blocks, norms, moments. Features against the contract, and kernels by their means over many
+ * draws: no test asks one draw to be close. Seeds are fixed, so every interval below holds always or never. */
 #include "contract_performer.h"
 #include "nn/contract_rows.h"
 #include "nn/layer.h"
@@ -31,7 +31,8 @@ static float *draw(const fovea_nn_random_features *random) {
   return projection;
 }
 
-/* ---- Projections ------------------------------------------------------------------------------------------------ */
+/* ---- Projections ------------------------------------------------------------------------------------------------
+ */
 
 static void test_bits(void **state) {
   static const int64_t dims[] = {1, 2, 3, 5, 16, 33, 64};
@@ -61,7 +62,8 @@ static void test_gaussian_numbers(void **state) {
     uint64_t words[4];
     for (uint64_t w = 0; w < 4; w++) words[w] = contract_random(3, 4, 4 * i + w);
     contract_gaussian_pair(3, 4, i, pair);
-    const double u = (double)(words[0] << 32 | words[1]) * 0x1p-64, angle = (double)(words[2] << 32 | words[3]) * 0x1p-64;
+    const double u = (double)(words[0] << 32 | words[1]) * 0x1p-64,
+                 angle = (double)(words[2] << 32 | words[3]) * 0x1p-64;
     const double radius = sqrt(-2 * log(u)), turn = 6.283185307179586 * angle;
     assert_true(fabs(pair[0] - radius * cos(turn)) < 1e-6);
     assert_true(fabs(pair[1] - radius * sin(turn)) < 1e-6);
@@ -156,7 +158,8 @@ static void test_moments(void **state) {
   }
 }
 
-/* ---- Features --------------------------------------------------------------------------------------------------- */
+/* ---- Features ---------------------------------------------------------------------------------------------------
+ */
 
 static void check_features(struct generator *generator, int number) {
   const int64_t dim = 1 + generator_below(generator, number % 4 ? 40 : 140), rows = generator_below(generator, 300);
@@ -170,7 +173,8 @@ static void check_features(struct generator *generator, int number) {
   fovea_nn_performer p;
   fovea_nn_performer_rows r;
   fovea_nn_performer_init(&p, (fovea_nn_performer_kernel)generator_below(generator, 2), dim, features, w);
-  if (p.kernel == FOVEA_NN_PERFORMER_SOFTMAX) p.stabiliser = (fovea_nn_performer_stabiliser)generator_below(generator, 2);
+  if (p.kernel == FOVEA_NN_PERFORMER_SOFTMAX)
+    p.stabiliser = (fovea_nn_performer_stabiliser)generator_below(generator, 2);
   if (generator_below(generator, 3) == 0) p.eps = 0;
   if (generator_below(generator, 3) == 0) p.scale = 0.7;
   fovea_nn_performer_rows_init(&r, &p, 1, 1, rows, x.memory.data, y.memory.data);
@@ -238,8 +242,8 @@ static void measure(int64_t features, int draws, int orthogonal, double *mean, d
   *deviation = sqrt(squares / draws - *mean * *mean);
 }
 
-/* The mean over draws is the kernel, within 4 standard errors, which are a small part of it. Orthogonal rows vary less
- * (theorem 2 of the paper), by a few percent here, which takes more draws to see. */
+/* The mean over draws is the kernel, within 4 standard errors, which are a small part of it. Orthogonal rows vary
+ * less (theorem 2 of the paper), by a few percent here, which takes more draws to see. */
 static void test_unbiased(void **state) {
   enum { FEATURES = 16 };
   const int draws = IF_QUICK(2000, 20000);
@@ -254,8 +258,8 @@ static void test_unbiased(void **state) {
   if (draws > 2000) assert_true(deviation[1] < deviation[0]);
 }
 
-/* The error falls as m^(-1/2): the slope of its logarithm over that of m. With 200 draws of each of 4 sizes the slope
- * has a standard error of 0.025 if deviations have one of 1 / sqrt(400); the interval is 4 of these. */
+/* The error falls as m^(-1/2): the slope of its logarithm over that of m. With 200 draws of each of 4 sizes the
+ * slope has a standard error of 0.025 if deviations have one of 1 / sqrt(400); the interval is 4 of these. */
 static void test_convergence(void **state) {
   enum { DRAWS = 200, SIZES = 4 };
   double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
@@ -276,9 +280,10 @@ static void test_convergence(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bits),          cmocka_unit_test(test_gaussian_numbers), cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_orthogonality), cmocka_unit_test(test_moments),          cmocka_unit_test(test_features),
-      cmocka_unit_test(test_unbiased),      cmocka_unit_test(test_convergence),
+      cmocka_unit_test(test_bits),     cmocka_unit_test(test_gaussian_numbers),
+      cmocka_unit_test(test_prefixes), cmocka_unit_test(test_orthogonality),
+      cmocka_unit_test(test_moments),  cmocka_unit_test(test_features),
+      cmocka_unit_test(test_unbiased), cmocka_unit_test(test_convergence),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Random features: squares of rows, exp or ReLU of products, sums of features. docs/numerics.md, clause L15. Part of
- * bodies.h. */
+/* Random features: squares of rows, exp or ReLU of products, sums of features. docs/numerics.md, clause L15. Part
+ * of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_PERFORMER_H
 #define FOVEA_ARCH_SHARED_NN_PERFORMER_H
 
@@ -12,7 +12,8 @@ FOVEA_INLINE vec performer_load(const float *p, int count) {
   return count == LANES ? vec_load(p) : vec_load_first(p, count);
 }
 
-/* ---- Half the squares ------------------------------------------------------------------------------------------ */
+/* ---- Half the squares ------------------------------------------------------------------------------------------
+ */
 
 FOVEA_INLINE vec performer_add_square(const row_view *view, int64_t d, int count, vec sum) {
   const vec x = performer_load((const float *)view->args + d, count);
@@ -43,7 +44,8 @@ FOVEA_KERNEL void FOVEA_NAME(nn_halves)(const fovea_nn_halves_args *args) {
   for (; row < args->rows; row++) performer_halves(args, row, 1);
 }
 
-/* ---- Features of products -------------------------------------------------------------------------------------- */
+/* ---- Features of products --------------------------------------------------------------------------------------
+ */
 
 /* `count` vectors of a row from `column` on; count, relu and by_column are constants. */
 FOVEA_INLINE void performer_map(const fovea_nn_features_args *args, int row, int column, const int count,
@@ -111,7 +113,8 @@ FOVEA_KERNEL void FOVEA_NAME(nn_maxima)(const fovea_nn_features_args *args) {
   }
 }
 
-/* ---- Sums of features ------------------------------------------------------------------------------------------ */
+/* ---- Sums of features ------------------------------------------------------------------------------------------
+ */
 
 FOVEA_INLINE vec performer_add(const row_view *view, int64_t d, int count, vec sum) {
   return vec_add(sum, performer_load((const float *)view->args + d, count));
@@ -145,7 +148,8 @@ FOVEA_INLINE vec performer_add_product(const row_view *view, int64_t d, int coun
 /* One over a denominator, and -1 for one that counts as none: no other is negative. */
 FOVEA_INLINE void performer_invert(const fovea_nn_inverses_args *args, int row, vec sum) {
   const vec inverse = vec_div(vec_set1(1.0f), sum);
-  vec_store_first(args->inverses + row, vec_select(vec_less(sum, vec_set1(0x1p-126f)), vec_set1(-1.0f), inverse), 1);
+  vec_store_first(args->inverses + row, vec_select(vec_less(sum, vec_set1(0x1p-126f)), vec_set1(-1.0f), inverse),
+                  1);
 }
 
 /* With keys, each row is added to the totals before its query. */

@@ -1,6 +1,6 @@
-/* Causal sums over features: for each position, first S += key value^T, then query . S. A tile of S stays in registers
- * while all positions of a call pass, so S is loaded and stored once for them. The chain over features is that of
- * dot.h: 1, 0, 3, 2, ...
+/* Causal sums over features: for each position, first S += key value^T, then query . S. A tile of S stays in
+ * registers while all positions of a call pass, so S is loaded and stored once for them. The chain over features is
+ * that of dot.h: 1, 0, 3, 2, ...
  *
  *   PREFIX_VECTORS   vectors of a tile
  *   PREFIX_FEATURES  features of a tile, even
@@ -21,11 +21,14 @@
 #define PREFIX_VECTORS  4
 #define PREFIX_FEATURES (LANES == 1 ? 2 : 4)
 #endif
+/* Positions that pass one tile after the other: what they have summed up, and their values, stay in the L1 cache.
+ */
+#define PREFIX_ROWS          64
 #define PREFIX_PANEL_VECTORS (FOVEA_NN_PANEL / LANES)
 
 /* What the chains of positions have summed up. */
 typedef struct prefix_sums {
-  float sum[FOVEA_BLOCK_KEYS][PREFIX_VECTORS * LANES];
+  float sum[PREFIX_ROWS][PREFIX_VECTORS * LANES];
 } prefix_sums;
 
 /* Where vector `v` of a tile begins in panels. */
@@ -113,15 +116,28 @@ FOVEA_NOINLINE void prefix_columns(const fovea_nn_prefix_args *args, int vector,
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(nn_prefix)(const fovea_nn_prefix_args *args) {
+FOVEA_INLINE void prefix_rows(const fovea_nn_prefix_args *args) {
   const int vectors = args->panels * PREFIX_PANEL_VECTORS;
   int vector = 0;
   for (; vector + PREFIX_VECTORS <= vectors; vector += PREFIX_VECTORS) {
     prefix_columns(args, vector, PREFIX_VECTORS, prefix_main, prefix_two, prefix_one);
   }
 #if LANES == 16
-  if (vector < vectors) prefix_columns(args, vector, 1, prefix_spare_main, prefix_spare_two, prefix_spare_one);
+  for (; vector < vectors; vector++)
+    prefix_columns(args, vector, 1, prefix_spare_main, prefix_spare_two, prefix_spare_one);
 #endif
+}
+
+FOVEA_KERNEL void FOVEA_NAME(nn_prefix)(const fovea_nn_prefix_args *all) {
+  fovea_nn_prefix_args args = *all;
+  for (int row = 0; row < all->rows; row += PREFIX_ROWS) {
+    args.rows = all->rows - row < PREFIX_ROWS ? all->rows - row : PREFIX_ROWS;
+    args.queries = all->queries + row * all->stride;
+    args.keys = all->keys + row * all->stride;
+    args.values = all->values + row * FOVEA_NN_PANEL;
+    args.sums = all->sums + row * FOVEA_NN_OUTS;
+    prefix_rows(&args);
+  }
 }
 
 #endif
