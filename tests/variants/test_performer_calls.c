@@ -55,9 +55,10 @@ static struct call good_call(void) {
   return c;
 }
 
-enum which { RUN, ROWS, DRAW };
+/* Which call. */
+enum { RUN, ROWS, DRAW };
 
-static void assert_refused(const struct call *c, enum which which, fovea_status expected, const char *words) {
+static void assert_refused(const struct call *c, int which, fovea_status expected, const char *words) {
   fovea_error error = {.text = ""};
   memset(outputs, 0x5a, sizeof outputs);
   for (int with_text = 0; with_text < 2; with_text++) {
