@@ -255,7 +255,8 @@ static void test_spans(void **state) {
     fovea_execution execution;
     fovea_execution_init(&execution);
     struct executor executor = {TASKS_BACKWARDS, 0};
-    assert_run(&scene, 0, NULL);
+    execution.threads = 1; /* all spans in one task */
+    assert_run(&scene, 0, &execution);
     execution.parallel_for = serial_for;
     execution.parallel_context = &executor;
     for (execution.threads = 2; execution.threads < 6; execution.threads++) assert_run(&scene, 0, &execution);
@@ -378,6 +379,19 @@ static void test_special_rows(void **state) {
     assert_int_equal(bits_of(o[1][1]), 0);
     assert_int_equal(bits_of(o[2][0]), 0x7fc00000u);
     assert_int_equal(bits_of(o[3][0]), 0x7fc00000u);
+  }
+  const float tiny = 0x1p-65f, tinier = 0x1p-66f; /* a denominator of 2^-127 counts as 0, one of 2^-126 does not */
+  const float ones[1] = {1}, q_one[1] = {1}, k_one[2] = {tiny, tinier};
+  for (int i = 0; i < 2; i++) {
+    const float query = 0x1p-61f;
+    float one;
+    fovea_nn_performer small;
+    fovea_nn_performer_tensors small_tensors;
+    fovea_nn_performer_init(&small, FOVEA_NN_PERFORMER_RELU, 1, 1, ones);
+    small.eps = 0;
+    fovea_nn_performer_tensors_init(&small_tensors, &small, 1, 1, 1, 1, 1, 1, &query, &k_one[i], q_one, &one);
+    assert_int_equal(fovea_nn_performer_run(&small, &small_tensors, NULL, NULL), FOVEA_OK);
+    assert_true(one == (i == 0 ? 1.0f : 0.0f));
   }
   v[0][1] = NAN; /* shows in its column alone */
   assert_int_equal(fovea_nn_performer_run(&p, &t, NULL, NULL), FOVEA_OK);
