@@ -339,7 +339,7 @@ static void row_task(const void *data, int64_t task, int worker) {
   const int64_t head = task / blocks % t->heads, entry = task / blocks / t->heads;
   const int64_t kv_head = entry * t->kv_heads + head / (t->heads / t->kv_heads);
   const int rows = rest < BLOCK_ROWS ? (int)rest : BLOCK_ROWS;
-  const float *sums = job->sums + (uint64_t)kv_head * job->layout->node_numbers;
+  float *sums = job->sums + (uint64_t)kv_head * job->layout->node_numbers;
   const fovea_nn_source queries = rows_from(t->q, t->q_type, &t->q_strides, entry, head, row);
   float *memory = worker_memory(job, worker), *phi = memory + fovea_nn_map_numbers(map, 0);
   float *products = phi + FOVEA_NN_MAP_ROWS * map->feature_stride, *inverses = products + FOVEA_NN_MAP_ROWS * GROUP;
@@ -350,8 +350,7 @@ static void row_task(const void *data, int64_t task, int worker) {
                                        .stride = map->feature_stride,
                                        .dim = map->features,
                                        .rows = rows,
-                                       .totals =
-                                           (float *)(uintptr_t)(sums + job->layout->groups * GROUP * map->features),
+                                       .totals = sums + job->layout->groups * GROUP * map->features,
                                        .inverses = inverses};
   map->kernels->inverses(&args);
   for (int64_t group = 0; group < job->layout->groups; group++) {

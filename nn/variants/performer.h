@@ -111,6 +111,7 @@ typedef struct fovea_nn_causal {
 int64_t fovea_nn_causal_columns(const fovea_nn_performer_call *call, int workers);
 uint64_t fovea_nn_causal_numbers(const fovea_nn_performer_call *call, int64_t columns);
 int64_t fovea_nn_causal_tasks(const fovea_nn_causal *causal);
-void fovea_nn_causal_task(const void *causal, int64_t task, int worker);
+/* `data` is a fovea_nn_causal. */
+void fovea_nn_causal_task(const void *data, int64_t number, int worker);
 
 #endif

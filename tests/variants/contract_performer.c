@@ -36,7 +36,8 @@ void contract_gaussian_pair(uint64_t seed, uint64_t stream, uint64_t index, doub
   uint64_t words[4];
   for (uint64_t i = 0; i < 4; i++) words[i] = contract_random(seed, stream, 4 * index + i);
   const uint64_t chance = words[0] * 0x100000000u + words[1];
-  const double uniform = (double)(chance / 4096) * 0x1p-52 + 0x1p-53;
+  const uint64_t high = chance >> 12;
+  const double uniform = (double)high * 0x1p-52 + 0x1p-53;
   const struct fraction turn = {{(uint32_t)words[2], (uint32_t)words[3], 0x80000000u, 0}};
   const double radius = sqrt(-2 * contract_logarithm(uniform));
   float cosine, sine;
