@@ -147,6 +147,66 @@ typedef struct fovea_nn_gates_args {
   fovea_nn_rows cell;  /* LSTM: the new c */
 } fovea_nn_gates_args;
 
+/* Random features (Performer). x = x * scale in place, and halves[row] = half the sum of the squares. */
+typedef struct fovea_nn_halves_args {
+  float *x;
+  int64_t stride, rows, dim;
+  float scale;
+  float *halves;
+} fovea_nn_halves_args;
+
+/* features(): y = the features of products with the projection. `halves` and `maxima` are of each row; if
+ * `by_column`, halves are of each column, and there is one maximum. Writes whole vectors, at most to the next
+ * multiple of 16 columns.
+ * maxima(): y[row] = the larger of y[row] and the row's products. */
+typedef struct fovea_nn_features_args {
+  const float *products; /* rows of FOVEA_NN_OUTS */
+  int rows, columns;
+  const float *halves, *maxima; /* of ReLU: not used */
+  int relu, by_column;
+  float eps, ratio;
+  float *y;
+  int64_t stride;
+} fovea_nn_features_args;
+
+/* totals[row] = the sum of the row, or, if `begun`, totals[row] + this sum. */
+typedef struct fovea_nn_totals_args {
+  const float *x;
+  int64_t stride, dim;
+  int rows, begun;
+  float *totals;
+} fovea_nn_totals_args;
+
+/* inverses[row] = 1 / (query . totals), or -1 if that product counts as 0. With keys, totals += key first, row by
+ * row. */
+typedef struct fovea_nn_inverses_args {
+  const float *queries, *keys; /* rows of `dim` features; keys may be NULL */
+  int64_t stride, dim;
+  int rows;
+  float *totals, *inverses;
+} fovea_nn_inverses_args;
+
+/* y = sums * inverse, of rows; zeros if the inverse is negative. */
+typedef struct fovea_nn_quotients_args {
+  const float *sums; /* rows of FOVEA_NN_OUTS */
+  const float *inverses;
+  int rows, columns;
+  fovea_nn_rows y;
+} fovea_nn_quotients_args;
+
+/* For each row, one after the other: state += key value^T, then sums[row] = query . state, or, if `begun`,
+ * sums[row] + this. */
+typedef struct fovea_nn_prefix_args {
+  const float *queries, *keys; /* rows of features */
+  int64_t stride;
+  const float *values; /* panel[row][column] of FOVEA_NN_PANEL columns */
+  float *state;        /* panel[feature][column] */
+  int64_t value_panel, state_panel;
+  int rows, features, panels; /* up to FOVEA_BLOCK_KEYS, FOVEA_DOT_PIECE, FOVEA_NN_PANELS */
+  int begun;
+  float *sums; /* rows of FOVEA_NN_OUTS */
+} fovea_nn_prefix_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -166,6 +226,13 @@ typedef struct fovea_nn_kernels {
   void (*average)(const fovea_nn_average_args *args);
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);
+  void (*halves)(const fovea_nn_halves_args *args);
+  void (*features)(const fovea_nn_features_args *args);
+  void (*maxima)(const fovea_nn_features_args *args);
+  void (*totals)(const fovea_nn_totals_args *args);
+  void (*inverses)(const fovea_nn_inverses_args *args);
+  void (*quotients)(const fovea_nn_quotients_args *args);
+  void (*prefix)(const fovea_nn_prefix_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

@@ -14,6 +14,8 @@
 #include "functions.h"
 #include "gates.h"
 #include "norm.h"
+#include "performer.h"
+#include "prefix.h"
 #include "softmax.h"
 #include "weights.h"
 

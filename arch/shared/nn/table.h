@@ -23,4 +23,11 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .average = FOVEA_NAME(nn_average),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
+    .halves = FOVEA_NAME(nn_halves),
+    .features = FOVEA_NAME(nn_features),
+    .maxima = FOVEA_NAME(nn_maxima),
+    .totals = FOVEA_NAME(nn_totals),
+    .inverses = FOVEA_NAME(nn_inverses),
+    .quotients = FOVEA_NAME(nn_quotients),
+    .prefix = FOVEA_NAME(nn_prefix),
 };
