@@ -14,6 +14,8 @@
 #include "functions.h"
 #include "gates.h"
 #include "norm.h"
+#include "recurrence.h"
+#include "recurrence_rows.h"
 #include "softmax.h"
 #include "weights.h"
 

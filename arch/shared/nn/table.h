@@ -23,4 +23,8 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .average = FOVEA_NAME(nn_average),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
+    .recurrence = FOVEA_NAME(nn_recurrence),
+    .decay = FOVEA_NAME(nn_decay),
+    .unit = FOVEA_NAME(nn_unit),
+    .read_state = FOVEA_NAME(nn_read_state),
 };
