@@ -195,9 +195,11 @@ typedef struct fovea_nn_unit_args {
   float eps;
 } fovea_nn_unit_args;
 
-/* y = fl(scale * sums), and fma(skip, v, that) if there is a skip, of one row. */
+/* y = fl(scale * sums), and fma(skip, v, that) if there is a skip. */
 typedef struct fovea_nn_read_args {
-  const float *sums;
+  const float *sums; /* rows of sum_stride: whole vectors are read */
+  int64_t sum_stride;
+  int rows;
   int64_t dim;
   float scale, skip;
   fovea_nn_rows v; /* data NULL: no skip */

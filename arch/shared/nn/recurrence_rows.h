@@ -53,11 +53,14 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_unit)(const fovea_nn_unit_args *a) {
 
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_read_state)(const fovea_nn_read_args *a) {
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < a->dim; d += LANES) {
-    const int count = vector_count(d, a->dim);
-    vec y = vec_mul(vec_load(a->sums + d), vec_set1(a->scale));
-    if (a->v.data) y = vec_fma(vec_set1(a->skip), load_number(&a->v, 0, d, count), y);
-    store_result(&a->y, 0, d, count, y);
+  for (int row = 0; row < a->rows; row++) {
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < a->dim; d += LANES) {
+      const int count = vector_count(d, a->dim);
+      vec y = vec_mul(vec_load(a->sums + row * a->sum_stride + d), vec_set1(a->scale));
+      if (a->v.data) y = vec_fma(vec_set1(a->skip), load_number(&a->v, row, d, count), y);
+      store_result(&a->y, row, d, count, y);
+    }
   }
 }
 

@@ -1,0 +1,253 @@
+/* Linear attention against contract_linear_attention.c, bit for bit: rules, heads, types, strides, special values,
+ * instruction sets, threads, chunks, batches; ONNX's own cases; a float64 formula. */
+#include "conformance/case.h"
+#include "nn/contract_functions.h"
+#include "nn/layer.h"
+#include "support/check.h"
+#include "support/executors.h"
+#include "support/trial.h"
+#include "variants/contract_linear_attention.h"
+
+#include <fovea/linear_attention.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct shape {
+  fovea_nn_update_rule rule;
+  int64_t batch, tokens, heads, q_heads, k_heads, k_dim, v_dim;
+  int per_dim, unit, with_beta, with_skip, with_factors, with_past, special, padding;
+  int tokens_first; /* (batch, tokens, heads, dim) tensors, as ONNX has them */
+  fovea_type types[6];
+};
+
+/* All tensors of a call, with what the contract expects. */
+struct problem {
+  struct shape s;
+  struct matrix q, k, v, o, decay, beta, factors, skip, past, present;
+  fovea_nn_linear_attention attention;
+  fovea_nn_linear_attention_tensors tensors;
+  float *expected_o, *expected_state;
+};
+
+static int is_gated(const struct shape *s) {
+  return s->rule == FOVEA_NN_UPDATE_GATED || s->rule == FOVEA_NN_UPDATE_GATED_DELTA;
+}
+
+static int64_t output_heads(const struct shape *s) {
+  return s->q_heads > s->heads ? s->q_heads : s->heads;
+}
+
+/* The row of a tensor of `heads` heads that holds this token. */
+static int64_t row_of(const struct shape *s, int64_t heads, int64_t b, int64_t h, int64_t t) {
+  return s->tokens_first ? (b * s->tokens + t) * heads + h : (b * heads + h) * s->tokens + t;
+}
+
+static struct matrix make(const struct shape *s, int64_t heads, int64_t dim, fovea_type type,
+                          fovea_strides *strides, struct generator *generator) {
+  const int64_t row = dim + s->padding, n = s->tokens;
+  *strides = (fovea_strides){n * heads * row, s->tokens_first ? row : n * row, s->tokens_first ? heads * row : row};
+  return matrix_create(s->batch * heads * n, dim, row, type, s->special, generator);
+}
+
+/* Decays are mostly below 0. */
+static void lower(struct matrix *m) {
+  if (m->type != FOVEA_F32) return;
+  for (int64_t i = 0; i < m->rows; i++)
+    for (int64_t d = 0; d < m->dim; d++) {
+      float *x = (float *)(void *)m->memory.data + i * m->stride + d;
+      if (*x > 0.05f) *x = -*x;
+      m->numbers[i * m->dim + d] = *x;
+    }
+}
+
+static void copy_rows(const struct problem *p, const struct matrix *from, int64_t heads, int64_t b, int64_t h,
+                      int64_t step, float *to) {
+  for (int64_t t = 0; t < p->s.tokens; t++)
+    memcpy(to + t * step, from->numbers + row_of(&p->s, heads, b, h, t) * from->dim,
+           (size_t)from->dim * sizeof *to);
+}
+
+static float *numbers(int64_t count) {
+  float *all = calloc((size_t)count + 1, sizeof *all);
+  assert_non_null(all);
+  return all;
+}
+
+static void expect_head(struct problem *p, int64_t b, int64_t h) {
+  const struct shape *s = &p->s;
+  const int64_t n = s->tokens, reads = output_heads(s) / s->heads;
+  float *q = numbers(n * reads * s->k_dim), *k = numbers(n * s->k_dim), *v = numbers(n * s->v_dim);
+  float *decay = numbers(n * s->k_dim), *beta = numbers(n), *o = numbers(n * reads * s->v_dim);
+  float *state = p->expected_state + (b * s->heads + h) * s->k_dim * s->v_dim;
+  struct contract_linear c = {n, reads, s->k_dim, s->v_dim, is_gated(s), 0, s->per_dim, s->unit, 0, 0, q, k, v,
+                              decay, NULL, NULL, NULL};
+  c.is_delta = s->rule == FOVEA_NN_UPDATE_DELTA || s->rule == FOVEA_NN_UPDATE_GATED_DELTA;
+  c.scale = (float)p->attention.scale;
+  c.eps = (float)p->attention.unit_eps;
+  for (int64_t r = 0; r < reads; r++) {
+    const int64_t head = s->q_heads > s->heads ? h * reads + r : h * s->q_heads / s->heads;
+    copy_rows(p, &p->q, s->q_heads, b, head, reads * s->k_dim, q + r * s->k_dim);
+  }
+  copy_rows(p, &p->k, s->k_heads, b, h * s->k_heads / s->heads, s->k_dim, k);
+  copy_rows(p, &p->v, s->heads, b, h, s->v_dim, v);
+  if (c.is_gated) copy_rows(p, &p->decay, s->heads, b, h, p->decay.dim, decay);
+  if (s->with_beta) copy_rows(p, &p->beta, s->heads, b, h, 1, beta);
+  if (s->with_beta) c.beta = beta;
+  if (s->with_factors) c.factor = p->factors.numbers + h;
+  if (s->with_skip) c.skip = p->skip.numbers + h;
+  if (s->with_past)
+    memcpy(state, p->past.numbers + (b * s->heads + h) * s->k_dim * s->v_dim,
+           (size_t)(s->k_dim * s->v_dim) * sizeof *state);
+  contract_linear_head(&c, state, o);
+  for (int64_t t = 0; t < n; t++)
+    for (int64_t r = 0; r < reads; r++)
+      memcpy(p->expected_o + row_of(s, output_heads(s), b, h * reads + r, t) * s->v_dim,
+             o + (t * reads + r) * s->v_dim, (size_t)s->v_dim * sizeof *o);
+  free(q);
+  free(k);
+  free(v);
+  free(decay);
+  free(beta);
+  free(o);
+}
+
+static void set_optional(struct problem *p) {
+  const struct shape *s = &p->s;
+  fovea_nn_linear_attention_tensors *t = &p->tensors;
+  if (is_gated(s)) {
+    t->decay = p->decay.memory.data;
+    t->decay_type = p->decay.type;
+  }
+  if (s->with_factors) t->decay_factors = p->factors.numbers;
+  if (s->with_skip) t->skip = p->skip.numbers;
+  if (s->with_beta) {
+    t->beta = p->beta.memory.data;
+    t->beta_type = p->beta.type;
+  }
+  if (s->with_past) t->past = (const float *)(const void *)p->past.memory.data;
+  t->present = (float *)(void *)p->present.memory.data;
+}
+
+static struct problem problem_create(const struct shape *s, struct generator *generator) {
+  struct problem p = {.s = *s};
+  fovea_strides q, k, v, o, decay, beta;
+  const int64_t row = s->v_dim + s->padding;
+  const fovea_strides state = {s->heads * s->k_dim * row, s->k_dim * row, row};
+  p.q = make(s, s->q_heads, s->k_dim, s->types[0], &q, generator);
+  p.k = make(s, s->k_heads, s->k_dim, s->types[1], &k, generator);
+  p.v = make(s, s->heads, s->v_dim, s->types[2], &v, generator);
+  p.o = make(s, output_heads(s), s->v_dim, s->types[3], &o, generator);
+  p.decay = make(s, s->heads, s->per_dim ? s->k_dim : 1, s->types[4], &decay, generator);
+  p.beta = make(s, s->heads, 1, s->types[5], &beta, generator);
+  p.factors = matrix_create(1, s->heads, s->heads, FOVEA_F32, 0, generator);
+  p.skip = matrix_create(1, s->heads, s->heads, FOVEA_F32, s->special, generator);
+  p.past = matrix_create(s->batch * s->heads * s->k_dim, s->v_dim, row, FOVEA_F32, s->special, generator);
+  p.present = matrix_create(s->batch * s->heads * s->k_dim, s->v_dim, row, FOVEA_F32, 0, generator);
+  lower(&p.decay);
+  fovea_nn_linear_attention_init(&p.attention, s->rule, s->heads, s->k_dim, s->v_dim);
+  p.attention.q_heads = s->q_heads;
+  p.attention.k_heads = s->k_heads;
+  p.attention.per_dim = s->per_dim;
+  p.attention.unit = s->unit;
+  fovea_nn_linear_attention_tensors_init(&p.tensors, &p.attention, s->batch, s->tokens, p.q.memory.data,
+                                         p.k.memory.data, p.v.memory.data, p.o.memory.data);
+  set_optional(&p);
+  p.tensors.q_type = s->types[0];
+  p.tensors.k_type = s->types[1];
+  p.tensors.v_type = s->types[2];
+  p.tensors.o_type = s->types[3];
+  p.tensors.q_strides = q;
+  p.tensors.k_strides = k;
+  p.tensors.v_strides = v;
+  p.tensors.o_strides = o;
+  if (is_gated(s)) p.tensors.decay_strides = decay;
+  if (s->with_beta) p.tensors.beta_strides = beta;
+  if (s->with_past) p.tensors.past_strides = state;
+  p.tensors.present_strides = state;
+  p.expected_o = numbers(s->batch * output_heads(s) * s->tokens * s->v_dim);
+  p.expected_state = numbers(s->batch * s->heads * s->k_dim * s->v_dim);
+  for (int64_t b = 0; b < s->batch; b++)
+    for (int64_t h = 0; h < s->heads; h++) expect_head(&p, b, h);
+  return p;
+}
+
+static void problem_destroy(struct problem *p) {
+  struct matrix *all[] = {&p->q,    &p->k,       &p->v,    &p->o,    &p->decay,
+                          &p->beta, &p->factors, &p->skip, &p->past, &p->present};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) matrix_destroy(all[i]);
+  free(p->expected_o);
+  free(p->expected_state);
+}
+
+static void assert_problem(struct problem *p, const fovea_execution *execution) {
+  fovea_error error = {0};
+  matrix_spoil(&p->o);
+  matrix_spoil(&p->present);
+  const fovea_status status = fovea_nn_linear_attention_run(&p->attention, &p->tensors, execution, &error);
+  if (status) print_error("%s\n", error.text);
+  assert_int_equal(status, FOVEA_OK);
+  assert_matrix(&p->o, p->expected_o);
+  assert_matrix(&p->present, p->expected_state);
+}
+
+static int is_pairs(const char *isa) {
+  return strncmp(isa, "avx512_", 7) == 0 || strncmp(isa, "neon_", 5) == 0;
+}
+
+static void assert_everywhere(struct problem *p) {
+  for (const char *const *isa = usable_isas(); *isa; isa++) {
+    if (is_pairs(*isa)) continue;
+    p->attention.isa = *isa;
+    assert_problem(p, NULL);
+  }
+  p->attention.isa = NULL;
+}
+
+static struct shape any_shape(struct generator *generator) {
+  static const int64_t dims[] = {1, 3, 8, 15, 16, 17, 32, 40, 64, 96, 128, 130, 257};
+  struct shape s = {.rule = (fovea_nn_update_rule)generator_below(generator, 4)};
+  const int64_t most = generator_below(generator, 6) ? 0 : 5;
+  s.batch = 1 + generator_below(generator, 2);
+  s.heads = 1 + generator_below(generator, 3);
+  s.tokens = generator_below(generator, 4) ? generator_below(generator, 14) : generator_below(generator, 70);
+  s.k_dim = dims[generator_below(generator, 8 + most)];
+  s.v_dim = dims[generator_below(generator, 8 + most)];
+  s.k_heads = generator_below(generator, 2) ? s.heads : 1;
+  s.q_heads = generator_below(generator, 2) ? s.heads : generator_below(generator, 2) ? 1 : 0;
+  if (s.q_heads == 0) s.q_heads = s.heads * (1 + generator_below(generator, generator_below(generator, 4) ? 5 : 11));
+  s.unit = (int)generator_below(generator, 2);
+  s.with_beta = (int)generator_below(generator, 3) > 0;
+  s.with_skip = generator_below(generator, 3) == 0;
+  s.with_past = (int)generator_below(generator, 2);
+  if (is_gated(&s)) {
+    s.per_dim = (int)generator_below(generator, 2);
+    s.with_factors = generator_below(generator, 3) == 0;
+  }
+  s.special = generator_below(generator, 4) == 0 ? 200 : 0;
+  s.padding = (int)generator_below(generator, 3);
+  s.tokens_first = (int)generator_below(generator, 2);
+  for (int i = 0; i < 6; i++)
+    s.types[i] = generator_below(generator, 2) ? FOVEA_F32 : (fovea_type)generator_below(generator, 3);
+  return s;
+}
+
+static void test_random(void **state) {
+  (void)state;
+  struct generator generator = {91};
+  for (int i = 0; i < IF_QUICK(40, 400); i++) {
+    const struct shape s = any_shape(&generator);
+    struct problem p = problem_create(&s, &generator);
+    assert_everywhere(&p);
+    problem_destroy(&p);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
