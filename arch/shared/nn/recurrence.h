@@ -35,8 +35,9 @@ FOVEA_INLINE void add_piece(float *sums, const vec *piece, int64_t first, const 
  * registers for all of them. `vectors`, `tokens` and `keeps` are constants. */
 FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first, int column, const int tokens,
                                    const int vectors, const int keeps) {
-  const float *q = a->q + first * a->stride, *k = a->k + first * a->stride;
-  const float *keep = keeps ? a->keep + first * a->stride : NULL;
+  const int64_t stride = a->stride, state_stride = a->state_stride, dim = a->dim;
+  const float *q = a->q + first * stride, *k = a->k + first * stride, *keep = keeps ? a->keep + first * stride : k;
+  float *state = a->state + column;
   vec v[BLOCK_TOKENS][BLOCK_VECTORS];
   FOVEA_UNROLL
   for (int t = 0; t < tokens; t++) {
@@ -44,8 +45,8 @@ FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first,
     for (int c = 0; c < vectors; c++) v[t][c] = vec_load(a->v + (first + t) * a->v_stride + column + c * LANES);
   }
   FOVEA_NO_UNROLL
-  for (int64_t piece = 0; piece < a->dim; piece += RECURRENCE_PIECE) {
-    const int64_t end = piece_end(piece, a->dim);
+  for (int64_t piece = 0; piece < dim; piece += RECURRENCE_PIECE) {
+    const int64_t end = piece_end(piece, dim);
     vec o[BLOCK_TOKENS][BLOCK_VECTORS];
     FOVEA_UNROLL
     for (int t = 0; t < tokens; t++) {
@@ -54,15 +55,14 @@ FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first,
     }
     FOVEA_NO_UNROLL
     for (int64_t d = piece; d < end; d++) {
-      float *state = a->state + d * a->state_stride + column;
       vec s[BLOCK_VECTORS];
       FOVEA_UNROLL
       for (int c = 0; c < vectors; c++) s[c] = vec_load(state + c * LANES);
       FOVEA_UNROLL
       for (int t = 0; t < tokens; t++) {
-        const vec key = vec_set1(k[t * a->stride + d]), query = vec_set1(q[t * a->stride + d]);
+        const vec key = vec_set1(k[t * stride + d]), query = vec_set1(q[t * stride + d]);
         if (keeps) {
-          const vec kept = vec_set1(keep[t * a->stride + d]);
+          const vec kept = vec_set1(keep[t * stride + d]);
           FOVEA_UNROLL
           for (int c = 0; c < vectors; c++) s[c] = vec_mul(s[c], kept);
         }
@@ -73,6 +73,7 @@ FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first,
       }
       FOVEA_UNROLL
       for (int c = 0; c < vectors; c++) vec_store(state + c * LANES, s[c]);
+      state += state_stride;
     }
     FOVEA_UNROLL
     for (int t = 0; t < tokens; t++) add_piece(a->o + (first + t) * a->o_stride + column, o[t], piece, vectors);
@@ -82,7 +83,7 @@ FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first,
 /* One number for each dim, or 1 for all: a product with 1 changes no bit. */
 typedef struct kept_row {
   const float *row;
-  int step;
+  int64_t step;
 } kept_row;
 
 FOVEA_INLINE kept_row kept_of(const fovea_nn_recurrence_args *a, int token) {
@@ -94,10 +95,12 @@ FOVEA_INLINE kept_row kept_of(const fovea_nn_recurrence_args *a, int token) {
  * constants. */
 FOVEA_INLINE void recurrence_step(const fovea_nn_recurrence_args *a, int token, int column, const vec *v,
                                   kept_row kept, int read, const int updates, const int vectors, const int reads) {
-  const float *q = a->q + ((int64_t)token * a->reads + read) * a->stride, *k = a->k + token * a->stride;
+  const int64_t stride = a->stride, state_stride = a->state_stride, dim = a->dim;
+  const float *q = a->q + ((int64_t)token * a->reads + read) * stride, *k = a->k + token * stride;
+  float *state = a->state + column;
   FOVEA_NO_UNROLL
-  for (int64_t piece = 0; piece < a->dim; piece += RECURRENCE_PIECE) {
-    const int64_t end = piece_end(piece, a->dim);
+  for (int64_t piece = 0; piece < dim; piece += RECURRENCE_PIECE) {
+    const int64_t end = piece_end(piece, dim);
     vec o[READS_LIMIT][STATE_VECTORS];
     FOVEA_UNROLL
     for (int r = 0; r < reads; r++) {
@@ -106,12 +109,12 @@ FOVEA_INLINE void recurrence_step(const fovea_nn_recurrence_args *a, int token, 
     }
     FOVEA_NO_UNROLL
     for (int64_t d = piece; d < end; d++) {
-      float *state = a->state + d * a->state_stride + column;
       vec s[STATE_VECTORS];
       FOVEA_UNROLL
       for (int c = 0; c < vectors; c++) s[c] = vec_load(state + c * LANES);
       if (updates) {
-        const vec keep = vec_set1(kept.row[d * kept.step]), key = vec_set1(k[d]);
+        const vec keep = vec_set1(*kept.row), key = vec_set1(k[d]);
+        kept.row += kept.step;
         FOVEA_UNROLL
         for (int c = 0; c < vectors; c++) {
           s[c] = vec_fma(key, v[c], vec_mul(s[c], keep));
@@ -120,10 +123,11 @@ FOVEA_INLINE void recurrence_step(const fovea_nn_recurrence_args *a, int token, 
       }
       FOVEA_UNROLL
       for (int r = 0; r < reads; r++) {
-        const vec query = vec_set1(q[r * a->stride + d]);
+        const vec query = vec_set1(q[r * stride + d]);
         FOVEA_UNROLL
         for (int c = 0; c < vectors; c++) o[r][c] = vec_fma(query, s[c], o[r][c]);
       }
+      state += state_stride;
     }
     FOVEA_UNROLL
     for (int r = 0; r < reads; r++) {
@@ -164,43 +168,97 @@ FOVEA_INLINE void delta_of(const fovea_nn_recurrence_args *a, int token, int col
   for (int c = 0; c < vectors; c++) v[c] = vec_mul(beta, vec_sub(v[c], r[c]));
 }
 
+/* r of a piece of dims and those before it. */
+FOVEA_INLINE void add_sums(vec *r, const vec *piece, int64_t first, const int vectors) {
+  FOVEA_UNROLL
+  for (int c = 0; c < vectors; c++) r[c] = first == 0 ? piece[c] : vec_add(r[c], piece[c]);
+}
+
 /* Lets the state decay for a token, and sets r, what it then has for the token's key. */
 FOVEA_INLINE void recall(const fovea_nn_recurrence_args *a, int token, int column, const int vectors, vec *r) {
+  const int64_t state_stride = a->state_stride, dim = a->dim;
   const float *k = a->k + token * a->stride;
-  const kept_row kept = kept_of(a, token);
+  float *state = a->state + column;
+  kept_row kept = kept_of(a, token);
   FOVEA_UNROLL
   for (int c = 0; c < vectors; c++) r[c] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
-  for (int64_t piece = 0; piece < a->dim; piece += RECURRENCE_PIECE) {
-    const int64_t end = piece_end(piece, a->dim);
+  for (int64_t piece = 0; piece < dim; piece += RECURRENCE_PIECE) {
+    const int64_t end = piece_end(piece, dim);
     vec sum[STATE_VECTORS];
     FOVEA_UNROLL
     for (int c = 0; c < vectors; c++) sum[c] = vec_set1(0.0f);
     FOVEA_NO_UNROLL
     for (int64_t d = piece; d < end; d++) {
-      float *state = a->state + d * a->state_stride + column;
-      const vec keep = vec_set1(kept.row[d * kept.step]), key = vec_set1(k[d]);
+      const vec keep = vec_set1(*kept.row), key = vec_set1(k[d]);
+      kept.row += kept.step;
       FOVEA_UNROLL
       for (int c = 0; c < vectors; c++) {
         const vec s = vec_mul(vec_load(state + c * LANES), keep);
         vec_store(state + c * LANES, s);
         sum[c] = vec_fma(key, s, sum[c]);
       }
+      state += state_stride;
     }
+    add_sums(r, sum, piece, vectors);
+  }
+}
+
+/* The update of a token that recall() prepared, and recall() for the next token, in one pass over the state. The
+ * token has one query. `vectors` and `keeps` are constants. */
+FOVEA_INLINE void update_and_recall(const fovea_nn_recurrence_args *a, int token, int column, const vec *v,
+                                    const int vectors, const int keeps, vec *r) {
+  const int64_t stride = a->stride, state_stride = a->state_stride, dim = a->dim;
+  const float *q = a->q + token * stride, *k = a->k + token * stride, *next = k + stride;
+  const float *keep = keeps ? a->keep + (token + 1) * stride : k;
+  float *state = a->state + column;
+  FOVEA_NO_UNROLL
+  for (int64_t piece = 0; piece < dim; piece += RECURRENCE_PIECE) {
+    const int64_t end = piece_end(piece, dim);
+    vec o[STATE_VECTORS], sum[STATE_VECTORS];
     FOVEA_UNROLL
-    for (int c = 0; c < vectors; c++) r[c] = piece == 0 ? sum[c] : vec_add(r[c], sum[c]);
+    for (int c = 0; c < vectors; c++) o[c] = sum[c] = vec_set1(0.0f);
+    FOVEA_NO_UNROLL
+    for (int64_t d = piece; d < end; d++) {
+      const vec key = vec_set1(k[d]), query = vec_set1(q[d]), next_key = vec_set1(next[d]);
+      vec s[STATE_VECTORS];
+      FOVEA_UNROLL
+      for (int c = 0; c < vectors; c++) s[c] = vec_fma(key, v[c], vec_load(state + c * LANES));
+      FOVEA_UNROLL
+      for (int c = 0; c < vectors; c++) o[c] = vec_fma(query, s[c], o[c]);
+      if (keeps) {
+        const vec kept = vec_set1(keep[d]);
+        FOVEA_UNROLL
+        for (int c = 0; c < vectors; c++) s[c] = vec_mul(s[c], kept);
+      }
+      FOVEA_UNROLL
+      for (int c = 0; c < vectors; c++) vec_store(state + c * LANES, s[c]);
+      FOVEA_UNROLL
+      for (int c = 0; c < vectors; c++) sum[c] = vec_fma(next_key, s[c], sum[c]);
+      state += state_stride;
+    }
+    add_piece(a->o + token * a->o_stride + column, o, piece, vectors);
+    add_sums(r, sum, piece, vectors);
   }
 }
 
 /* All tokens for some columns. `vectors` is a constant. */
 FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, const int vectors) {
   static const float one = 1.0f;
+  vec r[STATE_VECTORS], v[STATE_VECTORS];
+  recall(a, 0, column, vectors, r);
   FOVEA_NO_UNROLL
   for (int t = 0; t < a->tokens; t++) {
-    vec r[STATE_VECTORS], v[STATE_VECTORS];
-    recall(a, t, column, vectors, r);
+    const int is_last = t + 1 == a->tokens;
     delta_of(a, t, column, r, vectors, v);
-    recurrence_token(a, t, column, v, (kept_row){&one, 0}, vectors);
+    if (is_last || a->reads > 1) {
+      recurrence_token(a, t, column, v, (kept_row){&one, 0}, vectors);
+      if (!is_last) recall(a, t + 1, column, vectors, r);
+    } else if (a->keep) {
+      update_and_recall(a, t, column, v, vectors, 1, r);
+    } else {
+      update_and_recall(a, t, column, v, vectors, 0, r);
+    }
   }
 }
 
