@@ -183,10 +183,15 @@ static int same_strides(fovea_strides a, fovea_strides b) {
   return a.batch == b.batch && a.head == b.head && a.row == b.row;
 }
 
+/* Whether the strides are default ones, of any number of rows: a caller may set `tokens` later. */
+static int are_default(const tensor *t) {
+  const fovea_strides s = t->strides;
+  return (s.batch == 0 && s.head == 0 && s.row == 0) || (s.row == t->dim && s.batch == product(t->heads, s.head));
+}
+
 /* A tensor that is not there must not have settings. */
 static fovea_status check_absent(const tensor *t, fovea_error *error) {
-  const fovea_strides plain = contiguous(t->heads, t->rows, t->dim), none = {0, 0, 0};
-  if (t->type == FOVEA_F32 && (same_strides(t->strides, plain) || same_strides(t->strides, none))) return FOVEA_OK;
+  if (t->type == FOVEA_F32 && are_default(t)) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "the type or strides of %s are set and would not be used: %s is NULL",
                     t->name, t->name);
 }
