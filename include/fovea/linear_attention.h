@@ -30,23 +30,23 @@ typedef enum fovea_nn_update_rule {
 /* A kind of linear attention. Prepare it with fovea_nn_linear_attention_init().
  *
  * Gated DeltaNet (Qwen3-Next): GATED_DELTA, q_heads and k_heads fewer than heads, unit 1.
- * Mamba-2 (Dao & Gu, 2024): GATED, scale 1; q is C, k is B, v is x, with as many q_heads and k_heads as groups; beta
- * is dt after softplus, decay is the same tensor, decay_factors are A, and skip is D. Mamba's state h is the
+ * Mamba-2 (Dao & Gu, 2024): GATED, scale 1; q is C, k is B, v is x, with as many q_heads and k_heads as groups;
+ * beta is dt after softplus, decay is the same tensor, decay_factors are A, and skip is D. Mamba's state h is the
  * transpose of S. */
 typedef struct fovea_nn_linear_attention {
-  size_t struct_size; /* set by fovea_nn_linear_attention_init() */
-  fovea_nn_update_rule rule;
-  int64_t heads;        /* of v, of the state, of decay and of beta; at least 1 */
-  int64_t k_dim, v_dim; /* of q and k; of v and o. At least 1 */
+  size_t struct_size;        /* set by fovea_nn_linear_attention_init() */
+  fovea_nn_update_rule rule; /* what a token does to the state */
+  int64_t heads;             /* of v, of the state, of decay and of beta; at least 1 */
+  int64_t k_dim, v_dim;      /* of q and k; of v and o. At least 1 */
   /* Heads of q and of k; default: `heads`. Fewer must divide `heads`: head h has head h / (heads / k_heads) of k.
    * q_heads may also be a multiple of `heads`: query head h reads state h / (q_heads / heads), and o has q_heads
    * heads. */
   int64_t q_heads, k_heads;
-  double scale;    /* of o; default: 1 / sqrt(k_dim). Finite as f32 */
-  int per_dim;     /* 1: each dim of k has a decay of its own (GLA, KDA); 0 (default): a token of a head has one */
-  int unit;        /* 1: each row of q and of k is divided by sqrt(sum of its squares + unit_eps); 0 (default): no */
-  double unit_eps; /* with unit; default: 1e-6, as fla's l2norm. From 0 on */
-  const char *isa; /* as in fovea_problem */
+  double scale; /* of o; default: 1 / sqrt(k_dim). Finite as f32 */
+  int per_dim;  /* 1: each dim of k has a decay of its own (GLA, KDA); 0 (default): a token of a head has one */
+  int unit;     /* 1: each row of q and of k is divided by sqrt(sum of its squares + unit_eps); 0 (default): no */
+  double unit_eps;           /* with unit; default: 1e-6, as fla's l2norm. From 0 on */
+  const char *isa;           /* as in fovea_problem */
   fovea_allocator allocator; /* of scratch; default: malloc(), free() */
 } fovea_nn_linear_attention;
 
@@ -61,8 +61,8 @@ static inline void fovea_nn_linear_attention_init(fovea_nn_linear_attention *att
   fovea_nn_linear_attention_init_sized(attention, sizeof *attention, rule, heads, k_dim, v_dim);
 }
 
-/* The tensors of some tokens. Strides count elements, and may have any order: those of ONNX's (batch, tokens, heads *
- * dim) are {tokens * heads * dim, dim, heads * dim}. Strides of inputs may be 0. */
+/* The tensors of some tokens. Strides count elements, and may have any order: those of ONNX's (batch, tokens, heads
+ * * dim) are {tokens * heads * dim, dim, heads * dim}. Strides of inputs may be 0. */
 typedef struct fovea_nn_linear_attention_tensors {
   size_t struct_size;    /* set by fovea_nn_linear_attention_tensors_init() */
   int64_t batch, tokens; /* at least 1; at least 0 */
@@ -70,7 +70,7 @@ typedef struct fovea_nn_linear_attention_tensors {
   const void *k;         /* (batch, k_heads, tokens, k_dim) */
   const void *v;         /* (batch, heads, tokens, v_dim) */
   void *o;               /* (batch, the larger of heads and q_heads, tokens, v_dim), apart from all inputs */
-  fovea_type q_type, k_type, v_type, o_type;             /* default FOVEA_F32 */
+  fovea_type q_type, k_type, v_type, o_type;                /* default FOVEA_F32 */
   fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous */
 
   /* Log of what the state is multiplied by, for GATED and GATED_DELTA, which need it: (batch, heads, tokens), with
@@ -80,8 +80,8 @@ typedef struct fovea_nn_linear_attention_tensors {
   fovea_strides decay_strides; /* default: contiguous */
   const float *decay_factors;  /* `heads` numbers that the decays of a head are multiplied by. NULL (default): 1 */
 
-  /* (batch, heads, tokens): the rate of the delta rule, else a factor of v. One beta for all heads has the head stride
-   * 0. NULL (default): 1. */
+  /* (batch, heads, tokens): the rate of the delta rule, else a factor of v. One beta for all heads has the head
+   * stride 0. NULL (default): 1. */
   const void *beta;
   fovea_type beta_type;       /* default FOVEA_F32 */
   fovea_strides beta_strides; /* default: contiguous */
@@ -89,8 +89,8 @@ typedef struct fovea_nn_linear_attention_tensors {
   const float *skip; /* `heads` numbers: o has skip[head] * v more. NULL (default): none */
 
   /* The state before and after these tokens, (batch, heads, k_dim, v_dim), whose row is k_dim's axis. It is plain
-   * memory: a copy of it is a fork of the sequence. NULL (default): past is zeros, present is not wanted. Both may be
-   * the same memory with the same strides; else present is apart from all inputs. */
+   * memory: a copy of it is a fork of the sequence. NULL (default): past is zeros, present is not wanted. Both may
+   * be the same memory with the same strides; else present is apart from all inputs. */
   const float *past;
   float *present;
   fovea_strides past_strides, present_strides; /* default: contiguous */
@@ -117,8 +117,8 @@ static inline void fovea_nn_linear_attention_tensors_init(fovea_nn_linear_attent
  * each other, and are shared by threads.
  *
  * COMPLEXITY: batch * heads * tokens * k_dim * v_dim times 2 multiplications and additions, with a decay one
- * multiplication more, with the delta rule one multiplication and addition more, and one for each further query of a
- * state. Memory beside the tensors does not grow with the number of tokens.
+ * multiplication more, with the delta rule one multiplication and addition more, and one for each further query of
+ * a state. Memory beside the tensors does not grow with the number of tokens.
  *
  * Needs scratch (fovea_nn_linear_attention_scratch_size()), from `execution` or else allocated by
  * attention->allocator: for each worker one head's state and some tokens as f32. */

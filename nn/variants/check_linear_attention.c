@@ -89,17 +89,19 @@ static fovea_status check_sizes(const fovea_nn_linear_attention_call *call, fove
   const fovea_nn_linear_attention *a = &call->attention;
   const fovea_nn_linear_attention_tensors *t = &call->tensors;
   const fovea_bounded rule = {"rule", (int)a->rule, 0, FOVEA_NN_UPDATE_GATED_DELTA};
-  const fovea_bounded sizes[] = {
-      {"heads", a->heads, 1, FOVEA_LENGTH_LIMIT},     {"q_heads", a->q_heads, 1, FOVEA_LENGTH_LIMIT},
-      {"k_heads", a->k_heads, 1, FOVEA_LENGTH_LIMIT}, {"k_dim", a->k_dim, 1, FOVEA_DIM_LIMIT},
-      {"v_dim", a->v_dim, 1, FOVEA_DIM_LIMIT},        {"per_dim", a->per_dim, 0, 1},
-      {"unit", a->unit, 0, 1}};
+  const fovea_bounded sizes[] = {{"heads", a->heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"q_heads", a->q_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"k_heads", a->k_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"k_dim", a->k_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"v_dim", a->v_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"per_dim", a->per_dim, 0, 1},
+                                 {"unit", a->unit, 0, 1}};
   const fovea_bounded lengths[] = {{"batch", t->batch, 1, FOVEA_LENGTH_LIMIT},
                                    {"tokens", t->tokens, 0, FOVEA_LENGTH_LIMIT}};
-  const fovea_bounded types[] = {fovea_bounded_type("q_type", t->q_type), fovea_bounded_type("k_type", t->k_type),
-                                 fovea_bounded_type("v_type", t->v_type), fovea_bounded_type("o_type", t->o_type),
-                                 fovea_bounded_type("decay_type", t->decay_type),
-                                 fovea_bounded_type("beta_type", t->beta_type)};
+  const fovea_bounded types[] = {
+      fovea_bounded_type("q_type", t->q_type),         fovea_bounded_type("k_type", t->k_type),
+      fovea_bounded_type("v_type", t->v_type),         fovea_bounded_type("o_type", t->o_type),
+      fovea_bounded_type("decay_type", t->decay_type), fovea_bounded_type("beta_type", t->beta_type)};
   fovea_status status = fovea_validate_bounds("attention", &rule, 1, FOVEA_ERROR_TYPE, error);
   if (!status) status = fovea_validate_bounds("attention", sizes, 7, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("tensors", lengths, 2, FOVEA_ERROR_SIZE, error);
@@ -122,7 +124,8 @@ static fovea_status check_heads(const fovea_nn_linear_attention *a, fovea_error 
   return FOVEA_OK;
 }
 
-/* The numbers of the description in f32. They go through memory, which stays between the changes of the environment.
+/* The numbers of the description in f32. They go through memory, which stays between the changes of the
+ * environment.
  */
 static fovea_status check_numbers(fovea_nn_linear_attention_call *call, fovea_error *error) {
   const fovea_nn_linear_attention *a = &call->attention;
@@ -192,8 +195,8 @@ static int are_default(const tensor *t) {
 /* A tensor that is not there must not have settings. */
 static fovea_status check_absent(const tensor *t, fovea_error *error) {
   if (t->type == FOVEA_F32 && are_default(t)) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_UNUSED, "the type or strides of %s are set and would not be used: %s is NULL",
-                    t->name, t->name);
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "the type or strides of %s are set and would not be used: %s is NULL", t->name, t->name);
 }
 
 static fovea_status check_rule(const fovea_nn_linear_attention_call *call, fovea_error *error) {

@@ -9,14 +9,16 @@
 #define RECURRENCE_PIECE FOVEA_DOT_PIECE
 
 /* Vectors of columns that are computed together: sums over dims are chains, which wait less beside others. */
-#define STATE_VECTORS (LANES >= 16 ? 4 : 4)
+#define STATE_VECTORS 4
 /* The same where tokens are taken together. */
 #define BLOCK_VECTORS (LANES >= 8 ? 2 : 4)
 /* Tokens that are taken together. Then the state is loaded and stored once for all of them. */
 #define BLOCK_TOKENS (LANES >= 16 ? 4 : 2)
 /* The most queries of a token that are taken together. */
 #define READS_LIMIT 4
-#define STEP_VECTORS (FOVEA_NN_STATE_STEP / LANES < STATE_VECTORS ? FOVEA_NN_STATE_STEP / LANES : STATE_VECTORS)
+/* The fewest vectors: those of a step of columns. */
+#define STEP_IS_LESS (FOVEA_NN_STATE_STEP / LANES < STATE_VECTORS)
+#define STEP_VECTORS (STEP_IS_LESS ? FOVEA_NN_STATE_STEP / LANES : STATE_VECTORS)
 
 FOVEA_INLINE int64_t piece_end(int64_t piece, int64_t dim) {
   return dim - piece < RECURRENCE_PIECE ? dim : piece + RECURRENCE_PIECE;
@@ -136,21 +138,44 @@ FOVEA_INLINE void recurrence_step(const fovea_nn_recurrence_args *a, int token, 
   }
 }
 
-/* The token's update with its first queries, and then the other queries. */
+/* The token's update with its first queries, and then the other queries. `vectors` is a constant. */
 FOVEA_INLINE void recurrence_token(const fovea_nn_recurrence_args *a, int token, int column, const vec *v,
                                    kept_row kept, const int vectors) {
-  int read = 0;
-  if (a->reads >= READS_LIMIT) {
+  int read = a->reads >= READS_LIMIT ? READS_LIMIT : 1;
+  if (read == READS_LIMIT) {
     recurrence_step(a, token, column, v, kept, 0, 1, vectors, READS_LIMIT);
-    read = READS_LIMIT;
   } else {
     recurrence_step(a, token, column, v, kept, 0, 1, vectors, 1);
-    read = 1;
   }
+  FOVEA_NO_UNROLL
   for (; read + READS_LIMIT <= a->reads; read += READS_LIMIT) {
     recurrence_step(a, token, column, v, kept, read, 0, vectors, READS_LIMIT);
   }
+  FOVEA_NO_UNROLL
   for (; read < a->reads; read++) recurrence_step(a, token, column, v, kept, read, 0, vectors, 1);
+}
+
+/* Calls for both numbers of vectors, since inlining would make a copy for each rule. */
+FOVEA_SHORT FOVEA_NOINLINE void recurrence_token_of_most(const fovea_nn_recurrence_args *a, int token, int column,
+                                                         const vec *v, kept_row kept) {
+  recurrence_token(a, token, column, v, kept, STATE_VECTORS);
+}
+#if STEP_IS_LESS
+FOVEA_SHORT FOVEA_NOINLINE void recurrence_token_of_step(const fovea_nn_recurrence_args *a, int token, int column,
+                                                         const vec *v, kept_row kept) {
+  recurrence_token(a, token, column, v, kept, STEP_VECTORS);
+}
+#else
+#define recurrence_token_of_step recurrence_token_of_most
+#endif
+
+FOVEA_INLINE void call_token(const fovea_nn_recurrence_args *a, int token, int column, const vec *v, kept_row kept,
+                             const int vectors) {
+  if (vectors == STATE_VECTORS) {
+    recurrence_token_of_most(a, token, column, v, kept);
+  } else {
+    recurrence_token_of_step(a, token, column, v, kept);
+  }
 }
 
 /* v, of some columns of a token. */
@@ -160,8 +185,8 @@ FOVEA_INLINE void load_values(const fovea_nn_recurrence_args *a, int token, int 
 }
 
 /* What the delta rule adds to the state, from r, what the state has for the token's key. */
-FOVEA_INLINE void delta_of(const fovea_nn_recurrence_args *a, int token, int column, const vec *r, const int vectors,
-                           vec *v) {
+FOVEA_INLINE void delta_of(const fovea_nn_recurrence_args *a, int token, int column, const vec *r,
+                           const int vectors, vec *v) {
   const vec beta = vec_set1(a->beta ? a->beta[token] : 1.0f);
   load_values(a, token, column, vectors, v);
   FOVEA_UNROLL
@@ -242,22 +267,18 @@ FOVEA_INLINE void update_and_recall(const fovea_nn_recurrence_args *a, int token
   }
 }
 
-/* All tokens for some columns. `vectors` is a constant. */
-FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, const int vectors) {
+/* All tokens for some columns. `vectors` and `keeps` are constants. */
+FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, const int vectors, const int keeps) {
   static const float one = 1.0f;
   vec r[STATE_VECTORS], v[STATE_VECTORS];
-  recall(a, 0, column, vectors, r);
   FOVEA_NO_UNROLL
   for (int t = 0; t < a->tokens; t++) {
-    const int is_last = t + 1 == a->tokens;
+    if (t == 0 || a->reads > 1) recall(a, t, column, vectors, r);
     delta_of(a, t, column, r, vectors, v);
-    if (is_last || a->reads > 1) {
-      recurrence_token(a, t, column, v, (kept_row){&one, 0}, vectors);
-      if (!is_last) recall(a, t + 1, column, vectors, r);
-    } else if (a->keep) {
-      update_and_recall(a, t, column, v, vectors, 1, r);
+    if (t + 1 < a->tokens && a->reads == 1) {
+      update_and_recall(a, t, column, v, vectors, keeps, r);
     } else {
-      update_and_recall(a, t, column, v, vectors, 0, r);
+      call_token(a, t, column, v, (kept_row){&one, 0}, vectors);
     }
   }
 }
@@ -268,18 +289,16 @@ FOVEA_INLINE void token_columns(const fovea_nn_recurrence_args *a, int first, in
   for (int t = first; t < a->tokens; t++) {
     vec v[STATE_VECTORS];
     load_values(a, t, column, vectors, v);
-    recurrence_token(a, t, column, v, kept_of(a, t), vectors);
+    call_token(a, t, column, v, kept_of(a, t), vectors);
   }
 }
 
-FOVEA_INLINE void block_columns(const fovea_nn_recurrence_args *a, int blocks, int column, const int vectors) {
+/* Blocks of tokens for some columns. `vectors` and `keeps` are constants. */
+FOVEA_INLINE void block_columns(const fovea_nn_recurrence_args *a, int blocks, int column, const int vectors,
+                                const int keeps) {
   FOVEA_NO_UNROLL
   for (int b = 0; b < blocks; b++) {
-    if (a->keep) {
-      recurrence_block(a, b * BLOCK_TOKENS, column, BLOCK_TOKENS, vectors, 1);
-    } else {
-      recurrence_block(a, b * BLOCK_TOKENS, column, BLOCK_TOKENS, vectors, 0);
-    }
+    recurrence_block(a, b * BLOCK_TOKENS, column, BLOCK_TOKENS, vectors, keeps);
   }
 }
 
@@ -287,11 +306,13 @@ FOVEA_INLINE void block_columns(const fovea_nn_recurrence_args *a, int blocks, i
 #define COLUMN_GROUPS(most, least, call)                                                                           \
   {                                                                                                                \
     int column = 0;                                                                                                \
+    FOVEA_NO_UNROLL                                                                                                \
     for (; column + (most)*LANES <= a->columns; column += (most)*LANES) {                                          \
       const int vectors = (most);                                                                                  \
       call;                                                                                                        \
     }                                                                                                              \
     if ((most) > (least)) {                                                                                        \
+      FOVEA_NO_UNROLL                                                                                              \
       for (; column < a->columns; column += (least)*LANES) {                                                       \
         const int vectors = (least);                                                                               \
         call;                                                                                                      \
@@ -299,14 +320,29 @@ FOVEA_INLINE void block_columns(const fovea_nn_recurrence_args *a, int blocks, i
     }                                                                                                              \
   }
 
-FOVEA_KERNEL void FOVEA_NAME(nn_recurrence)(const fovea_nn_recurrence_args *a) {
+/* `keeps` is a constant. */
+FOVEA_INLINE void recurrence_of_delta(const fovea_nn_recurrence_args *a, const int keeps){
+    COLUMN_GROUPS(STATE_VECTORS, STEP_VECTORS, delta_columns(a, column, vectors, keeps))}
+
+FOVEA_INLINE void recurrence_in_blocks(const fovea_nn_recurrence_args *a, int blocks, const int keeps){
+    COLUMN_GROUPS(BLOCK_VECTORS, STEP_VECTORS < BLOCK_VECTORS ? STEP_VECTORS : BLOCK_VECTORS,
+                  block_columns(a, blocks, column, vectors, keeps))}
+
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_recurrence)(const fovea_nn_recurrence_args *a) {
   const int blocks = a->delta || a->reads > 1 ? 0 : a->tokens / BLOCK_TOKENS;
   if (a->delta) {
-    COLUMN_GROUPS(STATE_VECTORS, STEP_VECTORS, delta_columns(a, column, vectors))
+    if (a->keep) {
+      recurrence_of_delta(a, 1);
+    } else {
+      recurrence_of_delta(a, 0);
+    }
     return;
   }
-  COLUMN_GROUPS(BLOCK_VECTORS, STEP_VECTORS < BLOCK_VECTORS ? STEP_VECTORS : BLOCK_VECTORS,
-                block_columns(a, blocks, column, vectors))
+  if (a->keep) {
+    recurrence_in_blocks(a, blocks, 1);
+  } else {
+    recurrence_in_blocks(a, blocks, 0);
+  }
   if (blocks * BLOCK_TOKENS == a->tokens) return;
   COLUMN_GROUPS(STATE_VECTORS, STEP_VECTORS, token_columns(a, blocks * BLOCK_TOKENS, column, vectors))
 }

@@ -1,5 +1,5 @@
-/* What the recurrence of linear attention takes and gives, row by row: decays, queries and keys of length 1, results.
- * docs/numerics.md, clause L14. Part of bodies.h. */
+/* What the recurrence of linear attention takes and gives, row by row: decays, queries and keys of length 1,
+ * results. docs/numerics.md, clause L14. Part of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_RECURRENCE_ROWS_H
 #define FOVEA_ARCH_SHARED_NN_RECURRENCE_ROWS_H
 
