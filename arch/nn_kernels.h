@@ -171,6 +171,9 @@ typedef struct fovea_nn_recurrence_args {
   int64_t state_stride; /* at least columns */
   float *o;             /* row t * reads + r, rows of o_stride: sums of q times the new state */
   int64_t o_stride;
+  const fovea_fetch_row *fetch; /* memory that is prefetched meanwhile, with about so many cache lines */
+  int fetch_count;
+  int64_t fetch_lines;
 } fovea_nn_recurrence_args;
 
 /* keep[token] = exp(fl(x * factor)): rows of `dim`, or one number for each token that all its dims get. */

@@ -14,6 +14,8 @@
 enum { BLOCK_QUERIES = 32, LEAST_TOKENS = 4 };
 /* A row that is widened is a multiple of this. */
 enum { ROW_STEP = 16 };
+/* Rows of memory that are prefetched for the next block. */
+enum { FETCH_ROWS = 4 * BLOCK_QUERIES, FETCH_BYTES = 1024 };
 
 /* What a worker needs, as offsets into its memory. */
 typedef struct layout {
@@ -170,12 +172,50 @@ static int tile_columns(const head_part *p, int64_t column) {
   return (int)(rest < FOVEA_NN_STATE_COLUMNS ? rest : FOVEA_NN_STATE_COLUMNS);
 }
 
+/* Rows of memory that the next block will use, and their cache lines. */
+typedef struct fetch_list {
+  fovea_fetch_row rows[FETCH_ROWS];
+  int64_t count, lines;
+} fetch_list;
+
+/* Rows that follow each other are taken together, FETCH_BYTES at a time. */
+static void list_rows(fetch_list *list, const void *from, fovea_type type, int64_t stride, int64_t rows,
+                      int64_t dim) {
+  const int64_t all = fovea_bytes(type, dim * rows), step = fovea_bytes(type, stride);
+  const int are_one = stride == dim;
+  const int64_t bytes = are_one ? FETCH_BYTES : fovea_bytes(type, dim);
+  for (int64_t i = 0; i * bytes < all && list->count < FETCH_ROWS; i++) {
+    const char *row = (const char *)from + i * (are_one ? bytes : step);
+    list->rows[list->count++] =
+        (fovea_fetch_row){row, are_one && all - i * bytes < bytes ? all - i * bytes : bytes};
+    list->lines += bytes / 64 + 1;
+  }
+}
+
+static void list_block(const head_part *p, int64_t first, int64_t tokens, fetch_list *list) {
+  const fovea_nn_linear_attention *a = &p->call->attention;
+  const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
+  list_rows(list, at(t->k, t->k_type, t->k_strides, p->entry, p->head / (a->heads / a->k_heads), first), t->k_type,
+            t->k_strides.row, tokens, a->k_dim);
+  const char *v = at(t->v, t->v_type, t->v_strides, p->entry, p->head, first);
+  list_rows(list, v + fovea_bytes(t->v_type, p->column), t->v_type, t->v_strides.row, tokens, p->columns);
+  if (p->layout->reads > 1) return;
+  list_rows(list, at(t->q, t->q_type, t->q_strides, p->entry, p->head / (a->heads / a->q_heads), first), t->q_type,
+            t->q_strides.row, tokens, a->k_dim);
+  const char *o = at(t->o, t->o_type, t->o_strides, p->entry, p->head, first);
+  list_rows(list, o + fovea_bytes(t->o_type, p->column), t->o_type, t->o_strides.row, tokens, p->columns);
+}
+
 static void run_block(const head_part *p, int64_t first, int64_t tokens) {
-  const int64_t values = p->layout->values;
+  const int64_t values = p->layout->values, rest = p->call->tensors.tokens - first - tokens;
+  const int64_t tiles = round_up(p->columns, FOVEA_NN_STATE_COLUMNS) / FOVEA_NN_STATE_COLUMNS;
+  fetch_list list = {.count = 0};
+  if (rest > 0) list_block(p, first + tokens, rest < tokens ? rest : tokens, &list);
   prepare_keys(p, first, tokens);
   if (p->call->is_gated) prepare_decay(p, first, tokens);
   prepare_values(p, first, tokens);
-  for (int64_t column = 0; column < p->columns; column += FOVEA_NN_STATE_COLUMNS) {
+  for (int64_t tile = 0; tile < tiles; tile++) {
+    const int64_t column = tile * FOVEA_NN_STATE_COLUMNS;
     const fovea_nn_recurrence_args args = {
         .tokens = (int)tokens,
         .reads = p->layout->reads,
@@ -193,6 +233,9 @@ static void run_block(const head_part *p, int64_t first, int64_t tokens) {
         .state_stride = FOVEA_NN_STATE_COLUMNS,
         .o = p->o + column,
         .o_stride = values,
+        .fetch = list.rows + list.count * tile / tiles,
+        .fetch_count = (int)(list.count * (tile + 1) / tiles - list.count * tile / tiles),
+        .fetch_lines = list.lines / tiles,
     };
     p->call->kernels->recurrence(&args);
   }

@@ -4,6 +4,7 @@
 #define FOVEA_ARCH_SHARED_NN_RECURRENCE_H
 
 #include "../../nn_kernels.h"
+#include "../fetch.h"
 
 /* Dims of one chain of a sum over dims. */
 #define RECURRENCE_PIECE FOVEA_DOT_PIECE
@@ -24,6 +25,24 @@ FOVEA_INLINE int64_t piece_end(int64_t piece, int64_t dim) {
   return dim - piece < RECURRENCE_PIECE ? dim : piece + RECURRENCE_PIECE;
 }
 
+/* Dims between prefetches. */
+#define FETCH_DIMS 16
+
+/* What is prefetched during the passes over the state, and how many lines for each FETCH_DIMS dims. */
+typedef struct steady_fetch {
+  row_fetch rows;
+  int64_t lines;
+} steady_fetch;
+
+FOVEA_INLINE steady_fetch fetch_in_passes(const fovea_nn_recurrence_args *a, int64_t passes) {
+  const int64_t times = passes * ((a->dim + FETCH_DIMS - 1) / FETCH_DIMS);
+  return (steady_fetch){fetch_rows(a->fetch, a->fetch_count), times > 0 ? a->fetch_lines / times + 1 : 0};
+}
+
+FOVEA_INLINE int64_t fetch_end(int64_t d, int64_t end) {
+  return end - d < FETCH_DIMS ? end : d + FETCH_DIMS;
+}
+
 /* Puts the sums of a piece of dims where those of earlier pieces are added up. */
 FOVEA_INLINE void add_piece(float *sums, const vec *piece, int64_t first, const int vectors) {
   FOVEA_UNROLL
@@ -36,7 +55,7 @@ FOVEA_INLINE void add_piece(float *sums, const vec *piece, int64_t first, const 
 /* Several tokens with one query each, where v is what is added to the state: dim by dim, the state stays in
  * registers for all of them. `vectors`, `tokens` and `keeps` are constants. */
 FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first, int column, const int tokens,
-                                   const int vectors, const int keeps) {
+                                   const int vectors, const int keeps, steady_fetch *fetch) {
   const int64_t stride = a->stride, state_stride = a->state_stride, dim = a->dim;
   const float *q = a->q + first * stride, *k = a->k + first * stride, *keep = keeps ? a->keep + first * stride : k;
   float *state = a->state + column;
@@ -56,26 +75,30 @@ FOVEA_INLINE void recurrence_block(const fovea_nn_recurrence_args *a, int first,
       for (int c = 0; c < vectors; c++) o[t][c] = vec_set1(0.0f);
     }
     FOVEA_NO_UNROLL
-    for (int64_t d = piece; d < end; d++) {
-      vec s[BLOCK_VECTORS];
-      FOVEA_UNROLL
-      for (int c = 0; c < vectors; c++) s[c] = vec_load(state + c * LANES);
-      FOVEA_UNROLL
-      for (int t = 0; t < tokens; t++) {
-        const vec key = vec_set1(k[t * stride + d]), query = vec_set1(q[t * stride + d]);
-        if (keeps) {
-          const vec kept = vec_set1(keep[t * stride + d]);
+    for (int64_t from = piece; from < end; from = fetch_end(from, end)) {
+      fetch_lines(fetch->lines, &fetch->rows);
+      FOVEA_NO_UNROLL
+      for (int64_t d = from; d < fetch_end(from, end); d++) {
+        vec s[BLOCK_VECTORS];
+        FOVEA_UNROLL
+        for (int c = 0; c < vectors; c++) s[c] = vec_load(state + c * LANES);
+        FOVEA_UNROLL
+        for (int t = 0; t < tokens; t++) {
+          const vec key = vec_set1(k[t * stride + d]), query = vec_set1(q[t * stride + d]);
+          if (keeps) {
+            const vec kept = vec_set1(keep[t * stride + d]);
+            FOVEA_UNROLL
+            for (int c = 0; c < vectors; c++) s[c] = vec_mul(s[c], kept);
+          }
           FOVEA_UNROLL
-          for (int c = 0; c < vectors; c++) s[c] = vec_mul(s[c], kept);
+          for (int c = 0; c < vectors; c++) s[c] = vec_fma(key, v[t][c], s[c]);
+          FOVEA_UNROLL
+          for (int c = 0; c < vectors; c++) o[t][c] = vec_fma(query, s[c], o[t][c]);
         }
         FOVEA_UNROLL
-        for (int c = 0; c < vectors; c++) s[c] = vec_fma(key, v[t][c], s[c]);
-        FOVEA_UNROLL
-        for (int c = 0; c < vectors; c++) o[t][c] = vec_fma(query, s[c], o[t][c]);
+        for (int c = 0; c < vectors; c++) vec_store(state + c * LANES, s[c]);
+        state += state_stride;
       }
-      FOVEA_UNROLL
-      for (int c = 0; c < vectors; c++) vec_store(state + c * LANES, s[c]);
-      state += state_stride;
     }
     FOVEA_UNROLL
     for (int t = 0; t < tokens; t++) add_piece(a->o + (first + t) * a->o_stride + column, o[t], piece, vectors);
@@ -232,7 +255,7 @@ FOVEA_INLINE void recall(const fovea_nn_recurrence_args *a, int token, int colum
 /* The update of a token that recall() prepared, and recall() for the next token, in one pass over the state. The
  * token has one query. `vectors` and `keeps` are constants. */
 FOVEA_INLINE void update_and_recall(const fovea_nn_recurrence_args *a, int token, int column, const vec *v,
-                                    const int vectors, const int keeps, vec *r) {
+                                    const int vectors, const int keeps, vec *r, steady_fetch *fetch) {
   const int64_t stride = a->stride, state_stride = a->state_stride, dim = a->dim;
   const float *q = a->q + token * stride, *k = a->k + token * stride, *next = k + stride;
   const float *keep = keeps ? a->keep + (token + 1) * stride : k;
@@ -244,23 +267,27 @@ FOVEA_INLINE void update_and_recall(const fovea_nn_recurrence_args *a, int token
     FOVEA_UNROLL
     for (int c = 0; c < vectors; c++) o[c] = sum[c] = vec_set1(0.0f);
     FOVEA_NO_UNROLL
-    for (int64_t d = piece; d < end; d++) {
-      const vec key = vec_set1(k[d]), query = vec_set1(q[d]), next_key = vec_set1(next[d]);
-      vec s[STATE_VECTORS];
-      FOVEA_UNROLL
-      for (int c = 0; c < vectors; c++) s[c] = vec_fma(key, v[c], vec_load(state + c * LANES));
-      FOVEA_UNROLL
-      for (int c = 0; c < vectors; c++) o[c] = vec_fma(query, s[c], o[c]);
-      if (keeps) {
-        const vec kept = vec_set1(keep[d]);
+    for (int64_t from = piece; from < end; from = fetch_end(from, end)) {
+      fetch_lines(fetch->lines, &fetch->rows);
+      FOVEA_NO_UNROLL
+      for (int64_t d = from; d < fetch_end(from, end); d++) {
+        const vec key = vec_set1(k[d]), query = vec_set1(q[d]), next_key = vec_set1(next[d]);
+        vec s[STATE_VECTORS];
         FOVEA_UNROLL
-        for (int c = 0; c < vectors; c++) s[c] = vec_mul(s[c], kept);
+        for (int c = 0; c < vectors; c++) s[c] = vec_fma(key, v[c], vec_load(state + c * LANES));
+        FOVEA_UNROLL
+        for (int c = 0; c < vectors; c++) o[c] = vec_fma(query, s[c], o[c]);
+        if (keeps) {
+          const vec kept = vec_set1(keep[d]);
+          FOVEA_UNROLL
+          for (int c = 0; c < vectors; c++) s[c] = vec_mul(s[c], kept);
+        }
+        FOVEA_UNROLL
+        for (int c = 0; c < vectors; c++) vec_store(state + c * LANES, s[c]);
+        FOVEA_UNROLL
+        for (int c = 0; c < vectors; c++) sum[c] = vec_fma(next_key, s[c], sum[c]);
+        state += state_stride;
       }
-      FOVEA_UNROLL
-      for (int c = 0; c < vectors; c++) vec_store(state + c * LANES, s[c]);
-      FOVEA_UNROLL
-      for (int c = 0; c < vectors; c++) sum[c] = vec_fma(next_key, s[c], sum[c]);
-      state += state_stride;
     }
     add_piece(a->o + token * a->o_stride + column, o, piece, vectors);
     add_sums(r, sum, piece, vectors);
@@ -268,7 +295,8 @@ FOVEA_INLINE void update_and_recall(const fovea_nn_recurrence_args *a, int token
 }
 
 /* All tokens for some columns. `vectors` and `keeps` are constants. */
-FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, const int vectors, const int keeps) {
+FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, const int vectors, const int keeps,
+                                steady_fetch *fetch) {
   static const float one = 1.0f;
   vec r[STATE_VECTORS], v[STATE_VECTORS];
   FOVEA_NO_UNROLL
@@ -276,7 +304,7 @@ FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, c
     if (t == 0 || a->reads > 1) recall(a, t, column, vectors, r);
     delta_of(a, t, column, r, vectors, v);
     if (t + 1 < a->tokens && a->reads == 1) {
-      update_and_recall(a, t, column, v, vectors, keeps, r);
+      update_and_recall(a, t, column, v, vectors, keeps, r, fetch);
     } else {
       call_token(a, t, column, v, (kept_row){&one, 0}, vectors);
     }
@@ -295,10 +323,10 @@ FOVEA_INLINE void token_columns(const fovea_nn_recurrence_args *a, int first, in
 
 /* Blocks of tokens for some columns. `vectors` and `keeps` are constants. */
 FOVEA_INLINE void block_columns(const fovea_nn_recurrence_args *a, int blocks, int column, const int vectors,
-                                const int keeps) {
+                                const int keeps, steady_fetch *fetch) {
   FOVEA_NO_UNROLL
   for (int b = 0; b < blocks; b++) {
-    recurrence_block(a, b * BLOCK_TOKENS, column, BLOCK_TOKENS, vectors, keeps);
+    recurrence_block(a, b * BLOCK_TOKENS, column, BLOCK_TOKENS, vectors, keeps, fetch);
   }
 }
 
@@ -321,12 +349,16 @@ FOVEA_INLINE void block_columns(const fovea_nn_recurrence_args *a, int blocks, i
   }
 
 /* `keeps` is a constant. */
-FOVEA_INLINE void recurrence_of_delta(const fovea_nn_recurrence_args *a, const int keeps){
-    COLUMN_GROUPS(STATE_VECTORS, STEP_VECTORS, delta_columns(a, column, vectors, keeps))}
+FOVEA_INLINE void recurrence_of_delta(const fovea_nn_recurrence_args *a, const int keeps) {
+  steady_fetch fetch = fetch_in_passes(a, (int64_t)a->tokens * (a->columns / (STATE_VECTORS * LANES)));
+  COLUMN_GROUPS(STATE_VECTORS, STEP_VECTORS, delta_columns(a, column, vectors, keeps, &fetch))
+}
 
-FOVEA_INLINE void recurrence_in_blocks(const fovea_nn_recurrence_args *a, int blocks, const int keeps){
-    COLUMN_GROUPS(BLOCK_VECTORS, STEP_VECTORS < BLOCK_VECTORS ? STEP_VECTORS : BLOCK_VECTORS,
-                  block_columns(a, blocks, column, vectors, keeps))}
+FOVEA_INLINE void recurrence_in_blocks(const fovea_nn_recurrence_args *a, int blocks, const int keeps) {
+  steady_fetch fetch = fetch_in_passes(a, (int64_t)blocks * (a->columns / (BLOCK_VECTORS * LANES)));
+  COLUMN_GROUPS(BLOCK_VECTORS, STEP_VECTORS < BLOCK_VECTORS ? STEP_VECTORS : BLOCK_VECTORS,
+                block_columns(a, blocks, column, vectors, keeps, &fetch))
+}
 
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_recurrence)(const fovea_nn_recurrence_args *a) {
   const int blocks = a->delta || a->reads > 1 ? 0 : a->tokens / BLOCK_TOKENS;
