@@ -206,6 +206,67 @@ typedef struct fovea_nn_prefix_args {
   int begun;
   float *sums; /* rows of FOVEA_NN_OUTS */
 } fovea_nn_prefix_args;
+/* Columns of the state of linear attention come in steps of this. */
+#define FOVEA_NN_STATE_STEP 16
+/* The most columns of a tile of a state: with 128 dims it takes two thirds of a cache of 48 KB. */
+#define FOVEA_NN_STATE_COLUMNS 64
+
+/* Tokens of one head through the recurrence of linear attention, for a tile of the columns of its state
+ * (docs/numerics.md, L14). Rows of q, k and decay have the same stride. */
+typedef struct fovea_nn_recurrence_args {
+  int tokens;        /* at least 1 */
+  int reads;         /* queries of each token, at least 1 */
+  int columns;       /* a multiple of FOVEA_NN_STATE_STEP up to FOVEA_NN_STATE_COLUMNS */
+  int64_t dim;       /* of q and k */
+  int64_t stride;    /* floats from row to row of q, k and decay, at least dim */
+  const float *q;    /* row t * reads + r: query r of token t */
+  const float *k;    /* row t */
+  const float *keep; /* row t: what the dims of the state are multiplied by; NULL: they stay */
+  const float *v;    /* row t: what is added to the state, or with the delta rule v; rows of v_stride */
+  int64_t v_stride;
+  int delta;
+  const float *beta;    /* with the delta rule, one for each token; NULL: 1 */
+  float *state;         /* dim rows of state_stride: the old state becomes the new one */
+  int64_t state_stride; /* at least columns */
+  float *o;             /* row t * reads + r, rows of o_stride: sums of q times the new state */
+  int64_t o_stride;
+  const fovea_fetch_row *fetch; /* memory that is prefetched meanwhile, with about so many cache lines */
+  int fetch_count;
+  int64_t fetch_lines;
+} fovea_nn_recurrence_args;
+
+/* keep[token] = exp(fl(x * factor)): rows of `dim`, or one number for each token that all its dims get. */
+typedef struct fovea_nn_decay_args {
+  const void *x;
+  fovea_type type;
+  int64_t stride; /* elements from token to token */
+  int tokens;
+  int per_dim; /* 0: x has one number for each token */
+  int64_t dim;
+  const float *factor; /* NULL: 1 */
+  float *keep;         /* rows of keep_stride, at least dim rounded up to 16: whole vectors are written */
+  int64_t keep_stride;
+} fovea_nn_decay_args;
+
+/* Rows of f32 divided by their length, in place: x * fl(1 / fl(sqrt(fl(sum of x^2 + eps)))). */
+typedef struct fovea_nn_unit_args {
+  float *x;
+  int64_t stride;
+  int rows;
+  int64_t dim;
+  float eps;
+} fovea_nn_unit_args;
+
+/* y = fl(scale * sums), and fma(skip, v, that) if there is a skip. */
+typedef struct fovea_nn_read_args {
+  const float *sums; /* rows of sum_stride: whole vectors are read */
+  int64_t sum_stride;
+  int rows;
+  int64_t dim;
+  float scale, skip;
+  fovea_nn_rows v; /* data NULL: no skip */
+  fovea_nn_rows y;
+} fovea_nn_read_args;
 
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
@@ -233,6 +294,10 @@ typedef struct fovea_nn_kernels {
   void (*inverses)(const fovea_nn_inverses_args *args);
   void (*quotients)(const fovea_nn_quotients_args *args);
   void (*prefix)(const fovea_nn_prefix_args *args);
+  void (*recurrence)(const fovea_nn_recurrence_args *args);
+  void (*decay)(const fovea_nn_decay_args *args);
+  void (*unit)(const fovea_nn_unit_args *args);
+  void (*read_state)(const fovea_nn_read_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

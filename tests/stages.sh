@@ -121,6 +121,7 @@ agreement 1500
 states 1200
 patterns 3000
 nn 3000
+variants 2000
 END
 }
 

@@ -1,98 +1,6 @@
-/* Any call of fovea_nn. No call may crash, or read or write a byte outside. A sound call succeeds, and with other
- * instruction sets, workers and scratch it gives the same bits. A call whose structs have no meaning is refused,
- * and what is refused has written nothing. */
+/* Any call of the layers of fovea_nn; nn_try.c says what must hold. */
 #include "expect.h"
-#include "nn_scene.h"
-#include "support/executors.h"
-
-#include <stdlib.h>
-
-enum { BUDGET = 3000000 };
-
-/* The bytes of all tensors at one time. */
-struct image {
-  unsigned char *blocks[NN_TENSORS];
-};
-
-static struct image image_take(const struct nn_scene *scene) {
-  struct image image = {{NULL}};
-  for (int i = 0; i < scene->region_count; i++) {
-    const size_t size = scene->regions[i].size;
-    image.blocks[i] = malloc(size + 1);
-    EXPECT(image.blocks[i] != NULL);
-    if (size > 0) memcpy(image.blocks[i], scene->regions[i].block, size);
-  }
-  return image;
-}
-
-static void image_restore(const struct nn_scene *scene, const struct image *image) {
-  for (int i = 0; i < scene->region_count; i++)
-    if (scene->regions[i].size > 0) memcpy(scene->regions[i].block, image->blocks[i], scene->regions[i].size);
-}
-
-static int image_holds(const struct nn_scene *scene, const struct image *image) {
-  for (int i = 0; i < scene->region_count; i++) {
-    const struct region *region = &scene->regions[i];
-    if (region->size > 0 && memcmp(region->block, image->blocks[i], region->size) != 0) return 0;
-  }
-  return 1;
-}
-
-static void image_destroy(const struct nn_scene *scene, struct image *image) {
-  for (int i = 0; i < scene->region_count; i++) free(image->blocks[i]);
-}
-
-/* While the call runs, the gaps between rows are out of bounds. A tensor of which another part is an output may not
- * be closed, but none of these has gaps of its own. */
-static fovea_status run(const struct nn_kind *kind, struct nn_scene *scene, const char *isa,
-                        const fovea_execution *execution, fovea_error *error) {
-  for (int i = 0; i < scene->region_count; i++) region_close(&scene->regions[i]);
-  const fovea_status status = kind->run(scene, isa, execution, error);
-  for (int i = 0; i < scene->region_count; i++) region_open(&scene->regions[i]);
-  return status;
-}
-
-/* Once more, by other kernels and in other tasks. */
-static void expect_same(const struct nn_kind *kind, struct nn_scene *scene, const struct image *before,
-                        const struct image *after) {
-  static const enum task_order orders[] = {0, 1};
-  fovea_execution execution;
-  fovea_error error;
-  fovea_execution_init(&execution);
-  for (int i = 0; i < 2; i++) {
-    struct executor executor = {orders[i], 0};
-    execution.threads = 3;
-    execution.parallel_for = threads_for;
-    execution.parallel_context = &executor;
-    image_restore(scene, before);
-    EXPECT(run(kind, scene, i == 0 ? "scalar" : NULL, &execution, &error) == FOVEA_OK);
-    EXPECT(image_holds(scene, after));
-  }
-  if (!kind->names_isa) return;
-  image_restore(scene, before);
-  EXPECT(run(kind, scene, "abacus", NULL, &error) == FOVEA_ERROR_ISA_UNKNOWN);
-  expect_failure(FOVEA_ERROR_ISA_UNKNOWN, &error);
-  EXPECT(image_holds(scene, before));
-}
-
-static void try_call(const struct nn_kind *kind, struct nn_scene *scene) {
-  fovea_error error;
-  struct image before = image_take(scene);
-  const fovea_status status = run(kind, scene, NULL, NULL, &error);
-  struct image after = image_take(scene);
-  if (status != FOVEA_OK) {
-    expect_failure(status, &error);
-    if (!scene->wild && !scene->cannot_be) fprintf(stderr, "%s\n", error.text);
-    EXPECT(scene->wild || scene->cannot_be);
-    EXPECT(image_holds(scene, &before));
-    EXPECT(run(kind, scene, NULL, NULL, NULL) == status);
-  } else {
-    EXPECT(kind->has_meaning(scene));
-    expect_same(kind, scene, &before, &after);
-  }
-  image_destroy(scene, &before);
-  image_destroy(scene, &after);
-}
+#include "nn_try.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const struct nn_kind *const others[] = {&nn_kind_attention, &nn_kind_block, &nn_kind_additive,
@@ -103,9 +11,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   scene.bytes = &bytes;
   scene.wild = bytes_one_in(&bytes, 2);
   const int64_t number = bytes_below(&bytes, nn_kind_count + (int)(sizeof others / sizeof *others));
-  const struct nn_kind *kind = number < nn_kind_count ? &nn_kinds[number] : others[number - nn_kind_count];
-  kind->make(&scene);
-  if (scene.work <= BUDGET) try_call(kind, &scene);
-  nn_scene_destroy(&scene);
+  nn_try(number < nn_kind_count ? &nn_kinds[number] : others[number - nn_kind_count], &scene);
   return 0;
 }

@@ -16,6 +16,8 @@
 #include "norm.h"
 #include "performer.h"
 #include "prefix.h"
+#include "recurrence.h"
+#include "recurrence_rows.h"
 #include "softmax.h"
 #include "weights.h"
 

@@ -30,4 +30,8 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .inverses = FOVEA_NAME(nn_inverses),
     .quotients = FOVEA_NAME(nn_quotients),
     .prefix = FOVEA_NAME(nn_prefix),
+    .recurrence = FOVEA_NAME(nn_recurrence),
+    .decay = FOVEA_NAME(nn_decay),
+    .unit = FOVEA_NAME(nn_unit),
+    .read_state = FOVEA_NAME(nn_read_state),
 };

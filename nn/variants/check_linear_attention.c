@@ -1,0 +1,269 @@
+/* Everything that linear attention may be refused for. */
+#include "../../arch/float_state.h"
+#include "../../src/base/caller.h"
+#include "../../src/base/error.h"
+#include "../../src/base/types.h"
+#include "../../src/base/validate.h"
+#include "../caller.h"
+#include "../dispatch.h"
+#include "linear_attention.h"
+
+#include <string.h>
+
+#define FIRST_ATTENTION sizeof(fovea_nn_linear_attention)
+#define FIRST_TENSORS   sizeof(fovea_nn_linear_attention_tensors)
+
+/* Sizes that make no sense are refused later. */
+static int64_t product(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
+  return (fovea_strides){product(heads, product(rows, dim)), product(rows, dim), dim};
+}
+
+void fovea_nn_linear_attention_init_sized(fovea_nn_linear_attention *attention, size_t struct_size,
+                                          fovea_nn_update_rule rule, int64_t heads, int64_t k_dim, int64_t v_dim) {
+  const fovea_nn_linear_attention defaults = {.struct_size = struct_size,
+                                              .rule = rule,
+                                              .heads = heads,
+                                              .k_dim = k_dim,
+                                              .v_dim = v_dim,
+                                              .q_heads = heads,
+                                              .k_heads = heads,
+                                              .scale = fovea_default_scale(k_dim),
+                                              .unit_eps = 1e-6};
+  memcpy(attention, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static int64_t output_heads(const fovea_nn_linear_attention *a) {
+  return a->q_heads > a->heads ? a->q_heads : a->heads;
+}
+
+static int64_t decay_dim(const fovea_nn_linear_attention *a) {
+  return a->per_dim ? a->k_dim : 1;
+}
+
+void fovea_nn_linear_attention_tensors_init_sized(fovea_nn_linear_attention_tensors *tensors, size_t struct_size,
+                                                  const fovea_nn_linear_attention *attention, int64_t batch,
+                                                  int64_t tokens, const void *q, const void *k, const void *v,
+                                                  void *o) {
+  const fovea_nn_linear_attention none = {0}, *a = attention ? attention : &none;
+  const fovea_nn_linear_attention_tensors defaults = {.struct_size = struct_size,
+                                                      .batch = batch,
+                                                      .tokens = tokens,
+                                                      .q = q,
+                                                      .k = k,
+                                                      .v = v,
+                                                      .o = o,
+                                                      .q_strides = contiguous(a->q_heads, tokens, a->k_dim),
+                                                      .k_strides = contiguous(a->k_heads, tokens, a->k_dim),
+                                                      .v_strides = contiguous(a->heads, tokens, a->v_dim),
+                                                      .o_strides = contiguous(output_heads(a), tokens, a->v_dim),
+                                                      .decay_strides = contiguous(a->heads, tokens, decay_dim(a)),
+                                                      .beta_strides = contiguous(a->heads, tokens, 1),
+                                                      .past_strides = contiguous(a->heads, a->k_dim, a->v_dim),
+                                                      .present_strides = contiguous(a->heads, a->k_dim, a->v_dim)};
+  memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static fovea_status read_arguments(const fovea_nn_linear_attention *attention,
+                                   const fovea_nn_linear_attention_tensors *tensors,
+                                   fovea_nn_linear_attention_call *call, fovea_error *error) {
+  if (!attention || !tensors) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", attention ? "tensors" : "attention");
+  }
+  fovea_status status =
+      fovea_nn_check_size("attention", attention->struct_size, FIRST_ATTENTION, sizeof *attention, error);
+  if (!status) status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *tensors, error);
+  if (status) return status;
+  call->attention = *attention;
+  call->tensors = *tensors;
+  const fovea_allocator *allocator = &attention->allocator;
+  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+                    allocator->allocate ? "release" : "allocate");
+}
+
+static fovea_status check_sizes(const fovea_nn_linear_attention_call *call, fovea_error *error) {
+  const fovea_nn_linear_attention *a = &call->attention;
+  const fovea_nn_linear_attention_tensors *t = &call->tensors;
+  const fovea_bounded rule = {"rule", (int)a->rule, 0, FOVEA_NN_UPDATE_GATED_DELTA};
+  const fovea_bounded sizes[] = {{"heads", a->heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"q_heads", a->q_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"k_heads", a->k_heads, 1, FOVEA_LENGTH_LIMIT},
+                                 {"k_dim", a->k_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"v_dim", a->v_dim, 1, FOVEA_DIM_LIMIT},
+                                 {"per_dim", a->per_dim, 0, 1},
+                                 {"unit", a->unit, 0, 1}};
+  const fovea_bounded lengths[] = {{"batch", t->batch, 1, FOVEA_LENGTH_LIMIT},
+                                   {"tokens", t->tokens, 0, FOVEA_LENGTH_LIMIT}};
+  const fovea_bounded types[] = {
+      fovea_bounded_type("q_type", t->q_type),         fovea_bounded_type("k_type", t->k_type),
+      fovea_bounded_type("v_type", t->v_type),         fovea_bounded_type("o_type", t->o_type),
+      fovea_bounded_type("decay_type", t->decay_type), fovea_bounded_type("beta_type", t->beta_type)};
+  fovea_status status = fovea_validate_bounds("attention", &rule, 1, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_validate_bounds("attention", sizes, 7, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds("tensors", lengths, 2, FOVEA_ERROR_SIZE, error);
+  return status ? status : fovea_validate_bounds("tensors", types, 6, FOVEA_ERROR_TYPE, error);
+}
+
+static fovea_status check_heads(const fovea_nn_linear_attention *a, fovea_error *error) {
+  if (a->heads % a->k_heads != 0) {
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "k_heads is %d; it must divide heads, which is %d", a->k_heads,
+                      a->heads);
+  }
+  if (a->heads % a->q_heads != 0 && a->q_heads % a->heads != 0) {
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %d; it must divide heads, or be a multiple of it: %d",
+                      a->q_heads, a->heads);
+  }
+  if (output_heads(a) / a->heads > INT32_MAX / 64) {
+    return fovea_fail(error, FOVEA_ERROR_HEADS, "q_heads is %d; it may be at most %d times heads", a->q_heads,
+                      (int64_t)(INT32_MAX / 64));
+  }
+  return FOVEA_OK;
+}
+
+/* The numbers of the description in f32. They go through memory, which stays between the changes of the
+ * environment.
+ */
+static fovea_status check_numbers(fovea_nn_linear_attention_call *call, fovea_error *error) {
+  const fovea_nn_linear_attention *a = &call->attention;
+  volatile double scale = a->scale, eps = a->unit_eps;
+  volatile float rounded_scale = 0, rounded_eps = 0;
+  const fovea_float_state caller = fovea_float_begin();
+  const int scale_holds = scale >= -3.4e38 && scale <= 3.4e38, eps_holds = eps >= 0 && eps <= 3.4e38;
+  const int eps_is_set = eps != 1e-6;
+  if (scale_holds) rounded_scale = (float)scale;
+  if (eps_holds) rounded_eps = (float)eps;
+  fovea_float_end(caller);
+  call->scale = rounded_scale;
+  call->unit_eps = rounded_eps;
+  if (!scale_holds) {
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be from -3.4e38 to 3.4e38", a->scale);
+  }
+  if (!eps_holds) {
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "unit_eps is %g; it must be from 0 to 3.4e38", a->unit_eps);
+  }
+  if (eps_is_set && !a->unit) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "unit_eps is %g and would not be used: unit is 0", a->unit_eps);
+  }
+  return FOVEA_OK;
+}
+
+/* A tensor (batch, heads, rows, dim) as checks see it. */
+typedef struct tensor {
+  const char *name;
+  const void *data;
+  fovea_type type;
+  int64_t heads, rows, dim;
+  fovea_strides strides;
+  int absent; /* NULL is allowed, and then the type and strides are the default */
+} tensor;
+
+enum { Q, K, V, DECAY, FACTORS, BETA, SKIP, PAST, INPUTS, O = INPUTS, PRESENT, TENSORS };
+
+static void list_tensors(const fovea_nn_linear_attention_call *call, tensor list[TENSORS]) {
+  const fovea_nn_linear_attention *a = &call->attention;
+  const fovea_nn_linear_attention_tensors *t = &call->tensors;
+  const fovea_strides none = {0, 0, 0};
+  const int64_t n = t->tokens, h = a->heads;
+  const tensor all[TENSORS] = {
+      {"q", t->q, t->q_type, a->q_heads, n, a->k_dim, t->q_strides, 0},
+      {"k", t->k, t->k_type, a->k_heads, n, a->k_dim, t->k_strides, 0},
+      {"v", t->v, t->v_type, h, n, a->v_dim, t->v_strides, 0},
+      {"decay", t->decay, t->decay_type, h, n, decay_dim(a), t->decay_strides, !t->decay},
+      {"decay_factors", t->decay_factors, FOVEA_F32, 1, 1, h, none, !t->decay_factors},
+      {"beta", t->beta, t->beta_type, h, n, 1, t->beta_strides, !t->beta},
+      {"skip", t->skip, FOVEA_F32, 1, 1, h, none, !t->skip},
+      {"past", t->past, FOVEA_F32, h, a->k_dim, a->v_dim, t->past_strides, !t->past},
+      {"o", t->o, t->o_type, output_heads(a), n, a->v_dim, t->o_strides, 0},
+      {"present", t->present, FOVEA_F32, h, a->k_dim, a->v_dim, t->present_strides, !t->present}};
+  memcpy(list, all, sizeof all);
+}
+
+static int same_strides(fovea_strides a, fovea_strides b) {
+  return a.batch == b.batch && a.head == b.head && a.row == b.row;
+}
+
+/* Whether the strides are default ones, of any number of rows: a caller may set `tokens` later. */
+static int are_default(const tensor *t) {
+  const fovea_strides s = t->strides;
+  return (s.batch == 0 && s.head == 0 && s.row == 0) || (s.row == t->dim && s.batch == product(t->heads, s.head));
+}
+
+/* A tensor that is not there must not have settings. */
+static fovea_status check_absent(const tensor *t, fovea_error *error) {
+  if (t->type == FOVEA_F32 && are_default(t)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "the type or strides of %s are set and would not be used: %s is NULL", t->name, t->name);
+}
+
+static fovea_status check_rule(const fovea_nn_linear_attention_call *call, fovea_error *error) {
+  const fovea_nn_linear_attention_tensors *t = &call->tensors;
+  const char *rule = call->is_delta ? "FOVEA_NN_UPDATE_DELTA" : "FOVEA_NN_UPDATE_LINEAR";
+  if (call->is_gated) {
+    if (t->decay || t->tokens == 0) return FOVEA_OK;
+    return fovea_fail(error, FOVEA_ERROR_NULL, "decay is NULL, but the rule has a decay");
+  }
+  if (t->decay || t->decay_factors) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: rule is %s",
+                      t->decay ? "decay" : "decay_factors", rule);
+  }
+  if (call->attention.per_dim) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "per_dim is set and would not be used: rule is %s", rule);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_shape shape_of(const tensor *t, int64_t batch) {
+  return fovea_make_shape(t->name, batch, t->heads, t->rows, t->dim, t->strides, fovea_type_bits(t->type));
+}
+
+/* The state may be written where it was read. */
+static int may_share(const fovea_nn_linear_attention_tensors *t, int output, int input) {
+  return output == PRESENT && input == PAST && t->past == t->present &&
+         same_strides(t->past_strides, t->present_strides);
+}
+
+static fovea_status check_tensors(const fovea_nn_linear_attention_call *call, fovea_error *error) {
+  tensor list[TENSORS];
+  fovea_reach reach[TENSORS];
+  fovea_status status = FOVEA_OK;
+  list_tensors(call, list);
+  for (int i = 0; i < TENSORS && !status; i++) {
+    const fovea_shape shape = shape_of(&list[i], call->tensors.batch);
+    if (list[i].absent) {
+      status = check_absent(&list[i], error);
+    } else if (list[i].rows > 0) {
+      status = fovea_validate_strides(&shape, i >= INPUTS, &reach[i], error);
+      if (!status) status = fovea_validate_pointer(&reach[i], list[i].data, error);
+    }
+  }
+  for (int i = INPUTS; i < TENSORS && !status; i++) {
+    if (list[i].absent || list[i].rows == 0) continue;
+    for (int j = 0; j < i && !status; j++) {
+      if (list[j].absent || list[j].rows == 0 || may_share(&call->tensors, i, j)) continue;
+      status = fovea_validate_apart(&reach[i], list[i].data, &reach[j], list[j].data, error);
+    }
+  }
+  return status;
+}
+
+fovea_status fovea_nn_check_linear_attention(const fovea_nn_linear_attention *attention,
+                                             const fovea_nn_linear_attention_tensors *tensors,
+                                             const fovea_execution *execution, fovea_nn_linear_attention_call *call,
+                                             fovea_error *error) {
+  fovea_status status = read_arguments(attention, tensors, call, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (!status) status = check_sizes(call, error);
+  if (!status) status = check_heads(&call->attention, error);
+  if (!status) status = check_numbers(call, error);
+  if (status) return status;
+  const fovea_nn_update_rule rule = call->attention.rule;
+  call->is_gated = rule == FOVEA_NN_UPDATE_GATED || rule == FOVEA_NN_UPDATE_GATED_DELTA;
+  call->is_delta = rule == FOVEA_NN_UPDATE_DELTA || rule == FOVEA_NN_UPDATE_GATED_DELTA;
+  status = check_rule(call, error);
+  if (!status) status = check_tensors(call, error);
+  return status ? status : fovea_nn_dispatch(call->attention.isa, &call->kernels, error);
+}
