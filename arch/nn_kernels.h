@@ -147,6 +147,31 @@ typedef struct fovea_nn_gates_args {
   fovea_nn_rows cell;  /* LSTM: the new c */
 } fovea_nn_gates_args;
 
+/* The bucket of each row: the index of the largest of its products and their negatives, of equal ones the first;
+ * the first NaN, if there is one. Stored, or, with a `step`, added `step` times. */
+typedef struct fovea_nn_lsh_hash_args {
+  const float *products;
+  int64_t stride; /* from row to row */
+  int rows;
+  int32_t count; /* products of a row */
+  int32_t step;  /* 0: stored */
+  int32_t *buckets;
+} fovea_nn_lsh_hash_args;
+
+/* The most rounds of hashing. */
+#define FOVEA_NN_LSH_ROUNDS 64
+
+/* y = the merged and finished states of each row, one of each round, or v if there are none. */
+typedef struct fovea_nn_lsh_merge_args {
+  const float *states;   /* each `dim` numbers of output, the maximum, the sum */
+  int64_t round_stride;  /* states from round to round */
+  const int32_t *places; /* of the state of each row in a round */
+  int64_t place_stride;  /* from round to round */
+  int rounds;
+  int64_t rows, dim;
+  fovea_nn_rows v, y;
+} fovea_nn_lsh_merge_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -166,6 +191,8 @@ typedef struct fovea_nn_kernels {
   void (*average)(const fovea_nn_average_args *args);
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);
+  void (*lsh_hash)(const fovea_nn_lsh_hash_args *args);
+  void (*lsh_merge)(const fovea_nn_lsh_merge_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

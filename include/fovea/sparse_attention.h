@@ -167,6 +167,106 @@ FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbi
 
 /* ---- Reformer ----------------------------------------------------------------------------------------------- */
 
+/* LSH attention (Kitaev et al., Reformer, 2020). Queries and keys are the same rows x. A round of hashing sorts the
+ * rows of a head into buckets, so that similar rows meet, cuts the sorted rows into chunks of bucket_size rows, and
+ * lets each row see its own chunk and the one before. All rounds together are one softmax:
+ *
+ *   bucket   the index of the largest of (x R, -x R), of equal ones the first; R has random numbers, buckets / 2
+ * columns order    by bucket, then by position score    scale * x[i] . x[j] / |x[j]|
+ *
+ * A row sees itself only if no round shows it another one; its result then is its value. (Other codes give a row's
+ * score with itself a penalty of 5e4 or 1e5, of which no other weight is left in f32.) The last chunk of a round
+ * may be shorter than the others, so any length will do.
+ *
+ * Takes O(rounds * length * dim * (4 * bucket_size + buckets / 2)) time. With buckets of length / bucket_size, as
+ * the papers have them, the products with R grow with length^2; with two bucket_factors, with length^1.5 / 8.
+ * Sorting takes O(rounds * (length + buckets)), memory O(length * (dim + rounds * v_dim)) for a head at a time. */
+
+/* The chunk before the first. ACROSS_ROUNDS: the last of the round before; before round 0 comes the last round.
+ * WITHIN_ROUND: the last of the same round. A chunk that would be its own has none. */
+typedef enum fovea_nn_lsh_ring { FOVEA_NN_LSH_ACROSS_ROUNDS = 0, FOVEA_NN_LSH_WITHIN_ROUND = 1 } fovea_nn_lsh_ring;
+
+/* How rows are hashed, and what they see. Prepare it with fovea_nn_lsh_init(). The defaults are those of
+ * lucidrains' LSHAttention; trax and Hugging Face have a scale of 1 and an eps of 1e-6. */
+typedef struct fovea_nn_lsh {
+  size_t struct_size;        /* set by fovea_nn_lsh_init() */
+  int64_t rounds;            /* of hashing, n_hashes, from 1 to 64 */
+  int64_t bucket_size;       /* rows of a chunk, from 1 to 1024; the papers have 64 */
+  int64_t buckets;           /* of a round, even, from 2 to 2^20; the papers have length / bucket_size */
+  int64_t bucket_factors[2]; /* both even, their product is `buckets`: bucket a + bucket_factors[0] * b for the
+                                buckets a and b of both. Default 0 and 0: not factorised */
+  int causal;                /* 1: no row after the own one. Default 0 */
+  int once;                  /* 1: of all places where a row meets another, only the first counts: rounds ascending,
+                                the chunk before, then the own. That is the paper's N(i, j), and lucidrains'
+                                allow_duplicate_attention=False. Default 0. Takes O(rounds) for each pair */
+  fovea_nn_lsh_ring ring; /* default FOVEA_NN_LSH_ACROSS_ROUNDS, as in the codes of lucidrains and Hugging Face */
+  double scale;           /* finite; default 1/sqrt(dim) */
+  double eps;             /* added to the mean square of a key before its root, from 1e-30 (default) to 1 */
+  const char *isa;        /* as in fovea_problem */
+  fovea_allocator allocator; /* of scratch that a run allocates; default: malloc(), free() */
+} fovea_nn_lsh;
+
+/* Sets these fields, and the others to their defaults, for rows of `dim`. Callers in C use fovea_nn_lsh_init(). */
+FOVEA_NN_API void fovea_nn_lsh_init_sized(fovea_nn_lsh *lsh, size_t struct_size, int64_t rounds,
+                                          int64_t bucket_size, int64_t buckets, int64_t dim);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_lsh_init(fovea_nn_lsh *lsh, int64_t rounds, int64_t bucket_size, int64_t buckets,
+                                     int64_t dim) {
+  fovea_nn_lsh_init_sized(lsh, sizeof *lsh, rounds, bucket_size, buckets, dim);
+}
+
+/* Returns the columns of R of one round: buckets / 2, or half the sum of both bucket_factors. 0 for NULL. */
+FOVEA_NN_API int64_t fovea_nn_lsh_columns(const fovea_nn_lsh *lsh);
+
+/* The tensors of LSH attention. Prepare it with fovea_nn_lsh_tensors_init(). */
+typedef struct fovea_nn_lsh_tensors {
+  size_t struct_size;                /* set by fovea_nn_lsh_tensors_init() */
+  int64_t batch, heads, length;      /* at least 1; length from 0 to 2^30 */
+  int64_t dim, v_dim;                /* at least 1 */
+  const void *x;                     /* queries and keys, (batch, heads, length, dim) */
+  const void *v;                     /* (batch, heads, length, v_dim) */
+  void *y;                           /* likewise. It shares no byte with the range from the first to the last
+                                        element of an input */
+  fovea_type x_type, v_type, y_type; /* default FOVEA_F32 */
+  fovea_strides x_strides, v_strides, y_strides; /* default: contiguous in the order of the shapes */
+
+  /* R: f32 (dim, rounds, columns), the last two contiguous. With bucket_factors the columns of the first stand
+   * before those of the second. `row` is the distance from dim to dim; batch and head are 0 by default: all share
+   * R. */
+  const float *rotations;
+  fovea_strides rotation_strides; /* default {0, 0, rounds * columns} */
+
+  const int64_t *lengths;  /* `batch` numbers from 0 to length: an entry has the bits that it has alone, and rows
+                              behind  it become zeros. NULL (default): length */
+  int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 behind an
+                              entry. NULL (default): not wanted */
+} fovea_nn_lsh_tensors;
+
+/* Sets these fields, and the others to their defaults, for tensors of `dim` that `lsh` is for. Callers in C use
+ * fovea_nn_lsh_tensors_init(). */
+FOVEA_NN_API void fovea_nn_lsh_tensors_init_sized(fovea_nn_lsh_tensors *tensors, size_t struct_size,
+                                                  const fovea_nn_lsh *lsh, int64_t batch, int64_t heads,
+                                                  int64_t length, int64_t dim, const void *x, const void *v,
+                                                  void *y, const float *rotations);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_lsh_tensors_init(fovea_nn_lsh_tensors *tensors, const fovea_nn_lsh *lsh, int64_t batch,
+                                             int64_t heads, int64_t length, int64_t dim, const void *x,
+                                             const void *v, void *y, const float *rotations) {
+  fovea_nn_lsh_tensors_init_sized(tensors, sizeof *tensors, lsh, batch, heads, length, dim, x, v, y, rotations);
+}
+
+/* Computes LSH attention (docs/numerics.md, L17). Needs scratch (fovea_nn_lsh_scratch_size()), from `execution` or
+ * else allocated once. `execution` and `error` may be NULL. */
+FOVEA_NN_API fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
+                                           const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers; 0 if an argument is refused. 0 workers stand for
+ * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
+FOVEA_NN_API size_t fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
+                                              int workers);
+
 /* ---- Selected keys ------------------------------------------------------------------------------------------ */
 
 #ifdef __cplusplus

@@ -23,4 +23,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .average = FOVEA_NAME(nn_average),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
+    .lsh_hash = FOVEA_NAME(nn_lsh_hash),
+    .lsh_merge = FOVEA_NAME(nn_lsh_merge),
 };
