@@ -179,6 +179,14 @@ static chunk chunk_before(const fovea_nn_lsh_call *call, int64_t length, chunk c
   return before;
 }
 
+/* How many rows ahead of those that are gathered. */
+enum { AHEAD = 6 };
+
+/* Lines of memory of rows that are gathered soon. */
+static void prefetch(const void *row, size_t bytes) {
+  for (size_t i = 0; i < bytes && i < 512; i += 64) __builtin_prefetch((const char *)row + i);
+}
+
 /* Copies keys and values of `count` slots, and their positions. */
 static void gather_keys(const fovea_nn_lsh_piece *piece, int64_t head, const int32_t *order, int64_t count,
                         const fovea_nn_lsh_worker *to, int64_t at) {
@@ -189,7 +197,12 @@ static void gather_keys(const fovea_nn_lsh_piece *piece, int64_t head, const int
     const int32_t row = order ? order[i] : FOVEA_NN_LSH_NONE;
     float *to_key = to->keys + (at + i) * t->dim;
     char *to_value = to->v + (size_t)(at + i) * value;
+    const int32_t soon = order && i + AHEAD < count ? order[i + AHEAD] : FOVEA_NN_LSH_NONE;
     to->positions[at + i] = row;
+    if (soon != FOVEA_NN_LSH_NONE) {
+      prefetch(piece->keys + (head * t->length + soon) * t->dim, key);
+      prefetch(fovea_element(v, t->v_type, soon * t->v_strides.row), value);
+    }
     if (row == FOVEA_NN_LSH_NONE) {
       memset(to_key, 0, key);
       memset(to_value, 0, value);
@@ -207,6 +220,8 @@ static void gather_rows(const fovea_nn_lsh_piece *piece, int64_t head, const int
   const void *x = fovea_element(t->x, t->x_type, fovea_nn_lsh_offset(piece, head, t->x_strides));
   for (int64_t i = 0; i < count; i++) {
     char *row = to->x + (size_t)i * bytes;
+    const int32_t soon = i + AHEAD < count ? order[i + AHEAD] : FOVEA_NN_LSH_NONE;
+    if (soon != FOVEA_NN_LSH_NONE) prefetch(fovea_element(x, t->x_type, soon * t->x_strides.row), bytes);
     if (order[i] == FOVEA_NN_LSH_NONE) {
       memset(row, 0, bytes);
     } else {
@@ -265,16 +280,33 @@ static void hide_met(const fovea_nn_lsh_piece *piece, int64_t head, int64_t roun
   }
 }
 
-static void make_mask(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, int64_t chunks,
+/* The mask of a chunk without `causal`: all rows see the same keys, but for themselves. They are in their own
+ * places, and may be anywhere in a chunk of another round. */
+static void fill_all(const int32_t *positions, int64_t m, int is_first, unsigned char *mask) {
+  fill_mask(positions, 2 * m, FOVEA_NN_LSH_NONE, FOVEA_NN_LSH_NONE, mask);
+  for (int64_t i = m - 1; i >= 0; i--) {
+    unsigned char *row = mask + i * 2 * m;
+    if (i > 0) memcpy(row, mask, (size_t)(2 * m));
+    if (is_first) fill_mask(positions, m, positions[m + i], FOVEA_NN_LSH_NONE, row);
+    row[m + i] = 0;
+  }
+}
+
+/* Of a group, whose first chunk has number `first`. */
+static void make_mask(const fovea_nn_lsh_piece *piece, int64_t head, chunk first,
                       const fovea_nn_lsh_worker *scratch) {
-  const int64_t m = piece->call->lsh.bucket_size;
-  for (int64_t i = 0; i < chunks * m; i++) {
-    const int32_t *positions = scratch->positions + i / m * m, own = scratch->positions[m + i];
-    unsigned char *mask = scratch->mask + i * 2 * m;
-    const int32_t limit = own == FOVEA_NN_LSH_NONE ? INT32_MIN : piece->call->lsh.causal ? own : FOVEA_NN_LSH_NONE;
-    fill_mask(positions, 2 * m, own, limit, mask);
-    if (piece->call->lsh.once && own != FOVEA_NN_LSH_NONE) {
-      hide_met(piece, head, round, own, positions, mask);
+  const fovea_nn_lsh *lsh = &piece->call->lsh;
+  const int64_t m = lsh->bucket_size;
+  for (int64_t c = 0; c < piece->call->group; c++) {
+    const int32_t *positions = scratch->positions + c * m;
+    unsigned char *mask = scratch->mask + c * 2 * m * m;
+    if (!lsh->causal) fill_all(positions, m, first.number + c == 0, mask);
+    for (int64_t i = 0; i < m; i++) {
+      const int32_t own = positions[m + i], limit = own == FOVEA_NN_LSH_NONE ? INT32_MIN : own;
+      if (lsh->causal) fill_mask(positions, 2 * m, own, limit, mask + i * 2 * m);
+      if (lsh->once && own != FOVEA_NN_LSH_NONE) {
+        hide_met(piece, head, first.round, own, positions, mask + i * 2 * m);
+      }
     }
   }
 }
@@ -295,7 +327,7 @@ void fovea_nn_lsh_chunk_task(const void *data, int64_t task, int worker) {
               &scratch, 0);
   gather_keys(piece, head, order, call->group * m, &scratch, m);
   gather_rows(piece, head, order, call->group * m, &scratch);
-  make_mask(piece, head, round, call->group, &scratch);
+  make_mask(piece, head, first, &scratch);
   fovea_execution execution = alone();
   fovea_tensors tensors;
   fovea_state state;

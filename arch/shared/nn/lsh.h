@@ -7,66 +7,70 @@
 #include "../state.h"
 #include "elements.h"
 
-/* What is known of some products. */
+/* The largest and the least products of LANES rows so far, and their first indices, as floats, which hold them. */
 typedef struct lsh_extremes {
-  float most, least; /* of those that are not NaN */
-  int has_nan;
+  vec most, least, most_index, least_index;
+  vecmask nan;
 } lsh_extremes;
 
-FOVEA_INLINE lsh_extremes lsh_extremes_of(const float *x, int32_t count) {
-  lsh_extremes all = {-INFINITY, INFINITY, 0};
-  vec most = vec_set1(-INFINITY), least = vec_set1(INFINITY);
-  vecmask nan = vec_is_nan(most);
-  float lanes[2][LANES];
-  int32_t i = 0;
+/* Product `index` of each row. */
+FOVEA_INLINE void lsh_compare(lsh_extremes *all, vec x, int32_t index) {
+  const vec at = vec_set1((float)index);
+  const vecmask above = vec_less(all->most, x), below = vec_less(x, all->least);
+  all->most = vec_select(above, x, all->most);
+  all->most_index = vec_select(above, at, all->most_index);
+  all->least = vec_select(below, x, all->least);
+  all->least_index = vec_select(below, at, all->least_index);
+  all->nan = vecmask_or(all->nan, vec_is_nan(x));
+}
+
+/* Products of up to LANES rows, LANES at a time, with the rows in the lanes. Rows that do not exist are the first.
+ */
+FOVEA_INLINE lsh_extremes lsh_extremes_of(const fovea_nn_lsh_hash_args *args, const float *x, int rows) {
+  const vec zero = vec_set1(0.0f);
+  lsh_extremes all = {vec_set1(-INFINITY), vec_set1(INFINITY), zero, zero, vec_is_nan(zero)};
   FOVEA_NO_UNROLL
-  for (; i + LANES <= count; i += LANES) {
-    const vec next = vec_load(x + i);
-    most = vec_max(next, most);
-    least = vec_select(vec_less(next, least), next, least);
-    nan = vecmask_or(nan, vec_is_nan(next));
-  }
-  vec_store(lanes[0], most);
-  vec_store(lanes[1], least);
-  all.has_nan = vecmask_any(nan);
-  FOVEA_NO_UNROLL
-  for (int lane = 0; lane < LANES; lane++) {
-    if (lanes[0][lane] > all.most) all.most = lanes[0][lane];
-    if (lanes[1][lane] < all.least) all.least = lanes[1][lane];
-  }
-  FOVEA_NO_UNROLL
-  for (; i < count; i++) {
-    if (x[i] > all.most) all.most = x[i];
-    if (x[i] < all.least) all.least = x[i];
-    all.has_nan |= x[i] != x[i];
+  for (int32_t i = 0; i < args->count; i += LANES) {
+    const int count = vector_count(i, args->count);
+    vec square[LANES];
+    FOVEA_UNROLL
+    for (int r = 0; r < LANES; r++) {
+      const float *row = x + (r < rows ? r : 0) * args->stride + i;
+      square[r] = count == LANES ? vec_load(row) : vec_load_first(row, count);
+    }
+    vec_transpose(square);
+    if (count == LANES) {
+      FOVEA_UNROLL
+      for (int c = 0; c < LANES; c++) lsh_compare(&all, square[c], i + c);
+    } else {
+      FOVEA_NO_UNROLL
+      for (int c = 0; c < count; c++) lsh_compare(&all, square[c], i + c);
+    }
   }
   return all;
 }
 
-/* The first index with this number, which is there, or with a NaN. */
-FOVEA_INLINE int32_t lsh_first(const float *x, int32_t count, float number, int is_nan) {
-  const vec wanted = vec_set1(number);
-  int32_t i = 0;
-  FOVEA_NO_UNROLL
-  for (; i + LANES <= count; i += LANES) {
-    const vec next = vec_load(x + i);
-    if (vecmask_any(is_nan ? vec_is_nan(next) : vec_equal(next, wanted))) break;
-  }
-  FOVEA_NO_UNROLL
-  for (; i < count - 1; i++) {
-    if (is_nan ? x[i] != x[i] : x[i] == number) break;
-  }
-  return i;
-}
-
 FOVEA_KERNEL void FOVEA_NAME(nn_lsh_hash)(const fovea_nn_lsh_hash_args *args) {
-  for (int row = 0; row < args->rows; row++) {
-    const float *x = args->products + row * args->stride;
-    const lsh_extremes all = lsh_extremes_of(x, args->count);
-    const int is_negative = !all.has_nan && all.most < -all.least;
-    const float number = is_negative ? all.least : all.most;
-    const int32_t bucket = lsh_first(x, args->count, number, all.has_nan) + (is_negative ? args->count : 0);
-    args->buckets[row] = args->step == 0 ? bucket : args->buckets[row] + args->step * bucket;
+  for (int first = 0; first < args->rows; first += LANES) {
+    const float *x = args->products + first * args->stride;
+    const int rows = args->rows - first < LANES ? args->rows - first : LANES;
+    const lsh_extremes all = lsh_extremes_of(args, x, rows);
+    const vecmask negative = vec_less(all.most, vec_sub(vec_set1(0.0f), all.least));
+    const vec behind = vec_add(all.least_index, vec_set1((float)args->count));
+    const int has_nan = vecmask_any(all.nan);
+    float numbers[LANES];
+    vec_store(numbers, vec_select(negative, behind, all.most_index));
+    FOVEA_NO_UNROLL
+    for (int r = 0; r < rows; r++) {
+      const float *row = x + r * args->stride;
+      int32_t bucket = (int32_t)numbers[r], *to = &args->buckets[first + r];
+      for (int32_t i = 0; has_nan && i < args->count; i++) {
+        if (row[i] == row[i]) continue;
+        bucket = i;
+        break;
+      }
+      *to = args->step == 0 ? bucket : *to + args->step * bucket;
+    }
   }
 }
 
