@@ -230,13 +230,16 @@ static void gather_rows(const fovea_nn_lsh_piece *piece, int64_t head, const int
   }
 }
 
-/* A row sees keys at positions below the limit, but not itself. Sixteen at a time, which compilers make vectors. */
-static void fill_mask(const int32_t *positions, int64_t count, int32_t own, int32_t limit, unsigned char *mask) {
+/* A row sees keys at positions below the limit, which is at least 0: the sign of the difference says so. Sixteen at
+ * a time, which compilers make vectors. */
+static void fill_below(const int32_t *positions, int64_t count, int32_t limit, unsigned char *mask) {
   int64_t j = 0;
   for (; j + 16 <= count; j += 16) {
-    for (int i = 0; i < 16; i++) mask[j + i] = (positions[j + i] < limit) & (positions[j + i] != own);
+    uint32_t signs[16];
+    for (int i = 0; i < 16; i++) signs[i] = (uint32_t)(positions[j + i] - limit) >> 31;
+    for (int i = 0; i < 16; i++) mask[j + i] = (unsigned char)signs[i];
   }
-  for (; j < count; j++) mask[j] = (positions[j] < limit) & (positions[j] != own);
+  for (; j < count; j++) mask[j] = positions[j] < limit;
 }
 
 /* Where a row meets keys, round by round: the first slots of its own chunk and of the chunk before, whose round may
@@ -281,14 +284,14 @@ static void hide_met(const fovea_nn_lsh_piece *piece, int64_t head, int64_t roun
 }
 
 /* The mask of a chunk without `causal`: all rows see the same keys, but for themselves. They are in their own
- * places, and may be anywhere in a chunk of another round. */
+ * places, and may be anywhere in a chunk of another round, which comes before the first. */
 static void fill_all(const int32_t *positions, int64_t m, int is_first, unsigned char *mask) {
-  fill_mask(positions, 2 * m, FOVEA_NN_LSH_NONE, FOVEA_NN_LSH_NONE, mask);
-  for (int64_t i = m - 1; i >= 0; i--) {
+  fill_below(positions, 2 * m, FOVEA_NN_LSH_NONE, mask);
+  for (int64_t i = 1; i < m; i++) memcpy(mask + i * 2 * m, mask, (size_t)(2 * m));
+  for (int64_t i = 0; i < m; i++) {
     unsigned char *row = mask + i * 2 * m;
-    if (i > 0) memcpy(row, mask, (size_t)(2 * m));
-    if (is_first) fill_mask(positions, m, positions[m + i], FOVEA_NN_LSH_NONE, row);
     row[m + i] = 0;
+    for (int64_t j = 0; j < m && is_first; j++) row[j] &= positions[j] != positions[m + i];
   }
 }
 
@@ -302,8 +305,8 @@ static void make_mask(const fovea_nn_lsh_piece *piece, int64_t head, chunk first
     unsigned char *mask = scratch->mask + c * 2 * m * m;
     if (!lsh->causal) fill_all(positions, m, first.number + c == 0, mask);
     for (int64_t i = 0; i < m; i++) {
-      const int32_t own = positions[m + i], limit = own == FOVEA_NN_LSH_NONE ? INT32_MIN : own;
-      if (lsh->causal) fill_mask(positions, 2 * m, own, limit, mask + i * 2 * m);
+      const int32_t own = positions[m + i], limit = own == FOVEA_NN_LSH_NONE ? 0 : own;
+      if (lsh->causal) fill_below(positions, 2 * m, limit, mask + i * 2 * m);
       if (lsh->once && own != FOVEA_NN_LSH_NONE) {
         hide_met(piece, head, first.round, own, positions, mask + i * 2 * m);
       }

@@ -45,11 +45,11 @@ static int8_t draw_state(const struct shape *s, int64_t entry, int64_t j, struct
   case MANY_GLOBAL:
     return dice < 4;
   case SUFFIX:
-    return j >= length ? -1 : dice == 0;
+    return (int8_t)(j >= length ? -1 : dice == 0);
   case ANYWHERE:
     return (int8_t)(dice < 2 ? -1 : dice < 4);
   case ALIKE:
-    return j >= s->length - ((entry + 1) % 3) * 5 ? -1 : j % 11 == 3;
+    return (int8_t)(j >= s->length - ((entry + 1) % 3) * 5 ? -1 : j % 11 == 3);
   default:
     return 0;
   }
