@@ -68,8 +68,8 @@ FOVEA_NN_API void fovea_nn_longformer_destroy(fovea_nn_longformer *longformer);
  * keys have heads * qk_dim outputs, those of values heads * v_dim. All but `output` have as many inputs. Prepare it
  * with fovea_nn_longformer_layer_init(). */
 typedef struct fovea_nn_longformer_layer {
-  size_t struct_size; /* set by fovea_nn_longformer_layer_init() */
-  const fovea_nn_linear *query, *key, *value;
+  size_t struct_size;                         /* set by fovea_nn_longformer_layer_init() */
+  const fovea_nn_linear *query, *key, *value; /* of all tokens */
   /* Of rows that are global, and of the keys and values that they see. All three, or NULL (default): query, key and
    * value. They need not be NULL if no token is global, and are then not used: a batch may have none. */
   const fovea_nn_linear *global_query, *global_key, *global_value;
@@ -182,8 +182,9 @@ FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbi
  * the papers have them, the products with R grow with length^2; with two bucket_factors, with length^1.5 / 8.
  * Sorting takes O(rounds * (length + buckets)), memory O(length * (dim + rounds * v_dim)) for a head at a time. */
 
-/* The chunk before the first. ACROSS_ROUNDS: the last of the round before; before round 0 comes the last round.
- * WITHIN_ROUND: the last of the same round. A chunk that would be its own has none. */
+/* Which chunk comes before the first one of a round. FOVEA_NN_LSH_ACROSS_ROUNDS: the last one of the round before,
+ * and of the last round before round 0. FOVEA_NN_LSH_WITHIN_ROUND: the last one of the same round. If that is the
+ * first one itself, there is none. */
 typedef enum fovea_nn_lsh_ring { FOVEA_NN_LSH_ACROSS_ROUNDS = 0, FOVEA_NN_LSH_WITHIN_ROUND = 1 } fovea_nn_lsh_ring;
 
 /* How rows are hashed, and what they see. Prepare it with fovea_nn_lsh_init(). The defaults are those of

@@ -22,19 +22,28 @@ static int32_t largest(const float *r, int64_t count) {
   return best;
 }
 
-static int32_t bucket_of(const struct contract_reformer *h, int64_t row, int64_t round) {
-  float *column = malloc((size_t)h->dim * sizeof *column),
-        *products = malloc((size_t)h->columns * sizeof *products);
-  if (!column || !products) abort();
-  for (int64_t c = 0; c < h->columns; c++) {
-    for (int64_t d = 0; d < h->dim; d++) column[d] = h->rotations[d * h->rotation_row + round * h->columns + c];
-    products[c] = contract_nn_dot(h->x + row * h->dim, column, h->dim);
+/* R of a round, column by column. */
+static float *columns_of(const struct contract_reformer *h, int64_t round) {
+  float *columns = malloc((size_t)(h->columns * h->dim) * sizeof *columns);
+  if (!columns) abort();
+  for (int64_t c = 0; c < h->columns; c++)
+    for (int64_t d = 0; d < h->dim; d++)
+      columns[c * h->dim + d] = h->rotations[d * h->rotation_row + round * h->columns + c];
+  return columns;
+}
+
+static void hash(const struct contract_reformer *h, int64_t round, int32_t *buckets) {
+  float *columns = columns_of(h, round), *products = malloc((size_t)h->columns * sizeof *products);
+  const int64_t first = h->factors[0] ? h->factors[0] / 2 : h->columns;
+  if (!products) abort();
+  for (int64_t i = 0; i < h->length; i++) {
+    for (int64_t c = 0; c < h->columns; c++)
+      products[c] = contract_nn_dot(h->x + i * h->dim, columns + c * h->dim, h->dim);
+    buckets[i] = largest(products, first);
+    if (h->factors[0]) buckets[i] += (int32_t)h->factors[0] * largest(products + first, h->factors[1] / 2);
   }
-  int32_t bucket = largest(products, h->factors[0] ? h->factors[0] / 2 : h->columns);
-  if (h->factors[0]) bucket += (int32_t)h->factors[0] * largest(products + h->factors[0] / 2, h->factors[1] / 2);
-  free(column);
+  free(columns);
   free(products);
-  return bucket;
 }
 
 /* ---- Who meets whom ------------------------------------------------------------------------------------------ */
@@ -160,10 +169,9 @@ void contract_reformer(const struct contract_reformer *h, int32_t *buckets, floa
         *o = malloc((size_t)(2 * h->v_dim) * sizeof *o);
   int64_t *keys = malloc((size_t)(h->rounds * places) * sizeof *keys);
   if (!unit || !o || !keys) abort();
-  for (int64_t i = 0; i < h->length; i++) {
+  for (int64_t r = 0; r < h->rounds; r++) hash(h, r, buckets + r * h->length);
+  for (int64_t i = 0; i < h->length; i++)
     contract_norm(FOVEA_NN_RMS_NORM, h->x + i * h->dim, h->dim, h->eps, NULL, NULL, unit + i * h->dim);
-    for (int64_t r = 0; r < h->rounds; r++) buckets[r * h->length + i] = bucket_of(h, i, r);
-  }
   int64_t *orders = orders_of(h, buckets, chunks);
   for (int64_t i = 0; i < h->length; i++) {
     struct state all = {0, 0, o}, next = {0, 0, o + h->v_dim};

@@ -155,12 +155,15 @@ static void assert_run(struct problem *p, const fovea_nn_longformer *longformer,
 
 static void check(const struct shape *s, struct generator *g) {
   struct problem p;
+  fovea_execution alone; /* test_tasks() has threads */
+  fovea_execution_init(&alone);
+  alone.threads = 1;
   problem_create(&p, s, g);
   for (const char *const *isa = whole_isas(); *isa; isa++) {
     p.options.isa = *isa;
     for (int i = 0; i < LONGFORMER_LAYERS; i++) p.linears[i].isa = *isa;
     fovea_nn_longformer *longformer = make(&p.options);
-    assert_run(&p, longformer, NULL);
+    assert_run(&p, longformer, &alone);
     fovea_nn_longformer_destroy(longformer);
   }
   problem_destroy(&p);
