@@ -20,7 +20,7 @@ static void act_longformer(void) {
   fovea_nn_longformer *longformer;
   fovea_nn_linear_init(&linear, WIDTH, WIDTH, weights);
   linear.isa = everywhere_isa;
-  fovea_nn_longformer_options_init(&options, BATCH, HEADS, LENGTH, DIM, 3);
+  fovea_nn_longformer_options_init(&options, BATCH, HEADS, LENGTH, DIM, 100);
   options.states = states;
   options.isa = everywhere_isa;
   everywhere_keep(fovea_nn_longformer_create(&options, &longformer, NULL));
