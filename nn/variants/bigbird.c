@@ -117,7 +117,6 @@ void fovea_nn_bigbird_init_sized(fovea_nn_bigbird *bigbird, size_t struct_size, 
 }
 
 static fovea_status check(const fovea_nn_bigbird *given, fovea_nn_bigbird *bigbird, fovea_error *error) {
-  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "bigbird is NULL");
   const fovea_status status =
       fovea_nn_check_size("bigbird", given->struct_size, FIRST_BIGBIRD, sizeof *bigbird, error);
   if (status) return status;
@@ -157,6 +156,7 @@ fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *given, fovea_patte
   size_t size;
   if (!pattern) return fovea_fail(error, FOVEA_ERROR_NULL, "pattern is NULL");
   *pattern = NULL;
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "bigbird is NULL");
   fovea_status status = check(given, &b, error);
   if (status) return status;
   const int64_t blocks = b.length > 0 ? (b.length - 1) / b.block_size + 1 : 1;

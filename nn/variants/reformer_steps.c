@@ -245,25 +245,24 @@ static void fill_below(const int32_t *positions, int64_t count, int32_t limit, u
 /* Where a row meets keys, round by round: the first slots of its own chunk and of the chunk before, whose round may
  * be another. -1: there is none. */
 typedef struct meetings {
-  int64_t own[FOVEA_NN_LSH_ROUNDS], before[FOVEA_NN_LSH_ROUNDS];
-  const int32_t *own_places[FOVEA_NN_LSH_ROUNDS], *before_places[FOVEA_NN_LSH_ROUNDS];
+  int64_t own[FOVEA_NN_LSH_ROUNDS], before[FOVEA_NN_LSH_ROUNDS], before_round[FOVEA_NN_LSH_ROUNDS];
 } meetings;
 
-static meetings meetings_of(const fovea_nn_lsh_piece *piece, int64_t head, int32_t row, int64_t rounds) {
+static void find_meetings(const fovea_nn_lsh_piece *piece, int64_t head, int32_t row, int64_t rounds,
+                          meetings *met) {
   const int64_t m = piece->call->lsh.bucket_size, length = fovea_nn_lsh_length(piece, head);
-  meetings met;
   for (int64_t r = 0; r < rounds; r++) {
-    met.own_places[r] = places_of(piece, head, r);
-    const chunk own = {r, met.own_places[r][row] / m}, before = chunk_before(piece->call, length, own);
-    met.own[r] = own.number * m;
-    met.before[r] = before.number < 0 ? -1 : before.number * m;
-    met.before_places[r] = places_of(piece, head, before.round);
+    const chunk own = {r, places_of(piece, head, r)[row] / m}, before = chunk_before(piece->call, length, own);
+    met->own[r] = own.number * m;
+    met->before[r] = before.number < 0 ? -1 : before.number * m;
+    met->before_round[r] = before.round;
   }
-  return met;
 }
 
-static int is_in(int64_t place, int64_t first, int64_t m) {
-  return first >= 0 && place >= first && place < first + m;
+/* Whether a key has one of the m slots from `first` on in a round. */
+static int is_in(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, int32_t key, int64_t first) {
+  const int64_t place = places_of(piece, head, round)[key];
+  return first >= 0 && place >= first && place < first + piece->call->lsh.bucket_size;
 }
 
 /* Takes away keys that the row met in an earlier round, and of its own chunk those that it met in the one before.
@@ -271,13 +270,14 @@ static int is_in(int64_t place, int64_t first, int64_t m) {
 static void hide_met(const fovea_nn_lsh_piece *piece, int64_t head, int64_t round, int32_t row,
                      const int32_t *positions, unsigned char *mask) {
   const int64_t m = piece->call->lsh.bucket_size;
-  const meetings met = meetings_of(piece, head, row, round + 1);
+  meetings met = {{0}, {0}, {0}};
+  find_meetings(piece, head, row, round + 1, &met);
   for (int64_t j = 0; j < 2 * m; j++) {
     if (!mask[j]) continue;
     const int32_t key = positions[j];
-    int seen = j >= m && is_in(met.before_places[round][key], met.before[round], m);
+    int seen = j >= m && is_in(piece, head, met.before_round[round], key, met.before[round]);
     for (int64_t r = 0; r < round && !seen; r++) {
-      seen = is_in(met.own_places[r][key], met.own[r], m) || is_in(met.before_places[r][key], met.before[r], m);
+      seen = is_in(piece, head, r, key, met.own[r]) || is_in(piece, head, met.before_round[r], key, met.before[r]);
     }
     mask[j] = !seen;
   }

@@ -133,15 +133,16 @@ static void check_attention(int64_t length, int64_t block_size, int64_t heads, i
   enum { DIM = 8 };
   struct generator g = {(uint64_t)(length * 7 + block_size)};
   const int64_t numbers = heads * length * DIM;
-  float *q = malloc((size_t)numbers * 4 * sizeof *q), *k = q + numbers, *v = k + numbers, *o = v + numbers;
-  float *masked = malloc((size_t)numbers * sizeof *masked);
+  float *q = malloc((size_t)(3 * numbers) * sizeof *q), *o = malloc((size_t)(2 * numbers) * sizeof *o);
   unsigned char *mask = malloc((size_t)(heads * length * length));
   fovea_nn_bigbird b;
   fovea_pattern *pattern;
   fovea_problem p;
   fovea_tensors t;
   fovea_error error;
-  assert_true(q && masked && mask);
+  assert_true(q && o && mask);
+  const float *k = q + numbers, *v = k + numbers;
+  float *masked = o + numbers;
   fill(q, 3 * numbers, &g);
   fovea_nn_bigbird_init(&b, length);
   b.block_size = block_size;
@@ -173,7 +174,7 @@ static void check_attention(int64_t length, int64_t block_size, int64_t heads, i
                mask + r * length, length, DIM);
   fovea_pattern_destroy(pattern);
   free(q);
-  free(masked);
+  free(o);
   free(mask);
 }
 
