@@ -10,6 +10,7 @@ enum { BATCH = 2, LENGTH = 300, HEADS = 2, DIM = 8, WIDTH = HEADS * DIM, ROUNDS 
 static float x[BATCH * LENGTH * WIDTH], v[BATCH * LENGTH * WIDTH], weights[WIDTH * WIDTH];
 static float rotations[DIM * ROUNDS * BUCKETS / 2];
 static int8_t states[BATCH * LENGTH];
+static int64_t length = 40; /* up to LENGTH */
 static fovea_execution execution;
 
 static void act_longformer(void) {
@@ -20,7 +21,7 @@ static void act_longformer(void) {
   fovea_nn_longformer *longformer;
   fovea_nn_linear_init(&linear, WIDTH, WIDTH, weights);
   linear.isa = everywhere_isa;
-  fovea_nn_longformer_options_init(&options, BATCH, HEADS, LENGTH, DIM, 100);
+  fovea_nn_longformer_options_init(&options, BATCH, HEADS, length, DIM, 100);
   options.states = states;
   options.isa = everywhere_isa;
   everywhere_keep(fovea_nn_longformer_create(&options, &longformer, NULL));
@@ -40,7 +41,7 @@ static void act_lsh(void) {
   lsh.isa = everywhere_isa;
   for (int causal = 0; causal < 2; causal++) {
     lsh.causal = lsh.once = causal;
-    fovea_nn_lsh_tensors_init(&t, &lsh, BATCH, HEADS, LENGTH, DIM, x, v, everywhere_room(sizeof x), rotations);
+    fovea_nn_lsh_tensors_init(&t, &lsh, BATCH, HEADS, length, DIM, x, v, everywhere_room(sizeof x), rotations);
     t.bucket_numbers = everywhere_room(BATCH * HEADS * ROUNDS * LENGTH * sizeof(int32_t));
     everywhere_keep(fovea_nn_lsh_run(&lsh, &t, &execution, NULL));
   }
@@ -66,6 +67,7 @@ static void count_loop(void *context, int64_t tasks, int workers, fovea_task_fun
 /* Tasks, in the caller's threads. */
 static void test_threads(void **state) {
   (void)state;
+  length = LENGTH; /* work for several threads */
   execution.threads = EVERYWHERE_THREADS;
   execution.parallel_for = count_loop;
   assert_same_everywhere(act_longformer);
@@ -83,7 +85,7 @@ static int set_up(void **state) {
   fill_values(x, LENGTH, &generator);
   fill_numbers(weights, WIDTH * WIDTH, 1, &generator);
   fill_numbers(rotations, DIM * ROUNDS * BUCKETS / 2, 1, &generator);
-  for (int i = 0; i < BATCH * LENGTH; i++) states[i] = (int8_t)(i % LENGTH > 270 ? -1 : i % 170 == 5);
+  for (int i = 0; i < BATCH * LENGTH; i++) states[i] = (int8_t)(i % LENGTH > 270 ? -1 : i % 50 == 5);
   fovea_execution_init(&execution);
   execution.threads = 1;
   return 0;
