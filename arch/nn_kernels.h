@@ -267,6 +267,30 @@ typedef struct fovea_nn_read_args {
   fovea_nn_rows v; /* data NULL: no skip */
   fovea_nn_rows y;
 } fovea_nn_read_args;
+/* The bucket of each row: the index of the largest of its products and their negatives, of equal ones the first;
+ * the first NaN, if there is one. Stored, or, with a `step`, added `step` times. */
+typedef struct fovea_nn_lsh_hash_args {
+  const float *products;
+  int64_t stride; /* from row to row */
+  int rows;
+  int32_t count; /* products of a row */
+  int32_t step;  /* 0: stored */
+  int32_t *buckets;
+} fovea_nn_lsh_hash_args;
+
+/* The most rounds of hashing. */
+#define FOVEA_NN_LSH_ROUNDS 64
+
+/* y = the merged and finished states of each row, one of each round, or v if there are none. */
+typedef struct fovea_nn_lsh_merge_args {
+  const float *states;   /* each `dim` numbers of output, the maximum, the sum */
+  int64_t round_stride;  /* states from round to round */
+  const int32_t *places; /* of the state of each row in a round */
+  int64_t place_stride;  /* from round to round */
+  int rounds;
+  int64_t rows, dim;
+  fovea_nn_rows v, y;
+} fovea_nn_lsh_merge_args;
 
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
@@ -298,6 +322,8 @@ typedef struct fovea_nn_kernels {
   void (*decay)(const fovea_nn_decay_args *args);
   void (*unit)(const fovea_nn_unit_args *args);
   void (*read_state)(const fovea_nn_read_args *args);
+  void (*lsh_hash)(const fovea_nn_lsh_hash_args *args);
+  void (*lsh_merge)(const fovea_nn_lsh_merge_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

@@ -5,10 +5,270 @@
 #define FOVEA_SPARSE_ATTENTION_H
 
 #include <fovea/nn.h>
+#include <fovea/pattern.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Longformer --------------------------------------------------------------------------------------------- */
+
+/* Longformer (Beltagy et al., 2020): a token sees the tokens at most `window` before and after it, and all global
+ * tokens, by one softmax in which each key counts once. A global token sees all tokens, by queries, keys and values
+ * of layers of their own. For a batch of n tokens, g of them global, attention takes O(n * (2 * window + 1 + g) *
+ * dim) time, and O(n * dim) memory.
+ *
+ * Which token sees which is compiled once, with the plans of all runs: fovea_nn_longformer_create(). All layers of
+ * a model share the result, and so may threads. A batch with other lengths or other global tokens needs a new one.
+ */
+typedef struct fovea_nn_longformer fovea_nn_longformer;
+
+/* What a token is, in `states`. */
+#define FOVEA_NN_TOKEN_PADDING ((int8_t)-1) /* sees nothing, is seen by none; its output is zeros */
+#define FOVEA_NN_TOKEN_LOCAL   ((int8_t)0)
+#define FOVEA_NN_TOKEN_GLOBAL  ((int8_t)1)
+
+/* Sizes and tokens. Prepare it with fovea_nn_longformer_options_init(). */
+typedef struct fovea_nn_longformer_options {
+  size_t struct_size;    /* set by fovea_nn_longformer_options_init() */
+  int64_t batch, heads;  /* at least 1 */
+  int64_t length;        /* tokens of each entry, from 0 to 2^31 - 1 */
+  int64_t qk_dim, v_dim; /* of one head, at least 1 */
+  int64_t window;        /* tokens on either side, at least 0. Hugging Face's attention_window is twice it */
+  /* (batch, length) numbers, each FOVEA_NN_TOKEN_PADDING, LOCAL or GLOBAL; contiguous. With Hugging Face's masks of
+   * 0 and 1: attention_mask * (1 + global_attention_mask) - 1. NULL (default): all tokens are local. They are read
+   * by fovea_nn_longformer_create() only. */
+  const int8_t *states;
+  double scale;              /* of q.k, finite; default 1/sqrt(qk_dim) */
+  const char *isa;           /* of attention; as in fovea_problem */
+  fovea_allocator allocator; /* of the object, which keeps it, and of scratch that a run allocates */
+} fovea_nn_longformer_options;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_longformer_options_init(). */
+FOVEA_NN_API void fovea_nn_longformer_options_init_sized(fovea_nn_longformer_options *options, size_t struct_size,
+                                                         int64_t batch, int64_t heads, int64_t length, int64_t dim,
+                                                         int64_t window);
+
+/* Passes the size of the struct that this program was compiled with. Both dims of a head are `dim`. */
+static inline void fovea_nn_longformer_options_init(fovea_nn_longformer_options *options, int64_t batch,
+                                                    int64_t heads, int64_t length, int64_t dim, int64_t window) {
+  fovea_nn_longformer_options_init_sized(options, sizeof *options, batch, heads, length, dim, window);
+}
+
+/* Compiles patterns, one for all entries whose global tokens are the same, and plans. Takes O(batch * length) time
+ * and memory. On failure *longformer is NULL. `error` may be NULL. Errors: FOVEA_ERROR_NULL,
+ * FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_SIZE, FOVEA_ERROR_PATTERN (of states), FOVEA_ERROR_SCALE, those of isa,
+ * FOVEA_ERROR_MEMORY. */
+FOVEA_NN_API fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *options,
+                                                     fovea_nn_longformer **longformer, fovea_error *error);
+/* NULL is allowed. */
+FOVEA_NN_API void fovea_nn_longformer_destroy(fovea_nn_longformer *longformer);
+
+/* The projections of a layer. Each is any linear layer; with heads and dims of the object, those of queries and
+ * keys have heads * qk_dim outputs, those of values heads * v_dim. All but `output` have as many inputs. Prepare it
+ * with fovea_nn_longformer_layer_init(). */
+typedef struct fovea_nn_longformer_layer {
+  size_t struct_size;                         /* set by fovea_nn_longformer_layer_init() */
+  const fovea_nn_linear *query, *key, *value; /* of all tokens */
+  /* Of rows that are global, and of the keys and values that they see. All three, or NULL (default): query, key and
+   * value. They need not be NULL if no token is global, and are then not used: a batch may have none. */
+  const fovea_nn_linear *global_query, *global_key, *global_value;
+  const fovea_nn_linear *output; /* takes heads * v_dim; NULL (default): heads are the result, side by side */
+} fovea_nn_longformer_layer;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_longformer_layer_init(). */
+FOVEA_NN_API void fovea_nn_longformer_layer_init_sized(fovea_nn_longformer_layer *layer, size_t struct_size,
+                                                       const fovea_nn_linear *query, const fovea_nn_linear *key,
+                                                       const fovea_nn_linear *value);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_longformer_layer_init(fovea_nn_longformer_layer *layer, const fovea_nn_linear *query,
+                                                  const fovea_nn_linear *key, const fovea_nn_linear *value) {
+  fovea_nn_longformer_layer_init_sized(layer, sizeof *layer, query, key, value);
+}
+
+/* The rows of a layer, batch * length of them, entry by entry. Prepare it with fovea_nn_longformer_rows_init(). */
+typedef struct fovea_nn_longformer_rows {
+  size_t struct_size; /* set by fovea_nn_longformer_rows_init() */
+  const void *x;      /* (rows, in). Rows of padding at the end of an entry are not read */
+  void *y;            /* (rows, output->out), or heads * v_dim. It may be x: all of x is read before y is written */
+  fovea_type x_type, y_type;  /* default FOVEA_F32 */
+  int64_t x_stride, y_stride; /* elements from row to row. Default 0: contiguous rows */
+} fovea_nn_longformer_rows;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_longformer_rows_init(). */
+FOVEA_NN_API void fovea_nn_longformer_rows_init_sized(fovea_nn_longformer_rows *rows, size_t struct_size,
+                                                      const void *x, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_longformer_rows_init(fovea_nn_longformer_rows *rows, const void *x, void *y) {
+  fovea_nn_longformer_rows_init_sized(rows, sizeof *rows, x, y);
+}
+
+/* Computes a layer (docs/numerics.md, L16). A row of padding has zeros as heads, which `output` takes like any
+ * others. y lies apart from the weights. Needs scratch (fovea_nn_longformer_scratch_size()), from `execution` or
+ * else allocated once. Threads may run the same object at the same time. */
+FOVEA_NN_API fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer,
+                                                  const fovea_nn_longformer_layer *layer,
+                                                  const fovea_nn_longformer_rows *rows,
+                                                  const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers; 0 if an argument is refused. 0 workers stand for
+ * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
+FOVEA_NN_API size_t fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
+                                                     const fovea_nn_longformer_layer *layer,
+                                                     const fovea_nn_longformer_rows *rows, int workers);
+
+/* ---- BigBird ------------------------------------------------------------------------------------------------ */
+
+/* The lists of blocks of BigBird (Zaheer et al., 2020; "ITC", global tokens among the tokens), for
+ * fovea_rule_blocks(): blocks are block_size rows or keys, `blocks` of each. The first and the last block of rows
+ * see all blocks. Block i of the others sees blocks i - 1, i and i + 1, the first, the last, and `chosen` more that
+ * are drawn at random from those that are left (all, if these are fewer). Of them block 1 does not draw the last
+ * but one, and the last but one does not draw block 1, as in the authors' code; so every block draws from blocks
+ * - 5.
+ *
+ * Block i has list i - 1 of fovea_random_blocks(seed, blocks - 2, blocks - 5, chosen), whose numbers count the
+ * blocks that it may draw, ascending. Writes `blocks` + 1 numbers to starts, and fovea_nn_bigbird_columns() to
+ * columns, each list ascending. The lists are not those of a seed of numpy. Takes O(blocks * (chosen^2 + 5)) time.
+ * `error` may be NULL. Errors: FOVEA_ERROR_NULL, FOVEA_ERROR_PATTERN. */
+FOVEA_NN_API fovea_status fovea_nn_bigbird_blocks(uint64_t seed, int64_t blocks, int64_t chosen, int64_t *starts,
+                                                  int64_t *columns, fovea_error *error);
+
+/* Returns how many columns these lists have: at most blocks * (5 + chosen) + 2 * blocks. 0 if blocks is not from 1
+ * to 2^31, or chosen not from 0 to 2^31. */
+FOVEA_NN_API int64_t fovea_nn_bigbird_columns(int64_t blocks, int64_t chosen);
+
+/* What a pattern of BigBird is made of. Prepare it with fovea_nn_bigbird_init(). */
+typedef struct fovea_nn_bigbird {
+  size_t struct_size;        /* set by fovea_nn_bigbird_init() */
+  int64_t length;            /* rows, and keys, from 0 to 2^31 - 1; the last block may be shorter */
+  int64_t block_size;        /* from 1 to 2^31 - 1; default 64 */
+  int64_t chosen;            /* random blocks of a block of rows, from 0 to 2^31; default 3 */
+  uint64_t seed;             /* of head h: seed + h; default 0 */
+  int64_t heads;             /* how many heads have lists of their own, from 1 (default: all heads share) to 4096 */
+  fovea_allocator allocator; /* for the pattern, which keeps it; default: malloc(), free() */
+} fovea_nn_bigbird;
+
+/* Sets the length, and the others to their defaults. Callers in C use fovea_nn_bigbird_init(). */
+FOVEA_NN_API void fovea_nn_bigbird_init_sized(fovea_nn_bigbird *bigbird, size_t struct_size, int64_t length);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_bigbird_init(fovea_nn_bigbird *bigbird, int64_t length) {
+  fovea_nn_bigbird_init_sized(bigbird, sizeof *bigbird, length);
+}
+
+/* Makes a pattern of the lists above, by rows and keys of `length`. Any problem may have it: attention over it is
+ * fovea_attend(), or a layer of fovea_nn_attention, in O(length * (5 + chosen) * block_size * dim) time. On failure
+ * *pattern is NULL; fovea_pattern_destroy() frees it. `error` may be NULL. Errors: FOVEA_ERROR_NULL,
+ * FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_PATTERN, FOVEA_ERROR_MEMORY. */
+FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbird, fovea_pattern **pattern,
+                                                   fovea_error *error);
+
+/* ---- Reformer ----------------------------------------------------------------------------------------------- */
+
+/* LSH attention (Kitaev et al., Reformer, 2020). Queries and keys are the same rows x. A round of hashing sorts the
+ * rows of a head into buckets, so that similar rows meet, cuts the sorted rows into chunks of bucket_size rows, and
+ * lets each row see its own chunk and the one before. All rounds together are one softmax:
+ *
+ *   bucket   the index of the largest of (x R, -x R), of equal ones the first; R has random numbers, buckets / 2
+ * columns order    by bucket, then by position score    scale * x[i] . x[j] / |x[j]|
+ *
+ * A row sees itself only if no round shows it another one; its result then is its value. (Other codes give a row's
+ * score with itself a penalty of 5e4 or 1e5, of which no other weight is left in f32.) The last chunk of a round
+ * may be shorter than the others, so any length will do.
+ *
+ * Takes O(rounds * length * dim * (4 * bucket_size + buckets / 2)) time. With buckets of length / bucket_size, as
+ * the papers have them, the products with R grow with length^2; with two bucket_factors, with length^1.5 / 8.
+ * Sorting takes O(rounds * (length + buckets)), memory O(length * (dim + rounds * v_dim)) for a head at a time. */
+
+/* Which chunk comes before the first one of a round. FOVEA_NN_LSH_ACROSS_ROUNDS: the last one of the round before,
+ * and of the last round before round 0. FOVEA_NN_LSH_WITHIN_ROUND: the last one of the same round. If that is the
+ * first one itself, there is none. */
+typedef enum fovea_nn_lsh_ring { FOVEA_NN_LSH_ACROSS_ROUNDS = 0, FOVEA_NN_LSH_WITHIN_ROUND = 1 } fovea_nn_lsh_ring;
+
+/* How rows are hashed, and what they see. Prepare it with fovea_nn_lsh_init(). The defaults are those of
+ * lucidrains' LSHAttention; trax and Hugging Face have a scale of 1 and an eps of 1e-6. */
+typedef struct fovea_nn_lsh {
+  size_t struct_size;        /* set by fovea_nn_lsh_init() */
+  int64_t rounds;            /* of hashing, n_hashes, from 1 to 64 */
+  int64_t bucket_size;       /* rows of a chunk, from 1 to 1024; the papers have 64 */
+  int64_t buckets;           /* of a round, even, from 2 to 2^20; the papers have length / bucket_size */
+  int64_t bucket_factors[2]; /* both even, their product is `buckets`: bucket a + bucket_factors[0] * b for the
+                                buckets a and b of both. Default 0 and 0: not factorised */
+  int causal;                /* 1: no row after the own one. Default 0 */
+  int once;                  /* 1: of all places where a row meets another, only the first counts: rounds ascending,
+                                the chunk before, then the own. That is the paper's N(i, j), and lucidrains'
+                                allow_duplicate_attention=False. Default 0. Takes O(rounds) for each pair */
+  fovea_nn_lsh_ring ring; /* default FOVEA_NN_LSH_ACROSS_ROUNDS, as in the codes of lucidrains and Hugging Face */
+  double scale;           /* finite; default 1/sqrt(dim) */
+  double eps;             /* added to the mean square of a key before its root, from 1e-30 (default) to 1 */
+  const char *isa;        /* as in fovea_problem */
+  fovea_allocator allocator; /* of scratch that a run allocates; default: malloc(), free() */
+} fovea_nn_lsh;
+
+/* Sets these fields, and the others to their defaults, for rows of `dim`. Callers in C use fovea_nn_lsh_init(). */
+FOVEA_NN_API void fovea_nn_lsh_init_sized(fovea_nn_lsh *lsh, size_t struct_size, int64_t rounds,
+                                          int64_t bucket_size, int64_t buckets, int64_t dim);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_lsh_init(fovea_nn_lsh *lsh, int64_t rounds, int64_t bucket_size, int64_t buckets,
+                                     int64_t dim) {
+  fovea_nn_lsh_init_sized(lsh, sizeof *lsh, rounds, bucket_size, buckets, dim);
+}
+
+/* Returns the columns of R of one round: buckets / 2, or half the sum of both bucket_factors. 0 for NULL. */
+FOVEA_NN_API int64_t fovea_nn_lsh_columns(const fovea_nn_lsh *lsh);
+
+/* The tensors of LSH attention. Prepare it with fovea_nn_lsh_tensors_init(). */
+typedef struct fovea_nn_lsh_tensors {
+  size_t struct_size;                /* set by fovea_nn_lsh_tensors_init() */
+  int64_t batch, heads, length;      /* at least 1; length from 0 to 2^30 */
+  int64_t dim, v_dim;                /* at least 1 */
+  const void *x;                     /* queries and keys, (batch, heads, length, dim) */
+  const void *v;                     /* (batch, heads, length, v_dim) */
+  void *y;                           /* likewise. It shares no byte with the range from the first to the last
+                                        element of an input */
+  fovea_type x_type, v_type, y_type; /* default FOVEA_F32 */
+  fovea_strides x_strides, v_strides, y_strides; /* default: contiguous in the order of the shapes */
+
+  /* R: f32 (dim, rounds, columns), the last two contiguous. With bucket_factors the columns of the first stand
+   * before those of the second. `row` is the distance from dim to dim; batch and head are 0 by default: all share
+   * R. */
+  const float *rotations;
+  fovea_strides rotation_strides; /* default {0, 0, rounds * columns} */
+
+  const int64_t *lengths;  /* `batch` numbers from 0 to length: an entry has the bits that it has alone, and rows
+                              behind  it become zeros. NULL (default): length */
+  int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 behind an
+                              entry. NULL (default): not wanted */
+} fovea_nn_lsh_tensors;
+
+/* Sets these fields, and the others to their defaults, for tensors of `dim` that `lsh` is for. Callers in C use
+ * fovea_nn_lsh_tensors_init(). */
+FOVEA_NN_API void fovea_nn_lsh_tensors_init_sized(fovea_nn_lsh_tensors *tensors, size_t struct_size,
+                                                  const fovea_nn_lsh *lsh, int64_t batch, int64_t heads,
+                                                  int64_t length, int64_t dim, const void *x, const void *v,
+                                                  void *y, const float *rotations);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_lsh_tensors_init(fovea_nn_lsh_tensors *tensors, const fovea_nn_lsh *lsh, int64_t batch,
+                                             int64_t heads, int64_t length, int64_t dim, const void *x,
+                                             const void *v, void *y, const float *rotations) {
+  fovea_nn_lsh_tensors_init_sized(tensors, sizeof *tensors, lsh, batch, heads, length, dim, x, v, y, rotations);
+}
+
+/* Computes LSH attention (docs/numerics.md, L17). Needs scratch (fovea_nn_lsh_scratch_size()), from `execution` or
+ * else allocated once. `execution` and `error` may be NULL. */
+FOVEA_NN_API fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
+                                           const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers; 0 if an argument is refused. 0 workers stand for
+ * fovea_default_threads(); with a parallel_for of your own, name its workers, or the number of CPUs. */
+FOVEA_NN_API size_t fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
+                                              int workers);
+
+/* ---- Selected keys ------------------------------------------------------------------------------------------ */
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include "finish.h"
 #include "functions.h"
 #include "gates.h"
+#include "lsh.h"
 #include "norm.h"
 #include "performer.h"
 #include "prefix.h"

@@ -34,4 +34,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .decay = FOVEA_NAME(nn_decay),
     .unit = FOVEA_NAME(nn_unit),
     .read_state = FOVEA_NAME(nn_read_state),
+    .lsh_hash = FOVEA_NAME(nn_lsh_hash),
+    .lsh_merge = FOVEA_NAME(nn_lsh_merge),
 };

@@ -1,0 +1,156 @@
+/* Everything that Longformer may be refused for, but for what plans check; initialisers. */
+#include "../../src/base/caller.h"
+#include "../../src/base/error.h"
+#include "../../src/base/validate.h"
+#include "../caller.h"
+#include "../linear.h"
+#include "../parts.h"
+#include "longformer.h"
+
+#include <string.h>
+
+#define FIRST_OPTIONS sizeof(fovea_nn_longformer_options)
+#define FIRST_LAYER   sizeof(fovea_nn_longformer_layer)
+#define FIRST_ROWS    sizeof(fovea_nn_longformer_rows)
+
+void fovea_nn_longformer_options_init_sized(fovea_nn_longformer_options *options, size_t struct_size, int64_t batch,
+                                            int64_t heads, int64_t length, int64_t dim, int64_t window) {
+  const fovea_nn_longformer_options defaults = {.struct_size = struct_size,
+                                                .batch = batch,
+                                                .heads = heads,
+                                                .length = length,
+                                                .qk_dim = dim,
+                                                .v_dim = dim,
+                                                .window = window,
+                                                .scale = dim > 0 ? fovea_default_scale(dim) : 1.0};
+  memcpy(options, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_longformer_layer_init_sized(fovea_nn_longformer_layer *layer, size_t struct_size,
+                                          const fovea_nn_linear *query, const fovea_nn_linear *key,
+                                          const fovea_nn_linear *value) {
+  const fovea_nn_longformer_layer defaults = {
+      .struct_size = struct_size, .query = query, .key = key, .value = value};
+  memcpy(layer, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_nn_longformer_rows_init_sized(fovea_nn_longformer_rows *rows, size_t struct_size, const void *x,
+                                         void *y) {
+  const fovea_nn_longformer_rows defaults = {.struct_size = struct_size, .x = x, .y = y};
+  memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static fovea_status check_states(const fovea_nn_longformer_options *o, fovea_error *error) {
+  for (int64_t i = 0; o->states && i < o->batch * o->length; i++) {
+    if (o->states[i] >= FOVEA_NN_TOKEN_PADDING && o->states[i] <= FOVEA_NN_TOKEN_GLOBAL) continue;
+    return fovea_fail(error, FOVEA_ERROR_PATTERN, "states[%d] is %d; it must be -1, 0 or 1", i,
+                      (int64_t)o->states[i]);
+  }
+  return FOVEA_OK;
+}
+
+fovea_status fovea_nn_check_longformer_options(const fovea_nn_longformer_options *given,
+                                               fovea_nn_longformer_options *options, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "options is NULL");
+  fovea_status status = fovea_nn_check_size("options", given->struct_size, FIRST_OPTIONS, sizeof *options, error);
+  if (status) return status;
+  *options = *given;
+  /* Rows of a batch, and global tokens of it, are counted in 32 bits. */
+  const int64_t batch = options->batch > 0 ? options->batch : 1;
+  const fovea_bounded sizes[] = {
+      {"batch", options->batch, 1, INT32_MAX},           {"heads", options->heads, 1, FOVEA_DIM_LIMIT},
+      {"length", options->length, 0, INT32_MAX / batch}, {"qk_dim", options->qk_dim, 1, FOVEA_DIM_LIMIT},
+      {"v_dim", options->v_dim, 1, FOVEA_DIM_LIMIT},     {"window", options->window, 0, FOVEA_LENGTH_LIMIT}};
+  status = fovea_validate_bounds("options", sizes, 6, FOVEA_ERROR_SIZE, error);
+  return status ? status : check_states(options, error);
+}
+
+/* Outputs of a layer: heads times a dim. */
+static fovea_status check_width(const char *name, const char *side, int64_t width, int64_t heads, int64_t dim,
+                                fovea_error *error) {
+  int64_t expected;
+  const int overflows = __builtin_mul_overflow(heads, dim, &expected);
+  if (!overflows && width == expected) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "%s of %s is %d; heads and dim of the object make %d times %d", side,
+                    name, width, heads, dim);
+}
+
+static fovea_status check_layer(const fovea_nn_longformer_call *call, int number, const char *name,
+                                fovea_error *error) {
+  const fovea_nn_longformer_options *o = &call->longformer->options;
+  const fovea_nn_linear *linear = call->layers[number];
+  if (number == FOVEA_NN_LONGFORMER_OUTPUT && !linear) return FOVEA_OK;
+  fovea_status status = fovea_nn_check_layer(name, linear, error);
+  if (status) return status;
+  if (number == FOVEA_NN_LONGFORMER_OUTPUT) return check_width(name, "in", linear->in, o->heads, o->v_dim, error);
+  const int is_value = number == FOVEA_NN_LONGFORMER_VALUE || number == FOVEA_NN_LONGFORMER_GLOBAL_VALUE;
+  status = check_width(name, "out", linear->out, o->heads, is_value ? o->v_dim : o->qk_dim, error);
+  if (status || linear->in == call->layers[FOVEA_NN_LONGFORMER_QUERY]->in) return status;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "in of %s is %d and in of query is %d; they must be equal", name,
+                    linear->in, call->layers[FOVEA_NN_LONGFORMER_QUERY]->in);
+}
+
+static fovea_status check_layers(const fovea_nn_longformer_layer *layer, fovea_nn_longformer_call *call,
+                                 fovea_error *error) {
+  static const char *const names[FOVEA_NN_LONGFORMER_LAYERS] = {
+      "query", "key", "value", "global_query", "global_key", "global_value", "output"};
+  const fovea_nn_linear *global[] = {layer->global_query, layer->global_key, layer->global_value};
+  const int given = (global[0] != NULL) + (global[1] != NULL) + (global[2] != NULL);
+  const fovea_nn_linear *layers[FOVEA_NN_LONGFORMER_LAYERS] = {
+      layer->query,
+      layer->key,
+      layer->value,
+      given ? global[0] : layer->query,
+      given ? global[1] : layer->key,
+      given ? global[2] : layer->value,
+      layer->output,
+  };
+  memcpy(call->layers, layers, sizeof layers);
+  for (int i = 0; i < FOVEA_NN_LONGFORMER_LAYERS; i++) {
+    const fovea_status status = check_layer(call, i, names[i], error);
+    if (status) return status;
+  }
+  call->in = layer->query->in;
+  return FOVEA_OK;
+}
+
+/* y and the layers, which are read until it is written. */
+static fovea_status check_rows(const fovea_nn_longformer_call *call, fovea_error *error) {
+  const fovea_nn_longformer_options *o = &call->longformer->options;
+  const fovea_nn_longformer_rows *r = &call->rows;
+  const fovea_nn_linear *output = call->layers[FOVEA_NN_LONGFORMER_OUTPUT];
+  const int64_t out = output ? output->out : o->heads * o->v_dim, rows = o->batch * o->length;
+  const fovea_nn_matrix x = {"x", r->x, r->x_type, rows, call->in, r->x_stride};
+  const fovea_nn_matrix y = {"y", r->y, r->y_type, rows, out, r->y_stride};
+  fovea_nn_matrix parts[2 * FOVEA_NN_LONGFORMER_LAYERS];
+  int count = 0;
+  fovea_status status = fovea_nn_check_matrix(&x, 0, error);
+  if (!status) status = fovea_nn_check_matrix(&y, 1, error);
+  for (int i = 0; i < FOVEA_NN_LONGFORMER_LAYERS; i++) count = fovea_nn_add_linear(call->layers[i], parts, count);
+  for (int i = 0; i < count && !status; i++) status = fovea_nn_check_apart(&y, &parts[i], error);
+  return status;
+}
+
+fovea_status fovea_nn_check_longformer(const fovea_nn_longformer *longformer,
+                                       const fovea_nn_longformer_layer *layer, const fovea_nn_longformer_rows *rows,
+                                       const fovea_execution *execution, fovea_nn_longformer_call *call,
+                                       fovea_error *error) {
+  if (!longformer || !layer || !rows) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", !longformer ? "longformer" : layer ? "rows" : "layer");
+  }
+  fovea_nn_longformer_layer copy;
+  call->longformer = longformer;
+  fovea_status status = fovea_nn_check_size("layer", layer->struct_size, FIRST_LAYER, sizeof *layer, error);
+  if (!status) status = fovea_nn_check_size("rows", rows->struct_size, FIRST_ROWS, sizeof *rows, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (status) return status;
+  copy = *layer;
+  call->rows = *rows;
+  status = check_layers(&copy, call, error);
+  if (status) return status;
+  const fovea_nn_linear *output = call->layers[FOVEA_NN_LONGFORMER_OUTPUT];
+  const int64_t width = longformer->options.heads * longformer->options.v_dim;
+  if (call->rows.x_stride == 0) call->rows.x_stride = call->in;
+  if (call->rows.y_stride == 0) call->rows.y_stride = output ? output->out : width;
+  return check_rows(call, error);
+}

@@ -1,0 +1,178 @@
+/* A layer of Longformer: projections, local rows, global rows in the place of theirs, the output's layer. */
+#include "../../src/base/memory.h"
+#include "../../src/base/types.h"
+#include "../scratch.h"
+#include "longformer.h"
+
+#include <string.h>
+
+/* Where the parts of scratch begin. K and V of global rows take the place of those of local rows, and their Q that
+ * of the others. */
+typedef struct scratch_layout {
+  fovea_nn_scratch all;
+  size_t run, q, k, v, o, global_x, global_o;
+} scratch_layout;
+
+/* Scratch as numbers. */
+typedef struct parts {
+  char *run;
+  size_t run_size;
+  float *q, *k, *v, *o, *global_o;
+  void *global_x;
+} parts;
+
+static scratch_layout lay_out(const fovea_nn_longformer_call *call, int workers) {
+  const fovea_nn_longformer *l = call->longformer;
+  const fovea_nn_longformer_options *o = &l->options;
+  const int64_t rows = o->batch * o->length;
+  const size_t local = fovea_plan_scratch_size(l->local, workers);
+  const size_t global = l->global ? fovea_plan_scratch_size(l->global, workers) : 0;
+  scratch_layout layout = {.all = {0, 0}};
+  layout.run = fovea_nn_reserve(&layout.all, local > global ? local : global);
+  layout.q = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->qk_dim));
+  layout.k = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->qk_dim));
+  layout.v = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->v_dim));
+  layout.o = fovea_nn_reserve(&layout.all, fovea_nn_bytes(rows, o->heads, o->v_dim));
+  layout.global_x = fovea_nn_reserve(&layout.all, fovea_nn_bytes(l->global_count, call->in, 1));
+  layout.global_o = fovea_nn_reserve(&layout.all, fovea_nn_bytes(l->global_count, o->heads, o->v_dim));
+  return layout;
+}
+
+static fovea_status project(const fovea_nn_linear *linear, int64_t rows, const void *x, fovea_type type,
+                            int64_t stride, float *to, const fovea_execution *execution, fovea_error *error) {
+  fovea_nn_linear_rows call;
+  fovea_nn_linear_rows_init(&call, linear, rows, x, to);
+  call.x_type = type;
+  call.x_stride = stride;
+  return fovea_nn_linear_run(linear, &call, execution, error);
+}
+
+static int is_wanted(const fovea_nn_longformer *l, int64_t entry, int only_global) {
+  return l->lengths[entry] > 0 && (!only_global || l->starts[entry + 1] > l->starts[entry]);
+}
+
+/* Rows of entries, or of those with global tokens, through a layer. Entries without padding between them are one
+ * call. */
+static fovea_status project_entries(const fovea_nn_longformer_call *call, const fovea_nn_linear *linear, float *to,
+                                    int only_global, const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_longformer *l = call->longformer;
+  const fovea_nn_longformer_rows *r = &call->rows;
+  const int64_t batch = l->options.batch, length = l->options.length;
+  fovea_status status = FOVEA_OK;
+  for (int64_t b = 0, end; b < batch && !status; b = end) {
+    end = b + 1;
+    if (!is_wanted(l, b, only_global)) continue;
+    while (end < batch && l->lengths[end - 1] == length && is_wanted(l, end, only_global)) end++;
+    const int64_t first = b * length, rows = (end - 1 - b) * length + l->lengths[end - 1];
+    status = project(linear, rows, fovea_element(r->x, r->x_type, first * r->x_stride), r->x_type, r->x_stride,
+                     to + first * linear->out, execution, error);
+  }
+  return status;
+}
+
+/* Queries of global rows only, keys and values of their entries. */
+static fovea_status project_global(const fovea_nn_longformer_call *call, const parts *parts,
+                                   const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_longformer *l = call->longformer;
+  const fovea_nn_longformer_rows *r = &call->rows;
+  const size_t bytes = (size_t)fovea_bytes(r->x_type, call->in);
+  for (int64_t i = 0; i < l->global_count; i++) {
+    memcpy((char *)parts->global_x + (size_t)i * bytes, fovea_element(r->x, r->x_type, l->rows[i] * r->x_stride),
+           bytes);
+  }
+  fovea_status status = project(call->layers[FOVEA_NN_LONGFORMER_GLOBAL_QUERY], l->global_count, parts->global_x,
+                                r->x_type, call->in, parts->q, execution, error);
+  if (!status)
+    status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_GLOBAL_KEY], parts->k, 1, execution, error);
+  if (status) return status;
+  return project_entries(call, call->layers[FOVEA_NN_LONGFORMER_GLOBAL_VALUE], parts->v, 1, execution, error);
+}
+
+static fovea_status attend(const fovea_nn_longformer_call *call, const fovea_plan *plan, const parts *parts,
+                           float *o, fovea_error *error) {
+  fovea_execution execution = call->execution;
+  fovea_tensors tensors;
+  fovea_tensors_init(&tensors, parts->q, parts->k, parts->v, o, NULL);
+  execution.scratch = parts->run;
+  execution.scratch_size = parts->run_size;
+  return fovea_plan_run(plan, &tensors, &execution, error);
+}
+
+/* Global rows, in the place of what they saw as local ones. */
+static fovea_status run_global(const fovea_nn_longformer_call *call, const parts *parts,
+                               const fovea_execution *rows, fovea_error *error) {
+  const fovea_nn_longformer *l = call->longformer;
+  const int64_t width = l->options.heads * l->options.v_dim;
+  if (l->global_count == 0) return FOVEA_OK;
+  fovea_status status = project_global(call, parts, rows, error);
+  if (!status) status = attend(call, l->global, parts, parts->global_o, error);
+  for (int64_t i = 0; i < l->global_count && !status; i++) {
+    memcpy(parts->o + l->rows[i] * width, parts->global_o + i * width, (size_t)width * sizeof(float));
+  }
+  return status;
+}
+
+static fovea_status write_result(const fovea_nn_longformer_call *call, const float *o,
+                                 const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_longformer_options *options = &call->longformer->options;
+  const fovea_nn_longformer_rows *r = &call->rows;
+  const fovea_nn_linear *output = call->layers[FOVEA_NN_LONGFORMER_OUTPUT];
+  const int64_t count = options->batch * options->length;
+  if (output) {
+    fovea_nn_linear_rows rows;
+    fovea_nn_linear_rows_init(&rows, output, count, o, r->y);
+    rows.y_type = r->y_type;
+    rows.y_stride = r->y_stride;
+    return fovea_nn_linear_run(output, &rows, execution, error);
+  }
+  fovea_nn_map map;
+  fovea_nn_map_init(&map, count, options->heads * options->v_dim, o, r->y);
+  map.y_type = r->y_type;
+  map.y_stride = r->y_stride;
+  map.isa = options->isa;
+  return fovea_nn_activate(&map, FOVEA_NN_LINEAR, execution, error);
+}
+
+static fovea_status run(const fovea_nn_longformer_call *call, const parts *parts, fovea_error *error) {
+  const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
+  fovea_status status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_QUERY], parts->q, 0, &rows, error);
+  if (!status) status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_KEY], parts->k, 0, &rows, error);
+  if (!status) status = project_entries(call, call->layers[FOVEA_NN_LONGFORMER_VALUE], parts->v, 0, &rows, error);
+  if (!status) status = attend(call, call->longformer->local, parts, parts->o, error);
+  if (!status) status = run_global(call, parts, &rows, error);
+  return status ? status : write_result(call, parts->o, &rows, error);
+}
+
+fovea_status fovea_nn_longformer_run(const fovea_nn_longformer *longformer, const fovea_nn_longformer_layer *layer,
+                                     const fovea_nn_longformer_rows *rows, const fovea_execution *execution,
+                                     fovea_error *error) {
+  fovea_nn_longformer_call call;
+  char *memory;
+  void *allocated;
+  fovea_status status = fovea_nn_check_longformer(longformer, layer, rows, execution, &call, error);
+  if (status) return status;
+  const scratch_layout layout = lay_out(&call, fovea_nn_workers(&call.execution));
+  const fovea_allocator *allocator = &longformer->options.allocator;
+  status = fovea_nn_obtain(&layout.all, &call.execution, allocator, &memory, &allocated, error);
+  if (status) return status;
+  const parts parts = {.run = memory + layout.run,
+                       .run_size = layout.q - layout.run,
+                       .q = (float *)(void *)(memory + layout.q),
+                       .k = (float *)(void *)(memory + layout.k),
+                       .v = (float *)(void *)(memory + layout.v),
+                       .o = (float *)(void *)(memory + layout.o),
+                       .global_o = (float *)(void *)(memory + layout.global_o),
+                       .global_x = memory + layout.global_x};
+  status = run(&call, &parts, error);
+  fovea_release(allocator, allocated);
+  return status;
+}
+
+size_t fovea_nn_longformer_scratch_size(const fovea_nn_longformer *longformer,
+                                        const fovea_nn_longformer_layer *layer,
+                                        const fovea_nn_longformer_rows *rows, int workers) {
+  fovea_nn_longformer_call call;
+  if (fovea_nn_check_longformer(longformer, layer, rows, NULL, &call, NULL) != FOVEA_OK) return 0;
+  const scratch_layout layout = lay_out(&call, workers > 0 ? workers : fovea_default_threads());
+  return layout.all.saturated ? SIZE_MAX : layout.all.size;
+}
