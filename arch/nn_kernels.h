@@ -147,6 +147,18 @@ typedef struct fovea_nn_gates_args {
   fovea_nn_rows cell;  /* LSTM: the new c */
 } fovea_nn_gates_args;
 
+/* sums[j][d] = the sum over positions p, ascending, of left[p][j] * right[p][d], one chain of FMAs from +0; or, if
+ * `begun`, sums + that. Whole vectors of sums are written, so sum_stride is at least right_count rounded up to 16. */
+typedef struct fovea_nn_outer_args {
+  const float *left, *right; /* of the first position */
+  int64_t left_stride, right_stride; /* from position to position */
+  int positions;
+  int left_count, right_count;
+  int begun;
+  float *sums;
+  int64_t sum_stride;
+} fovea_nn_outer_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -166,6 +178,7 @@ typedef struct fovea_nn_kernels {
   void (*average)(const fovea_nn_average_args *args);
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);
+  void (*outer)(const fovea_nn_outer_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

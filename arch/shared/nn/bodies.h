@@ -14,6 +14,7 @@
 #include "functions.h"
 #include "gates.h"
 #include "norm.h"
+#include "outer.h"
 #include "softmax.h"
 #include "weights.h"
 

@@ -23,4 +23,5 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .average = FOVEA_NAME(nn_average),
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
+    .outer = FOVEA_NAME(nn_outer),
 };
