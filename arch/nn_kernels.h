@@ -159,6 +159,21 @@ typedef struct fovea_nn_outer_args {
   int64_t sum_stride;
 } fovea_nn_outer_args;
 
+/* y = RMSNorm(first - lambda * second) * gamma * factor, row by row. */
+typedef struct fovea_nn_differ_args {
+  const float *first, *second; /* (rows, dim), contiguous */
+  int64_t rows, dim;
+  float lambda, eps, factor;
+  const float *gamma; /* NULL: none */
+  fovea_nn_rows y;
+} fovea_nn_differ_args;
+
+/* lambda = e^products[0] - e^products[1] + init. */
+typedef struct fovea_nn_lambda_args {
+  float products[2], init;
+  float *lambda;
+} fovea_nn_lambda_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -179,6 +194,8 @@ typedef struct fovea_nn_kernels {
   void (*gru)(const fovea_nn_gates_args *args);
   void (*lstm)(const fovea_nn_gates_args *args);
   void (*outer)(const fovea_nn_outer_args *args);
+  void (*differ)(const fovea_nn_differ_args *args);
+  void (*lambda)(const fovea_nn_lambda_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

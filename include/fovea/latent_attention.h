@@ -61,6 +61,60 @@ FOVEA_NN_API fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linfo
 FOVEA_NN_API size_t fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer,
                                                     const fovea_problem *problem, int workers);
 
+/* ---- Differential attention ---------------------------------------------------------------------------------- */
+
+/* Differential attention (Ye et al., Differential Transformer, 2024): for each head
+ *
+ *   o = (softmax(scale * Q1 K1^T) - lambda * softmax(scale * Q2 K2^T)) V
+ *   o = RMSNorm(o) * gamma * (1 - lambda_init)
+ *
+ * Values of a head often have twice the dim of its queries. In the public code queries and keys are (rows, 2 heads,
+ * dim), and those of head h are heads 2 h and 2 h + 1: two views, whose head stride is 2 dim. (With fewer kv heads
+ * the code pairs them so in its FlashAttention form only; its plain form gives both queries of a head one key.)
+ *
+ * Prepare it with fovea_nn_differential_init(). */
+typedef struct fovea_nn_differential {
+  size_t struct_size; /* set by fovea_nn_differential_init() */
+  double lambda;      /* of the layer: any finite number; fovea_nn_differential_lambda() computes it */
+  double lambda_init; /* any finite number; the paper's is 0.8 - 0.6 e^(-0.3 depth), depth 0 first */
+  double eps;         /* of the norm; default 1e-5, as in the public code. From 0 to 3.4e38 */
+  const float *gamma; /* v_dim factors of the norm; NULL (default): none */
+} fovea_nn_differential;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_differential_init(). */
+FOVEA_NN_API void fovea_nn_differential_init_sized(fovea_nn_differential *differential, size_t struct_size,
+                                                   double lambda, double lambda_init);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_differential_init(fovea_nn_differential *differential, double lambda,
+                                              double lambda_init) {
+  fovea_nn_differential_init_sized(differential, sizeof *differential, lambda, lambda_init);
+}
+
+/* Computes *lambda = e^(q1 . k1) - e^(q2 . k2) + lambda_init of a layer's four vectors of `dim` numbers, the public
+ * code's lambda_q1, lambda_k1, lambda_q2 and lambda_k2. `error` may be NULL. Errors:
+ * FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE, FOVEA_ERROR_SCALE (lambda_init is beyond f32). */
+FOVEA_NN_API fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const float *k1,
+                                                       const float *q2, const float *k2, double lambda_init,
+                                                       float *lambda, fovea_error *error);
+
+/* Runs both attentions of a problem, with its rules, masks, caches, types and strides, and writes their normalised
+ * difference to first->o. `first` has Q1, K1 (or sequences), V and O, `second` has Q2, K2 (or sequences of its own)
+ * and V, and o NULL; what else the problem needs (mask, sinks, terms) is in both. There is no LSE. Results other than
+ * O are refused. A row that sees no key gets zeros, if eps is not 0.
+ *
+ * Takes the time of two attentions. Needs scratch (fovea_nn_differential_scratch_size()), from `execution` or else
+ * allocated by the problem's allocator: twice O in f32, and that of an attention. */
+FOVEA_NN_API fovea_status fovea_nn_differential_run(const fovea_nn_differential *differential,
+                                                    const fovea_problem *problem, const fovea_tensors *first,
+                                                    const fovea_tensors *second, const fovea_execution *execution,
+                                                    fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the problem or the numbers
+ * would be refused. */
+FOVEA_NN_API size_t fovea_nn_differential_scratch_size(const fovea_nn_differential *differential,
+                                                       const fovea_problem *problem, int workers);
+
 #ifdef __cplusplus
 }
 #endif

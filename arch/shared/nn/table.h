@@ -24,4 +24,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .gru = FOVEA_NAME(nn_gru),
     .lstm = FOVEA_NAME(nn_lstm),
     .outer = FOVEA_NAME(nn_outer),
+    .differ = FOVEA_NAME(nn_differ),
+    .lambda = FOVEA_NAME(nn_lambda),
 };
