@@ -174,6 +174,18 @@ typedef struct fovea_nn_lambda_args {
   float *lambda;
 } fovea_nn_lambda_args;
 
+/* scores[row][key] = the sum over heads, ascending, of weights[row][head] * relu(products[row][head][key]), one chain
+ * of FMAs from +0, of FOVEA_NN_OUTS keys. */
+typedef struct fovea_nn_index_args {
+  const float *products; /* rows of FOVEA_NN_OUTS, the heads of a row side by side */
+  const float *weights;
+  int64_t weight_stride;
+  int rows;
+  int64_t heads;
+  float *scores;
+  int64_t score_stride;
+} fovea_nn_index_args;
+
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
   int row_step;     /* rows of a register tile: blocks of rows are multiples of it */
@@ -196,6 +208,9 @@ typedef struct fovea_nn_kernels {
   void (*outer)(const fovea_nn_outer_args *args);
   void (*differ)(const fovea_nn_differ_args *args);
   void (*lambda)(const fovea_nn_lambda_args *args);
+  void (*index)(const fovea_nn_index_args *args);
+  void (*top_filter)(const fovea_top_filter_args *args);
+  void (*top_finish)(const fovea_top_finish_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

@@ -16,6 +16,7 @@
 #include "gates.h"
 #include "norm.h"
 #include "outer.h"
+#include "select.h"
 #include "softmax.h"
 #include "weights.h"
 

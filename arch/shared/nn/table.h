@@ -26,4 +26,7 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .outer = FOVEA_NAME(nn_outer),
     .differ = FOVEA_NAME(nn_differ),
     .lambda = FOVEA_NAME(nn_lambda),
+    .index = FOVEA_NAME(nn_index),
+    .top_filter = FOVEA_NAME(nn_top_filter),
+    .top_finish = FOVEA_NAME(nn_top_finish),
 };
