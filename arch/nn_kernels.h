@@ -148,9 +148,10 @@ typedef struct fovea_nn_gates_args {
 } fovea_nn_gates_args;
 
 /* sums[j][d] = the sum over positions p, ascending, of left[p][j] * right[p][d], one chain of FMAs from +0; or, if
- * `begun`, sums + that. Whole vectors of sums are written, so sum_stride is at least right_count rounded up to 16. */
+ * `begun`, sums + that. Whole vectors of sums are written, so sum_stride is at least right_count rounded up to 16.
+ */
 typedef struct fovea_nn_outer_args {
-  const float *left, *right; /* of the first position */
+  const float *left, *right;         /* of the first position */
   int64_t left_stride, right_stride; /* from position to position */
   int positions;
   int left_count, right_count;
@@ -174,8 +175,8 @@ typedef struct fovea_nn_lambda_args {
   float *lambda;
 } fovea_nn_lambda_args;
 
-/* scores[row][key] = the sum over heads, ascending, of weights[row][head] * relu(products[row][head][key]), one chain
- * of FMAs from +0, of FOVEA_NN_OUTS keys. */
+/* scores[row][key] = the sum over heads, ascending, of weights[row][head] * relu(products[row][head][key]), one
+ * chain of FMAs from +0, of FOVEA_NN_OUTS keys. */
 typedef struct fovea_nn_index_args {
   const float *products; /* rows of FOVEA_NN_OUTS, the heads of a row side by side */
   const float *weights;

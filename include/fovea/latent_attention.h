@@ -13,12 +13,14 @@ extern "C" {
 /* ---- Linformer ----------------------------------------------------------------------------------------------- */
 
 /* Linformer (Wang et al., 2020): keys and values of all positions are projected along the length to k of each,
- * K' = E^T K and V' = F^T V, and queries attend exactly over these: softmax(scale * Q K'^T) V'. Time and memory grow
- * with length * k. E and F are (max_len, k); a shorter input uses their first rows, as in the public code of
- * lucidrains. Every number of K' is a sum over all positions, so there is nothing that a causal row could leave out.
+ * K' = E^T K and V' = F^T V, and queries attend exactly over these: softmax(scale * Q K'^T) V'. Time and memory
+ * grow with length * k. E and F are (max_len, k); a shorter input uses their first rows, as in the public code of
+ * lucidrains. Every number of K' is a sum over all positions, so there is nothing that a causal row could leave
+ * out.
  *
- * The sharing of the paper: headwise, one pair for all heads (default); per head, with projection_head set; keys and
- * values, value_projection NULL; layers, the same pointers in all layers. Prepare it with fovea_nn_linformer_init().
+ * The sharing of the paper: headwise, one pair for all heads (default); per head, with projection_head set; keys
+ * and values, value_projection NULL; layers, the same pointers in all layers. Prepare it with
+ * fovea_nn_linformer_init().
  */
 typedef struct fovea_nn_linformer {
   size_t struct_size;           /* set by fovea_nn_linformer_init() */
@@ -42,12 +44,12 @@ static inline void fovea_nn_linformer_init(fovea_nn_linformer *linformer, int64_
   fovea_nn_linformer_init_sized(linformer, sizeof *linformer, max_len, k, key_projection);
 }
 
-/* Computes attention of Q over the projected K and V, tensors that the caller's linear layers made. Of the problem it
- * uses sizes, strides, types, scale, softcap, sink, normaliser, scales, lengths and `isa`; kv_len is at most
+/* Computes attention of Q over the projected K and V, tensors that the caller's linear layers made. Of the problem
+ * it uses sizes, strides, types, scale, softcap, sink, normaliser, scales, lengths and `isa`; kv_len is at most
  * max_len. Keys and values at kv_lens[b] and beyond are not read, which has the bits of zeros there. Rules over
- * positions of keys, position terms, masks, caches and packed batches are refused: projected keys have no positions;
- * so are results other than O and LSE. Of the tensors it uses q, k, v, o, lse, sinks and scales. The bits of a row
- * do not depend on the rest of the batch, nor on threads (docs/numerics.md, L19).
+ * positions of keys, position terms, masks, caches and packed batches are refused: projected keys have no
+ * positions; so are results other than O and LSE. Of the tensors it uses q, k, v, o, lse, sinks and scales. The
+ * bits of a row do not depend on the rest of the batch, nor on threads (docs/numerics.md, L19).
  *
  * Multiplications: batch * (kv_heads * kv_len + heads * q_len) * k * (qk_dim + v_dim). Needs scratch
  * (fovea_nn_linformer_scratch_size()), from `execution` or else allocated by the problem's allocator: 4 k (qk_dim +
@@ -100,8 +102,8 @@ FOVEA_NN_API fovea_status fovea_nn_differential_lambda(int64_t dim, const float 
 
 /* Runs both attentions of a problem, with its rules, masks, caches, types and strides, and writes their normalised
  * difference to first->o. `first` has Q1, K1 (or sequences), V and O, `second` has Q2, K2 (or sequences of its own)
- * and V, and o NULL; what else the problem needs (mask, sinks, terms) is in both. There is no LSE. Results other than
- * O are refused. A row that sees no key gets zeros, if eps is not 0.
+ * and V, and o NULL; what else the problem needs (mask, sinks, terms) is in both. There is no LSE. Results other
+ * than O are refused. A row that sees no key gets zeros, if eps is not 0.
  *
  * Takes the time of two attentions. Needs scratch (fovea_nn_differential_scratch_size()), from `execution` or else
  * allocated by the problem's allocator: twice O in f32, and that of an attention. */
@@ -117,14 +119,14 @@ FOVEA_NN_API size_t fovea_nn_differential_scratch_size(const fovea_nn_differenti
 
 /* ---- Multi-head latent attention ----------------------------------------------------------------------------- */
 
-/* What multi-head latent attention multiplies. Both forms are the same function of the same cache. Their bits differ,
- * since they add up in another order; docs/numerics.md, L20, bounds the difference. */
+/* What multi-head latent attention multiplies. Both forms are the same function of the same cache. Their bits
+ * differ, since they add up in another order; docs/numerics.md, L20, bounds the difference. */
 typedef enum fovea_nn_latent_form {
   /* Keys and values of all heads are made of the cached rows, and each query head attends over its own: the fewest
    * multiplications for a prompt. Scratch holds them for all positions. */
   FOVEA_NN_LATENT_EXPANDED = 0,
-  /* kv_b_proj is applied to queries and outputs instead, and all heads attend over the cached rows themselves, as one
-   * kv head whose values are the first part of its keys: the fewest bytes for a step of decoding. */
+  /* kv_b_proj is applied to queries and outputs instead, and all heads attend over the cached rows themselves, as
+   * one kv head whose values are the first part of its keys: the fewest bytes for a step of decoding. */
   FOVEA_NN_LATENT_ABSORBED = 1
 } fovea_nn_latent_form;
 
@@ -142,16 +144,16 @@ typedef struct fovea_nn_latent {
   size_t struct_size; /* set by fovea_nn_latent_init() */
   /* All at least 1, but for qk_rope_head_dim: 0 or more, even. */
   int64_t heads, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim;
-  const fovea_nn_linear *q_a_proj;       /* NULL (default): none */
-  const fovea_nn_norm *q_a_layernorm;    /* of q_a_proj's outputs, an RMS norm; NULL (default): none */
-  const fovea_nn_linear *q_b_proj;       /* heads * (qk_nope_head_dim + qk_rope_head_dim) outputs; q_proj without q_a */
-  const fovea_nn_linear *kv_a_proj;      /* kv_lora_rank + qk_rope_head_dim outputs: kv_a_proj_with_mqa */
-  const fovea_nn_norm *kv_a_layernorm;   /* of kv_lora_rank numbers, an RMS norm; NULL (default): none */
-  const fovea_nn_linear *kv_b_proj;      /* heads * (qk_nope_head_dim + v_head_dim) outputs, in rows, without bias */
-  const fovea_nn_linear *o_proj;         /* takes heads * v_head_dim */
-  const fovea_rotary *rotary;            /* of qk_rope_head_dim, which DeepSeek rotates interleaved; NULL: none */
-  fovea_nn_latent_form form;             /* default FOVEA_NN_LATENT_EXPANDED */
-  const void *absorbed;                  /* what fovea_nn_latent_absorb() wrote; with FOVEA_NN_LATENT_ABSORBED */
+  const fovea_nn_linear *q_a_proj;    /* NULL (default): none */
+  const fovea_nn_norm *q_a_layernorm; /* of q_a_proj's outputs, an RMS norm; NULL (default): none */
+  const fovea_nn_linear *q_b_proj;  /* heads * (qk_nope_head_dim + qk_rope_head_dim) outputs; q_proj without q_a */
+  const fovea_nn_linear *kv_a_proj; /* kv_lora_rank + qk_rope_head_dim outputs: kv_a_proj_with_mqa */
+  const fovea_nn_norm *kv_a_layernorm; /* of kv_lora_rank numbers, an RMS norm; NULL (default): none */
+  const fovea_nn_linear *kv_b_proj;    /* heads * (qk_nope_head_dim + v_head_dim) outputs, in rows, without bias */
+  const fovea_nn_linear *o_proj;       /* takes heads * v_head_dim */
+  const fovea_rotary *rotary;          /* of qk_rope_head_dim, which DeepSeek rotates interleaved; NULL: none */
+  fovea_nn_latent_form form;           /* default FOVEA_NN_LATENT_EXPANDED */
+  const void *absorbed;                /* what fovea_nn_latent_absorb() wrote; with FOVEA_NN_LATENT_ABSORBED */
 } fovea_nn_latent;
 
 /* Sets these sizes, and the other fields to their defaults. Callers in C use fovea_nn_latent_init(). */
@@ -170,23 +172,24 @@ static inline void fovea_nn_latent_init(fovea_nn_latent *latent, int64_t heads, 
  */
 FOVEA_NN_API int64_t fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent);
 
-/* Writes the weights of kv_b_proj as the absorbed form multiplies by them, without changing a bit: once, when a model
- * is loaded. Each head's part for keys is transposed, and both parts lie in panels. */
+/* Writes the weights of kv_b_proj as the absorbed form multiplies by them, without changing a bit: once, when a
+ * model is loaded. Each head's part for keys is transposed, and both parts lie in panels. */
 FOVEA_NN_API fovea_status fovea_nn_latent_absorb(const fovea_nn_latent *latent, void *absorbed, fovea_error *error);
 
-/* The tensors of a layer. x and y have a row for each of batch * q_len positions; of packed batches q_len in all. */
+/* The tensors of a layer. x and y have a row for each of batch * q_len positions; of packed batches q_len in all.
+ */
 typedef struct fovea_nn_latent_tensors {
-  size_t struct_size;                        /* set by fovea_nn_latent_tensors_init() */
-  const void *x;                             /* (rows, inputs of kv_a_proj) */
-  void *y;                                   /* (rows, o_proj->out). It may be x: that is read before y is written */
-  const void *residual;                      /* (rows, o_proj->out), added to y; NULL (default): none. As y may be */
-  fovea_type x_type, y_type, residual_type;  /* default FOVEA_F32 */
+  size_t struct_size;                       /* set by fovea_nn_latent_tensors_init() */
+  const void *x;                            /* (rows, inputs of kv_a_proj) */
+  void *y;                                  /* (rows, o_proj->out). It may be x: that is read before y is written */
+  const void *residual;                     /* (rows, o_proj->out), added to y; NULL (default): none. As y may be */
+  fovea_type x_type, y_type, residual_type; /* default FOVEA_F32 */
   int64_t x_stride, y_stride, residual_stride; /* elements from row to row. Default 0: contiguous rows */
-  const void *mask;                          /* as in fovea_tensors */
-  const float *sinks;                        /* as in fovea_tensors */
+  const void *mask;                            /* as in fovea_tensors */
+  const float *sinks;                          /* as in fovea_tensors */
   /* With a segmented problem: caches that the rows [c | k_rope] are appended to, and that are then attended over. A
-   * segment has one kv head, keys in rows of kv_lora_rank + qk_rope_head_dim (at least 2), and v NULL, or k itself as
-   * fovea_pages makes it. */
+   * segment has one kv head, keys in rows of kv_lora_rank + qk_rope_head_dim (at least 2), and v NULL, or k itself
+   * as fovea_pages makes it. */
   const fovea_sequence *sequences;
   int64_t layer; /* of the segments; default 0 */
   /* Positions of the rows, for rotary embedding and caches. Default 0 and NULL; at most one is set. */
@@ -204,18 +207,18 @@ static inline void fovea_nn_latent_tensors_init(fovea_nn_latent_tensors *tensors
 }
 
 /* Computes a layer. The problem is that of the heads: heads and as many kv_heads, qk_dim of qk_nope_head_dim +
- * qk_rope_head_dim, v_dim of v_head_dim; it has the rules, mask, scale, softcap, sink, lists of lengths, `segmented`
- * and `isa`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; multiply it by YaRN's
- * mscale^2 if the model has that. Without caches kv_len is q_len, and rows may not be packed. The expanded form reads
- * a cache from position 0 on, so it excludes kv_begins.
+ * qk_rope_head_dim, v_dim of v_head_dim; it has the rules, mask, scale, softcap, sink, lists of lengths,
+ * `segmented` and `isa`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; multiply it by
+ * YaRN's mscale^2 if the model has that. Without caches kv_len is q_len, and rows may not be packed. The expanded
+ * form reads a cache from position 0 on, so it excludes kv_begins.
  *
- * In each form a row has the same bits in a prompt, in any chunks of it, and in steps of decoding from a cache of the
- * same type: what lies in the cache is all that later rows see of earlier ones.
+ * In each form a row has the same bits in a prompt, in any chunks of it, and in steps of decoding from a cache of
+ * the same type: what lies in the cache is all that later rows see of earlier ones.
  *
  * Needs scratch (fovea_nn_latent_scratch_size()), from `execution` or else allocated by the problem's allocator. A
- * call that fails has not written y. If the mask, the sinks or the segments are refused, new rows may be in the caches
- * already. Multiplications, of attention alone, for R rows and L keys: expanded heads * L * (rank * (nope + v) + R *
- * (nope + rope + v)), absorbed heads * R * (rank * (nope + v) + L * (2 rank + rope)). */
+ * call that fails has not written y. If the mask, the sinks or the segments are refused, new rows may be in the
+ * caches already. Multiplications, of attention alone, for R rows and L keys: expanded heads * L * (rank * (nope +
+ * v) + R * (nope + rope + v)), absorbed heads * R * (rank * (nope + v) + L * (2 rank + rope)). */
 FOVEA_NN_API fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, const fovea_problem *problem,
                                               const fovea_nn_latent_tensors *tensors,
                                               const fovea_execution *execution, fovea_error *error);

@@ -67,10 +67,16 @@ static fovea_status check_numbers(fovea_nn_differential_call *call, fovea_error 
 
 static fovea_status check_tensors(const fovea_nn_differential_call *call, fovea_error *error) {
   const fovea_problem *p = &call->problem;
-  const fovea_nn_tensor o = {"o",      call->first.o, fovea_type_bits(p->o_type), call->batch,
-                             p->heads, p->q_len,      p->v_dim,                   p->o_strides};
-  const fovea_nn_tensor gamma = {"gamma",  call->differential.gamma,         fovea_type_bits(FOVEA_F32), 1, 1,
-                                 call->differential.gamma ? 1 : 0, p->v_dim, {0, 0, 0}};
+  const fovea_nn_tensor o = {"o",      call->first.o, fovea_type_bits(p->o_type), call->batch, p->heads, p->q_len,
+                             p->v_dim, p->o_strides};
+  const fovea_nn_tensor gamma = {"gamma",
+                                 call->differential.gamma,
+                                 fovea_type_bits(FOVEA_F32),
+                                 1,
+                                 1,
+                                 call->differential.gamma ? 1 : 0,
+                                 p->v_dim,
+                                 {0, 0, 0}};
   const char *unused = call->second.o ? "o of second" : call->second.lse ? "lse of second" : NULL;
   if (call->first.lse) unused = "lse of first";
   if (unused) {

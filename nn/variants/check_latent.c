@@ -79,8 +79,8 @@ static fovea_status check_layers(const fovea_nn_latent *l, fovea_error *error) {
   if (l->q_a_proj) status = check_width("q_a_proj", "in", l->q_a_proj->in, l->kv_a_proj->in, error);
   if (!status) status = check_width("q_b_proj", "in", l->q_b_proj->in, q_in, error);
   if (!status) {
-    status = check_width("q_b_proj", "out", l->q_b_proj->out, l->heads * (l->qk_nope_head_dim + l->qk_rope_head_dim),
-                         error);
+    status = check_width("q_b_proj", "out", l->q_b_proj->out,
+                         l->heads * (l->qk_nope_head_dim + l->qk_rope_head_dim), error);
   }
   if (!status) status = check_width("kv_a_proj", "out", l->kv_a_proj->out, width, error);
   if (!status) status = check_width("o_proj", "in", l->o_proj->in, l->heads * l->v_head_dim, error);

@@ -79,15 +79,16 @@ static fovea_status check_tensors(const fovea_nn_linformer_call *call, fovea_err
       {"k", t->k, fovea_type_bits(p->k_type), b, p->kv_heads, n, p->qk_dim, p->k_strides},
       {"v", t->v, fovea_type_bits(p->v_type), b, p->kv_heads, n, p->v_dim, p->v_strides},
       {"key_projection", l->key_projection, fovea_type_bits(l->type), 1, heads, n, l->k, projection},
-      {"value_projection", l->value_projection ? l->value_projection : l->key_projection, fovea_type_bits(l->type), 1,
-       heads, n, l->k, projection}};
+      {"value_projection", l->value_projection ? l->value_projection : l->key_projection, fovea_type_bits(l->type),
+       1, heads, n, l->k, projection}};
   const fovea_nn_tensor outputs[] = {
       {"o", t->o, fovea_type_bits(p->o_type), b, p->heads, p->q_len, p->v_dim, p->o_strides},
       {"lse", t->lse, fovea_type_bits(FOVEA_F32), b, p->heads, t->lse ? p->q_len : 0, 1, p->lse_strides}};
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < INPUTS && !status; i++) status = fovea_nn_check_tensor(&inputs[i], 0, error);
   for (int o = 0; o < 2 && !status; o++) {
-    for (int i = 0; i < INPUTS && !status; i++) status = fovea_nn_check_tensors_apart(&outputs[o], &inputs[i], error);
+    for (int i = 0; i < INPUTS && !status; i++)
+      status = fovea_nn_check_tensors_apart(&outputs[o], &inputs[i], error);
   }
   return status;
 }

@@ -40,10 +40,12 @@ void fovea_nn_selection_init_sized(fovea_nn_selection *selection, size_t struct_
 }
 
 static fovea_status check_sizes(const fovea_nn_selection *s, fovea_error *error) {
-  const fovea_bounded sizes[] = {
-      {"batch", s->batch, 1, FOVEA_LENGTH_LIMIT}, {"heads", s->heads, 1, 1 << 16},
-      {"q_len", s->q_len, 0, FOVEA_LENGTH_LIMIT}, {"kv_len", s->kv_len, 0, INT32_MAX},
-      {"dim", s->dim, 1, 1 << 20},                {"top_k", s->top_k, 1, FOVEA_TOP_K_LIMIT}};
+  const fovea_bounded sizes[] = {{"batch", s->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"heads", s->heads, 1, 1 << 16},
+                                 {"q_len", s->q_len, 0, FOVEA_LENGTH_LIMIT},
+                                 {"kv_len", s->kv_len, 0, INT32_MAX},
+                                 {"dim", s->dim, 1, 1 << 20},
+                                 {"top_k", s->top_k, 1, FOVEA_TOP_K_LIMIT}};
   const fovea_bounded types[] = {fovea_bounded_type("q_type", s->q_type), fovea_bounded_type("k_type", s->k_type)};
   const fovea_bounded causal = {"causal", s->causal, 0, 1};
   fovea_status status = fovea_validate_bounds("selection", sizes, 6, FOVEA_ERROR_SIZE, error);

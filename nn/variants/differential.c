@@ -106,8 +106,7 @@ static fovea_status run(const fovea_nn_differential_call *call, const layout *l,
                         fovea_error *error) {
   const fovea_problem *p = &call->problem;
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
-  const difference difference = {call,
-                                 {(float *)(void *)(memory + l->o[0]), (float *)(void *)(memory + l->o[1])}};
+  const difference difference = {call, {(float *)(void *)(memory + l->o[0]), (float *)(void *)(memory + l->o[1])}};
   fovea_execution execution = call->execution;
   fovea_plan *plan;
   fovea_status status = check_runs(call, l, memory, workers, error);
@@ -122,8 +121,8 @@ static fovea_status run(const fovea_nn_differential_call *call, const layout *l,
     status = fovea_plan_run(plan, &tensors, &execution, error);
   }
   if (status) return status;
-  const fovea_nn_row_job job = {call->batch * p->heads * (call->row_end - call->row_begin), p->v_dim, 8, &difference,
-                                write_rows};
+  const fovea_nn_row_job job = {call->batch * p->heads * (call->row_end - call->row_begin), p->v_dim, 8,
+                                &difference, write_rows};
   fovea_nn_run_rows(&job, &rows);
   return FOVEA_OK;
 }

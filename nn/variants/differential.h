@@ -18,8 +18,8 @@ typedef struct fovea_nn_differential_call {
   int64_t row_begin, row_end; /* rows of O that are written */
 } fovea_nn_differential_call;
 
-/* Reads and checks what the caller gave, but for what a plan of the problem and binding it check; without tensors if
- * `first` is NULL. */
+/* Reads and checks what the caller gave, but for what a plan of the problem and binding it check; without tensors
+ * if `first` is NULL. */
 fovea_status fovea_nn_check_differential(const fovea_nn_differential *differential, const fovea_problem *problem,
                                          const fovea_tensors *first, const fovea_tensors *second,
                                          const fovea_execution *execution, fovea_nn_differential_call *call,

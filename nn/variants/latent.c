@@ -2,8 +2,8 @@
 #include "latent.h"
 
 #include "../../src/base/memory.h"
-#include "../../src/base/validate.h"
 #include "../../src/base/types.h"
+#include "../../src/base/validate.h"
 #include "../linear.h"
 #include "../scratch.h"
 
@@ -12,11 +12,11 @@
 /* Where the parts of scratch begin. What a form does not need has no bytes. */
 typedef struct layout {
   size_t plan, run, run_size;
-  size_t segments, sequences;     /* twice as many as there are: written and read */
-  size_t down, q, latent;         /* rows of q_a_proj; heads of queries; new latent rows */
-  size_t inner_q, inner_o, o;     /* absorbed: queries and outputs of attention; heads of outputs */
-  size_t all_rows, keys, values;  /* expanded: all latent rows of a cache; heads of keys and values */
-  size_t lengths;                 /* expanded: rows of each entry */
+  size_t segments, sequences;    /* twice as many as there are: written and read */
+  size_t down, q, latent;        /* rows of q_a_proj; heads of queries; new latent rows */
+  size_t inner_q, inner_o, o;    /* absorbed: queries and outputs of attention; heads of outputs */
+  size_t all_rows, keys, values; /* expanded: all latent rows of a cache; heads of keys and values */
+  size_t lengths;                /* expanded: rows of each entry */
   fovea_nn_scratch all;
 } layout;
 
@@ -207,8 +207,8 @@ static fovea_status expand(const latent_run *r, const float *latent, fovea_error
   layers.linear.out = n->qk_nope_head_dim;
   fovea_nn_run_head_layers(&layers, &r->rows);
   layers.linear.out = n->v_head_dim;
-  layers.linear.weights = fovea_element(call->kv_b.weights, call->kv_b.weight_type,
-                                        n->qk_nope_head_dim * call->kv_b.weight_stride);
+  layers.linear.weights =
+      fovea_element(call->kv_b.weights, call->kv_b.weight_type, n->qk_nope_head_dim * call->kv_b.weight_stride);
   layers.y = values;
   layers.y_row = heads * n->v_head_dim;
   layers.y_head = n->v_head_dim;

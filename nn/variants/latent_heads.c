@@ -125,7 +125,8 @@ static fovea_status check_segment(const fovea_segment *s, int64_t entry, int64_t
   const fovea_bounded type = fovea_bounded_type("k_type", s->k_type);
   if (s->k_layout != FOVEA_KEYS_IN_ROWS) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                      "sequences[%d] segment %d has keys in panels; those of latent attention lie in rows", entry, i);
+                      "sequences[%d] segment %d has keys in panels; those of latent attention lie in rows", entry,
+                      i);
   }
   if (s->v && (s->v != s->k || s->v_type != s->k_type)) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,

@@ -1,5 +1,5 @@
-/* Linformer: keys and values are summed up along the length, span by span, the spans' sums as a tree; then attention
- * over the sums. */
+/* Linformer: keys and values are summed up along the length, span by span, the spans' sums as a tree; then
+ * attention over the sums. */
 #include "linformer.h"
 
 #include "../../arch/float_state.h"
@@ -130,8 +130,7 @@ static void add_block(const projection *p, int side, int64_t span, int64_t head,
                               .begun = begun,
                               .sums = sums_of(p, side, span, head),
                               .sum_stride = p->call->dims[side]};
-  args.right =
-      take_rows(p, side, entry, head % problem->kv_heads, first, args.positions, room, &args.right_stride);
+  args.right = take_rows(p, side, entry, head % problem->kv_heads, first, args.positions, room, &args.right_stride);
   p->call->kernels->outer(&args);
 }
 
@@ -209,8 +208,7 @@ static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, ch
   fovea_execution execution = call->execution;
   fovea_tensors tensors = call->tensors;
   fovea_plan *plan;
-  const fovea_status status =
-      fovea_plan_create_in(&call->inner, memory + l->plan, l->run - l->plan, &plan, error);
+  const fovea_status status = fovea_plan_create_in(&call->inner, memory + l->plan, l->run - l->plan, &plan, error);
   if (status) return status;
   project(&p, &rows, workers);
   execution.scratch = memory + l->run;

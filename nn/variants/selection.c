@@ -82,8 +82,9 @@ static void begin_tile(tile *t, int worker) {
   t->scores = part(job, worker, job->layout->scores);
   for (int i = 0; i < t->rows; i++) {
     const int64_t from = t->entry * s->q_strides.batch + (t->first + i) * s->q_strides.row;
-    const fovea_widen_args args = {fovea_element(s->q, s->q_type, from), s->q_type, s->q_strides.head, s->heads,
-                                   s->dim, t->queries + i * s->heads * dim, dim};
+    const fovea_widen_args args = {
+        fovea_element(s->q, s->q_type, from), s->q_type, s->q_strides.head, s->heads, s->dim,
+        t->queries + i * s->heads * dim,      dim};
     job->call->kernels->widen(&args);
     t->lists[i] = (fovea_top_list){scores + i * room, keys + i * room, 0, -INFINITY};
     t->ends[i] = end_of(s, t->entry, t->first + i);

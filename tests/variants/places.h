@@ -11,8 +11,8 @@ enum place { IN_ORDER, ROWS_FIRST, WITH_GAPS, PLACES };
 struct tensor place(enum place kind, fovea_type type, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
                     uint64_t seed, fovea_strides *strides);
 
-/* Asserts that the row holds these numbers, rounded to the tensor's type as results are, bit for bit. The tensor was
- * loaded. */
+/* Asserts that the row holds these numbers, rounded to the tensor's type as results are, bit for bit. The tensor
+ * was loaded. */
 void assert_row(const struct tensor *tensor, int64_t batch, int64_t head, int64_t row, const float *expected);
 
 #endif

@@ -1,5 +1,6 @@
-/* Differential attention: random problems with all their features against both attentions and the clause in plain C;
- * against contract.c alone; views of the public code's layout; threads; its lambda; a formula in double; refusals. */
+/* Differential attention: random problems with all their features against both attentions and the clause in plain
+ * C; against contract.c alone; views of the public code's layout; threads; its lambda; a formula in double;
+ * refusals. */
 #include "contract.h"
 #include "nn/contract_functions.h"
 #include "nn/contract_nn.h"
@@ -19,8 +20,8 @@
 enum { UNTOUCHED = 0xffd5 };
 
 /* Clause L21, from the rows of both attentions. */
-static void contract_difference(const fovea_nn_differential *d, const float *first, const float *second, int64_t dim,
-                                float *y) {
+static void contract_difference(const fovea_nn_differential *d, const float *first, const float *second,
+                                int64_t dim, float *y) {
   const float lambda = (float)d->lambda, init = (float)d->lambda_init, factor = 1 - init;
   float *x = malloc((size_t)dim * sizeof *x);
   assert_non_null(x);
@@ -130,8 +131,10 @@ static int sees_before(const void *rules, int64_t position) {
 static void test_views(void **state) {
   enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, LENGTH = 150, DIM = 24, V_DIM = 48 };
   struct generator g = {62};
-  float *q = random_numbers(&g, BATCH * LENGTH * 2 * HEADS * DIM), *k = random_numbers(&g, BATCH * LENGTH * 2 * KV_HEADS * DIM);
-  float *v = random_numbers(&g, BATCH * LENGTH * KV_HEADS * V_DIM), *o = calloc(BATCH * LENGTH * HEADS * V_DIM, sizeof *o);
+  float *q = random_numbers(&g, BATCH * LENGTH * 2 * HEADS * DIM),
+        *k = random_numbers(&g, BATCH * LENGTH * 2 * KV_HEADS * DIM);
+  float *v = random_numbers(&g, BATCH * LENGTH * KV_HEADS * V_DIM),
+        *o = calloc(BATCH * LENGTH * HEADS * V_DIM, sizeof *o);
   float *gamma = random_numbers(&g, V_DIM);
   fovea_problem p;
   fovea_tensors first, second;
@@ -171,7 +174,8 @@ static void test_views(void **state) {
         }
         contract_difference(&d, rows[0], rows[1], V_DIM, expected);
         for (int64_t e = 0; e < V_DIM; e++)
-          assert_int_equal(bits_of(o[((b * LENGTH + i) * HEADS + h) * V_DIM + e]), bits_of(rounded_number(FOVEA_F32, expected[e])));
+          assert_int_equal(bits_of(o[((b * LENGTH + i) * HEADS + h) * V_DIM + e]),
+                           bits_of(rounded_number(FOVEA_F32, expected[e])));
       }
   free(q);
   free(k);
@@ -230,7 +234,8 @@ static void test_lambda(void **state) {
     for (int n = 0; n < 4; n++) v[n] = random_numbers(&g, dim);
     const double init = (double)generator_uniform(&g);
     assert_int_equal(fovea_nn_differential_lambda(dim, v[0], v[1], v[2], v[3], init, &lambda, NULL), FOVEA_OK);
-    const float a = contract_exp(contract_nn_dot(v[0], v[1], dim)), b = contract_exp(contract_nn_dot(v[2], v[3], dim));
+    const float a = contract_exp(contract_nn_dot(v[0], v[1], dim)),
+                b = contract_exp(contract_nn_dot(v[2], v[3], dim));
     const float difference = a - b;
     assert_int_equal(bits_of(lambda), bits_of(difference + (float)init));
     double x = 0, y = 0, size = 1;
@@ -248,7 +253,8 @@ static void test_lambda(void **state) {
   assert_int_equal(fovea_nn_differential_lambda(1, &x, NULL, &x, &x, 0.8, &x, &error), FOVEA_ERROR_NULL);
   assert_string_equal(error.text, "k1 is NULL");
   assert_int_equal(fovea_nn_differential_lambda(0, &x, &x, &x, &x, 0.8, &x, &error), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_nn_differential_lambda(1, &x, &x, &x, &x, (double)INFINITY, &x, &error), FOVEA_ERROR_SCALE);
+  assert_int_equal(fovea_nn_differential_lambda(1, &x, &x, &x, &x, (double)INFINITY, &x, &error),
+                   FOVEA_ERROR_SCALE);
 }
 
 /* The formula in double. The attentions are within section 8's bound; the norm divides by its root mean square. */
@@ -268,7 +274,8 @@ static void test_accuracy(void **state) {
       double score[KEYS], sum = 0;
       for (int64_t j = 0; j < KEYS; j++) {
         score[j] = 0;
-        for (int e = 0; e < DIM; e++) score[j] += (double)tensor_row(&t->q, 0, 0, i)[e] * (double)tensor_row(&t->k, 0, 0, j)[e];
+        for (int e = 0; e < DIM; e++)
+          score[j] += (double)tensor_row(&t->q, 0, 0, i)[e] * (double)tensor_row(&t->k, 0, 0, j)[e];
         sum += exp(score[j] / 4);
       }
       for (int64_t j = 0; j < KEYS; j++)

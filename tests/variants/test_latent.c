@@ -100,8 +100,8 @@ static void make(struct model *m, const struct shape *s, uint64_t seed) {
 }
 
 static void destroy(struct model *m) {
-  void *const all[] = {m->q_a, m->q_b, m->kv_a, m->kv_b, m->o, m->q_gamma, m->kv_gamma, m->o_bias, m->x,
-                       m->kv_b_halves, m->absorbed};
+  void *const all[] = {m->q_a,      m->q_b,    m->kv_a, m->kv_b,        m->o,       m->q_gamma,
+                       m->kv_gamma, m->o_bias, m->x,    m->kv_b_halves, m->absorbed};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
 }
 
@@ -194,8 +194,17 @@ static void contract_head(const struct model *m, int64_t h, const float *q, cons
       layer(w_v, NULL, latents + p * width, s->rank, s->v, v + p * s->v);
       memcpy(k + p * dim + s->nope, latents + p * width + s->rank, (size_t)s->rope * sizeof *k);
     }
-    const struct contract_row row = {.q = q, .k = k, .v = v, .k_stride = dim, .v_stride = s->v, .qk_dim = dim,
-                                     .v_dim = s->v, .positions = seen.end, .scale = scale, .sees = sees, .rules = &seen};
+    const struct contract_row row = {.q = q,
+                                     .k = k,
+                                     .v = v,
+                                     .k_stride = dim,
+                                     .v_stride = s->v,
+                                     .qk_dim = dim,
+                                     .v_dim = s->v,
+                                     .positions = seen.end,
+                                     .scale = scale,
+                                     .sees = sees,
+                                     .rules = &seen};
     contract_row(&row, o, &lse);
   } else {
     for (int64_t r = 0; r < s->rank; r++) {
@@ -203,9 +212,17 @@ static void contract_head(const struct model *m, int64_t h, const float *q, cons
       absorbed[r] = contract_nn_result(contract_nn_dot(q, column, s->nope));
     }
     memcpy(absorbed + s->rank, q + s->nope, (size_t)s->rope * sizeof *q);
-    const struct contract_row row = {.q = absorbed, .k = latents, .v = latents, .k_stride = width, .v_stride = width,
-                                     .qk_dim = width, .v_dim = s->rank, .positions = seen.end, .scale = scale,
-                                     .sees = sees, .rules = &seen};
+    const struct contract_row row = {.q = absorbed,
+                                     .k = latents,
+                                     .v = latents,
+                                     .k_stride = width,
+                                     .v_stride = width,
+                                     .qk_dim = width,
+                                     .v_dim = s->rank,
+                                     .positions = seen.end,
+                                     .scale = scale,
+                                     .sees = sees,
+                                     .rules = &seen};
     contract_row(&row, sums, &lse);
     settle(sums, s->rank);
     layer(w_v, NULL, sums, s->rank, s->v, o);
@@ -232,7 +249,8 @@ static void contract_output(const struct model *m, const float *latents, const f
 static float *expect(const struct model *m, const float *x, int64_t length, fovea_type type, double scale) {
   const struct shape *s = &m->shape;
   const int64_t width = s->rank + s->rope;
-  float *latents = malloc((size_t)(length * width + 1) * sizeof *latents), *y = malloc((size_t)(length * s->in + 1) * sizeof *y);
+  float *latents = malloc((size_t)(length * width + 1) * sizeof *latents),
+        *y = malloc((size_t)(length * s->in + 1) * sizeof *y);
   assert_true(latents && y);
   for (int64_t p = 0; p < length; p++) contract_latent(m, x + p * s->in, p, type, latents + p * width);
   for (int64_t p = 0; p < length; p++) contract_output(m, latents, x, p, length, scale, y + p * s->in);
@@ -243,7 +261,8 @@ static float *expect(const struct model *m, const float *x, int64_t length, fove
 
 static void assert_same(const float *actual, const float *expected, int64_t count) {
   for (int64_t i = 0; i < count; i++)
-    if (bits_of(actual[i]) != bits_of(expected[i])) fail_msg("number %d is %a, not %a", (int)i, (double)actual[i], (double)expected[i]);
+    if (bits_of(actual[i]) != bits_of(expected[i]))
+      fail_msg("number %d is %a, not %a", (int)i, (double)actual[i], (double)expected[i]);
 }
 
 /* ---- Calls --------------------------------------------------------------------------------------------------- */
@@ -258,7 +277,8 @@ static fovea_problem problem_of(const struct model *m, int64_t batch, int64_t ro
 }
 
 /* A prompt without caches. */
-static float *run_prompt(struct model *m, int64_t batch, int64_t rows, const char *isa, const fovea_execution *execution) {
+static float *run_prompt(struct model *m, int64_t batch, int64_t rows, const char *isa,
+                         const fovea_execution *execution) {
   const struct shape *s = &m->shape;
   fovea_problem p = problem_of(m, batch, rows, rows);
   fovea_nn_latent_tensors t;
@@ -353,7 +373,8 @@ static void test_chunks(void **state) {
         struct model m;
         make(&m, &shapes[i], 30 + (uint64_t)i);
         choose(&m, (fovea_nn_latent_form)form);
-        float *expected = expect(&m, m.x + ROWS * m.shape.in, ROWS, (fovea_type)type, problem_of(&m, 1, 1, 1).scale);
+        float *expected =
+            expect(&m, m.x + ROWS * m.shape.in, ROWS, (fovea_type)type, problem_of(&m, 1, 1, 1).scale);
         float *y = malloc((size_t)(ROWS * m.shape.in) * sizeof *y);
         assert_non_null(y);
         for (int n = 0; n < IF_QUICK(2, 3); n++) {
@@ -369,7 +390,8 @@ static void test_chunks(void **state) {
       }
 }
 
-/* Three entries of different lengths, one call: each has the bits that it has alone. Packed rows, and padded ones. */
+/* Three entries of different lengths, one call: each has the bits that it has alone. Packed rows, and padded ones.
+ */
 static void test_batches(void **state) {
   const int64_t before[3] = {10, 0, 25}, new_rows[3] = {3, 20, 15};
   (void)state;
@@ -385,7 +407,8 @@ static void test_batches(void **state) {
       choose(&m, (fovea_nn_latent_form)form);
       make_cache(&c, &m.shape, FOVEA_F32, 0);
       const int64_t in = m.shape.in, rows = packed ? 43 : 3 * most;
-      float *x = calloc((size_t)(rows * in), sizeof *x), *y = malloc((size_t)(rows * in) * sizeof *y), *alone = malloc((size_t)(ROWS * in) * sizeof *alone);
+      float *x = calloc((size_t)(rows * in), sizeof *x), *y = malloc((size_t)(rows * in) * sizeof *y),
+            *alone = malloc((size_t)(ROWS * in) * sizeof *alone);
       assert_true(x && y && alone);
       for (int64_t b = 0; b < 3; b++) {
         float *to = x + (packed ? starts[b] : b * most) * in;
@@ -469,7 +492,8 @@ static void test_forms(void **state) {
       y[form] = run_prompt(&m, 1, ROWS, NULL, NULL);
     }
     for (int64_t j = 0; j < ROWS * m.shape.in; j++) size = fmaxf(size, fabsf(y[0][j]));
-    for (int64_t j = 0; j < ROWS * m.shape.in; j++) assert_true(fabsf(y[0][j] - y[1][j]) <= 300 * 0x1p-24f * (1 + size));
+    for (int64_t j = 0; j < ROWS * m.shape.in; j++)
+      assert_true(fabsf(y[0][j] - y[1][j]) <= 300 * 0x1p-24f * (1 + size));
     free(y[0]);
     free(y[1]);
     destroy(&m);

@@ -144,7 +144,8 @@ static void run(struct trial_of_sums *t, const char *isa, const fovea_execution 
   tensor_fill_untouched(&t->lse);
   t->problem.isa = isa;
   t->problem.kv_lens = t->shape.with_lens ? t->lens : NULL;
-  if (fovea_nn_linformer_run(&t->linformer, &t->problem, &t->tensors, execution, &error)) fail_msg("%s", error.text);
+  if (fovea_nn_linformer_run(&t->linformer, &t->problem, &t->tensors, execution, &error))
+    fail_msg("%s", error.text);
 }
 
 static void assert_shape(const struct shape *shape, uint64_t seed) {
@@ -167,8 +168,32 @@ static void test_sizes(void **state) {
       {5, 2, 2, 2, 260, 12, 20, 9, 300, PER_HEAD, WITH_GAPS, {FOVEA_F32}, 1},
       {1, 1, 1, 2, 2049, 5, 7, 6, 2049, HEADWISE, IN_ORDER, {FOVEA_F32}, 0},
       {3, 1, 1, 2, 13000, 4, 3, 7, 13001, HEADWISE, IN_ORDER, {FOVEA_F32}, 1},
-      {2, 2, 1, 3, 140, 20, 21, 10, 140, HEADWISE, WITH_GAPS, {FOVEA_F16, FOVEA_BF16, FOVEA_F16, FOVEA_BF16, FOVEA_BF16}, 1},
-      {1, 2, 2, 3, 140, 65, 8, 19, 150, PER_HEAD, ROWS_FIRST, {FOVEA_BF16, FOVEA_F16, FOVEA_F32, FOVEA_F16, FOVEA_F16}, 0},
+      {2,
+       2,
+       1,
+       3,
+       140,
+       20,
+       21,
+       10,
+       140,
+       HEADWISE,
+       WITH_GAPS,
+       {FOVEA_F16, FOVEA_BF16, FOVEA_F16, FOVEA_BF16, FOVEA_BF16},
+       1},
+      {1,
+       2,
+       2,
+       3,
+       140,
+       65,
+       8,
+       19,
+       150,
+       PER_HEAD,
+       ROWS_FIRST,
+       {FOVEA_BF16, FOVEA_F16, FOVEA_F32, FOVEA_F16, FOVEA_F16},
+       0},
   };
   (void)state;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) assert_shape(&shapes[i], 100 * i + 1);
@@ -210,8 +235,19 @@ static void test_padding(void **state) {
 }
 
 static void test_threads(void **state) {
-  const struct shape s = {2, 4, 2, 40, IF_QUICK(2500, 9000), 32, 32, 24, 9000, HEADWISE, IN_ORDER,
-                          {FOVEA_F32, FOVEA_F16, FOVEA_F32, FOVEA_F32, FOVEA_BF16}, 0};
+  const struct shape s = {2,
+                          4,
+                          2,
+                          40,
+                          IF_QUICK(2500, 9000),
+                          32,
+                          32,
+                          24,
+                          9000,
+                          HEADWISE,
+                          IN_ORDER,
+                          {FOVEA_F32, FOVEA_F16, FOVEA_F32, FOVEA_F32, FOVEA_BF16},
+                          0};
   struct trial_of_sums t = make(&s, 77);
   fovea_execution execution;
   (void)state;
@@ -242,8 +278,9 @@ static void test_threads(void **state) {
   destroy(&t);
 }
 
-/* Exact sums. A number of K' has at most 128 + 15 + 6 roundings on its way, of numbers no larger than the sum of all
- * |E K|; what that does to a score, and a score to the weights, is written out below, with section 8 for the rest. */
+/* Exact sums. A number of K' has at most 128 + 15 + 6 roundings on its way, of numbers no larger than the sum of
+ * all |E K|; what that does to a score, and a score to the weights, is written out below, with section 8 for the
+ * rest. */
 static void test_accuracy(void **state) {
   const struct shape s = {1, 1, 1, 3, IF_QUICK(9000, 65536), 8, 8, 5, 65536, HEADWISE, IN_ORDER, {FOVEA_F32}, 0};
   struct trial_of_sums t = make(&s, 5);
@@ -255,7 +292,8 @@ static void test_accuracy(void **state) {
     for (int j = 0; j < K; j++)
       for (int d = 0; d < DIM; d++) {
         const double e = (double)tensor_row(&t.e, 0, 0, p)[j], f = (double)tensor_row(&t.f, 0, 0, p)[j];
-        const double key = e * (double)tensor_row(&t.k, 0, 0, p)[d], value = f * (double)tensor_row(&t.v, 0, 0, p)[d];
+        const double key = e * (double)tensor_row(&t.k, 0, 0, p)[d],
+                     value = f * (double)tensor_row(&t.v, 0, 0, p)[d];
         keys[j][d] += key;
         values[j][d] += value;
         key_size[j][d] += fabs(key);
@@ -312,7 +350,8 @@ static void assert_oracle(const char *directory, const char *name) {
   struct test_case test;
   char text[300];
   if (!case_read(&test, directory, name, text, sizeof text)) fail_msg("%s", text);
-  const struct array *x = case_input(&test, "x"), *e = case_input(&test, "proj_k"), *f = case_input(&test, "proj_v");
+  const struct array *x = case_input(&test, "x"), *e = case_input(&test, "proj_k"),
+                     *f = case_input(&test, "proj_v");
   const struct array *value = case_input(&test, "to_v_weight"), *key = case_input(&test, "to_k_weight");
   const int64_t heads = (int64_t)case_number(&test, "num_heads", 1), length = x->shape[1], width = x->shape[2];
   const int64_t dim = width / heads, kv_heads = key->shape[0] / dim, batch = x->shape[0];
@@ -334,7 +373,8 @@ static void assert_oracle(const char *directory, const char *name) {
   float *y = project(&heads_out, case_input(&test, "to_out_weight"), case_input(&test, "to_out_bias"));
   const double *expected = case_output(&test, "y")->data;
   for (int64_t i = 0; i < x->count; i++)
-    if (!(fabs((double)y[i] - expected[i]) <= 1e-6)) fail_msg("%s: number %d is %g, not %g", name, (int)i, (double)y[i], expected[i]);
+    if (!(fabs((double)y[i] - expected[i]) <= 1e-6))
+      fail_msg("%s: number %d is %g, not %g", name, (int)i, (double)y[i], expected[i]);
   free(q);
   free(k);
   free(v);

@@ -130,7 +130,9 @@ static void run(struct trial_of_lists *t, const char *isa, const fovea_execution
 static void assert_lists(const struct trial_of_lists *t, const int64_t *expected) {
   const int64_t count = t->shape.batch * t->shape.q_len * t->shape.top_k;
   for (int64_t i = 0; i < count; i++)
-    if (t->keys[i] != expected[i]) fail_msg("row %d place %d: key %d, not %d", (int)(i / t->shape.top_k), (int)(i % t->shape.top_k), (int)t->keys[i], (int)expected[i]);
+    if (t->keys[i] != expected[i])
+      fail_msg("row %d place %d: key %d, not %d", (int)(i / t->shape.top_k), (int)(i % t->shape.top_k),
+               (int)t->keys[i], (int)expected[i]);
 }
 
 static void assert_shape(const struct shape *s, uint64_t seed) {
@@ -264,7 +266,8 @@ static void test_attention(void **state) {
   struct trial_of_lists t = make(&s, 17);
   fovea_strides strides;
   struct tensor x = place(IN_ORDER, FOVEA_F32, 1, 2, LENGTH, DIM, 1, &strides);
-  struct tensor o = place(IN_ORDER, FOVEA_F32, 1, 2, LENGTH, DIM, 1, &strides), masked = place(IN_ORDER, FOVEA_F32, 1, 2, LENGTH, DIM, 2, &strides);
+  struct tensor o = place(IN_ORDER, FOVEA_F32, 1, 2, LENGTH, DIM, 1, &strides),
+                masked = place(IN_ORDER, FOVEA_F32, 1, 2, LENGTH, DIM, 2, &strides);
   unsigned char *mask = calloc(LENGTH * LENGTH, 1);
   fovea_pattern_options options;
   fovea_pattern *pattern;
@@ -336,8 +339,8 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),  cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_special_values),
-      cmocka_unit_test(test_chunks), cmocka_unit_test(test_threads),      cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_sizes),    cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_special_values),
+      cmocka_unit_test(test_chunks),   cmocka_unit_test(test_threads),      cmocka_unit_test(test_attention),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
-/* Keys that an indexer selects: scores of index heads, and the lists of the best keys, by the code of top.h. Part of
- * bodies.h. */
+/* Keys that an indexer selects: scores of index heads, and the lists of the best keys, by the code of top.h. Part
+ * of bodies.h. */
 #ifndef FOVEA_ARCH_SHARED_NN_SELECT_H
 #define FOVEA_ARCH_SHARED_NN_SELECT_H
 
 #include "../../nn_kernels.h"
 #include "functions.h"
 
-#define FOVEA_TOP_NAME(op)     FOVEA_NAME(nn_top_##op)
+#define FOVEA_TOP_NAME(op) FOVEA_NAME(nn_top_##op)
 #define FOVEA_TOP_WITHOUT_PARTS
 #include "../top.h"
 
