@@ -209,6 +209,8 @@ static void test_threads(void **state) {
     assert_int_equal(run(&first, &second, &d, NULL, &execution, NULL), FOVEA_OK);
     assert_difference(&first, &left, &right, &d);
   }
+  execution.parallel_for = NULL;
+  execution.parallel_context = NULL;
   const size_t size = fovea_nn_differential_scratch_size(&d, &problem, 3);
   struct guarded scratch = guarded_create(size, GUARD_AT_END);
   execution.scratch = scratch.data;

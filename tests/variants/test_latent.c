@@ -466,6 +466,8 @@ static void test_threads(void **state) {
       assert_same(y, expected, 3 * ROWS * s.in);
       free(y);
     }
+    execution.parallel_for = NULL;
+    execution.parallel_context = NULL;
     const fovea_problem p = problem_of(&m, 3, ROWS, ROWS);
     struct guarded scratch = guarded_create(fovea_nn_latent_scratch_size(&m.latent, &p, NULL, 3), GUARD_AT_END);
     execution.scratch = scratch.data;

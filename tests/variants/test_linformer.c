@@ -265,6 +265,8 @@ static void test_threads(void **state) {
     run(&t, NULL, &execution);
     assert_expected(&t);
   }
+  execution.parallel_for = NULL;
+  execution.parallel_context = NULL;
   const size_t size = fovea_nn_linformer_scratch_size(&t.linformer, &t.problem, 3);
   struct guarded scratch = guarded_create(size, GUARD_AT_END);
   execution.scratch = scratch.data;

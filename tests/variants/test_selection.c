@@ -247,6 +247,8 @@ static void test_threads(void **state) {
     run(&t, NULL, &execution);
     assert_lists(&t, expected);
   }
+  execution.parallel_for = NULL;
+  execution.parallel_context = NULL;
   struct guarded scratch = guarded_create(fovea_nn_selection_scratch_size(&t.selection, 3), GUARD_AT_END);
   execution.scratch = scratch.data;
   execution.scratch_size = scratch.size;
