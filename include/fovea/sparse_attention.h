@@ -71,7 +71,7 @@ static inline void fovea_nn_selection_init(fovea_nn_selection *selection, int64_
  * Multiplications: heads * dim for each pair of a row and a key that it sees. A step of few rows uses a thread for
  * each of them only.
  *
- * Needs scratch (fovea_nn_selection_scratch_size()), from `execution` or else allocated once: some 100 KB and 256
+ * Needs scratch (fovea_nn_selection_scratch_size()), from `execution` or else allocated once: some 400 KB and 200
  * bytes times top_k for each worker. */
 FOVEA_NN_API fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_execution *execution,
                                           fovea_error *error);
