@@ -211,6 +211,7 @@ typedef struct fovea_nn_kernels {
   void (*lambda)(const fovea_nn_lambda_args *args);
   void (*index)(const fovea_nn_index_args *args);
   void (*top_filter)(const fovea_top_filter_args *args);
+  void (*top_select)(fovea_top_list *list, int k);
   void (*top_finish)(const fovea_top_finish_args *args);
 } fovea_nn_kernels;
 

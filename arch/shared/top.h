@@ -197,11 +197,9 @@ FOVEA_KERNEL void FOVEA_TOP_NAME(filter)(const fovea_top_filter_args *args) {
   }
 }
 
-#ifndef FOVEA_TOP_WITHOUT_PARTS
 FOVEA_KERNEL void FOVEA_TOP_NAME(select)(fovea_top_list *list, int k) {
   if (list->count > k) top_keep_exactly(list, k);
 }
-#endif
 
 /* Sorts `count` different numbers, in descending order, with room for as many behind them. Returns where they are.
  */

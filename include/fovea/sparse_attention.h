@@ -68,8 +68,8 @@ static inline void fovea_nn_selection_init(fovea_nn_selection *selection, int64_
 }
 
 /* Selects the keys. A row's list depends on nothing but the row and the keys that it sees (docs/numerics.md, L18).
- * Multiplications: heads * dim for each pair of a row and a key that it sees. A step of few rows uses a thread for
- * each of them only.
+ * Multiplications: heads * dim for each pair of a row and a key that it sees. Tiles of rows are shared out
+ * over threads, and parts of the keys, if there are few rows.
  *
  * Needs scratch (fovea_nn_selection_scratch_size()), from `execution` or else allocated once: some 400 KB and 200
  * bytes times top_k for each worker. */

@@ -1,4 +1,6 @@
-/* Selected keys: index scores of some rows, block of keys by block, and the lists of the best keys so far. */
+/* Selected keys: index scores of some rows, block of keys by block, and the lists of the best keys so far. If there
+ * are fewer tiles of rows than workers, each is cut into parts of the keys, whose lists are put together at the
+ * end. */
 #include "selection.h"
 
 #include "../../arch/float_state.h"
@@ -8,22 +10,29 @@
 #include "../scratch.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Products with heads of rows that share a panel of keys, and the most rows of a tile. */
 enum { TILE_PRODUCTS = 128, MOST_ROWS = 16 };
+/* The least keys of a part. */
+enum { PART_KEYS = 1024 };
 
 /* What a worker needs; where it begins. */
 typedef struct layout {
-  int rows; /* of a tile */
+  int rows;             /* of a tile */
+  int64_t tiles, parts; /* of an entry; of a tile */
+  int64_t part_keys;
+  size_t part_floats; /* of a row's list in a part: count, scores, keys */
   size_t queries, panels, products, scores, list_scores, list_keys, order, sorted;
   fovea_nn_scratch worker;
+  size_t kept; /* behind the workers: lists of parts */
+  fovea_nn_scratch all;
 } layout;
 
 typedef struct job {
   const fovea_nn_selection_call *call;
   const layout *layout;
   char *memory;
-  int64_t tiles; /* of an entry */
 } job;
 
 /* Some rows of an entry and their memory. */
@@ -40,7 +49,7 @@ static int64_t whole_vectors(int64_t dim) {
   return (dim + 15) / 16 * 16;
 }
 
-static layout lay_out(const fovea_nn_selection *s) {
+static layout lay_out(const fovea_nn_selection *s, int workers) {
   const int64_t fair = (TILE_PRODUCTS + s->heads - 1) / s->heads;
   layout l = {.rows = (int)(fair < MOST_ROWS ? fair : MOST_ROWS)};
   const int64_t heads = l.rows * s->heads, room = (int64_t)FOVEA_TOP_ROOM(s->top_k);
@@ -53,6 +62,15 @@ static layout lay_out(const fovea_nn_selection *s) {
   l.list_keys = fovea_nn_reserve(&l.worker, fovea_nn_bytes(l.rows, room, 1));
   l.order = fovea_nn_reserve(&l.worker, (uint64_t)FOVEA_TOP_SORTED(s->top_k) * sizeof(uint64_t));
   l.sorted = fovea_nn_reserve(&l.worker, (uint64_t)s->top_k * sizeof(int32_t));
+  l.tiles = (s->q_len + l.rows - 1) / l.rows;
+  const int64_t tasks = s->batch * l.tiles, most = s->kv_len / PART_KEYS;
+  l.parts = tasks > 0 && tasks < workers ? (workers + tasks - 1) / tasks : 1;
+  if (l.parts > most) l.parts = most < 1 ? 1 : most;
+  l.part_keys = (s->kv_len / l.parts / FOVEA_NN_OUTS + 1) * FOVEA_NN_OUTS;
+  l.part_floats = 1 + 2 * (size_t)s->top_k;
+  const uint64_t bytes = fovea_nn_bytes(l.rows, (int64_t)l.part_floats, l.parts > 1 ? l.parts * tasks : 0);
+  fovea_nn_reserve(&l.all, fovea_nn_product(l.worker.saturated ? UINT64_MAX : l.worker.size, (uint64_t)workers));
+  l.kept = fovea_nn_reserve(&l.all, bytes);
   return l;
 }
 
@@ -160,21 +178,78 @@ static void write_lists(tile *t, int worker) {
   }
 }
 
-static void select_tile(const void *data, int64_t task, int worker) {
+/* The list of a row in a part. */
+static float *kept_list(const job *job, int64_t tile, int64_t part, int row) {
+  const layout *l = job->layout;
+  const int64_t number = (tile * l->parts + part) * l->rows + row;
+  return (float *)(void *)(job->memory + l->kept) + (size_t)number * l->part_floats;
+}
+
+static void keep_lists(tile *t, int64_t number, int64_t part) {
+  const int k = (int)t->job->call->selection.top_k;
+  for (int i = 0; i < t->rows; i++) {
+    fovea_top_list *list = &t->lists[i];
+    float *kept = kept_list(t->job, number, part, i);
+    t->job->call->kernels->top_select(list, k);
+    const int32_t count = list->count;
+    memcpy(kept, &count, sizeof count);
+    memcpy(kept + 1, list->scores, (size_t)count * sizeof *list->scores);
+    memcpy(kept + 1 + k, list->keys, (size_t)count * sizeof *list->keys);
+  }
+}
+
+/* A row's candidates of a part, piece by piece: a list has room for a block. */
+static void take_list(tile *t, int row, const float *kept) {
+  const int k = (int)t->job->call->selection.top_k;
+  int32_t count, keys[FOVEA_NN_OUTS];
+  float scores[FOVEA_NN_OUTS];
+  memcpy(&count, kept, sizeof count);
+  for (int first = 0; first < count; first += FOVEA_NN_OUTS) {
+    const int piece = count - first < FOVEA_NN_OUTS ? count - first : FOVEA_NN_OUTS;
+    memcpy(scores, kept + 1 + first, (size_t)piece * sizeof *scores);
+    memcpy(keys, kept + 1 + k + first, (size_t)piece * sizeof *keys);
+    for (int i = piece; i < FOVEA_NN_OUTS; i++) scores[i] = -INFINITY, keys[i] = -1;
+    const fovea_top_filter_args args = {
+        .scores = scores, .row_count = 1, .key_count = piece, .keys = keys, .lists = &t->lists[row], .k = k};
+    t->job->call->kernels->top_filter(&args);
+  }
+}
+
+static tile tile_at(const job *job, int64_t number) {
+  const int64_t first = number % job->layout->tiles * job->layout->rows, rest = job->call->selection.q_len - first;
+  return (tile){.job = job,
+                .entry = number / job->layout->tiles,
+                .first = first,
+                .rows = (int)(rest < job->layout->rows ? rest : job->layout->rows)};
+}
+
+static void select_part(const void *data, int64_t task, int worker) {
   const job *job = data;
-  const fovea_nn_selection *s = &job->call->selection;
-  const int64_t first = task % job->tiles * job->layout->rows, rest = s->q_len - first;
-  tile t = {.job = job,
-            .entry = task / job->tiles,
-            .first = first,
-            .rows = (int)(rest < job->layout->rows ? rest : job->layout->rows)};
+  const int64_t number = task / job->layout->parts, part = task % job->layout->parts;
+  tile t = tile_at(job, number);
   const fovea_float_state caller = fovea_float_begin();
   begin_tile(&t, worker);
-  const int64_t end = t.ends[t.rows - 1]; /* rows see more and more */
-  for (int64_t key = 0; key < end; key += FOVEA_NN_OUTS) {
+  const int64_t begin = part * job->layout->part_keys, seen = t.ends[t.rows - 1]; /* rows see more and more */
+  const int64_t end = seen - begin < job->layout->part_keys ? seen : begin + job->layout->part_keys;
+  for (int64_t key = begin; key < end; key += FOVEA_NN_OUTS) {
     const int keys = (int)(end - key < FOVEA_NN_OUTS ? end - key : FOVEA_NN_OUTS);
     multiply(&t, key, keys);
     list_keys(&t, key, keys);
+  }
+  if (job->layout->parts > 1)
+    keep_lists(&t, number, part);
+  else
+    write_lists(&t, worker);
+  fovea_float_end(caller);
+}
+
+static void join_parts(const void *data, int64_t task, int worker) {
+  const job *job = data;
+  tile t = tile_at(job, task);
+  const fovea_float_state caller = fovea_float_begin();
+  begin_tile(&t, worker);
+  for (int i = 0; i < t.rows; i++) {
+    for (int64_t part = 0; part < job->layout->parts; part++) take_list(&t, i, kept_list(job, task, part, i));
   }
   write_lists(&t, worker);
   fovea_float_end(caller);
@@ -183,34 +258,29 @@ static void select_tile(const void *data, int64_t task, int worker) {
 fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_execution *execution,
                              fovea_error *error) {
   fovea_nn_selection_call call;
-  fovea_nn_scratch all = {0, 0};
   void *allocated;
   fovea_status status = fovea_nn_check_selection(selection, execution, &call, error);
   if (status || call.selection.q_len == 0) return status;
   const fovea_nn_selection *s = &call.selection;
-  const layout l = lay_out(s);
   const int workers = fovea_nn_workers(&call.execution);
-  job job = {&call, &l, NULL, (s->q_len + l.rows - 1) / l.rows};
-  fovea_nn_reserve(&all, fovea_nn_product(l.worker.saturated ? UINT64_MAX : l.worker.size, (uint64_t)workers));
-  status = fovea_nn_obtain(&all, &call.execution, &s->allocator, &job.memory, &allocated, error);
+  const layout l = lay_out(s, workers);
+  job job = {&call, &l, NULL};
+  status = fovea_nn_obtain(&l.all, &call.execution, &s->allocator, &job.memory, &allocated, error);
   if (status) return status;
   const fovea_execution rows = fovea_nn_without_scratch(&call.execution);
   const double pairs = (double)s->batch * (double)s->q_len * (double)s->kv_len;
   const double work = pairs * (double)s->heads * (double)s->dim;
-  const int64_t tasks = s->batch * job.tiles;
-  const fovea_job tiles = {&job, work, 1, {{tasks, select_tile}}};
-  const int wanted = fovea_schedule_workers(tasks, work, &rows);
-  fovea_schedule_run(&tiles, &rows, wanted < workers ? wanted : workers);
+  const int64_t tasks = s->batch * l.tiles;
+  const fovea_job phases = {&job, work, l.parts > 1 ? 2 : 1, {{tasks * l.parts, select_part}, {tasks, join_parts}}};
+  const int wanted = fovea_schedule_workers(tasks * l.parts, work, &rows);
+  fovea_schedule_run(&phases, &rows, wanted < workers ? wanted : workers);
   fovea_release(&s->allocator, allocated);
   return FOVEA_OK;
 }
 
 size_t fovea_nn_selection_scratch_size(const fovea_nn_selection *selection, int workers) {
   fovea_nn_selection_call call;
-  fovea_nn_scratch all = {0, 0};
   if (fovea_nn_check_selection(selection, NULL, &call, NULL) != FOVEA_OK) return 0;
-  const layout l = lay_out(&call.selection);
-  if (workers <= 0) workers = fovea_default_threads();
-  fovea_nn_reserve(&all, fovea_nn_product(l.worker.saturated ? UINT64_MAX : l.worker.size, (uint64_t)workers));
-  return all.saturated ? SIZE_MAX : all.size;
+  const layout l = lay_out(&call.selection, workers > 0 ? workers : fovea_default_threads());
+  return l.all.saturated ? SIZE_MAX : l.all.size;
 }

@@ -202,7 +202,7 @@ static void test_sizes(void **state) {
 static void test_random_sizes(void **state) {
   struct generator g = {51};
   (void)state;
-  for (int i = 0; i < IF_QUICK(8, 120); i++) {
+  for (int i = 0; i < IF_QUICK(8, 60); i++) {
     struct shape s = {.batch = 1 + generator_below(&g, 3), .kv_heads = 1 + generator_below(&g, 3)};
     s.heads = s.kv_heads * (1 + generator_below(&g, 2));
     s.q_len = generator_below(&g, 9);

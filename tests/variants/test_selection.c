@@ -261,6 +261,44 @@ static void test_threads(void **state) {
   destroy(&t);
 }
 
+/* Few rows and many keys, in parts for some threads: the lists of one. */
+static void test_parts(void **state) {
+  static const struct shape shapes[] = {
+      {1, 3, 1, IF_QUICK(4100, 9000), 16, 700, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0},
+      {2, 64, 3, IF_QUICK(4100, 6000), 2, 50, IN_ORDER, FOVEA_F32, FOVEA_BF16, 1, 1, 0, 1},
+      {1, 64, 1, IF_QUICK(4100, 6000), 2, 2000, IN_ORDER, FOVEA_F32, FOVEA_F32, 0, 1, 0, 1},
+  };
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    struct trial_of_lists t = make(&shapes[i], 200 + (uint64_t)i);
+    int64_t *expected = expect(&t);
+    fovea_execution execution;
+    fovea_execution_init(&execution);
+    for (execution.threads = 1; execution.threads <= 9; execution.threads += 2) {
+      run(&t, NULL, &execution);
+      assert_lists(&t, expected);
+    }
+    execution.threads = 4;
+    for (int order = 0; order < TASK_ORDERS; order++) {
+      struct executor executor = {(enum task_order)order, 0};
+      execution.parallel_for = threads_for;
+      execution.parallel_context = &executor;
+      run(&t, NULL, &execution);
+      assert_lists(&t, expected);
+    }
+    execution.parallel_for = NULL;
+    execution.parallel_context = NULL;
+    struct guarded scratch = guarded_create(fovea_nn_selection_scratch_size(&t.selection, 4), GUARD_AT_END);
+    execution.scratch = scratch.data;
+    execution.scratch_size = scratch.size;
+    run(&t, NULL, &execution);
+    assert_lists(&t, expected);
+    guarded_destroy(&scratch);
+    free(expected);
+    destroy(&t);
+  }
+}
+
 /* Attention over the lists has the bits of a boolean mask that allows the same keys. */
 static void test_attention(void **state) {
   enum { LENGTH = 150, K = 12, DIM = 16 };
@@ -341,9 +379,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_sizes),    cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_special_values),
-      cmocka_unit_test(test_chunks),   cmocka_unit_test(test_threads),      cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_sizes),  cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_special_values),
+      cmocka_unit_test(test_chunks), cmocka_unit_test(test_threads),      cmocka_unit_test(test_attention),
+      cmocka_unit_test(test_parts),  cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

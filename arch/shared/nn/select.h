@@ -7,7 +7,6 @@
 #include "functions.h"
 
 #define FOVEA_TOP_NAME(op) FOVEA_NAME(nn_top_##op)
-#define FOVEA_TOP_WITHOUT_PARTS
 #include "../top.h"
 
 /* Keys lie in the lanes, as the products do. */

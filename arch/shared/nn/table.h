@@ -28,5 +28,6 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .lambda = FOVEA_NAME(nn_lambda),
     .index = FOVEA_NAME(nn_index),
     .top_filter = FOVEA_NAME(nn_top_filter),
+    .top_select = FOVEA_NAME(nn_top_select),
     .top_finish = FOVEA_NAME(nn_top_finish),
 };
