@@ -291,6 +291,45 @@ typedef struct fovea_nn_lsh_merge_args {
   int64_t rows, dim;
   fovea_nn_rows v, y;
 } fovea_nn_lsh_merge_args;
+/* sums[j][d] = the sum over positions p, ascending, of left[p][j] * right[p][d], one chain of FMAs from +0; or, if
+ * `begun`, sums + that. Whole vectors of sums are written, so sum_stride is at least right_count rounded up to 16.
+ */
+typedef struct fovea_nn_outer_args {
+  const float *left, *right;         /* of the first position */
+  int64_t left_stride, right_stride; /* from position to position */
+  int positions;
+  int left_count, right_count;
+  int begun;
+  float *sums;
+  int64_t sum_stride;
+} fovea_nn_outer_args;
+
+/* y = RMSNorm(first - lambda * second) * gamma * factor, row by row. */
+typedef struct fovea_nn_differ_args {
+  const float *first, *second; /* (rows, dim), contiguous */
+  int64_t rows, dim;
+  float lambda, eps, factor;
+  const float *gamma; /* NULL: none */
+  fovea_nn_rows y;
+} fovea_nn_differ_args;
+
+/* lambda = e^products[0] - e^products[1] + init. */
+typedef struct fovea_nn_lambda_args {
+  float products[2], init;
+  float *lambda;
+} fovea_nn_lambda_args;
+
+/* scores[row][key] = the sum over heads, ascending, of weights[row][head] * relu(products[row][head][key]), one
+ * chain of FMAs from +0, of FOVEA_NN_OUTS keys. */
+typedef struct fovea_nn_index_args {
+  const float *products; /* rows of FOVEA_NN_OUTS, the heads of a row side by side */
+  const float *weights;
+  int64_t weight_stride;
+  int rows;
+  int64_t heads;
+  float *scores;
+  int64_t score_stride;
+} fovea_nn_index_args;
 
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
@@ -324,6 +363,13 @@ typedef struct fovea_nn_kernels {
   void (*read_state)(const fovea_nn_read_args *args);
   void (*lsh_hash)(const fovea_nn_lsh_hash_args *args);
   void (*lsh_merge)(const fovea_nn_lsh_merge_args *args);
+  void (*outer)(const fovea_nn_outer_args *args);
+  void (*differ)(const fovea_nn_differ_args *args);
+  void (*lambda)(const fovea_nn_lambda_args *args);
+  void (*index)(const fovea_nn_index_args *args);
+  void (*top_filter)(const fovea_top_filter_args *args);
+  void (*top_select)(fovea_top_list *list, int k);
+  void (*top_finish)(const fovea_top_finish_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

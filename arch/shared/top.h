@@ -9,6 +9,11 @@
 
 #include <string.h>
 
+/* The symbols, unless a library that has copies of these names them. */
+#ifndef FOVEA_TOP_NAME
+#define FOVEA_TOP_NAME(op) FOVEA_NAME(top_##op)
+#endif
+
 /* Up to this many keys are sorted by counting those before each. */
 enum { TOP_COUNTED = 128 };
 
@@ -183,7 +188,7 @@ FOVEA_NOINLINE void top_shorten(fovea_top_list *list, int k) {
   top_move(list, list->scores, list->keys, 0, count, threshold);
 }
 
-FOVEA_KERNEL void FOVEA_NAME(top_filter)(const fovea_top_filter_args *args) {
+FOVEA_KERNEL void FOVEA_TOP_NAME(filter)(const fovea_top_filter_args *args) {
   for (int row = 0; row < args->row_count; row++) {
     fovea_top_list *list = &args->lists[row];
     const float *scores = args->scores + row * args->row_stride;
@@ -192,7 +197,7 @@ FOVEA_KERNEL void FOVEA_NAME(top_filter)(const fovea_top_filter_args *args) {
   }
 }
 
-FOVEA_KERNEL void FOVEA_NAME(top_select)(fovea_top_list *list, int k) {
+FOVEA_KERNEL void FOVEA_TOP_NAME(select)(fovea_top_list *list, int k) {
   if (list->count > k) top_keep_exactly(list, k);
 }
 
@@ -231,7 +236,7 @@ FOVEA_NOINLINE uint64_t *top_sort_few(uint64_t *numbers, int count) {
   return sorted;
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(top_finish)(const fovea_top_finish_args *args) {
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_TOP_NAME(finish)(const fovea_top_finish_args *args) {
   fovea_top_list *list = args->list;
   if (list->count > args->k + args->k / 8 + 16) top_shorten(list, args->k);
   const int count = list->count, k = args->k < count ? args->k : count;

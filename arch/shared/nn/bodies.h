@@ -6,6 +6,7 @@
 #include "activate.h"
 #include "additive.h"
 #include "average.h"
+#include "differ.h"
 #include "dot.h"
 #include "dot_few.h"
 #include "edges.h"
@@ -19,6 +20,8 @@
 #include "prefix.h"
 #include "recurrence.h"
 #include "recurrence_rows.h"
+#include "outer.h"
+#include "select.h"
 #include "softmax.h"
 #include "weights.h"
 

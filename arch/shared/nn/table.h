@@ -36,4 +36,11 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .read_state = FOVEA_NAME(nn_read_state),
     .lsh_hash = FOVEA_NAME(nn_lsh_hash),
     .lsh_merge = FOVEA_NAME(nn_lsh_merge),
+    .outer = FOVEA_NAME(nn_outer),
+    .differ = FOVEA_NAME(nn_differ),
+    .lambda = FOVEA_NAME(nn_lambda),
+    .index = FOVEA_NAME(nn_index),
+    .top_filter = FOVEA_NAME(nn_top_filter),
+    .top_select = FOVEA_NAME(nn_top_select),
+    .top_finish = FOVEA_NAME(nn_top_finish),
 };

@@ -1,0 +1,119 @@
+/* Everything that a selection of keys may be refused for. */
+#include "../../src/base/caller.h"
+#include "../../src/base/error.h"
+#include "../../src/base/types.h"
+#include "../../src/base/validate.h"
+#include "../caller.h"
+#include "../dispatch.h"
+#include "selection.h"
+#include "tensor.h"
+
+#include <string.h>
+
+#define FIRST_SELECTION sizeof(fovea_nn_selection)
+
+/* A product whose overflow matters to no one before sizes are checked. */
+static int64_t times(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+void fovea_nn_selection_init_sized(fovea_nn_selection *selection, size_t struct_size, int64_t batch, int64_t heads,
+                                   int64_t q_len, int64_t kv_len, int64_t dim, int64_t top_k, const void *q,
+                                   const void *k, const float *weights, int64_t *keys) {
+  const fovea_nn_selection defaults = {.struct_size = struct_size,
+                                       .batch = batch,
+                                       .heads = heads,
+                                       .q_len = q_len,
+                                       .kv_len = kv_len,
+                                       .dim = dim,
+                                       .top_k = top_k,
+                                       .q = q,
+                                       .k = k,
+                                       .weights = weights,
+                                       .keys = keys,
+                                       .q_strides = {times(times(heads, q_len), dim), times(q_len, dim), dim},
+                                       .k_strides = {times(kv_len, dim), 0, dim},
+                                       .weight_strides = {times(q_len, heads), 0, heads},
+                                       .causal = 1,
+                                       .offset = FOVEA_OFFSET_BOTTOM_RIGHT};
+  memcpy(selection, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static fovea_status check_sizes(const fovea_nn_selection *s, fovea_error *error) {
+  const fovea_bounded sizes[] = {{"batch", s->batch, 1, FOVEA_LENGTH_LIMIT},
+                                 {"heads", s->heads, 1, 1 << 16},
+                                 {"q_len", s->q_len, 0, FOVEA_LENGTH_LIMIT},
+                                 {"kv_len", s->kv_len, 0, INT32_MAX},
+                                 {"dim", s->dim, 1, 1 << 20},
+                                 {"top_k", s->top_k, 1, FOVEA_TOP_K_LIMIT}};
+  const fovea_bounded types[] = {fovea_bounded_type("q_type", s->q_type), fovea_bounded_type("k_type", s->k_type)};
+  const fovea_bounded causal = {"causal", s->causal, 0, 1};
+  fovea_status status = fovea_validate_bounds("selection", sizes, 6, FOVEA_ERROR_SIZE, error);
+  if (!status) status = fovea_validate_bounds("selection", types, 2, FOVEA_ERROR_TYPE, error);
+  if (!status) status = fovea_validate_bounds("selection", &causal, 1, FOVEA_ERROR_RULE, error);
+  if (status) return status;
+  int64_t rows, numbers;
+  if (__builtin_mul_overflow(s->batch, s->q_len, &rows) || __builtin_mul_overflow(rows, s->top_k, &numbers) ||
+      numbers > INT64_C(1) << 57) {
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times q_len %d times top_k %d is more than 2^57", s->batch,
+                      s->q_len, s->top_k);
+  }
+  return FOVEA_OK;
+}
+
+static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error) {
+  const int has_offset = s->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
+  const fovea_bounded offset = {"offset", has_offset ? s->offset : 0, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT};
+  if (!s->causal && (has_offset || s->offsets)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: causal is 0",
+                      has_offset ? "offset" : "offsets");
+  }
+  if (has_offset && s->offsets) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "offset is set and would not be used: offsets is not NULL");
+  }
+  fovea_status status = fovea_validate_bounds("selection", &offset, 1, FOVEA_ERROR_RULE, error);
+  for (int64_t b = 0; b < s->batch && !status; b++) {
+    const fovea_bounded own = {"offsets", s->offsets ? s->offsets[b] : 0, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT};
+    const fovea_bounded length = {"kv_lens", s->kv_lens ? s->kv_lens[b] : 0, 0, s->kv_len};
+    status = fovea_validate_bounds("selection", &own, 1, FOVEA_ERROR_RULE, error);
+    if (!status) status = fovea_validate_bounds("selection", &length, 1, FOVEA_ERROR_LENGTHS, error);
+  }
+  return status;
+}
+
+static fovea_status check_tensors(const fovea_nn_selection *s, fovea_error *error) {
+  const int float_bits = fovea_type_bits(FOVEA_F32), key_bits = 64;
+  const int64_t offsets = s->offsets ? s->batch : 0, lens = s->kv_lens ? s->batch : 0;
+  const fovea_strides none = {0, 0, 0}, keys = {s->q_len * s->top_k, 0, s->top_k};
+  const fovea_nn_tensor out = {"keys", s->keys, key_bits, s->batch, 1, s->q_len, s->top_k, keys};
+  const fovea_nn_tensor inputs[] = {
+      {"q", s->q, fovea_type_bits(s->q_type), s->batch, s->heads, s->q_len, s->dim, s->q_strides},
+      {"k", s->k, fovea_type_bits(s->k_type), s->batch, 1, s->q_len > 0 ? s->kv_len : 0, s->dim, s->k_strides},
+      {"weights", s->weights, float_bits, s->batch, 1, s->q_len, s->heads, s->weight_strides},
+      {"offsets", s->offsets, key_bits, 1, 1, 1, offsets, none},
+      {"kv_lens", s->kv_lens, key_bits, 1, 1, 1, lens, none}};
+  if (s->k_strides.head != 0 || s->weight_strides.head != 0) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "the head stride of %s is set and would not be used",
+                      s->k_strides.head ? "k" : "weights");
+  }
+  fovea_status status = fovea_nn_check_tensor(&out, 1, error);
+  for (int i = 0; i < 5 && !status; i++) {
+    status = fovea_nn_check_tensor(&inputs[i], 0, error);
+    if (!status) status = fovea_nn_check_tensors_apart(&out, &inputs[i], error);
+  }
+  return status;
+}
+
+fovea_status fovea_nn_check_selection(const fovea_nn_selection *selection, const fovea_execution *execution,
+                                      fovea_nn_selection_call *call, fovea_error *error) {
+  if (!selection) return fovea_fail(error, FOVEA_ERROR_NULL, "selection is NULL");
+  fovea_status status =
+      fovea_nn_check_size("selection", selection->struct_size, FIRST_SELECTION, sizeof *selection, error);
+  if (!status) status = fovea_read_execution(execution, &call->execution, error);
+  if (status) return status;
+  call->selection = *selection;
+  status = check_sizes(&call->selection, error);
+  if (!status) status = check_rules(&call->selection, error);
+  if (!status) status = check_tensors(&call->selection, error);
+  return status ? status : fovea_nn_dispatch(call->selection.isa, &call->kernels, error);
+}

@@ -1,0 +1,367 @@
+/* Multi-head latent attention: queries and latent rows into scratch, rows into caches, attention of either form. */
+#include "latent.h"
+
+#include "../../src/base/memory.h"
+#include "../../src/base/types.h"
+#include "../../src/base/validate.h"
+#include "../linear.h"
+#include "../scratch.h"
+
+#include <string.h>
+
+/* Where the parts of scratch begin. What a form does not need has no bytes. */
+typedef struct layout {
+  size_t plan, run, run_size;
+  size_t segments, sequences;    /* twice as many as there are: written and read */
+  size_t down, q, latent;        /* rows of q_a_proj; heads of queries; new latent rows */
+  size_t inner_q, inner_o, o;    /* absorbed: queries and outputs of attention; heads of outputs */
+  size_t all_rows, keys, values; /* expanded: all latent rows of a cache; heads of keys and values */
+  size_t lengths;                /* expanded: rows of each entry */
+  fovea_nn_scratch all;
+} layout;
+
+static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, int workers) {
+  const fovea_nn_latent *n = &call->latent;
+  const fovea_problem *p = &call->problem;
+  const int64_t rows = call->rows, keys = p->batch * p->kv_len, heads = n->heads;
+  const int64_t expanded = call->absorbed ? 0 : keys, absorbed = call->absorbed ? rows : 0;
+  layout l = {.run_size = fovea_plan_scratch_size(plan, workers)};
+  fovea_nn_scratch *all = &l.all;
+  l.plan = fovea_nn_reserve(all, fovea_plan_size(p->batch));
+  l.run = fovea_nn_reserve(all, l.run_size);
+  l.segments = fovea_nn_reserve(all, fovea_nn_product((uint64_t)call->segments, 2 * sizeof(fovea_segment)));
+  l.sequences = fovea_nn_reserve(all, fovea_nn_product((uint64_t)p->batch, 2 * sizeof(fovea_sequence)));
+  l.down = fovea_nn_reserve(all, n->q_a_proj ? fovea_nn_bytes(rows, n->q_a_proj->out, 1) : 0);
+  l.q = fovea_nn_reserve(all, fovea_nn_bytes(rows, heads, p->qk_dim));
+  l.latent = fovea_nn_reserve(all, fovea_nn_bytes(rows, call->width, 1));
+  l.inner_q = fovea_nn_reserve(all, fovea_nn_bytes(absorbed, heads, call->width));
+  l.inner_o = fovea_nn_reserve(all, fovea_nn_bytes(absorbed, heads, n->kv_lora_rank));
+  l.o = fovea_nn_reserve(all, fovea_nn_bytes(rows, heads, p->v_dim));
+  l.all_rows = fovea_nn_reserve(all, fovea_nn_bytes(p->segmented ? expanded : 0, call->width, 1));
+  l.keys = fovea_nn_reserve(all, fovea_nn_bytes(expanded, heads, p->qk_dim));
+  l.values = fovea_nn_reserve(all, fovea_nn_bytes(expanded, heads, p->v_dim));
+  l.lengths = fovea_nn_reserve(all, fovea_nn_product((uint64_t)p->batch, sizeof(int64_t)));
+  return l;
+}
+
+/* Plans attention of the form, to know the sizes of all parts. */
+static fovea_status measure(const fovea_nn_latent_call *call, int workers, layout *l, fovea_error *error) {
+  const fovea_execution *e = &call->execution;
+  const size_t bytes = fovea_plan_size(call->problem.batch);
+  fovea_plan *plan;
+  fovea_status status = FOVEA_OK;
+  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
+  if (status) return status;
+  status = e->scratch ? fovea_plan_create_in(&call->inner, e->scratch, bytes, &plan, error)
+                      : fovea_plan_create(&call->inner, &plan, error);
+  if (status) return status;
+  *l = lay_out(call, plan, workers);
+  fovea_plan_destroy(plan);
+  return FOVEA_OK;
+}
+
+/* A call in its memory. */
+typedef struct latent_run {
+  const fovea_nn_latent_call *call;
+  const layout *layout;
+  char *memory;
+  fovea_execution rows; /* without scratch */
+  fovea_nn_latent_segments segments;
+} latent_run;
+
+static float *floats(const latent_run *r, size_t at) {
+  return (float *)(void *)(r->memory + at);
+}
+
+/* A layer of the caller's rows, or of scratch. */
+static fovea_status project(const latent_run *r, const fovea_nn_linear *linear, const void *x, fovea_type type,
+                            int64_t stride, float *to, fovea_error *error) {
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, linear, r->call->rows, x, to);
+  rows.x_type = type;
+  rows.x_stride = stride;
+  return fovea_nn_linear_run(linear, &rows, &r->rows, error);
+}
+
+/* In place. */
+static fovea_status normalise(const latent_run *r, const fovea_nn_norm *norm, float *numbers, int64_t stride,
+                              fovea_error *error) {
+  fovea_nn_norm_rows rows;
+  if (!norm) return FOVEA_OK;
+  fovea_nn_norm_rows_init(&rows, norm, r->call->rows, numbers, numbers);
+  rows.x_stride = rows.y_stride = stride;
+  return fovea_nn_norm_run(norm, &rows, &r->rows, error);
+}
+
+/* Rotates parts of rows, or only copies them, if there is no embedding. */
+static fovea_status rotate(const latent_run *r, int64_t heads, const float *from, int64_t from_head, float *to,
+                           int64_t to_head, fovea_error *error) {
+  const fovea_problem *p = &r->call->problem;
+  const fovea_nn_latent_tensors *t = &r->call->tensors;
+  const int64_t rope = r->call->latent.qk_rope_head_dim;
+  fovea_rotary none;
+  fovea_rotation rotation;
+  if (rope == 0) return FOVEA_OK;
+  fovea_rotary_init(&none, FOVEA_ROTARY_INTERLEAVED, 0);
+  fovea_rotation_init(&rotation, p->batch, heads, p->q_len, rope, from, to);
+  rotation.from_strides = (fovea_strides){p->q_len * heads * from_head, from_head, heads * from_head};
+  rotation.to_strides = (fovea_strides){p->q_len * heads * to_head, to_head, heads * to_head};
+  rotation.cu_seqlens = p->cu_seqlens_q;
+  rotation.first_position = t->first_position;
+  rotation.first_positions = t->first_positions;
+  const fovea_rotary *rotary = r->call->latent.rotary ? r->call->latent.rotary : &none;
+  return fovea_rotary_apply(rotary, &rotation, &r->rows, error);
+}
+
+/* Queries, and new latent rows with their rotated keys. */
+static fovea_status make_rows(const latent_run *r, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const fovea_nn_latent *n = &call->latent;
+  const fovea_nn_latent_tensors *t = &call->tensors;
+  float *down = floats(r, r->layout->down), *q = floats(r, r->layout->q), *latent = floats(r, r->layout->latent);
+  const int64_t dim = call->problem.qk_dim, nope = n->qk_nope_head_dim, rank = n->kv_lora_rank;
+  fovea_status status = project(r, n->kv_a_proj, t->x, t->x_type, t->x_stride, latent, error);
+  if (!status) status = normalise(r, n->kv_a_layernorm, latent, call->width, error);
+  if (!status && n->q_a_proj) {
+    status = project(r, n->q_a_proj, t->x, t->x_type, t->x_stride, down, error);
+    if (!status) status = normalise(r, n->q_a_layernorm, down, n->q_a_proj->out, error);
+    if (!status) status = project(r, n->q_b_proj, down, FOVEA_F32, n->q_a_proj->out, q, error);
+  } else if (!status) {
+    status = project(r, n->q_b_proj, t->x, t->x_type, t->x_stride, q, error);
+  }
+  if (!status) status = rotate(r, 1, latent + rank, call->width, latent + rank, call->width, error);
+  if (status || call->absorbed) return status;
+  return rotate(r, n->heads, q + nope, dim, q + nope, dim, error);
+}
+
+static fovea_status append(const latent_run *r, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const fovea_problem *p = &call->problem;
+  const float *latent = floats(r, r->layout->latent);
+  fovea_new_rows rows;
+  fovea_new_rows_init(&rows, p->batch, 1, p->q_len, call->width - 1, 1, latent, latent + call->width - 1,
+                      r->segments.written_sequences);
+  rows.k_strides = rows.v_strides = (fovea_strides){p->q_len * call->width, 0, call->width};
+  rows.first_position = call->tensors.first_position;
+  rows.first_positions = call->tensors.first_positions;
+  rows.cu_seqlens = p->cu_seqlens_q;
+  if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
+  rows.layer = call->tensors.layer;
+  rows.isa = p->isa;
+  return fovea_append(&rows, NULL, &r->rows, error);
+}
+
+static int64_t length_of(const fovea_nn_latent_call *call, int64_t entry) {
+  return call->problem.kv_lens ? call->problem.kv_lens[entry] : call->problem.kv_len;
+}
+
+/* The first layer of segments, counted from the layer that is read. */
+static void step_to_layer(const latent_run *r, const fovea_sequence *sequence, fovea_segment *first) {
+  for (int64_t i = 0; i < sequence->count; i++) {
+    const int64_t step = first[i].layers > 1 ? r->call->tensors.layer * first[i].k_layer : 0;
+    if (step == 0) continue;
+    first[i].k = fovea_output_element(first[i].k, first[i].k_type, step);
+    first[i].v = fovea_output_element(first[i].v, first[i].v_type, step);
+  }
+}
+
+/* Expanded: the latent rows of a cache as f32, entry by entry, by the segments that append() has used. */
+static fovea_status gather(const latent_run *r, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const int64_t length = call->problem.kv_len, width = call->width;
+  fovea_status status = FOVEA_OK;
+  for (int64_t b = 0; b < call->problem.batch && !status; b++) {
+    float *to = floats(r, r->layout->all_rows) + b * length * width;
+    const fovea_sequence from = r->segments.written_sequences[b];
+    const fovea_segment segment = {
+        .rows = length, .k = to, .v = to + width - 1, .k_row = width, .v_row = width, .layers = 1};
+    const fovea_sequence rows = fovea_sequence_of(&segment, 1);
+    step_to_layer(r, &from, r->segments.written + (from.segments - r->segments.written));
+    status = fovea_sequence_copy(&from, &rows, 1, 1, width - 1, 1, 0, length_of(call, b), &r->rows, error);
+  }
+  return status;
+}
+
+/* Expanded: keys and values of all heads. */
+static fovea_status expand(const latent_run *r, const float *latent, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const fovea_nn_latent *n = &call->latent;
+  const fovea_problem *p = &call->problem;
+  const int64_t heads = n->heads, rope = n->qk_rope_head_dim, dim = p->qk_dim, length = p->kv_len;
+  int64_t *lengths = (int64_t *)(void *)(r->memory + r->layout->lengths);
+  float *keys = floats(r, r->layout->keys), *values = floats(r, r->layout->values);
+  for (int64_t b = 0; b < p->batch; b++) lengths[b] = length_of(call, b);
+  fovea_nn_head_layers layers = {.linear = call->kv_b,
+                                 .weight_head = (n->qk_nope_head_dim + n->v_head_dim) * call->kv_b.weight_stride,
+                                 .heads = heads,
+                                 .entries = p->batch,
+                                 .entry_rows = lengths,
+                                 .rows = length,
+                                 .x = latent,
+                                 .y = keys,
+                                 .x_row = call->width,
+                                 .x_entry = length * call->width,
+                                 .y_row = heads * dim,
+                                 .y_head = dim,
+                                 .y_entry = length * heads * dim};
+  layers.linear.out = n->qk_nope_head_dim;
+  fovea_nn_run_head_layers(&layers, &r->rows);
+  layers.linear.out = n->v_head_dim;
+  layers.linear.weights =
+      fovea_element(call->kv_b.weights, call->kv_b.weight_type, n->qk_nope_head_dim * call->kv_b.weight_stride);
+  layers.y = values;
+  layers.y_row = heads * n->v_head_dim;
+  layers.y_head = n->v_head_dim;
+  layers.y_entry = length * heads * n->v_head_dim;
+  fovea_nn_run_head_layers(&layers, &r->rows);
+  fovea_status status = FOVEA_OK;
+  for (int64_t b = 0; b < p->batch && !status && rope > 0; b++) { /* the same rotated part for each head */
+    fovea_rotary none;
+    fovea_rotation copy;
+    fovea_rotary_init(&none, FOVEA_ROTARY_INTERLEAVED, 0);
+    fovea_rotation_init(&copy, 1, heads, lengths[b], rope, latent + b * length * call->width + n->kv_lora_rank,
+                        keys + b * length * heads * dim + n->qk_nope_head_dim);
+    copy.from_strides = (fovea_strides){0, 0, call->width};
+    copy.to_strides = (fovea_strides){0, dim, heads * dim};
+    status = fovea_rotary_apply(&none, &copy, &r->rows, error);
+  }
+  return status;
+}
+
+/* Absorbed: queries in the space of latent rows, [W_uk^T q_nope | q_rope]. */
+static fovea_status absorb_queries(const latent_run *r, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const fovea_nn_latent *n = &call->latent;
+  const int64_t heads = n->heads, dim = call->problem.qk_dim;
+  float *q = floats(r, r->layout->q), *inner_q = floats(r, r->layout->inner_q);
+  fovea_nn_head_layers layers = {.linear = call->kv_b,
+                                 .weight_head = fovea_nn_latent_key_elements(call),
+                                 .heads = heads,
+                                 .entries = 1,
+                                 .rows = call->rows,
+                                 .x = q,
+                                 .y = inner_q,
+                                 .x_row = heads * dim,
+                                 .x_head = dim,
+                                 .y_row = heads * call->width,
+                                 .y_head = call->width};
+  layers.linear.in = n->qk_nope_head_dim;
+  layers.linear.out = n->kv_lora_rank;
+  layers.linear.weights = n->absorbed;
+  layers.linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  layers.linear.weight_stride = 0;
+  fovea_nn_run_head_layers(&layers, &r->rows);
+  return rotate(r, heads, q + n->qk_nope_head_dim, dim, inner_q + n->kv_lora_rank, call->width, error);
+}
+
+static void absorb_outputs(const latent_run *r) {
+  const fovea_nn_latent_call *call = r->call;
+  const fovea_nn_latent *n = &call->latent;
+  const int64_t heads = n->heads, keys = fovea_nn_latent_key_elements(call);
+  fovea_nn_head_layers layers = {.linear = call->kv_b,
+                                 .weight_head = fovea_nn_latent_value_elements(call),
+                                 .heads = heads,
+                                 .entries = 1,
+                                 .rows = call->rows,
+                                 .x = floats(r, r->layout->inner_o),
+                                 .y = floats(r, r->layout->o),
+                                 .x_row = heads * n->kv_lora_rank,
+                                 .x_head = n->kv_lora_rank,
+                                 .y_row = heads * n->v_head_dim,
+                                 .y_head = n->v_head_dim};
+  layers.linear.in = n->kv_lora_rank;
+  layers.linear.out = n->v_head_dim;
+  layers.linear.weights = fovea_element(n->absorbed, call->kv_b.weight_type, heads * keys);
+  layers.linear.layout = FOVEA_NN_WEIGHTS_IN_PANELS;
+  layers.linear.weight_stride = 0;
+  fovea_nn_run_head_layers(&layers, &r->rows);
+}
+
+static fovea_nn_linear_rows output_rows(const latent_run *r) {
+  const fovea_nn_latent_tensors *t = &r->call->tensors;
+  fovea_nn_linear_rows rows;
+  fovea_nn_linear_rows_init(&rows, r->call->latent.o_proj, r->call->rows, floats(r, r->layout->o), t->y);
+  rows.y_type = t->y_type;
+  rows.y_stride = t->y_stride;
+  if (t->residual) {
+    rows.residual = t->residual;
+    rows.residual_type = t->residual_type;
+    rows.residual_stride = t->residual_stride;
+  }
+  return rows;
+}
+
+/* Attention of the form; heads of outputs in scratch. */
+static fovea_status attend(const latent_run *r, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const layout *l = r->layout;
+  const fovea_problem *p = &call->problem;
+  fovea_execution execution = call->execution;
+  const float *latent = floats(r, p->segmented && !call->absorbed ? l->all_rows : l->latent);
+  fovea_tensors tensors;
+  fovea_plan *plan;
+  fovea_status status = call->absorbed ? absorb_queries(r, error) : FOVEA_OK;
+  if (!status && !call->absorbed && p->segmented) status = gather(r, error);
+  if (!status && !call->absorbed) status = expand(r, latent, error);
+  if (!status) status = fovea_plan_create_in(&call->inner, r->memory + l->plan, l->run - l->plan, &plan, error);
+  if (status) return status;
+  if (call->absorbed) {
+    const float *rows = p->segmented ? NULL : latent;
+    fovea_tensors_init(&tensors, floats(r, l->inner_q), rows, rows, floats(r, l->inner_o), NULL);
+    if (p->segmented) tensors.sequences = r->segments.read_sequences;
+    tensors.layer = call->tensors.layer;
+  } else {
+    fovea_tensors_init(&tensors, floats(r, l->q), floats(r, l->keys), floats(r, l->values), floats(r, l->o), NULL);
+  }
+  tensors.mask = call->tensors.mask;
+  tensors.sinks = call->tensors.sinks;
+  execution.scratch = r->memory + l->run;
+  execution.scratch_size = l->run_size;
+  if (p->cu_seqlens_q) { /* rows that no entry owns are not written by attention */
+    memset(tensors.o, 0, (size_t)fovea_nn_bytes(call->rows, call->inner.heads, call->inner.v_dim));
+  }
+  status = fovea_plan_run(plan, &tensors, &execution, error);
+  if (!status && call->absorbed) absorb_outputs(r);
+  return status;
+}
+
+/* In memory that is large enough. */
+static fovea_status run(const fovea_nn_latent_call *call, const layout *l, char *memory, fovea_error *error) {
+  const int64_t batch = call->problem.batch;
+  fovea_segment *segments = (fovea_segment *)(void *)(memory + l->segments);
+  fovea_sequence *sequences = (fovea_sequence *)(void *)(memory + l->sequences);
+  latent_run r = {call, l, memory, fovea_nn_without_scratch(&call->execution), {NULL, NULL, NULL, NULL}};
+  r.segments = (fovea_nn_latent_segments){segments, segments + call->segments, sequences, sequences + batch};
+  const fovea_nn_linear_rows output = output_rows(&r);
+  fovea_status status = fovea_nn_check_linear_rows(call->latent.o_proj, &output, error); /* before caches change */
+  if (!status && call->problem.segmented) status = fovea_nn_latent_segments_of(call, &r.segments, error);
+  if (!status) status = make_rows(&r, error);
+  if (!status && call->problem.segmented) status = append(&r, error);
+  if (!status) status = attend(&r, error);
+  return status ? status : fovea_nn_linear_run(call->latent.o_proj, &output, &r.rows, error);
+}
+
+fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, const fovea_problem *problem,
+                                 const fovea_nn_latent_tensors *tensors, const fovea_execution *execution,
+                                 fovea_error *error) {
+  fovea_nn_latent_call call;
+  layout l;
+  char *memory;
+  void *allocated;
+  fovea_status status = fovea_nn_check_latent(latent, problem, tensors, execution, 0, &call, error);
+  if (!status) status = measure(&call, fovea_nn_workers(&call.execution), &l, error);
+  if (status) return status;
+  status = fovea_nn_obtain(&l.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(&call, &l, memory, error);
+  fovea_release(&call.problem.allocator, allocated);
+  return status;
+}
+
+size_t fovea_nn_latent_scratch_size(const fovea_nn_latent *latent, const fovea_problem *problem,
+                                    const fovea_nn_latent_tensors *tensors, int workers) {
+  fovea_nn_latent_call call;
+  layout l;
+  if (!problem || fovea_nn_check_latent(latent, problem, tensors, NULL, 1, &call, NULL) != FOVEA_OK) return 0;
+  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
+  return l.all.saturated ? SIZE_MAX : l.all.size;
+}

@@ -1,0 +1,162 @@
+/* Layers of single heads, weights for the absorbed form, and segments of a latent cache. */
+#include "latent.h"
+
+#include "../../src/base/caller.h"
+#include "../../src/base/error.h"
+#include "../../src/base/types.h"
+#include "../../src/base/validate.h"
+#include "../../src/system/schedule.h"
+#include "../linear.h"
+
+#include <string.h>
+
+/* All was checked, and memory is scratch, so no call fails. */
+static void run_head(const void *data, int64_t task, int worker) {
+  const fovea_nn_head_layers *l = data;
+  const int64_t entry = task / l->heads, head = task % l->heads;
+  fovea_nn_linear linear = l->linear;
+  fovea_nn_linear_rows rows;
+  fovea_execution alone;
+  (void)worker;
+  linear.weights = fovea_element(linear.weights, linear.weight_type, head * l->weight_head);
+  fovea_nn_linear_rows_init(&rows, &linear, l->entry_rows ? l->entry_rows[entry] : l->rows,
+                            l->x + entry * l->x_entry + head * l->x_head,
+                            l->y + entry * l->y_entry + head * l->y_head);
+  rows.x_stride = l->x_row;
+  rows.y_stride = l->y_row;
+  fovea_execution_init(&alone);
+  alone.threads = 1;
+  (void)fovea_nn_linear_run(&linear, &rows, &alone, NULL);
+}
+
+void fovea_nn_run_head_layers(const fovea_nn_head_layers *layers, const fovea_execution *execution) {
+  const double heads = (double)layers->heads * (double)layers->entries;
+  const double work = heads * (double)layers->rows * (double)layers->linear.in * (double)layers->linear.out;
+  const int64_t tasks = layers->heads * layers->entries;
+  const fovea_job job = {layers, work, 1, {{tasks, run_head}}};
+  fovea_schedule_run(&job, execution, fovea_schedule_workers(tasks, work, execution));
+}
+
+int64_t fovea_nn_latent_key_elements(const fovea_nn_latent_call *call) {
+  const fovea_nn_latent *l = &call->latent;
+  return fovea_nn_panel_elements(l->qk_nope_head_dim, l->kv_lora_rank, call->kv_b.weight_type);
+}
+
+int64_t fovea_nn_latent_value_elements(const fovea_nn_latent_call *call) {
+  const fovea_nn_latent *l = &call->latent;
+  return fovea_nn_panel_elements(l->kv_lora_rank, l->v_head_dim, call->kv_b.weight_type);
+}
+
+/* Panels of a matrix whose output `o` has dim `d` at element d * dim_step + o * output_step. */
+static void pack(const void *from, fovea_type type, int64_t dims, int64_t outputs, int64_t dim_step,
+                 int64_t output_step, void *to) {
+  const int64_t together = fovea_dims_together(type), stride = fovea_nn_panel_stride(dims, type);
+  const size_t size = (size_t)fovea_bytes(type, 1);
+  memset(to, 0, (size_t)fovea_bytes(type, fovea_nn_panel_elements(dims, outputs, type)));
+  for (int64_t o = 0; o < outputs; o++) {
+    const int64_t place = o / FOVEA_NN_PANEL * stride + o % FOVEA_NN_PANEL * together;
+    for (int64_t d = 0; d < dims; d++) {
+      const int64_t at = place + d / together * together * FOVEA_NN_PANEL + d % together;
+      memcpy(fovea_output_element(to, type, at), fovea_element(from, type, d * dim_step + o * output_step), size);
+    }
+  }
+}
+
+/* First the parts for keys, transposed, head by head, then those for values. */
+static void absorb(const fovea_nn_latent_call *call, void *absorbed) {
+  const fovea_nn_latent *l = &call->latent;
+  const fovea_nn_linear *kv_b = &call->kv_b;
+  const fovea_type type = kv_b->weight_type;
+  const int64_t keys = fovea_nn_latent_key_elements(call), values = fovea_nn_latent_value_elements(call);
+  const int64_t stride = kv_b->weight_stride, nope = l->qk_nope_head_dim;
+  for (int64_t h = 0; h < l->heads; h++) {
+    const int64_t row = h * (nope + l->v_head_dim);
+    pack(fovea_element(kv_b->weights, type, row * stride), type, nope, l->kv_lora_rank, stride, 1,
+         fovea_output_element(absorbed, type, h * keys));
+    pack(fovea_element(kv_b->weights, type, (row + nope) * stride), type, l->kv_lora_rank, l->v_head_dim, 1, stride,
+         fovea_output_element(absorbed, type, l->heads * keys + h * values));
+  }
+}
+
+/* The elements, or 0 and the reason. Only kv_b_proj and the sizes are looked at. */
+static int64_t elements_of(const fovea_nn_latent *latent, fovea_nn_latent_call *call, fovea_error *error) {
+  int64_t elements = 0;
+  if (fovea_nn_check_latent(latent, NULL, NULL, NULL, 1, call, error) != FOVEA_OK) return 0;
+  const int64_t keys = fovea_nn_latent_key_elements(call), values = fovea_nn_latent_value_elements(call);
+  if (keys > 0 && values > 0 && !__builtin_mul_overflow(keys + values, call->latent.heads, &elements) &&
+      elements <= INT64_C(1) << 57) {
+    return elements;
+  }
+  (void)fovea_fail(error, FOVEA_ERROR_SIZE, "kv_lora_rank %d times the dims of %d heads is more than 2^57",
+                   call->latent.kv_lora_rank, call->latent.heads);
+  return 0;
+}
+
+int64_t fovea_nn_latent_absorbed_elements(const fovea_nn_latent *latent) {
+  fovea_nn_latent_call call;
+  return elements_of(latent, &call, NULL);
+}
+
+fovea_status fovea_nn_latent_absorb(const fovea_nn_latent *latent, void *absorbed, fovea_error *error) {
+  fovea_nn_latent_call call;
+  fovea_error own;
+  const int64_t elements = elements_of(latent, &call, &own);
+  if (elements == 0) {
+    if (error) *error = own;
+    return own.status;
+  }
+  const fovea_nn_matrix from = fovea_nn_weights_of(&call.kv_b);
+  const fovea_nn_matrix to = {"absorbed", absorbed, call.kv_b.weight_type, 1, elements, elements};
+  fovea_status status = fovea_nn_check_matrix(&to, 1, error);
+  if (!status) status = fovea_nn_check_apart(&to, &from, error);
+  if (!status) absorb(&call, absorbed);
+  return status;
+}
+
+/* One segment: as its size says, with defaults behind. */
+static fovea_segment segment_at(const fovea_sequence *sequence, int64_t i) {
+  fovea_segment segment = {0};
+  const size_t size = sequence->segment_size < sizeof segment ? sequence->segment_size : sizeof segment;
+  memcpy(&segment, (const char *)sequence->segments + (size_t)i * sequence->segment_size, size);
+  return segment;
+}
+
+static fovea_status check_segment(const fovea_segment *s, int64_t entry, int64_t i, fovea_error *error) {
+  const fovea_bounded type = fovea_bounded_type("k_type", s->k_type);
+  if (s->k_layout != FOVEA_KEYS_IN_ROWS) {
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
+                      "sequences[%d] segment %d has keys in panels; those of latent attention lie in rows", entry,
+                      i);
+  }
+  if (s->v && (s->v != s->k || s->v_type != s->k_type)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "v of sequences[%d] segment %d is set and would not be used: values are the keys' first dims",
+                      entry, i);
+  }
+  return fovea_validate_bounds("segment", &type, 1, FOVEA_ERROR_TYPE, error);
+}
+
+fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea_nn_latent_segments *segments,
+                                         fovea_error *error) {
+  int64_t at = 0;
+  for (int64_t b = 0; b < call->problem.batch; b++) {
+    const fovea_sequence *sequence = &call->tensors.sequences[b];
+    segments->written_sequences[b] = fovea_sequence_of(segments->written + at, sequence->count);
+    segments->read_sequences[b] = fovea_sequence_of(segments->read + at, sequence->count);
+    for (int64_t i = 0; i < sequence->count; i++, at++) {
+      fovea_segment segment = segment_at(sequence, i);
+      const fovea_status status = check_segment(&segment, b, i, error);
+      if (status) return status;
+      segment.v = segment.k;
+      segment.v_type = segment.k_type;
+      segment.v_head = segment.k_head;
+      segment.v_row = segment.k_row;
+      segment.v_layer = segment.k_layer;
+      segments->read[at] = segment;
+      /* fovea_append() writes keys and values apart from each other: here the value is the row's last element. */
+      if (segment.k) segment.v = fovea_output_element(segment.k, segment.k_type, call->width - 1);
+      segments->written[at] = segment;
+    }
+  }
+  return FOVEA_OK;
+}

@@ -1,0 +1,246 @@
+/* Linformer: keys and values are summed up along the length, span by span, the spans' sums as a tree; then
+ * attention over the sums. */
+#include "linformer.h"
+
+#include "../../arch/float_state.h"
+#include "../../src/base/error.h"
+#include "../../src/base/memory.h"
+#include "../../src/base/types.h"
+#include "../../src/base/validate.h"
+#include "../../src/system/schedule.h"
+#include "../scratch.h"
+
+/* Heads that take a block of E while it is in the second-level cache. */
+enum { GROUP_HEADS = 4 };
+
+/* Where the parts of scratch begin. */
+typedef struct layout {
+  size_t plan, run, sums[2], workers, worker_keys;
+  size_t run_size, worker_size;
+  fovea_nn_scratch all;
+} layout;
+
+/* The sums of K and V, in scratch. */
+typedef struct projection {
+  const fovea_nn_linformer_call *call;
+  float *sums[2]; /* [span][batch][kv head][k][dim]: after the last phase those of span 0 are over all keys */
+  char *workers;
+  const layout *layout;
+  int64_t heads, groups; /* of all entries */
+} projection;
+
+/* The bytes of the sums of one span. */
+static uint64_t sum_bytes(const fovea_nn_linformer_call *call, int side) {
+  const fovea_problem *p = &call->problem;
+  return fovea_nn_product(fovea_nn_bytes(p->batch, p->kv_heads, call->linformer.k), (uint64_t)call->dims[side]);
+}
+
+/* What a worker widens: a block of E, and one of K or V. */
+static fovea_nn_scratch worker_parts(const fovea_nn_linformer_call *call, size_t *keys) {
+  const int64_t dim = call->dims[0] > call->dims[1] ? call->dims[0] : call->dims[1];
+  const int halves = call->problem.k_type != FOVEA_F32 || call->problem.v_type != FOVEA_F32;
+  const int64_t columns = call->linformer.type == FOVEA_F32 ? 0 : call->projected;
+  fovea_nn_scratch parts = {0, 0};
+  fovea_nn_reserve(&parts, fovea_nn_bytes(FOVEA_BLOCK_KEYS, columns, 1));
+  *keys = fovea_nn_reserve(&parts, fovea_nn_bytes(FOVEA_BLOCK_KEYS, halves ? dim : 0, 1));
+  return parts;
+}
+
+static layout lay_out(const fovea_nn_linformer_call *call, const fovea_plan *plan, int workers) {
+  layout l = {.run_size = fovea_plan_scratch_size(plan, workers)};
+  const fovea_nn_scratch worker = worker_parts(call, &l.worker_keys);
+  l.worker_size = worker.size;
+  l.plan = fovea_nn_reserve(&l.all, fovea_plan_size(call->problem.batch));
+  l.run = fovea_nn_reserve(&l.all, l.run_size);
+  for (int side = 0; side < 2; side++) {
+    l.sums[side] = fovea_nn_reserve(&l.all, fovea_nn_product(sum_bytes(call, side), (uint64_t)call->spans));
+  }
+  l.workers = fovea_nn_reserve(&l.all, fovea_nn_product(worker.size, (uint64_t)workers));
+  l.all.saturated |= worker.saturated;
+  return l;
+}
+
+/* Plans attention over the projected keys, to know the sizes of all parts. */
+static fovea_status measure(const fovea_nn_linformer_call *call, int workers, layout *l, fovea_error *error) {
+  const fovea_execution *e = &call->execution;
+  const size_t bytes = fovea_plan_size(call->problem.batch);
+  fovea_plan *plan;
+  fovea_status status = FOVEA_OK;
+  if (e->scratch) status = fovea_validate_scratch(e->scratch, e->scratch_size, bytes, error);
+  if (status) return status;
+  status = e->scratch ? fovea_plan_create_in(&call->inner, e->scratch, bytes, &plan, error)
+                      : fovea_plan_create(&call->inner, &plan, error);
+  if (status) return status;
+  *l = lay_out(call, plan, workers);
+  fovea_plan_destroy(plan);
+  return FOVEA_OK;
+}
+
+static int64_t length_of(const fovea_problem *p, int64_t entry) {
+  return p->kv_lens ? p->kv_lens[entry] : p->kv_len;
+}
+
+static float *sums_of(const projection *p, int side, int64_t span, int64_t head) {
+  const int64_t numbers = p->call->linformer.k * p->call->dims[side];
+  return p->sums[side] + (span * p->heads + head) * numbers;
+}
+
+/* A block of E or F, as f32: the caller's, or widened. */
+static const float *take_weights(const projection *p, int side, int64_t head, int64_t first, int positions,
+                                 float *room, int64_t *stride) {
+  const fovea_nn_linformer *l = &p->call->linformer;
+  const void *all = side && l->value_projection ? l->value_projection : l->key_projection;
+  const void *from = fovea_element(all, l->type, head * l->projection_head + first * l->projection_row);
+  const fovea_widen_args args = {from, l->type, l->projection_row, positions, l->k, room, p->call->projected};
+  *stride = l->projection_row;
+  if (l->type == FOVEA_F32) return from;
+  p->call->kernels->widen(&args);
+  *stride = p->call->projected;
+  return room;
+}
+
+/* A block of K or V, likewise. */
+static const float *take_rows(const projection *p, int side, int64_t entry, int64_t head, int64_t first,
+                              int positions, float *room, int64_t *stride) {
+  const fovea_problem *problem = &p->call->problem;
+  const fovea_strides *s = side ? &problem->v_strides : &problem->k_strides;
+  const fovea_type type = side ? problem->v_type : problem->k_type;
+  const void *all = side ? p->call->tensors.v : p->call->tensors.k;
+  const int64_t dim = side ? problem->v_dim : problem->qk_dim;
+  const void *from = fovea_element(all, type, entry * s->batch + head * s->head + first * s->row);
+  const fovea_widen_args args = {from, type, s->row, positions, dim, room, p->call->dims[side]};
+  *stride = s->row;
+  if (type == FOVEA_F32) return from;
+  p->call->kernels->widen(&args);
+  *stride = p->call->dims[side];
+  return room;
+}
+
+/* One block of positions of one head. */
+static void add_block(const projection *p, int side, int64_t span, int64_t head, int64_t first, int begun,
+                      const float *weights, int64_t weight_stride, float *room) {
+  const fovea_problem *problem = &p->call->problem;
+  const int64_t entry = head / problem->kv_heads, rest = length_of(problem, entry) - first;
+  if (rest <= 0) return;
+  fovea_nn_outer_args args = {.left = weights,
+                              .left_stride = weight_stride,
+                              .positions = (int)(rest < FOVEA_BLOCK_KEYS ? rest : FOVEA_BLOCK_KEYS),
+                              .left_count = (int)p->call->linformer.k,
+                              .right_count = (int)(side ? problem->v_dim : problem->qk_dim),
+                              .begun = begun,
+                              .sums = sums_of(p, side, span, head),
+                              .sum_stride = p->call->dims[side]};
+  args.right = take_rows(p, side, entry, head % problem->kv_heads, first, args.positions, room, &args.right_stride);
+  p->call->kernels->outer(&args);
+}
+
+/* A span of some heads. A block of E that all heads share is read, and widened, once for them. */
+static void sum_span(const void *data, int64_t task, int worker) {
+  const projection *p = data;
+  const fovea_problem *problem = &p->call->problem;
+  const int64_t per_head = p->call->linformer.projection_head != 0;
+  const int64_t span = task / (2 * p->groups), group = task % p->groups;
+  const int side = (int)(task / p->groups % 2);
+  const int64_t end = (group + 1) * GROUP_HEADS < p->heads ? (group + 1) * GROUP_HEADS : p->heads;
+  char *memory = p->workers + (size_t)worker * p->layout->worker_size;
+  float *weight_room = (float *)(void *)memory, *room = (float *)(void *)(memory + p->layout->worker_keys);
+  const int64_t span_begin = span * FOVEA_SPAN_KEYS, span_rest = problem->kv_len - span_begin;
+  const int64_t span_end = span_begin + (span_rest < FOVEA_SPAN_KEYS ? span_rest : FOVEA_SPAN_KEYS);
+  const fovea_float_state caller = fovea_float_begin();
+  for (int64_t first = span_begin; first < span_end; first += FOVEA_BLOCK_KEYS) {
+    const int64_t rest = problem->kv_len - first;
+    const int positions = (int)(rest < FOVEA_BLOCK_KEYS ? rest : FOVEA_BLOCK_KEYS);
+    const float *weights = NULL;
+    int64_t stride = 0;
+    for (int64_t head = group * GROUP_HEADS; head < end; head++) {
+      if (!weights || per_head) {
+        weights = take_weights(p, side, head % problem->kv_heads, first, positions, weight_room, &stride);
+      }
+      add_block(p, side, span, head, first, first > span_begin, weights, stride, room);
+    }
+  }
+  fovea_float_end(caller);
+}
+
+/* The sums of one head: its spans merge as a binary tree, each node where its first span was. Without keys they are
+ * zeros. */
+static void merge_spans(const void *data, int64_t task, int worker) {
+  const projection *p = data;
+  const int64_t head = task / 2, keys = length_of(&p->call->problem, head / p->call->problem.kv_heads);
+  const int64_t spans = (keys + FOVEA_SPAN_KEYS - 1) / FOVEA_SPAN_KEYS;
+  const int side = (int)(task % 2);
+  const int64_t numbers = p->call->linformer.k * p->call->dims[side];
+  float *all = sums_of(p, side, 0, head);
+  const fovea_float_state caller = fovea_float_begin();
+  (void)worker;
+  for (int64_t i = 0; spans == 0 && i < numbers; i++) all[i] = 0.0f;
+  for (int64_t size = 1; size < spans; size *= 2) {
+    for (int64_t left = 0; left + size < spans; left += 2 * size) {
+      float *to = sums_of(p, side, left, head);
+      const float *from = sums_of(p, side, left + size, head);
+      for (int64_t i = 0; i < numbers; i++) to[i] += from[i];
+    }
+  }
+  fovea_float_end(caller);
+}
+
+static void project(const projection *p, const fovea_execution *execution, int workers) {
+  const fovea_problem *problem = &p->call->problem;
+  const double rows = (double)p->heads * (double)problem->kv_len;
+  const double work = rows * (double)p->call->linformer.k * (double)(problem->qk_dim + problem->v_dim);
+  const int64_t tasks = problem->kv_len > 0 ? 2 * p->call->spans * p->groups : 0;
+  const fovea_job job = {p, work, 2, {{tasks, sum_span}, {2 * p->heads, merge_spans}}};
+  const int wanted = fovea_schedule_workers(tasks > 0 ? tasks : 1, work, execution);
+  fovea_schedule_run(&job, execution, wanted < workers ? wanted : workers);
+}
+
+/* In memory that is large enough. */
+static fovea_status run(const fovea_nn_linformer_call *call, const layout *l, char *memory, int workers,
+                        fovea_error *error) {
+  const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
+  const int64_t heads = call->problem.batch * call->problem.kv_heads;
+  const projection p = {.call = call,
+                        .sums = {(float *)(void *)(memory + l->sums[0]), (float *)(void *)(memory + l->sums[1])},
+                        .workers = memory + l->workers,
+                        .layout = l,
+                        .heads = heads,
+                        .groups = (heads + GROUP_HEADS - 1) / GROUP_HEADS};
+  fovea_execution execution = call->execution;
+  fovea_tensors tensors = call->tensors;
+  fovea_plan *plan;
+  const fovea_status status = fovea_plan_create_in(&call->inner, memory + l->plan, l->run - l->plan, &plan, error);
+  if (status) return status;
+  project(&p, &rows, workers);
+  execution.scratch = memory + l->run;
+  execution.scratch_size = l->run_size;
+  tensors.k = p.sums[0];
+  tensors.v = p.sums[1];
+  return fovea_plan_run(plan, &tensors, &execution, error);
+}
+
+fovea_status fovea_nn_linformer_run(const fovea_nn_linformer *linformer, const fovea_problem *problem,
+                                    const fovea_tensors *tensors, const fovea_execution *execution,
+                                    fovea_error *error) {
+  fovea_nn_linformer_call call;
+  layout l;
+  char *memory;
+  void *allocated;
+  if (!tensors) return fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
+  fovea_status status = fovea_nn_check_linformer(linformer, problem, tensors, execution, &call, error);
+  const int workers = status ? 1 : fovea_nn_workers(&call.execution);
+  if (!status) status = measure(&call, workers, &l, error);
+  if (status || call.problem.q_len == 0) return status;
+  status = fovea_nn_obtain(&l.all, &call.execution, &call.problem.allocator, &memory, &allocated, error);
+  if (!status) status = run(&call, &l, memory, workers, error);
+  fovea_release(&call.problem.allocator, allocated);
+  return status;
+}
+
+size_t fovea_nn_linformer_scratch_size(const fovea_nn_linformer *linformer, const fovea_problem *problem,
+                                       int workers) {
+  fovea_nn_linformer_call call;
+  layout l;
+  if (fovea_nn_check_linformer(linformer, problem, NULL, NULL, &call, NULL) != FOVEA_OK) return 0;
+  if (measure(&call, workers > 0 ? workers : fovea_default_threads(), &l, NULL) != FOVEA_OK) return 0;
+  return l.all.saturated ? SIZE_MAX : l.all.size;
+}
