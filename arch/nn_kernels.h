@@ -216,15 +216,16 @@ typedef struct fovea_nn_graph_merge_args {
   int64_t heads, dim, padded;
 } fovea_nn_graph_merge_args;
 
-/* Results from the state of a node. */
+/* Results from the states of nodes: maxima and sums of `padded` numbers, outputs of output_stride. */
 typedef struct fovea_nn_graph_finish_args {
-  fovea_nn_graph_state state;
-  int64_t heads, dim, padded;
+  fovea_nn_graph_state states;
+  int nodes;
+  int64_t heads, dim, padded, output_stride;
   int average;
   const float *bias; /* NULL: none */
   void *y;
   fovea_type type;
-  int64_t head_stride;
+  int64_t head_stride, row_stride;
   float *lse; /* NULL: not wanted */
 } fovea_nn_graph_finish_args;
 

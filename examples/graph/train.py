@@ -72,8 +72,10 @@ def read_club():
     targets, sources = np.array(pairs, dtype=np.int64).T
     starts = np.searchsorted(targets, np.arange(len(graph) + 1)).astype(np.int64)
     clubs = np.array([graph.nodes[i]["club"] != "Mr. Hi" for i in graph], dtype=np.uint8)
-    places = nx.spring_layout(nx.Graph(list(graph.edges)), seed=SEED, iterations=500, k=0.32)
-    return starts, sources, targets, clubs, np.array([places[i] for i in graph], dtype=np.float32)
+    places = nx.spring_layout(nx.Graph(list(graph.edges)), seed=SEED, iterations=500, k=0.7)
+    places = np.array([places[i] for i in graph])
+    places = 2 * (places - places.min(0)) / (places.max(0) - places.min(0)) - 1
+    return starts, sources, targets, clubs, places.astype(np.float32)
 
 
 def train(seed, nodes, sources, targets, clubs):
@@ -114,8 +116,6 @@ def main():
     if options.seeds:
         right = []
         for seed in range(options.seeds):
-            with torch.no_grad():
-                pass
             network = train(seed, nodes, *edges, clubs)
             with torch.no_grad():
                 right.append(int((network(torch.eye(nodes), *edges)[0].argmax(1).numpy() == clubs).sum()))

@@ -313,18 +313,22 @@ static void compute_states(graph_block *block, float *maxima, float *sums, float
   call->kernels->graph_values(&values);
 }
 
-static void finish(const graph_job *job, int64_t node, fovea_nn_graph_state state) {
+/* Writes the results of nodes from their states. */
+static void finish(const graph_job *job, int64_t node, int nodes, fovea_nn_graph_state states) {
   const fovea_nn_graph_call *call = job->call;
   const fovea_nn_graph_tensors *t = &call->tensors;
-  const fovea_nn_graph_finish_args args = {.state = state,
+  const fovea_nn_graph_finish_args args = {.states = states,
+                                           .nodes = nodes,
                                            .heads = call->graph.heads,
                                            .dim = call->graph.dim,
                                            .padded = call->padded,
+                                           .output_stride = output_stride(call),
                                            .average = call->graph.average_heads,
                                            .bias = call->graph.bias,
                                            .y = fovea_output_element(t->y, t->y_type, node * t->y_strides.row),
                                            .type = t->y_type,
                                            .head_stride = t->y_strides.head,
+                                           .row_stride = t->y_strides.row,
                                            .lse = t->lse ? t->lse + node * call->graph.heads : NULL};
   call->kernels->graph_finish(&args);
 }
@@ -352,13 +356,13 @@ static void write_weights(const graph_block *block, int first, int count, const 
 static void run_nodes(graph_block *block) {
   const fovea_nn_graph_call *call = block->job->call;
   const worker_memory *memory = block->memory;
+  const fovea_nn_graph_state states = {memory->maxima, memory->sums, memory->outputs};
   compute_states(block, memory->maxima, memory->sums, memory->outputs);
-  for (int n = 0; n < block->nodes; n++) {
-    const fovea_nn_graph_state state = {memory->maxima + n * call->padded, memory->sums + n * call->padded,
-                                        memory->outputs + n * output_stride(call)};
+  finish(block->job, block->node, block->nodes, states);
+  for (int n = 0; call->tensors.weights && n < block->nodes; n++) {
     const int first = block->starts[n];
-    finish(block->job, block->node + n, state);
-    if (call->tensors.weights) write_weights(block, first, block->starts[n + 1] - first, state.maxima, state.sums);
+    write_weights(block, first, block->starts[n + 1] - first, memory->maxima + n * call->padded,
+                  memory->sums + n * call->padded);
   }
 }
 
@@ -409,7 +413,7 @@ static void run_node(graph_block *block) {
   }
   while (waiting > 1) merge(block, --waiting - 1);
   const fovea_nn_graph_state state = state_at(block, 0);
-  finish(block->job, block->node, state);
+  finish(block->job, block->node, 1, state);
   for (int64_t b = 0; block->job->call->tensors.weights && b < blocks; b++) {
     set_block(block, b);
     compute_scores(block);

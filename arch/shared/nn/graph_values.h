@@ -57,57 +57,72 @@ FOVEA_INLINE void graph_value_vectors(const fovea_nn_graph_values_args *args, in
   for (; head < args->heads; head++) graph_value_tile(args, node, head * args->dim, head, each, each, LANES);
 }
 
-/* Vectors that have several heads: up to `vectors` of them, a constant, from number `first` on. Each has the weights
- * of sixteen heads at hand, from the head of its first lane on, and picks that of each lane. */
-FOVEA_INLINE void graph_value_crowd(const fovea_nn_graph_values_args *args, int node, int64_t first,
-                                    const int vectors, int count) {
-  float *output = args->outputs + node * args->output_stride + first;
-  vec sums[GRAPH_VECTORS];
-  veci order[GRAPH_VECTORS];
+/* Which of sixteen heads, from that of number `first` on, each lane of a vector from there on belongs to. */
+FOVEA_INLINE veci graph_heads_of(int64_t first, int64_t dim) {
+  uint32_t bits[LANES];
+  vec pattern;
+  int64_t place = first % dim;
+  uint32_t head = 0;
+  for (int lane = 0; lane < LANES; lane++) {
+    bits[lane] = head << 21;
+    if (++place < dim) continue;
+    place = 0;
+    head++;
+  }
+  memcpy(&pattern, bits, sizeof pattern);
+  return vec_quarter(pattern);
+}
+
+/* Vectors that have several heads: `vectors` of them, a constant, from number `first` on. Each has the weights of
+ * sixteen heads at hand, from the head of its first lane on, and picks that of each lane. */
+FOVEA_INLINE void graph_value_crowd(const fovea_nn_graph_values_args *args, int64_t first, const int vectors,
+                                    int count) {
+  veci heads[GRAPH_VECTORS];
   const float *weights[GRAPH_VECTORS];
   FOVEA_UNROLL
   for (int i = 0; i < vectors; i++) {
-    const int64_t at = first + i * LANES, head = at / args->dim;
-    uint32_t bits[LANES];
-    vec pattern;
-    for (int lane = 0; lane < LANES; lane++) bits[lane] = (uint32_t)((at + lane) / args->dim - head) << 21;
-    memcpy(&pattern, bits, sizeof pattern);
-    order[i] = vec_quarter(pattern);
-    weights[i] = args->weights + head;
-    sums[i] = vec_set1(0.0f);
+    heads[i] = graph_heads_of(first + i * LANES, args->dim);
+    weights[i] = args->weights + (first + i * LANES) / args->dim;
   }
-  FOVEA_NO_UNROLL
-  for (int edge = args->starts[node]; edge < args->starts[node + 1]; edge++) {
-    const float *value = args->values[edge];
-    if (!value) continue;
-    value += first;
+  for (int node = 0; node < args->nodes; node++) {
+    float *output = args->outputs + node * args->output_stride + first;
+    vec sums[GRAPH_VECTORS];
     FOVEA_UNROLL
-    for (int i = 0; i < vectors; i++) {
-      const vec x = i + 1 < vectors || count == LANES ? vec_load(value + i * LANES)
-                                                      : vec_load_first(value + i * LANES, count);
-      sums[i] = vec_fma(vec_pick(weights[i] + edge * args->padded, order[i]), x, sums[i]);
+    for (int i = 0; i < vectors; i++) sums[i] = vec_set1(0.0f);
+    FOVEA_NO_UNROLL
+    for (int edge = args->starts[node]; edge < args->starts[node + 1]; edge++) {
+      const float *value = args->values[edge];
+      if (!value) continue;
+      value += first;
+      FOVEA_UNROLL
+      for (int i = 0; i < vectors; i++) {
+        const vec x = i + 1 < vectors || count == LANES ? vec_load(value + i * LANES)
+                                                        : vec_load_first(value + i * LANES, count);
+        sums[i] = vec_fma(vec_pick(weights[i] + edge * args->padded, heads[i]), x, sums[i]);
+      }
     }
+    FOVEA_UNROLL
+    for (int i = 0; i + 1 < vectors; i++) vec_store(output + i * LANES, sums[i]);
+    vec_store_first(output + (vectors - 1) * LANES, sums[vectors - 1], count);
   }
-  FOVEA_UNROLL
-  for (int i = 0; i + 1 < vectors; i++) vec_store(output + i * LANES, sums[i]);
-  vec_store_first(output + (vectors - 1) * LANES, sums[vectors - 1], count);
 }
 
-FOVEA_INLINE void graph_value_crowds(const fovea_nn_graph_values_args *args, int node) {
+FOVEA_INLINE void graph_value_crowds(const fovea_nn_graph_values_args *args) {
   const int64_t numbers = args->heads * args->dim;
   int64_t d = 0;
   for (; d + GRAPH_VECTORS * LANES <= numbers; d += GRAPH_VECTORS * LANES) {
-    graph_value_crowd(args, node, d, GRAPH_VECTORS, LANES);
+    graph_value_crowd(args, d, GRAPH_VECTORS, LANES);
   }
-  for (; d < numbers; d += LANES) graph_value_crowd(args, node, d, 1, vector_count(d, numbers));
+  for (; d < numbers; d += LANES) graph_value_crowd(args, d, 1, vector_count(d, numbers));
 }
 
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_graph_values)(const fovea_nn_graph_values_args *args) {
-  const int crowded = LANES > 1 && args->heads > 1 && args->dim < LANES;
+  if (LANES > 1 && args->heads > 1 && args->dim < LANES) {
+    graph_value_crowds(args);
+    return;
+  }
   for (int node = 0; node < args->nodes; node++) {
-    if (crowded) {
-      graph_value_crowds(args, node);
-    } else if (args->dim == LANES) {
+    if (args->dim == LANES) {
       graph_value_vectors(args, node, 1);
     } else if (args->dim == 2 * LANES) {
       graph_value_vectors(args, node, 2);
