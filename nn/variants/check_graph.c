@@ -300,13 +300,29 @@ static void list_tensors(const fovea_nn_graph_call *call, tensor list[TENSORS]) 
       list_of("edge_sources", t->edge_sources, 64, t->edge_starts[0], t->edge_starts[n] - t->edge_starts[0]),
       {"y", t->y, fovea_type_bits(t->y_type), n, y_heads, dim, t->y_strides},
       rows_of_edges(t, "weights", t->weights, FOVEA_F32, 1, heads, (fovea_strides){0, 0, t->weight_stride}),
-      list_of("lse", t->lse, bits, 0, (int64_t)((uint64_t)n * (uint64_t)heads))};
+      {"lse", t->lse, bits, t->lse ? n : 0, 1, heads, {0, 0, heads}}};
   memcpy(list, all, sizeof all);
+}
+
+/* Rows of edges are counted from edge 0 on, so that also those before the first edge of a node are counted. */
+static fovea_status check_edge_strides(const fovea_nn_graph_call *call, fovea_error *error) {
+  const fovea_nn_graph_tensors *t = &call->tensors;
+  const fovea_nn_graph *g = &call->graph;
+  const int64_t edges = t->edge_starts[t->nodes];
+  const fovea_shape features =
+      fovea_make_shape("feature", 1, g->edge ? 1 : g->heads, t->features ? edges : 0, g->edge ? g->edge->in : g->dim,
+                       t->feature_strides, fovea_type_bits(t->feature_type));
+  const fovea_shape weights = fovea_make_shape("weight", 1, 1, t->weights ? edges : 0, g->heads,
+                                               (fovea_strides){0, 0, t->weight_stride}, fovea_type_bits(FOVEA_F32));
+  fovea_reach reach;
+  const fovea_status status = fovea_validate_strides(&features, 0, &reach, error);
+  return status ? status : fovea_validate_strides(&weights, 0, &reach, error);
 }
 
 static fovea_status check_tensors(const fovea_nn_graph_call *call, fovea_error *error) {
   tensor list[TENSORS];
-  fovea_status status = FOVEA_OK;
+  fovea_status status = check_edge_strides(call, error);
+  if (status) return status;
   list_tensors(call, list);
   for (int i = 0; i < TENSORS && !status; i++) {
     if (i == LAYER || i == LAYER_BIAS) continue; /* checked with the layer */
