@@ -149,9 +149,10 @@ typedef struct fovea_nn_gates_args {
 
 /* ---- Graph attention ---- */
 
-/* The most edges of a call: those of a block. A call has the edges of some whole nodes, or some of one. What belongs
- * to heads (scores, maxima, sums) lies edge by edge or node by node, `padded` numbers each: as many as there are
- * heads, rounded up to a power of two. All lists of it have room for 16 numbers more, and those of padding are any. */
+/* The most edges of a call: those of a block. A call has the edges of some whole nodes, or some of one. What
+ * belongs to heads (scores, maxima, sums) lies edge by edge or node by node, `padded` numbers each: as many as
+ * there are heads, rounded up to a power of two. All lists of it have room for 16 numbers more, and those of
+ * padding are any. */
 #define FOVEA_NN_GRAPH_EDGES FOVEA_BLOCK_KEYS
 
 /* to[i] = the heads of rows[i], side by side, + those of added[i], as f32. NULL rows are passed over. */

@@ -8,8 +8,8 @@ static const void *take(const struct club *club, const char *name, const char *t
   const struct stored_tensor *tensor = safetensors_find(&club->file, name);
   const char *path = club->file.path;
   if (!tensor) return refuse(failure, "%s: there is no tensor %s", path, name), NULL;
-  const bool fits = strcmp(tensor->type, type) == 0 && tensor->rank == (columns ? 2 : 1) && tensor->shape[0] == rows &&
-                    (columns == 0 || tensor->shape[1] == columns);
+  const bool fits = strcmp(tensor->type, type) == 0 && tensor->rank == (columns ? 2 : 1) &&
+                    tensor->shape[0] == rows && (columns == 0 || tensor->shape[1] == columns);
   const char *data = club->file.data + tensor->begin;
   if (!fits) return refuse(failure, "%s: %s has another type or shape", path, name), NULL;
   if ((uintptr_t)data % size != 0) return refuse(failure, "%s: %s is not aligned", path, name), NULL;
@@ -20,7 +20,8 @@ static bool check_edges(const struct club *club, struct failure *failure) {
   const char *path = club->file.path;
   for (int64_t i = 0; i <= club->nodes; i++) {
     const int64_t before = i > 0 ? club->edge_starts[i - 1] : 0, start = club->edge_starts[i];
-    if (start < before || start > club->edges || (i == 0 && start != 0) || (i == club->nodes && start != club->edges))
+    if (start < before || start > club->edges || (i == 0 && start != 0) ||
+        (i == club->nodes && start != club->edges))
       return refuse(failure, "%s: edge_starts: number %lld is %lld", path, (long long)i, (long long)start);
   }
   for (int64_t i = 0; i < club->edges; i++)

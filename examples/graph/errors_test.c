@@ -1,5 +1,5 @@
-/* Malformed weights, graphs and command lines are refused with a line that says why. The files are changed copies of
- * those in data/.
+/* Malformed weights, graphs and command lines are refused with a line that says why. The files are changed copies
+ * of those in data/.
  *
  *   test_graph_errors DATA */
 #include "network.h"
@@ -179,10 +179,8 @@ static void test_options(void **state) {
   static const struct {
     const char *words[ARGUMENTS_LIMIT], *part;
   } cases[] = {
-      {{"check"}, "'check' is one word too many"},
-      {{"--threads", "3x"}, "--threads is '3x'"},
-      {{"--threads", "-1"}, "--threads is '-1'"},
-      {{"--isa"}, "--isa wants something behind it"},
+      {{"check"}, "'check' is one word too many"}, {{"--threads", "3x"}, "--threads is '3x'"},
+      {{"--threads", "-1"}, "--threads is '-1'"},  {{"--isa"}, "--isa wants something behind it"},
       {{"--speed", "9"}, "no option --speed"},
   };
   char name[] = "fovea_graph";

@@ -1,5 +1,5 @@
-/* The network puts members where PyTorch puts them, and its logits have the same bits on every instruction set and for
- * every number of threads. The digest is kept here.
+/* The network puts members where PyTorch puts them, and its logits have the same bits on every instruction set and
+ * for every number of threads. The digest is kept here.
  *
  *   test_graph DATA */
 #include "network.h"

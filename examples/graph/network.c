@@ -37,8 +37,9 @@ static bool take_all(struct network *network, struct failure *failure) {
   const bool fits = weights && a && weights->rank == 2 && a->rank == 2 && a->shape[0] >= 1 && a->shape[1] >= 1 &&
                     a->shape[0] <= WIDTH_LIMIT && a->shape[1] <= WIDTH_LIMIT && weights->shape[1] >= 1 &&
                     weights->shape[1] <= NODE_LIMIT;
-  if (!fits) return refuse(failure, "%s: first.lin.weight or first.att_src is missing or has another shape",
-                           network->file.path);
+  if (!fits)
+    return refuse(failure, "%s: first.lin.weight or first.att_src is missing or has another shape",
+                  network->file.path);
   network->nodes = weights->shape[1];
   network->heads = a->shape[0];
   return take_layer(network, "first", network->nodes, a->shape[1], 0, &network->first, failure) &&
@@ -71,8 +72,8 @@ static bool run_layer(struct network_layer *layer, const struct club *club, cons
   layer->linear.isa = layer->graph.isa = isa;
   fovea_nn_linear_rows_init(&rows, &layer->linear, club->nodes, x, projected);
   if (!holds(fovea_nn_linear_run(&layer->linear, &rows, execution, &error), &error, failure)) return false;
-  fovea_nn_graph_tensors_init(&tensors, &layer->graph, club->nodes, club->nodes, club->edge_starts, club->edge_sources,
-                              projected, projected, y);
+  fovea_nn_graph_tensors_init(&tensors, &layer->graph, club->nodes, club->nodes, club->edge_starts,
+                              club->edge_sources, projected, projected, y);
   tensors.weights = weights;
   return holds(fovea_nn_graph_run(&layer->graph, &tensors, execution, &error), &error, failure);
 }
@@ -80,18 +81,21 @@ static bool run_layer(struct network_layer *layer, const struct club *club, cons
 static bool run(struct network *network, const struct club *club, const char *isa, int threads, float *room,
                 struct answers *answers, struct failure *failure) {
   const int64_t nodes = club->nodes, width = network->first.linear.out;
-  float *x = room, *projected = x + nodes * nodes, *hidden = projected + nodes * (width + network->second.linear.out);
+  float *x = room, *projected = x + nodes * nodes,
+        *hidden = projected + nodes * (width + network->second.linear.out);
   fovea_execution execution;
   fovea_nn_map elu;
   fovea_error error;
   fovea_execution_init(&execution);
   execution.threads = threads;
   for (int64_t i = 0; i < nodes; i++) x[i * nodes + i] = 1;
-  if (!run_layer(&network->first, club, isa, &execution, x, projected, answers->first, hidden, failure)) return false;
+  if (!run_layer(&network->first, club, isa, &execution, x, projected, answers->first, hidden, failure))
+    return false;
   fovea_nn_map_init(&elu, nodes, width, hidden, hidden);
   elu.isa = isa;
   if (!holds(fovea_nn_activate(&elu, FOVEA_NN_ELU, &execution, &error), &error, failure) ||
-      !run_layer(&network->second, club, isa, &execution, hidden, projected, answers->second, answers->logits, failure))
+      !run_layer(&network->second, club, isa, &execution, hidden, projected, answers->second, answers->logits,
+                 failure))
     return false;
   for (int64_t i = 0; i < nodes * PARTS; i++)
     if (!isfinite(answers->logits[i])) return refuse(failure, "a logit is no number; the weights are too large");

@@ -9,7 +9,8 @@ enum { THREAD_LIMIT = 4096 };
 const char options_help[] =
     "Usage: fovea_graph [OPTION ...]\n"
     "\n"
-    "Says which part of a club each member goes with when it splits, from who is friends with whom and from two members\n"
+    "Says which part of a club each member goes with when it splits, from who is friends with whom and from two "
+    "members\n"
     "whose part is known.\n"
     "\n"
     "  --svg FILE         draws the club, its edges as thick as the weights of attention\n"

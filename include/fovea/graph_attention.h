@@ -24,8 +24,8 @@ typedef enum fovea_nn_graph_kind {
   FOVEA_NN_GRAPH_GATV2 = 2
 } fovea_nn_graph_kind;
 
-/* A layer of graph attention. Nodes come projected: by fovea_nn_linear_run() with heads * dim outputs. For GAT, q and
- * k are W h of the same W; for GATv2, q = W_r h and k = W_l h. Prepare it with fovea_nn_graph_init(). */
+/* A layer of graph attention. Nodes come projected: by fovea_nn_linear_run() with heads * dim outputs. For GAT, q
+ * and k are W h of the same W; for GATv2, q = W_r h and k = W_l h. Prepare it with fovea_nn_graph_init(). */
 typedef struct fovea_nn_graph {
   size_t struct_size; /* set by fovea_nn_graph_init() */
   fovea_nn_graph_kind kind;
@@ -39,14 +39,14 @@ typedef struct fovea_nn_graph {
   const float *a_to, *a_from, *a_edge, *a;
 
   /* Makes e of what edges have: any linear layer with heads * dim outputs. NULL (default): edges have heads * dim
-   * numbers already, or none. Edges are projected a part at a time, so that scratch has never more than 4096 of them,
-   * or those of one node, if that has more. */
+   * numbers already, or none. Edges are projected a part at a time, so that scratch has never more than 4096 of
+   * them, or those of one node, if that has more. */
   const fovea_nn_linear *edge;
 
   /* 1: the output is the mean of the heads, (nodes, dim). Default 0: (nodes, heads, dim). */
   int average_heads;
-  const float *bias;         /* added to each output: heads * dim numbers, or `dim` of a mean. NULL (default): none */
-  const char *isa;           /* as in fovea_problem */
+  const float *bias; /* added to each output: heads * dim numbers, or `dim` of a mean. NULL (default): none */
+  const char *isa;   /* as in fovea_problem */
   fovea_allocator allocator; /* of scratch; default: malloc(), free() */
 } fovea_nn_graph;
 
@@ -55,30 +55,32 @@ FOVEA_NN_API void fovea_nn_graph_init_sized(fovea_nn_graph *graph, size_t struct
                                             int64_t heads, int64_t dim);
 
 /* Passes the size of the struct that this program was compiled with. */
-static inline void fovea_nn_graph_init(fovea_nn_graph *graph, fovea_nn_graph_kind kind, int64_t heads, int64_t dim) {
+static inline void fovea_nn_graph_init(fovea_nn_graph *graph, fovea_nn_graph_kind kind, int64_t heads,
+                                       int64_t dim) {
   fovea_nn_graph_init_sized(graph, sizeof *graph, kind, heads, dim);
 }
 
-/* The nodes and edges. Strides are those of row and head; `batch` is not used, and is 0. Several graphs are one graph
- * whose parts have no edge between them: a node's output depends on its own edges only, and keeps its bits. */
+/* The nodes and edges. Strides are those of row and head; `batch` is not used, and is 0. Several graphs are one
+ * graph whose parts have no edge between them: a node's output depends on its own edges only, and keeps its bits.
+ */
 typedef struct fovea_nn_graph_tensors {
   size_t struct_size; /* set by fovea_nn_graph_tensors_init() */
   int64_t nodes;      /* that edges end at; at least 0 */
   int64_t sources;    /* that edges begin at, at least 0: `nodes`, if they are the same */
 
-  /* The edges as a CSR matrix by destination, as fovea_nn_additive_tensors has them: those that end at node i begin at
-   * nodes edge_sources[edge_starts[i]] to edge_sources[edge_starts[i + 1] - 1]. nodes + 1 numbers that do not
-   * decrease. An edge that is there twice counts twice, since its features may differ. A source of -1 is an edge that
-   * is not there. There are no self loops but those of the list: for GAT, add one to each node. A node without edges
-   * gets zeros (and the bias).
+  /* The edges as a CSR matrix by destination, as fovea_nn_additive_tensors has them: those that end at node i begin
+   * at nodes edge_sources[edge_starts[i]] to edge_sources[edge_starts[i + 1] - 1]. nodes + 1 numbers that do not
+   * decrease. An edge that is there twice counts twice, since its features may differ. A source of -1 is an edge
+   * that is not there. There are no self loops but those of the list: for GAT, add one to each node. A node without
+   * edges gets zeros (and the bias).
    *
    * The order of a node's edges changes its last bits; nothing else does. */
   const int64_t *edge_starts, *edge_sources;
 
-  const void *queries;                      /* (nodes, heads, dim): q */
-  const void *keys;                         /* (sources, heads, dim): k */
-  const void *values;                       /* TRANSFORMER: (sources, heads, dim), v. Else NULL (default) */
-  void *y;                                  /* (nodes, heads, dim), or of a mean (nodes, dim); apart from all else */
+  const void *queries; /* (nodes, heads, dim): q */
+  const void *keys;    /* (sources, heads, dim): k */
+  const void *values;  /* TRANSFORMER: (sources, heads, dim), v. Else NULL (default) */
+  void *y;             /* (nodes, heads, dim), or of a mean (nodes, dim); apart from all else */
   fovea_type query_type, key_type, value_type, y_type;                /* default FOVEA_F32 */
   fovea_strides query_strides, key_strides, value_strides, y_strides; /* default: contiguous, heads side by side */
 
@@ -114,20 +116,20 @@ static inline void fovea_nn_graph_tensors_init(fovea_nn_graph_tensors *tensors, 
                                     queries, keys, y);
 }
 
-/* Computes the layer, in time O((edges + nodes) * heads * dim), and with the layer `edge` O(edges * in * heads * dim)
- * more. The edges of one node are one task. NaN in a source reaches only the nodes that it has an edge to; what no
- * edge names is not read by the sums.
+/* Computes the layer, in time O((edges + nodes) * heads * dim), and with the layer `edge` O(edges * in * heads *
+ * dim) more. The edges of one node are one task. NaN in a source reaches only the nodes that it has an edge to;
+ * what no edge names is not read by the sums.
  *
  * PyTorch Geometric adds 1e-16 to the sum of weights, which is at least 1: that changes no f32.
  *
- * Needs scratch (fovea_nn_graph_scratch_size()), from `execution` or else allocated once by graph->allocator. A call
- * that fails has written nothing. Errors: FOVEA_ERROR_PATTERN for edges out of range; others as in nn.h. */
+ * Needs scratch (fovea_nn_graph_scratch_size()), from `execution` or else allocated once by graph->allocator. A
+ * call that fails has written nothing. Errors: FOVEA_ERROR_PATTERN for edges out of range; others as in nn.h. */
 FOVEA_NN_API fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
                                              const fovea_execution *execution, fovea_error *error);
 
-/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused. It
- * follows from heads, dim, the largest number of edges of a node, for GAT from the number of nodes, and with the layer
- * `edge` or scores of GAT from features also from edges: it reads the lists of edges. */
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused.
+ * It follows from heads, dim, the largest number of edges of a node, for GAT from the number of nodes, and with the
+ * layer `edge` or scores of GAT from features also from edges: it reads the lists of edges. */
 FOVEA_NN_API size_t fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
                                                 int workers);
 

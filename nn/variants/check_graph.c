@@ -156,7 +156,8 @@ static fovea_status check_numbers(fovea_nn_graph_call *call, fovea_error *error)
   call->factor = finite ? (float)factor : 0;
   fovea_float_end(caller);
   if (!finite) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; its product with log2 e must be finite in f32", g->scale);
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; its product with log2 e must be finite in f32",
+                      g->scale);
   }
   if (!holds) {
     return fovea_fail(error, FOVEA_ERROR_ACTIVATION, "leaky_slope is %g; it must be at least 0 and below 1",
@@ -172,7 +173,8 @@ static fovea_status check_layer(fovea_nn_graph_call *call, fovea_error *error) {
   if (status) return status;
   call->graph.edge = &call->edge;
   if (call->edge.out == call->width) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of edge is %d; heads times dim is %d", call->edge.out, call->width);
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "out of edge is %d; heads times dim is %d", call->edge.out,
+                    call->width);
 }
 
 int64_t fovea_nn_graph_part_end(const fovea_nn_graph_tensors *t, int64_t first) {
@@ -256,8 +258,24 @@ static fovea_status check_apart(const tensor *output, const tensor *other, fovea
 }
 
 enum {
-  QUERIES, KEYS, VALUES, FEATURES, A_TO, A_FROM, A_EDGE, A, BIAS, LAYER, LAYER_BIAS, STARTS, SOURCES, INPUTS,
-  Y = INPUTS, WEIGHTS, LSE, TENSORS
+  QUERIES,
+  KEYS,
+  VALUES,
+  FEATURES,
+  A_TO,
+  A_FROM,
+  A_EDGE,
+  A,
+  BIAS,
+  LAYER,
+  LAYER_BIAS,
+  STARTS,
+  SOURCES,
+  INPUTS,
+  Y = INPUTS,
+  WEIGHTS,
+  LSE,
+  TENSORS
 };
 
 static tensor list_of(const char *name, const void *data, int bits, int64_t first, int64_t count) {
@@ -269,7 +287,8 @@ static tensor list_of(const char *name, const void *data, int bits, int64_t firs
 static tensor rows_of_edges(const fovea_nn_graph_tensors *t, const char *name, const void *data, fovea_type type,
                             int64_t heads, int64_t dim, fovea_strides strides) {
   const int64_t first = t->edge_starts[0], count = data ? t->edge_starts[t->nodes] - first : 0;
-  const void *begin = count > 0 ? fovea_element(data, type, (int64_t)((uint64_t)first * (uint64_t)strides.row)) : NULL;
+  const void *begin =
+      count > 0 ? fovea_element(data, type, (int64_t)((uint64_t)first * (uint64_t)strides.row)) : NULL;
   return (tensor){name, begin, fovea_type_bits(type), count, heads, dim, strides};
 }
 
@@ -286,14 +305,20 @@ static void list_tensors(const fovea_nn_graph_call *call, tensor list[TENSORS]) 
   const tensor all[TENSORS] = {
       {"queries", t->queries, fovea_type_bits(t->query_type), n, heads, dim, t->query_strides},
       {"keys", t->keys, fovea_type_bits(t->key_type), t->sources, heads, dim, t->key_strides},
-      {"values", t->values, fovea_type_bits(t->value_type), transformer ? t->sources : 0, heads, dim, t->value_strides},
+      {"values", t->values, fovea_type_bits(t->value_type), transformer ? t->sources : 0, heads, dim,
+       t->value_strides},
       rows_of_edges(t, "features", t->features, t->feature_type, g->edge ? 1 : heads, features, t->feature_strides),
       list_of("a_to", g->a_to, bits, 0, call->width),
       list_of("a_from", g->a_from, bits, 0, call->width),
       list_of("a_edge", g->a_edge, bits, 0, call->width),
       list_of("a", g->a, bits, 0, call->width),
       list_of("bias", g->bias, bits, 0, y_heads * dim),
-      {"weights of edge", layer.data, g->edge ? fovea_type_bits(layer.type) : bits, layer.rows, 1, layer.dim,
+      {"weights of edge",
+       layer.data,
+       g->edge ? fovea_type_bits(layer.type) : bits,
+       layer.rows,
+       1,
+       layer.dim,
        {0, 0, layer.stride}},
       {"bias of edge", layer_bias.data, bits, layer_bias.rows, 1, layer_bias.dim, {0, 0, layer_bias.stride}},
       list_of("edge_starts", t->edge_starts, 64, 0, n + 1),
@@ -310,8 +335,8 @@ static fovea_status check_edge_strides(const fovea_nn_graph_call *call, fovea_er
   const fovea_nn_graph *g = &call->graph;
   const int64_t edges = t->edge_starts[t->nodes];
   const fovea_shape features =
-      fovea_make_shape("feature", 1, g->edge ? 1 : g->heads, t->features ? edges : 0, g->edge ? g->edge->in : g->dim,
-                       t->feature_strides, fovea_type_bits(t->feature_type));
+      fovea_make_shape("feature", 1, g->edge ? 1 : g->heads, t->features ? edges : 0,
+                       g->edge ? g->edge->in : g->dim, t->feature_strides, fovea_type_bits(t->feature_type));
   const fovea_shape weights = fovea_make_shape("weight", 1, 1, t->weights ? edges : 0, g->heads,
                                                (fovea_strides){0, 0, t->weight_stride}, fovea_type_bits(FOVEA_F32));
   fovea_reach reach;

@@ -21,7 +21,7 @@ typedef struct worker_memory {
   float *maxima, *sums;                         /* [node][padded] */
   float *outputs;                               /* [node][output_stride] */
   float *states;                                /* of a node with more edges than a block, one after the other */
-  float *rows, *queries;                        /* [edge][width], [node][width]: rows as f32, if they have to be made */
+  float *rows, *queries; /* [edge][width], [node][width]: rows as f32, if they have to be made */
 } worker_memory;
 
 typedef struct graph_layout {
@@ -79,7 +79,8 @@ static int makes_rows(const fovea_nn_graph_call *call) {
 
 static graph_layout lay_out(const fovea_nn_graph_call *call, int workers) {
   const fovea_nn_graph_tensors *t = &call->tensors;
-  const int gat = call->graph.kind == FOVEA_NN_GRAPH_GAT, queries = !is_plain(call, t->query_type, t->query_strides);
+  const int gat = call->graph.kind == FOVEA_NN_GRAPH_GAT,
+            queries = !is_plain(call, t->query_type, t->query_strides);
   const uint64_t each = fovea_nn_bytes(EDGES + MARGIN, call->padded, 1) + MARGIN * sizeof(float);
   const uint64_t node = fovea_nn_bytes(NODES + MARGIN, call->padded, 1) + MARGIN * sizeof(float);
   const int64_t states = call->most > EDGES ? fovea_span_states(call->most) + 2 : 0;
@@ -120,11 +121,11 @@ static worker_memory memory_of(const graph_job *job, int worker) {
 /* ---- Lists of rows ---- */
 
 /* Makes f32 rows of those of the block's lists. */
-static void make_rows(const fovea_nn_graph_call *call, const graph_job *job, const void *const *rows, fovea_type type,
-                      fovea_strides strides, const void *const *added, int count, float *to) {
+static void make_rows(const fovea_nn_graph_call *call, const graph_job *job, const void *const *rows,
+                      fovea_type type, fovea_strides strides, const void *const *added, int count, float *to) {
   const int64_t heads = call->graph.heads;
-  const int together = heads > 1 && strides.head == call->graph.dim &&
-                       (!added || job->feature_strides.head == call->graph.dim);
+  const int together =
+      heads > 1 && strides.head == call->graph.dim && (!added || job->feature_strides.head == call->graph.dim);
   const fovea_nn_graph_rows_args args = {.rows = rows,
                                          .added = added,
                                          .type = type,
@@ -396,8 +397,8 @@ static void set_block(graph_block *block, int64_t number) {
   block->starts[1] = block->edges;
 }
 
-/* Blocks merge into their span, and spans as a binary tree: of two of the same height the right one into the left one.
- * The states of nodes of that tree wait, the lower ones above the others. */
+/* Blocks merge into their span, and spans as a binary tree: of two of the same height the right one into the left
+ * one. The states of nodes of that tree wait, the lower ones above the others. */
 static void run_node(graph_block *block) {
   const int64_t *starts = block->job->call->tensors.edge_starts + block->node;
   const int64_t blocks = (starts[1] - starts[0] + EDGES - 1) / EDGES;
@@ -463,7 +464,8 @@ static void run_task(const void *data, int64_t task, int worker) {
 }
 
 static void run_job(const graph_job *job, double work, void (*run)(const void *, int64_t, int), int workers) {
-  const int64_t count = job->end - job->first, tasks = count / FOVEA_NN_GRAPH_TASK + (count % FOVEA_NN_GRAPH_TASK > 0);
+  const int64_t count = job->end - job->first,
+                tasks = count / FOVEA_NN_GRAPH_TASK + (count % FOVEA_NN_GRAPH_TASK > 0);
   const fovea_job all = {job, work, 1, {{tasks, run}}};
   const fovea_execution *execution = &job->call->execution;
   const int wanted = tasks > 0 ? fovea_schedule_workers(tasks, work, execution) : 0;
@@ -576,7 +578,8 @@ fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_grap
   return status;
 }
 
-size_t fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors, int workers) {
+size_t fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
+                                   int workers) {
   fovea_nn_graph_call call;
   if (fovea_nn_check_graph(graph, tensors, NULL, &call, NULL) != FOVEA_OK) return 0;
   const graph_layout layout = lay_out(&call, workers > 0 ? workers : fovea_default_threads());

@@ -49,7 +49,8 @@ static int sees(const void *sources, int64_t position) {
 static void compute_head(const struct contract_graph *g, int64_t node, int64_t head, float *o, float *lse,
                          float *weights) {
   const int64_t first = g->starts[node], count = g->starts[node + 1] - first, width = g->heads * g->dim;
-  float *r = malloc((size_t)(count + 1) * sizeof *r), *values = malloc((size_t)(count * g->dim + 1) * sizeof *values);
+  float *r = malloc((size_t)(count + 1) * sizeof *r),
+        *values = malloc((size_t)(count * g->dim + 1) * sizeof *values);
   float *row_weights = malloc((size_t)(count + 1) * sizeof *row_weights);
   const float one = 1;
   if (!r || !values || !row_weights) abort();

@@ -1,5 +1,5 @@
-/* Graph attention: the bits of outputs, weights and LSE, number by number, for kinds, sizes, types, strides, features
- * of edges, special values, instruction sets and threads; formulas in double; a part of a graph alone. */
+/* Graph attention: the bits of outputs, weights and LSE, number by number, for kinds, sizes, types, strides,
+ * features of edges, special values, instruction sets and threads; formulas in double; a part of a graph alone. */
 #include "contract_graph.h"
 #include "nn/contract_nn.h"
 #include "nn/layer.h"
@@ -173,7 +173,8 @@ static void problem_create(struct problem *p, const struct shape *s, struct gene
     p->graph.edge = &p->edge;
   }
   make_edges(p, generator);
-  fovea_nn_graph_tensors_init(&p->tensors, &p->graph, s->nodes, s->sources, p->starts, p->sources, NULL, NULL, NULL);
+  fovea_nn_graph_tensors_init(&p->tensors, &p->graph, s->nodes, s->sources, p->starts, p->sources, NULL, NULL,
+                              NULL);
   fovea_nn_graph_tensors *t = &p->tensors;
   set_vectors(p, generator);
   make(p, QUERY, s->nodes, s->heads, s->dim, s->special, &t->query_strides, generator);
@@ -350,14 +351,19 @@ static void test_tasks(void **state) {
   }
 }
 
-/* A node has the bits that it has in a graph of its own, and nothing that it has no edge to reaches it: sources that
- * no edge of it names become NaN. */
+/* A node has the bits that it has in a graph of its own, and nothing that it has no edge to reaches it: sources
+ * that no edge of it names become NaN. */
 static void test_alone(void **state) {
   (void)state;
   struct generator generator = {5};
   for (int kind = 0; kind < 3; kind++) {
-    const struct shape s = {
-        .kind = (fovea_nn_graph_kind)kind, .nodes = 40, .sources = 60, .heads = 4, .dim = 6, .degree = 12, .in = -1};
+    const struct shape s = {.kind = (fovea_nn_graph_kind)kind,
+                            .nodes = 40,
+                            .sources = 60,
+                            .heads = 4,
+                            .dim = 6,
+                            .degree = 12,
+                            .in = -1};
     const int64_t width = s.heads * s.dim;
     struct problem p;
     problem_create(&p, &s, &generator);
@@ -387,7 +393,8 @@ static void test_alone(void **state) {
   }
 }
 
-/* ---- Formulas in double ------------------------------------------------------------------------------------------
+/* ---- Formulas in double
+ * ------------------------------------------------------------------------------------------
  */
 
 static double score_of(const struct contract_graph *g, int64_t node, int64_t edge, int64_t head) {

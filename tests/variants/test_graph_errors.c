@@ -1,5 +1,5 @@
-/* What graph attention refuses, and with which text: nothing is written. Structs of other sizes; every floating-point
- * environment; what an allocator gives. */
+/* What graph attention refuses, and with which text: nothing is written. Structs of other sizes; every
+ * floating-point environment; what an allocator gives. */
 #include "support/check.h"
 #include "support/everywhere.h"
 
@@ -118,14 +118,16 @@ static void test_pointers(void **state) {
   TRANSFORMER(t.y_strides.row = 7, FOVEA_ERROR_STRIDE, "y_strides.row is 7");
   TRANSFORMER(t.key_strides.row = INT64_C(1) << 60, FOVEA_ERROR_STRIDE, "keys_strides");
   static const int64_t later[] = {1, 2, 2, 2};
-  TRANSFORMER((t.edge_starts = later, t.features = more, t.feature_strides.row = INT64_C(1) << 60), FOVEA_ERROR_STRIDE,
-              "feature_strides");
-  TRANSFORMER((t.edge_starts = later, t.weights = outputs + 90, t.weight_stride = INT64_MIN / 2), FOVEA_ERROR_STRIDE,
-              "weight_strides");
-  TRANSFORMER((edge.out = WIDTH + 1, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
-              FOVEA_ERROR_SIZE, "out of edge is 9");
-  TRANSFORMER((edge.weights = outputs, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
-              FOVEA_ERROR_OVERLAP, "weights of edge");
+  TRANSFORMER((t.edge_starts = later, t.features = more, t.feature_strides.row = INT64_C(1) << 60),
+              FOVEA_ERROR_STRIDE, "feature_strides");
+  TRANSFORMER((t.edge_starts = later, t.weights = outputs + 90, t.weight_stride = INT64_MIN / 2),
+              FOVEA_ERROR_STRIDE, "weight_strides");
+  TRANSFORMER(
+      (edge.out = WIDTH + 1, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
+      FOVEA_ERROR_SIZE, "out of edge is 9");
+  TRANSFORMER(
+      (edge.weights = outputs, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
+      FOVEA_ERROR_OVERLAP, "weights of edge");
   TRANSFORMER((edge.struct_size = 1, g.edge = &edge, t.features = more), FOVEA_ERROR_STRUCT_SIZE, "");
 }
 
@@ -167,7 +169,8 @@ static void test_struct_sizes(void **state) {
   fovea_nn_graph_init_sized((fovea_nn_graph *)(void *)bytes, 12, FOVEA_NN_GRAPH_GAT, 1, 2);
   assert_int_equal(bytes[12], 0x5b);
   fovea_nn_graph_init(&g, FOVEA_NN_GRAPH_GAT, HEADS, DIM);
-  fovea_nn_graph_tensors_init_sized((fovea_nn_graph_tensors *)(void *)bytes, 16, &g, 1, 1, NULL, NULL, NULL, NULL, NULL);
+  fovea_nn_graph_tensors_init_sized((fovea_nn_graph_tensors *)(void *)bytes, 16, &g, 1, 1, NULL, NULL, NULL, NULL,
+                                    NULL);
   assert_int_equal(bytes[16], 0x5b);
 }
 
@@ -205,9 +208,9 @@ static void test_environments(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),    cmocka_unit_test(test_unused),
-                                     cmocka_unit_test(test_pointers), cmocka_unit_test(test_edges),
-                                     cmocka_unit_test(test_empty),    cmocka_unit_test(test_struct_sizes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),       cmocka_unit_test(test_unused),
+                                     cmocka_unit_test(test_pointers),    cmocka_unit_test(test_edges),
+                                     cmocka_unit_test(test_empty),       cmocka_unit_test(test_struct_sizes),
                                      cmocka_unit_test(test_environments)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

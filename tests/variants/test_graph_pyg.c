@@ -1,5 +1,5 @@
-/* Graph attention against the layers of PyTorch Geometric, which graph.py ran: outputs and weights of a small graph,
- * with features of edges. */
+/* Graph attention against the layers of PyTorch Geometric, which graph.py ran: outputs and weights of a small
+ * graph, with features of edges. */
 #include "support/check.h"
 
 #include <fovea/graph_attention.h>

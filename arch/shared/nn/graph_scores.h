@@ -1,8 +1,9 @@
 /* Scores of the edges of a graph. docs/numerics.md, clause L22. Part of bodies.h.
  *
- * Dims lie in the lanes. A unit is a vector of sums that are still to be added up: those of one head, or, if `dim` is
- * a power of two below LANES, those of LANES / dim heads that lie side by side. So a row of eight heads of eight dims
- * is four vectors of 16 lanes. As many units as a head has lanes are added up together, which leaves no lane idle. */
+ * Dims lie in the lanes. A unit is a vector of sums that are still to be added up: those of one head, or, if `dim`
+ * is a power of two below LANES, those of LANES / dim heads that lie side by side. So a row of eight heads of eight
+ * dims is four vectors of 16 lanes. As many units as a head has lanes are added up together, which leaves no lane
+ * idle. */
 #ifndef FOVEA_ARCH_SHARED_NN_GRAPH_SCORES_H
 #define FOVEA_ARCH_SHARED_NN_GRAPH_SCORES_H
 
@@ -25,8 +26,8 @@ FOVEA_INLINE vecmask graph_lanes(const int bit) {
   return vec_equal(vec_load(bits[place]), vec_set1(1.0f));
 }
 
-/* Adds up `group` units of `group` lanes each, halves to halves; group is a constant. Lane i of each group of lanes of
- * the result is the sum of unit i there. */
+/* Adds up `group` units of `group` lanes each, halves to halves; group is a constant. Lane i of each group of lanes
+ * of the result is the sum of unit i there. */
 FOVEA_INLINE vec graph_add_up(const float *units, const int group) {
   vec u[LANES];
   FOVEA_UNROLL
@@ -82,19 +83,19 @@ FOVEA_INLINE vec graph_head(const fovea_nn_graph_scores_args *args, const float 
   return sums[0];
 }
 
-/* Sets the units of one edge: a head each, or `heads` heads each. */
-FOVEA_INLINE void graph_units(const fovea_nn_graph_scores_args *args, int edge, const int heads, float *units,
-                              const int leaky) {
+/* Sets `count` units of one edge, from unit `first` on: a head each, or `heads` heads each. */
+FOVEA_INLINE void graph_units(const fovea_nn_graph_scores_args *args, int edge, int64_t first, int64_t count,
+                              const int heads, float *units, const int leaky) {
   const float *q = args->queries[edge], *k = args->keys[edge];
-  const int64_t numbers = args->heads * args->dim;
-  if (heads == 1) {
-    for (int64_t head = 0; head < args->heads; head++) {
-      vec_store(units + head * LANES, graph_head(args, q, k, head * args->dim, leaky));
+  const int64_t numbers = args->heads * args->dim, all = heads == 1 ? args->heads : (numbers + LANES - 1) / LANES;
+  const int64_t end = first + count < all ? first + count : all;
+  for (int64_t i = first; i < end; i++, units += LANES) {
+    if (heads == 1) {
+      vec_store(units, graph_head(args, q, k, i * args->dim, leaky));
+    } else {
+      const int64_t d = i * LANES;
+      vec_store(units, graph_step(args, q, k, d, vector_count(d, numbers), vec_set1(0.0f), leaky));
     }
-    return;
-  }
-  for (int64_t d = 0; d < numbers; d += LANES) {
-    vec_store(units + d, graph_step(args, q, k, d, vector_count(d, numbers), vec_set1(0.0f), leaky));
   }
 }
 
@@ -119,36 +120,22 @@ FOVEA_INLINE vec graph_in_order(vec x, const int group) {
   return vec_pick(lanes, vec_quarter(order));
 }
 
-/* All scores, with `group` lanes to a head; a constant, as `leaky` is. Units are added up LANES or `group` at a time:
- * those of some edges, or of some heads of one. */
+/* All scores, with `group` lanes to a head; a constant, as `leaky` is. Units are added up `group` at a time: those
+ * of some edges, or some of one. */
 FOVEA_INLINE void graph_scores_by(const fovea_nn_graph_scores_args *args, const int group, const int leaky) {
   const int heads = LANES / group;
-  const int64_t each = args->padded / heads; /* units of an edge */
-  const int together = each < group ? (int)(group / each) : 1;
+  const int64_t each = args->padded / heads, count = each < group ? each : group; /* units of an edge; at a time */
+  const int together = (int)(group / count);
   const vec factor = vec_set1(args->factor);
   float units[LANES * LANES] = {0};
   for (int edge = 0; edge < args->count; edge += together) {
     const int last = edge + together < args->count ? edge + together : args->count;
     float *to = args->scores + edge * args->padded;
-    if (each <= group) {
+    for (int64_t first = 0; first < each; first += count) {
       for (int i = edge; i < last; i++) {
-        graph_fetch(args, i + GRAPH_AHEAD);
-        graph_units(args, i, heads, units + (i - edge) * each * LANES, leaky);
+        if (first == 0) graph_fetch(args, i + GRAPH_AHEAD);
+        graph_units(args, i, first, count, heads, units + (i - edge) * count * LANES, leaky);
       }
-      vec_store(to, vec_mul(graph_in_order(graph_add_up(units, group), group), factor));
-      continue;
-    }
-    graph_fetch(args, edge + GRAPH_AHEAD);
-    for (int64_t first = 0; first < each; first += group) {
-      fovea_nn_graph_scores_args part = *args;
-      const float *q = args->queries[edge] + first * heads * args->dim;
-      const float *k = args->keys[edge] + first * heads * args->dim;
-      if (first * heads >= args->heads) break;
-      part.queries = &q;
-      part.keys = &k;
-      part.a = leaky ? args->a + first * heads * args->dim : NULL;
-      part.heads = args->heads - first * heads < group * heads ? args->heads - first * heads : group * heads;
-      graph_units(&part, 0, heads, units, leaky);
       vec_store(to + first * heads, vec_mul(graph_in_order(graph_add_up(units, group), group), factor));
     }
   }

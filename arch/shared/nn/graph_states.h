@@ -30,7 +30,8 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_graph_rows)(const fovea_nn_graph_row
 /* Outputs of a head without a state may be NaN, as 0 times infinity is. They do not matter. */
 FOVEA_INLINE vec graph_output(const fovea_nn_graph_state *state, int64_t head, int64_t place, int count) {
   const vec zero = vec_set1(0.0f);
-  return vec_select(vec_equal(vec_set1(state->sums[head]), zero), zero, vec_load_first(state->outputs + place, count));
+  return vec_select(vec_equal(vec_set1(state->sums[head]), zero), zero,
+                    vec_load_first(state->outputs + place, count));
 }
 
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_graph_merge)(const fovea_nn_graph_merge_args *args) {
@@ -96,7 +97,8 @@ FOVEA_INLINE void graph_finish_mean(const fovea_nn_graph_finish_args *args, int 
   }
 }
 
-/* Vectors that have several heads, as in graph_values.h. A sum is 0 without a state, and only then its inverse is. */
+/* Vectors that have several heads, as in graph_values.h. A sum is 0 without a state, and only then its inverse is.
+ */
 FOVEA_INLINE void graph_finish_crowd(const fovea_nn_graph_finish_args *args) {
   const int64_t numbers = args->heads * args->dim;
   for (int64_t d = 0; d < numbers; d += LANES) {

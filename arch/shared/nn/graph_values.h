@@ -1,4 +1,5 @@
-/* Weights times values of the edges of nodes, with dims in the lanes and edges in ascending order. Part of bodies.h.
+/* Weights times values of the edges of nodes, with dims in the lanes and edges in ascending order. Part of
+ * bodies.h.
  */
 #ifndef FOVEA_ARCH_SHARED_NN_GRAPH_VALUES_H
 #define FOVEA_ARCH_SHARED_NN_GRAPH_VALUES_H
@@ -9,8 +10,8 @@
 /* Vectors of outputs that one pass over a node's edges sums up. */
 enum { GRAPH_VECTORS = 4 };
 
-/* Outputs of one node from number `first` on, with `vectors` vectors, each `each` of which belong to a head, the first
- * to `head`; vectors and each are constants. The last vector has `count` numbers. */
+/* Outputs of one node from number `first` on, with `vectors` vectors, each `each` of which belong to a head, the
+ * first to `head`; vectors and each are constants. The last vector has `count` numbers. */
 FOVEA_INLINE void graph_value_tile(const fovea_nn_graph_values_args *args, int node, int64_t first, int64_t head,
                                    const int vectors, const int each, int count) {
   float *output = args->outputs + node * args->output_stride + first;

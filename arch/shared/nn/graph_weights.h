@@ -1,7 +1,7 @@
 /* Weights of the edges of nodes, from their scores. docs/numerics.md, clause L22. Part of bodies.h.
  *
- * Scores of an edge's heads lie side by side, and heads are a power of two: if they are fewer than LANES, a vector has
- * those of some edges, and each lane has the same head in all vectors of a node. */
+ * Scores of an edge's heads lie side by side, and heads are a power of two: if they are fewer than LANES, a vector
+ * has those of some edges, and each lane has the same head in all vectors of a node. */
 #ifndef FOVEA_ARCH_SHARED_NN_GRAPH_WEIGHTS_H
 #define FOVEA_ARCH_SHARED_NN_GRAPH_WEIGHTS_H
 
@@ -83,8 +83,8 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_graph_weights)(const fovea_nn_graph_
     for (int64_t head = 0; head < args->padded; head += LANES) {
       const float *scores = args->scores + first * args->padded + head;
       const vec maximum = graph_maximum(&vectors, scores);
-      const vec sum = graph_powers(&vectors, scores, state_reference(maximum),
-                                   args->weights + first * args->padded + head);
+      const vec sum =
+          graph_powers(&vectors, scores, state_reference(maximum), args->weights + first * args->padded + head);
       vec_store(args->maxima + place + head, maximum);
       vec_store(args->sums + place + head, sum);
     }
