@@ -330,6 +330,96 @@ typedef struct fovea_nn_index_args {
   float *scores;
   int64_t score_stride;
 } fovea_nn_index_args;
+/* ---- Graph attention ---- */
+
+/* The most edges of a call: those of a block. A call has the edges of some whole nodes, or some of one. What
+ * belongs to heads (scores, maxima, sums) lies edge by edge or node by node, `padded` numbers each: as many as
+ * there are heads, rounded up to a power of two. All lists of it have room for 16 numbers more, and those of
+ * padding are any. */
+#define FOVEA_NN_GRAPH_EDGES FOVEA_BLOCK_KEYS
+
+/* to[i] = the heads of rows[i], side by side, + those of added[i], as f32. NULL rows are passed over. */
+typedef struct fovea_nn_graph_rows_args {
+  const void *const *rows, *const *added; /* added: NULL: nothing is added */
+  fovea_type type, added_type;
+  int64_t head_stride, added_head_stride;
+  int count;
+  int64_t heads, dim;
+  float *to;
+  int64_t to_stride;
+} fovea_nn_graph_rows_args;
+
+/* scores = factor * (q . k), or factor * (a . LeakyReLU(q + k)). Rows are contiguous. */
+typedef struct fovea_nn_graph_scores_args {
+  const float *const *queries, *const *keys; /* of each edge */
+  int count;
+  int64_t heads, dim, padded;
+  const float *a; /* NULL: q . k */
+  float slope, factor;
+  float *scores;
+} fovea_nn_graph_scores_args;
+
+/* scores = factor * LeakyReLU(to + from + edge). */
+typedef struct fovea_nn_graph_sums_args {
+  const float *const *to, *const *from; /* of each edge, `padded` numbers */
+  const float *edges;                   /* [edge][padded]; NULL: none */
+  int count;
+  int64_t padded;
+  float slope, factor;
+  float *scores;
+} fovea_nn_graph_sums_args;
+
+/* Weights of the edges of each node, powers of 2 of the scores less their maximum, and their sums. */
+typedef struct fovea_nn_graph_weights_args {
+  const int *starts; /* of the edges of each node, and where they end */
+  int nodes;
+  int64_t padded;
+  const float *scores;
+  float *weights, *maxima, *sums;
+} fovea_nn_graph_weights_args;
+
+/* outputs = the sums of weights * values of each node. */
+typedef struct fovea_nn_graph_values_args {
+  const int *starts;
+  int nodes;
+  int64_t heads, dim, padded;
+  const float *const *values; /* of each edge, contiguous; NULL: not there */
+  const float *weights;
+  float *outputs; /* rows of output_stride */
+  int64_t output_stride;
+} fovea_nn_graph_values_args;
+
+/* What a node has over some of its edges. */
+typedef struct fovea_nn_graph_state {
+  float *maxima, *sums, *outputs;
+} fovea_nn_graph_state;
+
+/* The state `left` over the edges of both. */
+typedef struct fovea_nn_graph_merge_args {
+  fovea_nn_graph_state left, right;
+  int64_t heads, dim, padded;
+} fovea_nn_graph_merge_args;
+
+/* Results from the states of nodes: maxima and sums of `padded` numbers, outputs of output_stride. */
+typedef struct fovea_nn_graph_finish_args {
+  fovea_nn_graph_state states;
+  int nodes;
+  int64_t heads, dim, padded, output_stride;
+  int average;
+  const float *bias; /* NULL: none */
+  void *y;
+  fovea_type type;
+  int64_t head_stride, row_stride;
+  float *lse; /* NULL: not wanted */
+} fovea_nn_graph_finish_args;
+
+/* Divides the weights of edges of a node by their sum: shares = 2^(scores - maxima) / sums. */
+typedef struct fovea_nn_graph_shares_args {
+  const float *scores, *maxima, *sums;
+  int count;
+  int64_t padded;
+  float *shares; /* [edge][padded] */
+} fovea_nn_graph_shares_args;
 
 typedef struct fovea_nn_kernels {
   const char *name; /* of the instruction set */
@@ -370,6 +460,14 @@ typedef struct fovea_nn_kernels {
   void (*top_filter)(const fovea_top_filter_args *args);
   void (*top_select)(fovea_top_list *list, int k);
   void (*top_finish)(const fovea_top_finish_args *args);
+  void (*graph_rows)(const fovea_nn_graph_rows_args *args);
+  void (*graph_scores)(const fovea_nn_graph_scores_args *args);
+  void (*graph_sums)(const fovea_nn_graph_sums_args *args);
+  void (*graph_weights)(const fovea_nn_graph_weights_args *args);
+  void (*graph_values)(const fovea_nn_graph_values_args *args);
+  void (*graph_merge)(const fovea_nn_graph_merge_args *args);
+  void (*graph_finish)(const fovea_nn_graph_finish_args *args);
+  void (*graph_shares)(const fovea_nn_graph_shares_args *args);
 } fovea_nn_kernels;
 
 /* Products of pairs of bf16, without widening and with the bits of f32, on CPUs where fovea_kernels.pairs_hold().

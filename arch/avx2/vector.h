@@ -190,6 +190,16 @@ FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
   vec high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), quarter);
   return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(quarter, 28)));
 }
+FOVEA_INLINE vec vec_swap(vec a, const int distance) {
+  switch (distance) {
+  case 4:
+    return _mm256_permute2f128_ps(a, a, 1);
+  case 2:
+    return _mm256_permute_ps(a, 0x4e);
+  default:
+    return _mm256_permute_ps(a, 0xb1);
+  }
+}
 FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
   return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLT_UQ), a);
 }

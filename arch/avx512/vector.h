@@ -181,6 +181,18 @@ FOVEA_INLINE veci vec_quarter(vec a) {
 FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
   return _mm512_permutexvar_ps(quarter, _mm512_loadu_ps(table));
 }
+FOVEA_INLINE vec vec_swap(vec a, const int distance) {
+  switch (distance) {
+  case 8:
+    return _mm512_shuffle_f32x4(a, a, 0x4e);
+  case 4:
+    return _mm512_shuffle_f32x4(a, a, 0xb1);
+  case 2:
+    return _mm512_permute_ps(a, 0x4e);
+  default:
+    return _mm512_permute_ps(a, 0xb1);
+  }
+}
 /* VREDUCEPS and VSCALEFPS replace five instructions of the portable 2^x. */
 #define FOVEA_VECTOR_HAS_SCALEF
 FOVEA_INLINE vec vec_fraction(vec x) {

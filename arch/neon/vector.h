@@ -163,6 +163,9 @@ FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
                          vreinterpretq_u8_f32(vld1q_f32(table + 8)), vreinterpretq_u8_f32(vld1q_f32(table + 12))}};
   return vreinterpretq_f32_u8(vqtbl4q_u8(bytes, vreinterpretq_u8_s32(quarter)));
 }
+FOVEA_INLINE vec vec_swap(vec a, const int distance) {
+  return distance == 2 ? vextq_f32(a, a, 2) : vrev64q_f32(a);
+}
 FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
   return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), vcltq_f32(x, limit)));
 }

@@ -196,6 +196,11 @@ FOVEA_INLINE veci vec_quarter(vec a) {
 FOVEA_INLINE vec vec_pick(const float table[16], veci quarter) {
   return table[quarter];
 }
+/* One lane has no other to change places with. */
+FOVEA_INLINE vec vec_swap(vec a, const int distance) {
+  (void)distance;
+  return a;
+}
 FOVEA_INLINE vec vec_zero_if_less(vec x, vec limit, vec a) {
   return x < limit ? 0.0f : a;
 }

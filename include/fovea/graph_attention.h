@@ -1,6 +1,6 @@
 /* Attention over the edges of a graph: TransformerConv, GAT, GATv2, with features of edges.
  *
- * Part of fovea_nn, with the rules of nn.h. docs/numerics.md states the arithmetic. */
+ * Part of fovea_nn, with the rules of nn.h. docs/numerics.md, L22, states the arithmetic. */
 #ifndef FOVEA_GRAPH_ATTENTION_H
 #define FOVEA_GRAPH_ATTENTION_H
 
@@ -9,6 +9,129 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The score r of an edge from node j to node i, for one head. q, k, v and e are the numbers of the head: q of i, k
+ * and v of j, e of the edge, if edges have features (else 0). The output of a head is the sum of the values of the
+ * node's edges, weighted by the softmax of their scores.
+ *
+ *   TRANSFORMER   r = scale q . (k + e), values v + e (Shi et al., 2021; TransformerConv of PyTorch Geometric)
+ *   GAT           r = LeakyReLU(a_to . q + a_from . k + a_edge . e), values k (Velickovic et al., 2018)
+ *   GATV2         r = a . LeakyReLU(q + k + e), values k (Brody et al., 2022)
+ */
+typedef enum fovea_nn_graph_kind {
+  FOVEA_NN_GRAPH_TRANSFORMER = 0,
+  FOVEA_NN_GRAPH_GAT = 1,
+  FOVEA_NN_GRAPH_GATV2 = 2
+} fovea_nn_graph_kind;
+
+/* A layer of graph attention. Nodes come projected: by fovea_nn_linear_run() with heads * dim outputs. For GAT, q
+ * and k are W h of the same W; for GATv2, q = W_r h and k = W_l h. Prepare it with fovea_nn_graph_init(). */
+typedef struct fovea_nn_graph {
+  size_t struct_size; /* set by fovea_nn_graph_init() */
+  fovea_nn_graph_kind kind;
+  int64_t heads, dim; /* at least 1; heads at most 2^20. All of q, k, v and e have `dim` numbers in each head */
+
+  double scale;       /* TRANSFORMER; default 1 / sqrt(dim). Not finite as f32: FOVEA_ERROR_SCALE */
+  double leaky_slope; /* GAT, GATV2: from 0 to below 1; default 0.2. TRANSFORMER: 0 */
+
+  /* (heads, dim) numbers each, NULL (default) where they are not used. GAT: a_to and a_from, PyTorch Geometric's
+   * att_dst and att_src, and with features of edges a_edge. GATV2: a. */
+  const float *a_to, *a_from, *a_edge, *a;
+
+  /* Makes e of what edges have: any linear layer with heads * dim outputs. NULL (default): edges have heads * dim
+   * numbers already, or none. Edges are projected a part at a time, so that scratch has never more than 4096 of
+   * them, or those of one node, if that has more. */
+  const fovea_nn_linear *edge;
+
+  /* 1: the output is the mean of the heads, (nodes, dim). Default 0: (nodes, heads, dim). */
+  int average_heads;
+  const float *bias; /* added to each output: heads * dim numbers, or `dim` of a mean. NULL (default): none */
+  const char *isa;   /* as in fovea_problem */
+  fovea_allocator allocator; /* of scratch; default: malloc(), free() */
+} fovea_nn_graph;
+
+/* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_graph_init(). */
+FOVEA_NN_API void fovea_nn_graph_init_sized(fovea_nn_graph *graph, size_t struct_size, fovea_nn_graph_kind kind,
+                                            int64_t heads, int64_t dim);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_graph_init(fovea_nn_graph *graph, fovea_nn_graph_kind kind, int64_t heads,
+                                       int64_t dim) {
+  fovea_nn_graph_init_sized(graph, sizeof *graph, kind, heads, dim);
+}
+
+/* The nodes and edges. Strides are those of row and head; `batch` is not used, and is 0. Several graphs are one
+ * graph whose parts have no edge between them: a node's output depends on its own edges only, and keeps its bits.
+ */
+typedef struct fovea_nn_graph_tensors {
+  size_t struct_size; /* set by fovea_nn_graph_tensors_init() */
+  int64_t nodes;      /* that edges end at; at least 0 */
+  int64_t sources;    /* that edges begin at, at least 0: `nodes`, if they are the same */
+
+  /* The edges as a CSR matrix by destination, as fovea_nn_additive_tensors has them: those that end at node i begin
+   * at nodes edge_sources[edge_starts[i]] to edge_sources[edge_starts[i + 1] - 1]. nodes + 1 numbers that do not
+   * decrease. An edge that is there twice counts twice, since its features may differ. A source of -1 is an edge
+   * that is not there. There are no self loops but those of the list: for GAT, add one to each node. A node without
+   * edges gets zeros (and the bias).
+   *
+   * The order of a node's edges changes its last bits; nothing else does. */
+  const int64_t *edge_starts, *edge_sources;
+
+  const void *queries; /* (nodes, heads, dim): q */
+  const void *keys;    /* (sources, heads, dim): k */
+  const void *values;  /* TRANSFORMER: (sources, heads, dim), v. Else NULL (default) */
+  void *y;             /* (nodes, heads, dim), or of a mean (nodes, dim); apart from all else */
+  fovea_type query_type, key_type, value_type, y_type;                /* default FOVEA_F32 */
+  fovea_strides query_strides, key_strides, value_strides, y_strides; /* default: contiguous, heads side by side */
+
+  /* Features of edges, row i for edge i of edge_sources: (edges, heads, dim), or with the layer `edge` (edges, in).
+   * NULL (default): none. */
+  const void *features;
+  fovea_type feature_type;       /* default FOVEA_F32 */
+  fovea_strides feature_strides; /* default: contiguous. With the layer, head is 0 */
+
+  /* The weights of the edges, (edges, heads), 0 for an edge that is not there: rows edge_starts[0] to
+   * edge_starts[nodes] - 1 are written. NULL (default): not wanted. */
+  float *weights;
+  int64_t weight_stride; /* elements from edge to edge; default: heads */
+
+  /* ln of the sum of e^r of the node's edges, (nodes, heads), contiguous; -Inf without edges. NULL (default): not
+   * wanted. */
+  float *lse;
+} fovea_nn_graph_tensors;
+
+/* Sets these fields, and the others to their defaults, with the strides of what `graph` takes. Callers in C use
+ * fovea_nn_graph_tensors_init(). */
+FOVEA_NN_API void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t struct_size,
+                                                    const fovea_nn_graph *graph, int64_t nodes, int64_t sources,
+                                                    const int64_t *edge_starts, const int64_t *edge_sources,
+                                                    const void *queries, const void *keys, void *y);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_nn_graph_tensors_init(fovea_nn_graph_tensors *tensors, const fovea_nn_graph *graph,
+                                               int64_t nodes, int64_t sources, const int64_t *edge_starts,
+                                               const int64_t *edge_sources, const void *queries, const void *keys,
+                                               void *y) {
+  fovea_nn_graph_tensors_init_sized(tensors, sizeof *tensors, graph, nodes, sources, edge_starts, edge_sources,
+                                    queries, keys, y);
+}
+
+/* Computes the layer, in time O((edges + nodes) * heads * dim), and with the layer `edge` O(edges * in * heads *
+ * dim) more. The edges of one node are one task. NaN in a source reaches only the nodes that it has an edge to;
+ * what no edge names is not read by the sums.
+ *
+ * PyTorch Geometric adds 1e-16 to the sum of weights, which is at least 1: that changes no f32.
+ *
+ * Needs scratch (fovea_nn_graph_scratch_size()), from `execution` or else allocated once by graph->allocator. A
+ * call that fails has written nothing. Errors: FOVEA_ERROR_PATTERN for edges out of range; others as in nn.h. */
+FOVEA_NN_API fovea_status fovea_nn_graph_run(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
+                                             const fovea_execution *execution, fovea_error *error);
+
+/* Returns the bytes of scratch for `workers` workers (0: fovea_default_threads()); 0 if the call would be refused.
+ * It follows from heads, dim, the largest number of edges of a node, for GAT from the number of nodes, and with the
+ * layer `edge` or scores of GAT from features also from edges: it reads the lists of edges. */
+FOVEA_NN_API size_t fovea_nn_graph_scratch_size(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
+                                                int workers);
 
 #ifdef __cplusplus
 }

@@ -43,4 +43,12 @@ const fovea_nn_kernels FOVEA_NN_TABLE(FOVEA_ISA) = {
     .top_filter = FOVEA_NAME(nn_top_filter),
     .top_select = FOVEA_NAME(nn_top_select),
     .top_finish = FOVEA_NAME(nn_top_finish),
+    .graph_rows = FOVEA_NAME(nn_graph_rows),
+    .graph_scores = FOVEA_NAME(nn_graph_scores),
+    .graph_sums = FOVEA_NAME(nn_graph_sums),
+    .graph_weights = FOVEA_NAME(nn_graph_weights),
+    .graph_values = FOVEA_NAME(nn_graph_values),
+    .graph_merge = FOVEA_NAME(nn_graph_merge),
+    .graph_finish = FOVEA_NAME(nn_graph_finish),
+    .graph_shares = FOVEA_NAME(nn_graph_shares),
 };

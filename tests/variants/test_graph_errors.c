@@ -1,0 +1,216 @@
+/* What graph attention refuses, and with which text: nothing is written. Structs of other sizes; every
+ * floating-point environment; what an allocator gives. */
+#include "support/check.h"
+#include "support/everywhere.h"
+
+#include <fovea/graph_attention.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { NODES = 3, SOURCES = 5, HEADS = 2, DIM = 4, WIDTH = HEADS * DIM, EDGES = 6, IN = 3 };
+
+static float numbers[1024], more[1024], outputs[256], layer_weights[WIDTH * IN];
+static const int64_t starts[NODES + 1] = {0, 2, 2, EDGES}, sources[EDGES] = {4, -1, 0, 1, 0, 3};
+
+static void *no_memory(void *context, size_t size, size_t alignment) {
+  (void)context;
+  (void)size;
+  (void)alignment;
+  return NULL;
+}
+
+static void release_nothing(void *context, void *pointer) {
+  (void)context;
+  (void)pointer;
+}
+
+static void use_kind(fovea_nn_graph *graph, fovea_nn_graph_tensors *tensors, fovea_nn_graph_kind kind) {
+  const int transformer = kind == FOVEA_NN_GRAPH_TRANSFORMER, gat = kind == FOVEA_NN_GRAPH_GAT;
+  fovea_nn_graph_init(graph, kind, HEADS, DIM);
+  graph->a_to = graph->a_from = gat ? numbers : NULL;
+  graph->a = kind == FOVEA_NN_GRAPH_GATV2 ? numbers : NULL;
+  fovea_nn_graph_tensors_init(tensors, graph, NODES, SOURCES, starts, sources, numbers, numbers, outputs);
+  if (transformer) tensors->values = numbers;
+}
+
+#define CASE(kind, change, status, word)                                                                           \
+  do {                                                                                                             \
+    fovea_nn_linear edge;                                                                                          \
+    fovea_nn_graph g;                                                                                              \
+    fovea_nn_graph_tensors t;                                                                                      \
+    fovea_error error = {.text = ""};                                                                              \
+    fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);                                                         \
+    use_kind(&g, &t, kind);                                                                                        \
+    memset(outputs, 0x3a, sizeof outputs);                                                                         \
+    change;                                                                                                        \
+    assert_int_equal(fovea_nn_graph_run(&g, &t, NULL, &error), status);                                            \
+    if (!strstr(error.text, word)) fail_msg("%s: no %s", error.text, word);                                        \
+    if ((status) != FOVEA_ERROR_MEMORY) assert_int_equal(fovea_nn_graph_scratch_size(&g, &t, 1), 0);               \
+    for (size_t i = 0; i < sizeof outputs; i++) assert_int_equal(((const unsigned char *)outputs)[i], 0x3a);       \
+  } while (0)
+#define TRANSFORMER(change, status, word) CASE(FOVEA_NN_GRAPH_TRANSFORMER, change, status, word)
+#define GAT(change, status, word)         CASE(FOVEA_NN_GRAPH_GAT, change, status, word)
+#define GATV2(change, status, word)       CASE(FOVEA_NN_GRAPH_GATV2, change, status, word)
+
+static void test_sizes(void **state) {
+  (void)state;
+  assert_int_equal(fovea_nn_graph_run(NULL, NULL, NULL, NULL), FOVEA_ERROR_NULL);
+  TRANSFORMER(g.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "graph");
+  TRANSFORMER(t.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "tensors");
+  TRANSFORMER(g.kind = (fovea_nn_graph_kind)3, FOVEA_ERROR_TYPE, "kind is 3");
+  TRANSFORMER(g.heads = 0, FOVEA_ERROR_SIZE, "heads is 0");
+  TRANSFORMER(g.heads = (1 << 20) + 1, FOVEA_ERROR_SIZE, "heads is");
+  TRANSFORMER(g.dim = 0, FOVEA_ERROR_SIZE, "dim is 0");
+  TRANSFORMER((g.dim = INT64_C(1) << 40), FOVEA_ERROR_SIZE, "more than 2^40");
+  TRANSFORMER(g.average_heads = 2, FOVEA_ERROR_TYPE, "average_heads is 2");
+  TRANSFORMER(t.nodes = -1, FOVEA_ERROR_SIZE, "nodes is -1");
+  TRANSFORMER(t.sources = -1, FOVEA_ERROR_SIZE, "sources is -1");
+  TRANSFORMER(t.key_type = (fovea_type)9, FOVEA_ERROR_TYPE, "key_type is 9");
+  TRANSFORMER(t.feature_type = (fovea_type)9, FOVEA_ERROR_TYPE, "feature_type is 9");
+  TRANSFORMER(g.scale = INFINITY, FOVEA_ERROR_SCALE, "scale is");
+  TRANSFORMER(g.scale = NAN, FOVEA_ERROR_SCALE, "scale is");
+  TRANSFORMER(g.scale = 3e38, FOVEA_ERROR_SCALE, "scale is");
+  GAT(g.leaky_slope = 1, FOVEA_ERROR_ACTIVATION, "leaky_slope is 1");
+  GATV2(g.leaky_slope = NAN, FOVEA_ERROR_ACTIVATION, "leaky_slope is");
+  TRANSFORMER(g.isa = "abacus", FOVEA_ERROR_ISA_UNKNOWN, "abacus");
+  TRANSFORMER((g.allocator.allocate = no_memory, g.allocator.release = release_nothing), FOVEA_ERROR_MEMORY,
+              "no memory");
+}
+
+static void test_unused(void **state) {
+  (void)state;
+  TRANSFORMER(g.a = numbers, FOVEA_ERROR_UNUSED, "a is set");
+  TRANSFORMER(g.a_to = numbers, FOVEA_ERROR_UNUSED, "a_to is set");
+  TRANSFORMER(g.leaky_slope = 0.2, FOVEA_ERROR_UNUSED, "leaky_slope");
+  TRANSFORMER(g.edge = &edge, FOVEA_ERROR_UNUSED, "edge is set");
+  TRANSFORMER(t.feature_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "feature_type");
+  TRANSFORMER(t.feature_strides.row = 99, FOVEA_ERROR_UNUSED, "feature_strides");
+  TRANSFORMER(t.weight_stride = 3, FOVEA_ERROR_UNUSED, "weight_stride");
+  TRANSFORMER(t.key_strides.batch = 3, FOVEA_ERROR_UNUSED, "batch stride of keys");
+  GAT(t.values = numbers, FOVEA_ERROR_UNUSED, "values is set");
+  GAT(t.value_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "value_type");
+  GAT(g.scale = 1, FOVEA_ERROR_UNUSED, "scale is set");
+  GAT(g.a = numbers, FOVEA_ERROR_UNUSED, "a is set");
+  GAT(g.a_edge = numbers, FOVEA_ERROR_UNUSED, "there are no features");
+  GATV2(g.a_from = numbers, FOVEA_ERROR_UNUSED, "a_from is set");
+}
+
+static void test_pointers(void **state) {
+  (void)state;
+  TRANSFORMER(t.values = NULL, FOVEA_ERROR_NULL, "values is NULL");
+  TRANSFORMER(t.keys = NULL, FOVEA_ERROR_NULL, "keys is NULL");
+  TRANSFORMER(t.y = NULL, FOVEA_ERROR_NULL, "y is NULL");
+  TRANSFORMER(t.edge_starts = NULL, FOVEA_ERROR_NULL, "edge_starts is NULL");
+  TRANSFORMER(t.edge_sources = NULL, FOVEA_ERROR_NULL, "edge_sources is NULL");
+  GAT(g.a_to = NULL, FOVEA_ERROR_NULL, "a_to is NULL");
+  GAT(g.a_from = NULL, FOVEA_ERROR_NULL, "a_from is NULL");
+  GAT(t.features = more, FOVEA_ERROR_NULL, "a_edge is NULL");
+  GATV2(g.a = NULL, FOVEA_ERROR_NULL, "a is NULL");
+  TRANSFORMER(t.queries = (const char *)numbers + 1, FOVEA_ERROR_ALIGNMENT, "queries");
+  TRANSFORMER(t.edge_starts = (const int64_t *)(const void *)((const char *)starts + 4), FOVEA_ERROR_ALIGNMENT,
+              "edge_starts");
+  TRANSFORMER(t.y = numbers + 9, FOVEA_ERROR_OVERLAP, "y shares memory with queries");
+  TRANSFORMER((t.features = more, t.y = more + EDGES * WIDTH - 1), FOVEA_ERROR_OVERLAP, "with features");
+  TRANSFORMER(t.lse = outputs + 5, FOVEA_ERROR_OVERLAP, "lse shares memory with y");
+  TRANSFORMER(t.weights = outputs + 3, FOVEA_ERROR_OVERLAP, "weights shares memory with y");
+  TRANSFORMER(g.bias = outputs + 1, FOVEA_ERROR_OVERLAP, "with bias");
+  TRANSFORMER(t.y_strides.row = 7, FOVEA_ERROR_STRIDE, "y_strides.row is 7");
+  TRANSFORMER(t.key_strides.row = INT64_C(1) << 60, FOVEA_ERROR_STRIDE, "keys_strides");
+  static const int64_t later[] = {1, 2, 2, 2};
+  TRANSFORMER((t.edge_starts = later, t.features = more, t.feature_strides.row = INT64_C(1) << 60),
+              FOVEA_ERROR_STRIDE, "feature_strides");
+  TRANSFORMER((t.edge_starts = later, t.weights = outputs + 90, t.weight_stride = INT64_MIN / 2),
+              FOVEA_ERROR_STRIDE, "weight_strides");
+  TRANSFORMER(
+      (edge.out = WIDTH + 1, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
+      FOVEA_ERROR_SIZE, "out of edge is 9");
+  TRANSFORMER(
+      (edge.weights = outputs, g.edge = &edge, t.features = more, t.feature_strides = (fovea_strides){0, 0, IN}),
+      FOVEA_ERROR_OVERLAP, "weights of edge");
+  TRANSFORMER((edge.struct_size = 1, g.edge = &edge, t.features = more), FOVEA_ERROR_STRUCT_SIZE, "");
+}
+
+static void test_edges(void **state) {
+  (void)state;
+  static const int64_t falling[] = {0, 3, 2, 5}, below[] = {-1, 0, 0, 0}, huge[] = {0, 0, 0, INT64_MAX};
+  static const int64_t beyond[] = {0, 0, 5, 0, 0, 0}, under[] = {0, 0, 0, -2, 0, 0};
+  TRANSFORMER(t.edge_starts = falling, FOVEA_ERROR_PATTERN, "edge_starts[2] is 2");
+  TRANSFORMER(t.edge_starts = below, FOVEA_ERROR_PATTERN, "edge_starts[0] is -1");
+  TRANSFORMER(t.edge_starts = huge, FOVEA_ERROR_PATTERN, "edge_starts[3] is 9");
+  TRANSFORMER(t.edge_sources = beyond, FOVEA_ERROR_PATTERN, "edge_sources[2] is 5; it must be from -1 to 4");
+  TRANSFORMER(t.edge_sources = under, FOVEA_ERROR_PATTERN, "edge_sources[3] is -2");
+}
+
+/* No nodes, no sources, no edges: pointers may be NULL. */
+static void test_empty(void **state) {
+  (void)state;
+  static const int64_t none[NODES + 1];
+  fovea_nn_graph g;
+  fovea_nn_graph_tensors t;
+  for (int kind = 0; kind < 3; kind++) {
+    use_kind(&g, &t, (fovea_nn_graph_kind)kind);
+    fovea_nn_graph_tensors_init(&t, &g, 0, 0, none, NULL, NULL, NULL, NULL);
+    assert_int_equal(fovea_nn_graph_run(&g, &t, NULL, NULL), FOVEA_OK);
+    fovea_nn_graph_tensors_init(&t, &g, NODES, 0, none, NULL, numbers, NULL, outputs);
+    memset(outputs, 0x3a, sizeof outputs);
+    assert_int_equal(fovea_nn_graph_run(&g, &t, NULL, NULL), FOVEA_OK);
+    for (int i = 0; i < NODES * WIDTH; i++) assert_true(outputs[i] == 0);
+    assert_int_equal(((const unsigned char *)outputs)[NODES * WIDTH * sizeof *outputs], 0x3a);
+  }
+}
+
+/* Initialisers write as many bytes as the caller's struct has. */
+static void test_struct_sizes(void **state) {
+  (void)state;
+  unsigned char bytes[1024];
+  fovea_nn_graph g;
+  memset(bytes, 0x5b, sizeof bytes);
+  fovea_nn_graph_init_sized((fovea_nn_graph *)(void *)bytes, 12, FOVEA_NN_GRAPH_GAT, 1, 2);
+  assert_int_equal(bytes[12], 0x5b);
+  fovea_nn_graph_init(&g, FOVEA_NN_GRAPH_GAT, HEADS, DIM);
+  fovea_nn_graph_tensors_init_sized((fovea_nn_graph_tensors *)(void *)bytes, 16, &g, 1, 1, NULL, NULL, NULL, NULL,
+                                    NULL);
+  assert_int_equal(bytes[16], 0x5b);
+}
+
+static void act(void) {
+  static const int64_t loops[NODES + 1] = {0, 2, 3, EDGES}, from[EDGES] = {4, -1, 0, 1, 0, 3};
+  for (int kind = 0; kind < 3; kind++) {
+    fovea_nn_linear edge;
+    fovea_nn_graph g;
+    fovea_nn_graph_tensors t;
+    fovea_nn_linear_init(&edge, IN, WIDTH, layer_weights);
+    use_kind(&g, &t, (fovea_nn_graph_kind)kind);
+    edge.isa = g.isa = everywhere_isa;
+    g.edge = &edge;
+    g.a_edge = kind == FOVEA_NN_GRAPH_GAT ? numbers : NULL;
+    const void *values = t.values;
+    fovea_nn_graph_tensors_init(&t, &g, NODES, SOURCES, loops, from, numbers, more,
+                                everywhere_room(NODES * WIDTH * sizeof(float)));
+    t.values = values;
+    t.features = more;
+    t.weights = everywhere_room(EDGES * HEADS * sizeof(float));
+    t.lse = everywhere_room(NODES * HEADS * sizeof(float));
+    everywhere_keep(fovea_nn_graph_run(&g, &t, NULL, NULL));
+    const size_t size = fovea_nn_graph_scratch_size(&g, &t, 2);
+    memcpy(everywhere_room(sizeof size), &size, sizeof size);
+  }
+}
+
+static void test_environments(void **state) {
+  (void)state;
+  struct generator generator = {7};
+  fill_numbers(numbers, 1024, 1, &generator);
+  fill_values(more, 1024, &generator);
+  fill_numbers(layer_weights, WIDTH * IN, 1, &generator);
+  assert_same_everywhere_on_isas(act);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),       cmocka_unit_test(test_unused),
+                                     cmocka_unit_test(test_pointers),    cmocka_unit_test(test_edges),
+                                     cmocka_unit_test(test_empty),       cmocka_unit_test(test_struct_sizes),
+                                     cmocka_unit_test(test_environments)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
