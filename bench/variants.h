@@ -28,16 +28,31 @@ typedef struct variant {
   void (*end)(variant_call *call); /* also after begin() failed */
 } variant;
 
+extern const variant variant_exact, variant_exact_causal, variant_window;
+extern const variant variant_longformer; /* a layer: three projections, 256 keys to both sides, one global token */
+extern const variant variant_bigbird;    /* blocks of 64, 3 at random */
+extern const variant variant_reformer; /* 4 rounds, chunks of 64, two bucket factors; v only differs from q and k */
+extern const variant variant_linformer;                           /* to 256 keys, E and F at random */
+extern const variant variant_performer, variant_performer_causal; /* 256 features */
+extern const variant variant_linear, variant_gated, variant_delta, variant_gated_delta;
+extern const variant variant_selected;     /* 256 keys of each row, by one index head of 64 dims */
+extern const variant variant_differential; /* causal */
+extern const variant variant_latent, variant_latent_absorbed; /* a layer with a head of 64 dims, rank 64 */
+extern const variant variant_graph;                           /* 16 edges of each node, TransformerConv */
+
 /* NULL after the last. */
 extern const variant *const variant_list[];
 
-/* Makes a call ready for tensors of the caller's. NULL if that fails. */
-variant_call *variant_begin(const char *name, int64_t heads, int64_t length, int64_t dim, int threads);
-fovea_status variant_run(variant_call *call, const float *q, const float *k, const float *v, float *o);
+/* Makes a call ready, with the sizes, threads and tensors of `sizes`. NULL if that fails. */
+variant_call *variant_begin(const variant *variant, const variant_call *sizes);
+fovea_status variant_run(const variant_call *call);
 void variant_end(variant_call *call);
 
 /* Gives the call's execution so many bytes of scratch, and counts them. 0 without memory. */
 int variant_scratch(variant_call *call, size_t bytes);
+
+/* Random numbers from -scale to scale, to be freed. NULL without memory. */
+float *variant_draw(size_t count, uint32_t seed, float scale);
 
 /* Random numbers from -scale to scale, counted as memory of the call. They live in `call` until it ends. */
 float *variant_numbers(variant_call *call, size_t count, uint32_t seed, float scale);

@@ -268,7 +268,6 @@ FOVEA_NN_API fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_
 FOVEA_NN_API size_t fovea_nn_lsh_scratch_size(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                                               int workers);
 
-/* ---- Selected keys ------------------------------------------------------------------------------------------ */
 /* ---- Selected keys ------------------------------------------------------------------------------------------- */
 
 /* Keys that an indexer selects for each row (DeepSeek-AI, DeepSeek-V3.2, 2025, the lightning indexer): of the index

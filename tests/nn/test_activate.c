@@ -250,8 +250,9 @@ static void test_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_accuracy), cmocka_unit_test(test_exp), cmocka_unit_test(test_limits),  cmocka_unit_test(test_bits),
-      cmocka_unit_test(test_rows),     cmocka_unit_test(test_threads), cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_accuracy), cmocka_unit_test(test_exp),  cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_bits),     cmocka_unit_test(test_rows), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
