@@ -250,6 +250,25 @@ static fovea_status check_tensors(const fovea_nn_linear_attention_call *call, fo
   return status;
 }
 
+/* A stride along an axis with one place is never used, and may be any number: it becomes 0, so that no address is
+ * computed with it. */
+static void drop_stride(fovea_strides *strides, int64_t batch, int64_t heads, int64_t rows) {
+  if (batch <= 1) strides->batch = 0;
+  if (heads <= 1) strides->head = 0;
+  if (rows <= 1) strides->row = 0;
+}
+
+static void drop_strides(const fovea_nn_linear_attention *a, fovea_nn_linear_attention_tensors *t) {
+  drop_stride(&t->q_strides, t->batch, a->q_heads, t->tokens);
+  drop_stride(&t->k_strides, t->batch, a->k_heads, t->tokens);
+  drop_stride(&t->v_strides, t->batch, a->heads, t->tokens);
+  drop_stride(&t->o_strides, t->batch, output_heads(a), t->tokens);
+  drop_stride(&t->decay_strides, t->batch, a->heads, t->tokens);
+  drop_stride(&t->beta_strides, t->batch, a->heads, t->tokens);
+  drop_stride(&t->past_strides, t->batch, a->heads, a->k_dim);
+  drop_stride(&t->present_strides, t->batch, a->heads, a->k_dim);
+}
+
 fovea_status fovea_nn_check_linear_attention(const fovea_nn_linear_attention *attention,
                                              const fovea_nn_linear_attention_tensors *tensors,
                                              const fovea_execution *execution, fovea_nn_linear_attention_call *call,
@@ -265,5 +284,6 @@ fovea_status fovea_nn_check_linear_attention(const fovea_nn_linear_attention *at
   call->is_delta = rule == FOVEA_NN_UPDATE_DELTA || rule == FOVEA_NN_UPDATE_GATED_DELTA;
   status = check_rule(call, error);
   if (!status) status = check_tensors(call, error);
+  if (!status) drop_strides(&call->attention, &call->tensors);
   return status ? status : fovea_nn_dispatch(call->attention.isa, &call->kernels, error);
 }
