@@ -27,8 +27,8 @@ typedef enum fovea_nn_graph_kind {
 /* A layer of graph attention. Nodes come projected: by fovea_nn_linear_run() with heads * dim outputs. For GAT, q
  * and k are W h of the same W; for GATv2, q = W_r h and k = W_l h. Prepare it with fovea_nn_graph_init(). */
 typedef struct fovea_nn_graph {
-  size_t struct_size; /* set by fovea_nn_graph_init() */
-  fovea_nn_graph_kind kind;
+  size_t struct_size;       /* set by fovea_nn_graph_init() */
+  fovea_nn_graph_kind kind; /* of scores and values */
   int64_t heads, dim; /* at least 1; heads at most 2^20. All of q, k, v and e have `dim` numbers in each head */
 
   double scale;       /* TRANSFORMER; default 1 / sqrt(dim). Not finite as f32: FOVEA_ERROR_SCALE */
