@@ -247,5 +247,6 @@ void bench_register_all(void) {
 #ifdef BENCH_LAYERS
   for (int isa = 0; isa < isa_count; isa++)
     if (bench_isa_is_chosen(isas[isa])) bench_register_layers(isas[isa]), bench_register_variants(isas[isa]);
+  bench_register_variant_errors();
 #endif
 }

@@ -4,7 +4,6 @@
 #include "machine.h"
 #include "runner.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,6 @@ static struct {
   const variant_case *of;
   variant_call *call, *exact;
   float *q, *k, *v, *o, *exact_o;
-  double error; /* of an approximate variant */
 } current;
 
 static void release(void) {
@@ -31,17 +29,6 @@ static void release(void) {
   variant_end(current.exact);
   free(current.q), free(current.k), free(current.v), free(current.o), free(current.exact_o);
   memset(&current, 0, sizeof current);
-}
-
-/* |variant - exact| / |exact|, both as one long vector. */
-static double error_of(size_t count) {
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < count; i++) {
-    const double exact = (double)current.exact_o[i], distance = (double)current.o[i] - exact;
-    difference += distance * distance;
-    size += exact * exact;
-  }
-  return sqrt(difference / size);
 }
 
 static int begin_exact(const variant_case *wanted, variant_call sizes) {
@@ -70,7 +57,6 @@ static int prepare(const variant_case *wanted) {
                               .o = current.o};
   current.call = variant_begin(wanted->variant, &sizes);
   if (!current.call || !begin_exact(wanted, sizes) || variant_run(current.call)) return 0;
-  if (current.exact && wanted->variant->approximate) current.error = error_of(count);
   current.of = wanted;
   return 1;
 }
@@ -94,7 +80,6 @@ static void bench_variant(bench_round *round, const void *argument) {
   const double before = current.exact ? time_of(current.exact) : 0, seconds = time_of(current.call);
   bench_seconds(round, seconds);
   bench_counter(round, "bytes", (double)current.call->bytes);
-  if (current.exact && wanted->variant->approximate) bench_counter(round, "error", current.error);
   if (current.exact) bench_counter(round, "exact_over_variant", 0.5 * (before + time_of(current.exact)) / seconds);
 }
 

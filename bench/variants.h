@@ -10,6 +10,7 @@
 typedef struct variant_call {
   const struct variant *variant;
   int64_t heads, length, dim;
+  int64_t size; /* what `variant` says; 0: as by default */
   int threads;
   const float *q, *k, *v; /* (heads, length, dim) */
   float *o;
@@ -20,24 +21,24 @@ typedef struct variant_call {
 
 typedef struct variant {
   const char *name;
-  int causal;      /* compared with causal attention */
-  int approximate; /* how far its outputs are from exact ones is reported */
+  int causal; /* compared with causal attention */
   /* Sets `own` and `bytes`. 0 without memory, or if the library refuses. */
   int (*begin)(variant_call *call);
   fovea_status (*run)(const variant_call *call);
   void (*end)(variant_call *call); /* also after begin() failed */
 } variant;
 
-extern const variant variant_exact, variant_exact_causal, variant_window;
-extern const variant variant_longformer; /* a layer: three projections, 256 keys to both sides, one global token */
+extern const variant variant_exact, variant_exact_causal;
+extern const variant variant_window;     /* 256 keys to both sides, one global token: a pattern */
+extern const variant variant_longformer; /* the same as a layer; size: inputs of its projections, default 8 */
 extern const variant variant_bigbird;    /* blocks of 64, 3 at random */
-extern const variant variant_reformer; /* 4 rounds, chunks of 64, two bucket factors; v only differs from q and k */
-extern const variant variant_linformer;                           /* to 256 keys, E and F at random */
-extern const variant variant_performer, variant_performer_causal; /* 256 features */
+extern const variant variant_reformer;   /* chunks of 64; queries and keys are q; size: rounds, default 4 */
+extern const variant variant_linformer;  /* E and F at random; size: projected keys, default 256 */
+extern const variant variant_performer, variant_performer_causal; /* size: features, default 256 */
 extern const variant variant_linear, variant_gated, variant_delta, variant_gated_delta;
-extern const variant variant_selected;     /* 256 keys of each row, by one index head of 64 dims */
+extern const variant variant_selected;     /* 256 keys of each row, by an index head of 64 dims */
 extern const variant variant_differential; /* causal */
-extern const variant variant_latent, variant_latent_absorbed; /* a layer with a head of 64 dims, rank 64 */
+extern const variant variant_latent, variant_latent_absorbed; /* a layer with heads of 64 dims, rank 64 */
 extern const variant variant_graph;                           /* 16 edges of each node, TransformerConv */
 
 /* NULL after the last. */
@@ -57,7 +58,8 @@ float *variant_draw(size_t count, uint32_t seed, float scale);
 /* Random numbers from -scale to scale, counted as memory of the call. They live in `call` until it ends. */
 float *variant_numbers(variant_call *call, size_t count, uint32_t seed, float scale);
 
-/* Registers every variant at every length. */
+/* Registers every variant at every length, and the errors of approximate ones. */
 void bench_register_variants(const char *isa);
+void bench_register_variant_errors(void);
 
 #endif

@@ -56,6 +56,6 @@ static void end(variant_call *call) {
   free(exact);
 }
 
-const variant variant_exact = {"exact", 0, 0, begin, run, end};
-const variant variant_exact_causal = {"exact_causal", 1, 0, begin, run, end};
-const variant variant_window = {"window", 0, 0, begin_window, run, end};
+const variant variant_exact = {"exact", 0, begin, run, end};
+const variant variant_exact_causal = {"exact_causal", 1, begin, run, end};
+const variant variant_window = {"window", 0, begin_window, run, end};

@@ -4,7 +4,7 @@
 #include <fovea/latent_attention.h>
 #include <stdlib.h>
 
-enum { PROJECTED = 256, ROTATED = 32 };
+enum { ROTATED = 32 };
 
 static void end(variant_call *call) {
   free(call->own);
@@ -19,11 +19,12 @@ typedef struct linformer_call {
 } linformer_call;
 
 static int begin_linformer(variant_call *call) {
-  const size_t count = (size_t)call->length * PROJECTED;
+  const int64_t projected = call->size ? call->size : 256;
+  const size_t count = (size_t)(call->length * projected);
   const float *e = variant_numbers(call, count, 9, 0.1f), *f = variant_numbers(call, count, 10, 0.1f);
   linformer_call *own = call->own = calloc(1, sizeof *own);
   if (!own || !e || !f) return 0;
-  fovea_nn_linformer_init(&own->linformer, call->length, PROJECTED, e);
+  fovea_nn_linformer_init(&own->linformer, call->length, projected, e);
   own->linformer.value_projection = f;
   fovea_problem_init(&own->problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
   const size_t size = fovea_nn_linformer_scratch_size(&own->linformer, &own->problem, call->threads);
@@ -37,7 +38,7 @@ static fovea_status run_linformer(const variant_call *call) {
   return fovea_nn_linformer_run(&own->linformer, &own->problem, &tensors, &call->execution, NULL);
 }
 
-const variant variant_linformer = {"linformer", 0, 0, begin_linformer, run_linformer, end};
+const variant variant_linformer = {"linformer", 0, begin_linformer, run_linformer, end};
 
 /* ---- Differential attention, with halves of q and k ------------------------------------------------------------
  */
@@ -67,7 +68,7 @@ static fovea_status run_differential(const variant_call *call) {
   return fovea_nn_differential_run(&own->differential, &own->problem, &first, &second, &call->execution, NULL);
 }
 
-const variant variant_differential = {"differential", 1, 0, begin_differential, run_differential, end};
+const variant variant_differential = {"differential", 1, begin_differential, run_differential, end};
 
 /* ---- Latent attention: x is q, and a row of a cache has as many numbers as a head -------------------------------
  */
@@ -126,5 +127,5 @@ static fovea_status run_latent(const variant_call *call) {
   return fovea_nn_latent_run(&own->latent, &own->problem, &tensors, &call->execution, NULL);
 }
 
-const variant variant_latent = {"latent", 1, 0, begin_latent, run_latent, end};
-const variant variant_latent_absorbed = {"latent_absorbed", 1, 0, begin_latent_absorbed, run_latent, end};
+const variant variant_latent = {"latent", 1, begin_latent, run_latent, end};
+const variant variant_latent_absorbed = {"latent_absorbed", 1, begin_latent_absorbed, run_latent, end};

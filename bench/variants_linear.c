@@ -5,8 +5,6 @@
 #include <fovea/performer.h>
 #include <stdlib.h>
 
-enum { FEATURES = 256 };
-
 /* ---- Linear attention ------------------------------------------------------------------------------------------
  */
 
@@ -59,10 +57,10 @@ static void end(variant_call *call) {
   free(call->own);
 }
 
-const variant variant_linear = {"linear", 1, 0, begin_linear, run_linear, end};
-const variant variant_gated = {"gated", 1, 0, begin_gated, run_linear, end};
-const variant variant_delta = {"delta", 1, 0, begin_delta, run_linear, end};
-const variant variant_gated_delta = {"gated_delta", 1, 0, begin_gated_delta, run_linear, end};
+const variant variant_linear = {"linear", 1, begin_linear, run_linear, end};
+const variant variant_gated = {"gated", 1, begin_gated, run_linear, end};
+const variant variant_delta = {"delta", 1, begin_delta, run_linear, end};
+const variant variant_gated_delta = {"gated_delta", 1, begin_gated_delta, run_linear, end};
 
 /* ---- Performer -------------------------------------------------------------------------------------------------
  */
@@ -73,12 +71,13 @@ typedef struct performer_call {
 } performer_call;
 
 static int begin_performer(variant_call *call) {
-  float *projection = variant_numbers(call, (size_t)(FEATURES * call->dim), 8, 1);
+  const int64_t features = call->size ? call->size : 256;
+  float *projection = variant_numbers(call, (size_t)(features * call->dim), 8, 1);
   fovea_nn_random_features random;
   performer_call *own = call->own = calloc(1, sizeof *own);
-  fovea_nn_random_features_init(&random, FEATURES, call->dim);
+  fovea_nn_random_features_init(&random, features, call->dim);
   if (!own || !projection || fovea_nn_random_features_draw(&random, projection, NULL, NULL)) return 0;
-  fovea_nn_performer_init(&own->performer, FOVEA_NN_PERFORMER_SOFTMAX, call->dim, FEATURES, projection);
+  fovea_nn_performer_init(&own->performer, FOVEA_NN_PERFORMER_SOFTMAX, call->dim, features, projection);
   own->performer.causal = call->variant->causal;
   fovea_nn_performer_tensors_init(&own->tensors, &own->performer, 1, call->heads, call->heads, call->length,
                                   call->length, call->dim, call->q, call->k, call->v, call->o);
@@ -91,5 +90,5 @@ static fovea_status run_performer(const variant_call *call) {
   return fovea_nn_performer_run(&own->performer, &own->tensors, &call->execution, NULL);
 }
 
-const variant variant_performer = {"performer", 0, 1, begin_performer, run_performer, end};
-const variant variant_performer_causal = {"performer_causal", 1, 1, begin_performer, run_performer, end};
+const variant variant_performer = {"performer", 0, begin_performer, run_performer, end};
+const variant variant_performer_causal = {"performer_causal", 1, begin_performer, run_performer, end};

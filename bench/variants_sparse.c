@@ -1,11 +1,12 @@
 /* Longformer, BigBird, Reformer, selected keys, and a graph. */
 #include "variants.h"
+#include "workload.h"
 
 #include <fovea/graph_attention.h>
 #include <fovea/sparse_attention.h>
 #include <stdlib.h>
 
-enum { WINDOW = 256, ROUNDS = 4, CHUNK = 64, SELECTED = 256, DEGREE = 16 };
+enum { WINDOW = 256, CHUNK = 64, SELECTED = 256, DEGREE = 16 };
 
 static void end(variant_call *call) {
   free(call->own);
@@ -22,8 +23,8 @@ typedef struct longformer_call {
 } longformer_call;
 
 static int begin_longformer(variant_call *call) {
-  const int64_t width = call->heads * call->dim;
-  const float *weights = variant_numbers(call, (size_t)(width * width), 11, 0.1f);
+  const int64_t width = call->heads * call->dim, in = call->size ? call->size : 8;
+  const float *weights = variant_numbers(call, (size_t)(in * width), 11, 0.1f);
   fovea_nn_longformer_options options;
   longformer_call *own = call->own = calloc(1, sizeof *own);
   int8_t *states = calloc((size_t)call->length, 1);
@@ -33,7 +34,7 @@ static int begin_longformer(variant_call *call) {
   const int made = own && states && weights && !fovea_nn_longformer_create(&options, &own->longformer, NULL);
   free(states);
   if (!made) return 0;
-  fovea_nn_linear_init(&own->projection, width, width, weights);
+  fovea_nn_linear_init(&own->projection, in, width, weights);
   fovea_nn_longformer_layer_init(&own->layer, &own->projection, &own->projection, &own->projection);
   own->layer.global_query = own->layer.global_key = own->layer.global_value = &own->projection;
   fovea_nn_longformer_rows_init(&own->rows, call->q, call->o);
@@ -52,17 +53,14 @@ static void end_longformer(variant_call *call) {
   free(own);
 }
 
-const variant variant_longformer = {"longformer", 0, 0, begin_longformer, run_longformer, end_longformer};
+const variant variant_longformer = {"longformer", 0, begin_longformer, run_longformer, end_longformer};
 
-/* ---- BigBird, and attention over selected keys: patterns --------------------------------------------------------
- */
+/* ---- BigBird: a pattern
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct pattern_call {
   fovea_pattern *pattern;
   fovea_plan *plan;
-  fovea_nn_selection selection; /* of selected keys only */
-  void *selecting;              /* its scratch */
-  size_t selecting_size;
 } pattern_call;
 
 static int plan_pattern(variant_call *call, pattern_call *own) {
@@ -95,50 +93,59 @@ static void end_pattern(variant_call *call) {
   if (!own) return;
   fovea_plan_destroy(own->plan);
   fovea_pattern_destroy(own->pattern);
-  free(own->selecting);
   free(own);
 }
 
-const variant variant_bigbird = {"bigbird", 0, 0, begin_bigbird, run_plan, end_pattern};
+const variant variant_bigbird = {"bigbird", 0, begin_bigbird, run_plan, end_pattern};
 
-/* Index queries are q, index keys k, of one head. */
+/* ---- Selected keys: an indexer's lists, and attention over them as over the edges of a graph
+ * ---------------------- */
+
+typedef struct selected_call {
+  fovea_nn_selection selection;
+  fovea_nn_graph graph;
+  fovea_nn_graph_tensors tensors;
+  void *selecting; /* scratch */
+  size_t selecting_size;
+} selected_call;
+
+/* Queries and keys of the index are those of the only head. */
 static int begin_selected(variant_call *call) {
-  const size_t lists = (size_t)call->length * SELECTED * sizeof(int64_t);
-  pattern_call *own = call->own = calloc(1, sizeof *own);
-  const float *weights = variant_numbers(call, (size_t)call->length, 13, 1);
-  int64_t *keys = (int64_t *)(void *)variant_numbers(call, lists / sizeof(float), 14, 1);
-  if (!own || !weights || !keys) return 0;
-  fovea_nn_selection_init(&own->selection, 1, 1, call->length, call->length, call->dim, SELECTED, call->q, call->k,
-                          weights, keys);
+  const int64_t rows = call->length;
+  const float *weights = variant_numbers(call, (size_t)rows, 13, 1);
+  int64_t *keys = (int64_t *)(void *)variant_numbers(call, (size_t)(2 * rows * SELECTED), 14, 1);
+  int64_t *starts = (int64_t *)(void *)variant_numbers(call, (size_t)(2 * rows + 2), 14, 1);
+  selected_call *own = call->own = calloc(1, sizeof *own);
+  if (!own || !weights || !keys || !starts || call->heads > 1) return 0;
+  for (int64_t i = 0; i <= rows; i++) starts[i] = i * SELECTED;
+  for (int64_t i = 0; i < rows * SELECTED; i++) keys[i] = -1; /* for the checks of the scratch's size */
+  fovea_nn_selection_init(&own->selection, 1, 1, rows, rows, call->dim, SELECTED, call->q, call->k, weights, keys);
+  fovea_nn_graph_init(&own->graph, FOVEA_NN_GRAPH_TRANSFORMER, 1, call->dim);
+  fovea_nn_graph_tensors_init(&own->tensors, &own->graph, rows, rows, starts, keys, call->q, call->k, call->o);
+  own->tensors.values = call->v;
   own->selecting_size = fovea_nn_selection_scratch_size(&own->selection, call->threads);
-  own->selecting = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, own->selecting_size);
-  return own->selecting_size > 0 && own->selecting;
+  own->selecting = bench_allocate(own->selecting_size);
+  call->bytes += own->selecting_size;
+  const size_t size = fovea_nn_graph_scratch_size(&own->graph, &own->tensors, call->threads);
+  return own->selecting_size > 0 && own->selecting && size > 0 && variant_scratch(call, size);
 }
 
-/* The lists, their pattern, and attention: all of it is new with every input. */
 static fovea_status run_selected(const variant_call *call) {
-  const pattern_call *own = call->own;
+  const selected_call *own = call->own;
   fovea_execution selecting = call->execution;
-  fovea_pattern_options options;
-  fovea_pattern *pattern = NULL;
-  fovea_problem problem;
-  fovea_tensors tensors;
   selecting.scratch = own->selecting;
   selecting.scratch_size = own->selecting_size;
-  fovea_status status = fovea_nn_select(&own->selection, &selecting, NULL);
-  const fovea_rule lists = fovea_rule_lists(0, call->length, SELECTED, own->selection.keys);
-  fovea_pattern_options_init(&options, &lists, call->length, call->length);
-  if (!status) status = fovea_pattern_create(&options, &pattern, NULL);
-  fovea_problem_init(&problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
-  problem.causal = 1;
-  problem.pattern = pattern;
-  fovea_tensors_init(&tensors, call->q, call->k, call->v, call->o, NULL);
-  if (!status) status = fovea_attend(&problem, &tensors, &call->execution, NULL);
-  fovea_pattern_destroy(pattern);
-  return status;
+  const fovea_status status = fovea_nn_select(&own->selection, &selecting, NULL);
+  return status ? status : fovea_nn_graph_run(&own->graph, &own->tensors, &call->execution, NULL);
 }
 
-const variant variant_selected = {"selected", 1, 0, begin_selected, run_selected, end_pattern};
+static void end_selected(variant_call *call) {
+  selected_call *own = call->own;
+  if (own) free(own->selecting);
+  free(own);
+}
+
+const variant variant_selected = {"selected", 1, begin_selected, run_selected, end_selected};
 
 /* ---- Reformer: q is q and k ------------------------------------------------------------------------------------
  */
@@ -160,11 +167,13 @@ static void factorise(fovea_nn_lsh *lsh) {
 static int begin_reformer(variant_call *call) {
   reformer_call *own = call->own = calloc(1, sizeof *own);
   if (!own) return 0;
-  fovea_nn_lsh_init(&own->lsh, ROUNDS, CHUNK, call->length / CHUNK, call->dim);
+  const int64_t rounds = call->size ? call->size : 4;
+  fovea_nn_lsh_init(&own->lsh, rounds, CHUNK, call->length / CHUNK, call->dim);
+  own->lsh.scale = 1; /* trax's */
   factorise(&own->lsh);
   const int64_t factors = own->lsh.bucket_factors[0] + own->lsh.bucket_factors[1];
   const int64_t columns = (factors ? factors : own->lsh.buckets) / 2;
-  const float *rotations = variant_numbers(call, (size_t)(call->dim * ROUNDS * columns), 15, 1);
+  const float *rotations = variant_numbers(call, (size_t)(call->dim * rounds * columns), 15, 1);
   if (!rotations) return 0;
   fovea_nn_lsh_tensors_init(&own->tensors, &own->lsh, 1, call->heads, call->length, call->dim, call->q, call->v,
                             call->o, rotations);
@@ -177,7 +186,7 @@ static fovea_status run_reformer(const variant_call *call) {
   return fovea_nn_lsh_run(&own->lsh, &own->tensors, &call->execution, NULL);
 }
 
-const variant variant_reformer = {"reformer", 0, 0, begin_reformer, run_reformer, end};
+const variant variant_reformer = {"reformer", 0, begin_reformer, run_reformer, end};
 
 /* ---- A graph whose nodes have DEGREE edges to nodes at random ---------------------------------------------------
  */
@@ -212,4 +221,4 @@ static fovea_status run_graph(const variant_call *call) {
   return fovea_nn_graph_run(&own->graph, &own->tensors, &call->execution, NULL);
 }
 
-const variant variant_graph = {"graph", 0, 0, begin_graph, run_graph, end};
+const variant variant_graph = {"graph", 0, begin_graph, run_graph, end};

@@ -192,7 +192,7 @@ PEERS = {
     "reformer": ("reformer-pytorch", 8, True, reformer),
     "linformer": ("linformer's einsum, PyTorch", 8, True, linformer),
     "performer": ("performer-pytorch", 8, True, performer),
-    "performer_causal": ("performer-pytorch", 8, True, lambda heads, length: performer(heads, length, True)),
+    "performer_causal": ("performer-pytorch", 8, False, lambda heads, length: performer(heads, length, True)),
     "linear": ("fla-core, chunks", 8, True, linear),
     "gated": ("fla-core, chunks", 8, False, gated),
     "delta": ("fla-core, chunks", 8, False, delta),
@@ -235,10 +235,12 @@ class Fovea:
         self.library.variant_call_begin.restype = ctypes.c_void_p
 
     def call(self, name, heads, length, threads):
+        size = heads * DIM if name == "longformer" else 0  # inputs of its projections
         arrays = [numpy.random.default_rng(i).standard_normal((heads, length, DIM), numpy.float32) for i in range(4)]
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
         call = self.library.variant_call_begin(name.encode(), ctypes.c_int64(heads), ctypes.c_int64(length),
-                                               ctypes.c_int64(DIM), threads, *pointers)
+                                               ctypes.c_int64(DIM), ctypes.c_int64(size), threads,
+                                               *pointers)
         if not call:
             sys.exit(f"variants.py: Fovea refuses {name}")
 
