@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Variants of attention against length: tables of a run of fovea_bench, fitted exponents, and a plot.
 
-    fovea_bench --benchmark_filter=^variant/ --benchmark_out=run.json
+    fovea_bench --benchmark_filter=^variant --benchmark_out=run.json
     variants.py run.json [more.json...] [--plot run.svg]     of what is in several runs, the last
     variants.py run.json [more.json...] --keep               keeps the run and its plot in bench/results, and writes
                                                              docs/variants.md from all runs that are kept
@@ -12,6 +12,7 @@ exact attention.
 """
 
 import argparse
+import json
 import math
 import pathlib
 import sys
@@ -28,6 +29,9 @@ FITTED_FROM = 4096
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306}
 # Those whose time grows with the length times a constant: at most this exponent.
 LINEAR_BAR = 1.1
+# What a variant's size is.
+SIZES = {"performer": "{:,} features", "reformer": "{} rounds"}
+BAR = 2.0
 QUADRATIC = ("exact", "exact_causal", "differential", "latent", "latent_absorbed", "selected")
 
 
@@ -41,6 +45,8 @@ def curves(run, threads):
     """variant -> {length: counters}, in the order in which they ran."""
     found = {}
     for name, counters in run.benchmarks.items():
+        if not name.startswith("variant/"):
+            continue
         length, variant, count = split(name)
         if count == threads:
             found.setdefault(variant, {})[length] = counters
@@ -103,20 +109,35 @@ def memory_row(variant, curve):
     return f"| {variant.replace('_', ' ')} | " + " | ".join(cells) + " |"
 
 
-def error_row(variant, curve):
-    errors = medians(curve, "error")
-    return (f"| {variant.replace('_', ' ')} | "
-            + " | ".join(f"{errors[length]:.3f}" if length in errors else "" for length in (512, 2048, 4096, 16384)) + " |")
+def error_rows(run):
+    """Of variant_error/performer/256/clusters: a row for each variant and size."""
+    found = {}
+    for name, counters in run.benchmarks.items():
+        if name.startswith("variant_error/"):
+            _, variant, size, inputs = name.split("/")
+            found.setdefault((variant, size), {})[inputs] = counters["error"].median
+    return [f"| {variant}, {SIZES[variant].format(int(size))} | {errors['clusters']:.3f} | {errors['random']:.2f} |"
+            for (variant, size), errors in found.items()]
+
+
+def peer_rows(kept):
+    for result in kept["results"]:
+        name, shape, threads = result["name"].split("/")
+        heads, length, _ = shape.split("_")
+        ratio = measurements.Value(*result["ratio"])
+        missed = "" if ratio.median >= result["least"] else "**missed**"
+        yield (f"| {name.replace('_', ' ')}, heads {heads[1:]}, length {length[1:]} | {threads[1:]} "
+               f"| {result['milliseconds']:.3g} | {ratio.median:.2f} ± {50 * ratio.spread:.0f} % | {result['peer']} | {missed} |")
 
 
 def titles(*columns):
     return ["| " + " | ".join(("", *columns)) + " |", "|---|" + "--:|" * len(columns)]
 
 
-def tables(run):
+def tables(run, peers=None):
     lengths = [f"{length:,}" for length in SHOWN]
     lines = [f"{run.cpu}, {run.date}. One head of 64 dims, f32; medians.", ""]
-    for threads in sorted({split(name)[2] for name in run.benchmarks}):
+    for threads in sorted({split(name)[2] for name in run.benchmarks if name.startswith("variant/")}):
         found = curves(run, threads)
         word = "1 thread" if threads == 1 else f"{threads} threads"
         lines += titles(f"ms, {word}, keys: {lengths[0]}", *lengths[1:], "exponent", "faster than exact from")
@@ -124,10 +145,12 @@ def tables(run):
     found = curves(run, 1)
     lines += titles(f"KB beside Q, K, V and O, keys: {lengths[0]}", *lengths[1:])
     lines += [memory_row(variant, curve) for variant, curve in found.items()] + [""]
-    approximate = {variant: curve for variant, curve in found.items() if medians(curve, "error")}
-    if approximate:
-        lines += titles("error against exact attention, keys: 512", "2,048", "4,096", "16,384")
-        lines += [error_row(variant, curve) for variant, curve in approximate.items()] + [""]
+    errors = error_rows(run)
+    if errors:
+        lines += titles("error against exact attention, 4,096 keys: in clusters", "random") + errors + [""]
+    if peers:
+        lines += [f"PyTorch {peers['torch']}, {peers['date']}, {peers['cpu']}; the bar is {BAR:g} x.", ""]
+        lines += titles("threads", "ms", "times as long", "") + list(peer_rows(peers)) + [""]
     return "\n".join(lines)
 
 
@@ -165,13 +188,16 @@ def join(paths):
         if other.cpu != run.cpu:
             sys.exit(f"variants.py: {path} is of {other.cpu}, {paths[0]} of {run.cpu}")
         run.benchmarks.update(other.benchmarks)
-    run.benchmarks = {name: counters for name, counters in run.benchmarks.items() if name.startswith("variant/")}
+    run.benchmarks = {name: counters for name, counters in run.benchmarks.items() if name.startswith("variant")}
     run.skipped = {}
     return run
 
 
-def keep(run):
+def keep(run, peers):
     kept = RESULTS / f"variants-{run.cpu_slug}.json"
+    if peers:
+        beside = RESULTS / f"variants-peers-{run.cpu_slug}.json"
+        beside.write_text(json.dumps(peers, indent=1) + "\n", encoding="utf-8")
     measurements.save(run, kept)
     plot(run, kept.with_suffix(".svg"))
     text = PAGE.read_text(encoding="utf-8")
@@ -182,8 +208,9 @@ def keep(run):
     for path in sorted(RESULTS.glob("variants-*.json")):
         if path.name.startswith("variants-peers-"):
             continue
+        beside = path.with_name(path.name.replace("variants-", "variants-peers-"))
         pages.append(f"![Time and memory against length](../bench/results/{path.with_suffix('.svg').name})\n\n"
-                     + tables(measurements.load(path)))
+                     + tables(measurements.load(path), json.loads(beside.read_text()) if beside.exists() else None))
     PAGE.write_text(text[: at + len(MARKERS[0])] + "\n\n" + "\n".join(pages) + "\n" + text[behind:], encoding="utf-8")
 
 
@@ -191,14 +218,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=pathlib.Path, nargs="+", help="JSON of fovea_bench, or kept runs")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the plot there (.svg, .png)")
+    parser.add_argument("--peers", type=pathlib.Path, help="JSON of bench/peers/variants.py")
     parser.add_argument("--keep", action="store_true", help="keep the run, and rewrite docs/variants.md")
     arguments = parser.parse_args()
     run = join(arguments.runs)
-    print(tables(run))
+    peers = json.loads(arguments.peers.read_text()) if arguments.peers else None
+    print(tables(run, peers))
     if arguments.plot:
         plot(run, arguments.plot)
     if arguments.keep:
-        keep(run)
+        keep(run, peers)
 
 
 if __name__ == "__main__":
