@@ -171,8 +171,14 @@ FOVEA_NN_API fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *bigbi
  * rows of a head into buckets, so that similar rows meet, cuts the sorted rows into chunks of bucket_size rows, and
  * lets each row see its own chunk and the one before. All rounds together are one softmax:
  *
- *   bucket   the index of the largest of (x R, -x R), of equal ones the first; R has random numbers, buckets / 2
- * columns order    by bucket, then by position score    scale * x[i] . x[j] / |x[j]|
+ *   bucket: the index of the largest of (x R, -x R), of equal ones the first
+ *
+ *   order: by bucket, then by position
+ *
+ *   score: scale * x[i] . x[j] / |x[j]|
+ *
+ * R has random numbers, buckets / 2 columns of them: for each round, the transpose of what
+ * fovea_nn_random_features_draw() draws with `orthogonal` 0 (fovea/performer.h), or a model's own.
  *
  * A row sees itself only if no round shows it another one; its result then is its value. (Other codes give a row's
  * score with itself a penalty of 5e4 or 1e5, of which no other weight is left in f32.) The last chunk of a round
