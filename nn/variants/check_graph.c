@@ -151,7 +151,7 @@ static fovea_status check_numbers(fovea_nn_graph_call *call, fovea_error *error)
   const fovea_float_state caller = fovea_float_begin();
   const int holds = g->leaky_slope >= 0 && g->leaky_slope < 1;
   const double factor = transformer ? g->scale * FOVEA_LOG2E : FOVEA_LOG2E;
-  const int finite = factor >= -0x1.fffffefp127 && factor <= 0x1.fffffefp127;
+  const int finite = factor >= -0x1.fffffefp+127 && factor <= 0x1.fffffefp+127;
   call->slope = holds ? (float)g->leaky_slope : 0;
   call->factor = finite ? (float)factor : 0;
   fovea_float_end(caller);

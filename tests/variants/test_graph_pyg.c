@@ -31,20 +31,20 @@ static void assert_close(const char *name, const float *numbers, const float *wa
   assert_true(worst < tolerance);
 }
 
-static void run(fovea_nn_graph *graph, const float *edge_weights, const float *q, const float *k, const float *v,
+static void run(fovea_nn_graph graph, const float *edge_weights, const float *q, const float *k, const float *v,
                 const float *wanted, const float *wanted_weights) {
   float y[NODES * WIDTH], weights[EDGES * HEADS];
   fovea_nn_linear edge;
   fovea_nn_graph_tensors tensors;
   fovea_error error;
   fovea_nn_linear_init(&edge, FEATURES, WIDTH, edge_weights);
-  graph->edge = &edge;
-  fovea_nn_graph_tensors_init(&tensors, graph, NODES, NODES, starts, sources, q, k, y);
+  graph.edge = &edge;
+  fovea_nn_graph_tensors_init(&tensors, &graph, NODES, NODES, starts, sources, q, k, y);
   tensors.values = v;
   tensors.features = features;
   tensors.weights = weights;
-  if (fovea_nn_graph_run(graph, &tensors, NULL, &error)) fail_msg("%s", error.text);
-  assert_close("outputs", y, wanted, graph->average_heads ? NODES * DIM : NODES * WIDTH);
+  if (fovea_nn_graph_run(&graph, &tensors, NULL, &error)) fail_msg("%s", error.text);
+  assert_close("outputs", y, wanted, graph.average_heads ? NODES * DIM : NODES * WIDTH);
   assert_close("weights", weights, wanted_weights, EDGES * HEADS);
 }
 
@@ -56,7 +56,7 @@ static void test_transformer(void **state) {
   project(transformer_key, transformer_key_bias, k);
   project(transformer_value, transformer_value_bias, v);
   fovea_nn_graph_init(&graph, FOVEA_NN_GRAPH_TRANSFORMER, HEADS, DIM);
-  run(&graph, transformer_edge, q, k, v, transformer_y, transformer_weights);
+  run(graph, transformer_edge, q, k, v, transformer_y, transformer_weights);
 }
 
 static void test_gat(void **state) {
@@ -69,7 +69,7 @@ static void test_gat(void **state) {
   graph.a_from = gat_att_src;
   graph.a_edge = gat_att_edge;
   graph.bias = gat_bias;
-  run(&graph, gat_edge, h, h, NULL, gat_y, gat_weights);
+  run(graph, gat_edge, h, h, NULL, gat_y, gat_weights);
 }
 
 static void test_gatv2(void **state) {
@@ -82,7 +82,7 @@ static void test_gatv2(void **state) {
   graph.a = gatv2_att;
   graph.average_heads = 1;
   graph.bias = gatv2_bias;
-  run(&graph, gatv2_edge, to, from, NULL, gatv2_y, gatv2_weights);
+  run(graph, gatv2_edge, to, from, NULL, gatv2_y, gatv2_weights);
 }
 
 int main(void) {
