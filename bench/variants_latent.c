@@ -10,8 +10,7 @@ static void end(variant_call *call) {
   free(call->own);
 }
 
-/* ---- Linformer -------------------------------------------------------------------------------------------------
- */
+/* ---- Linformer --------------------------------------------------------------------------------------------- */
 
 typedef struct linformer_call {
   fovea_nn_linformer linformer;
@@ -40,8 +39,7 @@ static fovea_status run_linformer(const variant_call *call) {
 
 const variant variant_linformer = {"linformer", 0, begin_linformer, run_linformer, end};
 
-/* ---- Differential attention, with halves of q and k ------------------------------------------------------------
- */
+/* ---- Differential attention, with halves of q and k -------------------------------------------------------- */
 
 typedef struct differential_call {
   fovea_nn_differential differential;
@@ -70,8 +68,7 @@ static fovea_status run_differential(const variant_call *call) {
 
 const variant variant_differential = {"differential", 1, begin_differential, run_differential, end};
 
-/* ---- Latent attention: x is q, and a row of a cache has as many numbers as a head -------------------------------
- */
+/* ---- Latent attention: x is q, and a row of a cache has as many numbers as a head -------------------------- */
 
 typedef struct latent_call {
   fovea_nn_latent latent;

@@ -5,8 +5,7 @@
 #include <fovea/performer.h>
 #include <stdlib.h>
 
-/* ---- Linear attention ------------------------------------------------------------------------------------------
- */
+/* ---- Linear attention -------------------------------------------------------------------------------------- */
 
 typedef struct linear_call {
   fovea_nn_linear_attention attention;
@@ -62,8 +61,7 @@ const variant variant_gated = {"gated", 1, begin_gated, run_linear, end};
 const variant variant_delta = {"delta", 1, begin_delta, run_linear, end};
 const variant variant_gated_delta = {"gated_delta", 1, begin_gated_delta, run_linear, end};
 
-/* ---- Performer -------------------------------------------------------------------------------------------------
- */
+/* ---- Performer --------------------------------------------------------------------------------------------- */
 
 typedef struct performer_call {
   fovea_nn_performer performer;

@@ -12,8 +12,7 @@ static void end(variant_call *call) {
   free(call->own);
 }
 
-/* ---- Longformer: x is q ----------------------------------------------------------------------------------------
- */
+/* ---- Longformer: x is q ------------------------------------------------------------------------------------ */
 
 typedef struct longformer_call {
   fovea_nn_linear projection;
@@ -55,8 +54,7 @@ static void end_longformer(variant_call *call) {
 
 const variant variant_longformer = {"longformer", 0, begin_longformer, run_longformer, end_longformer};
 
-/* ---- BigBird: a pattern
- * ------------------------------------------------------------------------------------------ */
+/* ---- BigBird: a pattern ------------------------------------------------------------------------------------ */
 
 typedef struct pattern_call {
   fovea_pattern *pattern;
@@ -98,8 +96,7 @@ static void end_pattern(variant_call *call) {
 
 const variant variant_bigbird = {"bigbird", 0, begin_bigbird, run_plan, end_pattern};
 
-/* ---- Selected keys: an indexer's lists, and attention over them as over the edges of a graph
- * ---------------------- */
+/* ---- Selected keys: an indexer's lists, and attention over them as over the edges of a graph --------------- */
 
 typedef struct selected_call {
   fovea_nn_selection selection;
@@ -147,8 +144,7 @@ static void end_selected(variant_call *call) {
 
 const variant variant_selected = {"selected", 1, begin_selected, run_selected, end_selected};
 
-/* ---- Reformer: q is q and k ------------------------------------------------------------------------------------
- */
+/* ---- Reformer: q is q and k -------------------------------------------------------------------------------- */
 
 typedef struct reformer_call {
   fovea_nn_lsh lsh;
@@ -188,8 +184,7 @@ static fovea_status run_reformer(const variant_call *call) {
 
 const variant variant_reformer = {"reformer", 0, begin_reformer, run_reformer, end};
 
-/* ---- A graph whose nodes have DEGREE edges to nodes at random ---------------------------------------------------
- */
+/* ---- A graph whose nodes have DEGREE edges to nodes at random ---------------------------------------------- */
 
 typedef struct graph_call {
   fovea_nn_graph graph;

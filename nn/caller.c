@@ -68,6 +68,12 @@ fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, s
                     (uint64_t)given, (uint64_t)first, (uint64_t)known);
 }
 
+fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error) {
+  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
+                    allocator->allocate ? "release" : "allocate");
+}
+
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "linear is NULL");
   const fovea_status status =

@@ -7,6 +7,9 @@
 /* Checks struct_size against the sizes of the first and of this version of a struct. */
 fovea_status fovea_nn_check_size(const char *name, size_t given, size_t first, size_t known, fovea_error *error);
 
+/* Checks that an allocator has both functions or none. */
+fovea_status fovea_nn_check_allocator(const fovea_allocator *allocator, fovea_error *error);
+
 fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear *linear, fovea_error *error);
 fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
                                        fovea_error *error);

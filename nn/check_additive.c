@@ -73,6 +73,8 @@ static fovea_status read_arguments(const fovea_nn_additive *additive, const fove
   if (status) return status;
   call->additive = *additive;
   call->tensors = *tensors;
+  status = fovea_nn_check_allocator(&additive->allocator, error);
+  if (status) return status;
   const fovea_bounded dim = {"dim", additive->dim, 1, FOVEA_DIM_LIMIT};
   status = fovea_validate_bounds(NULL, &dim, 1, FOVEA_ERROR_SIZE, error);
   if (!status) status = read_layer("query", &call->additive.query, additive->dim, &call->query, error);

@@ -67,11 +67,8 @@ static fovea_status read_cell(const fovea_nn_cell *given, int gates, cell_call *
   fovea_status status = fovea_nn_check_size("cell", given->struct_size, FIRST_CELL, sizeof *given, error);
   if (status) return status;
   call->cell = *given;
-  const fovea_allocator *allocator = &given->allocator;
-  if (!allocator->allocate != !allocator->release) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
-                      allocator->allocate ? "release" : "allocate");
-  }
+  status = fovea_nn_check_allocator(&given->allocator, error);
+  if (status) return status;
   if (!given->hidden) return fovea_fail(error, FOVEA_ERROR_NULL, "hidden is NULL");
   status = read_layer("hidden", &call->cell.hidden, &call->hidden, gates, 0, error);
   if (status || !given->input) return status;

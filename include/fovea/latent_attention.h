@@ -215,9 +215,9 @@ static inline void fovea_nn_latent_tensors_init(fovea_nn_latent_tensors *tensors
  * In each form a row has the same bits in a prompt, in any chunks of it, and in steps of decoding from a cache of
  * the same type: what lies in the cache is all that later rows see of earlier ones.
  *
- * Needs scratch (fovea_nn_latent_scratch_size()), from `execution` or else allocated by the problem's allocator. A
- * call that fails has not written y. If the mask, the sinks or the segments are refused, new rows may be in the
- * caches already. Multiplications, of attention alone, for R rows and L keys: expanded heads * L * (rank * (nope +
+ * Needs scratch (fovea_nn_latent_scratch_size()), from `execution` or else allocated by the problem's allocator,
+ * after a plan that measures it; so does fovea_nn_latent_scratch_size(). A call that is refused has written neither
+ * y nor a cache. Multiplications, of attention alone, for R rows and L keys: expanded heads * L * (rank * (nope +
  * v) + R * (nope + rope + v)), absorbed heads * R * (rank * (nope + v) + L * (2 rank + rope)). */
 FOVEA_NN_API fovea_status fovea_nn_latent_run(const fovea_nn_latent *latent, const fovea_problem *problem,
                                               const fovea_nn_latent_tensors *tensors,

@@ -21,14 +21,14 @@
 extern "C" {
 #endif
 
-/* ---- Projections of random features ---------------------------------------------------------------------------
- */
+/* ---- Projections of random features ------------------------------------------------------------------------ */
 
 /* The norms of the rows of a projection. */
 typedef enum fovea_nn_feature_norms {
-  FOVEA_NN_NORMS_GAUSSIAN =
-      0, /* those of Gaussian vectors, chi with `dim` degrees of freedom: features without bias */
-  FOVEA_NN_NORMS_CONSTANT = 1 /* sqrt(dim) for every row: a little less variance, and a bias that falls with dim */
+  /* Those of Gaussian vectors, chi with `dim` degrees of freedom: features without bias. */
+  FOVEA_NN_NORMS_GAUSSIAN = 0,
+  /* sqrt(dim) for every row: a little less variance, and a bias that falls with dim. */
+  FOVEA_NN_NORMS_CONSTANT = 1
 } fovea_nn_feature_norms;
 
 /* A random projection, the same bits on every machine. Rows come in blocks of `dim`. Row i depends on seed, stream,
@@ -36,10 +36,10 @@ typedef enum fovea_nn_feature_norms {
 typedef struct fovea_nn_random_features {
   size_t struct_size;    /* set by fovea_nn_random_features_init() */
   int64_t features, dim; /* rows and columns of the projection; at least 1 */
-  uint64_t seed,
-      stream;     /* any; default 0. A stream for each layer, and none that fovea_nn_dropout() has with this seed */
-  int orthogonal; /* 1 (default): the rows of a block are orthogonal, and each direction is uniform; 0: independent
-                   */
+  uint64_t seed;         /* any; default 0 */
+  uint64_t stream; /* any; default 0. One for each layer, and none that fovea_nn_dropout() has with this seed */
+  /* 1 (default): the rows of a block are orthogonal, and each direction is uniform; 0: rows are independent. */
+  int orthogonal;
   fovea_nn_feature_norms norms; /* default FOVEA_NN_NORMS_GAUSSIAN */
   fovea_allocator allocator;    /* of scratch; default: malloc(), free() */
 } fovea_nn_random_features;
@@ -65,8 +65,7 @@ FOVEA_NN_API fovea_status fovea_nn_random_features_draw(const fovea_nn_random_fe
  * call would be refused. */
 FOVEA_NN_API size_t fovea_nn_random_features_scratch_size(const fovea_nn_random_features *random, int workers);
 
-/* ---- Features ---------------------------------------------------------------------------------------------------
- */
+/* ---- Features ---------------------------------------------------------------------------------------------- */
 
 /* What the features stand for. With x' = x sqrt(scale) and the rows w of the projection: */
 typedef enum fovea_nn_performer_kernel {
@@ -152,8 +151,7 @@ FOVEA_NN_API fovea_status fovea_nn_performer_features(const fovea_nn_performer *
 FOVEA_NN_API size_t fovea_nn_performer_features_scratch_size(const fovea_nn_performer *performer,
                                                              const fovea_nn_performer_rows *rows, int workers);
 
-/* ---- Attention --------------------------------------------------------------------------------------------------
- */
+/* ---- Attention --------------------------------------------------------------------------------------------- */
 
 /* The tensors of a call. Axes may have any order, by their strides. */
 typedef struct fovea_nn_performer_tensors {

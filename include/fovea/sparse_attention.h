@@ -32,7 +32,7 @@ typedef struct fovea_nn_longformer fovea_nn_longformer;
 typedef struct fovea_nn_longformer_options {
   size_t struct_size;    /* set by fovea_nn_longformer_options_init() */
   int64_t batch, heads;  /* at least 1 */
-  int64_t length;        /* tokens of each entry, from 0 to 2^31 - 1 */
+  int64_t length;        /* tokens of each entry; at least 0, batch * length at most 2^31 - 1 */
   int64_t qk_dim, v_dim; /* of one head, at least 1 */
   int64_t window;        /* tokens on either side, at least 0. Hugging Face's attention_window is twice it */
   /* (batch, length) numbers, each FOVEA_NN_TOKEN_PADDING, LOCAL or GLOBAL; contiguous. With Hugging Face's masks of
@@ -55,10 +55,11 @@ static inline void fovea_nn_longformer_options_init(fovea_nn_longformer_options 
   fovea_nn_longformer_options_init_sized(options, sizeof *options, batch, heads, length, dim, window);
 }
 
-/* Compiles patterns, one for all entries whose global tokens are the same, and plans. Takes O(batch * length) time
- * and memory. On failure *longformer is NULL. `error` may be NULL. Errors: FOVEA_ERROR_NULL,
- * FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_SIZE, FOVEA_ERROR_PATTERN (of states), FOVEA_ERROR_SCALE, those of isa,
- * FOVEA_ERROR_MEMORY. */
+/* Compiles patterns and plans: one pattern of local rows for all entries whose global tokens are the same, and one
+ * of global rows for each entry. Takes O(batch * length) time and memory, and compares each entry's states with
+ * those of earlier entries that differ. On failure *longformer is NULL. `error` may be NULL. Errors:
+ * FOVEA_ERROR_NULL, FOVEA_ERROR_STRUCT_SIZE, FOVEA_ERROR_SIZE, FOVEA_ERROR_PATTERN (of states), FOVEA_ERROR_SCALE,
+ * those of isa, FOVEA_ERROR_MEMORY. */
 FOVEA_NN_API fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *options,
                                                      fovea_nn_longformer **longformer, fovea_error *error);
 /* NULL is allowed. */
@@ -245,7 +246,7 @@ typedef struct fovea_nn_lsh_tensors {
   fovea_strides rotation_strides; /* default {0, 0, rounds * columns} */
 
   const int64_t *lengths;  /* `batch` numbers from 0 to length: an entry has the bits that it has alone, and rows
-                              behind  it become zeros. NULL (default): length */
+                              behind it become zeros. NULL (default): length */
   int32_t *bucket_numbers; /* (batch, heads, rounds, length), contiguous: the bucket of each row, -1 behind an
                               entry. NULL (default): not wanted */
 } fovea_nn_lsh_tensors;
@@ -265,7 +266,8 @@ static inline void fovea_nn_lsh_tensors_init(fovea_nn_lsh_tensors *tensors, cons
 }
 
 /* Computes LSH attention (docs/numerics.md, L17). Needs scratch (fovea_nn_lsh_scratch_size()), from `execution` or
- * else allocated once. `execution` and `error` may be NULL. */
+ * else allocated, after a plan that measures it; so does fovea_nn_lsh_scratch_size(). `execution` and `error` may
+ * be NULL. */
 FOVEA_NN_API fovea_status fovea_nn_lsh_run(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
                                            const fovea_execution *execution, fovea_error *error);
 
@@ -335,8 +337,8 @@ static inline void fovea_nn_selection_init(fovea_nn_selection *selection, int64_
  * Multiplications: heads * dim for each pair of a row and a key that it sees. Tiles of rows are shared out
  * over threads, and parts of the keys, if there are few rows.
  *
- * Needs scratch (fovea_nn_selection_scratch_size()), from `execution` or else allocated once: some 400 KB and 200
- * bytes times top_k for each worker. */
+ * Needs scratch (fovea_nn_selection_scratch_size()), from `execution` or else allocated once: for each worker some
+ * 400 KB and 200 bytes times top_k, and with more than 64 heads 4 (dim + 64) bytes times heads. */
 FOVEA_NN_API fovea_status fovea_nn_select(const fovea_nn_selection *selection, const fovea_execution *execution,
                                           fovea_error *error);
 

@@ -117,8 +117,8 @@ void fovea_nn_bigbird_init_sized(fovea_nn_bigbird *bigbird, size_t struct_size, 
 }
 
 static fovea_status check(const fovea_nn_bigbird *given, fovea_nn_bigbird *bigbird, fovea_error *error) {
-  const fovea_status status =
-      fovea_nn_check_size("bigbird", given->struct_size, FIRST_BIGBIRD, sizeof *bigbird, error);
+  fovea_status status = fovea_nn_check_size("bigbird", given->struct_size, FIRST_BIGBIRD, sizeof *bigbird, error);
+  if (!status) status = fovea_nn_check_allocator(&given->allocator, error);
   if (status) return status;
   *bigbird = *given;
   const fovea_bounded sizes[] = {{"length", bigbird->length, 0, BLOCK_LIMIT - 1},

@@ -66,7 +66,7 @@ static fovea_status read_arguments(const fovea_nn_graph *graph, const fovea_nn_g
   if (status) return status;
   call->graph = *graph;
   call->tensors = *tensors;
-  return FOVEA_OK;
+  return fovea_nn_check_allocator(&graph->allocator, error);
 }
 
 static fovea_status check_sizes(fovea_nn_graph_call *call, fovea_error *error) {

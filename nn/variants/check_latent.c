@@ -116,9 +116,12 @@ static fovea_status check_problem(const fovea_nn_latent_call *call, fovea_error 
   if (!status) status = fovea_validate_bounds("problem", sizes, 4, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_nn_check_plain(p, refused, why, error);
   if (status) return status;
-  if (p->terms || p->shaw) {
+  if (p->terms || p->shaw || p->scales) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s",
-                      p->terms ? "terms" : "shaw", why);
+                      p->terms  ? "terms"
+                      : p->shaw ? "shaw"
+                                : "scales",
+                      why);
   }
   if (!call->absorbed && p->kv_begins) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,

@@ -7,6 +7,7 @@
 #include "../caller.h"
 #include "../dispatch.h"
 #include "linear_attention.h"
+#include "tensor.h"
 
 #include <string.h>
 
@@ -79,10 +80,7 @@ static fovea_status read_arguments(const fovea_nn_linear_attention *attention,
   if (status) return status;
   call->attention = *attention;
   call->tensors = *tensors;
-  const fovea_allocator *allocator = &attention->allocator;
-  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
-                    allocator->allocate ? "release" : "allocate");
+  return fovea_nn_check_allocator(&attention->allocator, error);
 }
 
 static fovea_status check_sizes(const fovea_nn_linear_attention_call *call, fovea_error *error) {
@@ -226,6 +224,16 @@ static int may_share(const fovea_nn_linear_attention_tensors *t, int output, int
          same_strides(t->past_strides, t->present_strides);
 }
 
+static fovea_status check_apart(const tensor *output, const tensor *other, int64_t batch, fovea_error *error) {
+  const fovea_nn_tensor a = {output->name, output->data,   fovea_type_bits(output->type),
+                             batch,        output->heads,  output->rows,
+                             output->dim,  output->strides};
+  const fovea_nn_tensor b = {other->name, other->data,   fovea_type_bits(other->type),
+                             batch,       other->heads,  other->rows,
+                             other->dim,  other->strides};
+  return fovea_nn_check_tensors_apart(&a, &b, error);
+}
+
 static fovea_status check_tensors(const fovea_nn_linear_attention_call *call, fovea_error *error) {
   tensor list[TENSORS];
   fovea_reach reach[TENSORS];
@@ -244,7 +252,7 @@ static fovea_status check_tensors(const fovea_nn_linear_attention_call *call, fo
     if (list[i].absent || list[i].rows == 0) continue;
     for (int j = 0; j < i && !status; j++) {
       if (list[j].absent || list[j].rows == 0 || may_share(&call->tensors, i, j)) continue;
-      status = fovea_validate_apart(&reach[i], list[i].data, &reach[j], list[j].data, error);
+      status = check_apart(&list[i], &list[j], call->tensors.batch, error);
     }
   }
   return status;

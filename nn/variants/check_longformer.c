@@ -55,6 +55,8 @@ fovea_status fovea_nn_check_longformer_options(const fovea_nn_longformer_options
   fovea_status status = fovea_nn_check_size("options", given->struct_size, FIRST_OPTIONS, sizeof *options, error);
   if (status) return status;
   *options = *given;
+  status = fovea_nn_check_allocator(&options->allocator, error);
+  if (status) return status;
   /* Rows of a batch, and global tokens of it, are counted in 32 bits. */
   const int64_t batch = options->batch > 0 ? options->batch : 1;
   const fovea_bounded sizes[] = {

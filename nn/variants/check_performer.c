@@ -80,14 +80,7 @@ int64_t fovea_nn_performer_state_numbers(int64_t features, int64_t v_dim) {
   return numbers > INT64_C(1) << 57 ? 0 : numbers;
 }
 
-fovea_status fovea_nn_check_performer_allocator(const fovea_allocator *allocator, fovea_error *error) {
-  if (!allocator->allocate == !allocator->release) return FOVEA_OK;
-  return fovea_fail(error, FOVEA_ERROR_NULL, "allocator.%s is NULL; set both functions or neither",
-                    allocator->allocate ? "release" : "allocate");
-}
-
-/* ---- Performers -------------------------------------------------------------------------------------------------
- */
+/* ---- Performers -------------------------------------------------------------------------------------------- */
 
 static fovea_status check_kinds(const fovea_nn_performer *p, fovea_error *error) {
   const fovea_bounded sizes[] = {{"dim", p->dim, 1, FOVEA_DIM_LIMIT},
@@ -149,7 +142,7 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   *p = *given;
   *map = (fovea_nn_feature_map){.projection = p->projection, .stride = p->projection_stride, .dim = p->dim};
   status = check_kinds(p, error);
-  if (!status) status = fovea_nn_check_performer_allocator(&p->allocator, error);
+  if (!status) status = fovea_nn_check_allocator(&p->allocator, error);
   if (!status) status = make_constants(p, map, error);
   if (status) return status;
   map->features = p->features;
@@ -162,8 +155,7 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   return fovea_nn_dispatch(p->isa, &map->kernels, error);
 }
 
-/* ---- Tensors ----------------------------------------------------------------------------------------------------
- */
+/* ---- Tensors ----------------------------------------------------------------------------------------------- */
 
 /* A tensor (batch, heads, rows, dim). */
 typedef struct tensor {
@@ -233,8 +225,7 @@ static fovea_status check_lens(const char *name, const int64_t *lens, int64_t ba
   return FOVEA_OK;
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ------------------------------------------------------------------------------------------------- */
 
 static fovea_status check_sizes(const fovea_nn_performer *p, const fovea_nn_performer_tensors *t,
                                 fovea_error *error) {

@@ -73,7 +73,7 @@ static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_t
   if (status) return status;
   call->lsh = *lsh;
   call->tensors = *tensors;
-  return FOVEA_OK;
+  return fovea_nn_check_allocator(&lsh->allocator, error);
 }
 
 static fovea_status check_buckets(const fovea_nn_lsh *l, fovea_error *error) {

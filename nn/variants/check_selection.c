@@ -109,6 +109,7 @@ fovea_status fovea_nn_check_selection(const fovea_nn_selection *selection, const
   if (!selection) return fovea_fail(error, FOVEA_ERROR_NULL, "selection is NULL");
   fovea_status status =
       fovea_nn_check_size("selection", selection->struct_size, FIRST_SELECTION, sizeof *selection, error);
+  if (!status) status = fovea_nn_check_allocator(&selection->allocator, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
   call->selection = *selection;

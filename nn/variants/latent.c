@@ -11,12 +11,12 @@
 
 /* Where the parts of scratch begin. What a form does not need has no bytes. */
 typedef struct layout {
-  size_t plan, run, run_size;
-  size_t segments, sequences;    /* twice as many as there are: written and read */
-  size_t down, q, latent;        /* rows of q_a_proj; heads of queries; new latent rows */
-  size_t inner_q, inner_o, o;    /* absorbed: queries and outputs of attention; heads of outputs */
-  size_t all_rows, keys, values; /* expanded: all latent rows of a cache; heads of keys and values */
-  size_t lengths;                /* expanded: rows of each entry */
+  size_t plan, bound, run, run_size; /* attention: plan, bound run, scratch */
+  size_t segments, sequences;        /* twice as many as there are: written and read */
+  size_t down, q, latent;            /* rows of q_a_proj; heads of queries; new latent rows */
+  size_t inner_q, inner_o, o;        /* absorbed: queries and outputs of attention; heads of outputs */
+  size_t all_rows, keys, values;     /* expanded: all latent rows of a cache; heads of keys and values */
+  size_t lengths;                    /* expanded: rows of each entry */
   fovea_nn_scratch all;
 } layout;
 
@@ -28,6 +28,7 @@ static layout lay_out(const fovea_nn_latent_call *call, const fovea_plan *plan, 
   layout l = {.run_size = fovea_plan_scratch_size(plan, workers)};
   fovea_nn_scratch *all = &l.all;
   l.plan = fovea_nn_reserve(all, fovea_plan_size(p->batch));
+  l.bound = fovea_nn_reserve(all, fovea_run_size(plan));
   l.run = fovea_nn_reserve(all, l.run_size);
   l.segments = fovea_nn_reserve(all, fovea_nn_product((uint64_t)call->segments, 2 * sizeof(fovea_segment)));
   l.sequences = fovea_nn_reserve(all, fovea_nn_product((uint64_t)p->batch, 2 * sizeof(fovea_sequence)));
@@ -67,6 +68,8 @@ typedef struct latent_run {
   char *memory;
   fovea_execution rows; /* without scratch */
   fovea_nn_latent_segments segments;
+  fovea_plan *plan; /* of attention */
+  fovea_tensors tensors;
 } latent_run;
 
 static float *floats(const latent_run *r, size_t at) {
@@ -291,36 +294,47 @@ static fovea_nn_linear_rows output_rows(const latent_run *r) {
   return rows;
 }
 
+/* Plans attention of the form and binds it, which checks the mask, the sinks and the segments, before any cache is
+ * changed. */
+static fovea_status plan_attention(latent_run *r, fovea_error *error) {
+  const fovea_nn_latent_call *call = r->call;
+  const layout *l = r->layout;
+  const int segmented = call->problem.segmented, workers = fovea_nn_workers(&call->execution);
+  fovea_run *bound;
+  if (call->absorbed) {
+    const float *rows = segmented ? NULL : floats(r, l->latent);
+    fovea_tensors_init(&r->tensors, floats(r, l->inner_q), rows, rows, floats(r, l->inner_o), NULL);
+    if (segmented) r->tensors.sequences = r->segments.read_sequences;
+    r->tensors.layer = call->tensors.layer;
+  } else {
+    fovea_tensors_init(&r->tensors, floats(r, l->q), floats(r, l->keys), floats(r, l->values), floats(r, l->o),
+                       NULL);
+  }
+  r->tensors.mask = call->tensors.mask;
+  r->tensors.sinks = call->tensors.sinks;
+  const fovea_status status =
+      fovea_plan_create_in(&call->inner, r->memory + l->plan, l->bound - l->plan, &r->plan, error);
+  if (status) return status;
+  return fovea_run_bind(r->plan, &r->tensors, workers, r->memory + l->run, l->run_size, r->memory + l->bound,
+                        l->run - l->bound, &bound, error);
+}
+
 /* Attention of the form; heads of outputs in scratch. */
 static fovea_status attend(const latent_run *r, fovea_error *error) {
   const fovea_nn_latent_call *call = r->call;
   const layout *l = r->layout;
   const fovea_problem *p = &call->problem;
   fovea_execution execution = call->execution;
-  const float *latent = floats(r, p->segmented && !call->absorbed ? l->all_rows : l->latent);
-  fovea_tensors tensors;
-  fovea_plan *plan;
   fovea_status status = call->absorbed ? absorb_queries(r, error) : FOVEA_OK;
   if (!status && !call->absorbed && p->segmented) status = gather(r, error);
-  if (!status && !call->absorbed) status = expand(r, latent, error);
-  if (!status) status = fovea_plan_create_in(&call->inner, r->memory + l->plan, l->run - l->plan, &plan, error);
+  if (!status && !call->absorbed) status = expand(r, floats(r, p->segmented ? l->all_rows : l->latent), error);
   if (status) return status;
-  if (call->absorbed) {
-    const float *rows = p->segmented ? NULL : latent;
-    fovea_tensors_init(&tensors, floats(r, l->inner_q), rows, rows, floats(r, l->inner_o), NULL);
-    if (p->segmented) tensors.sequences = r->segments.read_sequences;
-    tensors.layer = call->tensors.layer;
-  } else {
-    fovea_tensors_init(&tensors, floats(r, l->q), floats(r, l->keys), floats(r, l->values), floats(r, l->o), NULL);
-  }
-  tensors.mask = call->tensors.mask;
-  tensors.sinks = call->tensors.sinks;
   execution.scratch = r->memory + l->run;
   execution.scratch_size = l->run_size;
   if (p->cu_seqlens_q) { /* rows that no entry owns are not written by attention */
-    memset(tensors.o, 0, (size_t)fovea_nn_bytes(call->rows, call->inner.heads, call->inner.v_dim));
+    memset(r->tensors.o, 0, (size_t)fovea_nn_bytes(call->rows, call->inner.heads, call->inner.v_dim));
   }
-  status = fovea_plan_run(plan, &tensors, &execution, error);
+  status = fovea_plan_run(r->plan, &r->tensors, &execution, error);
   if (!status && call->absorbed) absorb_outputs(r);
   return status;
 }
@@ -330,11 +344,12 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, char 
   const int64_t batch = call->problem.batch;
   fovea_segment *segments = (fovea_segment *)(void *)(memory + l->segments);
   fovea_sequence *sequences = (fovea_sequence *)(void *)(memory + l->sequences);
-  latent_run r = {call, l, memory, fovea_nn_without_scratch(&call->execution), {NULL, NULL, NULL, NULL}};
+  latent_run r = {.call = call, .layout = l, .memory = memory, .rows = fovea_nn_without_scratch(&call->execution)};
   r.segments = (fovea_nn_latent_segments){segments, segments + call->segments, sequences, sequences + batch};
   const fovea_nn_linear_rows output = output_rows(&r);
   fovea_status status = fovea_nn_check_linear_rows(call->latent.o_proj, &output, error); /* before caches change */
   if (!status && call->problem.segmented) status = fovea_nn_latent_segments_of(call, &r.segments, error);
+  if (!status) status = plan_attention(&r, error);
   if (!status) status = make_rows(&r, error);
   if (!status && call->problem.segmented) status = append(&r, error);
   if (!status) status = attend(&r, error);

@@ -213,6 +213,7 @@ fovea_status fovea_nn_longformer_create(const fovea_nn_longformer_options *given
     fovea_nn_longformer_destroy(l);
     return status;
   }
+  l->options.isa = fovea_plan_isa(l->local); /* the caller's name may go */
   *longformer = l;
   return FOVEA_OK;
 }

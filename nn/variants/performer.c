@@ -49,8 +49,7 @@ static int64_t heads_of(const fovea_nn_performer_call *call) {
   return call->tensors.batch * call->tensors.kv_heads;
 }
 
-/* ---- Layout -----------------------------------------------------------------------------------------------------
- */
+/* ---- Layout ------------------------------------------------------------------------------------------------ */
 
 /* One chunk for each head, or more if there are more workers than heads. */
 static void share_spans(const fovea_nn_performer_call *call, int workers, layout *l) {
@@ -104,8 +103,7 @@ static layout lay_out(const fovea_nn_performer_call *call, int workers) {
   return l;
 }
 
-/* ---- Sums over keys ---------------------------------------------------------------------------------------------
- */
+/* ---- Sums over keys ---------------------------------------------------------------------------------------- */
 
 /* The keys of an entry that are in a chunk. */
 typedef struct chunk {
@@ -304,8 +302,7 @@ static void root_task(const void *data, int64_t head, int worker) {
   fovea_float_end(caller);
 }
 
-/* ---- Rows of queries --------------------------------------------------------------------------------------------
- */
+/* ---- Rows of queries --------------------------------------------------------------------------------------- */
 
 static void write_columns(const performer_job *job, const float *phi, const float *sums, int64_t group, int rows,
                           const float *inverses, float *products, fovea_nn_rows y) {
@@ -362,8 +359,7 @@ static void row_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ------------------------------------------------------------------------------------------------- */
 
 static void run_job(const fovea_job *job, int64_t most_tasks, const fovea_execution *execution, int workers) {
   const int wanted = fovea_schedule_workers(most_tasks, job->work, execution);

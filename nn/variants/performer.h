@@ -39,9 +39,6 @@ fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, 
                                            const fovea_execution *execution, fovea_nn_performer_call *call,
                                            fovea_error *error);
 
-/* Checks that it has both functions or none. */
-fovea_status fovea_nn_check_performer_allocator(const fovea_allocator *allocator, fovea_error *error);
-
 /* ---- Features (features.c) ---------------------------------------------------------------------------------- */
 
 /* Rows of a tensor. */

@@ -93,15 +93,26 @@ static void begin_state(const causal_task *task) {
   }
 }
 
+/* As results are written: zeros as +0, NaNs as the one NaN. */
 static void end_state(const causal_task *task) {
   const int64_t features = task->call->map.features, v_dim = task->call->tensors.v_dim;
   float *to = state_of(task);
-  memcpy(to + features * v_dim, task->totals, (size_t)features * sizeof(float));
-  for (int64_t f = 0; f < features; f++) {
-    for (int64_t d = 0; d < task->columns; d++) {
-      to[f * v_dim + task->first + d] =
-          task->state[(d / FOVEA_NN_PANEL * features + f) * FOVEA_NN_PANEL + d % FOVEA_NN_PANEL];
-    }
+  const fovea_nn_activate_args totals = {.x = {task->totals, FOVEA_F32, features},
+                                         .y = {to + features * v_dim, FOVEA_F32, features},
+                                         .rows = 1,
+                                         .dim = features,
+                                         .activation = FOVEA_NN_LINEAR};
+  task->call->map.kernels->activate(&totals);
+  for (int64_t panel = 0; panel < task->panels; panel++) {
+    const int64_t column = panel * FOVEA_NN_PANEL, rest = task->columns - column;
+    const fovea_nn_activate_args sums = {
+        .x = {task->state + column * features, FOVEA_F32, FOVEA_NN_PANEL},
+        .y = {to + task->first + column, FOVEA_F32, v_dim},
+        .rows = features,
+        .dim = rest < FOVEA_NN_PANEL ? rest : FOVEA_NN_PANEL,
+        .activation = FOVEA_NN_LINEAR,
+    };
+    task->call->map.kernels->activate(&sums);
   }
 }
 

@@ -40,8 +40,7 @@ void fovea_nn_random_features_init_sized(fovea_nn_random_features *random, size_
   memcpy(random, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
-/* ---- Gaussian numbers -------------------------------------------------------------------------------------------
- */
+/* ---- Gaussian numbers -------------------------------------------------------------------------------------- */
 
 /* ln x for 0 < x < 1, normal: x = 2^e z with z from sqrt(1/2) to sqrt(2), and ln z = 2 atanh((z - 1) / (z + 1)). */
 static double logarithm(double x) {
@@ -87,8 +86,7 @@ static void gaussian_vector(const fovea_nn_random_features *r, int64_t vector, d
   }
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------------------------
- */
+/* ---- Rows -------------------------------------------------------------------------------------------------- */
 
 static double dot(const double *a, const double *b, int64_t dim) {
   double sum = 0;
@@ -165,8 +163,7 @@ static void draw_task(const void *data, int64_t task, int worker) {
   fovea_float_end(caller);
 }
 
-/* ---- Calls ------------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ------------------------------------------------------------------------------------------------- */
 
 static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_random_features *random,
                                 fovea_error *error) {
@@ -180,7 +177,7 @@ static fovea_status read_random(const fovea_nn_random_features *given, fovea_nn_
                                  {"norms", (int)given->norms, 0, FOVEA_NN_NORMS_CONSTANT}};
   status = fovea_validate_bounds("random", sizes, 2, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("random", kinds, 2, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_nn_check_performer_allocator(&given->allocator, error);
+  if (!status) status = fovea_nn_check_allocator(&given->allocator, error);
   if (status) return status;
   int64_t elements;
   if (__builtin_mul_overflow(given->features, given->dim, &elements) || elements > INT64_C(1) << 57) {

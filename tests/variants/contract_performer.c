@@ -14,8 +14,7 @@ static float *numbers_of(int64_t count) {
   return numbers;
 }
 
-/* ---- Projections ------------------------------------------------------------------------------------------------
- */
+/* ---- Projections ------------------------------------------------------------------------------------------- */
 
 static double contract_logarithm(double x) {
   int power;
@@ -94,8 +93,7 @@ void contract_random_features(const fovea_nn_random_features *r, float *projecti
   free(other);
 }
 
-/* ---- Features ---------------------------------------------------------------------------------------------------
- */
+/* ---- Features ---------------------------------------------------------------------------------------------- */
 
 static float fold(float *sums) {
   for (int half = 8; half > 0; half /= 2)
@@ -136,8 +134,7 @@ void contract_performer_features(const fovea_nn_performer *p, const float *x, in
   free(scaled);
 }
 
-/* ---- Attention --------------------------------------------------------------------------------------------------
- */
+/* ---- Attention --------------------------------------------------------------------------------------------- */
 
 /* Sums over keys: (m, v_dim), then m sums of features. */
 static void add(float *node, const float *right, int64_t numbers) {
@@ -213,7 +210,10 @@ void contract_performer(const fovea_nn_performer *p, const float *q, int64_t q_l
     if (p->causal && i < kv_len) take_key(phi_k + i * m, v + i * v_dim, m, v_dim, sums);
     write_row(phi_q + i * m, sums, m, v_dim, o + i * v_dim);
   }
-  if (state) memcpy(state, sums, (size_t)numbers * sizeof *sums);
+  for (int64_t i = 0; state && i < numbers; i++) {
+    const float number = sums[i] + 0.0f; /* -0 becomes +0 */
+    state[i] = isnan(number) ? NAN : number;
+  }
   free(phi_q);
   free(phi_k);
   free(sums);

@@ -393,9 +393,7 @@ static void test_alone(void **state) {
   }
 }
 
-/* ---- Formulas in double
- * ------------------------------------------------------------------------------------------
- */
+/* ---- Formulas in double ------------------------------------------------------------------------------------ */
 
 static double score_of(const struct contract_graph *g, int64_t node, int64_t edge, int64_t head) {
   const int64_t width = g->heads * g->dim;

@@ -246,8 +246,7 @@ static void test_random(void **state) {
   }
 }
 
-/* ---- The same by other ways ------------------------------------------------------------------------------------
- */
+/* ---- The same by other ways -------------------------------------------------------------------------------- */
 
 static const struct shape plain = {.rule = FOVEA_NN_UPDATE_GATED_DELTA,
                                    .batch = 2,
@@ -438,8 +437,7 @@ static void test_scratch(void **state) {
   }
 }
 
-/* ---- What it means
- * ----------------------------------------------------------------------------------------------- */
+/* ---- What it means ----------------------------------------------------------------------------------------- */
 
 /* The formulas in double, with the same formulas of absolute values, which bound what roundings do: each of about
  * `steps` roundings adds at most 2^-24 of them. */
@@ -572,8 +570,7 @@ static void test_mamba(void **state) {
   }
 }
 
-/* ---- ONNX's cases
- * ------------------------------------------------------------------------------------------------ */
+/* ---- ONNX's cases ------------------------------------------------------------------------------------------ */
 
 enum { ONNX_Q, ONNX_K, ONNX_V, ONNX_PAST, ONNX_DECAY, ONNX_BETA };
 

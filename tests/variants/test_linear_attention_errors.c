@@ -126,8 +126,7 @@ static void test_scratch_size(void **state) {
   assert_int_equal(fovea_nn_linear_attention_scratch_size(&a, &t, 1), 0);
 }
 
-/* ---- Environments
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Environments ------------------------------------------------------------------------------------------ */
 
 static void run_all(void) {
   for (int rule = 0; rule <= FOVEA_NN_UPDATE_GATED_DELTA; rule++) {

@@ -31,8 +31,7 @@ static float *draw(const fovea_nn_random_features *random) {
   return projection;
 }
 
-/* ---- Projections ------------------------------------------------------------------------------------------------
- */
+/* ---- Projections ------------------------------------------------------------------------------------------- */
 
 static void test_bits(void **state) {
   static const int64_t dims[] = {1, 2, 3, 5, 16, 33, 64};
@@ -158,8 +157,7 @@ static void test_moments(void **state) {
   }
 }
 
-/* ---- Features ---------------------------------------------------------------------------------------------------
- */
+/* ---- Features ---------------------------------------------------------------------------------------------- */
 
 static void check_features(struct generator *generator, int number) {
   const int64_t dim = 1 + generator_below(generator, number % 4 ? 40 : 140), rows = generator_below(generator, 300);

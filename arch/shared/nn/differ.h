@@ -38,7 +38,7 @@ FOVEA_KERNEL void FOVEA_NAME(nn_lambda)(const fovea_nn_lambda_args *args) {
   vec x[2] = {vec_set1(args->products[0]), vec_set1(args->products[1])};
   float lanes[LANES];
   vec_exp(x, 2);
-  vec_store(lanes, vec_add(vec_sub(x[0], x[1]), vec_set1(args->init)));
+  vec_store(lanes, canonical(vec_add(vec_sub(x[0], x[1]), vec_set1(args->init))));
   *args->lambda = lanes[0];
 }
 

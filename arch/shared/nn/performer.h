@@ -12,8 +12,7 @@ FOVEA_INLINE vec performer_load(const float *p, int count) {
   return count == LANES ? vec_load(p) : vec_load_first(p, count);
 }
 
-/* ---- Half the squares ------------------------------------------------------------------------------------------
- */
+/* ---- Half the squares -------------------------------------------------------------------------------------- */
 
 FOVEA_INLINE vec performer_add_square(const row_view *view, int64_t d, int count, vec sum) {
   const vec x = performer_load((const float *)view->args + d, count);
@@ -44,8 +43,7 @@ FOVEA_KERNEL void FOVEA_NAME(nn_halves)(const fovea_nn_halves_args *args) {
   for (; row < args->rows; row++) performer_halves(args, row, 1);
 }
 
-/* ---- Features of products --------------------------------------------------------------------------------------
- */
+/* ---- Features of products ---------------------------------------------------------------------------------- */
 
 /* `count` vectors of a row from `column` on; count, relu and by_column are constants. */
 FOVEA_INLINE void performer_map(const fovea_nn_features_args *args, int row, int column, const int count,
@@ -113,8 +111,7 @@ FOVEA_KERNEL void FOVEA_NAME(nn_maxima)(const fovea_nn_features_args *args) {
   }
 }
 
-/* ---- Sums of features ------------------------------------------------------------------------------------------
- */
+/* ---- Sums of features -------------------------------------------------------------------------------------- */
 
 FOVEA_INLINE vec performer_add(const row_view *view, int64_t d, int count, vec sum) {
   return vec_add(sum, performer_load((const float *)view->args + d, count));
