@@ -331,12 +331,16 @@ struct cache {
   fovea_sequence sequences[3];
 };
 
+static size_t cache_size(const struct shape *s, fovea_type type) {
+  return (size_t)(24 * 8 * LAYERS * (s->rank + s->rope)) * type_size(type);
+}
+
 static void make_cache(struct cache *c, const struct shape *s, fovea_type type, int with_v) {
   fovea_pages_init(&c->pages, 24, 8, 1, s->rank + s->rope, s->rank, type, FOVEA_KEYS_IN_ROWS);
   c->pages.layers = LAYERS;
-  c->memory = malloc((size_t)(24 * 8 * LAYERS * (s->rank + s->rope)) * type_size(type));
+  c->memory = malloc(cache_size(s, type));
   assert_non_null(c->memory);
-  memset(c->memory, 0xff, (size_t)(24 * 8 * LAYERS * (s->rank + s->rope)) * type_size(type)); /* NaN */
+  memset(c->memory, 0xff, cache_size(s, type)); /* NaN */
   c->pages.k = c->pages.v = c->memory;
   c->pages.v_strides = c->pages.k_strides;
   c->pages.v_layer = c->pages.k_layer;
@@ -604,10 +608,24 @@ static void test_refusals(void **state) {
   REFUSES(p.segmented = 1, FOVEA_ERROR_NULL, "sequences is NULL");
   REFUSES((p.segmented = 1, p.kv_begins = begins, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "kv_begins");
   REFUSES(t.sequences = c.sequences, FOVEA_ERROR_UNUSED, "sequences is set");
+  REFUSES(p.scales = FOVEA_SCALES_PER_HEAD, FOVEA_ERROR_UNUSED, "scales of the problem is set");
   REFUSES(t.layer = 1, FOVEA_ERROR_UNUSED, "layer is set");
   REFUSES(t.x = NULL, FOVEA_ERROR_NULL, "x is NULL");
   REFUSES(t.y = NULL, FOVEA_ERROR_NULL, "y is NULL");
   REFUSES((p.segmented = 1, t.sequences = c.sequences, t.layer = 2), FOVEA_ERROR_SEGMENTS, "layer");
+  /* What only attention refuses has not changed the caches. */
+  const size_t size = cache_size(&m.shape, FOVEA_F32);
+  unsigned char *before = malloc(size);
+  assert_non_null(before);
+  memcpy(before, c.memory, size);
+  for (int absorbed = 0; absorbed < 2; absorbed++) {
+    if (absorbed) m.latent.form = FOVEA_NN_LATENT_ABSORBED, m.latent.absorbed = m.absorbed;
+    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.mask_type = FOVEA_MASK_BOOL), FOVEA_ERROR_NULL, "mask");
+    REFUSES((p.segmented = 1, t.sequences = c.sequences, p.sink = FOVEA_SINK_PER_HEAD), FOVEA_ERROR_NULL, "sinks");
+    assert_memory_equal(c.memory, before, size);
+  }
+  free(before);
+  m.latent.form = FOVEA_NN_LATENT_EXPANDED, m.latent.absorbed = NULL;
   c.segments[0].v = y;
   REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "v of sequences[0] segment 0");
   assert_int_equal(fovea_nn_latent_absorb(&m.latent, NULL, NULL), FOVEA_ERROR_NULL);
