@@ -159,7 +159,7 @@ fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *given, fovea_patte
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "bigbird is NULL");
   fovea_status status = check(given, &b, error);
   if (status) return status;
-  const int64_t blocks = b.length > 0 ? (b.length - 1) / b.block_size + 1 : 1;
+  const int64_t blocks = b.length > 0 ? (b.length - 1) / b.block_size + 1 : 0;
   const int64_t columns = fovea_nn_bigbird_columns(blocks, b.chosen);
   const size_t others = sizeof(fovea_rule) + sizeof(fovea_rule *) + (size_t)(blocks + 1) * sizeof(int64_t);
   const int overflows = columns > (int64_t)(SIZE_MAX / 16) ||
