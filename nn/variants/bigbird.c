@@ -70,12 +70,10 @@ static int are_in_range(int64_t blocks, int64_t chosen) {
 }
 
 int64_t fovea_nn_bigbird_columns(int64_t blocks, int64_t chosen) {
-  int64_t count = 2 * blocks;
   if (!are_in_range(blocks, chosen)) return 0;
   if (blocks <= 3) return blocks * blocks;
   const int64_t drawn = drawn_blocks(blocks, chosen); /* below 2^31: products are below 2^63 */
-  count += 2 * (4 + drawn);
-  return count + (blocks - 4) * (5 + drawn);
+  return 2 * blocks + 2 * (4 + drawn) + (blocks - 4) * (5 + drawn);
 }
 
 /* The numbers that all rows draw are written to the end of the columns first: lists that are written from the

@@ -45,7 +45,9 @@ static void make_edges(struct nn_scene *s) {
   t->edge_sources = sources;
   for (int64_t i = 0; sources && (uintptr_t)sources % sizeof *sources == 0 && i < count; i++)
     if (t->sources <= 0 || bytes_one_in(s->bytes, 8)) sources[i] = -1;
-  if (s->wild && bytes_one_in(s->bytes, 4)) starts[nn_below(s, t->nodes + 1)] = wild_number(s->bytes);
+  if (!s->wild || !bytes_one_in(s->bytes, 4)) return;
+  starts[nn_below(s, t->nodes + 1)] = wild_number(s->bytes);
+  if (starts[t->nodes] > count) starts[t->nodes] = count; /* there are no more sources */
 }
 
 static int64_t edges_of(void) {
@@ -120,7 +122,7 @@ static void make(struct nn_scene *s) {
   if (choice & 1) t->feature_type = nn_type(s);
   t->query_strides = strides_of(s, t->query_strides, heads, nodes, dim);
   t->key_strides = strides_of(s, t->key_strides, heads, sources, dim);
-  if (choice & 8) t->weight_stride += nn_below(s, 3);
+  if ((choice & 8) && heads < 1000) t->weight_stride += nn_below(s, 3);
   edit_tensors(s);
   make_edges(s);
   const int64_t edges = edges_of(), y_heads = graph.average_heads ? 1 : heads;
