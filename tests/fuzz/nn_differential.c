@@ -58,6 +58,7 @@ static void make(struct nn_scene *s) {
   make_inputs(s, &second, v, NULL);
   if (choice & 1) differential.gamma = nn_tensor(s, 1, p->v_dim, 0, FOVEA_F32);
   if (choice & 2) p->kv_lens = nn_list(s, p->batch, p->kv_len < 100 ? p->kv_len + 1 : 100);
+  if ((uintptr_t)p->kv_lens % sizeof *p->kv_lens != 0) p->kv_lens = NULL; /* problems may take lists for aligned */
   shares = s->wild && bytes_one_in(s->bytes, 8);
   if (shares) first.o = (void *)(uintptr_t)((choice & 4) ? second.q : (choice & 8) ? first.q : differential.gamma);
   if (shares && (choice & 16)) second.o = o;

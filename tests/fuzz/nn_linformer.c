@@ -66,6 +66,7 @@ static void make(struct nn_scene *s) {
   fovea_tensors_init(&tensors, q, k, v, o, NULL);
   if (choice & 2) tensors.lse = nn_rows_of(s, p->batch, p->heads, p->q_len, 1, p->lse_strides, FOVEA_F32);
   if (choice & 4) p->kv_lens = nn_list(s, p->batch, p->kv_len < 100 ? p->kv_len + 1 : 100);
+  if ((uintptr_t)p->kv_lens % sizeof *p->kv_lens != 0) p->kv_lens = NULL; /* problems may take lists for aligned */
   if (p->sink == FOVEA_SINK_PER_HEAD) tensors.sinks = nn_tensor(s, 1, p->heads, 0, FOVEA_F32);
   shares = s->wild && bytes_one_in(s->bytes, 16);
   if (shares) tensors.o = (void *)(uintptr_t)((choice & 8) ? k : l->key_projection);
