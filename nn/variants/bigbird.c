@@ -70,12 +70,10 @@ static int are_in_range(int64_t blocks, int64_t chosen) {
 }
 
 int64_t fovea_nn_bigbird_columns(int64_t blocks, int64_t chosen) {
-  int64_t count = 2 * blocks;
   if (!are_in_range(blocks, chosen)) return 0;
   if (blocks <= 3) return blocks * blocks;
   const int64_t drawn = drawn_blocks(blocks, chosen); /* below 2^31: products are below 2^63 */
-  count += 2 * (4 + drawn);
-  return count + (blocks - 4) * (5 + drawn);
+  return 2 * blocks + 2 * (4 + drawn) + (blocks - 4) * (5 + drawn);
 }
 
 /* The numbers that all rows draw are written to the end of the columns first: lists that are written from the
@@ -159,7 +157,7 @@ fovea_status fovea_nn_bigbird_pattern(const fovea_nn_bigbird *given, fovea_patte
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "bigbird is NULL");
   fovea_status status = check(given, &b, error);
   if (status) return status;
-  const int64_t blocks = b.length > 0 ? (b.length - 1) / b.block_size + 1 : 1;
+  const int64_t blocks = b.length > 0 ? (b.length - 1) / b.block_size + 1 : 0;
   const int64_t columns = fovea_nn_bigbird_columns(blocks, b.chosen);
   const size_t others = sizeof(fovea_rule) + sizeof(fovea_rule *) + (size_t)(blocks + 1) * sizeof(int64_t);
   const int overflows = columns > (int64_t)(SIZE_MAX / 16) ||

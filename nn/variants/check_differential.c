@@ -154,7 +154,9 @@ fovea_status fovea_nn_differential_lambda(int64_t dim, const float *q1, const fl
   for (int i = 0; i < 5; i++) {
     if (!vectors[i].data) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", vectors[i].name);
   }
-  fovea_status status = multiply(dim, q1, k1, &args.products[0], error);
+  const fovea_nn_tensor result = {"lambda", lambda, fovea_type_bits(FOVEA_F32), 1, 1, 1, 1, {0, 0, 0}};
+  fovea_status status = fovea_nn_check_tensor(&result, 1, error);
+  if (!status) status = multiply(dim, q1, k1, &args.products[0], error);
   if (!status) status = multiply(dim, q2, k2, &args.products[1], error);
   if (!status) status = fovea_nn_dispatch(NULL, &kernels, error);
   if (status) return status;

@@ -1,13 +1,13 @@
 /* Performer attention: initialisers, and everything that a call may be refused for. */
 #include "../../arch/float_state.h"
 #include "../../src/base/caller.h"
-#include "../../src/base/claim.h"
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../caller.h"
 #include "../dispatch.h"
 #include "performer.h"
+#include "tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -157,63 +157,25 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
 
 /* ---- Tensors ----------------------------------------------------------------------------------------------- */
 
-/* A tensor (batch, heads, rows, dim). */
-typedef struct tensor {
-  const char *name;
-  const void *data;
-  int bits;
-  int64_t batch, heads, rows, dim;
-  fovea_strides strides;
-} tensor;
-
-static int is_empty(const tensor *t) {
-  return t->batch == 0 || t->heads == 0 || t->rows == 0 || t->dim == 0;
-}
-
-static fovea_status check_tensor(const tensor *t, int is_output, fovea_error *error) {
-  const fovea_shape shape = fovea_make_shape(t->name, t->batch, t->heads, t->rows, t->dim, t->strides, t->bits);
-  fovea_reach reach;
-  if (is_empty(t)) return FOVEA_OK;
-  const fovea_status status = fovea_validate_strides(&shape, is_output, &reach, error);
-  return status ? status : fovea_validate_pointer(&reach, t->data, error);
-}
-
-/* One entry of the batch. */
-static fovea_claim claim_of(const tensor *t, int64_t entry) {
-  const char *data = (const char *)t->data + fovea_bytes_of_bits(t->bits, entry * t->strides.batch);
-  return fovea_claim_rows(data, t->bits, t->heads, t->strides.head, t->rows, t->strides.row, t->dim);
-}
-
-static fovea_status check_apart(const tensor *output, const tensor *other, fovea_error *error) {
-  if (is_empty(output) || is_empty(other) || !other->data) return FOVEA_OK;
-  for (int64_t i = 0; i < output->batch; i++) {
-    const fovea_claim a = claim_of(output, i);
-    for (int64_t j = 0; j < other->batch; j++) {
-      const fovea_claim b = claim_of(other, j);
-      if (!fovea_claims_overlap(&a, &b)) continue;
-      return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->name, other->name);
-    }
-  }
-  return FOVEA_OK;
-}
-
 /* Checks tensors of which those from `inputs` on are outputs. */
-static fovea_status check_tensors(const tensor *list, int count, int inputs, fovea_error *error) {
+static fovea_status check_tensors(const fovea_nn_tensor *list, int count, int inputs, fovea_error *error) {
   fovea_status status = FOVEA_OK;
-  for (int i = 0; i < count && !status; i++) status = check_tensor(&list[i], i >= inputs, error);
+  for (int i = 0; i < count && !status; i++) status = fovea_nn_check_tensor(&list[i], i >= inputs, error);
   for (int i = inputs; i < count && !status; i++) {
-    for (int j = 0; j < i && !status; j++) status = check_apart(&list[i], &list[j], error);
+    for (int j = 0; j < i && !status; j++) {
+      status = fovea_nn_check_tensors_apart(&list[i], &list[j], error);
+    }
   }
   return status;
 }
 
-static tensor list_of(const char *name, const void *data, int bits, int64_t count) {
-  return (tensor){name, data, bits, 1, 1, data ? 1 : 0, count, {0, 0, 0}};
+static fovea_nn_tensor list_of(const char *name, const void *data, int bits, int64_t count) {
+  return (fovea_nn_tensor){name, data, bits, 1, 1, data ? 1 : 0, count, {0, 0, 0}};
 }
 
-static tensor projection_of(const fovea_nn_performer *p) {
-  return (tensor){"projection", p->projection, fovea_type_bits(FOVEA_F32),  1, 1,
-                  p->features,  p->dim,        {0, 0, p->projection_stride}};
+static fovea_nn_tensor projection_of(const fovea_nn_performer *p) {
+  return (fovea_nn_tensor){"projection", p->projection, fovea_type_bits(FOVEA_F32),  1, 1,
+                           p->features,  p->dim,        {0, 0, p->projection_stride}};
 }
 
 static fovea_status check_lens(const char *name, const int64_t *lens, int64_t batch, int64_t most,
@@ -272,7 +234,7 @@ fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
   if (status) return status;
   const int bits = fovea_type_bits(FOVEA_F32);
   const int64_t numbers = fovea_nn_performer_state_numbers(p->features, t->v_dim);
-  const tensor list[] = {
+  const fovea_nn_tensor list[] = {
       {"q", t->q, fovea_type_bits(t->q_type), t->batch, t->heads, t->q_len, p->dim, t->q_strides},
       {"k", t->k, fovea_type_bits(t->k_type), t->batch, t->kv_heads, t->kv_len, p->dim, t->k_strides},
       {"v", t->v, fovea_type_bits(t->v_type), t->batch, t->kv_heads, t->kv_len, t->v_dim, t->v_strides},
@@ -313,7 +275,7 @@ fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, 
   status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_row_sizes(p, r, error);
   if (status) return status;
-  const tensor list[] = {
+  const fovea_nn_tensor list[] = {
       {"x", r->x, fovea_type_bits(r->x_type), r->batch, r->heads, r->rows, p->dim, r->x_strides},
       projection_of(p),
       list_of("lens", r->lens, 2 * fovea_type_bits(FOVEA_F32), r->batch),

@@ -47,21 +47,21 @@ void fovea_nn_lsh_tensors_init_sized(fovea_nn_lsh_tensors *tensors, size_t struc
                                      int64_t batch, int64_t heads, int64_t length, int64_t dim, const void *x,
                                      const void *v, void *y, const float *rotations) {
   const fovea_strides strides = contiguous(heads, length, dim);
-  const fovea_nn_lsh_tensors defaults = {
-      .struct_size = struct_size,
-      .batch = batch,
-      .heads = heads,
-      .length = length,
-      .dim = dim,
-      .v_dim = dim,
-      .x = x,
-      .v = v,
-      .y = y,
-      .x_strides = strides,
-      .v_strides = strides,
-      .y_strides = strides,
-      .rotations = rotations,
-      .rotation_strides = {0, 0, lsh ? lsh->rounds * fovea_nn_lsh_columns(lsh) : 0}};
+  const int64_t columns = lsh ? (int64_t)((uint64_t)lsh->rounds * (uint64_t)fovea_nn_lsh_columns(lsh)) : 0;
+  const fovea_nn_lsh_tensors defaults = {.struct_size = struct_size,
+                                         .batch = batch,
+                                         .heads = heads,
+                                         .length = length,
+                                         .dim = dim,
+                                         .v_dim = dim,
+                                         .x = x,
+                                         .v = v,
+                                         .y = y,
+                                         .x_strides = strides,
+                                         .v_strides = strides,
+                                         .y_strides = strides,
+                                         .rotations = rotations,
+                                         .rotation_strides = {0, 0, columns}};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -107,11 +107,6 @@ static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensor
   if (!status) status = check_buckets(l, error);
   if (!status) status = fovea_validate_bounds("tensors", sizes, 5, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("tensors", types, 3, FOVEA_ERROR_TYPE, error);
-  for (int64_t b = 0; b < t->batch && t->lengths && !status; b++) {
-    if (t->lengths[b] >= 0 && t->lengths[b] <= t->length) continue;
-    status = fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%d] is %d; it must be from 0 to length, which is %d",
-                        b, t->lengths[b], t->length);
-  }
   return status;
 }
 
@@ -161,6 +156,16 @@ static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *er
   return status;
 }
 
+/* The list's pointer was checked. */
+static fovea_status check_lengths(const fovea_nn_lsh_tensors *t, fovea_error *error) {
+  for (int64_t b = 0; t->lengths && b < t->batch; b++) {
+    if (t->lengths[b] >= 0 && t->lengths[b] <= t->length) continue;
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "lengths[%d] is %d; it must be from 0 to length, which is %d", b,
+                      t->lengths[b], t->length);
+  }
+  return FOVEA_OK;
+}
+
 /* Groups of about equal size. */
 static void choose_groups(fovea_nn_lsh_call *call) {
   const fovea_nn_lsh_tensors *t = &call->tensors;
@@ -183,6 +188,7 @@ fovea_status fovea_nn_check_lsh(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tens
   fovea_float_end(caller);
   call->columns = fovea_nn_lsh_columns(&call->lsh);
   if (!status) status = check_tensors(call, error);
+  if (!status) status = check_lengths(&call->tensors, error);
   if (!status) status = fovea_nn_dispatch(call->lsh.isa, &call->kernels, error);
   if (!status) choose_groups(call);
   return status;

@@ -72,7 +72,7 @@ static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error)
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "offset is set and would not be used: offsets is not NULL");
   }
   fovea_status status = fovea_validate_bounds("selection", &offset, 1, FOVEA_ERROR_RULE, error);
-  for (int64_t b = 0; b < s->batch && !status; b++) {
+  for (int64_t b = 0; (s->offsets || s->kv_lens) && b < s->batch && !status; b++) {
     const fovea_bounded own = {"offsets", s->offsets ? s->offsets[b] : 0, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT};
     const fovea_bounded length = {"kv_lens", s->kv_lens ? s->kv_lens[b] : 0, 0, s->kv_len};
     status = fovea_validate_bounds("selection", &own, 1, FOVEA_ERROR_RULE, error);
@@ -114,7 +114,7 @@ fovea_status fovea_nn_check_selection(const fovea_nn_selection *selection, const
   if (status) return status;
   call->selection = *selection;
   status = check_sizes(&call->selection, error);
-  if (!status) status = check_rules(&call->selection, error);
   if (!status) status = check_tensors(&call->selection, error);
+  if (!status) status = check_rules(&call->selection, error); /* reads lists whose pointers were checked */
   return status ? status : fovea_nn_dispatch(call->selection.isa, &call->kernels, error);
 }

@@ -3,12 +3,19 @@
 #include "expect.h"
 #include "nn_try.h"
 
-extern const struct nn_kind nn_kind_linear_attention;
+extern const struct nn_kind nn_kind_linear_attention, nn_kind_performer, nn_kind_performer_features,
+    nn_kind_random_features, nn_kind_longformer, nn_kind_bigbird_blocks, nn_kind_bigbird, nn_kind_lsh,
+    nn_kind_selection, nn_kind_linformer, nn_kind_differential, nn_kind_differential_lambda, nn_kind_latent,
+    nn_kind_latent_absorb, nn_kind_graph;
 
 /* Numbers without a kind try nothing, so that a new kind leaves the meaning of the corpus as it is. */
 enum { KINDS_LIMIT = 16 };
 static const struct nn_kind *const kinds[KINDS_LIMIT] = {
-    &nn_kind_linear_attention,
+    &nn_kind_linear_attention, &nn_kind_performer,     &nn_kind_performer_features,
+    &nn_kind_random_features,  &nn_kind_longformer,    &nn_kind_bigbird_blocks,
+    &nn_kind_bigbird,          &nn_kind_lsh,           &nn_kind_selection,
+    &nn_kind_linformer,        &nn_kind_differential,  &nn_kind_differential_lambda,
+    &nn_kind_latent,           &nn_kind_latent_absorb, &nn_kind_graph,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -145,4 +145,9 @@ static int has_meaning(const struct nn_scene *s) {
          nn_is_type(t->decay_type) && nn_is_type(t->beta_type);
 }
 
-const struct nn_kind nn_kind_linear_attention = {make, run, has_meaning, 1};
+static size_t scratch_size(struct nn_scene *s, int workers) {
+  (void)s;
+  return fovea_nn_linear_attention_scratch_size(&attention, &tensors, workers);
+}
+
+const struct nn_kind nn_kind_linear_attention = {make, run, has_meaning, 1, scratch_size, 0};

@@ -12,58 +12,6 @@ static int64_t rows_of(int64_t batch, int64_t length) {
   return fabs(rows) < 1e9 ? batch * length : INT64_C(1) << 40;
 }
 
-static void edit_problem(struct nn_scene *s, fovea_problem *p) {
-  static const struct field fields[] = {
-      NN_FIELD(fovea_problem, batch, LONG),        NN_FIELD(fovea_problem, heads, LONG),
-      NN_FIELD(fovea_problem, kv_heads, LONG),     NN_FIELD(fovea_problem, q_len, LONG),
-      NN_FIELD(fovea_problem, kv_len, LONG),       NN_FIELD(fovea_problem, qk_dim, LONG),
-      NN_FIELD(fovea_problem, v_dim, LONG),        NN_FIELD(fovea_problem, causal, INTEGER),
-      NN_FIELD(fovea_problem, window_left, LONG),  NN_FIELD(fovea_problem, window_right, LONG),
-      NN_FIELD(fovea_problem, chunk_size, LONG),   NN_FIELD(fovea_problem, offset, LONG),
-      NN_FIELD(fovea_problem, scale, REAL),        NN_FIELD(fovea_problem, softcap, REAL),
-      NN_FIELD(fovea_problem, q_type, INTEGER),    NN_FIELD(fovea_problem, o_type, INTEGER),
-      NN_FIELD(fovea_problem, mask_type, INTEGER), NN_FIELD(fovea_problem, mask_strides, LONG),
-      NN_FIELD(fovea_problem, sink, INTEGER),      NN_FIELD(fovea_problem, q_strides, LONG),
-      NN_FIELD(fovea_problem, struct_size, SIZE),
-  };
-  NN_EDIT(s, p, fields);
-}
-
-static int mask_bits(fovea_mask_type type) {
-  switch (type) {
-  case FOVEA_MASK_BOOL:
-    return 8;
-  case FOVEA_MASK_BITS:
-    return 1;
-  case FOVEA_MASK_F32:
-    return 32;
-  default:
-    return 16;
-  }
-}
-
-/* A mask where the problem says that it lies, if that is memory that can be. */
-static const void *make_mask(struct nn_scene *s, const fovea_problem *p) {
-  const fovea_mask_strides *m = &p->mask_strides;
-  const int64_t extent[3] = {p->batch, p->heads, p->q_len};
-  const fovea_strides strides = {m->batch, m->head, m->row};
-  const int bits = mask_bits(p->mask_type);
-  if ((m->key != 1 && p->kv_len > 1) || (bits == 1 && (m->batch % 8 != 0 || m->head % 8 != 0 || m->row % 8 != 0)))
-    return NULL;
-  return nn_tensor_of(s, extent, strides, p->kv_len, bits);
-}
-
-/* Rules that go together. */
-static void choose_rules(struct nn_scene *s, fovea_problem *p) {
-  p->causal = (int)nn_below(s, 2);
-  if (bytes_one_in(s->bytes, 4)) p->window_left = nn_below(s, 5);
-  if (bytes_one_in(s->bytes, 4)) p->softcap = 3;
-  if (bytes_one_in(s->bytes, 4)) p->sink = FOVEA_SINK_ZERO;
-  if (!bytes_one_in(s->bytes, 3)) return;
-  p->mask_type = bytes_one_in(s->bytes, 2) ? FOVEA_MASK_BOOL : FOVEA_MASK_F32;
-  p->mask_strides = fovea_mask_layout(p->mask_type, p->batch, p->heads, p->q_len, p->kv_len);
-}
-
 static void make_layers(struct nn_scene *s, struct nn_attention *a, int64_t width, int64_t memory_width) {
   fovea_problem *p = &a->problem;
   fovea_nn_linear *query = nn_layer(s, width, p->heads * p->qk_dim);
@@ -109,12 +57,12 @@ static void make_attending(struct nn_scene *s, struct nn_attention *a, int64_t w
   const int64_t kv_len = over_memory ? nn_below(s, MOST_LENGTH) : q_len, dim = nn_size(s, 9);
   fovea_nn_attention_tensors *t = &a->tensors;
   fovea_problem_init(&a->problem, batch, heads, kv_heads, q_len, kv_len, dim, nn_size(s, 9));
-  choose_rules(s, &a->problem);
+  nn_choose_rules(s, &a->problem);
   make_layers(s, a, width, memory_width);
-  if (bytes_one_in(s->bytes, 2)) edit_problem(s, &a->problem);
+  if (bytes_one_in(s->bytes, 2)) nn_edit_problem(s, &a->problem);
   choose_extras(s, a);
   fovea_nn_attention_tensors_init(t, NULL, NULL);
-  if (a->problem.mask_type != FOVEA_MASK_NONE) t->mask = make_mask(s, &a->problem);
+  if (a->problem.mask_type != FOVEA_MASK_NONE) t->mask = nn_mask(s, &a->problem);
   if (a->problem.sink == FOVEA_SINK_PER_HEAD) t->sinks = nn_tensor(s, 1, a->problem.heads, 0, FOVEA_F32);
   if (over_memory) {
     const int64_t keys = rows_of(a->problem.batch, a->problem.kv_len);
@@ -192,7 +140,7 @@ static int attention_has_meaning(const struct nn_scene *s) {
          nn_is_type(t->residual_type);
 }
 
-const struct nn_kind nn_kind_attention = {make_attention, run_attention, attention_has_meaning, 1};
+const struct nn_kind nn_kind_attention = {make_attention, run_attention, attention_has_meaning, 1, NULL, 0};
 
 static void make_block(struct nn_scene *s) {
   static const struct field fields[] = {
@@ -242,7 +190,7 @@ static int block_has_meaning(const struct nn_scene *s) {
          b->feed_norm->dim == dim && b->self->output->out == dim;
 }
 
-const struct nn_kind nn_kind_block = {make_block, run_block, block_has_meaning, 1};
+const struct nn_kind nn_kind_block = {make_block, run_block, block_has_meaning, 1, NULL, 0};
 
 static void *make_entries(struct nn_scene *s, int64_t batch, int64_t rows, fovea_strides strides, int64_t dim,
                           fovea_type type) {
@@ -283,7 +231,7 @@ static void make_additive_mask(struct nn_scene *s) {
   const fovea_mask_strides *m = &t->mask_strides;
   const int64_t extent[3] = {t->batch, 1, t->q_len};
   const fovea_strides strides = {m->batch, 0, m->row};
-  const int bits = mask_bits(t->mask_type);
+  const int bits = nn_mask_bits(t->mask_type);
   if (m->key != 1 || (bits == 1 && (m->batch % 8 != 0 || m->row % 8 != 0))) return;
   t->mask = nn_tensor_of(s, extent, strides, t->kv_len, bits);
 }
@@ -340,7 +288,7 @@ static int additive_has_meaning(const struct nn_scene *s) {
   return nn_is_type(t->query_type) && nn_is_type(t->key_type) && nn_is_type(t->value_type) && nn_is_type(t->o_type);
 }
 
-const struct nn_kind nn_kind_additive = {make_additive, run_additive, additive_has_meaning, 1};
+const struct nn_kind nn_kind_additive = {make_additive, run_additive, additive_has_meaning, 1, NULL, 0};
 
 static void edit_cell(struct nn_scene *s) {
   static const struct field fields[] = {
@@ -420,5 +368,5 @@ static int lstm_has_meaning(const struct nn_scene *s) {
   return cell_has_meaning(s, 4);
 }
 
-const struct nn_kind nn_kind_gru = {make_gru, run_gru, gru_has_meaning, 1};
-const struct nn_kind nn_kind_lstm = {make_lstm, run_lstm, lstm_has_meaning, 1};
+const struct nn_kind nn_kind_gru = {make_gru, run_gru, gru_has_meaning, 1, NULL, 0};
+const struct nn_kind nn_kind_lstm = {make_lstm, run_lstm, lstm_has_meaning, 1, NULL, 0};

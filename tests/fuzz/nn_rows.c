@@ -335,13 +335,13 @@ static int buckets_have_meaning(const struct nn_scene *s) {
 }
 
 const struct nn_kind nn_kinds[] = {
-    {make_linear, run_linear, linear_has_meaning, 1},
-    {make_pack, run_pack, pack_has_meaning, 0},
-    {make_map, run_map, map_has_meaning, 1},
-    {make_norm, run_norm, norm_has_meaning, 1},
-    {make_sinusoids, run_sinusoids, sinusoids_have_meaning, 1},
-    {make_embedding, run_embedding, embedding_has_meaning, 1},
-    {make_dropout, run_dropout, dropout_has_meaning, 1},
-    {make_buckets, run_buckets, buckets_have_meaning, 0},
+    {make_linear, run_linear, linear_has_meaning, 1, NULL, 0},
+    {make_pack, run_pack, pack_has_meaning, 0, NULL, 0},
+    {make_map, run_map, map_has_meaning, 1, NULL, 0},
+    {make_norm, run_norm, norm_has_meaning, 1, NULL, 0},
+    {make_sinusoids, run_sinusoids, sinusoids_have_meaning, 1, NULL, 0},
+    {make_embedding, run_embedding, embedding_has_meaning, 1, NULL, 0},
+    {make_dropout, run_dropout, dropout_has_meaning, 1, NULL, 0},
+    {make_buckets, run_buckets, buckets_have_meaning, 0, NULL, 0},
 };
 const int nn_kind_count = sizeof nn_kinds / sizeof *nn_kinds;

@@ -59,6 +59,10 @@ struct nn_kind {
   /* Whether the structs, without pointers and strides, say something that has a meaning. */
   int (*has_meaning)(const struct nn_scene *scene);
   int names_isa; /* and an unknown one is refused */
+
+  /* The bytes of scratch that the call of the last run() needs. NULL: it takes none, or other targets try it. */
+  size_t (*scratch_size)(struct nn_scene *scene, int workers);
+  int size_of_refused; /* it need not be 0 if the call is refused */
 };
 extern const struct nn_kind nn_kinds[];
 extern const int nn_kind_count;
@@ -80,6 +84,12 @@ void nn_edit(struct nn_scene *scene, void *object, const struct field *fields, s
 void *nn_tensor(struct nn_scene *scene, int64_t rows, int64_t dim, int64_t stride, fovea_type type);
 /* The same for (batch, heads, rows, dim). */
 void *nn_tensor_of(struct nn_scene *scene, const int64_t extent[3], fovea_strides strides, int64_t dim, int bits);
+/* (batch, heads, rows, dim) of elements of a type. */
+void *nn_rows_of(struct nn_scene *scene, int64_t batch, int64_t heads, int64_t rows, int64_t dim,
+                 fovea_strides strides, fovea_type type);
+/* Strides of (heads, rows, dim) or (rows, heads, dim), with gaps, now and then with rows in descending order. */
+fovea_strides nn_strides(struct nn_scene *scene, int64_t heads, int64_t rows, int64_t dim);
+int nn_same_strides(fovea_strides a, fovea_strides b);
 /* A list of `count` numbers of 64 bits below a limit. */
 int64_t *nn_list(struct nn_scene *scene, int64_t count, int64_t limit);
 
@@ -89,6 +99,13 @@ fovea_nn_norm *nn_norm(struct nn_scene *scene, int index, int64_t dim);
 int nn_layer_has_meaning(const fovea_nn_linear *layer);
 int nn_norm_has_meaning(const fovea_nn_norm *norm);
 int nn_is_type(fovea_type type);
+/* Rules, masks and nonsense for a problem. */
+void nn_choose_rules(struct nn_scene *scene, fovea_problem *problem);
+void nn_edit_problem(struct nn_scene *scene, fovea_problem *problem);
+/* A mask where the problem says that it lies, if that is memory that can be. */
+/* The bits of a number of it. */
+int nn_mask_bits(fovea_mask_type type);
+const void *nn_mask(struct nn_scene *scene, const fovea_problem *problem);
 /* For all layers and norms. */
 void nn_set_isa(struct nn_scene *scene, const char *isa);
 

@@ -4,6 +4,7 @@
 #include "nn_try.h"
 
 #include "expect.h"
+#include "poison.h"
 #include "support/executors.h"
 
 #include <stdlib.h>
@@ -74,6 +75,58 @@ static void expect_same(const struct nn_kind *kind, struct nn_scene *scene, cons
   EXPECT(image_holds(scene, before));
 }
 
+static void *scratch_allocate(size_t size) {
+#ifdef _WIN32
+  void *scratch = _aligned_malloc(size, FOVEA_SCRATCH_ALIGNMENT);
+#else
+  void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
+#endif
+  EXPECT(scratch != NULL);
+  memset(scratch, 0xff, size);
+  return scratch;
+}
+
+static void scratch_free(void *scratch) {
+#ifdef _WIN32
+  _aligned_free(scratch);
+#else
+  free(scratch);
+#endif
+}
+
+/* In scratch of exactly the size that was asked for, and of one byte less. */
+static void try_scratch(const struct nn_kind *kind, struct nn_scene *scene, const struct image *before,
+                        const struct image *after, int workers) {
+  struct executor executor = {0, 0};
+  fovea_execution execution;
+  fovea_error error;
+  const size_t size = kind->scratch_size(scene, workers);
+  if (size == 0 && kind->size_of_refused) return; /* it needs none */
+  EXPECT(size > 0);
+  fovea_execution_init(&execution);
+  execution.threads = workers;
+  execution.parallel_for = workers > 1 ? threads_for : NULL;
+  execution.parallel_context = workers > 1 ? &executor : NULL;
+  execution.scratch = scratch_allocate((size + 63) / 64 * 64);
+  execution.scratch_size = size;
+  image_restore(scene, before);
+  EXPECT(run(kind, scene, NULL, &execution, &error) == FOVEA_OK);
+  EXPECT(image_holds(scene, after));
+  execution.scratch_size = size - 1;
+  ASAN_POISON_MEMORY_REGION((char *)execution.scratch + size - 1, 1);
+  image_restore(scene, before);
+  const fovea_status status = run(kind, scene, NULL, &execution, &error);
+  if (status == FOVEA_OK) {
+    EXPECT(image_holds(scene, before)); /* it had nothing to write */
+  } else {
+    EXPECT(status == FOVEA_ERROR_SCRATCH);
+    expect_failure(status, &error);
+    EXPECT(image_holds(scene, before));
+  }
+  ASAN_UNPOISON_MEMORY_REGION((char *)execution.scratch + size - 1, 1);
+  scratch_free(execution.scratch);
+}
+
 static void try_call(const struct nn_kind *kind, struct nn_scene *scene) {
   fovea_error error;
   struct image before = image_take(scene);
@@ -85,8 +138,12 @@ static void try_call(const struct nn_kind *kind, struct nn_scene *scene) {
     EXPECT(scene->wild || scene->cannot_be);
     EXPECT(image_holds(scene, &before));
     EXPECT(run(kind, scene, NULL, NULL, NULL) == status);
+    if (kind->scratch_size && !kind->size_of_refused && status != FOVEA_ERROR_MEMORY)
+      EXPECT(kind->scratch_size(scene, 2) == 0);
   } else {
     EXPECT(kind->has_meaning(scene));
+    if (kind->scratch_size)
+      for (int workers = 1; workers <= 3; workers += 2) try_scratch(kind, scene, &before, &after, workers);
     expect_same(kind, scene, &before, &after);
   }
   image_destroy(scene, &before);

@@ -1,6 +1,7 @@
 /* Structs of other versions, of every kind: initialisers write as many bytes as the caller's struct has; a struct
  * of another size is refused by its name, without a look at its other fields; one of the right size is not read
  * beyond. */
+#include "struct_kinds.h"
 #include "support/check.h"
 #include "support/guarded.h"
 
@@ -10,7 +11,8 @@
 
 enum { ROWS = 3, DIM = 4, LONGEST = 1024 };
 
-static float x[256], y[256], y2[256], weights[256];
+float kind_x[KIND_NUMBERS], kind_weights[KIND_NUMBERS], kind_y[KIND_NUMBERS];
+static float *const x = kind_x, *const y = kind_y, *const weights = kind_weights, y2[KIND_NUMBERS];
 static int32_t ids[ROWS];
 static fovea_nn_linear layer, gates[2];
 static fovea_nn_norm norm;
@@ -204,12 +206,7 @@ static void set_self_tensors(void *s, size_t size) {
   fovea_nn_attention_tensors_init_sized(s, size, NULL, NULL);
 }
 
-static const struct kind {
-  const char *name; /* in texts */
-  size_t size;
-  void (*set)(void *s, size_t size);
-  fovea_status (*use)(const void *s, fovea_error *error);
-} kinds[] = {
+static const struct struct_kind kinds[] = {
     {"linear", sizeof(fovea_nn_linear), set_linear, use_linear},
     {"rows", sizeof(fovea_nn_linear_rows), set_linear_rows, use_linear_rows},
     {"linear", sizeof(fovea_nn_linear), set_linear, use_packed},
@@ -238,9 +235,15 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+/* Kinds of layers, then those of variants; NULL behind the last one. */
+static const struct struct_kind *kind_at(int i) {
+  if (i < KINDS) return &kinds[i];
+  return i < KINDS + variant_kind_count ? &variant_kinds[i - KINDS] : NULL;
+}
+
 static int set_up(void **state) {
   (void)state;
-  for (int i = 0; i < 256; i++) x[i] = weights[i] = (float)(i % 7) - 3;
+  for (int i = 0; i < KIND_NUMBERS; i++) x[i] = weights[i] = (float)(i % 7) - 3;
   set_linear(&layer, sizeof layer);
   set_norm(&norm, sizeof norm);
   for (int i = 0; i < 2; i++) set_hidden(&gates[i], sizeof gates[i]);
@@ -250,6 +253,7 @@ static int set_up(void **state) {
   set_embedding(&embedding, sizeof embedding);
   set_additive(&additive, sizeof additive);
   set_cell(&cell, sizeof cell);
+  variant_kinds_set_up();
   fovea_problem_init(&problem, 1, 2, 2, ROWS, ROWS, DIM / 2, DIM / 2);
   return 0;
 }
@@ -264,23 +268,24 @@ static struct guarded create_struct(size_t size) {
 /* Nothing beyond the struct is read, and two calls give the same. */
 static void test_this_version(void **state) {
   (void)state;
-  for (int i = 0; i < KINDS; i++) {
-    struct guarded memory = create_struct(kinds[i].size), before = create_struct(kinds[i].size);
+  const struct struct_kind *kind;
+  for (int i = 0; (kind = kind_at(i)) != NULL; i++) {
+    struct guarded memory = create_struct(kind->size), before = create_struct(kind->size);
     fovea_error error;
-    kinds[i].set(memory.data, memory.size);
-    kinds[i].set(before.data, before.size);
-    if (kinds[i].use(memory.data, &error) != FOVEA_OK) fail_msg("%d, %s: %s", i, kinds[i].name, error.text);
+    kind->set(memory.data, memory.size);
+    kind->set(before.data, before.size);
+    if (kind->use(memory.data, &error) != FOVEA_OK) fail_msg("%d, %s: %s", i, kind->name, error.text);
     assert_memory_equal(memory.data, before.data, memory.size);
-    memcpy(y2, y, sizeof y);
+    memcpy(y2, y, sizeof y2);
     guarded_make_read_only(&memory);
-    assert_int_equal(kinds[i].use(memory.data, NULL), FOVEA_OK);
-    assert_memory_equal(y2, y, sizeof y);
+    assert_int_equal(kind->use(memory.data, NULL), FOVEA_OK);
+    assert_memory_equal(y2, y, sizeof y2);
     guarded_destroy(&memory);
     guarded_destroy(&before);
   }
 }
 
-static void assert_refused(const struct kind *kind, size_t struct_size) {
+static void assert_refused(const struct struct_kind *kind, size_t struct_size) {
   const size_t there = struct_size < kind->size ? struct_size : kind->size;
   const size_t whole = there / 8 * 8;
   struct guarded memory = create_struct(whole < sizeof there ? sizeof there : whole);
@@ -289,12 +294,12 @@ static void assert_refused(const struct kind *kind, size_t struct_size) {
   strcat(name, kind->name);
   memcpy(memory.data, &struct_size, sizeof struct_size);
   guarded_make_read_only(&memory);
-  memset(y, 0x3a, sizeof y);
+  memset(y, 0x3a, sizeof kind_y);
   const fovea_status status = kind->use(memory.data, &error);
   if (status != FOVEA_ERROR_STRUCT_SIZE)
     fail_msg("%s, %u bytes: %d", kind->name, (unsigned)struct_size, (int)status);
   if (!strstr(error.text, name)) fail_msg("%s: no %s", error.text, name);
-  for (size_t i = 0; i < sizeof y; i++) assert_int_equal(((const unsigned char *)y)[i], 0x3a);
+  for (size_t i = 0; i < sizeof kind_y; i++) assert_int_equal(((const unsigned char *)y)[i], 0x3a);
   guarded_destroy(&memory);
 }
 
@@ -302,22 +307,24 @@ static void assert_refused(const struct kind *kind, size_t struct_size) {
  * test_this_version(). */
 static void test_other_versions(void **state) {
   (void)state;
-  for (int i = 0; i < KINDS; i++) {
-    for (size_t size = 0; size < kinds[i].size; size++) assert_refused(&kinds[i], size);
-    for (size_t more = 1; more <= 64; more++) assert_refused(&kinds[i], kinds[i].size + more);
-    assert_refused(&kinds[i], SIZE_MAX);
+  const struct struct_kind *kind;
+  for (int i = 0; (kind = kind_at(i)) != NULL; i++) {
+    for (size_t size = 0; size < kind->size; size++) assert_refused(kind, size);
+    for (size_t more = 1; more <= 64; more++) assert_refused(kind, kind->size + more);
+    assert_refused(kind, SIZE_MAX);
   }
 }
 
 static void test_initialisers(void **state) {
   (void)state;
-  for (int i = 0; i < KINDS; i++)
+  const struct struct_kind *kind;
+  for (int i = 0; (kind = kind_at(i)) != NULL; i++)
     for (size_t size = sizeof size; size <= LONGEST; size += sizeof size) {
       unsigned char whole[LONGEST], part[LONGEST + 8];
       memset(part, 0xf7, sizeof part);
-      kinds[i].set(whole, kinds[i].size);
-      kinds[i].set(part, size);
-      const size_t written = size < kinds[i].size ? size : kinds[i].size;
+      kind->set(whole, kind->size);
+      kind->set(part, size);
+      const size_t written = size < kind->size ? size : kind->size;
       memcpy(whole, &size, sizeof size);
       assert_memory_equal(part, whole, written);
       for (size_t j = written; j < sizeof part; j++) assert_int_equal(part[j], 0xf7);

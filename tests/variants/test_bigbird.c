@@ -234,12 +234,34 @@ static void test_refused(void **state) {
   assert_int_equal(fovea_nn_bigbird_columns(0, 1), 0);
   assert_int_equal(fovea_nn_bigbird_columns(INT64_C(1) << 32, 1), 0);
   assert_int_equal(fovea_nn_bigbird_columns(10, -1), 0);
+  assert_int_equal(fovea_nn_bigbird_columns(INT64_MIN, 1), 0); /* nothing overflows */
+  assert_int_equal(fovea_nn_bigbird_columns(INT64_MAX, INT64_MAX), 0);
+}
+
+/* A pattern of no rows and no keys is one that a problem of no rows takes. */
+static void test_no_rows(void **state) {
+  (void)state;
+  for (int64_t heads = 1; heads <= 2; heads++) {
+    fovea_nn_bigbird b;
+    fovea_pattern *pattern;
+    fovea_problem p;
+    fovea_tensors t;
+    fovea_error error = {.text = ""};
+    fovea_nn_bigbird_init(&b, 0);
+    b.heads = heads;
+    if (fovea_nn_bigbird_pattern(&b, &pattern, &error)) fail_msg("%s", error.text);
+    fovea_problem_init(&p, 1, heads, heads, 0, 0, 8, 8);
+    p.pattern = pattern;
+    fovea_tensors_init(&t, NULL, NULL, NULL, NULL, NULL);
+    assert_int_equal(fovea_attend(&p, &t, NULL, &error), FOVEA_OK);
+    fovea_pattern_destroy(pattern);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists),     cmocka_unit_test(test_draws),   cmocka_unit_test(test_even),
-      cmocka_unit_test(test_attention), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_attention), cmocka_unit_test(test_refused), cmocka_unit_test(test_no_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,6 +257,9 @@ static void test_lambda(void **state) {
   assert_int_equal(fovea_nn_differential_lambda(1, &x, NULL, &x, &x, 0.8, &x, &error), FOVEA_ERROR_NULL);
   assert_string_equal(error.text, "k1 is NULL");
   assert_int_equal(fovea_nn_differential_lambda(0, &x, &x, &x, &x, 0.8, &x, &error), FOVEA_ERROR_SIZE);
+  float two[2];
+  float *const odd = (float *)(void *)((char *)(void *)two + 1);
+  assert_int_equal(fovea_nn_differential_lambda(1, &x, &x, &x, &x, 0.8, odd, &error), FOVEA_ERROR_ALIGNMENT);
   assert_int_equal(fovea_nn_differential_lambda(1, &x, &x, &x, &x, (double)INFINITY, &x, &error),
                    FOVEA_ERROR_SCALE);
 }

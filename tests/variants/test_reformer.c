@@ -464,6 +464,11 @@ static void test_refused(void **state) {
   REFUSED(t.dim = 0, FOVEA_ERROR_SIZE, "dim is 0");
   REFUSED(t.y_type = (fovea_type)3, FOVEA_ERROR_TYPE, "y_type is 3");
   REFUSED(lengths[1] = 9, FOVEA_ERROR_LENGTHS, "lengths[1] is 9");
+  REFUSED(t.lengths = (const int64_t *)(const void *)((const char *)(const void *)lengths + 1),
+          FOVEA_ERROR_ALIGNMENT, "lengths is at an address"); /* before its numbers are read */
+  REFUSED((l.rounds = INT64_MAX, l.buckets = INT64_MAX - 1,
+           fovea_nn_lsh_tensors_init(&t, &l, 1, 1, 1, 1, NULL, NULL, NULL, NULL)),
+          FOVEA_ERROR_SIZE, "rounds is"); /* the initialiser does not overflow */
   REFUSED(t.x = NULL, FOVEA_ERROR_NULL, "x is NULL");
   REFUSED(t.rotations = NULL, FOVEA_ERROR_NULL, "rotations is NULL");
   REFUSED(t.y_strides.row = 3, FOVEA_ERROR_STRIDE, "y");

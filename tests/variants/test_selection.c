@@ -352,10 +352,18 @@ static void test_attention(void **state) {
     assert_int_equal(t.keys[0], 77);                                                                               \
   } while (0)
 
+/* Entries without rows and lists are not counted one by one. */
+static void test_no_rows(void **state) {
+  fovea_nn_selection none;
+  (void)state;
+  fovea_nn_selection_init(&none, INT64_C(1) << 48, 1, 0, 4, 8, 3, NULL, NULL, NULL, NULL);
+  assert_int_equal(fovea_nn_select(&none, NULL, NULL), FOVEA_OK);
+}
+
 static void test_refusals(void **state) {
   const struct shape s = {1, 2, 4, 9, 8, 3, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0};
   struct trial_of_lists t = make(&s, 18);
-  const int64_t one[1] = {0}, far[1] = {10};
+  const int64_t one[1] = {0}, far[1] = {10}, numbers[2] = {0, 0};
   (void)state;
   t.keys[0] = 77;
   REFUSES(bad.struct_size = 3, FOVEA_ERROR_STRUCT_SIZE, "selection");
@@ -370,6 +378,9 @@ static void test_refusals(void **state) {
   REFUSES((bad.causal = 0, bad.offset = 3), FOVEA_ERROR_UNUSED, "offset is set");
   REFUSES((bad.offsets = one, bad.offset = 3), FOVEA_ERROR_UNUSED, "offset is set");
   REFUSES(bad.kv_lens = far, FOVEA_ERROR_LENGTHS, "kv_lens");
+  const int64_t *const odd = (const int64_t *)(const void *)((const char *)(const void *)numbers + 1);
+  REFUSES(bad.kv_lens = odd, FOVEA_ERROR_ALIGNMENT, "kv_lens is at an address"); /* before its numbers are read */
+  REFUSES(bad.offsets = odd, FOVEA_ERROR_ALIGNMENT, "offsets is at an address");
   REFUSES(bad.k_strides.head = 8, FOVEA_ERROR_UNUSED, "head stride of k");
   REFUSES(bad.k = t.keys, FOVEA_ERROR_OVERLAP, "keys shares memory with k");
   REFUSES(bad.isa = "none", FOVEA_ERROR_ISA_UNKNOWN, "none");
@@ -381,7 +392,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),  cmocka_unit_test(test_random_sizes), cmocka_unit_test(test_special_values),
       cmocka_unit_test(test_chunks), cmocka_unit_test(test_threads),      cmocka_unit_test(test_attention),
-      cmocka_unit_test(test_parts),  cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_parts),  cmocka_unit_test(test_no_rows),      cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
