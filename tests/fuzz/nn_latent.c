@@ -139,7 +139,7 @@ static void make_tensors(struct nn_scene *s, int64_t in, int64_t out, unsigned c
       T_FIELD(layer, LONG),     T_FIELD(first_position, LONG), T_FIELD(struct_size, SIZE),
   };
   fovea_nn_latent_tensors *t = &tensors;
-  const int64_t rows = problem.batch > 0 && problem.batch < 99 && problem.q_len < 999
+  const int64_t rows = problem.batch > 0 && problem.batch < 99 && problem.q_len >= 0 && problem.q_len < 999
                            ? problem.batch * problem.q_len
                            : INT64_C(1) << 40;
   t->x_type = nn_type(s);
