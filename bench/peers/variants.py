@@ -192,7 +192,7 @@ PEERS = {
     "reformer": ("reformer-pytorch", 8, True, reformer),
     "linformer": ("linformer's einsum, PyTorch", 8, True, linformer),
     "performer": ("performer-pytorch", 8, True, performer),
-    "performer_causal": ("performer-pytorch", 8, False, lambda heads, length: performer(heads, length, True)),
+    "performer_causal": ("performer-pytorch", 1, False, lambda heads, length: performer(heads, length, True)),
     "linear": ("fla-core, chunks", 8, True, linear),
     "gated": ("fla-core, chunks", 8, False, gated),
     "delta": ("fla-core, chunks", 8, False, delta),
