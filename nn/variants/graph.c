@@ -1,4 +1,5 @@
-/* Graph attention: its memory, and tasks of some nodes: scores of nodes, features through a layer, edges in blocks. */
+/* Graph attention: its memory, and tasks of some nodes: scores of nodes, features through a layer, edges in blocks.
+ */
 #include "graph_block.h"
 
 #include "../../arch/float_state.h"
