@@ -13,7 +13,7 @@
 
 static void *never(void *context, size_t size, size_t alignment) {
   (void)context, (void)size, (void)alignment;
-  fail_msg("half an allocator is called");
+  fail_msg("%s", "half an allocator is called");
   return NULL;
 }
 
