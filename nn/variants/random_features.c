@@ -220,7 +220,7 @@ static void run(const draw_job *job, const fovea_execution *execution, int worke
 
 fovea_status fovea_nn_random_features_draw(const fovea_nn_random_features *given, float *projection,
                                            const fovea_execution *given_execution, fovea_error *error) {
-  fovea_nn_random_features random;
+  fovea_nn_random_features random = {0};
   fovea_execution execution;
   draw_job job = {.random = &random, .projection = projection};
   void *allocated = NULL;
@@ -242,7 +242,7 @@ fovea_status fovea_nn_random_features_draw(const fovea_nn_random_features *given
 }
 
 size_t fovea_nn_random_features_scratch_size(const fovea_nn_random_features *given, int workers) {
-  fovea_nn_random_features random;
+  fovea_nn_random_features random = {0};
   size_t worker_size;
   if (read_random(given, &random, NULL) != FOVEA_OK) return 0;
   const fovea_nn_scratch all =

@@ -82,13 +82,14 @@ typedef struct lsh_rows {
 } lsh_rows;
 
 FOVEA_INLINE void lsh_find(const fovea_nn_lsh_merge_args *args, int64_t first, int count, lsh_rows *rows) {
-  for (int r = 0; r < args->rounds; r++) {
+  int r = 0;
+  do { /* there is a round: some compilers warn otherwise */
     const int32_t *places = args->places + r * args->place_stride + first;
     const float *states = args->states + r * args->round_stride * (args->dim + 2);
     FOVEA_NO_UNROLL
     for (int lane = 0; lane < LANES; lane++)
       rows->states[r][lane] = states + places[lane < count ? lane : 0] * (args->dim + 2);
-  }
+  } while (++r < args->rounds);
 }
 
 /* Maxima (or, one number further, sums) of a round. */

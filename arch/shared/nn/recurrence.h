@@ -299,6 +299,8 @@ FOVEA_INLINE void delta_columns(const fovea_nn_recurrence_args *a, int column, c
                                 steady_fetch *fetch) {
   static const float one = 1.0f;
   vec r[STATE_VECTORS], v[STATE_VECTORS];
+  FOVEA_UNROLL
+  for (int c = 0; c < vectors; c++) r[c] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (int t = 0; t < a->tokens; t++) {
     if (t == 0 || a->reads > 1) recall(a, t, column, vectors, r);

@@ -21,7 +21,7 @@ FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(nn_decay)(const fovea_nn_decay_args *a)
   FOVEA_NO_UNROLL
   for (int t = 0; t < a->tokens; t++) {
     float *keep = a->keep + t * a->keep_stride;
-    float one[LANES];
+    float one[LANES] = {0};
     if (!a->per_dim) vec_store(one, kept_by(a, &x, t, 0, 1));
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < a->dim; d += LANES) {
