@@ -9,6 +9,7 @@
 #include "../dispatch.h"
 #include "reformer.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -113,8 +114,7 @@ static fovea_status check_sizes(const fovea_nn_lsh *l, const fovea_nn_lsh_tensor
 /* The keys that attention gets have a mean square of 1, and so a length of sqrt(dim). */
 static fovea_status check_numbers(fovea_nn_lsh_call *call, fovea_error *error) {
   const double scale = call->lsh.scale, eps = call->lsh.eps;
-  const int finite = scale >= -0x1.fffffffffffffp+1023 && scale <= 0x1.fffffffffffffp+1023,
-            in_range = eps >= 1e-30 && eps <= 1;
+  const int finite = scale >= -DBL_MAX && scale <= DBL_MAX, in_range = eps >= 1e-30 && eps <= 1;
   if (!finite) return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is not finite");
   if (!in_range) return fovea_fail(error, FOVEA_ERROR_SCALE, "eps is %g; it must be from 1e-30 to 1", eps);
   call->scale = scale / sqrt((double)call->tensors.dim);

@@ -4,6 +4,7 @@
 #include "expect.h"
 #include "features.h"
 #include "support/executors.h"
+#include "support/memory.h"
 #include "support/single_task.h"
 #include "tensors.h"
 #include "wild.h"
@@ -104,25 +105,6 @@ static void run_at_once(struct subject *subject) {
   tensors_reset(&subject->tensors);
 }
 
-/* Scratch whose last byte ends its allocation. */
-static void *scratch_allocate(size_t size) {
-#ifdef _WIN32
-  void *scratch = _aligned_malloc(size, FOVEA_SCRATCH_ALIGNMENT);
-#else
-  void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
-#endif
-  if (scratch == NULL) abort();
-  return scratch;
-}
-
-static void scratch_free(void *scratch) {
-#ifdef _WIN32
-  _aligned_free(scratch);
-#else
-  free(scratch);
-#endif
-}
-
 /* Runs the plan by a caller's loop, in any order, with any number of workers. */
 static void run_plan(const struct subject *subject, struct bytes *bytes) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
@@ -136,10 +118,10 @@ static void run_plan(const struct subject *subject, struct bytes *bytes) {
   }
   if (bytes_one_in(bytes, 2)) {
     execution.scratch_size = fovea_plan_scratch_size(subject->plan, execution.threads > 0 ? execution.threads : 64);
-    execution.scratch = scratch_allocate(execution.scratch_size);
+    execution.scratch = memory_allocate(execution.scratch_size);
   }
   EXPECT(fovea_plan_run(subject->plan, &call, &execution, NULL) == FOVEA_OK);
-  scratch_free(execution.scratch);
+  memory_free(execution.scratch);
   expect_result(subject);
 }
 
@@ -148,14 +130,14 @@ static void run_tasks(const struct subject *subject, struct bytes *bytes) {
   const enum task_order order = (enum task_order)bytes_below(bytes, TASK_ORDERS);
   const int workers = 1 + (int)bytes_below(bytes, 5);
   const size_t size = fovea_plan_scratch_size(subject->plan, workers);
-  void *scratch = scratch_allocate(size);
+  void *scratch = memory_allocate(size);
   for (int phase = 0; phase < fovea_plan_phases(subject->plan); phase++) {
     const int64_t tasks = fovea_plan_tasks(subject->plan, phase);
     for (int64_t step = 0; step < tasks; step++)
       EXPECT(single_task(subject->plan, &call, phase, task_at(order, tasks, step), (int)(step % workers), workers,
                          scratch, size, NULL) == FOVEA_OK);
   }
-  scratch_free(scratch);
+  memory_free(scratch);
   expect_result(subject);
 }
 
@@ -278,7 +260,7 @@ static void run_on_spoiled_tensors(struct subject *subject, struct bytes *bytes)
 static void run_with_spoiled_execution(const struct subject *subject, struct bytes *bytes) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const size_t size = fovea_plan_scratch_size(subject->plan, 1);
-  unsigned char *scratch = scratch_allocate(size);
+  unsigned char *scratch = memory_allocate(size);
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 1;
@@ -291,7 +273,7 @@ static void run_with_spoiled_execution(const struct subject *subject, struct byt
   if (choice == 3) execution.struct_size = (size_t)wild_number(bytes);
   fovea_error error;
   const fovea_status status = fovea_plan_run(subject->plan, &call, &execution, &error);
-  scratch_free(scratch);
+  memory_free(scratch);
   expect_refused_or_right(subject, status, &error);
 }
 
@@ -299,14 +281,14 @@ static void run_with_spoiled_execution(const struct subject *subject, struct byt
 static void run_any_task(const struct subject *subject, struct bytes *bytes) {
   const fovea_tensors call = tensors_for_call(&subject->tensors, &subject->problem, subject->with_lse);
   const size_t size = fovea_plan_scratch_size(subject->plan, 2);
-  void *scratch = scratch_allocate(size);
+  void *scratch = memory_allocate(size);
   const int phase = bytes_one_in(bytes, 4) ? (int)wild_number(bytes) : 0;
   const int64_t task = wild_number(bytes);
   const int worker = (int)wild_number(bytes), workers = bytes_one_in(bytes, 2) ? 2 : (int)wild_number(bytes);
   fovea_error error;
   const fovea_status status =
       single_task(subject->plan, &call, phase, task, worker, workers, scratch, size, &error);
-  scratch_free(scratch);
+  memory_free(scratch);
   if (status == FOVEA_OK)
     tensors_reset(&subject->tensors);
   else

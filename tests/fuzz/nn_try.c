@@ -6,6 +6,7 @@
 #include "expect.h"
 #include "poison.h"
 #include "support/executors.h"
+#include "support/memory.h"
 
 #include <stdlib.h>
 
@@ -75,25 +76,6 @@ static void expect_same(const struct nn_kind *kind, struct nn_scene *scene, cons
   EXPECT(image_holds(scene, before));
 }
 
-static void *scratch_allocate(size_t size) {
-#ifdef _WIN32
-  void *scratch = _aligned_malloc(size, FOVEA_SCRATCH_ALIGNMENT);
-#else
-  void *scratch = aligned_alloc(FOVEA_SCRATCH_ALIGNMENT, size);
-#endif
-  EXPECT(scratch != NULL);
-  memset(scratch, 0xff, size);
-  return scratch;
-}
-
-static void scratch_free(void *scratch) {
-#ifdef _WIN32
-  _aligned_free(scratch);
-#else
-  free(scratch);
-#endif
-}
-
 /* In scratch of exactly the size that was asked for, and of one byte less. */
 static void try_scratch(const struct nn_kind *kind, struct nn_scene *scene, const struct image *before,
                         const struct image *after, int workers) {
@@ -107,7 +89,8 @@ static void try_scratch(const struct nn_kind *kind, struct nn_scene *scene, cons
   execution.threads = workers;
   execution.parallel_for = workers > 1 ? threads_for : NULL;
   execution.parallel_context = workers > 1 ? &executor : NULL;
-  execution.scratch = scratch_allocate((size + 63) / 64 * 64);
+  execution.scratch = memory_allocate((size + 63) / 64 * 64);
+  memset(execution.scratch, 0xff, (size + 63) / 64 * 64);
   execution.scratch_size = size;
   image_restore(scene, before);
   EXPECT(run(kind, scene, NULL, &execution, &error) == FOVEA_OK);
@@ -124,7 +107,7 @@ static void try_scratch(const struct nn_kind *kind, struct nn_scene *scene, cons
     EXPECT(image_holds(scene, before));
   }
   ASAN_UNPOISON_MEMORY_REGION((char *)execution.scratch + size - 1, 1);
-  scratch_free(execution.scratch);
+  memory_free(execution.scratch);
 }
 
 static void try_call(const struct nn_kind *kind, struct nn_scene *scene) {

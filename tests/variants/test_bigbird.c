@@ -3,6 +3,7 @@
 #include "contract_longformer.h"
 #include "support/check.h"
 #include "support/generator.h"
+#include "support/memory.h"
 
 #include <fovea/sparse_attention.h>
 
@@ -190,16 +191,6 @@ static void test_attention(void **state) {
 
 /* ---- Refusals ----------------------------------------------------------------------------------------------- */
 
-static void *no_memory(void *context, size_t size, size_t alignment) {
-  int *allowed = context;
-  return (*allowed)-- > 0 ? aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : NULL;
-}
-
-static void release(void *context, void *pointer) {
-  (void)context;
-  free(pointer);
-}
-
 #define REFUSED(change, status, word)                                                                              \
   do {                                                                                                             \
     fovea_nn_bigbird b;                                                                                            \
@@ -225,7 +216,7 @@ static void test_refused(void **state) {
   REFUSED(b.heads = 0, FOVEA_ERROR_PATTERN, "heads is 0");
   for (int allowed = 0; allowed < 2; allowed++) {
     int left = allowed;
-    REFUSED(b.allocator = ((fovea_allocator){&left, no_memory, release}), FOVEA_ERROR_MEMORY, "memory");
+    REFUSED(b.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
   }
   assert_int_equal(fovea_nn_bigbird_blocks(0, 0, 1, numbers, numbers, NULL), FOVEA_ERROR_PATTERN);
   assert_int_equal(fovea_nn_bigbird_blocks(0, 4, -1, numbers, numbers, NULL), FOVEA_ERROR_PATTERN);

@@ -5,6 +5,7 @@
 #include "nn/layer.h"
 #include "support/check.h"
 #include "support/executors.h"
+#include "support/memory.h"
 #include "support/trial.h"
 
 #include <fovea/sparse_attention.h>
@@ -342,16 +343,6 @@ static void test_oracles(void **state) {
 
 /* ---- Refusals ----------------------------------------------------------------------------------------------- */
 
-static void *no_memory(void *context, size_t size, size_t alignment) {
-  int *allowed = context;
-  return (*allowed)-- > 0 ? aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : NULL;
-}
-
-static void release(void *context, void *pointer) {
-  (void)context;
-  free(pointer);
-}
-
 #define NOT_CREATED(change, status, word)                                                                          \
   do {                                                                                                             \
     int8_t states[12] = {1, 0, 0, 0, -1, -1, 0, 1, -1, 0, 0, 1};                                                   \
@@ -383,7 +374,7 @@ static void test_not_created(void **state) {
   NOT_CREATED(states[7] = 2, FOVEA_ERROR_PATTERN, "states[7] is 2");
   for (int allowed = 0; allowed < 6; allowed++) {
     int left = allowed;
-    NOT_CREATED(o.allocator = ((fovea_allocator){&left, no_memory, release}), FOVEA_ERROR_MEMORY, "memory");
+    NOT_CREATED(o.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
   }
   fovea_nn_longformer_destroy(NULL);
 }

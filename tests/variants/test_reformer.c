@@ -5,6 +5,7 @@
 #include "nn/layer.h"
 #include "support/check.h"
 #include "support/executors.h"
+#include "support/memory.h"
 #include "support/trial.h"
 
 #include <fovea/sparse_attention.h>
@@ -413,16 +414,6 @@ static void test_oracles(void **state) {
 
 /* ---- Refusals ----------------------------------------------------------------------------------------------- */
 
-static void *no_memory(void *context, size_t size, size_t alignment) {
-  int *allowed = context;
-  return (*allowed)-- > 0 ? aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : NULL;
-}
-
-static void release(void *context, void *pointer) {
-  (void)context;
-  free(pointer);
-}
-
 static float numbers[256], results[128];
 
 #define REFUSED(change, status, word)                                                                              \
@@ -476,7 +467,7 @@ static void test_refused(void **state) {
   REFUSED(t.bucket_numbers = (int32_t *)(void *)results, FOVEA_ERROR_OVERLAP, "bucket_numbers");
   for (int allowed = 0; allowed < 2; allowed++) {
     int left = allowed;
-    REFUSED(l.allocator = ((fovea_allocator){&left, no_memory, release}), FOVEA_ERROR_MEMORY, "memory");
+    REFUSED(l.allocator = memory_allocator(&left), FOVEA_ERROR_MEMORY, "memory");
   }
   assert_int_equal(fovea_nn_lsh_scratch_size(NULL, NULL, 1), 0);
   assert_int_equal(fovea_nn_lsh_columns(NULL), 0);
