@@ -1,5 +1,6 @@
 /* Calls of differential attention, and of its lambda. */
 #include "nn_scene.h"
+#include "wild.h"
 
 #include <fovea/latent_attention.h>
 
@@ -84,7 +85,7 @@ static int has_meaning(const struct nn_scene *s) {
   const fovea_problem *p = &problem;
   (void)s;
   if (d->struct_size != sizeof *d || p->struct_size < offsetof(fovea_problem, q_type)) return 0;
-  if (!isfinite(d->lambda) || !isfinite(d->lambda_init) || !(d->eps >= 0 && d->eps < 3.41e38)) return 0;
+  if (!wild_is_finite(d->lambda) || !wild_is_finite(d->lambda_init) || !(d->eps >= 0 && d->eps < 3.41e38)) return 0;
   if (p->batch < 1 || p->heads < 1 || p->kv_heads < 1 || p->heads % p->kv_heads != 0) return 0;
   if (p->q_len < 0 || p->kv_len < 0 || p->qk_dim < 1 || p->v_dim < 1 || second.o) return 0;
   return !(shares && first.o && p->q_len > 0);
@@ -121,7 +122,7 @@ static fovea_status run_lambda(struct nn_scene *s, const char *isa, const fovea_
 
 static int lambda_has_meaning(const struct nn_scene *s) {
   (void)s;
-  return lambda_numbers.dim >= 1 && isfinite(lambda_numbers.init) && lambda != NULL;
+  return lambda_numbers.dim >= 1 && wild_is_finite(lambda_numbers.init) && lambda != NULL;
 }
 
 const struct nn_kind nn_kind_differential_lambda = {make_lambda, run_lambda, lambda_has_meaning, 0, NULL, 0};

@@ -1,5 +1,6 @@
 /* Calls of graph attention. */
 #include "nn_scene.h"
+#include "wild.h"
 
 #include <fovea/graph_attention.h>
 
@@ -170,7 +171,7 @@ static int has_meaning(const struct nn_scene *s) {
   (void)s;
   if (g->struct_size != sizeof *g || t->struct_size != sizeof *t || (unsigned)g->kind > 2) return 0;
   if (g->heads < 1 || g->heads > 1 << 20 || g->dim < 1 || (unsigned)g->average_heads > 1) return 0;
-  if (transformer ? g->leaky_slope != 0 || !isfinite(g->scale)
+  if (transformer ? g->leaky_slope != 0 || !wild_is_finite(g->scale)
                   : g->scale != 0 || !(g->leaky_slope >= 0 && g->leaky_slope < 1))
     return 0;
   if (g->edge && (!nn_layer_has_meaning(g->edge) || g->edge->out != g->heads * g->dim || !t->features)) return 0;

@@ -2,6 +2,7 @@
 #include "nn_scene.h"
 
 #include "expect.h"
+#include "wild.h"
 
 #include <fovea/sparse_attention.h>
 
@@ -125,7 +126,7 @@ static int has_meaning(const struct nn_scene *s) {
   (void)s;
   if (o->struct_size != sizeof *o || l->struct_size != sizeof *l || rows.struct_size != sizeof rows) return 0;
   if (o->batch < 1 || o->heads < 1 || o->length < 0 || o->qk_dim < 1 || o->v_dim < 1 || o->window < 0) return 0;
-  if (!isfinite(o->scale) || !nn_is_type(rows.x_type) || !nn_is_type(rows.y_type)) return 0;
+  if (!wild_is_finite(o->scale) || !nn_is_type(rows.x_type) || !nn_is_type(rows.y_type)) return 0;
   for (int64_t i = 0; o->states && i < o->batch * o->length; i++)
     if (o->states[i] < -1 || o->states[i] > 1) return 0;
   const fovea_nn_linear *all[] = {l->query, l->key, l->value, l->global_query, l->global_key, l->global_value};

@@ -1,5 +1,6 @@
 /* Calls of LSH attention. */
 #include "nn_scene.h"
+#include "wild.h"
 
 #include <fovea/sparse_attention.h>
 
@@ -127,7 +128,7 @@ static int has_meaning(const struct nn_scene *s) {
   if ((a != 0 || b != 0) && ((double)a * (double)b != (double)l->buckets || a < 2 || b < 2 || a % 2 || b % 2))
     return 0;
   if ((unsigned)l->causal > 1 || (unsigned)l->once > 1 || (unsigned)l->ring > 1) return 0;
-  if (!isfinite(l->scale) || !(l->eps >= 1e-30 && l->eps <= 1)) return 0;
+  if (!wild_is_finite(l->scale) || !(l->eps >= 1e-30 && l->eps <= 1)) return 0;
   if (t->batch < 1 || t->heads < 1 || t->length < 0 || t->dim < 1 || t->v_dim < 1) return 0;
   for (int64_t i = 0; t->lengths && i < t->batch; i++)
     if (t->lengths[i] < 0 || t->lengths[i] > t->length) return 0;

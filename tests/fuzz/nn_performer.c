@@ -1,5 +1,6 @@
 /* Calls of Performer: features of rows, and attention in both directions or causal with a state. */
 #include "nn_scene.h"
+#include "wild.h"
 
 #include <fovea/performer.h>
 
@@ -38,7 +39,7 @@ static int performer_has_meaning(void) {
   const fovea_nn_performer *p = &performer;
   if (p->struct_size != sizeof *p || (unsigned)p->kernel > 1 || p->dim < 1 || p->features < 1) return 0;
   if ((unsigned)p->stabiliser > 1 || (unsigned)p->causal > 1 || !(p->eps >= 0) || !(p->eps < 3.5e38)) return 0;
-  return p->scale > 0 && !isinf(p->scale) &&
+  return p->scale > 0 && wild_is_finite(p->scale) &&
          (!p->stabiliser || (p->kernel == FOVEA_NN_PERFORMER_SOFTMAX && !p->causal));
 }
 
