@@ -11,6 +11,7 @@
 #define FOVEA_ARCH_KERNELS_H
 
 #include "../include/fovea/fovea.h"
+#include "codes.h"
 #include "registry.h"
 
 #include <stdint.h>
@@ -546,6 +547,7 @@ typedef struct fovea_kernels {
   void (*decode_spread)(const fovea_spread_args *args);
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
+  void (*widen_codes)(const fovea_widen_codes_args *args);
   void (*gather)(const fovea_gather_args *args);
 } fovea_kernels;
 

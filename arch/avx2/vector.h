@@ -76,6 +76,12 @@ FOVEA_INLINE vec hidden_where_zero(__m256i a) {
   __m256i zero = _mm256_cmpeq_epi32(a, _mm256_setzero_si256());
   return _mm256_and_ps(_mm256_castsi256_ps(zero), _mm256_set1_ps(-INFINITY));
 }
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return hidden_where_zero(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }

@@ -67,6 +67,12 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   bits = _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
   _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(bits));
 }
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm512_maskz_mov_ps(_mm512_testn_epi32_mask(wide, wide), _mm512_set1_ps(-INFINITY));

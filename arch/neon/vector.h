@@ -65,6 +65,18 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
 FOVEA_INLINE vec hidden_where_zero(uint32x4_t a) {
   return vreinterpretq_f32_u32(vandq_u32(vceqq_u32(a, vdupq_n_u32(0)), vdupq_n_u32(0xff800000u)));
 }
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  const int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(bytes)));
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  const uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(bytes)));
+  return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   const uint32_t keys[LANES] = {p[0], p[1], p[2], p[3]};
   return hidden_where_zero(vld1q_u32(keys));

@@ -82,6 +82,12 @@ FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   *p = (uint16_t)((vec_bits(a) + 0x7fffu + (vec_bits(a) >> 16 & 1)) >> 16);
 }
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  return (float)*p;
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  return (float)*p;
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return *p ? 0.0f : -INFINITY;
 }

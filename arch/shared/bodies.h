@@ -6,6 +6,7 @@
 
 #include "adjust.h"
 #include "careful.h"
+#include "codes.h"
 #include "columns.h"
 #include "decode.h"
 #include "gather_rows.h"

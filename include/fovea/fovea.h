@@ -498,6 +498,22 @@ typedef enum fovea_key_layout { FOVEA_KEYS_IN_ROWS = 0, FOVEA_KEYS_IN_PANELS = 1
 /* Returns how many elements a panel has: FOVEA_PANEL_ROWS * qk_dim, for bf16 with qk_dim rounded up to even. */
 FOVEA_API int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type);
 
+/* How the codes of a narrow cache become numbers: fovea/format.h. */
+typedef struct fovea_format fovea_format;
+
+/* The scales of a side of a segment whose format has them apart, or a centre. Strides count bytes. A scale and its
+ * zero or minimum have the same strides. Fill it with designated initialisers, or clear it first. */
+typedef struct fovea_code_scales {
+  void *scales, *zeros; /* of kv head 0, the first key and the first group of dims; zeros: with a formula that has them */
+  int64_t layer, head;  /* between layers, and between kv heads */
+  int64_t row;          /* between keys; if keys share scales, between groups of keys */
+  int64_t group;        /* between groups of dims */
+  /* A number for each dim that is added to keys or values, one row of f32 for each kv head; NULL: none. Only with
+   * FOVEA_FORMULA_SCALE. Scores do not see a centre of keys, but the precision of codes does. */
+  const float *centre;
+  int64_t centre_layer, centre_head;
+} fovea_code_scales;
+
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
  * layers of a model that lie at equal distances. Strides count elements and may be negative; the last axis is
  * contiguous. Attention only reads segments; fovea_append() writes to them. Later versions add fields at the end
@@ -511,6 +527,12 @@ typedef struct fovea_segment {
   fovea_key_layout k_layout; /* PANELS: `first` is a multiple of FOVEA_PANEL_ROWS */
   int64_t layers;            /* how many layers the segment has; 0 means 1 */
   int64_t k_layer, v_layer;  /* between layers; not used if there is one */
+
+  /* Formats of codes in place of k_type and v_type, which are then 0. NULL (default): none. All strides of a side
+   * with a format count bytes. If groups of keys share scales that lie with their codes, k_row is the distance
+   * between groups; if codes lie along keys, between rows of words. */
+  const fovea_format *k_format, *v_format;
+  fovea_code_scales k_scales, v_scales; /* for formats with scales apart, or a centre; else all 0 */
 } fovea_segment;
 
 /* The segments of one batch entry, in ascending order of positions, without gaps or overlaps. They hold every

@@ -3,6 +3,7 @@
 #define FOVEA_SRC_CACHE_SEQUENCES_H
 
 #include "../base/shapes.h"
+#include "formats.h"
 
 #include <stddef.h>
 
@@ -31,7 +32,16 @@ static inline int64_t fovea_segment_layers(const fovea_sequence *sequence, const
   return sequence->segment_size < FOVEA_SEGMENT_WITH_LAYERS ? 0 : segment->layers;
 }
 
-/* Elements from a segment's pointer to where one layer's keys or values of a kv head begin. */
+/* Bytes of segments that know of formats. Smaller ones have none. */
+#define FOVEA_SEGMENT_WITH_FORMATS (offsetof(fovea_segment, v_scales) + sizeof(fovea_code_scales))
+static inline const fovea_format *fovea_segment_format(const fovea_sequence *sequence, const fovea_segment *segment,
+                                                       int values) {
+  if (sequence->segment_size < FOVEA_SEGMENT_WITH_FORMATS) return NULL;
+  return values ? segment->v_format : segment->k_format;
+}
+
+/* Elements (bytes, if the side has a format) from a segment's pointer to where one layer's keys or values of a kv
+ * head begin. */
 static inline int64_t fovea_segment_head(const fovea_segment *segment, int values, int64_t layer, int64_t head) {
   int64_t head_step = values ? segment->v_head : segment->k_head, offset = head > 0 ? head * head_step : 0;
   return layer > 0 ? offset + layer * (values ? segment->v_layer : segment->k_layer) : offset;
@@ -55,16 +65,22 @@ static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequ
 /* A segment, and where the keys, or the values, of one layer and kv head begin in it. */
 typedef struct fovea_found_segment {
   const fovea_segment *segment; /* NULL: none yet */
-  const char *rows;
+  const char *rows;             /* without a format */
+  const fovea_format *format;   /* NULL: none; else: */
+  fovea_code_layout layout;
+  fovea_code_place place;
 } fovea_found_segment;
 
 static inline int fovea_segment_holds(const fovea_segment *segment, int64_t position) {
   return segment && segment->first <= position && position < segment->first + segment->rows;
 }
 
-/* Goes on from the segment that was found before to the one that holds `position`. */
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t layer, int64_t head,
-                     fovea_found_segment *found);
+/* Goes on from the segment that was found before to the one that holds `position`. Rows have `dim` elements. */
+void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
+                     int64_t head, fovea_found_segment *found);
+
+/* Where the codes of a side with a format, and their scales, lie for one layer and kv head. */
+fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head);
 
 /* Checks one sequence: its segments follow each other and hold positions `begin` to `end` - 1. `entry` is the
  * entry's number in error texts. */

@@ -5,8 +5,9 @@
 static const fovea_found_segment *find_segment(const fovea_task_context *context, int values, int64_t position) {
   fovea_found_segment *found = &context->source.found[values];
   if (!fovea_segment_holds(found->segment, position)) {
-    fovea_find_head(&context->source.sequence, position, values, context->tensors->layer, context->task->kv_head,
-                    found);
+    const fovea_problem *problem = &context->plan->problem;
+    fovea_find_head(&context->source.sequence, position, values, values ? problem->v_dim : problem->qk_dim,
+                    context->tensors->layer, context->task->kv_head, found);
   }
   return found;
 }
@@ -16,15 +17,25 @@ static int64_t step_of(const fovea_segment *segment, int64_t stride, fovea_type 
   return segment->rows > 1 ? fovea_bytes(type, stride) : 0;
 }
 
+/* A run of codes. */
+static fovea_row_run coded_run(const fovea_found_segment *found, int64_t position) {
+  const fovea_segment *segment = found->segment;
+  fovea_row_run run = {.end = segment->first + segment->rows, .codes = &found->layout.codes};
+  const int64_t follow = fovea_find_codes(&found->layout, &found->place, position - segment->first, &run.coded);
+  if (follow < run.end - position) run.end = position + follow;
+  return run;
+}
+
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->source.sequence.segments) {
     int64_t stride = problem->k_strides.row;
     return (fovea_row_run){fovea_element(context->source.keys, problem->k_type, position * stride),
-                           fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0};
+                           fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0, NULL, {0}};
   }
   const fovea_found_segment *found = find_segment(context, 0, position);
   const fovea_segment *segment = found->segment;
+  if (found->format) return coded_run(found, position);
   int64_t row = position - segment->first;
   fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
   if (segment->k_layout == FOVEA_KEYS_IN_PANELS) {
@@ -46,13 +57,16 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
   if (!context->source.sequence.segments) {
     int64_t stride = problem->v_strides.row;
     return (fovea_row_run){fovea_element(context->source.values, problem->v_type, position * stride),
-                           fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0};
+                           fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0, NULL, {0}};
   }
   const fovea_found_segment *found = find_segment(context, 1, position);
   const fovea_segment *segment = found->segment;
+  if (found->format) return coded_run(found, position);
   int64_t step = step_of(segment, segment->v_row, segment->v_type);
-  return (fovea_row_run){found->rows + (position - segment->first) * step, step, segment->first + segment->rows,
-                         segment->v_type, 0};
+  return (fovea_row_run){.row = found->rows + (position - segment->first) * step,
+                         .step = step,
+                         .end = segment->first + segment->rows,
+                         .type = segment->v_type};
 }
 
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t base, fovea_interval keys,
@@ -68,7 +82,8 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
     if (key == begin) {
       list->type = run.type;
       list->panels = run.panels;
-    } else if (run.type != list->type || run.panels != list->panels) {
+    }
+    if (run.codes || run.type != list->type || run.panels != list->panels) {
       list->uniform = 0;
       return;
     }

@@ -11,6 +11,8 @@ typedef struct fovea_row_run {
   int64_t end;     /* the position after the last row of the run */
   fovea_type type;
   int panels;
+  const fovea_codes *codes; /* NULL: rows of `type`; else `row`, `step` and `type` are not set, but: */
+  fovea_coded_rows coded;
 } fovea_row_run;
 
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position);

@@ -1,0 +1,223 @@
+/* Rows of codes as f32, by the formulas of fovea/format.h. Part of bodies.h. */
+
+#include "../codes.h"
+#include "../kernels.h"
+#include "types.h"
+
+#include <string.h>
+
+/* Codes that are unpacked to bytes at a time. */
+enum { CODES_PIECE = 64 };
+
+/* Both halves of bytes, one byte each: even dims in the lower halves, or in the upper ones. */
+FOVEA_INLINE void codes_unpack_pairs(const uint8_t *from, int count, const int swapped, uint8_t *to) {
+  for (int i = 0; i + 2 <= count; i += 2) {
+    const uint8_t low = from[i / 2] & 15, high = from[i / 2] >> 4;
+    to[i] = swapped ? high : low;
+    to[i + 1] = swapped ? low : high;
+  }
+  if (count % 2 != 0) to[count - 1] = swapped ? from[count / 2] >> 4 : from[count / 2] & 15;
+}
+
+/* Dims `first` to first + count - 1 of a group whose first half lies in the lower halves of bytes. */
+FOVEA_INLINE void codes_unpack_halves(const uint8_t *from, int64_t half, int64_t first, int count, uint8_t *to) {
+  int low = first >= half ? 0 : half - first < count ? (int)(half - first) : count;
+  for (int i = 0; i < low; i++) to[i] = from[first + i] & 15;
+  for (int i = low; i < count; i++) to[i] = from[first + i - half] >> 4;
+}
+
+FOVEA_INLINE uint32_t codes_word(const uint8_t *p) {
+  return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Unpacks the codes of dims `first` to first + count - 1 of a group of `group` dims, a byte each. `first` is a
+ * multiple of CODES_PIECE. */
+FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, int64_t first, int count, int shift,
+                                 uint8_t *to) {
+  switch (codes->code) {
+  case FOVEA_CODE_U4:
+    codes_unpack_pairs(from + first / 2, count, 0, to);
+    break;
+  case FOVEA_CODE_U4_SWAPPED:
+    codes_unpack_pairs(from + first / 2, count, 1, to);
+    break;
+  case FOVEA_CODE_U4_HALVES:
+    codes_unpack_halves(from, codes->group / 2, first, count, to);
+    break;
+  case FOVEA_CODE_U5_HALVES:
+    codes_unpack_halves(from + 4, codes->group / 2, first, count, to);
+    for (int i = 0; i < count; i++) to[i] = (uint8_t)(to[i] | (codes_word(from) >> i & 1) << 4);
+    break;
+  case FOVEA_CODE_U2:
+    for (int i = 0; i < count; i++) to[i] = from[(first + i) / 4] >> i % 4 * 2 & 3;
+    break;
+  case FOVEA_CODE_U8_KEYS:
+    for (int i = 0; i < count; i++) to[i] = from[4 * (first + i) + shift / 8];
+    break;
+  case FOVEA_CODE_U4_KEYS:
+    for (int i = 0; i < count; i++) to[i] = from[4 * (first + i) + shift / 8] >> shift % 8 & 15;
+    break;
+  case FOVEA_CODE_U2_KEYS:
+    for (int i = 0; i < count; i++) to[i] = from[4 * (first + i) + shift / 8] >> shift % 8 & 3;
+    break;
+  default:
+    memcpy(to, from + first, (size_t)count);
+  }
+  if (codes->table) {
+    for (int i = 0; i < count; i++) to[i] = (uint8_t)codes->table[to[i] & 15];
+  }
+}
+
+/* E4M3 as f16 is 2^-8 times the number; the product is exact, also of subnormals. */
+FOVEA_INLINE vec codes_load_e4m3(const uint8_t *bytes) {
+  uint16_t halves[LANES];
+  for (int i = 0; i < LANES; i++) {
+    const unsigned size = bytes[i] & 0x7fu;
+    halves[i] = (uint16_t)((bytes[i] & 0x80u) << 8 | (size == 0x7f ? 0x7e00u : size << 7));
+  }
+  return vec_mul(vec_load_f16(halves), vec_set1(256.0f));
+}
+
+FOVEA_INLINE vec codes_load_e5m2(const uint8_t *bytes) {
+  uint16_t halves[LANES];
+  for (int i = 0; i < LANES; i++) halves[i] = (uint16_t)(bytes[i] << 8);
+  return vec_load_f16(halves);
+}
+
+/* What the numbers of a byte are: codes that are signed or come from a table, unsigned, fp8. */
+enum { CODES_SIGNED, CODES_UNSIGNED, CODES_E4M3, CODES_E5M2 };
+
+FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
+  switch (codes->code) {
+  case FOVEA_CODE_E4M3:
+    return CODES_E4M3;
+  case FOVEA_CODE_E5M2:
+    return CODES_E5M2;
+  case FOVEA_CODE_S8:
+    return CODES_SIGNED;
+  default:
+    return codes->table ? CODES_SIGNED : CODES_UNSIGNED;
+  }
+}
+
+FOVEA_INLINE vec codes_load(const uint8_t *bytes, const int kind) {
+  switch (kind) {
+  case CODES_E4M3:
+    return codes_load_e4m3(bytes);
+  case CODES_E5M2:
+    return codes_load_e5m2(bytes);
+  case CODES_UNSIGNED:
+    return vec_load_u8(bytes);
+  default:
+    return vec_load_s8((const int8_t *)bytes);
+  }
+}
+
+/* The scale, zero or minimum at p, which may lie anywhere. */
+FOVEA_INLINE float codes_number(const char *p, fovea_type type) {
+  float number = 0;
+  uint16_t halves[LANES] = {0};
+  if (type == FOVEA_F32) {
+    memcpy(&number, p, sizeof number);
+    return number;
+  }
+  memcpy(halves, p, sizeof halves[0]);
+  vec_store_first(&number, type == FOVEA_F16 ? vec_load_f16(halves) : vec_load_bf16(halves), 1);
+  return number;
+}
+
+/* Numbers of LANES dims: a scale and a zero (or minimum, or centre) each. */
+FOVEA_INLINE vec codes_scaled(const fovea_codes *codes, int centred, vec code, vec scale, vec zero) {
+  if (codes->formula == FOVEA_FORMULA_ZERO) return vec_mul(vec_sub(code, zero), scale);
+  if (codes->formula == FOVEA_FORMULA_MINIMUM) return vec_fma(code, scale, zero);
+  code = vec_sub(code, vec_set1(codes->bias)); /* exact */
+  return centred ? vec_fma(code, scale, zero) : vec_mul(code, scale);
+}
+
+/* A piece of a row, unpacked: its bytes, its scales and zeros, one for all dims or one for each. */
+typedef struct codes_piece {
+  int64_t first; /* the piece's first dim */
+  int count;
+  const uint8_t *bytes; /* up to LANES - 1 more can be read */
+  float scales[CODES_PIECE], zeros[CODES_PIECE];
+  int shared; /* 1: only scales[0], and zeros[0] but for centres, are set: they are those of all dims */
+  int centred;
+} codes_piece;
+
+FOVEA_INLINE void codes_widen_piece(const fovea_codes *codes, const codes_piece *piece, const int kind, float *to) {
+  const vec scale = vec_set1(piece->scales[0]), zero = vec_set1(piece->zeros[0]);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < piece->count; i += LANES) {
+    const vec x = codes_scaled(codes, piece->centred, codes_load(piece->bytes + i, kind),
+                               piece->shared ? scale : vec_load(piece->scales + i),
+                               piece->shared && !piece->centred ? zero : vec_load(piece->zeros + i));
+    if (piece->count - i >= LANES) {
+      vec_store(to + i, x);
+    } else { /* zeros up to a whole vector; the next piece of the row comes later */
+      vec_store(to + i, vec_set1(0.0f));
+      vec_store_first(to + i, x, piece->count - i);
+    }
+  }
+}
+
+FOVEA_NOINLINE void codes_widen_any(const fovea_codes *codes, const codes_piece *piece, float *to) {
+  switch (codes_kind(codes)) {
+  case CODES_E4M3:
+    codes_widen_piece(codes, piece, CODES_E4M3, to);
+    break;
+  case CODES_E5M2:
+    codes_widen_piece(codes, piece, CODES_E5M2, to);
+    break;
+  case CODES_UNSIGNED:
+    codes_widen_piece(codes, piece, CODES_UNSIGNED, to);
+    break;
+  default:
+    codes_widen_piece(codes, piece, CODES_SIGNED, to);
+  }
+}
+
+/* Reads the scales of a row for the dims of a piece. */
+FOVEA_INLINE void codes_read_scales(const fovea_widen_codes_args *args, int64_t row, codes_piece *piece) {
+  const fovea_codes *codes = args->codes;
+  const int64_t step = row * args->rows.scale_step, count = piece->shared ? 1 : piece->count;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t at = step + (piece->first + i) / codes->group * codes->scale_group;
+    piece->scales[i] = codes_number(args->rows.scales + at, codes->scale_type);
+    if (args->rows.zeros) piece->zeros[i] = codes_number(args->rows.zeros + at, codes->scale_type);
+  }
+}
+
+/* How many dims from `first` on are unpacked together. */
+FOVEA_INLINE int codes_together(const fovea_codes *codes, int64_t dim, int64_t first) {
+  const int64_t at = codes->mixed ? first : first % codes->group;
+  const int64_t piece = CODES_PIECE - at % CODES_PIECE, group = codes->mixed ? dim : codes->group - at;
+  const int64_t most = piece < group ? piece : group;
+  return (int)(most < dim - first ? most : dim - first);
+}
+
+/* Widens one piece of all rows: dims from `first` on. */
+FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
+  const fovea_codes *codes = args->codes;
+  const int64_t group = codes->mixed ? 0 : first / codes->group, in_group = codes->mixed ? first : first % codes->group;
+  codes_piece piece = {.first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
+  uint8_t bytes[CODES_PIECE + LANES] = {0};
+  if (piece.centred) memcpy(piece.zeros, args->rows.centre + first, (size_t)count * sizeof(float));
+  piece.bytes = bytes;
+  FOVEA_NO_UNROLL
+  for (int64_t row = 0; row < args->row_count; row++) {
+    const char *from = args->rows.codes + row * args->rows.code_step + group * codes->group_step;
+    if (row == 0 || args->rows.scale_step != 0) codes_read_scales(args, row, &piece);
+    codes_unpack(codes, (const uint8_t *)from, in_group, count,
+                 args->rows.shift + (int)row * args->rows.shift_step, bytes);
+    codes_widen_any(codes, &piece, args->to + row * args->to_stride + first);
+  }
+}
+
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_codes)(const fovea_widen_codes_args *args) {
+  FOVEA_NO_UNROLL
+  for (int64_t first = 0; first < args->dim;) {
+    const int count = codes_together(args->codes, args->dim, first);
+    codes_widen_rows(args, first, count);
+    first += count;
+  }
+}

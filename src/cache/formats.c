@@ -1,0 +1,213 @@
+#include "formats.h"
+
+#include "../base/error.h"
+#include "../base/validate.h"
+
+#include <stdint.h>
+
+/* What a code is: its bits, the numbers that it may have, and what its groups must be. */
+typedef struct code_traits {
+  int bits;
+  int is_signed, is_fp8;
+  int halves;   /* halves of a group share bytes */
+  int extra;    /* bytes in front of the codes of a group */
+  int along;    /* codes lie along keys */
+} code_traits;
+
+static const code_traits traits[] = {
+    [FOVEA_CODE_S8] = {8, 1, 0, 0, 0, 0},        [FOVEA_CODE_U8] = {8, 0, 0, 0, 0, 0},
+    [FOVEA_CODE_E4M3] = {8, 1, 1, 0, 0, 0},      [FOVEA_CODE_E5M2] = {8, 1, 1, 0, 0, 0},
+    [FOVEA_CODE_U4] = {4, 0, 0, 0, 0, 0},        [FOVEA_CODE_U4_SWAPPED] = {4, 0, 0, 0, 0, 0},
+    [FOVEA_CODE_U4_HALVES] = {4, 0, 0, 1, 0, 0}, [FOVEA_CODE_U5_HALVES] = {4, 0, 0, 1, 4, 0},
+    [FOVEA_CODE_U2] = {2, 0, 0, 0, 0, 0},        [FOVEA_CODE_U8_KEYS] = {8, 0, 0, 0, 0, 1},
+    [FOVEA_CODE_U4_KEYS] = {4, 0, 0, 0, 0, 1},   [FOVEA_CODE_U2_KEYS] = {2, 0, 0, 0, 0, 1},
+};
+enum { CODES = sizeof traits / sizeof traits[0] };
+
+static int64_t group_of(const fovea_format *format, int64_t dim) {
+  return format->group == 0 ? dim : format->group;
+}
+
+/* Whether the codes of all groups of dims follow each other, in groups so small that several are read at once. */
+static int codes_are_mixed(const fovea_format *format, int64_t dim) {
+  enum { SMALL = 16 };
+  const int together = format->place == FOVEA_SCALES_APART || format->key_group != 1;
+  return together && !traits[format->code].halves && group_of(format, dim) < SMALL;
+}
+
+/* Bytes of the codes of `group` dims, or of that many words. */
+static int64_t group_bytes(const fovea_format *format, int64_t group) {
+  const code_traits *code = &traits[format->code];
+  return code->along ? 4 * group : code->extra + (group * code->bits + 7) / 8;
+}
+
+int64_t fovea_scale_bytes(const fovea_format *format) {
+  return fovea_bytes(format->scale_type, 1);
+}
+
+/* ---- Checks -------------------------------------------------------------------------------------------------- */
+
+/* A format by its place in error texts. */
+typedef struct subject {
+  const fovea_format *format;
+  int64_t dim, entry, number;
+  fovea_error *error;
+} subject;
+
+static fovea_status refuse(const subject *s, fovea_status status, const char *field, int64_t value,
+                           const char *must) {
+  if (s->entry < 0) return fovea_fail(s->error, status, "format.%s is %d; it must %s", field, value, must);
+  return fovea_fail(s->error, status, "sequences[%d].segments[%d]: format.%s is %d; it must %s", s->entry,
+                    s->number, field, value, must);
+}
+
+static fovea_status check_kinds(const subject *s) {
+  const fovea_format *f = s->format;
+  if ((int)f->code < 0 || (int)f->code >= CODES)
+    return refuse(s, FOVEA_ERROR_TYPE, "code", (int)f->code, "be from 0 to 11");
+  if ((int)f->formula < 0 || f->formula > FOVEA_FORMULA_MINIMUM)
+    return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be from 0 to 2");
+  if ((int)f->place < 0 || f->place > FOVEA_SCALES_AFTER)
+    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be from 0 to 2");
+  if ((int)f->scale_type < 0 || (int)f->scale_type >= FOVEA_TYPES)
+    return refuse(s, FOVEA_ERROR_TYPE, "scale_type", (int)f->scale_type, "be from 0 to 2");
+  if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
+  return FOVEA_OK;
+}
+
+/* Biases, tables and sums that would not be used. */
+static fovea_status check_unused(const subject *s) {
+  const fovea_format *f = s->format;
+  const code_traits *code = &traits[f->code];
+  if (f->bias < 0 || f->bias > 128) return refuse(s, FOVEA_ERROR_TYPE, "bias", f->bias, "be from 0 to 128");
+  if (f->bias != 0 && (f->formula != FOVEA_FORMULA_SCALE || f->table || code->is_signed))
+    return refuse(s, FOVEA_ERROR_UNUSED, "bias", f->bias,
+                  "be 0: only unsigned codes without a table have one, with FOVEA_FORMULA_SCALE");
+  if (f->table && (code->bits != 4 || code->along || code->extra || f->formula != FOVEA_FORMULA_SCALE))
+    return refuse(s, FOVEA_ERROR_UNUSED, "table", 1,
+                  "be NULL: only codes of 4 bits of one key have one, with FOVEA_FORMULA_SCALE");
+  if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
+                  f->scale_type != FOVEA_F32))
+    return refuse(s, FOVEA_ERROR_UNUSED, "sums", f->sums,
+                  "be 0: sums lie behind f32 scales of single keys, with FOVEA_FORMULA_SCALE");
+  return FOVEA_OK;
+}
+
+static fovea_status check_groups(const subject *s) {
+  const fovea_format *f = s->format;
+  const code_traits *code = &traits[f->code];
+  const int64_t group = group_of(f, s->dim);
+  if (f->group < 0 || (f->group > 0 && s->dim % f->group != 0))
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 0 or divide the dim");
+  if (f->key_group < 0 || f->key_group > FOVEA_LENGTH_LIMIT)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be from 0 to 2^48");
+  if (code->extra && group != 32) return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 32 with codes of 5 bits");
+  if (code->halves && group % 2 != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even with codes in halves of a group");
+  if (!codes_are_mixed(f, s->dim) && group != s->dim && !code->along && group * code->bits % 8 != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "have codes that fill whole bytes");
+  if (f->key_group == 0 && f->place != FOVEA_SCALES_APART)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", 0, "be 1 or more with scales beside their codes");
+  if (f->key_group > 1 && f->place != FOVEA_SCALES_APART && (f->key_group > 4096 || code->along))
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group,
+                  "be at most 4096 with scales beside their codes, and 1 with codes along keys");
+  if (code->along && f->place != FOVEA_SCALES_APART)
+    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
+  if (code->along && f->key_group != 0 && f->key_group % (32 / code->bits) != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be a multiple of the keys of a word");
+  return FOVEA_OK;
+}
+
+fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+                                fovea_error *error) {
+  const subject s = {format, dim, entry, number, error};
+  if (format->struct_size != sizeof *format)
+    return refuse(&s, FOVEA_ERROR_STRUCT_SIZE, "struct_size", (int64_t)format->struct_size,
+                  "be that of this library; call fovea_format_init()");
+  fovea_status status = check_kinds(&s);
+  if (!status) status = check_unused(&s);
+  return status ? status : check_groups(&s);
+}
+
+/* ---- The form that kernels know ------------------------------------------------------------------------------ */
+
+/* Scales and zeros in front of or behind the codes of each group of dims. */
+static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
+  const int64_t group = group_of(format, dim), codes = group_bytes(format, group);
+  const int64_t scale = fovea_scale_bytes(format);
+  const int64_t beside = scale * (layout->has_zeros ? 2 : 1) + (format->sums ? 4 : 0);
+  const int before = format->place == FOVEA_SCALES_BEFORE;
+  layout->codes.group_step = layout->codes.scale_group = codes + beside;
+  layout->codes_at = before ? beside : 0;
+  layout->scales_at = before ? 0 : codes;
+  layout->zeros_at = scale;
+  layout->unit_bytes = dim / group * (codes + beside);
+}
+
+/* The same in front of or behind the codes of a group of keys. */
+static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
+  const int64_t groups = dim / group_of(format, dim), scales = groups * fovea_scale_bytes(format);
+  const int64_t beside = scales * (layout->has_zeros ? 2 : 1);
+  const int before = format->place == FOVEA_SCALES_BEFORE;
+  const int64_t codes = layout->key_bytes * format->key_group;
+  layout->unit_keys = format->key_group;
+  layout->codes_at = before ? beside : 0;
+  layout->scales_at = before ? 0 : codes;
+  layout->zeros_at = scales;
+  layout->unit_bytes = codes + beside;
+}
+
+fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim) {
+  const code_traits *code = &traits[format->code];
+  const int64_t group = group_of(format, dim), mixed = codes_are_mixed(format, dim);
+  const int64_t row = mixed ? group_bytes(format, dim) : dim / group * group_bytes(format, group);
+  fovea_code_layout layout = {
+      .codes = {.code = format->code,
+                .formula = format->formula,
+                .scale_type = format->scale_type,
+                .bias = (float)format->bias,
+                .table = format->table,
+                .group = group,
+                .mixed = (int)mixed,
+                .group_step = mixed ? 0 : group_bytes(format, group),
+                .scale_group = fovea_scale_bytes(format)},
+      .key_group = format->key_group == 0 ? INT64_MAX : format->key_group,
+      .unit_keys = code->along ? 32 / code->bits : 1,
+      .unit_bytes = row,
+      .key_bytes = code->along ? 0 : row,
+      .key_bits = code->along ? code->bits : 0,
+      .has_zeros = format->formula != FOVEA_FORMULA_SCALE,
+      .apart = format->place == FOVEA_SCALES_APART,
+  };
+  if (layout.apart) return layout;
+  (format->key_group > 1 ? lay_out_key_groups : lay_out_groups)(format, dim, &layout);
+  return layout;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place *place, int64_t row,
+                         fovea_coded_rows *rows) {
+  const int64_t unit = row / layout->unit_keys, key = row % layout->unit_keys;
+  const char *first = place->units + unit * place->unit_step;
+  int64_t follow = layout->unit_keys > 1 ? layout->unit_keys - key : INT64_MAX;
+  *rows = (fovea_coded_rows){.codes = first + layout->codes_at + key * layout->key_bytes,
+                             .code_step = layout->unit_keys > 1 ? layout->key_bytes : place->unit_step,
+                             .shift = (int)key * layout->key_bits,
+                             .shift_step = layout->key_bits,
+                             .centre = place->centre};
+  if (!layout->apart) {
+    rows->scales = first + layout->scales_at;
+    rows->zeros = layout->has_zeros ? rows->scales + layout->zeros_at : NULL;
+    rows->scale_step = layout->unit_keys > 1 ? 0 : place->unit_step;
+    return follow;
+  }
+  const int64_t group = row / layout->key_group;
+  rows->scales = place->scales + group * place->scale_step;
+  rows->zeros = layout->has_zeros ? place->zeros + group * place->scale_step : NULL;
+  rows->scale_step = layout->key_group == 1 ? place->scale_step : 0;
+  if (layout->key_group > 1) follow = least(follow, (group + 1) * layout->key_group - row);
+  return follow;
+}

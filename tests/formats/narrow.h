@@ -1,0 +1,32 @@
+/* Narrow caches for tests: sides of segments with random codes and scales in memory of exactly their size, and each
+ * element by the words of fovea/format.h, one at a time. Shares no code with the library. */
+#ifndef FOVEA_TESTS_NARROW_H
+#define FOVEA_TESTS_NARROW_H
+
+#include "support/generator.h"
+#include "support/guarded.h"
+
+#include <fovea/format.h>
+
+/* The memory of one side of a segment. It must not be copied: the segment points to the format. */
+struct narrow {
+  fovea_format format;
+  int64_t dim, kv_heads;
+  struct guarded codes, scales, zeros, centre;
+};
+
+/* Sets the fields of a side of a segment, whose `rows` is set, and fills its memory. Strides have any order of heads
+ * and rows, and gaps. `centred`: with a centre, if the format may have one. */
+void narrow_make(struct narrow *narrow, const fovea_format *format, int64_t kv_heads, int64_t dim, int centred,
+                 fovea_segment *segment, int values, struct generator *generator);
+void narrow_destroy(struct narrow *narrow);
+
+/* Element `d` of row `row` of a segment, counted from its first. */
+float narrow_element(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
+                     int64_t row, int64_t d);
+
+/* The format, as the library's presets give it. */
+fovea_format narrow_format(fovea_format_name name);
+enum { NARROW_FORMATS = FOVEA_FORMAT_KIVI_V2 + 1 };
+
+#endif
