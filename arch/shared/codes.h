@@ -153,8 +153,7 @@ FOVEA_INLINE void codes_widen_piece(const fovea_codes *codes, const codes_piece 
                                piece->shared && !piece->centred ? zero : vec_load(piece->zeros + i));
     if (piece->count - i >= LANES) {
       vec_store(to + i, x);
-    } else { /* zeros up to a whole vector; the next piece of the row comes later */
-      vec_store(to + i, vec_set1(0.0f));
+    } else {
       vec_store_first(to + i, x, piece->count - i);
     }
   }
@@ -198,8 +197,10 @@ FOVEA_INLINE int codes_together(const fovea_codes *codes, int64_t dim, int64_t f
 /* Widens one piece of all rows: dims from `first` on. */
 FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
   const fovea_codes *codes = args->codes;
-  const int64_t group = codes->mixed ? 0 : first / codes->group, in_group = codes->mixed ? first : first % codes->group;
-  codes_piece piece = {.first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
+  const int64_t group = codes->mixed ? 0 : first / codes->group,
+                in_group = codes->mixed ? first : first % codes->group;
+  codes_piece piece = {
+      .first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
   uint8_t bytes[CODES_PIECE + LANES] = {0};
   if (piece.centred) memcpy(piece.zeros, args->rows.centre + first, (size_t)count * sizeof(float));
   piece.bytes = bytes;
@@ -207,9 +208,13 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
   for (int64_t row = 0; row < args->row_count; row++) {
     const char *from = args->rows.codes + row * args->rows.code_step + group * codes->group_step;
     if (row == 0 || args->rows.scale_step != 0) codes_read_scales(args, row, &piece);
-    codes_unpack(codes, (const uint8_t *)from, in_group, count,
-                 args->rows.shift + (int)row * args->rows.shift_step, bytes);
-    codes_widen_any(codes, &piece, args->to + row * args->to_stride + first);
+    codes_unpack(codes, (const uint8_t *)from, in_group, count, args->rows.shift + (int)row * args->rows.shift_step,
+                 bytes);
+    float *to = args->to + row * args->to_stride;
+    codes_widen_any(codes, &piece, to + first);
+    if (first + count < args->dim) continue;
+    FOVEA_NO_UNROLL
+    for (int64_t d = args->dim; d % LANES != 0; d++) to[d] = 0;
   }
 }
 

@@ -19,28 +19,26 @@ extern "C" {
 
 /* How the codes of a group of dims lie. Codes below 8 bits share bytes. Bit 0 is a byte's lowest. */
 typedef enum fovea_code {
-  FOVEA_CODE_S8 = 0,        /* int8 */
-  FOVEA_CODE_U8 = 1,        /* uint8 */
-  FOVEA_CODE_E4M3 = 2,      /* OCP's fp8 E4M3: no infinities, S.1111.111 is NaN; PyTorch's float8_e4m3fn */
-  FOVEA_CODE_E5M2 = 3,      /* OCP's fp8 E5M2: the upper byte of an f16 */
-  FOVEA_CODE_U4 = 4,        /* two a byte: dim 2i in bits 0 to 3 of byte i, dim 2i + 1 in bits 4 to 7 */
+  FOVEA_CODE_S8 = 0,         /* int8 */
+  FOVEA_CODE_U8 = 1,         /* uint8 */
+  FOVEA_CODE_E4M3 = 2,       /* OCP's fp8 E4M3: no infinities, S.1111.111 is NaN; PyTorch's float8_e4m3fn */
+  FOVEA_CODE_E5M2 = 3,       /* OCP's fp8 E5M2: the upper byte of an f16 */
+  FOVEA_CODE_U4 = 4,         /* two a byte: dim 2i in bits 0 to 3 of byte i, dim 2i + 1 in bits 4 to 7 */
   FOVEA_CODE_U4_SWAPPED = 5, /* two a byte: dim 2i in bits 4 to 7 of byte i, dim 2i + 1 in bits 0 to 3 */
-  FOVEA_CODE_U4_HALVES = 6, /* dim i of a group in bits 0 to 3 of byte i, dim i + group / 2 in bits 4 to 7 */
-  FOVEA_CODE_U5_HALVES = 7, /* group 32: a little-endian uint32 whose bit i is bit 4 of dim i, then U4_HALVES */
-  FOVEA_CODE_U2 = 8,        /* four a byte: dim 4i + j in bits 2j and 2j + 1 of byte i */
-  /* Codes of neighbouring keys in little-endian words of 32 bits, a row of `dim` words for 4, 8 or 16 keys: key j of
-   * a word in bits j * bits to (j + 1) * bits - 1. Keys are counted from the segment's first. */
+  FOVEA_CODE_U4_HALVES = 6,  /* dim i of a group in bits 0 to 3 of byte i, dim i + group / 2 in bits 4 to 7 */
+  FOVEA_CODE_U5_HALVES = 7,  /* group 32: a little-endian uint32 whose bit i is bit 4 of dim i, then U4_HALVES */
+  FOVEA_CODE_U2 = 8,         /* four a byte: dim 4i + j in bits 2j and 2j + 1 of byte i */
+  /* Codes of neighbouring keys in little-endian words of 32 bits, a row of `dim` words for 4, 8 or 16 keys: key j
+   * of a word in bits j * bits to (j + 1) * bits - 1. Keys are counted from the segment's first. */
   FOVEA_CODE_U8_KEYS = 9,
   FOVEA_CODE_U4_KEYS = 10,
   FOVEA_CODE_U2_KEYS = 11
 } fovea_code;
 
 /* The number x of a code. Every fl is one rounding to f32, ties to even; a scale in f16 or bf16 is widened exactly.
- *   SCALE     x = fl((code - bias) * scale); with a table, fl(table[code] * scale); with a centre (fovea_code_scales),
- *             fma(code - bias, scale, centre[dim])
- *   ZERO      x = fl(fl(code - zero) * scale)
- *   MINIMUM   x = fma(code, scale, minimum)
- * Zeros and minima lie as scales do. */
+ *   SCALE     x = fl((code - bias) * scale); with a table, fl(table[code] * scale); with a centre
+ * (fovea_code_scales), fma(code - bias, scale, centre[dim]) ZERO      x = fl(fl(code - zero) * scale) MINIMUM   x =
+ * fma(code, scale, minimum) Zeros and minima lie as scales do. */
 typedef enum fovea_formula {
   FOVEA_FORMULA_SCALE = 0,
   FOVEA_FORMULA_ZERO = 1,
@@ -67,11 +65,11 @@ struct fovea_format {
   fovea_formula formula;
   fovea_scale_place place;
   fovea_type scale_type; /* of scales, and of zeros or minima */
-  int64_t group;         /* dims that share a scale, a divisor of dim; 0: all dims of a row. 1: a scale for each dim */
-  int64_t key_group;     /* keys that share scales, counted from the segment's first; 0: all, with APART only */
-  int bias;              /* subtracted from unsigned codes, 0 to 128; with SCALE and no table, else 0 */
-  int sums;              /* 1: an int32 lies behind each scale and is not read: the sum of codes in ik's q8_KV */
-  const int8_t *table;   /* 16 numbers in place of codes of 4 bits; with SCALE; NULL: none */
+  int64_t group;     /* dims that share a scale, a divisor of dim; 0: all dims of a row. 1: a scale for each dim */
+  int64_t key_group; /* keys that share scales, counted from the segment's first; 0: all, with APART only */
+  int bias;          /* subtracted from unsigned codes, 0 to 128; with SCALE and no table, else 0 */
+  int sums;          /* 1: an int32 lies behind each scale and is not read: the sum of codes in ik's q8_KV */
+  const int8_t *table; /* 16 numbers in place of codes of 4 bits; with SCALE; NULL: none */
 };
 
 /* Formats of engines, each checked against its source: docs/formats.md names file, commit and lines.

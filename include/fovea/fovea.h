@@ -504,10 +504,11 @@ typedef struct fovea_format fovea_format;
 /* The scales of a side of a segment whose format has them apart, or a centre. Strides count bytes. A scale and its
  * zero or minimum have the same strides. Fill it with designated initialisers, or clear it first. */
 typedef struct fovea_code_scales {
-  void *scales, *zeros; /* of kv head 0, the first key and the first group of dims; zeros: with a formula that has them */
-  int64_t layer, head;  /* between layers, and between kv heads */
-  int64_t row;          /* between keys; if keys share scales, between groups of keys */
-  int64_t group;        /* between groups of dims */
+  void *scales,
+      *zeros; /* of kv head 0, the first key and the first group of dims; zeros: with a formula that has them */
+  int64_t layer, head; /* between layers, and between kv heads */
+  int64_t row;         /* between keys; if keys share scales, between groups of keys */
+  int64_t group;       /* between groups of dims */
   /* A number for each dim that is added to keys or values, one row of f32 for each kv head; NULL: none. Only with
    * FOVEA_FORMULA_SCALE. Scores do not see a centre of keys, but the precision of codes does. */
   const float *centre;

@@ -61,7 +61,8 @@ static int is_near(const fovea_coded_part *part, int64_t layers, int64_t heads, 
     if (extent[axis] <= 1) continue;
     if (stride[axis] < -limit || stride[axis] > limit) return 0;
     step = stride[axis] < 0 ? -stride[axis] : stride[axis];
-    if (__builtin_mul_overflow(extent[axis] - 1, step, &far) || __builtin_add_overflow(reach, far, &reach)) return 0;
+    if (__builtin_mul_overflow(extent[axis] - 1, step, &far) || __builtin_add_overflow(reach, far, &reach))
+      return 0;
   }
   return reach <= limit;
 }
@@ -126,8 +127,8 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
     const fovea_coded_part part = fovea_find_part(segment, format, dim, values, i);
     if (part.first && !is_near(&part, fovea_segment_layers(sequence, segment), shape->kv_heads, segment->rows))
       return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                        "sequences[%d].segments[%d].%s reaches further than 2^57 bytes from the first", entry, number,
-                        names[values][i]);
+                        "sequences[%d].segments[%d].%s reaches further than 2^57 bytes from the first", entry,
+                        number, names[values][i]);
   }
   if ((uintptr_t)scales->centre % sizeof(float) != 0)
     return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
@@ -141,8 +142,7 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
 fovea_claim fovea_claim_part(const fovea_segment *segment, const fovea_format *format,
                              const fovea_segment_shape *shape, int values, int part, int64_t layer,
                              int64_t *position, int64_t end) {
-  const fovea_coded_part p =
-      fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
+  const fovea_coded_part p = fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
   const int64_t row = (*position - segment->first) / p.row_keys, last = (end - 1 - segment->first) / p.row_keys;
   const char *first = p.first + (layer > 0 ? layer * p.layer : 0) + row * p.row;
   const int joined = p.groups == 1 || p.group == p.bytes;

@@ -9,9 +9,9 @@
 typedef struct code_traits {
   int bits;
   int is_signed, is_fp8;
-  int halves;   /* halves of a group share bytes */
-  int extra;    /* bytes in front of the codes of a group */
-  int along;    /* codes lie along keys */
+  int halves; /* halves of a group share bytes */
+  int extra;  /* bytes in front of the codes of a group */
+  int along;  /* codes lie along keys */
 } code_traits;
 
 static const code_traits traits[] = {
@@ -101,7 +101,8 @@ static fovea_status check_groups(const subject *s) {
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 0 or divide the dim");
   if (f->key_group < 0 || f->key_group > FOVEA_LENGTH_LIMIT)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be from 0 to 2^48");
-  if (code->extra && group != 32) return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 32 with codes of 5 bits");
+  if (code->extra && group != 32)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 32 with codes of 5 bits");
   if (code->halves && group % 2 != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even with codes in halves of a group");
   if (!codes_are_mixed(f, s->dim) && group != s->dim && !code->along && group * code->bits % 8 != 0)

@@ -33,10 +33,10 @@ int64_t fovea_scale_bytes(const fovea_format *format);
 
 /* Rows of a side from its row number `row` on, as far as they lie at equal distances. */
 typedef struct fovea_code_place {
-  const char *units;           /* the first unit of the layer and kv head */
-  int64_t unit_step;           /* between units */
-  const char *scales, *zeros;  /* of the same, if they lie apart */
-  int64_t scale_step;          /* between keys or groups of keys */
+  const char *units;          /* the first unit of the layer and kv head */
+  int64_t unit_step;          /* between units */
+  const char *scales, *zeros; /* of the same, if they lie apart */
+  int64_t scale_step;         /* between keys or groups of keys */
   const float *centre;
 } fovea_code_place;
 

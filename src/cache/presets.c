@@ -14,7 +14,11 @@ typedef struct preset {
 } preset;
 
 #define PRESET(name, ...)                                                                                          \
-  { name, {.struct_size = sizeof(fovea_format), __VA_ARGS__ } }
+  {                                                                                                                \
+    name, {                                                                                                        \
+      .struct_size = sizeof(fovea_format), __VA_ARGS__                                                             \
+    }                                                                                                              \
+  }
 
 static const preset presets[] = {
     [FOVEA_FORMAT_I8_ROWS] = PRESET("i8_rows", .code = FOVEA_CODE_S8, .key_group = 1),

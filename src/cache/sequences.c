@@ -9,7 +9,8 @@
 fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head) {
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   const int64_t at = (layer > 0 ? layer * scales->layer : 0) + (head > 0 ? head * scales->head : 0);
-  const int64_t centre_at = (layer > 0 ? layer * scales->centre_layer : 0) + (head > 0 ? head * scales->centre_head : 0);
+  const int64_t centre_at =
+      (layer > 0 ? layer * scales->centre_layer : 0) + (head > 0 ? head * scales->centre_head : 0);
   return (fovea_code_place){
       .units = (const char *)(values ? segment->v : segment->k) + fovea_segment_head(segment, values, layer, head),
       .unit_step = values ? segment->v_row : segment->k_row,

@@ -31,7 +31,12 @@ fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position)
   if (!context->source.sequence.segments) {
     int64_t stride = problem->k_strides.row;
     return (fovea_row_run){fovea_element(context->source.keys, problem->k_type, position * stride),
-                           fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0, NULL, {0}};
+                           fovea_bytes(problem->k_type, stride),
+                           INT64_MAX,
+                           problem->k_type,
+                           0,
+                           NULL,
+                           {0}};
   }
   const fovea_found_segment *found = find_segment(context, 0, position);
   const fovea_segment *segment = found->segment;
@@ -57,7 +62,12 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
   if (!context->source.sequence.segments) {
     int64_t stride = problem->v_strides.row;
     return (fovea_row_run){fovea_element(context->source.values, problem->v_type, position * stride),
-                           fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0, NULL, {0}};
+                           fovea_bytes(problem->v_type, stride),
+                           INT64_MAX,
+                           problem->v_type,
+                           0,
+                           NULL,
+                           {0}};
   }
   const fovea_found_segment *found = find_segment(context, 1, position);
   const fovea_segment *segment = found->segment;

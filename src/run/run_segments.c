@@ -46,8 +46,7 @@ static fovea_status check_segment_side(const fovea_plan *plan, const fovea_writt
     keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   }
   for (int part = 0; part < FOVEA_PARTS; part++) {
-    fovea_status status =
-        check_part(plan, written, count, sequence, segment, &shape, values, part, keys, error);
+    fovea_status status = check_part(plan, written, count, sequence, segment, &shape, values, part, keys, error);
     if (status) return status;
   }
   return FOVEA_OK;

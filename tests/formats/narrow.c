@@ -118,12 +118,14 @@ static const unsigned char *codes_of(const struct narrow *n, const fovea_segment
                               head * (values ? segment->v_head : segment->k_head) +
                               row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
   const int64_t group = group_of(n);
+  const int halves = f->code == FOVEA_CODE_U4_HALVES || f->code == FOVEA_CODE_U5_HALVES;
   if (keys_share(f)) {
     if (f->place == FOVEA_SCALES_BEFORE) unit += n->dim / group * beside(f);
-    return unit + row % f->key_group * code_bytes(f, n->dim);
-  }
-  if (f->place == FOVEA_SCALES_APART && f->code != FOVEA_CODE_U4_HALVES && f->code != FOVEA_CODE_U5_HALVES)
+    unit += row % f->key_group * code_bytes(f, n->dim);
+    if (halves) unit += *d / group * code_bytes(f, group), *d %= group;
     return unit;
+  }
+  if (f->place == FOVEA_SCALES_APART && !halves) return unit;
   unit += *d / group * ((f->place == FOVEA_SCALES_APART ? 0 : beside(f)) + code_bytes(f, group));
   *d %= group;
   return unit + (f->place == FOVEA_SCALES_BEFORE ? beside(f) : 0);
@@ -191,7 +193,8 @@ float narrow_element(const struct narrow *n, const fovea_segment *segment, int v
 
 /* ---- Memory -------------------------------------------------------------------------------------------------- */
 
-/* Strides of `count` things of `bytes` for each of `heads`, in either order and with gaps. Returns the bytes of all.
+/* Strides of `count` things of `bytes` for each of `heads`, in either order and with gaps. Returns the bytes of
+ * all.
  */
 static int64_t lay_out(int64_t bytes, int64_t heads, int64_t count, int64_t unit, int64_t *head, int64_t *step,
                        struct generator *generator) {
@@ -228,13 +231,14 @@ static struct guarded any_bytes(int64_t size, struct generator *generator) {
 /* Writes scales and zeros into units of codes. */
 static void fill_beside(struct narrow *n, unsigned char *unit, struct generator *generator) {
   const fovea_format *f = &n->format;
-  const int64_t groups = n->dim / group_of(n), size = number_bytes(f), step = beside(f) + code_bytes(f, group_of(n));
+  const int64_t groups = n->dim / group_of(n), size = number_bytes(f),
+                step = beside(f) + code_bytes(f, group_of(n));
   const int zeros = f->formula != FOVEA_FORMULA_SCALE, after = f->place == FOVEA_SCALES_AFTER;
   for (int64_t g = 0; g < groups; g++)
     for (int which = 0; which <= zeros; which++) {
-      unsigned char *to = keys_share(f) ? unit + (after ? f->key_group * code_bytes(f, n->dim) : 0) +
-                                              (which * groups + g) * size
-                                        : unit + g * step + (after ? code_bytes(f, group_of(n)) : 0) + which * size;
+      unsigned char *to =
+          keys_share(f) ? unit + (after ? f->key_group * code_bytes(f, n->dim) : 0) + (which * groups + g) * size
+                        : unit + g * step + (after ? code_bytes(f, group_of(n)) : 0) + which * size;
       put_number(f, to, which ? 4 * generator_uniform(generator) : any_scale(generator));
     }
 }
@@ -281,14 +285,12 @@ void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads,
   *(values ? &segment->v_format : &segment->k_format) = &n->format;
   if (format->place == FOVEA_SCALES_APART) fill_apart(n, segment->rows, s, generator);
   for (int64_t h = 0; h < kv_heads && format->place != FOVEA_SCALES_APART; h++)
-    for (int64_t unit = 0; unit < units; unit++)
-      fill_beside(n, n->codes.data + h * *head + unit * *row, generator);
+    for (int64_t unit = 0; unit < units; unit++) fill_beside(n, n->codes.data + h * *head + unit * *row, generator);
   if (!centred || format->formula != FOVEA_FORMULA_SCALE || format->table) return;
   s->centre_head = dim * 4;
   n->centre = guarded_create((size_t)(kv_heads * dim * 4), GUARD_AT_END);
   s->centre = (const float *)(const void *)n->centre.data;
-  for (int64_t i = 0; i < kv_heads * dim; i++)
-    ((float *)(void *)n->centre.data)[i] = generator_uniform(generator);
+  for (int64_t i = 0; i < kv_heads * dim; i++) ((float *)(void *)n->centre.data)[i] = generator_uniform(generator);
 }
 
 void narrow_destroy(struct narrow *n) {

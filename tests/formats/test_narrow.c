@@ -1,5 +1,5 @@
-/* Attention over narrow caches has the bits of attention over f32 tensors that hold their numbers: for every format,
- * cut anywhere, mixed with other formats, for every rule, on every instruction set. */
+/* Attention over narrow caches has the bits of attention over f32 tensors that hold their numbers: for every
+ * format, cut anywhere, mixed with other formats, for every rule, on every instruction set. */
 #include "narrow.h"
 
 #include "support/caches.h"
@@ -28,7 +28,8 @@ static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t 
     const fovea_format other_v = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
     fovea_segment *segment = &cache->segments[i];
     segment->first = first;
-    segment->rows = i == SEGMENTS - 1 || generator_below(generator, 3) == 0 ? left : 1 + generator_below(generator, most);
+    segment->rows =
+        i == SEGMENTS - 1 || generator_below(generator, 3) == 0 ? left : 1 + generator_below(generator, most);
     narrow_make(&cache->keys[i], mixed && i % 2 ? &other_k : k, p->kv_heads, p->qk_dim, i % 3 == 1, segment, 0,
                 generator);
     narrow_make(&cache->values[i], mixed && i % 2 ? &other_v : v, p->kv_heads, p->v_dim, i % 3 == 2, segment, 1,
