@@ -37,6 +37,7 @@ int64_t contract_row_size(const struct contract_format *format) {
   case CONTRACT_Q8_KV:
     return 8 + dim;
   case CONTRACT_Q8_0:
+  case CONTRACT_Q8_0_CPU:
     return groups * 34;
   case CONTRACT_Q4_0:
   case CONTRACT_IQ4_NL:
@@ -122,6 +123,7 @@ static float group_element(enum contract_preset preset, const uint8_t *g, int64_
   const float scale = contract_load_f16(g);
   switch (preset) {
   case CONTRACT_Q8_0:
+  case CONTRACT_Q8_0_CPU:
     return (float)(int8_t)g[2 + i] * scale;
   case CONTRACT_Q4_0:
     return (float)(halves(g + 2, i) - 8) * scale;

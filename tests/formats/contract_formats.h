@@ -12,6 +12,7 @@ enum contract_preset {
   CONTRACT_I8_ROWS, /* the library's own: s8, a scale a row apart */
   CONTRACT_Q8_KV,
   CONTRACT_Q8_0,
+  CONTRACT_Q8_0_CPU, /* the same format, quantised as ggml's code for x86 does where it writes caches */
   CONTRACT_Q4_0,
   CONTRACT_Q4_1,
   CONTRACT_Q5_0,
@@ -68,7 +69,7 @@ void contract_quantise(const struct contract_format *format, const float *number
 uint8_t contract_e4m3_code(float x, bool saturate);
 uint8_t contract_e5m2_code(float x, bool saturate);
 
-/* What both files need. */
+/* What these files share. */
 float contract_load_f32(const uint8_t *bytes);
 float contract_load_f16(const uint8_t *bytes);
 void contract_store_f32(uint8_t *bytes, float x);
@@ -76,6 +77,8 @@ void contract_store_f16(uint8_t *bytes, float x); /* rounded, with its sign */
 extern const int8_t contract_iq4_nl_values[16];
 int64_t contract_row_size(const struct contract_format *format);
 int64_t contract_kivi_bits(const struct contract_format *format);
+void contract_q8_kv_row(const float *x, int64_t dim, uint8_t *row);
+void contract_ggml_group(enum contract_preset preset, const float *x, uint8_t *group); /* of 32 numbers */
 /* Of a page for AMX: the byte of a key's dim d. */
 int64_t contract_vllm_place(const struct contract_format *format, int64_t key, int64_t d);
 

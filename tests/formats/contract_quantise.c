@@ -1,44 +1,14 @@
 #include "contract_formats.h"
+#include "contract_rounding.h"
 
 #include <math.h>
 
-#define TINY    0x1p-100f /* the library's rule takes a row of smaller numbers as zeros */
-#define LARGEST 0x1.fffffep+127f
-
-static float magnitude(float x) {
-  return from_bits(bits_of(x) & 0x7fffffffu);
-}
-
-/* Towards 0, as x86 converts: INT32_MIN for NaN and what is out of range. C leaves that open, and ggml and OpenVINO
- * come there with scales so small that 1 / scale is infinite. */
-static int32_t truncated(float x) {
-  return x >= -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;
-}
-
-/* x rounded to an integer; halves to even, or away from 0. */
-static int32_t nearest(float x, bool to_even) {
-  const int32_t whole = truncated(x);
-  if (magnitude(x) >= 0x1p23f || x != x) return whole;
-  const float rest = magnitude(x - (float)whole); /* exact */
-  if (rest > 0.5f || (rest == 0.5f && (!to_even || whole % 2 != 0))) return x < 0.0f ? whole - 1 : whole + 1;
-  return whole;
-}
-
-static int32_t between(int32_t low, int32_t x, int32_t high) {
-  return x < low ? low : x > high ? high : x;
-}
-
-static float largest_magnitude(const float *x, int64_t count) {
-  float a = 0.0f;
-  for (int64_t i = 0; i < count; i++)
-    if (magnitude(x[i]) > a) a = magnitude(x[i]);
-  return a;
-}
+#define TINY 0x1p-100f /* the library's rule takes a row of smaller numbers as zeros */
 
 /* The library's rule for symmetric rows: the codes come from the f32 scale, then the scale is stored. */
 static void i8_row(const struct contract_format *format, const float *x, uint8_t *codes, uint8_t *scale) {
   bool finite = true;
-  for (int64_t i = 0; i < format->dim; i++) finite = finite && magnitude(x[i]) <= LARGEST;
+  for (int64_t i = 0; i < format->dim; i++) finite = finite && magnitude(x[i]) <= CONTRACT_LARGEST;
   const float a = finite ? largest_magnitude(x, format->dim) : from_bits(0x7fc00000);
   const bool codes_are_zero = !(a >= TINY);
   const float factor = codes_are_zero ? 0.0f : 127.0f / a;
@@ -50,133 +20,6 @@ static void i8_row(const struct contract_format *format, const float *x, uint8_t
     contract_store_f32(scale, stored);
 }
 
-static void q8_kv_row(const float *x, int64_t dim, uint8_t *row) {
-  const float d = largest_magnitude(x, dim) / 127.0f, factor = 1.0f / d;
-  uint32_t sum = 0;
-  contract_store_f32(row, d);
-  for (int64_t i = 0; i < dim; i++) {
-    const int32_t code = d == 0.0f ? 0 : nearest(x[i] * factor, true);
-    sum += (uint32_t)code;
-    row[8 + i] = (uint8_t)between(-128, code, 127);
-  }
-  for (int i = 0; i < 4; i++) row[4 + i] = (uint8_t)(sum >> (8 * i));
-}
-
-static void put_halves(uint8_t *bytes, const int *codes) {
-  for (int i = 0; i < 16; i++) bytes[i] = (uint8_t)((codes[i] & 15) | (codes[i + 16] & 15) << 4);
-}
-
-static void put_fifths(uint8_t *bytes, const int *codes) {
-  for (int i = 0; i < 4; i++) bytes[i] = 0;
-  for (int i = 0; i < 32; i++) bytes[i / 8] |= (uint8_t)((codes[i] >> 4 & 1) << (i % 8));
-  put_halves(bytes + 4, codes);
-}
-
-static void q8_0_group(const float *x, uint8_t *group) {
-  const float d = largest_magnitude(x, 32) / 127.0f, factor = d != 0.0f ? 1.0f / d : 0.0f;
-  contract_store_f16(group, d);
-  for (int i = 0; i < 32; i++) group[2 + i] = (uint8_t)nearest(x[i] * factor, false);
-}
-
-/* The first number of largest magnitude, with its sign. */
-static float largest_signed(const float *x) {
-  float a = 0.0f, largest = 0.0f;
-  for (int i = 0; i < 32; i++) {
-    if (a < magnitude(x[i])) {
-      a = magnitude(x[i]);
-      largest = x[i];
-    }
-  }
-  return largest;
-}
-
-/* q4_0, q5_0: the largest number becomes the code 0, which is -half. The conversion to a byte cuts off. */
-static void symmetric_group(const float *x, uint8_t *group, int half) {
-  const float d = largest_signed(x) / (float)-half, factor = d != 0.0f ? 1.0f / d : 0.0f;
-  int codes[32];
-  contract_store_f16(group, d);
-  for (int i = 0; i < 32; i++) {
-    const float t = x[i] * factor;
-    codes[i] = between(0, (int8_t)(truncated(t + ((float)half + 0.5f)) & 255), 2 * half - 1);
-  }
-  if (half == 8)
-    put_halves(group + 2, codes);
-  else
-    put_fifths(group + 2, codes);
-}
-
-/* q4_1, q5_1: `last` is the largest code. */
-static void minimum_group(const float *x, uint8_t *group, int last) {
-  float low = LARGEST, high = -LARGEST;
-  for (int i = 0; i < 32; i++) {
-    if (x[i] < low) low = x[i];
-    if (x[i] > high) high = x[i];
-  }
-  const float d = (high - low) / (float)last, factor = d != 0.0f ? 1.0f / d : 0.0f;
-  int codes[32];
-  contract_store_f16(group, d);
-  contract_store_f16(group + 2, low);
-  for (int i = 0; i < 32; i++) {
-    const float t = (x[i] - low) * factor;
-    codes[i] = between(0, truncated(t + 0.5f) & 255, last);
-  }
-  if (last == 15)
-    put_halves(group + 4, codes);
-  else
-    put_fifths(group + 4, codes);
-}
-
-/* The entry of the table that is nearest to x; of two as near, the upper one. */
-static int table_code(float x) {
-  int code = 0;
-  while (code < 15 && x + x >= (float)(contract_iq4_nl_values[code] + contract_iq4_nl_values[code + 1])) code++;
-  return code;
-}
-
-/* The codes come from a first scale; the stored one then minimises the error, weighted by the squares. ggml leaves
- * the codes of groups below 1e-15 as they were in memory; here they are 0. */
-static void iq4_nl_group(const float *x, uint8_t *group) {
-  int codes[32] = {0};
-  float d = 0.0f;
-  if (largest_magnitude(x, 32) >= 1e-15f) {
-    const float factor = 1.0f / (largest_signed(x) / -127.0f);
-    float above = 0.0f, below = 0.0f;
-    for (int i = 0; i < 32; i++) {
-      codes[i] = table_code(x[i] * factor);
-      const float q = contract_iq4_nl_values[codes[i]], weight = x[i] * x[i];
-      const float wq = weight * q, wqx = wq * x[i], wqq = wq * q;
-      above += wqx;
-      below += wqq;
-    }
-    d = below > 0.0f ? above / below : 0.0f;
-  }
-  contract_store_f16(group, d);
-  put_halves(group + 2, codes);
-}
-
-static void ggml_group(enum contract_preset preset, const float *x, uint8_t *group) {
-  switch (preset) {
-  case CONTRACT_Q8_0:
-    q8_0_group(x, group);
-    break;
-  case CONTRACT_Q4_0:
-    symmetric_group(x, group, 8);
-    break;
-  case CONTRACT_Q4_1:
-    minimum_group(x, group, 15);
-    break;
-  case CONTRACT_Q5_0:
-    symmetric_group(x, group, 16);
-    break;
-  case CONTRACT_Q5_1:
-    minimum_group(x, group, 31);
-    break;
-  default:
-    iq4_nl_group(x, group);
-    break;
-  }
-}
-
 /* OpenVINO: scale and zero of `count` numbers, `step` apart; codes from 0 to `last`. A zero that is 0 is +0 here.
  */
 struct range {
@@ -184,7 +27,7 @@ struct range {
 };
 
 static struct range range_of(const float *x, int64_t count, int64_t step, int last, bool channel) {
-  float low = LARGEST, high = -LARGEST;
+  float low = CONTRACT_LARGEST, high = -CONTRACT_LARGEST;
   for (int64_t i = 0; i < count; i++) {
     if (x[i * step] < low) low = x[i * step];
     if (x[i * step] > high) high = x[i * step];
@@ -385,7 +228,7 @@ void contract_quantise(const struct contract_format *format, const float *number
       i8_row(format, x, row, cache->scales + key * (format->scale_type == FOVEA_F16 ? 2 : 4));
       break;
     case CONTRACT_Q8_KV:
-      q8_kv_row(x, dim, row);
+      contract_q8_kv_row(x, dim, row);
       break;
     case CONTRACT_OPENVINO_U8:
     case CONTRACT_OPENVINO_U4:
@@ -418,7 +261,7 @@ void contract_quantise(const struct contract_format *format, const float *number
     }
     default:
       for (int64_t g = 0; g < dim / 32; g++)
-        ggml_group(format->preset, x + 32 * g, row + g * (row_size / (dim / 32)));
+        contract_ggml_group(format->preset, x + 32 * g, row + g * (row_size / (dim / 32)));
       break;
     }
   }
