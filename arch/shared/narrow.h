@@ -10,6 +10,7 @@
 /* Writes a scale, zero or minimum to p, which may lie anywhere. */
 FOVEA_INLINE void narrow_put_number(char *p, fovea_type type, float number) {
   uint16_t halves[LANES];
+  if (number != number) number = __builtin_nanf("");
   if (type == FOVEA_F32) {
     memcpy(p, &number, sizeof number);
     return;
@@ -105,7 +106,7 @@ FOVEA_INLINE float narrow_reach(float low, float high) {
 }
 
 FOVEA_INLINE narrow_scale narrow_of_range(const fovea_quantise_rule *rule, float low, float high) {
-  const float width = high - low;
+  const float width = high + 0.0f - low; /* +0 of zeros, whichever was highest */
   narrow_scale s = {.scale = rule->reciprocal ? width * (1.0f / rule->top) : width / rule->top};
   if (rule->scale == FOVEA_SCALE_ZERO) {
     if (s.scale < rule->least) s.scale = narrow_reach(low, high) < rule->least ? 0.0f : narrow_reach(low, high);
@@ -122,7 +123,7 @@ FOVEA_INLINE narrow_scale narrow_of_range(const fovea_quantise_rule *rule, float
 }
 
 FOVEA_INLINE narrow_scale narrow_of_halves(const fovea_quantise_rule *rule, float low, float high) {
-  low = narrow_half_of(low), high = narrow_half_of(high);
+  low = narrow_half_of(low), high = narrow_half_of(high) + 0.0f;
   if (narrow_reach(low, high) > 65504.0f) return (narrow_scale){__builtin_nanf(""), __builtin_nanf(""), __builtin_nanf("")};
   const float scale = narrow_half_of(narrow_half_of(high - low) / rule->top);
   return (narrow_scale){scale, scale == 0.0f ? __builtin_nanf("") : scale, low};
