@@ -67,18 +67,22 @@ typedef struct fovea_narrow_groups {
 enum { FOVEA_NARROW_BEGIN = 1, FOVEA_NARROW_MEASURE = 2, FOVEA_NARROW_SETTLE = 4, FOVEA_NARROW_CODE = 8 };
 enum { FOVEA_NARROW_ROW = 15 };
 
-/* One row of numbers, of which `group_count` groups from `first_group` on are written. */
+/* Rows of numbers, of which `group_count` groups from `first_group` on are written. Distances are in bytes but for
+ * `from`. */
 typedef struct fovea_narrow_args {
   const fovea_codes *codes;
   const fovea_quantise_rule *rule;
   fovea_narrow_groups *groups;
   int steps;
-  const float *from; /* the row's first dim */
+  int64_t row_count;
+  const float *from; /* the first row's first dim */
+  int64_t from_stride;
   int64_t dim;
   int64_t first_group, group_count;
-  char *to;              /* the row's codes; the first group of dims */
-  char *scales, *zeros;  /* of the same group */
-  int shift;             /* of codes along keys */
+  char *to;             /* the first row's codes; the first group of dims */
+  char *scales, *zeros; /* of the same group */
+  int64_t to_step, scale_step;
+  int shift, shift_step; /* of codes along keys */
 } fovea_narrow_args;
 
 /* Rotates blocks of a row of `dim` numbers by the normalised Walsh-Hadamard matrix, in place. */

@@ -44,12 +44,14 @@ FOVEA_INLINE int narrow_is_nan(float x) {
   return x != x;
 }
 
-/* The first number of a group that has magnitude a. */
-FOVEA_INLINE float narrow_first_of(const float *x, int64_t count, float a) {
-  for (int64_t i = 0; i < count && a > 0.0f; i++) {
-    if (x[i] == a || x[i] == -a) return x[i];
+/* Of the lowest and the highest number of a group the larger in magnitude; of both alike, the first; +0 of zeros. */
+FOVEA_INLINE float narrow_larger(const float *x, int64_t count, float low, float high) {
+  if (high > -low) return high;
+  if (high < -low) return low;
+  for (int64_t i = 0; i < count && high > 0.0f; i++) {
+    if (x[i] == low || x[i] == high) return x[i];
   }
-  return a;
+  return 0.0f;
 }
 
 /* The code of the number of an ascending table that is nearest to y; of two as near, the upper one. */
@@ -91,11 +93,11 @@ FOVEA_INLINE narrow_scale narrow_of_largest(const fovea_quantise_rule *rule, flo
 
 FOVEA_INLINE narrow_scale narrow_of_signed(const fovea_narrow_args *args, int64_t g) {
   const fovea_quantise_rule *rule = args->rule;
-  const float a = args->groups->high[g];
   const float *x = args->from + (args->first_group + g) * args->codes->group;
+  const float largest = narrow_larger(x, args->codes->group, args->groups->low[g], args->groups->high[g]);
   narrow_scale s = {0};
-  if (a < rule->least) return (narrow_scale){0, __builtin_nanf(""), 0};
-  s.scale = narrow_first_of(x, args->codes->group, a) / -rule->top;
+  if (largest < rule->least && largest > -rule->least) return (narrow_scale){0, __builtin_nanf(""), 0};
+  s.scale = largest / -rule->top;
   s.factor = s.scale == 0.0f ? 0.0f : 1.0f / s.scale;
   if (rule->scale == FOVEA_SCALE_FIT) s.scale = narrow_fit(args->codes->table, x, args->codes->group, s.factor);
   return s;
@@ -268,7 +270,7 @@ FOVEA_INLINE void narrow_ranges(const float *x, int64_t count, float *low, float
 }
 
 FOVEA_INLINE void narrow_begin(const fovea_narrow_args *args) {
-  const int magnitudes = args->rule->scale <= FOVEA_SCALE_FIT;
+  const int magnitudes = args->rule->scale == FOVEA_SCALE_LARGEST;
   for (int g = 0; g < FOVEA_NARROW_GROUPS && g < args->group_count + LANES; g++) {
     args->groups->low[g] = NARROW_LARGEST;
     args->groups->high[g] = magnitudes ? 0.0f : -NARROW_LARGEST;
@@ -279,7 +281,7 @@ FOVEA_NOINLINE void narrow_measure(const fovea_narrow_args *args) {
   const int64_t group = args->codes->group;
   const float *x = args->from + args->first_group * group;
   float *low = args->groups->low, *high = args->groups->high;
-  const int magnitudes = args->rule->scale <= FOVEA_SCALE_FIT;
+  const int magnitudes = args->rule->scale == FOVEA_SCALE_LARGEST;
   if (group == 1) {
     narrow_ranges(x, args->group_count, low, high, magnitudes);
     return;
@@ -470,6 +472,10 @@ FOVEA_INLINE void narrow_blank(const fovea_quantise_rule *rule, narrow_piece *pi
 
 FOVEA_INLINE void narrow_pack_halves(uint8_t *to, int64_t half, int64_t first, const uint8_t *from, int count) {
   const int low = first >= half ? 0 : half - first < count ? (int)(half - first) : count;
+  if (count == 2 * half) {
+    for (int i = 0; i < low; i++) to[i] = (uint8_t)(from[i] | from[low + i] << 4);
+    return;
+  }
   for (int i = 0; i < low; i++) to[first + i] = (uint8_t)((to[first + i] & 0xf0) | from[i]);
   for (int i = low; i < count; i++) {
     uint8_t *byte = &to[first + i - half];
@@ -575,11 +581,160 @@ FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args) {
   }
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(narrow_codes)(const fovea_narrow_args *args) {
+FOVEA_NOINLINE void narrow_row(const fovea_narrow_args *args) {
   if (args->rule->scale != FOVEA_SCALE_FIXED) {
     if (args->steps & FOVEA_NARROW_BEGIN) narrow_begin(args);
     if (args->steps & FOVEA_NARROW_MEASURE) narrow_measure(args);
   }
   if (args->steps & FOVEA_NARROW_SETTLE) narrow_settle(args);
   if (args->steps & FOVEA_NARROW_CODE) narrow_code(args);
+}
+
+/* ---- Signed bytes by the largest magnitude ------------------------------------------------------------------- */
+
+/* Groups of some rows, all at once: so divisions are vectors', and no group waits for its own. */
+enum { NARROW_TOGETHER = 128 };
+
+/* Magnitudes of groups. Returns 0 if a number is not finite. */
+FOVEA_INLINE int narrow_s8_measure(const fovea_narrow_args *args, int64_t rows, int64_t groups, const int64_t group,
+                                   float *high) {
+  const int64_t stride = args->from_stride;
+  const float *from = args->from;
+  vec rest = vec_set1(0.0f), other = rest; /* two chains */
+  FOVEA_NO_UNROLL
+  for (int64_t row = 0; row < rows; row++, from += stride) {
+    const float *x = from;
+    FOVEA_NO_UNROLL
+    for (int64_t g = 0; g < groups; g++, x += group) {
+      vec most = vec_set1(0.0f);
+      for (int64_t i = 0; i < group; i += LANES) {
+        const vec t = vec_load(x + i);
+        most = vec_max(vec_abs(t), most);
+        rest = vec_fma(t, vec_set1(0.0f), rest);
+        const vec next = other;
+        other = rest, rest = next;
+      }
+      vec_store_first(high++, narrow_fold(most, 0), 1);
+    }
+  }
+  return !vecmask_any(vec_is_nan(vec_add(rest, other)));
+}
+
+/* Factors in place of magnitudes, and scales. */
+FOVEA_INLINE void narrow_s8_settle(const fovea_quantise_rule *rule, int64_t count, float *high, float *scales) {
+  const vec top = vec_set1(rule->top), zero = vec_set1(0.0f), one = vec_set1(1.0f);
+  FOVEA_NO_UNROLL
+  for (int64_t i = 0; i < count; i += LANES) {
+    const vec a = vec_load(high + i);
+    const vecmask none = vec_less(a, vec_set1(rule->least));
+    vec scale = vec_select(none, zero, vec_div(a, top));
+    const vecmask nothing = vec_equal(scale, zero);
+    scale = vec_select(nothing, vec_set1(rule->of_nothing), scale);
+    const vecmask unscaled = vec_equal(scale, zero);
+    const vec factor = rule->inverse ? vec_div(one, scale) : vec_div(top, a);
+    vec_store(high + i, vec_select(unscaled, zero, factor));
+    vec_store(scales + i, scale);
+  }
+}
+
+FOVEA_INLINE void narrow_s8_codes(const fovea_narrow_args *args, int64_t rows, int64_t groups, const int64_t group,
+                                  const float *factors, const fovea_round_rule round) {
+  const int64_t from_stride = args->from_stride, to_step = args->to_step, group_step = args->codes->group_step;
+  const float *from = args->from;
+  char *to_row = args->to;
+  FOVEA_NO_UNROLL
+  for (int64_t row = 0; row < rows; row++, from += from_stride, to_row += to_step) {
+    const float *x = from;
+    char *to = to_row;
+    FOVEA_NO_UNROLL
+    for (int64_t g = 0; g < groups; g++, x += group, to += group_step) {
+      const vec factor = vec_set1(*factors++);
+      for (int64_t i = 0; i < group; i += LANES) {
+        const vec y = vec_mul(vec_load(x + i), factor), magic = vec_set1(0x1.8p23f);
+        vec sum = vec_add(y, magic);
+        if (round == FOVEA_ROUND_AWAY) { /* a half that went to an even number nearer to 0 */
+          const vec half = vec_copysign(vec_set1(0.5f), y);
+          const vecmask tie = vec_equal(vec_sub(y, vec_sub(sum, magic)), half);
+          sum = vec_add(sum, vec_select(tie, vec_add(half, half), vec_set1(0.0f)));
+        }
+        vec_store_bytes((uint8_t *)to + i, sum);
+      }
+    }
+  }
+}
+
+FOVEA_INLINE void narrow_s8_scales(const fovea_narrow_args *args, int64_t rows, int64_t groups, const float *scales) {
+  const fovea_type type = args->codes->scale_type;
+  uint16_t halves[NARROW_TOGETHER + LANES];
+  for (int64_t i = 0; i < rows * groups && type != FOVEA_F32; i += LANES) {
+    if (type == FOVEA_F16) {
+      vec_store_f16(halves + i, vec_load(scales + i));
+    } else {
+      vec_store_bf16(halves + i, vec_load(scales + i));
+    }
+  }
+  const uint16_t *half = halves;
+  for (int64_t row = 0; row < rows; row++) {
+    char *to = args->scales + row * args->scale_step;
+    for (int64_t g = 0; g < groups; g++, to += args->codes->scale_group) {
+      if (type == FOVEA_F32) {
+        memcpy(to, scales++, sizeof *scales);
+      } else {
+        memcpy(to, half++, sizeof *half);
+      }
+    }
+  }
+}
+
+/* Whether all of a row's groups are of the usual kind. */
+FOVEA_INLINE int narrow_is_s8(const fovea_narrow_args *args) {
+  const fovea_codes *codes = args->codes;
+  return args->steps == FOVEA_NARROW_ROW && args->rule->scale == FOVEA_SCALE_LARGEST &&
+         codes->code == FOVEA_CODE_S8 && args->rule->code == FOVEA_CODE_PRODUCT && !args->rule->sums &&
+         !codes->mixed && codes->group % LANES == 0 && args->first_group == 0 &&
+         args->group_count * codes->group == args->dim && args->group_count <= NARROW_TOGETHER;
+}
+
+/* Returns 0, and writes nothing, if a group is not of the usual kind. */
+FOVEA_NOINLINE int narrow_s8_rows(const fovea_narrow_args *args, int64_t rows) {
+  float high[NARROW_TOGETHER + LANES], scales[NARROW_TOGETHER + LANES];
+  const int64_t groups = args->group_count, count = rows * groups;
+  vec_store(high + count, vec_set1(1.0f));
+  const int64_t group = args->codes->group;
+  const int finite = group == 32 ? narrow_s8_measure(args, rows, groups, 32, high)
+                                 : narrow_s8_measure(args, rows, groups, group, high);
+  if (!finite) return 0;
+  narrow_s8_settle(args->rule, count, high, scales);
+  for (int64_t i = 0; i < count; i++) {
+    if (high[i] - high[i] != 0.0f) return 0;
+  }
+  if (args->rule->round == FOVEA_ROUND_EVEN) {
+    narrow_s8_codes(args, rows, groups, group, high, FOVEA_ROUND_EVEN);
+  } else if (group == 32) {
+    narrow_s8_codes(args, rows, groups, 32, high, FOVEA_ROUND_AWAY);
+  } else {
+    narrow_s8_codes(args, rows, groups, group, high, FOVEA_ROUND_AWAY);
+  }
+  narrow_s8_scales(args, rows, groups, scales);
+  return 1;
+}
+
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(narrow_codes)(const fovea_narrow_args *args) {
+  fovea_narrow_args part = *args;
+  const int64_t together = narrow_is_s8(args) ? NARROW_TOGETHER / args->group_count : 1;
+  for (int64_t row = 0; row < args->row_count; row += together) {
+    const int64_t rows = args->row_count - row < together ? args->row_count - row : together;
+    part.from = args->from + row * args->from_stride;
+    part.to = args->to + row * args->to_step;
+    part.scales = args->scales + row * args->scale_step;
+    if (narrow_is_s8(args) && narrow_s8_rows(&part, rows)) continue;
+    for (int64_t i = row; i < row + rows; i++) {
+      part.from = args->from + i * args->from_stride;
+      part.to = args->to + i * args->to_step;
+      part.scales = args->scales + i * args->scale_step;
+      part.zeros = args->zeros ? args->zeros + i * args->scale_step : NULL;
+      part.shift = args->shift + (int)i * args->shift_step;
+      narrow_row(&part);
+    }
+  }
 }

@@ -86,20 +86,27 @@ static const void *new_row(const entry_rows *rows, int64_t head, int64_t positio
   return fovea_element(side->from, side->type, offset);
 }
 
-static const float *make_row(void *maker, int64_t position, float *room) {
+static const float *make_rows(void *maker, int64_t position, int64_t count, float *room, int64_t *stride) {
   const entry_rows *rows = maker;
-  return fovea_make_new_row(rows->maker, new_row(rows, rows->head, position), position, room);
+  return fovea_make_new_rows(rows->maker, new_row(rows, rows->head, position), rows->job->side->strides.row, position,
+                             count, room, stride);
 }
 
-/* Keys that are written at once belong to the task that has the first of them. */
-static void append_codes(entry_rows *rows, const fovea_coded_side *to, int64_t position) {
-  const int64_t keys = fovea_keys_at_once(&to->layout), end = to->segment->first + to->segment->rows;
+/* Appends rows from `position` on, and returns the position after them. Keys that are written at once belong to the
+ * task that has the first of them. */
+static int64_t append_codes(entry_rows *rows, const fovea_coded_side *to, int64_t position, int64_t end) {
+  const int64_t keys = fovea_keys_at_once(&to->layout), last = to->segment->first + to->segment->rows;
   const append_job *job = rows->job;
-  if ((position - to->segment->first) % keys != 0) return;
+  const int64_t past = (position - to->segment->first) % keys;
+  if (past != 0) return position + keys - past;
+  int64_t count = keys > 1 ? keys : fovea_kept_positions(rows->maker);
+  if (count > last - position) count = last - position;
+  if (keys == 1 && count > end - position) count = end - position;
   for (rows->head = 0; rows->head < job->rows->kv_heads; rows->head++) {
-    fovea_write_coded(job->piece.kernels, to, job->rows->layer, rows->head, position,
-                      position + keys < end ? position + keys : end, make_row, rows);
+    fovea_write_coded(job->piece.kernels, to, job->rows->layer, rows->head, position, position + count, make_rows,
+                      rows);
   }
+  return position + count;
 }
 
 /* Elements that a Hadamard matrix has rotated. */
@@ -107,7 +114,8 @@ static void append_rotated(entry_rows *rows, const fovea_segment *segment, int64
   const new_side *side = rows->job->side;
   float room[FOVEA_QUANTISED_ROOM];
   for (rows->head = 0; rows->head < rows->job->rows->kv_heads; rows->head++) {
-    const float *row = make_row(rows, position, room);
+    int64_t stride;
+    const float *row = make_rows(rows, position, 1, room, &stride);
     const fovea_cached_row to =
         fovea_find_cached_row(segment, side->values, side->dim, rows->job->rows->layer, rows->head, position);
     fovea_write_elements(rows->job->piece.kernels, &to, 0, side->dim, row, FOVEA_F32);
@@ -138,18 +146,20 @@ static void append_rows(const append_job *job, int64_t entry, int64_t begin, int
   entry_rows rows = {.job = job, .entry = entry, .first = fovea_new_position(job->rows, entry), .maker = maker};
   const fovea_sequence *sequence = &job->rows->sequences[entry];
   fovea_coded_side to = {.segment = NULL};
-  for (int64_t position = rows.first + begin; position < rows.first + end; position++) {
+  for (int64_t position = rows.first + begin, last = rows.first + end; position < last;) {
     const fovea_segment *segment = to.segment;
     if (!fovea_segment_holds(segment, position)) {
       segment = segment ? fovea_segment_after(sequence, segment) : fovea_find_segment(sequence, position);
       to = fovea_open_side(sequence, segment, side->values, side->dim);
     }
-    if (!to.format && side->hadamard == 0) {
-      append_elements(&rows, segment, position);
-    } else if (job->piece.first == 0) {
-      if (to.format) append_codes(&rows, &to, position);
-      if (!to.format) append_rotated(&rows, segment, position);
+    if (to.format && job->piece.first == 0) {
+      const int64_t after = append_codes(&rows, &to, position, last), all = segment->first + segment->rows;
+      position = after < all ? after : all;
+      continue;
     }
+    if (!to.format && side->hadamard == 0) append_elements(&rows, segment, position);
+    if (!to.format && side->hadamard > 0 && job->piece.first == 0) append_rotated(&rows, segment, position);
+    position++;
   }
 }
 

@@ -25,48 +25,70 @@ static fovea_coded_rows find_row(const fovea_coded_side *side, int64_t layer, in
 
 /* ---- Writing ------------------------------------------------------------------------------------------------- */
 
-/* Does some steps for one row, all groups of dims of a piece. */
-static void narrow_row(const fovea_kernels *kernels, const fovea_coded_side *side, const fovea_coded_rows *rows,
-                       fovea_narrow_groups *groups, int64_t first, int steps, const float *row) {
+/* Does some steps for rows, all groups of dims of a piece. */
+static void narrow_rows(const fovea_kernels *kernels, const fovea_coded_side *side, const fovea_coded_rows *rows,
+                        fovea_narrow_groups *groups, int64_t first, int steps, int64_t count, const float *from,
+                        int64_t stride) {
   const int64_t left = side->dim / side->layout.codes.group - first;
   const fovea_narrow_args args = {
       .codes = &side->layout.codes,
       .rule = &side->rule,
       .groups = groups,
       .steps = steps,
-      .from = row,
+      .row_count = count,
+      .from = from,
+      .from_stride = stride,
       .dim = side->dim,
       .first_group = first,
       .group_count = left < FOVEA_NARROW_GROUPS ? left : FOVEA_NARROW_GROUPS,
       .to = (char *)rows->codes,
       .scales = (char *)rows->scales,
       .zeros = (char *)rows->zeros,
+      .to_step = rows->code_step,
+      .scale_step = rows->scale_step,
       .shift = rows->shift,
+      .shift_step = rows->shift_step,
   };
   kernels->narrow_codes(&args);
 }
 
-static const float *take_centre(const fovea_coded_rows *rows, int64_t dim, const float *row, float *room) {
-  if (!rows->centre) return row;
-  for (int64_t d = 0; d < dim; d++) room[d] = row[d] - rows->centre[d];
+/* Takes the centre off rows. */
+static const float *move_rows(const fovea_coded_rows *rows, int64_t dim, int64_t count, const float *from,
+                              int64_t *stride, float *room) {
+  if (!rows->centre) return from;
+  const int64_t step = (dim + 15) / 16 * 16;
+  for (int64_t row = 0; row < count; row++) {
+    for (int64_t d = 0; d < dim; d++) room[row * step + d] = from[row * *stride + d] - rows->centre[d];
+  }
+  *stride = step;
   return room;
 }
 
 void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *side, int64_t layer, int64_t head,
-                       int64_t begin, int64_t end, fovea_make_row *make, void *maker) {
-  const int64_t all = side->dim / side->layout.codes.group;
+                       int64_t begin, int64_t end, fovea_make_rows *make, void *maker) {
+  const int64_t all = side->dim / side->layout.codes.group, most = fovea_rows_of_room(side->dim);
   const int shared = side->layout.key_group > 1 && side->rule.scale != FOVEA_SCALE_FIXED;
+  const fovea_code_place place = fovea_place_codes(side->segment, side->values, layer, head);
   float room[FOVEA_QUANTISED_ROOM];
   fovea_narrow_groups groups;
   for (int64_t first = 0; first < all; first += FOVEA_NARROW_GROUPS) {
     for (int pass = shared ? 0 : 1; pass < 2; pass++) {
-      for (int64_t at = begin; at < end; at++) {
-        const fovea_coded_rows rows = find_row(side, layer, head, at);
-        const float *row = take_centre(&rows, side->dim, make(maker, at, room), room);
+      for (int64_t at = begin, count; at < end; at += count) {
+        fovea_coded_rows rows;
+        int64_t stride;
+        count = fovea_find_codes(&side->layout, &place, at - side->segment->first, &rows);
+        if (count > most) count = most;
+        if (count > end - at) count = end - at;
+        const float *from = make(maker, at, count, room, &stride);
+        from = move_rows(&rows, side->dim, count, from, &stride, room);
         int steps = FOVEA_NARROW_ROW;
-        if (shared && pass == 0) steps = FOVEA_NARROW_MEASURE | (at == begin ? FOVEA_NARROW_BEGIN : 0);
-        if (shared && pass == 1) steps = FOVEA_NARROW_CODE | (at == begin ? FOVEA_NARROW_SETTLE : 0);
-        narrow_row(kernels, side, &rows, &groups, first, steps, row);
+        if (shared && pass == 0) steps = FOVEA_NARROW_MEASURE;
+        if (shared && pass == 1) steps = FOVEA_NARROW_CODE;
+        if (shared && at == begin) { /* what is done once */
+          const int once = pass == 0 ? FOVEA_NARROW_BEGIN : FOVEA_NARROW_SETTLE;
+          narrow_rows(kernels, side, &rows, &groups, first, once, 1, from, stride);
+        }
+        narrow_rows(kernels, side, &rows, &groups, first, steps, count, from, stride);
       }
     }
   }

@@ -19,15 +19,24 @@ typedef struct fovea_coded_side {
 fovea_coded_side fovea_open_side(const fovea_sequence *sequence, const fovea_segment *segment, int values,
                                  int64_t dim);
 
-/* Room for a row: whole vectors are written. */
+/* Positions whose rows are made for one head after the other. */
+enum { FOVEA_ROWS_AT_ONCE = 32 };
+
+/* Room for rows: whole vectors are written. */
 enum { FOVEA_QUANTISED_ROOM = FOVEA_QUANTISED_DIMS + 16 };
 
-/* Makes the row of a position: returns `room`, or where else it lies. */
-typedef const float *fovea_make_row(void *maker, int64_t position, float *room);
+/* Makes rows of neighbouring positions: returns `room`, or where else they lie, and sets their distance. */
+typedef const float *fovea_make_rows(void *maker, int64_t position, int64_t count, float *room, int64_t *stride);
+
+/* Rows that fit in a room, and that are made at once. */
+static inline int64_t fovea_rows_of_room(int64_t dim) {
+  const int64_t rows = FOVEA_QUANTISED_DIMS / ((dim + 15) / 16 * 16);
+  return rows < 1 ? 1 : rows < FOVEA_ROWS_AT_ONCE ? rows : FOVEA_ROWS_AT_ONCE;
+}
 
 /* Writes the rows of positions begin to end - 1, which are one group if keys are written in groups. */
 void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *side, int64_t layer, int64_t head,
-                       int64_t begin, int64_t end, fovea_make_row *make, void *maker);
+                       int64_t begin, int64_t end, fovea_make_rows *make, void *maker);
 
 /* Reads the row of a position into `room`. */
 void fovea_read_coded(const fovea_kernels *kernels, const fovea_coded_side *side, int64_t layer, int64_t head,

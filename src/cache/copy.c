@@ -57,8 +57,7 @@ static void go_to(const copied_side *side, int number, fovea_coded_side *to, int
 }
 
 /* The row to copy, as f32. */
-static const float *make_row(void *maker, int64_t position, float *room) {
-  copied_side *side = maker;
+static const float *make_row(copied_side *side, int64_t position, float *room) {
   go_to(side, 0, &side->from, position);
   if (side->from.format) {
     fovea_read_coded(side->job->kernels, &side->from, side->layer, side->head, position, room);
@@ -83,6 +82,13 @@ static const float *make_row(void *maker, int64_t position, float *room) {
   return room;
 }
 
+static const float *make_rows(void *maker, int64_t position, int64_t count, float *room, int64_t *stride) {
+  copied_side *side = maker;
+  *stride = (dim_of(side) + 15) / 16 * 16;
+  for (int64_t row = 0; row < count; row++) make_row(side, position + row, room + row * *stride);
+  return room;
+}
+
 /* Keys that are written at once belong to the task that has the first of them. */
 static void copy_to_codes(copied_side *side, int64_t position) {
   const fovea_segment *segment = side->to.segment;
@@ -92,7 +98,7 @@ static void copy_to_codes(copied_side *side, int64_t position) {
   for (side->head = 0; side->head < side->job->shape->kv_heads; side->head++) {
     go_to(side, 0, &side->from, position);
     if (!fovea_move_coded(&side->from, &side->to, side->layer, side->head, position, end))
-      fovea_write_coded(side->job->kernels, &side->to, side->layer, side->head, position, end, make_row, side);
+      fovea_write_coded(side->job->kernels, &side->to, side->layer, side->head, position, end, make_rows, side);
   }
 }
 

@@ -21,7 +21,12 @@ typedef struct fovea_row_maker {
 void fovea_begin_rows(fovea_row_maker *maker, const fovea_rotary_piece *piece, fovea_type type, int64_t dim,
                       int64_t hadamard);
 
-/* Returns `room`, or `row` if it is the row already. `row` points to the elements that position `position` is made of. */
-const float *fovea_make_new_row(fovea_row_maker *maker, const void *row, int64_t position, float *room);
+/* The rows of `count` positions, `from_stride` elements apart: returns `room` or, if they are the rows already, `from`;
+ * sets their distance. */
+const float *fovea_make_new_rows(fovea_row_maker *maker, const void *from, int64_t from_stride, int64_t position,
+                                 int64_t count, float *room, int64_t *stride);
+
+/* How many positions may be gone through once for each head, and keep their angles. */
+int64_t fovea_kept_positions(const fovea_row_maker *maker);
 
 #endif
