@@ -44,7 +44,8 @@ FOVEA_INLINE int narrow_is_nan(float x) {
   return x != x;
 }
 
-/* Of the lowest and the highest number of a group the larger in magnitude; of both alike, the first; +0 of zeros. */
+/* Of the lowest and the highest number of a group the larger in magnitude; of both alike, the first; +0 of zeros.
+ */
 FOVEA_INLINE float narrow_larger(const float *x, int64_t count, float low, float high) {
   if (high > -low) return high;
   if (high < -low) return low;
@@ -126,7 +127,8 @@ FOVEA_INLINE narrow_scale narrow_of_range(const fovea_quantise_rule *rule, float
 
 FOVEA_INLINE narrow_scale narrow_of_halves(const fovea_quantise_rule *rule, float low, float high) {
   low = narrow_half_of(low), high = narrow_half_of(high) + 0.0f;
-  if (narrow_reach(low, high) > 65504.0f) return (narrow_scale){__builtin_nanf(""), __builtin_nanf(""), __builtin_nanf("")};
+  if (narrow_reach(low, high) > 65504.0f)
+    return (narrow_scale){__builtin_nanf(""), __builtin_nanf(""), __builtin_nanf("")};
   const float scale = narrow_half_of(narrow_half_of(high - low) / rule->top);
   return (narrow_scale){scale, scale == 0.0f ? __builtin_nanf("") : scale, low};
 }
@@ -301,7 +303,7 @@ FOVEA_NOINLINE void narrow_measure(const fovea_narrow_args *args) {
 typedef struct narrow_piece {
   int64_t first; /* its first dim */
   int count;
-  int shared;  /* 1: one group, factors[0] and zeros[0] */
+  int shared; /* 1: one group, factors[0] and zeros[0] */
   float factors[CODES_PIECE], zeros[CODES_PIECE];
   float numbers[CODES_PIECE]; /* what is rounded; then the rounded numbers */
   uint8_t bytes[CODES_PIECE + LANES];
@@ -663,7 +665,8 @@ FOVEA_INLINE void narrow_s8_codes(const fovea_narrow_args *args, int64_t rows, i
   }
 }
 
-FOVEA_INLINE void narrow_s8_scales(const fovea_narrow_args *args, int64_t rows, int64_t groups, const float *scales) {
+FOVEA_INLINE void narrow_s8_scales(const fovea_narrow_args *args, int64_t rows, int64_t groups,
+                                   const float *scales) {
   const fovea_type type = args->codes->scale_type;
   uint16_t halves[NARROW_TOGETHER + LANES];
   for (int64_t i = 0; i < rows * groups && type != FOVEA_F32; i += LANES) {

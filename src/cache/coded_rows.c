@@ -96,8 +96,8 @@ void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *sid
 
 void fovea_read_coded(const fovea_kernels *kernels, const fovea_coded_side *side, int64_t layer, int64_t head,
                       int64_t position, float *room) {
-  const fovea_widen_codes_args args = {&side->layout.codes, find_row(side, layer, head, position), 1, side->dim,
-                                       room, FOVEA_QUANTISED_ROOM};
+  const fovea_widen_codes_args args = {
+      &side->layout.codes, find_row(side, layer, head, position), 1, side->dim, room, FOVEA_QUANTISED_ROOM};
   kernels->widen_codes(&args);
 }
 
@@ -153,7 +153,8 @@ static void move_codes(const fovea_coded_side *side, const fovea_coded_side *to_
     move_along(side, from, to);
     return;
   }
-  /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is not. */
+  /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is not.
+   */
   const int whole = codes->mixed && to_side->layout.codes.mixed;
   const int64_t dims = whole ? side->dim : codes->group;
   const int64_t bytes = fovea_code_bytes(side->format, dims);

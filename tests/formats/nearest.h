@@ -1,5 +1,5 @@
-/* The quantiser FOVEA_QUANTISE_NEAREST in plain C: docs/numerics.md, section 14, number by number. Shares no code with
- * the library. */
+/* The quantiser FOVEA_QUANTISE_NEAREST in plain C: docs/numerics.md, section 14, number by number. Shares no code
+ * with the library. */
 #ifndef FOVEA_TESTS_NEAREST_H
 #define FOVEA_TESTS_NEAREST_H
 
@@ -7,7 +7,7 @@
 
 /* The scale and the zero or minimum of a group, as they are stored, and what its codes are made with. */
 struct nearest_group {
-  float scale, zero; /* rounded to the format's scale_type */
+  float scale, zero;   /* rounded to the format's scale_type */
   float factor, moved; /* a factor that is NaN: codes are blank */
   int fixed;
 };

@@ -1,8 +1,9 @@
-/* Appending and copying to any format: codes and scales by a plain model, on every instruction set, for any threads;
- * no bit beside them is written. */
+/* Appending and copying to any format: codes and scales by a plain model, on every instruction set, for any
+ * threads; no bit beside them is written. */
 #include "narrow.h"
 #include "nearest.h"
 
+#include "support/caches.h"
 #include "support/check.h"
 #include "support/executors.h"
 #include "support/trial.h"
@@ -164,8 +165,8 @@ static void assert_nearest(const struct store *store, int values, int64_t begin,
             const int wanted = nearest_code(f, &expected, numbers[count++]);
             if (code != wanted)
               fail_msg("code %d, formula %d, place %d, group %d, keys %d: row %d, dim %d: %d, should be %d for %a",
-                       (int)f->code, (int)f->formula, (int)f->place, (int)f->group, (int)f->key_group, (int)r, (int)i,
-                       code, wanted, (double)numbers[count - 1]);
+                       (int)f->code, (int)f->formula, (int)f->place, (int)f->group, (int)f->key_group, (int)r,
+                       (int)i, code, wanted, (double)numbers[count - 1]);
           }
       }
   free(numbers);
@@ -202,7 +203,8 @@ static void make_rows(struct new_rows *n) {
   const int64_t dims[2] = {n->rows.qk_dim, n->rows.v_dim}, count = n->rows.rows;
   fovea_error error;
   fovea_segment segment = {.first = n->rows.first_position, .rows = count, .k = n->made[0], .v = n->made[1]};
-  segment.k_head = count * dims[0], segment.v_head = count * dims[1], segment.k_row = dims[0], segment.v_row = dims[1];
+  segment.k_head = count * dims[0], segment.v_head = count * dims[1], segment.k_row = dims[0],
+  segment.v_row = dims[1];
   const fovea_sequence sequence = fovea_sequence_of(&segment, 1);
   fovea_new_rows rows = n->rows;
   rows.sequences = &sequence;
@@ -361,7 +363,8 @@ static void test_descriptors(void **state) {
   }
 }
 
-/* Presets of both sides, with rotations and other types: all instruction sets agree, and nothing else is written. */
+/* Presets of both sides, with rotations and other types: all instruction sets agree, and nothing else is written.
+ */
 static void test_presets(void **state) {
   (void)state;
   struct generator generator = {6};
@@ -381,10 +384,222 @@ static void test_presets(void **state) {
     }
 }
 
+/* ---- Copying ------------------------------------------------------------------------------------------------- */
+
+static void copy(const struct store *from, const struct store *to, int64_t begin, int64_t end) {
+  fovea_error error;
+  const fovea_sequence a = fovea_sequence_of(&from->segment, 1), b = fovea_sequence_of(&to->segment, 1);
+  if (fovea_sequence_copy(&a, &b, 1, HEADS, from->sides[0].dim, from->sides[1].dim, begin, end, NULL, &error))
+    fail_msg("%s", error.text);
+}
+
+/* What a copy is: the numbers appended, or, of one format, the same codes and scales. */
+static void check_copy(const struct store *from, struct store *to, int same) {
+  const int64_t first = to->segment.first, count = to->segment.rows;
+  struct new_rows rows = {.rotated = 0};
+  struct side_bytes copied_bytes[2];
+  fovea_new_rows_init(&rows.rows, 1, HEADS, count, to->sides[0].dim, to->sides[1].dim, NULL, NULL, NULL);
+  rows.rows.first_position = first;
+  for (int side = 0; side < 2; side++) side_fill(&to->sides[side], 0x5a);
+  copy(from, to, first, first + count);
+  for (int side = 0; side < 2; side++) {
+    const struct narrow *n = &to->sides[side], *source = &from->sides[side];
+    copied_bytes[side] = side_save(n);
+    float *x = rows.made[side] = malloc((size_t)(HEADS * count * n->dim) * sizeof *x);
+    assert_non_null(x);
+    for (int64_t i = 0; i < HEADS * count * n->dim; i++) {
+      const int64_t head = i / n->dim / count, row = first + i / n->dim % count - from->segment.first,
+                    d = i % n->dim;
+      const int64_t to_row = i / n->dim % count;
+      x[i] = narrow_element(source, &from->segment, side, head, row, d);
+      if (!same) continue;
+      assert_int_equal(narrow_code(n, &to->segment, side, head, to_row, d),
+                       narrow_code(source, &from->segment, side, head, row, d));
+      for (int which = 0; which < (n->format.formula ? 2 : 1); which++)
+        assert_int_equal(bits_of(narrow_number(n, &to->segment, side, head, to_row, d, which)),
+                         bits_of(narrow_number(source, &from->segment, side, head, row, d, which)));
+    }
+    *(side ? &rows.rows.v : &rows.rows.k) = x;
+    side_fill(&to->sides[side], 0x5a);
+  }
+  append(to, &rows, NULL, NULL);
+  for (int side = 0; side < 2 && !same; side++)
+    if (!side_is(&to->sides[side], &copied_bytes[side]))
+      fail_msg("side %d: a copy is not what its numbers are appended as", side);
+  for (int side = 0; side < 2; side++) side_forget(&copied_bytes[side]);
+  rows_destroy(&rows);
+}
+
+static void test_copies(void **state) {
+  (void)state;
+  struct generator generator = {7};
+  for (int a = 0; a < NARROW_FORMATS; a++)
+    for (int b = 0; b < NARROW_FORMATS; b++) {
+      const fovea_format from_format = narrow_format((fovea_format_name)a),
+                         to_format = narrow_format((fovea_format_name)b);
+      /* These two differ only in where scales lie. */
+      const int alike = (a == FOVEA_FORMAT_I8_ROWS && b == FOVEA_FORMAT_OPENVINO_I8) ||
+                        (b == FOVEA_FORMAT_I8_ROWS && a == FOVEA_FORMAT_OPENVINO_I8);
+      const int same = alike || (a == b && from_format.key_group != 0);
+      struct store from, to;
+      store_make(&from, &from_format, &from_format, 64, 32, 64, 0, &generator);
+      store_make(&to, &to_format, &to_format, 64, 32, 32, 0, &generator);
+      from.segment.first = 96, to.segment.first = 96 + (same ? 32 : 16);
+      check_copy(&from, &to, same);
+      store_destroy(&from);
+      store_destroy(&to);
+    }
+}
+
+/* From codes to elements of any type and layout, and from them to codes. */
+static void test_elements(void **state) {
+  (void)state;
+  struct generator generator = {8};
+  for (int name = 0; name < NARROW_FORMATS; name++)
+    for (int type = 0; type < 3; type++) {
+      enum { DIM = 64, COUNT = 32 };
+      static uint32_t memory[2][HEADS * COUNT * DIM];
+      static float x[2][HEADS * COUNT * DIM];
+      const fovea_format format = narrow_format((fovea_format_name)name);
+      struct store store;
+      store_make(&store, &format, &format, DIM, DIM, COUNT, name % 2, &generator);
+      store.segment.first = 32;
+      fovea_segment plain = {.first = 32, .rows = COUNT, .k = memory[0], .v = memory[1]};
+      plain.k_type = plain.v_type = (fovea_type)type;
+      plain.k_head = plain.v_head = COUNT * DIM, plain.k_row = plain.v_row = DIM;
+      if (name % 3 == 0) plain.k_layout = FOVEA_KEYS_IN_PANELS, plain.k_row = 16 * DIM;
+      const fovea_sequence coded = fovea_sequence_of(&store.segment, 1), plains = fovea_sequence_of(&plain, 1);
+      fovea_error error;
+      if (fovea_sequence_copy(&coded, &plains, 1, HEADS, DIM, DIM, 32, 32 + COUNT, NULL, &error))
+        fail_msg("%s", error.text);
+      for (int side = 0; side < 2; side++)
+        for (int64_t i = 0; i < HEADS * COUNT * DIM; i++) {
+          const int64_t head = i / DIM / COUNT, row = i / DIM % COUNT, d = i % DIM;
+          const float number = rounded_number(
+              (fovea_type)type, narrow_element(&store.sides[side], &store.segment, side, head, row, d));
+          const int64_t place = segment_place(&plain, side, head, 32 + row, d);
+          const uint16_t *halves = (const uint16_t *)memory[side];
+          x[side][i] =
+              type == 0 ? from_bits(memory[side][place]) : from_bits(widened((fovea_type)type, halves[place]));
+          if (!same_number(x[side][i], number))
+            fail_msg("%s: %a, not %a", fovea_format_text((fovea_format_name)name), (double)x[side][i],
+                     (double)number);
+        }
+      struct new_rows rows = {.rotated = 0};
+      struct side_bytes bytes[2];
+      for (int side = 0; side < 2; side++) side_fill(&store.sides[side], 0);
+      if (fovea_sequence_copy(&plains, &coded, 1, HEADS, DIM, DIM, 32, 32 + COUNT, NULL, &error))
+        fail_msg("%s", error.text);
+      for (int side = 0; side < 2; side++) {
+        bytes[side] = side_save(&store.sides[side]);
+        side_fill(&store.sides[side], 0);
+      }
+      fovea_new_rows_init(&rows.rows, 1, HEADS, COUNT, DIM, DIM, x[0], x[1], NULL);
+      rows.rows.first_position = 32;
+      append(&store, &rows, NULL, NULL);
+      for (int side = 0; side < 2; side++) {
+        assert_true(side_is(&store.sides[side], &bytes[side]));
+        side_forget(&bytes[side]);
+      }
+      store_destroy(&store);
+    }
+}
+
+/* ---- Hadamard ------------------------------------------------------------------------------------------------ */
+
+static void test_hadamard(void **state) {
+  (void)state;
+  struct generator generator = {9};
+  static float x[3][4096], y[3][4096], expected[3][4096];
+  static uint16_t halves[3][4096];
+  for (int i = 0; i < 60; i++) {
+    const int64_t block = INT64_C(2) << i % 12,
+                  dim = block * (1 + generator_below(&generator, 4096 / block > 5 ? 5 : 4096 / block));
+    const fovea_type type = (fovea_type)(i % 3);
+    for (int row = 0; row < 3; row++) {
+      for (int64_t d = 0; d < dim; d++) expected[row][d] = x[row][d] = generator_uniform(&generator);
+      if (i == 7 && row == 1) expected[row][1] = x[row][1] = INFINITY;
+      hadamard(expected[row], dim, block);
+    }
+    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+      fovea_hadamard call;
+      fovea_error error;
+      fovea_hadamard_init(&call, 1, 1, 3, dim, block, x, type == FOVEA_F32 ? (void *)y : halves);
+      call.from_strides.row = call.to_strides.row = 4096;
+      call.to_type = type;
+      call.isa = *isa;
+      if (fovea_hadamard_apply(&call, NULL, &error)) fail_msg("%s", error.text);
+      for (int row = 0; row < 3; row++)
+        for (int64_t d = 0; d < dim; d++) {
+          const float number = rounded_number(type, expected[row][d]);
+          const uint32_t got = type == FOVEA_F32 ? bits_of(y[row][d]) : widened(type, halves[row][d]);
+          if (got != bits_of(number))
+            fail_msg("%s, block %d, dim %d: %a, not %a", *isa, (int)block, (int)d, (double)from_bits(got),
+                     (double)number);
+        }
+    }
+  }
+  for (int64_t d = 0; d < 128; d++) y[0][d] = x[0][d] = generator_uniform(&generator);
+  fovea_hadamard call; /* in place, twice: where it began */
+  fovea_hadamard_init(&call, 1, 1, 1, 128, 128, y[0], y[0]);
+  for (int i = 0; i < 2; i++) assert_int_equal(fovea_hadamard_apply(&call, NULL, NULL), FOVEA_OK);
+  for (int64_t d = 0; d < 128; d++) assert_true(fabsf(y[0][d] - x[0][d]) < 1e-6f);
+}
+
+/* ---- Refusals ------------------------------------------------------------------------------------------------ */
+
+static void assert_append_says(struct store *store, struct new_rows *n, fovea_status status, const char *words) {
+  fovea_error error;
+  const fovea_sequence sequence = fovea_sequence_of(&store->segment, 1);
+  struct side_bytes before[2] = {side_save(&store->sides[0]), side_save(&store->sides[1])};
+  n->rows.sequences = &sequence;
+  assert_int_equal(fovea_append(&n->rows, NULL, NULL, &error), status);
+  if (!strstr(error.text, words)) fail_msg("\"%s\" does not say \"%s\"", error.text, words);
+  for (int side = 0; side < 2; side++) {
+    assert_true(side_is(&store->sides[side], &before[side]));
+    side_forget(&before[side]);
+  }
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  struct generator generator = {10};
+  static const int8_t unsorted[16] = {0, 3, 1};
+  const fovea_format by_keys = narrow_format(FOVEA_FORMAT_KIVI_K4), q8 = narrow_format(FOVEA_FORMAT_Q8_0);
+  struct store store;
+  struct new_rows rows;
+  store_make(&store, &q8, &by_keys, 64, 64, 80, 0, &generator);
+  rows_make(&rows, 64, 64, store.segment.first + 32, 32, 0, &generator);
+  rows.rows.rows = 31;
+  assert_append_says(&store, &rows, FOVEA_ERROR_SEGMENTS, "keep the newest rows in a segment of another format");
+  rows.rows.rows = 32, rows.rows.first_position++;
+  assert_append_says(&store, &rows, FOVEA_ERROR_SEGMENTS, "v is written in groups of 32 keys");
+  rows.rows.first_position--, rows.rows.k_hadamard = 48;
+  assert_append_says(&store, &rows, FOVEA_ERROR_SIZE, "k_hadamard is 48");
+  rows.rows.k_hadamard = 128;
+  assert_append_says(&store, &rows, FOVEA_ERROR_SIZE, "divides the dim, which is 64");
+  rows.rows.k_hadamard = 0;
+  store.sides[0].format.quantiser = (fovea_quantiser)6;
+  assert_append_says(&store, &rows, FOVEA_ERROR_TYPE, "format.quantiser is 6");
+  store.sides[0].format.quantiser = FOVEA_QUANTISE_KIVI;
+  assert_append_says(&store, &rows, FOVEA_ERROR_UNUSED, "format.quantiser is 4");
+  store.sides[0].format = narrow_format(FOVEA_FORMAT_IQ4_NL);
+  store.sides[0].format.table = unsorted;
+  assert_append_says(&store, &rows, FOVEA_ERROR_TYPE, "k_format.table does not ascend");
+  store.sides[0].format = q8;
+  append(&store, &rows, NULL, NULL); /* 16 keys are left for a last group */
+  rows.rows.first_position += 32, rows.rows.rows = 16;
+  append(&store, &rows, NULL, NULL);
+  rows.rows.k = rows.rows.v = store.sides[1].scales.data;
+  assert_append_says(&store, &rows, FOVEA_ERROR_OVERLAP, "share memory");
+  rows_destroy(&rows);
+  store_destroy(&store);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_descriptors),
-      cmocka_unit_test(test_presets),
+      cmocka_unit_test(test_descriptors), cmocka_unit_test(test_presets),  cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_elements),    cmocka_unit_test(test_hadamard), cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
