@@ -161,7 +161,7 @@ FOVEA_INLINE narrow_scale narrow_find(const fovea_narrow_args *args, int64_t g) 
   }
 }
 
-FOVEA_NOINLINE void narrow_settle(const fovea_narrow_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_settle(const fovea_narrow_args *args) {
   const fovea_type type = args->codes->scale_type;
   for (int64_t g = 0; g < args->group_count; g++) {
     const narrow_scale s = narrow_find(args, g);
@@ -472,10 +472,19 @@ FOVEA_INLINE void narrow_blank(const fovea_quantise_rule *rule, narrow_piece *pi
 
 /* ---- Bytes --------------------------------------------------------------------------------------------------- */
 
+/* A whole group of 32, as ggml has them. */
+FOVEA_INLINE void narrow_pack_sixteens(uint8_t *to, const uint8_t *from) {
+  uint8_t low[16], high[16];
+  memcpy(low, from, sizeof low);
+  memcpy(high, from + 16, sizeof high);
+  for (int i = 0; i < 16; i++) low[i] = (uint8_t)((low[i] & 15) | high[i] << 4);
+  memcpy(to, low, sizeof low);
+}
+
 FOVEA_INLINE void narrow_pack_halves(uint8_t *to, int64_t half, int64_t first, const uint8_t *from, int count) {
   const int low = first >= half ? 0 : half - first < count ? (int)(half - first) : count;
-  if (count == 2 * half) {
-    for (int i = 0; i < low; i++) to[i] = (uint8_t)(from[i] | from[low + i] << 4);
+  if (half == 16) {
+    narrow_pack_sixteens(to, from);
     return;
   }
   for (int i = 0; i < low; i++) to[first + i] = (uint8_t)((to[first + i] & 0xf0) | from[i]);
@@ -500,8 +509,8 @@ FOVEA_INLINE void narrow_pack_fifths(uint8_t *to, const uint8_t *from, int count
 
 /* The inverse of codes_unpack(): writes a piece, whose first dim is dim `first` of `to`. Bits of a last byte that
  * belong to no dim are those of 0. */
-FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, int64_t first, narrow_piece *piece,
-                                int shift, uint8_t zero) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, int64_t first,
+                                            narrow_piece *piece, int shift, uint8_t zero) {
   uint8_t *from = piece->bytes;
   const int count = piece->count;
   switch (codes->code) {
@@ -518,7 +527,6 @@ FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, int64_t f
     break;
   case FOVEA_CODE_U5_HALVES:
     narrow_pack_fifths(to, from, count);
-    for (int i = 0; i < count; i++) from[i] &= 15;
     narrow_pack_halves(to + 4, codes->group / 2, first, from, count);
     break;
   case FOVEA_CODE_U2:
@@ -562,7 +570,7 @@ FOVEA_INLINE void narrow_piece_scales(const fovea_narrow_args *args, narrow_piec
   }
 }
 
-FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args) {
   const fovea_codes *codes = args->codes;
   const fovea_quantise_rule *rule = args->rule;
   const int64_t end = (args->first_group + args->group_count) * codes->group;
