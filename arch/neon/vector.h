@@ -77,6 +77,37 @@ FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   const uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(bytes)));
   return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
 }
+FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
+  p += first / 2;
+  const uint32_t codes[LANES] = {p[0] & 15, p[0] >> 4, p[1] & 15, p[1] >> 4};
+  return vcvtq_f32_u32(vld1q_u32(codes));
+}
+FOVEA_INLINE uint32x4_t vec_u8(const uint8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  return vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(bytes)))));
+}
+FOVEA_INLINE vec vec_load_low_u4(const uint8_t *p) {
+  return vcvtq_f32_u32(vandq_u32(vec_u8(p), vdupq_n_u32(15)));
+}
+FOVEA_INLINE vec vec_load_high_u4(const uint8_t *p) {
+  return vcvtq_f32_u32(vshrq_n_u32(vec_u8(p), 4));
+}
+FOVEA_INLINE vec vec_load_word(const void *p) {
+  return vreinterpretq_f32_u8(vld1q_u8(p));
+}
+FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
+  const int32x4_t bits = vshlq_s32(vreinterpretq_s32_f32(words), vdupq_n_s32(24 - shift));
+  return vcvtq_f32_s32(vshrq_n_s32(bits, 24));
+}
+FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
+  const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
+  return vcvtq_f32_u32(vandq_u32(bits, vdupq_n_u32(255)));
+}
+FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
+  const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
+  return vcvtq_f32_u32(vandq_u32(bits, vdupq_n_u32(15)));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   const uint32_t keys[LANES] = {p[0], p[1], p[2], p[3]};
   return hidden_where_zero(vld1q_u32(keys));
@@ -195,6 +226,12 @@ FOVEA_INLINE void vec_transpose(vec r[LANES]) {
   r[1] = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
   r[2] = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
   r[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+}
+/* Sixteen bytes of each of LANES rows, as four vectors of words. */
+FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) {
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)rows[i] + at);
+  vec_transpose(k);
 }
 
 #endif

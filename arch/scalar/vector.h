@@ -88,6 +88,32 @@ FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
 FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   return (float)*p;
 }
+FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
+  return (float)(p[first / 2] >> first % 2 * 4 & 15);
+}
+FOVEA_INLINE vec vec_load_low_u4(const uint8_t *p) {
+  return (float)(*p & 15);
+}
+FOVEA_INLINE vec vec_load_high_u4(const uint8_t *p) {
+  return (float)(*p >> 4);
+}
+FOVEA_INLINE vec vec_load_word(const void *p) {
+  vec a;
+  memcpy(&a, p, sizeof a);
+  return a;
+}
+FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) {
+  for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)rows[0] + at + 4 * i);
+}
+FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
+  return (float)(int8_t)(vec_bits(words) >> shift & 255);
+}
+FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
+  return (float)(vec_bits(words) >> shift & 255);
+}
+FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
+  return (float)(vec_bits(words) >> shift & 15);
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return *p ? 0.0f : -INFINITY;
 }

@@ -167,6 +167,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim) {
                 .formula = format->formula,
                 .scale_type = format->scale_type,
                 .bias = (float)format->bias,
+                .row_bytes = row,
                 .table = format->table,
                 .group = group,
                 .mixed = (int)mixed,

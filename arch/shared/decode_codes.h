@@ -1,0 +1,321 @@
+/* Decoding of narrow formats: codes become numbers in registers. Keys lie in the lanes, sixteen bytes of each as
+ * four vectors of words; values have their dims in the lanes. The chains are those of decode_score.h and
+ * decode_value.h. Part of decode.h.
+ *
+ *   FOVEA_DECODE_CODES      vectors of keys in the register tile, 1 or 2
+ *   FOVEA_DECODE_VECTORS_4  0: rows are computed one by one, not four at a time */
+
+/* Dims in sixteen bytes. */
+#define CODES_CHUNK(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES ? 32 : 16)
+
+/* Dim `dim` of a chunk, whose words are k. */
+FOVEA_INLINE vec codes_of_words(const vec *k, const int dim, const fovea_code code) {
+  switch (code) {
+  case FOVEA_CODE_U8:
+    return vec_word_u8(k[dim / 4], dim % 4 * 8);
+  case FOVEA_CODE_U4:
+    return vec_word_u4(k[dim / 8], dim % 8 * 4);
+  case FOVEA_CODE_U4_HALVES:
+    return vec_word_u4(k[dim % 16 / 4], dim % 4 * 8 + dim / 16 * 4);
+  default:
+    return vec_word_s8(k[dim / 4], dim % 4 * 8);
+  }
+}
+
+/* The scales of keys, or of dims, and what is subtracted first or added last. */
+typedef struct codes_numbers {
+  vec scale, zero;
+} codes_numbers;
+
+/* The formula for codes that are signed (nothing is subtracted) or not. */
+FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int adds) {
+  if (code == FOVEA_CODE_S8) return vec_mul(x, numbers->scale);
+  return adds ? vec_fma(x, numbers->scale, numbers->zero) : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
+}
+
+/* The numbers of LANES rows, `at` bytes behind each pointer. */
+FOVEA_INLINE vec codes_gather(const void *const *rows, int64_t at, fovea_type type) {
+  if (type == FOVEA_F32) {
+    float numbers[LANES];
+    FOVEA_UNROLL
+    for (int i = 0; i < LANES; i++) memcpy(&numbers[i], (const char *)rows[i] + at, sizeof numbers[i]);
+    return vec_load(numbers);
+  }
+  uint16_t halves[LANES];
+  FOVEA_UNROLL
+  for (int i = 0; i < LANES; i++) memcpy(&halves[i], (const char *)rows[i] + at, sizeof halves[i]);
+  return type == FOVEA_F16 ? vec_load_f16(halves) : vec_load_bf16(halves);
+}
+
+/* The number at p in every lane. */
+FOVEA_INLINE vec codes_broadcast(const char *p, fovea_type type) {
+  return vec_set1(codes_number(p, type));
+}
+
+/* ---- Keys ---------------------------------------------------------------------------------------------------- */
+
+/* Words of LANES keys from byte `at` of their codes on. Words of panels are FOVEA_PANEL_ROWS keys apart. */
+FOVEA_INLINE void codes_load_words(const void *const *keys, int64_t at, int panels, vec k[4]) {
+  if (!panels) {
+    vec_load_words(keys, at, k);
+    return;
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)keys[0] + (at + 4 * i) * FOVEA_PANEL_ROWS);
+}
+
+FOVEA_INLINE codes_numbers codes_of_keys(const fovea_decode_score_args *args, int key, int64_t group) {
+  const fovea_codes *codes = args->coded.codes;
+  const int64_t at = group * codes->scale_group;
+  codes_numbers numbers = {codes_gather(args->coded.scales + key, at, codes->scale_type), vec_set1(codes->bias)};
+  if (args->coded.zeros) numbers.zero = codes_gather(args->coded.zeros + key, at, codes->scale_type);
+  return numbers;
+}
+
+/* Multiplies the keys of a chunk by the same dims of the queries: dims in the order 1, 0, 3, 2. */
+FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int rows, const fovea_code code,
+                                 int adds, const vec k[4], const codes_numbers *numbers, vec *sum) {
+  FOVEA_UNROLL
+  for (int four = 0; four < 8; four++) {
+    const int d = 4 * four;
+    vec x[4];
+    if (d >= CODES_CHUNK(code)) continue;
+    FOVEA_UNROLL
+    for (int i = 0; i < 4; i++) x[i] = codes_apply(codes_of_words(k, d + i, code), numbers, code, adds);
+    FOVEA_UNROLL
+    for (int r = 0; r < rows; r++) {
+      vec4 q = vec4_load(queries + r * stride + d);
+      sum[r] = vec_fma_lane(x[1], q, 1, sum[r]);
+      sum[r] = vec_fma_lane(x[0], q, 0, sum[r]);
+      sum[r] = vec_fma_lane(x[3], q, 3, sum[r]);
+      sum[r] = vec_fma_lane(x[2], q, 2, sum[r]);
+    }
+  }
+}
+
+/* Prefetches a chunk of the next block's panels. */
+FOVEA_INLINE void codes_fetch_panel(const void *next, int64_t at) {
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) __builtin_prefetch((const char *)next + (at + 4 * i) * FOVEA_PANEL_ROWS, 0, 2);
+}
+
+/* The chains of one piece of the dims for `vectors` vectors of keys. */
+FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, const int rows, const int *keys,
+                              const int vectors, int64_t dim, int64_t end, const fovea_code code,
+                              decode_fetch *fetch, vec sum[][8]) {
+  const fovea_codes *codes = args->coded.codes;
+  const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
+  const float *queries = args->queries + row * args->query_stride;
+  codes_numbers numbers[2];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    FOVEA_UNROLL
+    for (int r = 0; r < rows; r++) sum[v][r] = vec_set1(0.0f);
+  }
+  FOVEA_NO_UNROLL
+  for (int64_t group = dim / codes->group, in_group = dim % codes->group; dim < end;) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) numbers[v] = codes_of_keys(args, keys[v], group);
+    const int64_t stop = codes->group - in_group < end - dim ? dim + codes->group - in_group : end;
+    int64_t at = group * codes->group_step + in_group * 16 / CODES_CHUNK(code);
+    FOVEA_NO_UNROLL
+    for (; dim < stop; dim += CODES_CHUNK(code), at += 16) {
+      if (!args->panels) decode_fetch_rows(fetch, codes->row_bytes);
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        vec k[4];
+        if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
+        codes_load_words(args->keys + keys[v], at, args->panels, k);
+        codes_multiply(queries + dim, args->query_stride, rows, code, adds, k, &numbers[v], sum[v]);
+      }
+    }
+    group++;
+    in_group = 0;
+  }
+}
+
+/* Scores of some rows and all keys. */
+FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row, const int rows, const int vectors,
+                                   const fovea_code code) {
+  float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < args->key_count; key += vectors * LANES) {
+    const int count = vectors > 1 && key + LANES < args->key_count ? 2 : 1; /* vectors of keys that there are */
+    const int keys[2] = {key, count == 2 ? key + LANES : key};
+    decode_fetch fetch = decode_plan_fetch(args, row, rows, count * LANES, CODES_CHUNK(code));
+    decode_fetch_from(&fetch, args, key);
+    FOVEA_NO_UNROLL
+    for (int64_t dim = 0, end; dim < args->dim; dim = end) {
+      vec sum[2][8];
+      end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+      codes_chain(args, row, rows, keys, vectors, dim, end, code, &fetch, sum);
+      FOVEA_NO_UNROLL
+      for (int v = 0; v < count; v++) decode_keep(args, scores + keys[v], rows, dim == 0, end == args->dim, sum[v]);
+    }
+  }
+}
+
+/* ---- Values -------------------------------------------------------------------------------------------------- */
+
+/* LANES dims of a row, from dim `first` of a group on. */
+FOVEA_INLINE vec codes_of_dims(const char *group, int64_t first, int64_t half, const fovea_code code) {
+  const uint8_t *bytes = (const uint8_t *)group;
+  switch (code) {
+  case FOVEA_CODE_U8:
+    return vec_load_u8(bytes + first);
+  case FOVEA_CODE_U4:
+    return vec_load_u4(bytes, first);
+  case FOVEA_CODE_U4_HALVES:
+    return first < half ? vec_load_low_u4(bytes + first) : vec_load_high_u4(bytes + first - half);
+  default:
+    return vec_load_s8((const int8_t *)bytes + first);
+  }
+}
+
+/* The chains of some rows for the dims from `dim` on, `vectors` vectors. */
+FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
+                                    const int vectors, const fovea_code code, float *sums,
+                                    decode_value_fetch *kept) {
+  const fovea_codes *codes = args->coded.codes;
+  const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
+  const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
+  decode_value_fetch fetch = *kept;
+  int64_t at[8], first[8], scale_at[8];
+  vec sum[8][8];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    const int64_t group = (dim + v * LANES) / codes->group;
+    at[v] = group * codes->group_step;
+    first[v] = (dim + v * LANES) % codes->group;
+    scale_at[v] = group * codes->scale_group;
+  }
+  FOVEA_UNROLL
+  for (int r = 0; r < rows; r++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(sums + (r * vectors + v) * LANES);
+  }
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < args->key_count; key++) {
+    vec value[8];
+    const char *row_codes = args->values[key], *scales = args->coded.scales[key];
+    const char *zeros = args->coded.zeros ? args->coded.zeros[key] : NULL;
+    decode_fetch_values(&fetch, codes->row_bytes);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      codes_numbers numbers = {codes_broadcast(scales + scale_at[v], codes->scale_type), vec_set1(codes->bias)};
+      if (zeros) numbers.zero = codes_broadcast(zeros + scale_at[v], codes->scale_type);
+      value[v] = codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, adds);
+    }
+    FOVEA_UNROLL
+    for (int r = 0; r < rows; r++) {
+      vec weight = vec_set1(weights[r * FOVEA_BLOCK_KEYS + key]);
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) sum[r][v] = vec_fma(weight, value[v], sum[r][v]);
+    }
+  }
+  FOVEA_UNROLL
+  for (int r = 0; r < rows; r++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) vec_store(sums + (r * vectors + v) * LANES, sum[r][v]);
+  }
+  *kept = fetch;
+}
+
+/* ---- Functions for each code and number of rows -------------------------------------------------------------- */
+
+typedef void codes_score_function(const fovea_decode_score_args *args, int row);
+typedef void codes_value_function(const fovea_decode_value_args *args, int row, int64_t dim, float *sums,
+                                  decode_value_fetch *fetch);
+
+#define CODES_FUNCTIONS(name, code)                                                                                \
+  FOVEA_NOINLINE void codes_score_##name##_4(const fovea_decode_score_args *args, int row) {                       \
+    codes_score_rows(args, row, 4, FOVEA_DECODE_CODES, code);                                                      \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_score_##name##_1(const fovea_decode_score_args *args, int row) {                       \
+    codes_score_rows(args, row, 1, FOVEA_DECODE_CODES, code);                                                      \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_value_##name##_4(const fovea_decode_value_args *args, int row, int64_t dim,            \
+                                             float *sums, decode_value_fetch *fetch) {                             \
+    codes_value_chain(args, row, 4, dim, FOVEA_DECODE_VECTORS_4, code, sums, fetch);                               \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_value_##name##_1(const fovea_decode_value_args *args, int row, int64_t dim,            \
+                                             float *sums, decode_value_fetch *fetch) {                             \
+    codes_value_chain(args, row, 1, dim, FOVEA_DECODE_VECTORS_1, code, sums, fetch);                               \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_value_##name##_rest(const fovea_decode_value_args *args, int row, int64_t dim,         \
+                                                float *sums, decode_value_fetch *fetch) {                          \
+    codes_value_chain(args, row, 1, dim, 1, code, sums, fetch);                                                    \
+  }
+
+/* The codes that decoding knows, fovea_decodes_codes(). */
+#define CODES_DECODED(ROW)                                                                                         \
+  ROW(s8, FOVEA_CODE_S8)                                                                                           \
+  ROW(u8, FOVEA_CODE_U8)                                                                                           \
+  ROW(u4, FOVEA_CODE_U4)                                                                                           \
+  ROW(halves, FOVEA_CODE_U4_HALVES)
+CODES_DECODED(CODES_FUNCTIONS)
+
+#define CODES_SCORE_CASE(name, code)                                                                               \
+  case code:                                                                                                       \
+    return rows == 4 ? codes_score_##name##_4 : codes_score_##name##_1;
+FOVEA_INLINE codes_score_function *codes_score_of(fovea_code code, int rows) {
+  switch (code) {
+  default:
+    CODES_DECODED(CODES_SCORE_CASE)
+  }
+}
+
+/* Rows 0: a single vector of dims. */
+#define CODES_VALUE_CASE(name, code)                                                                               \
+  case code:                                                                                                       \
+    return rows == 4 ? codes_value_##name##_4 : rows == 1 ? codes_value_##name##_1 : codes_value_##name##_rest;
+FOVEA_INLINE codes_value_function *codes_value_of(fovea_code code, int rows) {
+  switch (code) {
+  default:
+    CODES_DECODED(CODES_VALUE_CASE)
+  }
+}
+
+/* How many rows the register tile from `row` on has: 4 or 1. */
+FOVEA_INLINE int codes_rows_at(int row, int row_count) {
+  return FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= row_count ? 4 : 1;
+}
+
+FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = codes_rows_at(row, args->row_count);
+    codes_score_of(args->coded.codes->code, rows)(args, row);
+  }
+}
+
+/* Some rows and the dims first to last - 1, `width` dims at a time. */
+FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
+                                     int64_t last, int width, codes_value_function *chain,
+                                     decode_value_fetch *fetch) {
+  FOVEA_NO_UNROLL
+  for (int64_t dim = first; dim < last; dim += width) {
+    float sums[8 * 8 * LANES];
+    decode_value_begin(args, row, rows, dim, width, sums);
+    chain(args, row, dim, sums, fetch);
+    decode_value_end(args, row, rows, dim, width, sums);
+  }
+}
+
+/* Dims that fill no register tile are computed a vector at a time, row by row. */
+FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
+  const fovea_code code = args->coded.codes->code;
+  decode_value_fetch fetch = {decode_prefetch_from(args->prefetch, args->key_count, 0), 0, 0};
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = codes_rows_at(row, args->row_count);
+    const int64_t width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : FOVEA_DECODE_VECTORS_1) * LANES;
+    fetch.passes += (int)(args->dim / width + args->dim % width / LANES * rows);
+  }
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = codes_rows_at(row, args->row_count);
+    const int width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : FOVEA_DECODE_VECTORS_1) * LANES;
+    const int64_t whole = args->dim - args->dim % width;
+    codes_value_dims(args, row, rows, 0, whole, width, codes_value_of(code, rows), &fetch);
+    for (int r = 0; r < rows; r++)
+      codes_value_dims(args, row + r, 1, whole, args->dim, LANES, codes_value_of(code, 0), &fetch);
+  }
+}
