@@ -41,7 +41,7 @@ static inline int fovea_same_codes(const fovea_codes *a, const fovea_codes *b) {
 
 /* Rows of such a format in decoding: one pointer a key. */
 typedef struct fovea_coded_keys {
-  const fovea_codes *codes; /* NULL: the rows have no format */
+  const fovea_codes *codes;                 /* NULL: the rows have no format */
   const void *const *scales, *const *zeros; /* of each key's first group of dims; zeros: NULL if there are none */
 } fovea_coded_keys;
 

@@ -8,17 +8,23 @@
 /* Dims in sixteen bytes. */
 #define CODES_CHUNK(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES ? 32 : 16)
 
-/* Dim `dim` of a chunk, whose words are k. */
-FOVEA_INLINE vec codes_of_words(const vec *k, const int dim, const fovea_code code) {
+/* Words that are taken apart together: those whose codes follow each other. Of halves all four have dims of the
+ * first half of a group, and then of the second. */
+#define CODES_PASSES(code) ((code) == FOVEA_CODE_U4_HALVES ? 2 : 1)
+/* Dims of a word in one pass. */
+#define CODES_OF_WORD(code) ((code) == FOVEA_CODE_U4 ? 8 : 4)
+
+/* Code `i` of a word, in that pass. */
+FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code) {
   switch (code) {
   case FOVEA_CODE_U8:
-    return vec_word_u8(k[dim / 4], dim % 4 * 8);
+    return vec_word_u8(word, 8 * i);
   case FOVEA_CODE_U4:
-    return vec_word_u4(k[dim / 8], dim % 8 * 4);
+    return vec_word_u4(word, 4 * i);
   case FOVEA_CODE_U4_HALVES:
-    return vec_word_u4(k[dim % 16 / 4], dim % 4 * 8 + dim / 16 * 4);
+    return vec_word_u4(word, 8 * i + 4 * pass);
   default:
-    return vec_word_s8(k[dim / 4], dim % 4 * 8);
+    return vec_word_s8(word, 8 * i);
   }
 }
 
@@ -47,48 +53,105 @@ FOVEA_INLINE vec codes_gather(const void *const *rows, int64_t at, fovea_type ty
   return type == FOVEA_F16 ? vec_load_f16(halves) : vec_load_bf16(halves);
 }
 
-/* The number at p in every lane. */
-FOVEA_INLINE vec codes_broadcast(const char *p, fovea_type type) {
-  return vec_set1(codes_number(p, type));
+/* The numbers of some keys and groups of dims: scales, and what is subtracted first or added last. */
+enum { CODES_GROUPS = 8 }; /* of FOVEA_DOT_PIECE dims at most, since sixteen dims have one scale */
+typedef struct codes_block {
+  int64_t first;      /* group */
+  int stride, zeroed; /* numbers from group to group; zeros are set, else all are `bias` */
+  float scales[CODES_GROUPS * FOVEA_BLOCK_KEYS], zeros[CODES_GROUPS * FOVEA_BLOCK_KEYS];
+} codes_block;
+
+/* Reads one kind of numbers. The last pointers are repeated up to a whole vector. */
+FOVEA_INLINE void codes_read(const void *const *rows, const fovea_codes *codes, int64_t group, int count,
+                             float *numbers) {
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < count; key += LANES) {
+    const void *last[LANES], *const *from = rows + key;
+    for (int i = 0; key + LANES > count && i < LANES; i++) last[i] = rows[key + i < count ? key + i : count - 1];
+    if (key + LANES > count) from = last;
+    vec_store(numbers + key, codes_gather(from, group * codes->scale_group, codes->scale_type));
+  }
+}
+
+/* Reads the numbers of `count` keys from `key` on, for the groups of dims begin to end - 1. */
+FOVEA_NOINLINE void codes_read_block(const fovea_coded_keys *coded, int key, int count, int64_t begin, int64_t end,
+                                     codes_block *block) {
+  const fovea_codes *codes = coded->codes;
+  block->first = begin / codes->group;
+  block->stride = (count + LANES - 1) / LANES * LANES;
+  block->zeroed = coded->zeros != NULL;
+  FOVEA_NO_UNROLL
+  for (int64_t group = block->first; group <= (end - 1) / codes->group; group++) {
+    const int64_t at = (group - block->first) * block->stride;
+    codes_read(coded->scales + key, codes, group, count, block->scales + at);
+    if (block->zeroed) codes_read(coded->zeros + key, codes, group, count, block->zeros + at);
+  }
 }
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
-/* Words of LANES keys from byte `at` of their codes on. Words of panels are FOVEA_PANEL_ROWS keys apart. */
-FOVEA_INLINE void codes_load_words(const void *const *keys, int64_t at, int panels, vec k[4]) {
-  if (!panels) {
-    vec_load_words(keys, at, k);
-    return;
+/* Words of LANES keys from byte `at` of their codes on: where they lie side by side, in panels, or copied to
+ * `words`. They are *step bytes apart. */
+FOVEA_INLINE const char *codes_find_words(const void *const *keys, int64_t at, int panels, float *words,
+                                          int64_t *step) {
+  vec k[4];
+  if (panels) {
+    *step = 4 * FOVEA_PANEL_ROWS;
+    return (const char *)keys[0] + at * FOVEA_PANEL_ROWS;
   }
+  *step = 4 * LANES;
+  vec_load_words(keys, at, k);
   FOVEA_UNROLL
-  for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)keys[0] + (at + 4 * i) * FOVEA_PANEL_ROWS);
+  for (int i = 0; i < 4; i++) vec_store(words + i * LANES, k[i]);
+  return (const char *)words;
 }
 
-FOVEA_INLINE codes_numbers codes_of_keys(const fovea_decode_score_args *args, int key, int64_t group) {
-  const fovea_codes *codes = args->coded.codes;
-  const int64_t at = group * codes->scale_group;
-  codes_numbers numbers = {codes_gather(args->coded.scales + key, at, codes->scale_type), vec_set1(codes->bias)};
-  if (args->coded.zeros) numbers.zero = codes_gather(args->coded.zeros + key, at, codes->scale_type);
-  return numbers;
+/* Those of a vector of keys. */
+FOVEA_INLINE codes_numbers codes_of_keys(const codes_block *block, int key, int64_t group, float bias) {
+  const int64_t at = (group - block->first) * block->stride + key;
+  return (codes_numbers){vec_load(block->scales + at),
+                         block->zeroed ? vec_load(block->zeros + at) : vec_set1(bias)};
 }
 
-/* Multiplies the keys of a chunk by the same dims of the queries: dims in the order 1, 0, 3, 2. */
-FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int rows, const fovea_code code,
-                                 int adds, const vec k[4], const codes_numbers *numbers, vec *sum) {
+/* Multiplies four dims of keys by those of the queries: dims in the order 1, 0, 3, 2. */
+FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int rows, const int vectors,
+                                 vec x[][4], vec sum[][8]) {
   FOVEA_UNROLL
-  for (int four = 0; four < 8; four++) {
-    const int d = 4 * four;
-    vec x[4];
-    if (d >= CODES_CHUNK(code)) continue;
+  for (int r = 0; r < rows; r++) {
+    vec4 q = vec4_load(queries + r * stride);
     FOVEA_UNROLL
-    for (int i = 0; i < 4; i++) x[i] = codes_apply(codes_of_words(k, d + i, code), numbers, code, adds);
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][1], q, 1, sum[v][r]);
     FOVEA_UNROLL
-    for (int r = 0; r < rows; r++) {
-      vec4 q = vec4_load(queries + r * stride + d);
-      sum[r] = vec_fma_lane(x[1], q, 1, sum[r]);
-      sum[r] = vec_fma_lane(x[0], q, 0, sum[r]);
-      sum[r] = vec_fma_lane(x[3], q, 3, sum[r]);
-      sum[r] = vec_fma_lane(x[2], q, 2, sum[r]);
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][0], q, 0, sum[v][r]);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][3], q, 3, sum[v][r]);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][2], q, 2, sum[v][r]);
+  }
+}
+
+/* The same for a chunk, word by word. */
+FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, const int rows, const int vectors,
+                                       const fovea_code code, int adds, const char *const words[2], int64_t step,
+                                       const codes_numbers *numbers, vec sum[][8]) {
+  FOVEA_UNROLL
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass >= CODES_PASSES(code)) continue;
+    FOVEA_NO_UNROLL
+    for (int64_t at = 0; at < 4 * step; at += step, queries += CODES_OF_WORD(code)) {
+      FOVEA_UNROLL
+      for (int first = 0; first < 8; first += 4) {
+        vec x[2][4];
+        if (first >= CODES_OF_WORD(code)) continue;
+        FOVEA_UNROLL
+        for (int v = 0; v < vectors; v++) {
+          const vec word = vec_load_word(words[v] + at);
+          FOVEA_UNROLL
+          for (int i = 0; i < 4; i++)
+            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code), &numbers[v], code, adds);
+        }
+        codes_multiply(queries + first, stride, rows, vectors, x, sum);
+      }
     }
   }
 }
@@ -102,7 +165,7 @@ FOVEA_INLINE void codes_fetch_panel(const void *next, int64_t at) {
 /* The chains of one piece of the dims for `vectors` vectors of keys. */
 FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, const int rows, const int *keys,
                               const int vectors, int64_t dim, int64_t end, const fovea_code code,
-                              decode_fetch *fetch, vec sum[][8]) {
+                              const codes_block *block, decode_fetch *fetch, vec sum[][8]) {
   const fovea_codes *codes = args->coded.codes;
   const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
   const float *queries = args->queries + row * args->query_stride;
@@ -115,19 +178,21 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
   FOVEA_NO_UNROLL
   for (int64_t group = dim / codes->group, in_group = dim % codes->group; dim < end;) {
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) numbers[v] = codes_of_keys(args, keys[v], group);
+    for (int v = 0; v < vectors; v++) numbers[v] = codes_of_keys(block, keys[v] - keys[0], group, codes->bias);
     const int64_t stop = codes->group - in_group < end - dim ? dim + codes->group - in_group : end;
     int64_t at = group * codes->group_step + in_group * 16 / CODES_CHUNK(code);
     FOVEA_NO_UNROLL
     for (; dim < stop; dim += CODES_CHUNK(code), at += 16) {
       if (!args->panels) decode_fetch_rows(fetch, codes->row_bytes);
+      float copies[2][4 * LANES];
+      const char *words[2];
+      int64_t step = 0;
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
-        vec k[4];
         if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
-        codes_load_words(args->keys + keys[v], at, args->panels, k);
-        codes_multiply(queries + dim, args->query_stride, rows, code, adds, k, &numbers[v], sum[v]);
+        words[v] = codes_find_words(args->keys + keys[v], at, args->panels, copies[v], &step);
       }
+      codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, adds, words, step, numbers, sum);
     }
     group++;
     in_group = 0;
@@ -147,8 +212,10 @@ FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row,
     FOVEA_NO_UNROLL
     for (int64_t dim = 0, end; dim < args->dim; dim = end) {
       vec sum[2][8];
+      codes_block block;
       end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-      codes_chain(args, row, rows, keys, vectors, dim, end, code, &fetch, sum);
+      codes_read_block(&args->coded, key, count * LANES, dim, end, &block);
+      codes_chain(args, row, rows, keys, vectors, dim, end, code, &block, &fetch, sum);
       FOVEA_NO_UNROLL
       for (int v = 0; v < count; v++) decode_keep(args, scores + keys[v], rows, dim == 0, end == args->dim, sum[v]);
     }
@@ -174,7 +241,7 @@ FOVEA_INLINE vec codes_of_dims(const char *group, int64_t first, int64_t half, c
 
 /* The chains of some rows for the dims from `dim` on, `vectors` vectors. */
 FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
-                                    const int vectors, const fovea_code code, float *sums,
+                                    const int vectors, const fovea_code code, const codes_block *block, float *sums,
                                     decode_value_fetch *kept) {
   const fovea_codes *codes = args->coded.codes;
   const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
@@ -187,7 +254,7 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
     const int64_t group = (dim + v * LANES) / codes->group;
     at[v] = group * codes->group_step;
     first[v] = (dim + v * LANES) % codes->group;
-    scale_at[v] = group * codes->scale_group;
+    scale_at[v] = (group - block->first) * block->stride;
   }
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
@@ -197,14 +264,14 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
-    const char *row_codes = args->values[key], *scales = args->coded.scales[key];
-    const char *zeros = args->coded.zeros ? args->coded.zeros[key] : NULL;
+    const char *row_codes = args->values[key];
     decode_fetch_values(&fetch, codes->row_bytes);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
-      codes_numbers numbers = {codes_broadcast(scales + scale_at[v], codes->scale_type), vec_set1(codes->bias)};
-      if (zeros) numbers.zero = codes_broadcast(zeros + scale_at[v], codes->scale_type);
-      value[v] = codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, adds);
+      const codes_numbers numbers = {vec_set1(block->scales[scale_at[v] + key]),
+                                     vec_set1(block->zeroed ? block->zeros[scale_at[v] + key] : codes->bias)};
+      value[v] =
+          codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, adds);
     }
     FOVEA_UNROLL
     for (int r = 0; r < rows; r++) {
@@ -224,8 +291,8 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
 /* ---- Functions for each code and number of rows -------------------------------------------------------------- */
 
 typedef void codes_score_function(const fovea_decode_score_args *args, int row);
-typedef void codes_value_function(const fovea_decode_value_args *args, int row, int64_t dim, float *sums,
-                                  decode_value_fetch *fetch);
+typedef void codes_value_function(const fovea_decode_value_args *args, int row, int64_t dim,
+                                  const codes_block *block, float *sums, decode_value_fetch *fetch);
 
 #define CODES_FUNCTIONS(name, code)                                                                                \
   FOVEA_NOINLINE void codes_score_##name##_4(const fovea_decode_score_args *args, int row) {                       \
@@ -235,16 +302,17 @@ typedef void codes_value_function(const fovea_decode_value_args *args, int row, 
     codes_score_rows(args, row, 1, FOVEA_DECODE_CODES, code);                                                      \
   }                                                                                                                \
   FOVEA_NOINLINE void codes_value_##name##_4(const fovea_decode_value_args *args, int row, int64_t dim,            \
-                                             float *sums, decode_value_fetch *fetch) {                             \
-    codes_value_chain(args, row, 4, dim, FOVEA_DECODE_VECTORS_4, code, sums, fetch);                               \
+                                             const codes_block *block, float *sums, decode_value_fetch *fetch) {   \
+    codes_value_chain(args, row, 4, dim, FOVEA_DECODE_VECTORS_4, code, block, sums, fetch);                        \
   }                                                                                                                \
   FOVEA_NOINLINE void codes_value_##name##_1(const fovea_decode_value_args *args, int row, int64_t dim,            \
-                                             float *sums, decode_value_fetch *fetch) {                             \
-    codes_value_chain(args, row, 1, dim, FOVEA_DECODE_VECTORS_1, code, sums, fetch);                               \
+                                             const codes_block *block, float *sums, decode_value_fetch *fetch) {   \
+    codes_value_chain(args, row, 1, dim, FOVEA_DECODE_VECTORS_1, code, block, sums, fetch);                        \
   }                                                                                                                \
   FOVEA_NOINLINE void codes_value_##name##_rest(const fovea_decode_value_args *args, int row, int64_t dim,         \
-                                                float *sums, decode_value_fetch *fetch) {                          \
-    codes_value_chain(args, row, 1, dim, 1, code, sums, fetch);                                                    \
+                                                const codes_block *block, float *sums,                             \
+                                                decode_value_fetch *fetch) {                                       \
+    codes_value_chain(args, row, 1, dim, 1, code, block, sums, fetch);                                             \
   }
 
 /* The codes that decoding knows, fovea_decodes_codes(). */
@@ -295,8 +363,10 @@ FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int ro
   FOVEA_NO_UNROLL
   for (int64_t dim = first; dim < last; dim += width) {
     float sums[8 * 8 * LANES];
+    codes_block block;
+    codes_read_block(&args->coded, 0, args->key_count, dim, dim + width, &block);
     decode_value_begin(args, row, rows, dim, width, sums);
-    chain(args, row, dim, sums, fetch);
+    chain(args, row, dim, &block, sums, fetch);
     decode_value_end(args, row, rows, dim, width, sums);
   }
 }

@@ -23,10 +23,11 @@
 typedef struct decode_fetch {
   const void *const *near;
   decode_prefetch far;
-  int width;              /* keys that are multiplied together */
-  int far_begin, far_end; /* of `width` far rows, the share of these query rows; other query rows prefetch the rest */
-  int64_t row, due;       /* the next row; the rows that are due, times `squares` */
-  int64_t squares;        /* squares of dims over which the prefetches are spread */
+  int width; /* keys that are multiplied together */
+  int far_begin,
+      far_end;      /* of `width` far rows, the share of these query rows; other query rows prefetch the rest */
+  int64_t row, due; /* the next row; the rows that are due, times `squares` */
+  int64_t squares;  /* squares of dims over which the prefetches are spread */
 } decode_fetch;
 
 FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int width,

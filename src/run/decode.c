@@ -30,8 +30,10 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
 static void list_block(fovea_task_context *context, int64_t base, int whole, int slot) {
   fovea_interval keys = fovea_met_keys(context, base);
   keys = (fovea_interval){base + keys.begin, base + keys.end};
-  fovea_list_rows(context, fovea_key_run, context->plan->problem.qk_dim, base, keys, whole, &context->decode->keys[slot]);
-  fovea_list_rows(context, fovea_value_run, context->plan->problem.v_dim, base, keys, whole, &context->decode->values[slot]);
+  fovea_list_rows(context, fovea_key_run, context->plan->problem.qk_dim, base, keys, whole,
+                  &context->decode->keys[slot]);
+  fovea_list_rows(context, fovea_value_run, context->plan->problem.v_dim, base, keys, whole,
+                  &context->decode->values[slot]);
 }
 
 /* Copies rows that differ in type or layout, as f32. */
@@ -68,7 +70,9 @@ static void find_rows(fovea_task_context *context) {
 /* The rows to prefetch, from key `key` of the next block on. If these are not known, not uniform, or in another
  * layout: the rows of this block. */
 static const void *const *rows_to_prefetch(const fovea_row_list *list, const fovea_row_list *next, int key) {
-  return next->base >= 0 && next->uniform && next->panels == list->panels && next->coded == list->coded ? next->rows + key : list->rows + key;
+  return next->base >= 0 && next->uniform && next->panels == list->panels && next->coded == list->coded
+             ? next->rows + key
+             : list->rows + key;
 }
 
 /* The rows from key `key` on, if they have a format. */
