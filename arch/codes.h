@@ -24,12 +24,11 @@ typedef struct fovea_codes {
 /* Whether decoding knows a format: its codes become numbers in registers, sixteen bytes at a time, whose dims have
  * one scale. Rows of other formats are widened. */
 static inline int fovea_decodes_codes(const fovea_codes *codes, int64_t dim) {
-  const int known = codes->code == FOVEA_CODE_S8 || codes->code == FOVEA_CODE_U8 || codes->code == FOVEA_CODE_U4 ||
-                    codes->code == FOVEA_CODE_U4_HALVES;
-  const int chunk = codes->code == FOVEA_CODE_S8 || codes->code == FOVEA_CODE_U8 ? 16 : 32;
-  if (!known || codes->table || codes->mixed || dim % chunk != 0 || codes->group % chunk != 0) return 0;
+  const int bytes = codes->code <= FOVEA_CODE_E5M2, chunk = bytes ? 16 : 32;
+  if (!bytes && codes->code != FOVEA_CODE_U4 && codes->code != FOVEA_CODE_U4_HALVES) return 0;
+  if (codes->table || codes->mixed || dim % chunk != 0 || codes->group % chunk != 0) return 0;
   if (codes->code == FOVEA_CODE_U4_HALVES && codes->group != 32) return 0;
-  return codes->code != FOVEA_CODE_S8 || codes->formula == FOVEA_FORMULA_SCALE;
+  return codes->code == FOVEA_CODE_U8 || !bytes || codes->formula == FOVEA_FORMULA_SCALE;
 }
 
 /* Whether two sides become numbers in the same way. */

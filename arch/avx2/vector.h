@@ -132,6 +132,41 @@ FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
   const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(words), shift);
   return _mm256_cvtepi32_ps(_mm256_and_si256(bits, _mm256_set1_epi32(15)));
 }
+/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
+ * products of subnormal f32 would take a hundred cycles. */
+FOVEA_INLINE vec vec_of_fp8(__m256i codes, const int fraction, const int bias, const int first_nan) {
+  const __m256i size =
+      _mm256_srli_epi32(_mm256_and_si256(codes, _mm256_set1_epi32(0x7f000000)), 4 - (fraction == 2));
+  const __m256i least = _mm256_set1_epi32(1 << 23);
+  const __m256i subnormal = _mm256_cmpgt_epi32(least, size);
+  const __m256i moved = _mm256_add_epi32(size, _mm256_set1_epi32((127 - bias) << 23));
+  vec x = _mm256_castsi256_ps(_mm256_add_epi32(moved, _mm256_and_si256(subnormal, least)));
+  x = _mm256_sub_ps(x, _mm256_castsi256_ps(_mm256_and_si256(subnormal, _mm256_set1_epi32((128 - bias) << 23))));
+  if (fraction == 2) /* infinities */
+    x = _mm256_blendv_ps(x, _mm256_set1_ps(INFINITY),
+                         _mm256_castsi256_ps(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(31 << 23))));
+  x = _mm256_blendv_ps(x, _mm256_set1_ps(NAN),
+                       _mm256_castsi256_ps(_mm256_cmpgt_epi32(size, _mm256_set1_epi32(first_nan - 1))));
+  return _mm256_or_ps(x, _mm256_and_ps(_mm256_castsi256_ps(codes), _mm256_set1_ps(-0.0f)));
+}
+FOVEA_INLINE vec vec_of_e4m3(__m256i codes) {
+  return vec_of_fp8(codes, 3, 7, 0x7f << 20);
+}
+FOVEA_INLINE vec vec_of_e5m2(__m256i codes) {
+  return vec_of_fp8(codes, 2, 15, 0x7d << 21);
+}
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  return vec_of_e4m3(_mm256_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  return vec_of_e5m2(_mm256_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
+  return vec_of_e4m3(_mm256_slli_epi32(_mm256_castps_si256(words), 24 - shift));
+}
+FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
+  return vec_of_e5m2(_mm256_slli_epi32(_mm256_castps_si256(words), 24 - shift));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return hidden_where_zero(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }

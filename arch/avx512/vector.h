@@ -124,6 +124,40 @@ FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
   const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
   return _mm512_cvtepi32_ps(_mm512_and_si512(bits, _mm512_set1_epi32(15)));
 }
+/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
+ * products of subnormal f32 would take a hundred cycles. */
+FOVEA_INLINE vec vec_of_fp8(__m512i codes, const int fraction, const int bias, const int first_nan) {
+  const __m512i size =
+      _mm512_srli_epi32(_mm512_and_si512(codes, _mm512_set1_epi32(0x7f000000)), 4 - (fraction == 2));
+  const __m512i least = _mm512_set1_epi32(1 << 23);
+  const __mmask16 subnormal = _mm512_cmplt_epi32_mask(size, least);
+  const __m512i moved = _mm512_add_epi32(size, _mm512_set1_epi32((127 - bias) << 23));
+  vec x = _mm512_castsi512_ps(_mm512_mask_add_epi32(moved, subnormal, moved, least));
+  x = _mm512_mask_sub_ps(x, subnormal, x, _mm512_castsi512_ps(_mm512_set1_epi32((128 - bias) << 23)));
+  if (fraction == 2) /* infinities */
+    x = _mm512_mask_mov_ps(x, _mm512_cmpeq_epi32_mask(size, _mm512_set1_epi32(31 << 23)), _mm512_set1_ps(INFINITY));
+  x = _mm512_mask_mov_ps(x, _mm512_cmpge_epi32_mask(size, _mm512_set1_epi32(first_nan)), _mm512_set1_ps(NAN));
+  return _mm512_castsi512_ps(
+      _mm512_ternarylogic_epi32(_mm512_castps_si512(x), codes, _mm512_set1_epi32((int)0x80000000u), 0xf8));
+}
+FOVEA_INLINE vec vec_of_e4m3(__m512i codes) {
+  return vec_of_fp8(codes, 3, 7, 0x7f << 20);
+}
+FOVEA_INLINE vec vec_of_e5m2(__m512i codes) {
+  return vec_of_fp8(codes, 2, 15, 0x7d << 21);
+}
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  return vec_of_e4m3(_mm512_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  return vec_of_e5m2(_mm512_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
+  return vec_of_e4m3(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
+}
+FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
+  return vec_of_e5m2(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm512_maskz_mov_ps(_mm512_testn_epi32_mask(wide, wide), _mm512_set1_ps(-INFINITY));

@@ -68,22 +68,6 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   }
 }
 
-/* E4M3 as f16 is 2^-8 times the number; the product is exact, also of subnormals. */
-FOVEA_INLINE vec codes_load_e4m3(const uint8_t *bytes) {
-  uint16_t halves[LANES];
-  for (int i = 0; i < LANES; i++) {
-    const unsigned size = bytes[i] & 0x7fu;
-    halves[i] = (uint16_t)((bytes[i] & 0x80u) << 8 | (size == 0x7f ? 0x7e00u : size << 7));
-  }
-  return vec_mul(vec_load_f16(halves), vec_set1(256.0f));
-}
-
-FOVEA_INLINE vec codes_load_e5m2(const uint8_t *bytes) {
-  uint16_t halves[LANES];
-  for (int i = 0; i < LANES; i++) halves[i] = (uint16_t)(bytes[i] << 8);
-  return vec_load_f16(halves);
-}
-
 /* What the numbers of a byte are: codes that are signed or come from a table, unsigned, fp8. */
 enum { CODES_SIGNED, CODES_UNSIGNED, CODES_E4M3, CODES_E5M2 };
 
@@ -103,9 +87,9 @@ FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
 FOVEA_INLINE vec codes_load(const uint8_t *bytes, const int kind) {
   switch (kind) {
   case CODES_E4M3:
-    return codes_load_e4m3(bytes);
+    return vec_load_e4m3(bytes);
   case CODES_E5M2:
-    return codes_load_e5m2(bytes);
+    return vec_load_e5m2(bytes);
   case CODES_UNSIGNED:
     return vec_load_u8(bytes);
   default:

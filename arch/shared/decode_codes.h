@@ -23,6 +23,10 @@ FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fove
     return vec_word_u4(word, 4 * i);
   case FOVEA_CODE_U4_HALVES:
     return vec_word_u4(word, 8 * i + 4 * pass);
+  case FOVEA_CODE_E4M3:
+    return vec_word_e4m3(word, 8 * i);
+  case FOVEA_CODE_E5M2:
+    return vec_word_e5m2(word, 8 * i);
   default:
     return vec_word_s8(word, 8 * i);
   }
@@ -35,7 +39,7 @@ typedef struct codes_numbers {
 
 /* The formula for codes that are signed (nothing is subtracted) or not. */
 FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int adds) {
-  if (code == FOVEA_CODE_S8) return vec_mul(x, numbers->scale);
+  if (code <= FOVEA_CODE_E5M2 && code != FOVEA_CODE_U8) return vec_mul(x, numbers->scale);
   return adds ? vec_fma(x, numbers->scale, numbers->zero) : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
 }
 
@@ -234,6 +238,10 @@ FOVEA_INLINE vec codes_of_dims(const char *group, int64_t first, int64_t half, c
     return vec_load_u4(bytes, first);
   case FOVEA_CODE_U4_HALVES:
     return first < half ? vec_load_low_u4(bytes + first) : vec_load_high_u4(bytes + first - half);
+  case FOVEA_CODE_E4M3:
+    return vec_load_e4m3(bytes + first);
+  case FOVEA_CODE_E5M2:
+    return vec_load_e5m2(bytes + first);
   default:
     return vec_load_s8((const int8_t *)bytes + first);
   }
@@ -318,6 +326,8 @@ typedef void codes_value_function(const fovea_decode_value_args *args, int row, 
 /* The codes that decoding knows, fovea_decodes_codes(). */
 #define CODES_DECODED(ROW)                                                                                         \
   ROW(s8, FOVEA_CODE_S8)                                                                                           \
+  ROW(e4m3, FOVEA_CODE_E4M3)                                                                                       \
+  ROW(e5m2, FOVEA_CODE_E5M2)                                                                                       \
   ROW(u8, FOVEA_CODE_U8)                                                                                           \
   ROW(u4, FOVEA_CODE_U4)                                                                                           \
   ROW(halves, FOVEA_CODE_U4_HALVES)
