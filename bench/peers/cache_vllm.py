@@ -61,7 +61,7 @@ class Solver:
     def __init__(self, problem, q, pages, threads):
         self.problem, self.threads, self.pages = problem, threads, pages
         torch.set_num_threads(threads)  # the schedule depends on it
-        rows = tensor(q, problem.queries).transpose(1, 2).reshape(-1, problem.heads, problem.dim)
+        rows = tensor(q, problem.queries).transpose(1, 2).reshape(-1, problem.heads, problem.dim).contiguous()
         self.result = torch.zeros_like(rows)
         causal = True if problem.rows == 1 else problem.rule == "causal"
         starts = torch.arange(problem.batch + 1, dtype=torch.int32) * problem.rows
