@@ -16,6 +16,7 @@ typedef struct fovea_codes {
   const int8_t *table; /* NULL: none */
   int64_t row_bytes;   /* of a row, for prefetches */
   int64_t group;       /* dims that share a scale; at least 1 */
+  int panels;          /* 1: rows of codes lie side by side in words, panel[word][key] */
   int mixed;           /* 1: groups are small, and their codes follow each other without a gap */
   int64_t group_step;  /* bytes from the codes of a group of dims to those of the next group */
   int64_t scale_group; /* bytes from the scale of a group of dims to that of the next group */
@@ -46,7 +47,7 @@ typedef struct fovea_coded_keys {
 
 /* Rows at equal distances. */
 typedef struct fovea_coded_rows {
-  const char *codes;          /* of the first group of dims */
+  const char *codes;          /* of the first group of dims; in panels, the first word */
   const char *scales, *zeros; /* of the same group; zeros: NULL if the formula has none */
   int64_t code_step;          /* bytes from a row's codes to those of the next row */
   int64_t scale_step;         /* bytes from a row's scales, and zeros, to those of the next row */

@@ -5,7 +5,8 @@
 
 fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
                                  int part) {
-  const fovea_code_layout layout = fovea_lay_out_codes(format, dim);
+  const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+  const fovea_code_layout layout = fovea_lay_out_codes(format, dim, panels);
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   switch (part) {
   case FOVEA_PART_CODES:
@@ -105,10 +106,6 @@ static fovea_status check_elements(const fovea_segment *segment, int values, con
     return fovea_fail(s->error, FOVEA_ERROR_UNUSED,
                       "sequences[%d].segments[%d].%s_type is %d; with a format it must be 0", s->entry, s->number,
                       s->name, (int64_t)type);
-  if (!values && segment->k_layout != FOVEA_KEYS_IN_ROWS)
-    return fovea_fail(s->error, FOVEA_ERROR_UNUSED,
-                      "sequences[%d].segments[%d].k_layout is %d; with a format it must be FOVEA_KEYS_IN_ROWS",
-                      s->entry, s->number, (int64_t)segment->k_layout);
   return FOVEA_OK;
 }
 
@@ -121,6 +118,8 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   const subject s = {names[values][0], entry, number, error};
   fovea_status status = check_elements(segment, values, &s);
   if (!status) status = fovea_check_format(format, dim, entry, number, error);
+  if (!status && !values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
+    status = fovea_check_code_panels(format, dim, entry, number, error);
   if (!status) status = check_pointers(segment, format, dim, values, s);
   if (status) return status;
   for (int i = 0; i < FOVEA_PARTS; i++) {

@@ -20,7 +20,8 @@ static int64_t step_of(const fovea_segment *segment, int64_t stride, fovea_type 
 /* A run of codes. */
 static fovea_row_run coded_run(const fovea_found_segment *found, int64_t position) {
   const fovea_segment *segment = found->segment;
-  fovea_row_run run = {.end = segment->first + segment->rows, .codes = &found->layout.codes};
+  fovea_row_run run = {
+      .end = segment->first + segment->rows, .codes = &found->layout.codes, .panels = found->layout.codes.panels};
   const int64_t follow = fovea_find_codes(&found->layout, &found->place, position - segment->first, &run.coded);
   if (follow < run.end - position) run.end = position + follow;
   return run;
