@@ -43,6 +43,8 @@ static inline int fovea_same_codes(const fovea_codes *a, const fovea_codes *b) {
 typedef struct fovea_coded_keys {
   const fovea_codes *codes;                 /* NULL: the rows have no format */
   const void *const *scales, *const *zeros; /* of each key's first group of dims; zeros: NULL if there are none */
+  int64_t
+      scale_step; /* bytes from key to key, but that pointers behind the last key repeat its own; -1: they differ */
 } fovea_coded_keys;
 
 /* Rows at equal distances. */

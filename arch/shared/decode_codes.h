@@ -60,17 +60,22 @@ FOVEA_INLINE vec codes_gather(const void *const *rows, int64_t at, fovea_type ty
 /* The numbers of some keys and groups of dims: scales, and what is subtracted first or added last. */
 enum { CODES_GROUPS = 8 }; /* of FOVEA_DOT_PIECE dims at most, since sixteen dims have one scale */
 typedef struct codes_block {
-  int64_t first;      /* group */
-  int stride, zeroed; /* numbers from group to group; zeros are set, else all are `bias` */
+  int64_t first, last; /* groups */
+  int stride, zeroed;  /* numbers from group to group; zeros are set, else all are `bias` */
   float scales[CODES_GROUPS * FOVEA_BLOCK_KEYS], zeros[CODES_GROUPS * FOVEA_BLOCK_KEYS];
 } codes_block;
 
 /* Reads one kind of numbers. The last pointers are repeated up to a whole vector. */
-FOVEA_INLINE void codes_read(const void *const *rows, const fovea_codes *codes, int64_t group, int count,
-                             float *numbers) {
+FOVEA_INLINE void codes_read(const void *const *rows, const fovea_codes *codes, int64_t step, int64_t group,
+                             int count, float *numbers) {
   FOVEA_NO_UNROLL
   for (int key = 0; key < count; key += LANES) {
     const void *last[LANES], *const *from = rows + key;
+    if (step == 4 && codes->scale_type == FOVEA_F32 && key + LANES <= count &&
+        (const char *)from[LANES - 1] == (const char *)from[0] + 4 * (LANES - 1)) {
+      vec_store(numbers + key, vec_load_word((const char *)from[0] + group * codes->scale_group));
+      continue;
+    }
     for (int i = 0; key + LANES > count && i < LANES; i++) last[i] = rows[key + i < count ? key + i : count - 1];
     if (key + LANES > count) from = last;
     vec_store(numbers + key, codes_gather(from, group * codes->scale_group, codes->scale_type));
@@ -82,13 +87,14 @@ FOVEA_NOINLINE void codes_read_block(const fovea_coded_keys *coded, int key, int
                                      codes_block *block) {
   const fovea_codes *codes = coded->codes;
   block->first = begin / codes->group;
+  block->last = (end - 1) / codes->group;
   block->stride = (count + LANES - 1) / LANES * LANES;
   block->zeroed = coded->zeros != NULL;
   FOVEA_NO_UNROLL
-  for (int64_t group = block->first; group <= (end - 1) / codes->group; group++) {
+  for (int64_t group = block->first; group <= block->last; group++) {
     const int64_t at = (group - block->first) * block->stride;
-    codes_read(coded->scales + key, codes, group, count, block->scales + at);
-    if (block->zeroed) codes_read(coded->zeros + key, codes, group, count, block->zeros + at);
+    codes_read(coded->scales + key, codes, coded->scale_step, group, count, block->scales + at);
+    if (block->zeroed) codes_read(coded->zeros + key, codes, coded->scale_step, group, count, block->zeros + at);
   }
 }
 
@@ -368,15 +374,17 @@ FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
 
 /* Some rows and the dims first to last - 1, `width` dims at a time. */
 FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
-                                     int64_t last, int width, codes_value_function *chain,
+                                     int64_t last, int width, codes_value_function *chain, codes_block *block,
                                      decode_value_fetch *fetch) {
+  const int64_t group = args->coded.codes->group;
   FOVEA_NO_UNROLL
   for (int64_t dim = first; dim < last; dim += width) {
     float sums[8 * 8 * LANES];
-    codes_block block;
-    codes_read_block(&args->coded, 0, args->key_count, dim, dim + width, &block);
+    if (dim / group < block->first || (dim + width - 1) / group > block->last)
+      codes_read_block(&args->coded, 0, args->key_count, dim,
+                       dim + FOVEA_DOT_PIECE < args->dim ? dim + FOVEA_DOT_PIECE : args->dim, block);
     decode_value_begin(args, row, rows, dim, width, sums);
-    chain(args, row, dim, &block, sums, fetch);
+    chain(args, row, dim, block, sums, fetch);
     decode_value_end(args, row, rows, dim, width, sums);
   }
 }
@@ -385,6 +393,8 @@ FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int ro
 FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
   const fovea_code code = args->coded.codes->code;
   decode_value_fetch fetch = {decode_prefetch_from(args->prefetch, args->key_count, 0), 0, 0};
+  codes_block block;
+  block.first = block.last = -1;
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
     const int64_t width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : FOVEA_DECODE_VECTORS_1) * LANES;
@@ -394,8 +404,8 @@ FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
     rows = codes_rows_at(row, args->row_count);
     const int width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : FOVEA_DECODE_VECTORS_1) * LANES;
     const int64_t whole = args->dim - args->dim % width;
-    codes_value_dims(args, row, rows, 0, whole, width, codes_value_of(code, rows), &fetch);
+    codes_value_dims(args, row, rows, 0, whole, width, codes_value_of(code, rows), &block, &fetch);
     for (int r = 0; r < rows; r++)
-      codes_value_dims(args, row + r, 1, whole, args->dim, LANES, codes_value_of(code, 0), &fetch);
+      codes_value_dims(args, row + r, 1, whole, args->dim, LANES, codes_value_of(code, 0), &block, &fetch);
   }
 }

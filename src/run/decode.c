@@ -78,7 +78,8 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
 /* The rows from key `key` on, if they have a format. */
 static fovea_coded_keys coded_keys(const fovea_row_list *list, int key) {
   if (!list->coded) return (fovea_coded_keys){0};
-  return (fovea_coded_keys){&list->codes, list->scales + key, list->has_zeros ? list->zeros + key : NULL};
+  return (fovea_coded_keys){&list->codes, list->scales + key, list->has_zeros ? list->zeros + key : NULL,
+                            list->scale_step};
 }
 
 static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,

@@ -89,6 +89,7 @@ static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *lis
   if (!list->coded) return 1;
   list->codes = *run->codes; /* the segment that was found may change before the list is read */
   list->has_zeros = run->coded.zeros != NULL;
+  list->scale_step = run->coded.scale_step;
   return !run->coded.centre && fovea_decodes_codes(run->codes, dim);
 }
 
@@ -129,6 +130,7 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
       list->uniform = 0;
       return;
     }
+    if (key != begin) list->scale_step = -1;
     if (list->coded) list_codes(&run.coded, key, run_end, list);
     for (const char *row = run.row; !list->coded && key < run_end; key++, row += run.step) list->rows[key] = row;
     key = run_end;

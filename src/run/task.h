@@ -60,6 +60,7 @@ typedef struct fovea_row_list {
   const void *rows[FOVEA_BLOCK_KEYS];
   /* Rows of a format that decoding knows: `rows` are their codes. */
   int coded, has_zeros;
+  int64_t scale_step; /* as in fovea_coded_keys */
   fovea_codes codes;
   const void *scales[FOVEA_BLOCK_KEYS], *zeros[FOVEA_BLOCK_KEYS];
 } fovea_row_list;
