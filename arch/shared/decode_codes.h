@@ -14,8 +14,22 @@
 /* Dims of a word in one pass. */
 #define CODES_OF_WORD(code) ((code) == FOVEA_CODE_U4 ? 8 : 4)
 
+/* Whether codes are looked up in a table of the sixteen numbers that they stand for, fovea_codes.numbers. */
+#ifdef FOVEA_VECTOR_LOOKS_UP
+#define CODES_LOOKED_UP(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES)
+#else
+#define CODES_LOOKED_UP(code)       ((void)(code), 0)
+#define vec_look_up(table, codes)   (table)
+#define vec_load_u4_bits(p, first)  vec_load_u4(p, first)
+#define vec_load_bits_of_u8(p, s)   vec_load_low_u4(p)
+#define vec_word_bits(words, shift) (words)
+#endif
+
 /* Code `i` of a word, in that pass. */
-FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code) {
+FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code, vec table) {
+  (void)table;
+  if (CODES_LOOKED_UP(code))
+    return vec_look_up(table, vec_word_bits(word, code == FOVEA_CODE_U4 ? 4 * i : 8 * i + 4 * pass));
   switch (code) {
   case FOVEA_CODE_U8:
     return vec_word_u8(word, 8 * i);
@@ -37,10 +51,25 @@ typedef struct codes_numbers {
   vec scale, zero;
 } codes_numbers;
 
-/* The formula for codes that are signed (nothing is subtracted) or not. */
-FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int adds) {
-  if (code <= FOVEA_CODE_E5M2 && code != FOVEA_CODE_U8) return vec_mul(x, numbers->scale);
-  return adds ? vec_fma(x, numbers->scale, numbers->zero) : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
+/* The formula for a code, in its steps: something is subtracted before the product, added behind it, or neither. */
+enum { CODES_SCALE, CODES_SUBTRACT, CODES_ADD };
+
+FOVEA_INLINE int codes_steps(const fovea_codes *codes) {
+  if (codes->formula == FOVEA_FORMULA_MINIMUM) return CODES_ADD;
+  if (codes->formula == FOVEA_FORMULA_ZERO) return CODES_SUBTRACT;
+  return codes->bias > 0 && !CODES_LOOKED_UP(codes->code) ? CODES_SUBTRACT : CODES_SCALE;
+}
+
+FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int steps) {
+  const int scaled = code <= FOVEA_CODE_E5M2 && code != FOVEA_CODE_U8; /* signed codes have no other formula */
+  if (scaled || steps == CODES_SCALE) return vec_mul(x, numbers->scale);
+  return steps == CODES_ADD ? vec_fma(x, numbers->scale, numbers->zero)
+                            : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
+}
+
+/* The numbers of sixteen codes, if they are looked up. */
+FOVEA_INLINE vec codes_table(const fovea_codes *codes, const fovea_code code) {
+  return CODES_LOOKED_UP(code) ? vec_load(codes->numbers) : vec_set1(0.0f);
 }
 
 /* The numbers of LANES rows, `at` bytes behind each pointer. */
@@ -142,8 +171,8 @@ FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int
 
 /* The same for a chunk, word by word. */
 FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, const int rows, const int vectors,
-                                       const fovea_code code, int adds, const char *const words[2], int64_t step,
-                                       const codes_numbers *numbers, vec sum[][8]) {
+                                       const fovea_code code, int steps, vec table, const char *const words[2],
+                                       int64_t step, const codes_numbers *numbers, vec sum[][8]) {
   FOVEA_UNROLL
   for (int pass = 0; pass < 2; pass++) {
     if (pass >= CODES_PASSES(code)) continue;
@@ -158,7 +187,7 @@ FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, con
           const vec word = vec_load_word(words[v] + at);
           FOVEA_UNROLL
           for (int i = 0; i < 4; i++)
-            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code), &numbers[v], code, adds);
+            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code, table), &numbers[v], code, steps);
         }
         codes_multiply(queries + first, stride, rows, vectors, x, sum);
       }
@@ -177,7 +206,8 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
                               const int vectors, int64_t dim, int64_t end, const fovea_code code,
                               const codes_block *block, decode_fetch *fetch, vec sum[][8]) {
   const fovea_codes *codes = args->coded.codes;
-  const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
+  const int steps = codes_steps(codes);
+  const vec table = codes_table(codes, code);
   const float *queries = args->queries + row * args->query_stride;
   codes_numbers numbers[2];
   FOVEA_UNROLL
@@ -202,7 +232,8 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
         if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
         words[v] = codes_find_words(args->keys + keys[v], at, args->panels, copies[v], &step);
       }
-      codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, adds, words, step, numbers, sum);
+      codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, steps, table, words, step,
+                           numbers, sum);
     }
     group++;
     in_group = 0;
@@ -253,12 +284,20 @@ FOVEA_INLINE vec codes_of_dims(const char *group, int64_t first, int64_t half, c
   }
 }
 
+/* The same as numbers whose lower four bits are the codes. */
+FOVEA_INLINE vec codes_bits_of_dims(const char *group, int64_t first, int64_t half, const fovea_code code) {
+  const uint8_t *bytes = (const uint8_t *)group;
+  if (code == FOVEA_CODE_U4) return vec_load_u4_bits(bytes, first);
+  return vec_load_bits_of_u8(bytes + first % half, first < half ? 0 : 4);
+}
+
 /* The chains of some rows for the dims from `dim` on, `vectors` vectors. */
 FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
                                     const int vectors, const fovea_code code, const codes_block *block, float *sums,
                                     decode_value_fetch *kept) {
   const fovea_codes *codes = args->coded.codes;
-  const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
+  const int steps = codes_steps(codes);
+  const vec table = codes_table(codes, code);
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
   decode_value_fetch fetch = *kept;
   int64_t at[8], first[8], scale_at[8];
@@ -284,8 +323,12 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
     for (int v = 0; v < vectors; v++) {
       const codes_numbers numbers = {vec_set1(block->scales[scale_at[v] + key]),
                                      vec_set1(block->zeroed ? block->zeros[scale_at[v] + key] : codes->bias)};
-      value[v] =
-          codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, adds);
+      if (CODES_LOOKED_UP(code)) /* the formula is applied to the table */
+        value[v] = vec_look_up(codes_apply(table, &numbers, code, steps),
+                               codes_bits_of_dims(row_codes + at[v], first[v], codes->group / 2, code));
+      else
+        value[v] =
+            codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, steps);
     }
     FOVEA_UNROLL
     for (int r = 0; r < rows; r++) {
