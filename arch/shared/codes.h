@@ -2,6 +2,7 @@
 
 #include "../codes.h"
 #include "../kernels.h"
+#include "codes_common.h"
 #include "types.h"
 
 #include <string.h>
@@ -219,7 +220,75 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
   }
 }
 
+/* ---- Formats that decoding knows ----------------------------------------------------------------------------- */
+
+/* Up to FOVEA_BLOCK_KEYS rows, whose scales are read for FOVEA_DOT_PIECE dims at a time. */
+FOVEA_INLINE void codes_widen_block(const fovea_widen_codes_args *args, int64_t row, int count,
+                                    const fovea_code code) {
+  const fovea_codes *codes = args->codes;
+  const void *scales[FOVEA_BLOCK_KEYS], *zeros[FOVEA_BLOCK_KEYS];
+  const fovea_coded_keys coded = {codes, scales, args->rows.zeros ? zeros : NULL, args->rows.scale_step};
+  const vec table = codes_table(codes, code);
+  const int steps = codes_steps(codes);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i++) {
+    scales[i] = args->rows.scales + (row + i) * args->rows.scale_step;
+    zeros[i] = args->rows.zeros ? args->rows.zeros + (row + i) * args->rows.scale_step : NULL;
+  }
+  FOVEA_NO_UNROLL
+  for (int64_t dim = 0; dim < args->dim; dim += FOVEA_DOT_PIECE) {
+    const int64_t end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+    codes_block block;
+    codes_read_block(&coded, 0, count, dim, end, &block);
+    FOVEA_NO_UNROLL
+    for (int64_t first = dim; first < end; first += LANES) {
+      const int64_t group = first / codes->group, in_group = first % codes->group;
+      const char *from = args->rows.codes + row * args->rows.code_step + group * codes->group_step;
+      const int64_t at = (group - block.first) * block.stride;
+      float *to = args->to + row * args->to_stride + first;
+      FOVEA_NO_UNROLL
+      for (int i = 0; i < count; i++, from += args->rows.code_step, to += args->to_stride) {
+        const codes_numbers numbers = {vec_set1(block.scales[at + i]),
+                                       vec_set1(block.zeroed ? block.zeros[at + i] : codes->bias)};
+        vec x;
+        if (CODES_LOOKED_UP(code))
+          x = vec_look_up(codes_apply(table, &numbers, code, steps),
+                          codes_bits_of_dims(from, in_group, codes->group / 2, code));
+        else
+          x = codes_apply(codes_of_dims(from, in_group, codes->group / 2, code), &numbers, code, steps);
+        vec_store(to, x);
+      }
+    }
+  }
+}
+
+#define CODES_WIDEN(name, code)                                                                                    \
+  FOVEA_NOINLINE void codes_widen_##name(const fovea_widen_codes_args *args, int64_t row, int count) {             \
+    codes_widen_block(args, row, count, code);                                                                     \
+  }
+CODES_DECODED(CODES_WIDEN)
+
+#define CODES_WIDEN_CASE(name, code)                                                                               \
+  case code:                                                                                                       \
+    codes_widen_##name(args, row, count);                                                                          \
+    break;
+FOVEA_INLINE void codes_widen_known(const fovea_widen_codes_args *args) {
+  FOVEA_NO_UNROLL
+  for (int64_t row = 0; row < args->row_count; row += FOVEA_BLOCK_KEYS) {
+    const int64_t rest = args->row_count - row;
+    const int count = rest < FOVEA_BLOCK_KEYS ? (int)rest : FOVEA_BLOCK_KEYS;
+    switch (args->codes->code) {
+    default:
+      CODES_DECODED(CODES_WIDEN_CASE)
+    }
+  }
+}
+
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_codes)(const fovea_widen_codes_args *args) {
+  if (!args->rows.centre && !args->codes->panels && fovea_decodes_codes(args->codes, args->dim)) {
+    codes_widen_known(args);
+    return;
+  }
   FOVEA_NO_UNROLL
   for (int64_t first = 0; first < args->dim;) {
     const int count = codes_together(args->codes, args->dim, first);
