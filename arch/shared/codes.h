@@ -162,10 +162,29 @@ FOVEA_NOINLINE void codes_widen_any(const fovea_codes *codes, const codes_piece 
   }
 }
 
-/* Reads the scales of a row for the dims of a piece. */
+/* Numbers of dims that lie side by side. */
+FOVEA_NOINLINE void codes_read_dims(const char *from, fovea_type type, int count, float *numbers) {
+  uint16_t halves[CODES_PIECE] = {0};
+  if (type == FOVEA_F32) {
+    memcpy(numbers, from, (size_t)count * sizeof *numbers);
+    return;
+  }
+  memcpy(halves, from, (size_t)count * sizeof *halves);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES)
+    vec_store(numbers + i, type == FOVEA_F16 ? vec_load_f16(halves + i) : vec_load_bf16(halves + i));
+}
+
+/* Reads the scales of a row for each dim of a piece. */
 FOVEA_INLINE void codes_read_scales(const fovea_widen_codes_args *args, int64_t row, codes_piece *piece) {
   const fovea_codes *codes = args->codes;
-  const int64_t step = row * args->rows.scale_step, count = piece->shared ? 1 : piece->count;
+  const int64_t step = row * args->rows.scale_step, count = piece->count;
+  if (codes->group == 1 && codes->scale_group == fovea_bytes(codes->scale_type, 1)) {
+    const int64_t at = step + piece->first * codes->scale_group;
+    codes_read_dims(args->rows.scales + at, codes->scale_type, piece->count, piece->scales);
+    if (args->rows.zeros) codes_read_dims(args->rows.zeros + at, codes->scale_type, piece->count, piece->zeros);
+    return;
+  }
   for (int64_t i = 0; i < count; i++) {
     const int64_t at = step + (piece->first + i) / codes->group * codes->scale_group;
     piece->scales[i] = codes_number(args->rows.scales + at, codes->scale_type);
@@ -195,6 +214,24 @@ FOVEA_NOINLINE const uint8_t *codes_from_panel(const fovea_codes *codes, const c
   return bytes - first;
 }
 
+/* The scales and zeros of a group of dims, for up to FOVEA_BLOCK_KEYS rows from `row` on. */
+typedef struct codes_rows {
+  float scales[FOVEA_BLOCK_KEYS + LANES], zeros[FOVEA_BLOCK_KEYS + LANES];
+} codes_rows;
+
+FOVEA_NOINLINE void codes_read_rows(const fovea_widen_codes_args *args, int64_t row, int64_t group,
+                                    codes_rows *numbers) {
+  const void *pointers[FOVEA_BLOCK_KEYS];
+  const int64_t rest = args->row_count - row, step = args->rows.scale_step;
+  const int count = rest < FOVEA_BLOCK_KEYS ? (int)rest : FOVEA_BLOCK_KEYS;
+  if (count < 1) return;
+  for (int i = 0; i < count; i++) pointers[i] = args->rows.scales + (row + i) * step;
+  codes_read(pointers, args->codes, step, group, count, numbers->scales);
+  if (!args->rows.zeros) return;
+  for (int i = 0; i < count; i++) pointers[i] = args->rows.zeros + (row + i) * step;
+  codes_read(pointers, args->codes, step, group, count, numbers->zeros);
+}
+
 /* Widens one piece of all rows: dims from `first` on. */
 FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
   const fovea_codes *codes = args->codes;
@@ -203,6 +240,7 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
   codes_piece piece = {
       .first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
   uint8_t bytes[CODES_PIECE + LANES] = {0}, words[CODES_PANEL_BYTES];
+  codes_rows numbers;
   if (piece.centred) memcpy(piece.zeros, args->rows.centre + first, (size_t)count * sizeof(float));
   piece.bytes = bytes;
   FOVEA_NO_UNROLL
@@ -210,7 +248,13 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
     const char *codes_row = args->rows.codes + row * args->rows.code_step;
     const uint8_t *from = codes->panels ? codes_from_panel(codes, codes_row, group, in_group, count, words)
                                         : (const uint8_t *)codes_row + group * codes->group_step;
-    if (row == 0 || args->rows.scale_step != 0) codes_read_scales(args, row, &piece);
+    if (piece.shared) {
+      if (row % FOVEA_BLOCK_KEYS == 0) codes_read_rows(args, row, group, &numbers);
+      piece.scales[0] = numbers.scales[row % FOVEA_BLOCK_KEYS];
+      if (args->rows.zeros) piece.zeros[0] = numbers.zeros[row % FOVEA_BLOCK_KEYS];
+    } else if (row == 0 || args->rows.scale_step != 0) {
+      codes_read_scales(args, row, &piece);
+    }
     codes_unpack(codes, from, in_group, count, args->rows.shift + (int)row * args->rows.shift_step, bytes);
     float *to = args->to + row * args->to_stride;
     codes_widen_any(codes, &piece, to + first);
