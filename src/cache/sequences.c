@@ -26,7 +26,8 @@ void fovea_find_head(const fovea_sequence *sequence, int64_t position, int value
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
   if (!neighbour) next = fovea_find_segment(sequence, position);
-  const fovea_format *format = fovea_segment_format(sequence, next, values), *known = found->format;
+  const fovea_format *format = fovea_segment_format(sequence, next, values);
+  const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;
   found->format = format;
   if (format) {
