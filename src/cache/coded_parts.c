@@ -5,7 +5,8 @@
 
 fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
                                  int part) {
-  const fovea_code_layout layout = fovea_lay_out_codes(format, dim);
+  const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+  const fovea_code_layout layout = fovea_lay_out_codes(format, dim, panels);
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   switch (part) {
   case FOVEA_PART_CODES:
@@ -33,6 +34,23 @@ fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_forma
                               .group = scales->group,
                               .bytes = fovea_scale_bytes(format)};
   }
+}
+
+/* Moves the ends of a range by an axis of `count` steps. */
+static void extend(int64_t count, int64_t step, int64_t *low, int64_t *high) {
+  if (count > 1) *(step < 0 ? low : high) += (count - 1) * step;
+}
+
+void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment, int64_t kv_heads, int64_t layer,
+                      int64_t begin, int64_t end, uintptr_t *first, uintptr_t *last) {
+  const int64_t row = (begin - segment->first) / part->row_keys,
+                rows = (end - 1 - segment->first) / part->row_keys - row + 1;
+  int64_t low = (layer > 0 ? layer * part->layer : 0) + (row > 0 ? row * part->row : 0), high = low + part->bytes;
+  extend(kv_heads, part->head, &low, &high);
+  extend(rows, part->row, &low, &high);
+  extend(part->groups, part->group, &low, &high);
+  *first = (uintptr_t)part->first + (uintptr_t)low;
+  *last = (uintptr_t)part->first + (uintptr_t)high;
 }
 
 /* ---- Checks -------------------------------------------------------------------------------------------------- */
@@ -105,10 +123,6 @@ static fovea_status check_elements(const fovea_segment *segment, int values, con
     return fovea_fail(s->error, FOVEA_ERROR_UNUSED,
                       "sequences[%d].segments[%d].%s_type is %d; with a format it must be 0", s->entry, s->number,
                       s->name, (int64_t)type);
-  if (!values && segment->k_layout != FOVEA_KEYS_IN_ROWS)
-    return fovea_fail(s->error, FOVEA_ERROR_UNUSED,
-                      "sequences[%d].segments[%d].k_layout is %d; with a format it must be FOVEA_KEYS_IN_ROWS",
-                      s->entry, s->number, (int64_t)segment->k_layout);
   return FOVEA_OK;
 }
 
@@ -121,6 +135,8 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   const subject s = {names[values][0], entry, number, error};
   fovea_status status = check_elements(segment, values, &s);
   if (!status) status = fovea_check_format(format, dim, entry, number, error);
+  if (!status && !values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
+    status = fovea_check_code_panels(format, dim, entry, number, error);
   if (!status) status = check_pointers(segment, format, dim, values, s);
   if (status) return status;
   for (int i = 0; i < FOVEA_PARTS; i++) {

@@ -25,8 +25,12 @@ typedef struct fovea_code_layout {
 fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
                                 fovea_error *error);
 
-/* Resolves a format that has been checked. */
-fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim);
+/* Refuses a format whose rows cannot lie side by side in panels. */
+fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+                                     fovea_error *error);
+
+/* Resolves a format that has been checked, for rows or for panels. */
+fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels);
 
 /* Keys that are written at once: 1, or those that share scales or words. */
 static inline int64_t fovea_keys_at_once(const fovea_code_layout *layout) {

@@ -15,7 +15,7 @@ static inline float magnitude(float x) {
 /* Towards 0, as x86 converts: INT32_MIN for NaN and what is out of range. C leaves that open, and ggml and OpenVINO
  * come there with scales so small that 1 / scale is infinite. */
 static inline int32_t truncated(float x) {
-  return x >= -0x1p31f && x < 0x1p31f ? (int32_t)x : INT32_MIN;
+  return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
 }
 
 /* x rounded to an integer; halves to even, or away from 0. */

@@ -15,8 +15,8 @@ struct narrow {
   struct guarded codes, scales, zeros, centre;
 };
 
-/* Sets the fields of a side of a segment, whose `rows` is set, and fills its memory. Strides have any order of
- * heads and rows, and gaps. `centred`: with a centre, if the format may have one. */
+/* Sets the fields of a side of a segment, whose `rows` and `k_layout` are set, and fills its memory. Strides have
+ * any order of heads and rows, and gaps. `centred`: with a centre, if the format may have one. */
 void narrow_make(struct narrow *narrow, const fovea_format *format, int64_t kv_heads, int64_t dim, int centred,
                  fovea_segment *segment, int values, struct generator *generator);
 void narrow_destroy(struct narrow *narrow);

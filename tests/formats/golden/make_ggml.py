@@ -15,13 +15,20 @@ def pointer(x):
     return x.ctypes.data_as(ctypes.c_void_p)
 
 
+def table_ties():
+    """Numbers halfway between two entries of iq4_nl's table if the scale is 1 or -1."""
+    table = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
+    middle = (table[1:] + table[:-1]) / 2
+    return np.concatenate([[-127], middle, table, [127], -middle, -table]).astype(np.float32)
+
+
 def main():
     package = importlib.metadata.distribution("ggml-py")
     library = ctypes.CDLL(str(pathlib.Path(package.locate_file("ggml/lib/libggml-base.so"))))
     for name, size in GROUP_BYTES.items():
         file = File(name, f"ggml-py {package.version} (ggml as in llama.cpp {SYNCED}), quantize_row_{name}_ref, "
                           f"dequantize_row_{name}", DIM)
-        for case, x in rows():
+        for case, x in rows() + ([("ties_table", table_ties())] if name == "iq4_nl" else []):
             stored = np.zeros(DIM // 32 * size, np.uint8)
             output = np.zeros(DIM, np.float32)
             getattr(library, f"quantize_row_{name}_ref")(pointer(x), pointer(stored), ctypes.c_int64(DIM))
