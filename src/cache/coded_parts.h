@@ -19,7 +19,8 @@ typedef struct fovea_coded_part {
 fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
                                  int part);
 
-/* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. */
+/* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. Entry
+ * FOVEA_ENTRY_OF_PAGES: the segment stands for pages. */
 fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_segment *segment,
                                     const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
                                     fovea_error *error);

@@ -95,5 +95,6 @@ int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error 
     return 0;
   }
   if (fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error)) return 0;
-  return fovea_check_format(format, dim, -1, 0, error) ? 0 : fovea_lay_out_codes(format, dim).unit_bytes;
+  return fovea_check_format(format, dim, FOVEA_NO_ENTRY, 0, error) ? 0
+                                                                   : fovea_lay_out_codes(format, dim).unit_bytes;
 }
