@@ -3,7 +3,8 @@
 #define FOVEA_SRC_CACHE_CODED_PARTS_H
 
 #include "../base/claim.h"
-#include "sequences.h"
+#include "formats.h"
+#include "segments.h"
 
 enum { FOVEA_PART_CODES, FOVEA_PART_SCALES, FOVEA_PART_ZEROS, FOVEA_PART_CENTRE, FOVEA_PARTS };
 
