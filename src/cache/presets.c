@@ -71,7 +71,7 @@ fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, f
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "format.struct_size is %u; this library knows %u",
                       (uint64_t)struct_size, (uint64_t)sizeof *format);
   if ((int)name < 0 || (int)name >= PRESETS)
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %d; it must be from 0 to %d", (int64_t)name,
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %d; it must be from 0 to %d", (int64_t)(int)name,
                       (int64_t)PRESETS - 1);
   *format = presets[name].format;
   return FOVEA_OK;
