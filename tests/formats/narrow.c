@@ -88,26 +88,31 @@ static int64_t apart_at(const struct narrow *n, const fovea_code_scales *s, int6
   return head * s->head + keys + d / group_of(n) * s->group;
 }
 
-/* The scale (0) or the zero (1) of an element. */
-static float number_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
-                       int64_t d, int which) {
+unsigned char *narrow_number(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
+                             int64_t row, int64_t d, int which) {
   const fovea_format *f = &n->format;
   const fovea_code_scales *s = values ? &segment->v_scales : &segment->k_scales;
   const int64_t groups = n->dim / group_of(n), group = d / group_of(n), size = number_bytes(f);
-  const unsigned char *unit = (const unsigned char *)(values ? segment->v : segment->k) +
-                              head * (values ? segment->v_head : segment->k_head) +
-                              row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
+  unsigned char *unit = (unsigned char *)(values ? segment->v : segment->k) +
+                        head * (values ? segment->v_head : segment->k_head) +
+                        row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
   if (f->place == FOVEA_SCALES_APART) {
-    const unsigned char *first = which ? s->zeros : s->scales;
-    return number_at(first + apart_at(n, s, head, row, d), f->scale_type);
+    unsigned char *first = which ? s->zeros : s->scales;
+    return first + apart_at(n, s, head, row, d);
   }
   if (keys_share(f)) {
     if (f->place == FOVEA_SCALES_AFTER) unit += f->key_group * code_bytes(f, n->dim);
-    return number_at(unit + (which * groups + group) * size, f->scale_type);
+    return unit + (which * groups + group) * size;
   }
   unit += group * (beside(f) + code_bytes(f, group_of(n)));
   if (f->place == FOVEA_SCALES_AFTER) unit += code_bytes(f, group_of(n));
-  return number_at(unit + which * size, f->scale_type);
+  return unit + which * size;
+}
+
+/* The scale (0) or the zero (1) of an element. */
+static float number_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                       int64_t d, int which) {
+  return number_at(narrow_number(n, segment, values, head, row, d, which), n->format.scale_type);
 }
 
 /* The codes that the dim's code is among, and the dim's number there. */
@@ -311,6 +316,19 @@ void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads,
   n->centre = guarded_create((size_t)(kv_heads * dim * 4), GUARD_AT_END);
   s->centre = (const float *)(const void *)n->centre.data;
   for (int64_t i = 0; i < kv_heads * dim; i++) ((float *)(void *)n->centre.data)[i] = generator_uniform(generator);
+}
+
+void narrow_spoil_row(const struct narrow *n, const fovea_segment *segment, int values, int64_t row, int byte) {
+  const int64_t head_step = values ? segment->v_head : segment->k_head,
+                row_step = values ? segment->v_row : segment->k_row;
+  if (unit_keys(n) > 1) return;
+  for (int64_t head = 0; head < n->kv_heads; head++) {
+    memset((unsigned char *)(values ? segment->v : segment->k) + head * head_step + row * row_step, byte,
+           (size_t)unit_bytes(n));
+    for (int64_t d = 0; d < n->dim && n->format.key_group == 1; d++)
+      for (int which = 0; which <= (n->format.formula != FOVEA_FORMULA_SCALE); which++)
+        memset(narrow_number(n, segment, values, head, row, d, which), byte, (size_t)number_bytes(&n->format));
+  }
 }
 
 int64_t narrow_keys_together(const struct narrow *n) {

@@ -35,6 +35,12 @@ int64_t narrow_keys_together(const struct narrow *narrow);
 float narrow_element(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
                      int64_t row, int64_t d);
 
+/* The bytes of the scale (0) or the zero (1) of an element. */
+unsigned char *narrow_number(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
+                             int64_t row, int64_t d, int which);
+/* Sets all bytes of a row that no other row shares. Rows of groups of keys stay as they are. */
+void narrow_spoil_row(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t row, int byte);
+
 /* The format, as the library's presets give it. */
 fovea_format narrow_format(fovea_format_name name);
 enum { NARROW_FORMATS = FOVEA_FORMAT_KIVI_V2 + 1 };
