@@ -24,9 +24,10 @@ static fovea_code_scales scales_at(const fovea_known_pages *known, int values, i
   const fovea_pages *pages = &known->pages;
   fovea_code_scales scales = values ? pages->v_scales : pages->k_scales;
   const int64_t step = known->scale_keys[values];
+  if (!scales.scales) return scales;
   const int64_t offset = (page > 0 ? page * (values ? pages->v_scale_page : pages->k_scale_page) : 0) +
                          (step > 0 ? row / step * scales.row : 0);
-  if (scales.scales) scales.scales = address_of(scales.scales, offset);
+  scales.scales = address_of(scales.scales, offset);
   if (scales.zeros) scales.zeros = address_of(scales.zeros, offset);
   return scales;
 }
