@@ -397,6 +397,7 @@ typedef struct fovea_decode_score_args {
   const void *const *keys; /* one pointer a key: its first dim. In panels, dims are FOVEA_PANEL_ROWS keys apart */
   const void *const *prefetch; /* one pointer a key: rows to prefetch. Equal to keys: none */
   int panels;                  /* 1: the keys lie in panels */
+  fovea_coded_keys coded;      /* keys with a format: `type` is not used; in panels, pointers lead to words */
   fovea_type type;
   int64_t dim;
   int key_count;
@@ -438,6 +439,7 @@ typedef struct fovea_decode_value_args {
   int row_count;
   const void *const *values;   /* one pointer a key */
   const void *const *prefetch; /* as in fovea_decode_score_args */
+  fovea_coded_keys coded;      /* likewise */
   fovea_type type;
   int64_t dim;
   int key_count;

@@ -8,6 +8,8 @@
 
 /* Codes that are unpacked to bytes at a time. */
 enum { CODES_PIECE = 64 };
+/* Bytes that are copied from a panel at a time: those of a piece, or of a group whose halves share bytes. */
+enum { CODES_PANEL_BYTES = 128 };
 
 /* Both halves of bytes, one byte each: even dims in the lower halves, or in the upper ones. */
 FOVEA_INLINE void codes_unpack_pairs(const uint8_t *from, int count, const int swapped, uint8_t *to) {
@@ -68,22 +70,6 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   }
 }
 
-/* E4M3 as f16 is 2^-8 times the number; the product is exact, also of subnormals. */
-FOVEA_INLINE vec codes_load_e4m3(const uint8_t *bytes) {
-  uint16_t halves[LANES];
-  for (int i = 0; i < LANES; i++) {
-    const unsigned size = bytes[i] & 0x7fu;
-    halves[i] = (uint16_t)((bytes[i] & 0x80u) << 8 | (size == 0x7f ? 0x7e00u : size << 7));
-  }
-  return vec_mul(vec_load_f16(halves), vec_set1(256.0f));
-}
-
-FOVEA_INLINE vec codes_load_e5m2(const uint8_t *bytes) {
-  uint16_t halves[LANES];
-  for (int i = 0; i < LANES; i++) halves[i] = (uint16_t)(bytes[i] << 8);
-  return vec_load_f16(halves);
-}
-
 /* What the numbers of a byte are: codes that are signed or come from a table, unsigned, fp8. */
 enum { CODES_SIGNED, CODES_UNSIGNED, CODES_E4M3, CODES_E5M2 };
 
@@ -103,9 +89,9 @@ FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
 FOVEA_INLINE vec codes_load(const uint8_t *bytes, const int kind) {
   switch (kind) {
   case CODES_E4M3:
-    return codes_load_e4m3(bytes);
+    return vec_load_e4m3(bytes);
   case CODES_E5M2:
-    return codes_load_e5m2(bytes);
+    return vec_load_e5m2(bytes);
   case CODES_UNSIGNED:
     return vec_load_u8(bytes);
   default:
@@ -194,6 +180,20 @@ FOVEA_INLINE int codes_together(const fovea_codes *codes, int64_t dim, int64_t f
   return (int)(most < dim - first ? most : dim - first);
 }
 
+/* Copies the bytes of a row that a piece may have from the words of a panel. Returns where the piece's group would
+ * begin. */
+FOVEA_NOINLINE const uint8_t *codes_from_panel(const fovea_codes *codes, const char *row, int64_t group,
+                                               int64_t in_group, int count, uint8_t *bytes) {
+  const int bits = codes->code == FOVEA_CODE_U2 ? 2 : codes->code < FOVEA_CODE_U4 ? 8 : 4;
+  const int halves = codes->code == FOVEA_CODE_U4_HALVES || codes->code == FOVEA_CODE_U5_HALVES;
+  const int64_t first = halves ? 0 : in_group * bits / 8 / 4 * 4;
+  const int64_t end = halves ? codes->group_step : ((in_group + count) * bits + 7) / 8;
+  const char *from = row + group * codes->group_step * FOVEA_PANEL_ROWS;
+  FOVEA_NO_UNROLL
+  for (int64_t at = first; at < end; at += 4) memcpy(bytes + at - first, from + at * FOVEA_PANEL_ROWS, 4);
+  return bytes - first;
+}
+
 /* Widens one piece of all rows: dims from `first` on. */
 FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
   const fovea_codes *codes = args->codes;
@@ -201,15 +201,16 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
                 in_group = codes->mixed ? first : first % codes->group;
   codes_piece piece = {
       .first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
-  uint8_t bytes[CODES_PIECE + LANES] = {0};
+  uint8_t bytes[CODES_PIECE + LANES] = {0}, words[CODES_PANEL_BYTES];
   if (piece.centred) memcpy(piece.zeros, args->rows.centre + first, (size_t)count * sizeof(float));
   piece.bytes = bytes;
   FOVEA_NO_UNROLL
   for (int64_t row = 0; row < args->row_count; row++) {
-    const char *from = args->rows.codes + row * args->rows.code_step + group * codes->group_step;
+    const char *codes_row = args->rows.codes + row * args->rows.code_step;
+    const uint8_t *from = codes->panels ? codes_from_panel(codes, codes_row, group, in_group, count, words)
+                                        : (const uint8_t *)codes_row + group * codes->group_step;
     if (row == 0 || args->rows.scale_step != 0) codes_read_scales(args, row, &piece);
-    codes_unpack(codes, (const uint8_t *)from, in_group, count, args->rows.shift + (int)row * args->rows.shift_step,
-                 bytes);
+    codes_unpack(codes, from, in_group, count, args->rows.shift + (int)row * args->rows.shift_step, bytes);
     float *to = args->to + row * args->to_stride;
     codes_widen_any(codes, &piece, to + first);
     if (first + count < args->dim) continue;

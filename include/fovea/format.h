@@ -136,6 +136,10 @@ FOVEA_API int fovea_format_named(const char *text);
  * the bytes of a row of words. 0 if `dim` or the format is refused; `error` (may be NULL) then says why. */
 FOVEA_API int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error *error);
 
+/* Returns the bytes of a panel of FOVEA_PANEL_ROWS keys with such a format, which must have its scales apart. Rows
+ * of codes, filled up to words of four bytes, lie side by side: panel[byte / 4][key][byte % 4]. 0 as above. */
+FOVEA_API int64_t fovea_format_panel_bytes(const fovea_format *format, int64_t dim, fovea_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1017,7 +1017,7 @@ static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t p
  * layer; if all keys share them, those of (layer, head, dims), and k_scales.layer bytes a layer. All strides may
  * then be changed: for one scale of all heads and layers, set `head` and `layer` to 0. Errors: those of
  * fovea_format_bytes(); FOVEA_ERROR_SIZE if page_rows is no multiple of the keys that share scales or words;
- * FOVEA_ERROR_UNUSED if k_layout is not FOVEA_KEYS_IN_ROWS. On failure nothing has changed. */
+ * those of fovea_format_panel_bytes() with panels. On failure nothing has changed. */
 FOVEA_API fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_format,
                                                const fovea_format *v_format, fovea_error *error);
 

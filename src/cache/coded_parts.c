@@ -5,7 +5,8 @@
 
 fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
                                  int part) {
-  const fovea_code_layout layout = fovea_lay_out_codes(format, dim);
+  const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+  const fovea_code_layout layout = fovea_lay_out_codes(format, dim, panels);
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   switch (part) {
   case FOVEA_PART_CODES:
@@ -111,10 +112,6 @@ static fovea_status check_elements(const fovea_segment *segment, int values, con
   if (type != 0)
     return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "%s.%s_type is %d; with a format it must be 0",
                       place_of(s, &room), s->name, (int64_t)type);
-  if (!values && segment->k_layout != FOVEA_KEYS_IN_ROWS)
-    return fovea_fail(s->error, FOVEA_ERROR_UNUSED,
-                      "%s.k_layout is %d; with a format it must be FOVEA_KEYS_IN_ROWS", place_of(s, &room),
-                      (int64_t)segment->k_layout);
   return FOVEA_OK;
 }
 
@@ -129,6 +126,8 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   fovea_error room;
   fovea_status status = check_elements(segment, values, &s);
   if (!status) status = fovea_check_format(format, dim, entry, of, error);
+  if (!status && !values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
+    status = fovea_check_code_panels(format, dim, entry, of, error);
   if (!status) status = check_pointers(segment, format, dim, values, s);
   if (status) return status;
   for (int i = 0; i < FOVEA_PARTS; i++) {

@@ -133,6 +133,21 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
   return status ? status : check_groups(&s);
 }
 
+fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+                                     fovea_error *error) {
+  const subject s = {format, dim, entry, number, error};
+  const code_traits *code = &traits[format->code];
+  if (format->place != FOVEA_SCALES_APART || code->along)
+    return refuse(&s, FOVEA_ERROR_TYPE, "place", (int)format->place,
+                  "be FOVEA_SCALES_APART, and codes of single keys, with keys in panels");
+  if (code->halves && (group_of(format, dim) > 256 || group_bytes(format, group_of(format, dim)) % 4 != 0))
+    return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group,
+                  "have at most 256 dims whose codes fill words of 4 bytes");
+  if (!codes_are_mixed(format, dim) && group_of(format, dim) * code->bits % 32 != 0 && group_of(format, dim) != dim)
+    return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group, "have codes that fill words of 4 bytes in panels");
+  return FOVEA_OK;
+}
+
 /* ---- The form that kernels know ------------------------------------------------------------------------------ */
 
 /* Scales and zeros in front of or behind the codes of each group of dims. */
@@ -161,7 +176,15 @@ static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_co
   layout->unit_bytes = codes + beside;
 }
 
-fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim) {
+/* Rows side by side, in words of four bytes. */
+static void lay_out_panels(fovea_code_layout *layout) {
+  layout->codes.panels = 1;
+  layout->unit_keys = FOVEA_PANEL_ROWS;
+  layout->unit_bytes = (layout->unit_bytes + 3) / 4 * 4 * FOVEA_PANEL_ROWS;
+  layout->key_bytes = 4;
+}
+
+fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels) {
   const code_traits *code = &traits[format->code];
   const int64_t group = group_of(format, dim), mixed = codes_are_mixed(format, dim);
   const int64_t row = mixed ? group_bytes(format, dim) : dim / group * group_bytes(format, group);
@@ -170,6 +193,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim) {
                 .formula = format->formula,
                 .scale_type = format->scale_type,
                 .bias = (float)format->bias,
+                .row_bytes = row,
                 .table = format->table,
                 .group = group,
                 .mixed = (int)mixed,
@@ -183,6 +207,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim) {
       .has_zeros = format->formula != FOVEA_FORMULA_SCALE,
       .apart = format->place == FOVEA_SCALES_APART,
   };
+  if (panels) lay_out_panels(&layout);
   if (layout.apart) return layout;
   (format->key_group > 1 ? lay_out_key_groups : lay_out_groups)(format, dim, &layout);
   return layout;

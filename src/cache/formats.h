@@ -28,8 +28,12 @@ enum { FOVEA_NO_ENTRY = -1, FOVEA_ENTRY_OF_PAGES = -2 };
 fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
                                 fovea_error *error);
 
-/* Resolves a format that has been checked. */
-fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim);
+/* Refuses a format whose rows cannot lie side by side in panels. */
+fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+                                     fovea_error *error);
+
+/* Resolves a format that has been checked, for rows or for panels. */
+fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels);
 
 /* Bytes of a scale. */
 int64_t fovea_scale_bytes(const fovea_format *format);

@@ -36,6 +36,11 @@ static fovea_status check_distance(const char *name, int64_t count, const char *
                     count, things, units);
 }
 
+static fovea_code_layout lay_out_codes(const fovea_pages *pages, const fovea_format *format, int values) {
+  return fovea_lay_out_codes(format, values ? pages->v_dim : pages->qk_dim,
+                             !values && pages->k_layout == FOVEA_KEYS_IN_PANELS);
+}
+
 /* Keys that share scales or words: pages hold whole groups of them. */
 static int64_t keys_together(const fovea_code_layout *layout) {
   const int64_t share = layout->key_group == INT64_MAX ? 1 : layout->key_group;
@@ -82,7 +87,7 @@ static fovea_status check_codes(const fovea_pages *pages, int values, fovea_erro
                       values ? "v" : "k", (uint64_t)pages->segment_size);
   fovea_status status = fovea_check_coded_side(&sequence, &segment, &shape, values, FOVEA_ENTRY_OF_PAGES, 0, error);
   if (status) return status;
-  const fovea_code_layout layout = fovea_lay_out_codes(format, values ? pages->v_dim : pages->qk_dim);
+  const fovea_code_layout layout = lay_out_codes(pages, format, values);
   status = check_groups(pages, &layout, values, error);
   if (status || !layout.apart) return status;
   return check_distance(values ? "v_scale_page" : "k_scale_page", pages->count, "pages",
@@ -99,7 +104,7 @@ static fovea_shape know_side(fovea_known_pages *known, int values) {
   known->row_keys[values] = 1;
   known->scale_keys[values] = 1;
   if (format) {
-    const fovea_code_layout layout = fovea_lay_out_codes(format, dim);
+    const fovea_code_layout layout = lay_out_codes(pages, format, values);
     known->row_keys[values] = layout.unit_keys;
     known->scale_keys[values] = format->key_group;
     dim = layout.unit_bytes;
@@ -177,7 +182,7 @@ int64_t fovea_page_step(const fovea_known_pages *known) {
  * refused when they are used. */
 static void lay_out_side(fovea_pages *pages, const fovea_format *format, int values) {
   const int64_t dim = values ? pages->v_dim : pages->qk_dim;
-  const fovea_code_layout layout = fovea_lay_out_codes(format, dim);
+  const fovea_code_layout layout = lay_out_codes(pages, format, values);
   const uint64_t count = (uint64_t)pages->count, heads = (uint64_t)pages->kv_heads;
   const uint64_t rows = (uint64_t)(pages->page_rows / layout.unit_keys), row = (uint64_t)layout.unit_bytes;
   const fovea_strides strides = {(int64_t)(heads * rows * row), (int64_t)(rows * row), (int64_t)row};
@@ -210,16 +215,14 @@ fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_f
   if (!status && pages->struct_size < sizeof known && (k_format || v_format))
     status = fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "pages.struct_size is %u; formats need %u",
                         (uint64_t)pages->struct_size, (uint64_t)sizeof known);
-  if (!status && k_format && known.k_layout != FOVEA_KEYS_IN_ROWS)
-    status =
-        fovea_fail(error, FOVEA_ERROR_UNUSED, "pages.k_layout is %d; with a format it must be FOVEA_KEYS_IN_ROWS",
-                   (int64_t)known.k_layout);
   for (int values = 0; values < 2 && !status; values++) {
     const int64_t dim = values ? known.v_dim : known.qk_dim;
     if (!formats[values]) continue;
     status = fovea_check_format(formats[values], dim, FOVEA_ENTRY_OF_PAGES, values, error);
+    if (!status && !values && known.k_layout == FOVEA_KEYS_IN_PANELS)
+      status = fovea_check_code_panels(formats[values], dim, FOVEA_ENTRY_OF_PAGES, values, error);
     if (status) return status;
-    const fovea_code_layout layout = fovea_lay_out_codes(formats[values], dim);
+    const fovea_code_layout layout = lay_out_codes(&known, formats[values], values);
     status = check_groups(&known, &layout, values, error);
     lay_out_side(&known, formats[values], values);
   }

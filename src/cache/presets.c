@@ -96,5 +96,11 @@ int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error 
   }
   if (fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error)) return 0;
   return fovea_check_format(format, dim, FOVEA_NO_ENTRY, 0, error) ? 0
-                                                                   : fovea_lay_out_codes(format, dim).unit_bytes;
+                                                                   : fovea_lay_out_codes(format, dim, 0).unit_bytes;
+}
+
+int64_t fovea_format_panel_bytes(const fovea_format *format, int64_t dim, fovea_error *error) {
+  if (fovea_format_bytes(format, dim, error) == 0 || fovea_check_code_panels(format, dim, FOVEA_NO_ENTRY, 0, error))
+    return 0;
+  return fovea_lay_out_codes(format, dim, 1).unit_bytes;
 }

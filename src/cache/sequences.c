@@ -29,7 +29,7 @@ void fovea_find_head(const fovea_sequence *sequence, int64_t position, int value
   found->segment = next;
   found->format = fovea_segment_format(sequence, next, values);
   if (found->format) {
-    found->layout = fovea_lay_out_codes(found->format, dim);
+    found->layout = fovea_lay_out_codes(found->format, dim, !values && next->k_layout == FOVEA_KEYS_IN_PANELS);
     if (found->layout.apart) found->layout.codes.scale_group = (values ? next->v_scales : next->k_scales).group;
     found->place = fovea_place_codes(next, values, layer, head);
     return;

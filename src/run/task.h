@@ -53,10 +53,16 @@ typedef struct fovea_block_rows {
  * key that it meets, or, in panels, a pointer in that key's panel. */
 typedef struct fovea_row_list {
   int64_t base; /* position of the block's first key; -1: nothing is set */
-  int uniform;  /* 0: rows differ in type or layout, and nothing below is set */
+  int uniform;  /* 0: rows differ in type, layout or format, and nothing below is set */
   fovea_type type;
   int panels;
+  int64_t panel_step; /* bytes from a key of a panel to the next */
   const void *rows[FOVEA_BLOCK_KEYS];
+  /* Rows of a format that decoding knows: `rows` are their codes. */
+  int coded, has_zeros;
+  int64_t scale_step; /* as in fovea_coded_keys */
+  fovea_codes codes;
+  const void *scales[FOVEA_BLOCK_KEYS], *zeros[FOVEA_BLOCK_KEYS];
 } fovea_row_list;
 
 /* What decoding keeps from block to block. The arrays below have a number for each row. */

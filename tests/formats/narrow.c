@@ -115,15 +115,34 @@ static float number_of(const struct narrow *n, const fovea_segment *segment, int
   return number_at(narrow_number(n, segment, values, head, row, d, which), n->format.scale_type);
 }
 
+/* Whether the side lies in panels. */
+static int in_panels(const fovea_segment *segment, int values) {
+  return !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+}
+
+/* A row of a panel, byte by byte. */
+static void row_of_panel(const struct narrow *n, const fovea_segment *segment, int64_t head, int64_t row,
+                         unsigned char *bytes) {
+  const unsigned char *panel =
+      (const unsigned char *)segment->k + head * segment->k_head + row / 16 * segment->k_row;
+  for (int64_t i = 0; i < code_bytes(&n->format, n->dim); i++) bytes[i] = panel[i / 4 * 64 + row % 16 * 4 + i % 4];
+}
+
 /* The codes that the dim's code is among, and the dim's number there. */
 static const unsigned char *codes_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
                                      int64_t row, int64_t *d) {
+  static unsigned char bytes[4096];
   const fovea_format *f = &n->format;
   const unsigned char *unit = (const unsigned char *)(values ? segment->v : segment->k) +
                               head * (values ? segment->v_head : segment->k_head) +
                               row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
   const int64_t group = group_of(n);
   const int halves = f->code == FOVEA_CODE_U4_HALVES || f->code == FOVEA_CODE_U5_HALVES;
+  if (in_panels(segment, values)) {
+    assert_true(code_bytes(f, n->dim) <= (int64_t)sizeof bytes);
+    row_of_panel(n, segment, head, row, bytes);
+    unit = bytes;
+  }
   if (keys_share(f)) {
     if (f->place == FOVEA_SCALES_BEFORE) unit += n->dim / group * beside(f);
     unit += row % f->key_group * code_bytes(f, n->dim);
@@ -273,12 +292,21 @@ static void fill_apart(struct narrow *n, int64_t rows, const fovea_code_scales *
       }
 }
 
+int64_t narrow_row_bytes(const struct narrow *n, int panels) {
+  return panels ? (unit_bytes(n) + 3) / 4 * 4 * 16 : unit_bytes(n);
+}
+
+int64_t narrow_row_keys(const struct narrow *n, int panels) {
+  return panels ? 16 : unit_keys(n);
+}
+
 void narrow_fill(struct narrow *n, const fovea_segment *segment, int values, struct generator *generator) {
   const int64_t head = values ? segment->v_head : segment->k_head, row = values ? segment->v_row : segment->k_row;
   unsigned char *first = values ? segment->v : segment->k;
+  const int panels = in_panels(segment, values);
   for (int64_t h = 0; h < n->kv_heads; h++)
-    for (int64_t unit = 0; unit <= (segment->rows - 1) / unit_keys(n); unit++) {
-      fill_codes(n, first + h * head + unit * row, unit_bytes(n), generator);
+    for (int64_t unit = 0; unit <= (segment->rows - 1) / narrow_row_keys(n, panels); unit++) {
+      fill_codes(n, first + h * head + unit * row, narrow_row_bytes(n, panels), generator);
       if (n->format.place != FOVEA_SCALES_APART) fill_beside(n, first + h * head + unit * row, generator);
     }
   if (n->format.place == FOVEA_SCALES_APART)
@@ -305,8 +333,10 @@ void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads,
   *n = (struct narrow){.format = *format, .dim = dim, .kv_heads = kv_heads};
   fovea_code_scales *s = values ? &segment->v_scales : &segment->k_scales;
   int64_t *head = values ? &segment->v_head : &segment->k_head, *row = values ? &segment->v_row : &segment->k_row;
-  const int64_t units = (segment->rows - 1) / unit_keys(n) + 1;
-  n->codes = any_bytes(lay_out(unit_bytes(n), kv_heads, units, 1, head, row, generator), generator);
+  const int panels = in_panels(segment, values);
+  const int64_t units = (segment->rows - 1) / narrow_row_keys(n, panels) + 1;
+  const int64_t bytes = narrow_row_bytes(n, panels);
+  n->codes = any_bytes(lay_out(bytes, kv_heads, units, 1, head, row, generator), generator);
   *(values ? &segment->v : &segment->k) = n->codes.data;
   *(values ? &segment->v_format : &segment->k_format) = &n->format;
   if (format->place == FOVEA_SCALES_APART) make_apart(n, segment->rows, s, generator);
@@ -334,14 +364,6 @@ void narrow_spoil_row(const struct narrow *n, const fovea_segment *segment, int 
 int64_t narrow_keys_together(const struct narrow *n) {
   const int64_t unit = unit_keys(n);
   return n->format.key_group > unit ? n->format.key_group : unit;
-}
-
-int64_t narrow_row_bytes(const struct narrow *n) {
-  return unit_bytes(n);
-}
-
-int64_t narrow_row_keys(const struct narrow *n) {
-  return unit_keys(n);
 }
 
 void narrow_destroy(struct narrow *n) {

@@ -15,8 +15,8 @@ struct narrow {
   struct guarded codes, scales, zeros, centre;
 };
 
-/* Sets the fields of a side of a segment, whose `rows` is set, and fills its memory. Strides have any order of
- * heads and rows, and gaps. `centred`: with a centre, if the format may have one. */
+/* Sets the fields of a side of a segment, whose `rows` and `k_layout` are set, and fills its memory. Strides have
+ * any order of heads and rows, and gaps. `centred`: with a centre, if the format may have one. */
 void narrow_make(struct narrow *narrow, const fovea_format *format, int64_t kv_heads, int64_t dim, int centred,
                  fovea_segment *segment, int values, struct generator *generator);
 void narrow_destroy(struct narrow *narrow);
@@ -25,10 +25,10 @@ void narrow_destroy(struct narrow *narrow);
  * NaN and infinities, small scales. Of `narrow`, only format, dim and kv_heads are used, and so in these functions:
  */
 void narrow_fill(struct narrow *narrow, const fovea_segment *segment, int values, struct generator *generator);
-/* The keys and the bytes of what a side's row stride leads from one to the next of, and the keys that share scales
- * or words (1: none do). */
-int64_t narrow_row_keys(const struct narrow *narrow);
-int64_t narrow_row_bytes(const struct narrow *narrow);
+/* The keys and the bytes of what a side's row stride leads from one to the next of, a row or a panel, and the keys
+ * that share scales or words (1: none do). */
+int64_t narrow_row_keys(const struct narrow *narrow, int panels);
+int64_t narrow_row_bytes(const struct narrow *narrow, int panels);
 int64_t narrow_keys_together(const struct narrow *narrow);
 
 /* Element `d` of row `row` of a segment, counted from its first. */

@@ -12,13 +12,17 @@ static const fovea_format *format_of(const struct narrow_pages *made, int values
   return values ? made->pages.v_format : made->pages.k_format;
 }
 
+static int in_panels(const struct narrow_pages *made, int values) {
+  return !values && made->pages.k_layout == FOVEA_KEYS_IN_PANELS;
+}
+
 static int64_t row_keys(const struct narrow_pages *made, int values) {
-  if (format_of(made, values)) return narrow_row_keys(&made->sides[values]);
-  return !values && made->pages.k_layout == FOVEA_KEYS_IN_PANELS ? 16 : 1;
+  if (format_of(made, values)) return narrow_row_keys(&made->sides[values], in_panels(made, values));
+  return in_panels(made, values) ? 16 : 1;
 }
 
 static int64_t row_bytes(const struct narrow_pages *made, int values) {
-  if (format_of(made, values)) return narrow_row_bytes(&made->sides[values]);
+  if (format_of(made, values)) return narrow_row_bytes(&made->sides[values], in_panels(made, values));
   return row_keys(made, values) * made->sides[values].dim * 4;
 }
 
@@ -170,6 +174,7 @@ static fovea_segment page_segment(const struct narrow_pages *made, int values, i
   unsigned char *first = (unsigned char *)(values ? p->v : p->k) +
                          (layer * (values ? p->v_layer : p->k_layer) + page * strides->batch) * unit;
   fovea_segment segment = {.rows = p->page_rows, .k = first, .v = first};
+  if (!values) segment.k_layout = p->k_layout;
   segment.k_head = segment.v_head = strides->head;
   segment.k_row = segment.v_row = strides->row;
   fovea_code_scales scales = values ? p->v_scales : p->k_scales;
@@ -228,6 +233,8 @@ static void add_centre(struct narrow_pages *made, int values, struct generator *
 void narrow_pages_make(struct narrow_pages *made, const fovea_format *k, const fovea_format *v, int64_t count,
                        int64_t page_rows, int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t layers,
                        enum page_layout layout, struct generator *generator) {
+  const int panels = page_rows % 16 == 0 &&
+                     (!k || (fovea_format_panel_bytes(k, qk_dim, NULL) > 0 && generator_below(generator, 2)));
   fovea_error error;
   memset(made, 0, sizeof *made);
   made->sides[0].dim = qk_dim, made->sides[1].dim = v_dim;
@@ -235,7 +242,7 @@ void narrow_pages_make(struct narrow_pages *made, const fovea_format *k, const f
   if (k) made->sides[0].format = *k;
   if (v) made->sides[1].format = *v;
   fovea_pages_init(&made->pages, count, page_rows, kv_heads, qk_dim, v_dim, FOVEA_F32,
-                   !k && page_rows % 16 == 0 ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS);
+                   panels ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS);
   if (fovea_pages_set_formats(&made->pages, k ? &made->sides[0].format : NULL, v ? &made->sides[1].format : NULL,
                               &error) != FOVEA_OK)
     fail_msg("%s", error.text);

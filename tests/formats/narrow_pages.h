@@ -21,7 +21,8 @@ struct narrow_pages {
   int memory_count;
 };
 
-/* Sets sizes and formats (NULL: f32, keys in panels if page_rows allows), lays out memory and fills it. */
+/* Sets sizes and formats (NULL: f32), lays out memory and fills it. Keys lie in
+ * panels now and then, if page_rows and format allow it. */
 void narrow_pages_make(struct narrow_pages *made, const fovea_format *k, const fovea_format *v, int64_t count,
                        int64_t page_rows, int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t layers,
                        enum page_layout layout, struct generator *generator);

@@ -326,6 +326,12 @@ static void test_pages(void **state) {
   PAGES(KIVI, format.key_group = v_format.key_group = 0;
         pages.page_rows = 12, FOVEA_ERROR_SIZE, "page_rows is 12", "multiple of 8");
   PAGES(KIVI, format.key_group = v_format.key_group = 0; pages.page_rows = 24, FOVEA_OK, "");
+  PAGES(Q8_0, pages.k_layout = FOVEA_KEYS_IN_PANELS, FOVEA_ERROR_TYPE, "pages.k_format.place is 1", "panels");
+  PAGES(KIVI, pages.k_layout = FOVEA_KEYS_IN_PANELS, FOVEA_ERROR_TYPE, "pages.k_format.place is 0", "single keys");
+  PAGES(I8, pages.k_layout = FOVEA_KEYS_IN_PANELS; format.code = FOVEA_CODE_U4_HALVES;
+        format.group = 4, FOVEA_ERROR_SIZE, "pages.k_format.group is 4", "words of 4 bytes");
+  PAGES(I8, pages.k_layout = FOVEA_KEYS_IN_PANELS; pages.k_strides.row *= 16, FOVEA_OK, "");
+  PAGES(I8, pages.k_layout = FOVEA_KEYS_IN_PANELS; pages.page_rows = 24, FOVEA_ERROR_SIZE, "multiple of 16");
   PAGES(I8, pages.k_scale_page = far + 1, FOVEA_ERROR_STRIDE, "pages.k_scale_page is", "2 pages", "bytes");
   PAGES(I8, pages.v_scale_page = INT64_MIN, FOVEA_ERROR_STRIDE, "pages.v_scale_page is");
   PAGES(Q8_0, pages.v_scale_page = INT64_MIN, FOVEA_OK, ""); /* there are none apart */
@@ -343,8 +349,9 @@ static void test_set_formats(void **state) {
   assert_int_equal(fovea_pages_set_formats(NULL, &format, &format, &error), FOVEA_ERROR_NULL);
   fovea_pages_init(&pages, 4, 16, HEADS, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_PANELS);
   before = pages;
-  assert_int_equal(fovea_pages_set_formats(&pages, &format, NULL, &error), FOVEA_ERROR_UNUSED);
-  assert_non_null(strstr(error.text, "pages.k_layout is 1"));
+  const fovea_format blocks = narrow_format(Q8_0);
+  assert_int_equal(fovea_pages_set_formats(&pages, &blocks, NULL, &error), FOVEA_ERROR_TYPE);
+  assert_non_null(strstr(error.text, "pages.k_format.place is 1"));
   assert_int_equal(fovea_pages_set_formats(&pages, NULL, &kivi, &error), FOVEA_ERROR_SIZE);
   assert_non_null(strstr(error.text, "multiple of 32"));
   pages.page_rows = before.page_rows = 0;

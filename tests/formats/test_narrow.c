@@ -28,6 +28,8 @@ static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t 
     const fovea_format other_v = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
     fovea_segment *segment = &cache->segments[i];
     segment->first = first;
+    if (first % 16 == 0 && i % 2 == 0 && fovea_format_panel_bytes(k, p->qk_dim, NULL) > 0)
+      segment->k_layout = FOVEA_KEYS_IN_PANELS;
     segment->rows =
         i == SEGMENTS - 1 || generator_below(generator, 3) == 0 ? left : 1 + generator_below(generator, most);
     narrow_make(&cache->keys[i], mixed && i % 2 ? &other_k : k, p->kv_heads, p->qk_dim, i % 3 == 1, segment, 0,

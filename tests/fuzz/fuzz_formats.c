@@ -141,8 +141,7 @@ static void spoil(struct scene *scene, fovea_segment *segment, int values) {
     *(values ? &segment->v_layer : &segment->k_layer) = distance;
     return;
   default:
-    segment->k_layout = FOVEA_KEYS_IN_PANELS;
-    segment->first = segment->first / 16 * 16;
+    segment->k_layout = (fovea_key_layout)2;
   }
 }
 
@@ -161,10 +160,14 @@ static void take_side(struct scene *scene, int64_t number, int values) {
     *(values ? &segment->v : &segment->k) = scene->arena.memory;
     return;
   }
-  EXPECT(bytes == narrow_row_bytes(side));
-  const int64_t extent[2] = {scene->kv_heads, (segment->rows - 1) / narrow_row_keys(side) + 1};
+  EXPECT(bytes == narrow_row_bytes(side, 0));
+  const int64_t panel = fovea_format_panel_bytes(&side->format, side->dim, NULL);
+  const int panels = !values && panel > 0 && segment->first % 16 == 0 && bytes_one_in(scene->bytes, 2);
+  EXPECT(panel == 0 || panel == narrow_row_bytes(side, 1));
+  if (panels) segment->k_layout = FOVEA_KEYS_IN_PANELS;
+  const int64_t extent[2] = {scene->kv_heads, (segment->rows - 1) / narrow_row_keys(side, panels) + 1};
   int64_t stride[2];
-  unsigned char *codes = lay_out(scene, 2, extent, bytes, stride);
+  unsigned char *codes = lay_out(scene, 2, extent, panels ? panel : bytes, stride);
   fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   *(values ? &segment->v : &segment->k) = codes;
   *(values ? &segment->v_head : &segment->k_head) = stride[0];
@@ -183,11 +186,13 @@ static void mark_side(struct scene *scene, int64_t number, int values) {
   const int64_t head_step = values ? segment->v_head : segment->k_head;
   const int64_t row_step = values ? segment->v_row : segment->k_row;
   const int64_t size = side->format.scale_type == FOVEA_F32 ? 4 : 2;
+  const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   for (int64_t head = 0; head < scene->kv_heads; head++)
     for (int64_t row = 0; row < segment->rows; row++) {
       const unsigned char *first = (const unsigned char *)(values ? segment->v : segment->k);
-      arena_mark(&scene->arena, (uintptr_t)(first + head * head_step + row / narrow_row_keys(side) * row_step),
-                 narrow_row_bytes(side), ARENA_READ);
+      arena_mark(&scene->arena,
+                 (uintptr_t)(first + head * head_step + row / narrow_row_keys(side, panels) * row_step),
+                 narrow_row_bytes(side, panels), ARENA_READ);
       for (int64_t d = 0; d < side->dim && scales->scales; d++)
         for (int which = 0; which <= (scales->zeros != NULL); which++)
           arena_mark(&scene->arena, (uintptr_t)narrow_number(side, segment, values, head, row, d, which), size,

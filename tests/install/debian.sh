@@ -57,9 +57,9 @@ contents() {
   depends fovea "libfovea0 \(= $version\)"
   depends fovea "libfovea-nn0 \(= $version\)"
   holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
-  holds libfovea-dev 'include/fovea/(fovea|pattern|explain|format)\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
+  holds libfovea-dev 'include/fovea/(fovea|format|pattern|explain)\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
   holds libfovea-nn0 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'
-  holds libfovea-nn-dev 'include/fovea/nn\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*)'
+  holds libfovea-nn-dev 'include/fovea/(nn|[a-z]+_attention|performer)\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*)'
   holds fovea 'bin/fovea|share/man/man1/.*\.gz'
   if command -v lintian >/dev/null; then # whoever publishes packages sets the address; CPack causes the rest
     lintian --allow-root --fail-on error,warning --suppress-tags \
