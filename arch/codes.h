@@ -14,6 +14,7 @@ typedef struct fovea_codes {
   fovea_type scale_type;
   float bias;
   const int8_t *table; /* NULL: none */
+  float numbers[16];   /* of codes of 4 bits: those of the table, or the codes less the bias */
   int64_t row_bytes;   /* of a row, for prefetches */
   int64_t group;       /* dims that share a scale; at least 1 */
   int panels;          /* 1: rows of codes lie side by side in words, panel[word][key] */

@@ -124,6 +124,22 @@ FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
   const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
   return _mm512_cvtepi32_ps(_mm512_and_si512(bits, _mm512_set1_epi32(15)));
 }
+/* Looks up numbers in a table of sixteen by the lower four bits of lanes. */
+#define FOVEA_VECTOR_LOOKS_UP
+FOVEA_INLINE vec vec_look_up(vec table, vec codes) {
+  return _mm512_permutexvar_ps(_mm512_castps_si512(codes), table);
+}
+FOVEA_INLINE vec vec_load_u4_bits(const uint8_t *p, int64_t first) {
+  const __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + first / 2)));
+  return _mm512_castsi512_ps(_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)));
+}
+FOVEA_INLINE vec vec_load_bits_of_u8(const uint8_t *p, int shift) {
+  const __m512i bytes = vec_u8(p);
+  return _mm512_castsi512_ps(shift ? _mm512_srli_epi32(bytes, 4) : bytes);
+}
+FOVEA_INLINE vec vec_word_bits(vec words, const int shift) {
+  return _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift));
+}
 /* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
  * products of subnormal f32 would take a hundred cycles. */
 FOVEA_INLINE vec vec_of_fp8(__m512i codes, const int fraction, const int bias, const int first_nan) {

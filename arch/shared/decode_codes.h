@@ -14,8 +14,27 @@
 /* Dims of a word in one pass. */
 #define CODES_OF_WORD(code) ((code) == FOVEA_CODE_U4 ? 8 : 4)
 
+/* Whether codes are looked up in a table of the sixteen numbers that they stand for, fovea_codes.numbers. */
+#ifdef FOVEA_VECTOR_LOOKS_UP
+#define CODES_LOOKED_UP(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES)
+#else
+#define CODES_LOOKED_UP(code)       ((void)(code), 0)
+#define vec_look_up(table, codes)   ((void)(codes), (table))
+#define vec_load_u4_bits(p, first)  vec_load_u4(p, first)
+#define vec_load_bits_of_u8(p, s)   vec_load_low_u4(p)
+#define vec_word_bits(words, shift) (words)
+#endif
+
+/* Whether the codes of two vectors of dims share bytes, both halves of a group. Vectors of dims then come in twos.
+ */
+#define CODES_IN_PAIRS(code, vectors)                                                                              \
+  (CODES_LOOKED_UP(code) && (code) == FOVEA_CODE_U4_HALVES && LANES == 16 && (vectors) % 2 == 0)
+
 /* Code `i` of a word, in that pass. */
-FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code) {
+FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code, vec table) {
+  (void)table;
+  if (CODES_LOOKED_UP(code))
+    return vec_look_up(table, vec_word_bits(word, code == FOVEA_CODE_U4 ? 4 * i : 8 * i + 4 * pass));
   switch (code) {
   case FOVEA_CODE_U8:
     return vec_word_u8(word, 8 * i);
@@ -37,24 +56,25 @@ typedef struct codes_numbers {
   vec scale, zero;
 } codes_numbers;
 
-/* The formula for codes that are signed (nothing is subtracted) or not. */
-FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int adds) {
-  if (code <= FOVEA_CODE_E5M2 && code != FOVEA_CODE_U8) return vec_mul(x, numbers->scale);
-  return adds ? vec_fma(x, numbers->scale, numbers->zero) : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
+/* The formula for a code, in its steps: something is subtracted before the product, added behind it, or neither. */
+enum { CODES_SCALE, CODES_SUBTRACT, CODES_ADD };
+
+FOVEA_INLINE int codes_steps(const fovea_codes *codes) {
+  if (codes->formula == FOVEA_FORMULA_MINIMUM) return CODES_ADD;
+  if (codes->formula == FOVEA_FORMULA_ZERO) return CODES_SUBTRACT;
+  return codes->bias > 0 && !CODES_LOOKED_UP(codes->code) ? CODES_SUBTRACT : CODES_SCALE;
 }
 
-/* The numbers of LANES rows, `at` bytes behind each pointer. */
-FOVEA_INLINE vec codes_gather(const void *const *rows, int64_t at, fovea_type type) {
-  if (type == FOVEA_F32) {
-    float numbers[LANES];
-    FOVEA_UNROLL
-    for (int i = 0; i < LANES; i++) memcpy(&numbers[i], (const char *)rows[i] + at, sizeof numbers[i]);
-    return vec_load(numbers);
-  }
-  uint16_t halves[LANES];
-  FOVEA_UNROLL
-  for (int i = 0; i < LANES; i++) memcpy(&halves[i], (const char *)rows[i] + at, sizeof halves[i]);
-  return type == FOVEA_F16 ? vec_load_f16(halves) : vec_load_bf16(halves);
+FOVEA_INLINE vec codes_apply(vec x, const codes_numbers *numbers, const fovea_code code, int steps) {
+  const int scaled = code <= FOVEA_CODE_E5M2 && code != FOVEA_CODE_U8; /* signed codes have no other formula */
+  if (scaled || steps == CODES_SCALE) return vec_mul(x, numbers->scale);
+  return steps == CODES_ADD ? vec_fma(x, numbers->scale, numbers->zero)
+                            : vec_mul(vec_sub(x, numbers->zero), numbers->scale);
+}
+
+/* The numbers of sixteen codes, if they are looked up. */
+FOVEA_INLINE vec codes_table(const fovea_codes *codes, const fovea_code code) {
+  return CODES_LOOKED_UP(code) ? vec_load(codes->numbers) : vec_set1(0.0f);
 }
 
 /* The numbers of some keys and groups of dims: scales, and what is subtracted first or added last. */
@@ -65,27 +85,39 @@ typedef struct codes_block {
   float scales[CODES_GROUPS * FOVEA_BLOCK_KEYS], zeros[CODES_GROUPS * FOVEA_BLOCK_KEYS];
 } codes_block;
 
-/* Reads one kind of numbers. The last pointers are repeated up to a whole vector. */
+/* Copies an element of each row. In a loop of its own: a vector cannot be loaded from elements that were just
+ * stored.
+ */
+#define CODES_COPY(type, rows, at, count, to)                                                                      \
+  FOVEA_NO_UNROLL                                                                                                  \
+  for (int i = 0; i < (count); i++) memcpy(&(to)[i], (const char *)(rows)[i] + (at), sizeof(type));
+
+/* Reads one kind of numbers. The last is repeated up to a whole vector. */
 FOVEA_INLINE void codes_read(const void *const *rows, const fovea_codes *codes, int64_t step, int64_t group,
                              int count, float *numbers) {
-  FOVEA_NO_UNROLL
-  for (int key = 0; key < count; key += LANES) {
-    const void *last[LANES], *const *from = rows + key;
-    if (step == 4 && codes->scale_type == FOVEA_F32 && key + LANES <= count &&
-        (const char *)from[LANES - 1] == (const char *)from[0] + 4 * (LANES - 1)) {
-      vec_store(numbers + key, vec_load_word((const char *)from[0] + group * codes->scale_group));
-      continue;
-    }
-    for (int i = 0; key + LANES > count && i < LANES; i++) last[i] = rows[key + i < count ? key + i : count - 1];
-    if (key + LANES > count) from = last;
-    vec_store(numbers + key, codes_gather(from, group * codes->scale_group, codes->scale_type));
+  const int64_t at = group * codes->scale_group;
+  if (codes->scale_type == FOVEA_F32) {
+    const char *first = (const char *)rows[0] + at;
+    if (step == 4 && (const char *)rows[count - 1] + at == first + 4 * (count - 1))
+      memcpy(numbers, first, 4 * (size_t)count);
+    else
+      CODES_COPY(float, rows, at, count, numbers)
+  } else {
+    uint16_t halves[FOVEA_BLOCK_KEYS + LANES];
+    CODES_COPY(uint16_t, rows, at, count, halves)
+    for (int i = count; i % LANES != 0; i++) halves[i] = halves[count - 1];
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < count; i += LANES)
+      vec_store(numbers + i, codes->scale_type == FOVEA_F16 ? vec_load_f16(halves + i) : vec_load_bf16(halves + i));
   }
+  for (int i = count; i % LANES != 0; i++) numbers[i] = numbers[count - 1];
 }
 
 /* Reads the numbers of `count` keys from `key` on, for the groups of dims begin to end - 1. */
 FOVEA_NOINLINE void codes_read_block(const fovea_coded_keys *coded, int key, int count, int64_t begin, int64_t end,
                                      codes_block *block) {
   const fovea_codes *codes = coded->codes;
+  if (count == 0) return;
   block->first = begin / codes->group;
   block->last = (end - 1) / codes->group;
   block->stride = (count + LANES - 1) / LANES * LANES;
@@ -142,8 +174,8 @@ FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int
 
 /* The same for a chunk, word by word. */
 FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, const int rows, const int vectors,
-                                       const fovea_code code, int adds, const char *const words[2], int64_t step,
-                                       const codes_numbers *numbers, vec sum[][8]) {
+                                       const fovea_code code, int steps, vec table, const char *const words[2],
+                                       int64_t step, const codes_numbers *numbers, vec sum[][8]) {
   FOVEA_UNROLL
   for (int pass = 0; pass < 2; pass++) {
     if (pass >= CODES_PASSES(code)) continue;
@@ -158,7 +190,7 @@ FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, con
           const vec word = vec_load_word(words[v] + at);
           FOVEA_UNROLL
           for (int i = 0; i < 4; i++)
-            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code), &numbers[v], code, adds);
+            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code, table), &numbers[v], code, steps);
         }
         codes_multiply(queries + first, stride, rows, vectors, x, sum);
       }
@@ -175,9 +207,10 @@ FOVEA_INLINE void codes_fetch_panel(const void *next, int64_t at) {
 /* The chains of one piece of the dims for `vectors` vectors of keys. */
 FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, const int rows, const int *keys,
                               const int vectors, int64_t dim, int64_t end, const fovea_code code,
-                              const codes_block *block, decode_fetch *fetch, vec sum[][8]) {
+                              const codes_block *block, int block_key, decode_fetch *fetch, vec sum[][8]) {
   const fovea_codes *codes = args->coded.codes;
-  const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
+  const int steps = codes_steps(codes);
+  const vec table = codes_table(codes, code);
   const float *queries = args->queries + row * args->query_stride;
   codes_numbers numbers[2];
   FOVEA_UNROLL
@@ -188,7 +221,7 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
   FOVEA_NO_UNROLL
   for (int64_t group = dim / codes->group, in_group = dim % codes->group; dim < end;) {
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) numbers[v] = codes_of_keys(block, keys[v] - keys[0], group, codes->bias);
+    for (int v = 0; v < vectors; v++) numbers[v] = codes_of_keys(block, keys[v] - block_key, group, codes->bias);
     const int64_t stop = codes->group - in_group < end - dim ? dim + codes->group - in_group : end;
     int64_t at = group * codes->group_step + in_group * 16 / CODES_CHUNK(code);
     FOVEA_NO_UNROLL
@@ -202,7 +235,8 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
         if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
         words[v] = codes_find_words(args->keys + keys[v], at, args->panels, copies[v], &step);
       }
-      codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, adds, words, step, numbers, sum);
+      codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, steps, table, words, step,
+                           numbers, sum);
     }
     group++;
     in_group = 0;
@@ -213,6 +247,9 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
 FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row, const int rows, const int vectors,
                                    const fovea_code code) {
   float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
+  const int once = args->dim <= FOVEA_DOT_PIECE; /* one piece: the numbers of all keys are read at once */
+  codes_block block;
+  if (once) codes_read_block(&args->coded, 0, args->key_count, 0, args->dim, &block);
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += vectors * LANES) {
     const int count = vectors > 1 && key + LANES < args->key_count ? 2 : 1; /* vectors of keys that there are */
@@ -222,10 +259,9 @@ FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row,
     FOVEA_NO_UNROLL
     for (int64_t dim = 0, end; dim < args->dim; dim = end) {
       vec sum[2][8];
-      codes_block block;
       end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-      codes_read_block(&args->coded, key, count * LANES, dim, end, &block);
-      codes_chain(args, row, rows, keys, vectors, dim, end, code, &block, &fetch, sum);
+      if (!once) codes_read_block(&args->coded, key, count * LANES, dim, end, &block);
+      codes_chain(args, row, rows, keys, vectors, dim, end, code, &block, once ? 0 : key, &fetch, sum);
       FOVEA_NO_UNROLL
       for (int v = 0; v < count; v++) decode_keep(args, scores + keys[v], rows, dim == 0, end == args->dim, sum[v]);
     }
@@ -253,12 +289,20 @@ FOVEA_INLINE vec codes_of_dims(const char *group, int64_t first, int64_t half, c
   }
 }
 
+/* The same as numbers whose lower four bits are the codes. */
+FOVEA_INLINE vec codes_bits_of_dims(const char *group, int64_t first, int64_t half, const fovea_code code) {
+  const uint8_t *bytes = (const uint8_t *)group;
+  if (code == FOVEA_CODE_U4) return vec_load_u4_bits(bytes, first);
+  return vec_load_bits_of_u8(bytes + first % half, first < half ? 0 : 4);
+}
+
 /* The chains of some rows for the dims from `dim` on, `vectors` vectors. */
 FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
                                     const int vectors, const fovea_code code, const codes_block *block, float *sums,
                                     decode_value_fetch *kept) {
   const fovea_codes *codes = args->coded.codes;
-  const int adds = codes->formula == FOVEA_FORMULA_MINIMUM;
+  const int steps = codes_steps(codes);
+  const vec table = codes_table(codes, code);
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
   decode_value_fetch fetch = *kept;
   int64_t at[8], first[8], scale_at[8];
@@ -284,8 +328,18 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
     for (int v = 0; v < vectors; v++) {
       const codes_numbers numbers = {vec_set1(block->scales[scale_at[v] + key]),
                                      vec_set1(block->zeroed ? block->zeros[scale_at[v] + key] : codes->bias)};
-      value[v] =
-          codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, adds);
+      if (CODES_IN_PAIRS(code, vectors) && v % 2 == 1) continue;
+      if (CODES_IN_PAIRS(code, vectors)) {
+        const vec looked_up = codes_apply(table, &numbers, code, steps);
+        const uint8_t *bytes = (const uint8_t *)row_codes + at[v];
+        value[v] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 0));
+        value[v + 1] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 4));
+      } else if (CODES_LOOKED_UP(code)) /* the formula is applied to the table */
+        value[v] = vec_look_up(codes_apply(table, &numbers, code, steps),
+                               codes_bits_of_dims(row_codes + at[v], first[v], codes->group / 2, code));
+      else
+        value[v] =
+            codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, steps);
     }
     FOVEA_UNROLL
     for (int r = 0; r < rows; r++) {

@@ -36,6 +36,23 @@ fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_forma
   }
 }
 
+/* Moves the ends of a range by an axis of `count` steps. */
+static void extend(int64_t count, int64_t step, int64_t *low, int64_t *high) {
+  if (count > 1) *(step < 0 ? low : high) += (count - 1) * step;
+}
+
+void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment, int64_t kv_heads, int64_t layer,
+                      int64_t begin, int64_t end, uintptr_t *first, uintptr_t *last) {
+  const int64_t row = (begin - segment->first) / part->row_keys,
+                rows = (end - 1 - segment->first) / part->row_keys - row + 1;
+  int64_t low = (layer > 0 ? layer * part->layer : 0) + (row > 0 ? row * part->row : 0), high = low + part->bytes;
+  extend(kv_heads, part->head, &low, &high);
+  extend(rows, part->row, &low, &high);
+  extend(part->groups, part->group, &low, &high);
+  *first = (uintptr_t)part->first + (uintptr_t)low;
+  *last = (uintptr_t)part->first + (uintptr_t)high;
+}
+
 /* ---- Checks -------------------------------------------------------------------------------------------------- */
 
 static const char *const names[2][FOVEA_PARTS] = {

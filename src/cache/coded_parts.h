@@ -20,6 +20,11 @@ typedef struct fovea_coded_part {
 fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
                                  int part);
 
+/* The bytes of a part's rows that hold positions begin to end - 1 of a segment, in one layer, from the first to
+ * behind the last. */
+void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment, int64_t kv_heads, int64_t layer,
+                      int64_t begin, int64_t end, uintptr_t *first, uintptr_t *last);
+
 /* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. Entry
  * FOVEA_ENTRY_OF_PAGES: the segment stands for pages. */
 fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_segment *segment,

@@ -207,6 +207,8 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
       .has_zeros = format->formula != FOVEA_FORMULA_SCALE,
       .apart = format->place == FOVEA_SCALES_APART,
   };
+  for (int i = 0; i < 16; i++)
+    layout.codes.numbers[i] = (float)(format->table ? format->table[i] : i - format->bias);
   if (panels) lay_out_panels(&layout);
   if (layout.apart) return layout;
   (format->key_group > 1 ? lay_out_key_groups : lay_out_groups)(format, dim, &layout);

@@ -16,11 +16,28 @@ static int is_near(const fovea_written *written, int count, const fovea_sequence
   return 0;
 }
 
+/* The same for a part of a side that has a format. */
+static int part_is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
+                        const fovea_segment *segment, const fovea_segment_shape *shape, int values, int part,
+                        fovea_interval keys) {
+  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  uintptr_t begin, end;
+  if (!format) return 1;
+  const fovea_coded_part p = fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
+  if (!p.first) return 0;
+  fovea_part_range(&p, segment, shape->kv_heads, shape->layer, keys.begin, keys.end, &begin, &end);
+  for (int i = 0; i < count; i++) {
+    if (begin < written[i].end && written[i].begin < end) return 1;
+  }
+  return 0;
+}
+
 /* Checks one part of a side. */
 static fovea_status check_part(const fovea_plan *plan, const fovea_written *written, int count,
                                const fovea_sequence *sequence, const fovea_segment *segment,
                                const fovea_segment_shape *shape, int values, int part, fovea_interval keys,
                                fovea_error *error) {
+  if (!part_is_near(written, count, sequence, segment, shape, values, part, keys)) return FOVEA_OK;
   for (int64_t position = keys.begin; position < keys.end;) {
     fovea_claim claim =
         fovea_claim_segment(sequence, segment, shape, values, part, shape->layer, &position, keys.end);
