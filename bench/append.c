@@ -1,0 +1,146 @@
+/* fovea_append() to narrow caches, beside a copy. */
+#include "formats.h"
+#include "machine.h"
+#include "runner.h"
+#include "vector_kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { row_count = 512, kv_heads = 8, dim = 128, numbers = row_count * kv_heads * dim };
+
+/* State kept from round to round of one benchmark. */
+static struct {
+  const bench_append_case *of;
+  float *from, *copied; /* keys, then values */
+  char *memory;         /* the cache */
+  int64_t cache_bytes;
+  fovea_format format;
+  fovea_code_scales scales;
+  fovea_segment segment;
+  fovea_sequence sequence;
+  fovea_new_rows rows;
+  fovea_rotary rotary;
+  fovea_execution execution;
+  char refusal[256];
+} append;
+
+static void fill(float *values, size_t count) {
+  uint32_t state = 7;
+  for (size_t i = 0; i < count; i++) {
+    state = state * 1664525u + 1013904223u;
+    values[i] = (float)(state >> 8) * 0x1p-23f - 1.0f;
+  }
+}
+
+/* Bytes of a row of the cache, without scales that lie apart; 0 if there is no such format. */
+static int64_t choose_format(fovea_error *error) {
+  if (strcmp(append.of->format, "f32") == 0) return dim * (int64_t)sizeof(float);
+  if (fovea_format_init(&append.format, fovea_format_named(append.of->format), error) != FOVEA_OK) return 0;
+  return fovea_format_bytes(&append.format, dim, error);
+}
+
+/* (kv head, row, dim), then scales of keys and of values. Every segment has room for a scale of each row. */
+static void make_segment(int64_t row_bytes) {
+  const int has_format = append.format.struct_size != 0;
+  const int64_t row = has_format ? row_bytes : dim;
+  const int64_t scale_row = has_format && append.format.place == FOVEA_SCALES_APART ? (int64_t)sizeof(float) : 0;
+  char *scales = append.memory + 2 * kv_heads * row_count * row_bytes;
+  append.segment = (fovea_segment){.rows = row_count,
+                                   .k = append.memory,
+                                   .v = append.memory + kv_heads * row_count * row_bytes,
+                                   .k_head = row_count * row,
+                                   .k_row = row,
+                                   .v_head = row_count * row,
+                                   .v_row = row,
+                                   .k_format = has_format ? &append.format : NULL,
+                                   .v_format = has_format ? &append.format : NULL};
+  if (scale_row) {
+    append.segment.k_scales =
+        (fovea_code_scales){.scales = scales, .head = row_count * scale_row, .row = scale_row};
+    append.segment.v_scales = append.segment.k_scales;
+    append.segment.v_scales.scales = scales + kv_heads * row_count * scale_row;
+  }
+  append.cache_bytes = 2 * kv_heads * row_count * (row_bytes + scale_row);
+}
+
+static void run_append(void) {
+  fovea_error error;
+  if (fovea_append(&append.rows, &append.rotary, &append.execution, &error) != FOVEA_OK)
+    snprintf(append.refusal, sizeof append.refusal, "%s", error.text);
+}
+
+static void prepare(const bench_append_case *wanted) {
+  fovea_error error = {FOVEA_OK, ""};
+  if (append.of == wanted) return;
+  free(append.from);
+  free(append.copied);
+  free(append.memory);
+  memset(&append, 0, sizeof append);
+  append.of = wanted;
+  const int64_t row_bytes = choose_format(&error);
+  append.from = bench_allocate(2 * numbers * sizeof(float));
+  append.copied = bench_allocate(2 * numbers * sizeof(float));
+  append.memory = bench_allocate(2 * numbers * sizeof(float) + 2 * kv_heads * row_count * sizeof(float));
+  if (wanted->threads > machine_threads())
+    snprintf(append.refusal, sizeof append.refusal, "no more than %d thread(s) here", machine_threads());
+  else if (!row_bytes)
+    snprintf(append.refusal, sizeof append.refusal, "%s", error.text);
+  else if (!append.from || !append.copied || !append.memory || !vector_kernels_best())
+    snprintf(append.refusal, sizeof append.refusal, "not enough memory, or no loop that copies");
+  if (append.refusal[0]) return;
+  fill(append.from, 2 * numbers);
+  make_segment(row_bytes);
+  append.sequence = fovea_sequence_of(&append.segment, 1);
+  fovea_new_rows_init(&append.rows, 1, kv_heads, row_count, dim, dim, append.from, append.from + numbers,
+                      &append.sequence);
+  fovea_rotary_init(&append.rotary, FOVEA_ROTARY_HALVES, dim);
+  fovea_execution_init(&append.execution);
+  append.execution.threads = wanted->threads;
+  run_append();
+}
+
+static void copy_bytes(void) {
+  memcpy(append.copied, append.from, 2 * numbers * sizeof(float));
+}
+
+static void copy_vectors(void) {
+  vector_kernels_best()->copy(append.copied, append.from, 2 * numbers);
+}
+
+static double time_of(void (*call)(void)) {
+  int runs = 0;
+  double seconds = 0.0;
+  const double start = machine_now();
+  while (seconds < BENCH_SLICE && !append.refusal[0]) {
+    call();
+    runs++;
+    seconds = machine_now() - start;
+  }
+  return runs ? seconds / runs : 0.0;
+}
+
+/* On one thread, whatever the threads of fovea_append(). */
+static double copy_seconds(void) {
+  const double bytes = time_of(copy_bytes), vectors = time_of(copy_vectors);
+  return bytes < vectors ? bytes : vectors;
+}
+
+void bench_append(bench_round *round, const void *argument) {
+  prepare(argument);
+  const double copy_before = copy_seconds();
+  const double seconds = time_of(run_append);
+  const double copy = 0.5 * (copy_before + copy_seconds());
+  if (append.refusal[0]) {
+    bench_skip(round, append.refusal);
+    return;
+  }
+  const double wide = 2.0 * numbers * sizeof(float);
+  const double rate = (wide + (double)append.cache_bytes) / seconds, copy_rate = 2.0 * wide / copy;
+  bench_seconds(round, seconds);
+  bench_counter(round, "gigabytes_per_second", rate * 1e-9);
+  bench_counter(round, "copy_gigabytes_per_second", copy_rate * 1e-9);
+  bench_counter(round, "copy_fraction", rate / copy_rate);
+  bench_counter(round, "time_over_copy", seconds / copy);
+}
