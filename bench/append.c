@@ -37,7 +37,7 @@ static void fill(float *values, size_t count) {
 /* Bytes of a row of the cache, without scales that lie apart; 0 if there is no such format. */
 static int64_t choose_format(fovea_error *error) {
   if (strcmp(append.of->format, "f32") == 0) return dim * (int64_t)sizeof(float);
-  if (fovea_format_init(&append.format, fovea_format_named(append.of->format), error) != FOVEA_OK) return 0;
+  if (fovea_format_init(&append.format, (fovea_format_name)fovea_format_named(append.of->format), error) != FOVEA_OK) return 0;
   return fovea_format_bytes(&append.format, dim, error);
 }
 

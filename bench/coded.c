@@ -37,7 +37,7 @@ static int64_t code_bytes(const bench_workload *workload) {
 size_t bench_coded_bytes(bench_workload *workload, const bench_coded_pages *pages, fovea_error *error) {
   const bench_shape *shape = workload->shape;
   fovea_format *format = &workload->format;
-  if (fovea_format_init(format, fovea_format_named(shape->format), error) != FOVEA_OK) return 0;
+  if (fovea_format_init(format, (fovea_format_name)fovea_format_named(shape->format), error) != FOVEA_OK) return 0;
   workload->code_row_bytes = fovea_format_bytes(format, shape->dim, error);
   if (!workload->code_row_bytes) return 0;
   if (!is_known(format)) return (size_t)refuse(error, "the benchmark makes no codes of this format");
