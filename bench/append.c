@@ -4,16 +4,24 @@
 #include "runner.h"
 #include "vector_kernels.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { row_count = 512, kv_heads = 8, dim = 128, numbers = row_count * kv_heads * dim };
+enum {
+  row_count = 512,
+  kv_heads = 8,
+  dim = 128,
+  numbers = row_count * kv_heads * dim,
+  angles = row_count * dim / 2
+};
 
 /* State kept from round to round of one benchmark. */
 static struct {
   const bench_append_case *of;
   float *from, *copied; /* keys, then values */
+  float *tables;        /* cosines, then sines */
   char *memory;         /* the cache */
   int64_t cache_bytes;
   fovea_format format;
@@ -37,15 +45,23 @@ static void fill(float *values, size_t count) {
 /* Bytes of a row of the cache, without scales that lie apart; 0 if there is no such format. */
 static int64_t choose_format(fovea_error *error) {
   if (strcmp(append.of->format, "f32") == 0) return dim * (int64_t)sizeof(float);
-  if (fovea_format_init(&append.format, (fovea_format_name)fovea_format_named(append.of->format), error) != FOVEA_OK) return 0;
+  if (fovea_format_init(&append.format, (fovea_format_name)fovea_format_named(append.of->format), error) !=
+      FOVEA_OK)
+    return 0;
   return fovea_format_bytes(&append.format, dim, error);
 }
 
-/* (kv head, row, dim), then scales of keys and of values. Every segment has room for a scale of each row. */
+static fovea_code_scales place_scales(char *scales) {
+  const int64_t row = append.format.key_group ? (int64_t)sizeof(float) : 0; /* else all rows have one scale */
+  const float whole = 1.0f / 128.0f;
+  memcpy(scales, &whole, sizeof whole);
+  return (fovea_code_scales){.scales = scales, .head = row_count * row, .row = row};
+}
+
+/* (kv head, row, dim), then scales of keys and of values if they lie apart, with room for one of each row. */
 static void make_segment(int64_t row_bytes) {
   const int has_format = append.format.struct_size != 0;
   const int64_t row = has_format ? row_bytes : dim;
-  const int64_t scale_row = has_format && append.format.place == FOVEA_SCALES_APART ? (int64_t)sizeof(float) : 0;
   char *scales = append.memory + 2 * kv_heads * row_count * row_bytes;
   append.segment = (fovea_segment){.rows = row_count,
                                    .k = append.memory,
@@ -56,13 +72,22 @@ static void make_segment(int64_t row_bytes) {
                                    .v_row = row,
                                    .k_format = has_format ? &append.format : NULL,
                                    .v_format = has_format ? &append.format : NULL};
-  if (scale_row) {
-    append.segment.k_scales =
-        (fovea_code_scales){.scales = scales, .head = row_count * scale_row, .row = scale_row};
-    append.segment.v_scales = append.segment.k_scales;
-    append.segment.v_scales.scales = scales + kv_heads * row_count * scale_row;
+  if (has_format && append.format.place == FOVEA_SCALES_APART) {
+    append.segment.k_scales = place_scales(scales);
+    append.segment.v_scales = place_scales(scales + kv_heads * row_count * (int64_t)sizeof(float));
   }
-  append.cache_bytes = 2 * kv_heads * row_count * (row_bytes + scale_row);
+  append.cache_bytes = 2 * kv_heads * row_count * (row_bytes + append.segment.k_scales.row);
+}
+
+static void make_tables(void) {
+  for (int i = 0; i < angles; i++) {
+    const double angle = i / (dim / 2) * pow(10000.0, -2.0 * (i % (dim / 2)) / dim);
+    append.tables[i] = (float)cos(angle);
+    append.tables[angles + i] = (float)sin(angle);
+  }
+  append.rotary.cosines = append.tables;
+  append.rotary.sines = append.tables + angles;
+  append.rotary.table_rows = row_count;
 }
 
 static void run_append(void) {
@@ -77,17 +102,19 @@ static void prepare(const bench_append_case *wanted) {
   free(append.from);
   free(append.copied);
   free(append.memory);
+  free(append.tables);
   memset(&append, 0, sizeof append);
   append.of = wanted;
   const int64_t row_bytes = choose_format(&error);
   append.from = bench_allocate(2 * numbers * sizeof(float));
   append.copied = bench_allocate(2 * numbers * sizeof(float));
   append.memory = bench_allocate(2 * numbers * sizeof(float) + 2 * kv_heads * row_count * sizeof(float));
+  append.tables = bench_allocate(2 * angles * sizeof(float));
   if (wanted->threads > machine_threads())
     snprintf(append.refusal, sizeof append.refusal, "no more than %d thread(s) here", machine_threads());
   else if (!row_bytes)
     snprintf(append.refusal, sizeof append.refusal, "%s", error.text);
-  else if (!append.from || !append.copied || !append.memory || !vector_kernels_best())
+  else if (!append.from || !append.copied || !append.memory || !append.tables || !vector_kernels_best())
     snprintf(append.refusal, sizeof append.refusal, "not enough memory, or no loop that copies");
   if (append.refusal[0]) return;
   fill(append.from, 2 * numbers);
@@ -96,6 +123,7 @@ static void prepare(const bench_append_case *wanted) {
   fovea_new_rows_init(&append.rows, 1, kv_heads, row_count, dim, dim, append.from, append.from + numbers,
                       &append.sequence);
   fovea_rotary_init(&append.rotary, FOVEA_ROTARY_HALVES, dim);
+  if (wanted->has_tables) make_tables();
   fovea_execution_init(&append.execution);
   append.execution.threads = wanted->threads;
   run_append();

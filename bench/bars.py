@@ -120,7 +120,7 @@ FORMAT_PAGES = (("h32_kv8_s32768_d128/decode_pages16_i8_rows", 1.15),)
 FORMAT_PREFILL = tuple((f"h8_s2048_d128/{name}", 0.97) for name in (
     "full_i8_rows", "full_q8_0", "full_e4m3", "full_q4_0", "full_ort_u4", "causal_i8_rows", "causal_q8_0"))
 # (cache, least bytes read and written a second over those of a copy), on one thread
-FORMAT_APPEND = (("q8_0", 0.5),)
+FORMAT_APPEND = (("q8_0", 0.5), ("q8_0_tables", 0.5))
 GRAPH_OVER_PASSES = 2.0
 PLAN_NANOSECONDS, PLAN_BYTES = 10e6, 2**20
 # (paired shape, least fraction of the f32 peak), if products of bf16 pairs are this much faster than f32 FMAs

@@ -129,7 +129,13 @@ static const bench_pair pairs[] = {
 /* ---- Names ----------------------------------------------------------------------------------------------------
  */
 
-static const char *const appended[] = {"f32", "i8_rows", "q8_0", "q4_0"};
+static const struct {
+  const char *format, *name;
+  int has_tables;
+} appended[] = {
+    {"f32", "f32", 0},          {"f32", "f32_tables", 1}, {"i8_rows", "i8_rows", 0}, {"q8_0", "q8_0", 0},
+    {"q8_0", "q8_0_tables", 1}, {"e4m3", "e4m3", 0},      {"q4_0", "q4_0", 0},
+};
 
 enum {
   group_count = sizeof groups / sizeof *groups,
@@ -151,8 +157,9 @@ static void register_appends(const char *isa) {
   static bench_append_case cases[append_count * most_threads];
   char name[128];
   for (int i = 0; i < append_count * most_threads; i++) {
-    cases[i] = (bench_append_case){appended[i % append_count], isa, 1 + i / append_count};
-    snprintf(name, sizeof name, "append/kv8_r512_d128/%s/%s/t%d", cases[i].format, isa, cases[i].threads);
+    const int at = i % append_count;
+    cases[i] = (bench_append_case){appended[at].format, appended[at].has_tables, isa, 1 + i / append_count};
+    snprintf(name, sizeof name, "append/kv8_r512_d128/%s/%s/t%d", appended[at].name, isa, cases[i].threads);
     bench_register(name, bench_append, &cases[i], BENCH_MILLISECONDS);
   }
 }

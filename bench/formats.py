@@ -26,7 +26,9 @@ def words(name):
     if kind == "format":
         return f"{cache_in_words(what)}: {shape_in_words(shape)}, {end}"
     if kind == "append":
-        return f"append of 512 rows, 8 kv heads, D 128, rotated, to {cache_in_words(what)}, {end}"
+        cache, tables, _ = what.partition("_tables")
+        angles = "by tables" if tables else "angles computed"
+        return f"append of 512 rows, 8 kv heads, D 128, rotated, {angles}, to {cache_in_words(cache)}, {end}"
     if what.startswith("decode_pages16_"):
         cache = cache_in_words(what[len("decode_pages16_"):])
         return f"{cache}, pages of 16, shuffled: {shape_in_words(shape)}, {end}"
