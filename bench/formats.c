@@ -80,6 +80,7 @@ void bench_decode_format(bench_round *round, const void *argument) {
   const bench_workload *workload = &narrow.runner.workload;
   const int threads = wanted->threads;
   const double peak = machine_fma_peak(wanted->isa, threads, BENCH_PEAK_SLICE);
+  const double memory_rate = bench_read_rate(&f32.runner.workload, threads, BENCH_SLICE);
   const double wide = time_again(&f32.runner, threads);
   const double rate_before = bench_read_rate(workload, threads, BENCH_SLICE);
   const double seconds = time_again(&narrow.runner, threads);
@@ -88,6 +89,8 @@ void bench_decode_format(bench_round *round, const void *argument) {
   bench_seconds(round, seconds);
   bench_report_flops(round, workload, seconds, peak);
   bench_report_reading(round, workload, seconds, 0.5 * (rate_before + rate_after), peak);
+  if (memory_rate > 0.0)
+    bench_counter(round, "f32_bandwidth_fraction", (double)workload->kv_bytes / seconds / memory_rate);
   bench_counter(round, "tokens_per_second", 1.0 / seconds);
   bench_counter(round, "tokens_over_f32", wide / seconds);
   bench_counter(round, "tokens_over_f16", half / seconds);

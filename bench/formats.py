@@ -50,7 +50,8 @@ def speeds(run):
             found.setdefault((shape, cache), []).append(name)
     columns = (("tokens a second", "tokens_per_second", 0), ("x f32", "tokens_over_f32", 2),
                ("x f16", "tokens_over_f16", 2), ("GB/s", "gigabytes_per_second", 1),
-               ("of the read bandwidth", "bandwidth_fraction", 2))
+               ("of the read bandwidth", "bandwidth_fraction", 2),
+               ("of that of f32", "f32_bandwidth_fraction", 2))
     lines = ["Decoding, one layer; 1 thread / 2 threads.", "",
              "| | " + " | ".join(title for title, _, _ in columns) + " |", "|---|" + "--:|" * len(columns)]
     for (shape, cache), names in found.items():
