@@ -81,7 +81,8 @@ static void make_segment(int64_t row_bytes) {
 
 static void make_tables(void) {
   for (int i = 0; i < angles; i++) {
-    const double angle = i / (dim / 2) * pow(10000.0, -2.0 * (i % (dim / 2)) / dim);
+    const int position = i / (dim / 2), pair = i % (dim / 2);
+    const double angle = position * pow(10000.0, -2.0 * pair / dim);
     append.tables[i] = (float)cos(angle);
     append.tables[angles + i] = (float)sin(angle);
   }

@@ -169,13 +169,13 @@ static void fill_row(const coded_head *head, int64_t row, float *numbers, int64_
   for (int64_t at = 0; at < dim; at += group) {
     int64_t first = at / group * group_bytes;
     float scale;
-    if (head->scale_row) {
-      scale = fill_scale(head, head->scales + row * head->scale_row, state);
-    } else if (head->scales) {
-      memcpy(&scale, head->scales, sizeof scale);
-    } else {
+    if (!head->scales) {
       scale = fill_scale(head, byte_of(head, row, first), state);
       first += (int64_t)sizeof(uint16_t);
+    } else if (head->scale_row) {
+      scale = fill_scale(head, head->scales + row * head->scale_row, state);
+    } else {
+      memcpy(&scale, head->scales, sizeof scale);
     }
     for (int64_t d = 0; d < group; d++)
       numbers[at + d] = head->numbers[fill_code(head, row, first, d, group, state)] * scale;

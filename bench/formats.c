@@ -161,7 +161,7 @@ static void register_appends(const char *isa) {
   char name[128];
   for (int i = 0; i < append_count * most_threads; i++) {
     const int at = i % append_count;
-    cases[i] = (bench_append_case){appended[at].format, appended[at].has_tables, isa, 1 + i / append_count};
+    cases[i] = (bench_append_case){appended[at].format, isa, appended[at].has_tables, 1 + i / append_count};
     snprintf(name, sizeof name, "append/kv8_r512_d128/%s/%s/t%d", appended[at].name, isa, cases[i].threads);
     bench_register(name, bench_append, &cases[i], BENCH_MILLISECONDS);
   }

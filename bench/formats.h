@@ -21,8 +21,8 @@ void bench_decode_format(bench_round *round, const void *argument);
 
 typedef struct bench_append_case {
   const char *format; /* a preset, or "f32" */
-  int has_tables;     /* of cosines and sines; else angles are computed */
   const char *isa;
+  int has_tables; /* of cosines and sines; else angles are computed */
   int threads;
 } bench_append_case;
 
