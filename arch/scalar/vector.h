@@ -88,6 +88,10 @@ FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
 FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   return (float)*p;
 }
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  *p = (uint8_t)vec_bits(a);
+}
 FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
   return (float)(p[first / 2] >> first % 2 * 4 & 15);
 }
