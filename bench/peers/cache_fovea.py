@@ -6,19 +6,16 @@ import os
 import numpy
 
 import problems
-from cache_problems import Shared, converted
+from cache_problems import Shared
 from peer_fovea import VERSION, ErrorStruct, aligned  # noqa: F401 (VERSION is asked for)
 
 WAYS = ("rows", "panels")
-# The type that stands in for a format that cache_calls.c does not name yet. It holds the same numbers, those of fp8
-# exactly; ratios to it are to be read as ratios to that wider cache.
-STAND_INS = {"e4m3": "bf16", "e5m2": "bf16", "q8_0": "f16", "q4_0": "f16"}
 c_int, c_int64, c_void_p, c_char_p = ctypes.c_int, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
 
 
 def load_library():
     library = ctypes.CDLL(os.environ["FOVEA_CACHE_CALLS"])
-    library.cache_has_format.argtypes = [c_char_p]
+    library.cache_has_panels.argtypes = [c_char_p, c_int64]
     library.cache_store_begin.restype = library.cache_call_begin.restype = c_void_p
     library.cache_store_begin.argtypes = [c_char_p] + [c_int64] * 5 + [c_void_p, c_int] + [c_void_p] * 3
     library.cache_call_begin.argtypes = [c_void_p, c_int64, c_int64, c_int, c_char_p, c_int] + [c_void_p] * 3
@@ -36,13 +33,11 @@ SHARED = Shared()
 class Store:
     """A cache; it copies K and V."""
 
-    def __init__(self, problem, k, v, format_name, in_panels):
-        if format_name != problem.type:
-            k, v = (converted(side, problem.type, format_name) for side in (k, v))
+    def __init__(self, problem, k, v, in_panels):
         k, v, table = (numpy.ascontiguousarray(array) for array in (k, v, problem.table()))
         failure = ErrorStruct()
         self.pointer = LIBRARY.cache_store_begin(
-            format_name.encode(), problem.batch, problem.kv_heads, problem.keys, problem.dim, problem.page_rows,
+            problem.type.encode(), problem.batch, problem.kv_heads, problem.keys, problem.dim, problem.page_rows,
             table.ctypes.data, in_panels, k.ctypes.data, v.ctypes.data, ctypes.byref(failure))
         if not self.pointer:
             raise RuntimeError(failure.text.decode())
@@ -78,16 +73,16 @@ class Solver:
             LIBRARY.cache_call_end(self.pointer)
 
 
-def kept_as(format_name, in_panels):
+def kept(in_panels):
     def build(problem, q, k, v, threads):
-        store = SHARED.get((problem, in_panels), lambda: Store(problem, k, v, format_name, in_panels))
+        store = SHARED.get((problem, in_panels), lambda: Store(problem, k, v, in_panels))
         return Solver(problem, q, store, threads)
     return build
 
 
 def options(way, problem):
+    """Panels take formats whose scales lie apart."""
     in_panels = way == "panels"
-    if LIBRARY.cache_has_format(problem.type.encode()):
-        return {problem.type: kept_as(problem.type, in_panels)}
-    other = STAND_INS[problem.type]
-    return {f"{other} in place of {problem.type}": kept_as(other, in_panels)}
+    if in_panels and not LIBRARY.cache_has_panels(problem.type.encode(), problem.dim):
+        return {}
+    return {problem.type: kept(in_panels)}

@@ -37,15 +37,11 @@ def ratios(entry, result):
     return [to_rows] + ([to_rows / panels["ratio"][0]] if panels else [])
 
 
-def stands_in(result):
-    return "in place of" in result["entries"][ROWS]["option"]
-
-
 def verdicts(result):
-    """(way, whether it reached its bar); nothing where a wider type stands in for the format."""
+    """(way, whether it reached its bar)."""
     for way, _ in TITLES:
         entry, least = result["entries"].get(way), bar(way, result)
-        if entry and least and not stands_in(result):
+        if entry and least:
             yield way, max(ratios(entry, result)) >= least
 
 
@@ -64,7 +60,7 @@ def ours(result):
     """Milliseconds; for decoding also GB/s of the cache that was read."""
     found = [result["entries"][way]["milliseconds"][0] for way in (ROWS, PANELS) if way in result["entries"]]
     text = " / ".join(f"{milliseconds:.4g}" for milliseconds in found)
-    if result["name"].startswith("decode") and not stands_in(result):
+    if result["name"].startswith("decode"):
         size = cache_problems.parse(result["name"], result["type"]).cache_bytes
         text += " (" + " / ".join(f"{size / milliseconds * 1e-6:.1f}" for milliseconds in found) + " GB/s)"
     return text
@@ -72,8 +68,7 @@ def ours(result):
 
 def table(results, format_name):
     own = [result for result in results if result["type"] == format_name]
-    note = own[0]["entries"][ROWS]["option"]
-    lines = [f"**{format_name}**" + (f", Fovea with {note}" if note != format_name else ""), "",
+    lines = [f"**{format_name}**", "",
              "| | threads | Fovea, ms | " + " | ".join(title for _, title in TITLES) + " |",
              "|---|--:|--:|" + "---|" * len(TITLES)]
     for result in own:
