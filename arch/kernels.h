@@ -12,6 +12,7 @@
 
 #include "../include/fovea/fovea.h"
 #include "codes.h"
+#include "narrow.h"
 #include "registry.h"
 
 #include <stdint.h>
@@ -550,6 +551,8 @@ typedef struct fovea_kernels {
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
   void (*widen_codes)(const fovea_widen_codes_args *args);
+  void (*narrow_codes)(const fovea_narrow_args *args);
+  void (*hadamard)(const fovea_hadamard_args *args);
   void (*gather)(const fovea_gather_args *args);
 } fovea_kernels;
 

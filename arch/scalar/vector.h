@@ -140,6 +140,10 @@ FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
 FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
   return vec_of_e5m2(vec_bits(words) >> shift & 255);
 }
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  *p = (uint8_t)vec_bits(a);
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return *p ? 0.0f : -INFINITY;
 }

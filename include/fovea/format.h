@@ -57,6 +57,31 @@ typedef enum fovea_scale_place {
   FOVEA_SCALES_AFTER = 2
 } fovea_scale_place;
 
+/* How fovea_append() and fovea_sequence_copy() make codes and scales of numbers. docs/numerics.md, section 14, says
+ * it step by step. If keys share scales (key_group above 1), whole groups of keys are written at once. Scales that
+ * all keys share (key_group 0) are the caller's: they are read, never written. In a group that has a NaN or an
+ * infinity, scale and zero or minimum become NaN.
+ *   NEAREST   with SCALE: a = max |x|, t = fl(top / a), code = nearest even of fl(x * t), scale = fl(a / top); top is
+ *             127 of s8, 7 of u4 with bias 8, 448 and 57344 of fp8. a below 2^-100: codes of 0, scale 0.
+ *             With ZERO and MINIMUM: the scale is the width of the range over the number of steps.
+ *             Scales in f16 or bf16 are rounded after the codes are made.
+ *             Scales that all keys share: code = nearest even of fl(x / scale), fl(fl(x / scale) + zero) or
+ *             fl(fl(x - minimum) / scale), saturating; NaN becomes 0, of fp8 NaN
+ *   GGML      the bytes of quantize_row_*_ref(); of code and formula of q8_0, q4_0, q4_1, q5_0, q5_1 or iq4_nl
+ *   IK        the bytes of ik_llama.cpp's q8_KV; s8
+ *   OPENVINO  the bytes of its PagedAttention; s8 with SCALE, unsigned codes with ZERO
+ *   KIVI      as quant/new_pack.py, in f16; unsigned codes with MINIMUM
+ *   ORT       as ONNX Runtime: code = nearest even of fl(x * fl(1 / scale)), saturating; key_group 0, integers with
+ *             SCALE. A scale of 0 counts as 1, and NaN takes the largest code */
+typedef enum fovea_quantiser {
+  FOVEA_QUANTISE_NEAREST = 0,
+  FOVEA_QUANTISE_GGML = 1,
+  FOVEA_QUANTISE_IK = 2,
+  FOVEA_QUANTISE_OPENVINO = 3,
+  FOVEA_QUANTISE_KIVI = 4,
+  FOVEA_QUANTISE_ORT = 5
+} fovea_quantiser;
+
 /* Prepare it with fovea_format_init() by the name of a preset; every field may then be changed. It must live as
  * long as the segments that point to it. (Segments name it as fovea_format, declared in fovea.h.) */
 struct fovea_format {
@@ -69,7 +94,8 @@ struct fovea_format {
   int64_t key_group; /* keys that share scales, counted from the segment's first; 0: all, with APART only */
   int bias;          /* subtracted from unsigned codes, 0 to 128; with SCALE and no table, else 0 */
   int sums;          /* 1: an int32 lies behind each scale and is not read: the sum of codes in ik's q8_KV */
-  const int8_t *table; /* 16 numbers in place of codes of 4 bits; with SCALE; NULL: none */
+  const int8_t *table; /* 16 numbers in place of codes of 4 bits; with SCALE; NULL: none. To write: ascending */
+  fovea_quantiser quantiser; /* how numbers become codes; not used if the format is only read */
 };
 
 /* Formats of engines, each checked against its source: docs/formats.md names file, commit and lines.

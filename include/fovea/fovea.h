@@ -909,6 +909,35 @@ static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, 
 FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                           const fovea_execution *execution, fovea_error *error);
 
+/* What one call rotates by the normalised Walsh-Hadamard matrix, in blocks of `block` dims: a tensor (batch, heads,
+ * rows, dim), into another or in place. Queries for keys that fovea_append() rotated so, and outputs, which the same
+ * call turns back: the matrix is its own inverse. Prepare it with fovea_hadamard_init(). Cost: log2(block) sums an
+ * element. */
+typedef struct fovea_hadamard {
+  size_t struct_size; /* set by fovea_hadamard_init() */
+  int64_t batch, heads, rows, dim; /* at least 1, rows at least 0; dim at most 4096 */
+  int64_t block;                   /* a power of 2 from 2 to 4096 that divides dim */
+  const void *from;                /* the element with all indices 0 */
+  void *to;                        /* either `from`, with its type and strides, or memory that is not read */
+  fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
+  fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
+  const char *isa;                        /* as in fovea_problem */
+} fovea_hadamard;
+
+/* Sets these seven fields, and the others to their defaults. Callers in C use fovea_hadamard_init(). */
+FOVEA_API void fovea_hadamard_init_sized(fovea_hadamard *hadamard, size_t struct_size, int64_t batch, int64_t heads,
+                                         int64_t rows, int64_t dim, int64_t block, const void *from, void *to);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_hadamard_init(fovea_hadamard *hadamard, int64_t batch, int64_t heads, int64_t rows,
+                                       int64_t dim, int64_t block, const void *from, void *to) {
+  fovea_hadamard_init_sized(hadamard, sizeof *hadamard, batch, heads, rows, dim, block, from, to);
+}
+
+/* Rotates the rows (docs/numerics.md, section 14). Runs as row-wise calls do (fovea_execution). */
+FOVEA_API fovea_status fovea_hadamard_apply(const fovea_hadamard *hadamard, const fovea_execution *execution,
+                                            fovea_error *error);
+
 /* ---- Caches: new rows ---------------------------------------------------------------------------------------- */
 
 /* New keys and values, (batch, kv_heads, rows, dim) tensors that fovea_append() writes into caches. Row i of entry
@@ -933,6 +962,13 @@ typedef struct fovea_new_rows {
    * not used, and row_counts must be NULL. Default NULL. */
   const int32_t *cu_seqlens;
   int64_t layer; /* which layer of the segments is written, from 0. Default 0 */
+
+  /* Keys and values are rotated, keys after the rotary embedding, by the normalised Walsh-Hadamard matrix in blocks
+   * of this many dims: a power of 2 from 2 to 4096 that divides the dim, which is then at most 4096. Outliers of a
+   * dim are shared among all, and narrow formats lose less. Scores are the same if fovea_hadamard_apply() rotates
+   * queries by the block of keys, and outputs are turned back by the block of values. llama.cpp: blocks of 64, and
+   * of keys the largest power of 2 that divides the dim. Default 0: none. */
+  int64_t k_hadamard, v_hadamard;
 } fovea_new_rows;
 
 /* Sets these eight fields, and the others to their defaults. Callers in C use fovea_new_rows_init(). */
@@ -949,7 +985,10 @@ static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int6
 
 /* Writes the new rows into the segments that hold their positions. Elements are copied bit for bit, or, if the
  * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, and still
- * rounded once. In a panel the other keys keep their bits. The call fails before it writes anything if no segment
+ * rounded once. In a panel the other keys keep their bits. A side with a format is written by it (fovea/format.h):
+ * keys are rotated in f32 and not rounded before they become codes; rows have at most 4096 dims, and of keys that
+ * share scales or words whole groups are written, counted from the segment's first, or up to its last. The call
+ * fails before it writes anything if no segment
  * holds a position, or if rows to be written would share memory with each other, with the tensors or with tables of
  * the embedding. Calls may run at the same time if none writes a row that another reads or writes. Runs as row-wise
  * calls do (fovea_execution). */
@@ -958,7 +997,8 @@ FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rota
 
 /* Copies the keys and values at positions begin to end - 1 of one sequence to the same positions of another, in
  * layers 0 to layers - 1, which every segment must have. Types and layouts may differ. Use it to store old rows in
- * a narrower type, or to copy pages. It converts elements, runs and fails as fovea_append() does; error texts call
+ * a narrower type or format, or to copy pages. Codes stay as they are if both have the same format, and the same
+ * scales if these are fixed; otherwise numbers become codes anew. It converts elements, runs and fails as fovea_append() does; error texts call
  * `from` sequences[0] and `to` sequences[1]. */
 FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
                                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,

@@ -2,6 +2,7 @@
 
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "quantisers.h"
 
 #include <stdint.h>
 
@@ -35,8 +36,7 @@ static int codes_are_mixed(const fovea_format *format, int64_t dim) {
   return together && !traits[format->code].halves && group_of(format, dim) < SMALL;
 }
 
-/* Bytes of the codes of `group` dims, or of that many words. */
-static int64_t group_bytes(const fovea_format *format, int64_t group) {
+int64_t fovea_code_bytes(const fovea_format *format, int64_t group) {
   const code_traits *code = &traits[format->code];
   return code->along ? 4 * group : code->extra + (group * code->bits + 7) / 8;
 }
@@ -71,6 +71,8 @@ static fovea_status check_kinds(const subject *s) {
     return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be from 0 to 2");
   if ((int)f->scale_type < 0 || (int)f->scale_type >= FOVEA_TYPES)
     return refuse(s, FOVEA_ERROR_TYPE, "scale_type", (int)f->scale_type, "be from 0 to 2");
+  if ((int)f->quantiser < 0 || f->quantiser > FOVEA_QUANTISE_ORT)
+    return refuse(s, FOVEA_ERROR_TYPE, "quantiser", (int)f->quantiser, "be from 0 to 5");
   if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
   return FOVEA_OK;
 }
@@ -86,6 +88,9 @@ static fovea_status check_unused(const subject *s) {
   if (f->table && (code->bits != 4 || code->along || code->extra || f->formula != FOVEA_FORMULA_SCALE))
     return refuse(s, FOVEA_ERROR_UNUSED, "table", 1,
                   "be NULL: only codes of 4 bits of one key have one, with FOVEA_FORMULA_SCALE");
+  if (!fovea_quantiser_knows(f))
+    return refuse(s, FOVEA_ERROR_UNUSED, "quantiser", (int)f->quantiser,
+                  "know the code, the formula and the key_group; FOVEA_QUANTISE_NEAREST knows all");
   if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
                   f->scale_type != FOVEA_F32))
     return refuse(s, FOVEA_ERROR_UNUSED, "sums", f->sums,
@@ -149,7 +154,7 @@ fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, in
 
 /* Scales and zeros in front of or behind the codes of each group of dims. */
 static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
-  const int64_t group = group_of(format, dim), codes = group_bytes(format, group);
+  const int64_t group = group_of(format, dim), codes = fovea_code_bytes(format, group);
   const int64_t scale = fovea_scale_bytes(format);
   const int64_t beside = scale * (layout->has_zeros ? 2 : 1) + (format->sums ? 4 : 0);
   const int before = format->place == FOVEA_SCALES_BEFORE;
@@ -184,7 +189,7 @@ static void lay_out_panels(fovea_code_layout *layout) {
 fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels) {
   const code_traits *code = &traits[format->code];
   const int64_t group = group_of(format, dim), mixed = codes_are_mixed(format, dim);
-  const int64_t row = mixed ? group_bytes(format, dim) : dim / group * group_bytes(format, group);
+  const int64_t row = mixed ? fovea_code_bytes(format, dim) : dim / group * fovea_code_bytes(format, group);
   fovea_code_layout layout = {
       .codes = {.code = format->code,
                 .formula = format->formula,
@@ -194,7 +199,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
                 .table = format->table,
                 .group = group,
                 .mixed = (int)mixed,
-                .group_step = mixed ? 0 : group_bytes(format, group),
+                .group_step = mixed ? 0 : fovea_code_bytes(format, group),
                 .scale_group = fovea_scale_bytes(format)},
       .key_group = format->key_group == 0 ? INT64_MAX : format->key_group,
       .unit_keys = code->along ? 32 / code->bits : 1,
