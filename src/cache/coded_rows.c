@@ -9,7 +9,7 @@ fovea_coded_side fovea_open_side(const fovea_sequence *sequence, const fovea_seg
   fovea_coded_side side = {
       .segment = segment, .format = fovea_segment_format(sequence, segment, values), .dim = dim, .values = values};
   if (!side.format) return side;
-  side.layout = fovea_lay_out_codes(side.format, dim);
+  side.layout = fovea_lay_out_codes(side.format, dim, 0);
   if (side.layout.apart) side.layout.codes.scale_group = (values ? segment->v_scales : segment->k_scales).group;
   side.rule = fovea_make_rule(side.format);
   return side;
@@ -201,6 +201,9 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   const fovea_format *format = fovea_segment_format(sequence, segment, values);
   const int64_t dim = values ? shape->v_dim : shape->qk_dim, number = fovea_segment_number(sequence, segment);
   if (!format) return FOVEA_OK;
+  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
+    return fovea_fail(error, FOVEA_ERROR_TYPE,
+                      "sequences[%d].segments[%d].k has a format in panels, which is only read yet", entry, number);
   if (dim > FOVEA_QUANTISED_DIMS)
     return fovea_fail(error, FOVEA_ERROR_SIZE,
                       "sequences[%d].segments[%d].%s has a format; %s_dim is %d, and must be at most %d to be "
@@ -211,7 +214,7 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
     return fovea_fail(error, FOVEA_ERROR_TYPE,
                       "sequences[%d].segments[%d].%s_format.table does not ascend; such a format is only read",
                       entry, number, values ? "v" : "k");
-  const fovea_code_layout layout = fovea_lay_out_codes(format, dim);
+  const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0);
   return check_group(segment, fovea_keys_at_once(&layout), values, entry, number, begin, end, error);
 }
 

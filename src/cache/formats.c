@@ -142,7 +142,7 @@ fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, in
   if (format->place != FOVEA_SCALES_APART || code->along)
     return refuse(&s, FOVEA_ERROR_TYPE, "place", (int)format->place,
                   "be FOVEA_SCALES_APART, and codes of single keys, with keys in panels");
-  if (code->halves && (group_of(format, dim) > 256 || group_bytes(format, group_of(format, dim)) % 4 != 0))
+  if (code->halves && (group_of(format, dim) > 256 || fovea_code_bytes(format, group_of(format, dim)) % 4 != 0))
     return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group,
                   "have at most 256 dims whose codes fill words of 4 bytes");
   if (!codes_are_mixed(format, dim) && group_of(format, dim) * code->bits % 32 != 0 && group_of(format, dim) != dim)
