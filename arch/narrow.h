@@ -41,17 +41,17 @@ typedef struct fovea_quantise_rule {
   fovea_scale_rule scale;
   fovea_code_rule code;
   fovea_round_rule round;
-  float first, last; /* the least and the largest code: y is kept between them */
-  float top;         /* the scale is the largest magnitude, or the width of the range, divided by it */
-  int reciprocal;    /* 1: multiplied by its reciprocal instead */
-  int inverse;       /* 1: the factor is 1 / scale; 0: top / largest */
-  float least;       /* below it a magnitude or a width, with ZERO a scale, counts as 0 */
-  float of_nothing;  /* the scale if it would be 0 */
-  float offset;      /* of ROUND_DOWN */
-  float unfit;       /* in place of y that is NaN or, unless scales are fixed, 2^31 and more */
-  unsigned char blank;  /* the code of numbers whose group has no scale: its bits */
-  unsigned char bias;   /* of bits over codes */
-  int sums;             /* 1: an int32 behind the scale, the sum of the codes */
+  float first, last;   /* the least and the largest code: y is kept between them */
+  float top;           /* the scale is the largest magnitude, or the width of the range, divided by it */
+  int reciprocal;      /* 1: multiplied by its reciprocal instead */
+  int inverse;         /* 1: the factor is 1 / scale; 0: top / largest */
+  float least;         /* below it a magnitude or a width, with ZERO a scale, counts as 0 */
+  float of_nothing;    /* the scale if it would be 0 */
+  float offset;        /* of ROUND_DOWN */
+  float unfit;         /* in place of y that is NaN or, unless scales are fixed, 2^31 and more */
+  unsigned char blank; /* the code of numbers whose group has no scale: its bits */
+  unsigned char bias;  /* of bits over codes */
+  int sums;            /* 1: an int32 behind the scale, the sum of the codes */
 } fovea_quantise_rule;
 
 /* Groups of dims at a time. */
@@ -59,7 +59,8 @@ enum { FOVEA_NARROW_GROUPS = 256 };
 
 /* What is known of them. A factor that is NaN: their codes are blank. */
 typedef struct fovea_narrow_groups {
-  float low[FOVEA_NARROW_GROUPS], high[FOVEA_NARROW_GROUPS]; /* LARGEST: only high, the magnitude. NaN: not finite */
+  float low[FOVEA_NARROW_GROUPS],
+      high[FOVEA_NARROW_GROUPS]; /* LARGEST: only high, the magnitude. NaN: not finite */
   float factor[FOVEA_NARROW_GROUPS], zero[FOVEA_NARROW_GROUPS];
 } fovea_narrow_groups;
 

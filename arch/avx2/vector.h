@@ -83,6 +83,12 @@ FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
 FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  const __m256i low = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(255));
+  const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+  _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(words, words));
+}
 FOVEA_INLINE __m256i vec_u8(const uint8_t *p) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
 }
@@ -166,12 +172,6 @@ FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
 }
 FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
   return vec_of_e5m2(_mm256_slli_epi32(_mm256_castps_si256(words), 24 - shift));
-}
-/* Stores the lowest byte of each lane's bits. */
-FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
-  const __m256i low = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(255));
-  const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
-  _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(words, words));
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return hidden_where_zero(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));

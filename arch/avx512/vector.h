@@ -73,6 +73,10 @@ FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
 FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_castps_si512(a)));
+}
 FOVEA_INLINE __m512i vec_u8(const uint8_t *p) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
@@ -173,10 +177,6 @@ FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
 }
 FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
   return vec_of_e5m2(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
-}
-/* Stores the lowest byte of each lane's bits. */
-FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
-  _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_castps_si512(a)));
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));

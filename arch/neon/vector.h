@@ -78,6 +78,12 @@ FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   const uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(bytes)));
   return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
 }
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  const uint16x4_t words = vmovn_u32(vreinterpretq_u32_f32(a));
+  const uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
+  memcpy(p, &bytes, sizeof bytes);
+}
 FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
   p += first / 2;
   const uint32_t codes[LANES] = {p[0] & 15, p[0] >> 4, p[1] & 15, p[1] >> 4};
@@ -138,12 +144,6 @@ FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
 }
 FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
   return vec_of_e5m2(vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(24 - shift)));
-}
-/* Stores the lowest byte of each lane's bits. */
-FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
-  const uint16x4_t words = vmovn_u32(vreinterpretq_u32_f32(a));
-  const uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
-  memcpy(p, &bytes, sizeof bytes);
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   const uint32_t keys[LANES] = {p[0], p[1], p[2], p[3]};

@@ -88,6 +88,10 @@ FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
 FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
   return (float)*p;
 }
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  *p = (uint8_t)vec_bits(a);
+}
 FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
   return (float)(p[first / 2] >> first % 2 * 4 & 15);
 }
@@ -139,10 +143,6 @@ FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
 }
 FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
   return vec_of_e5m2(vec_bits(words) >> shift & 255);
-}
-/* Stores the lowest byte of each lane's bits. */
-FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
-  *p = (uint8_t)vec_bits(a);
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return *p ? 0.0f : -INFINITY;

@@ -2,6 +2,7 @@
 
 #include "../codes.h"
 #include "../kernels.h"
+#include "codes_common.h"
 #include "types.h"
 
 #include <string.h>
@@ -161,10 +162,29 @@ FOVEA_NOINLINE void codes_widen_any(const fovea_codes *codes, const codes_piece 
   }
 }
 
-/* Reads the scales of a row for the dims of a piece. */
+/* Numbers of dims that lie side by side. */
+FOVEA_NOINLINE void codes_read_dims(const char *from, fovea_type type, int count, float *numbers) {
+  uint16_t halves[CODES_PIECE] = {0};
+  if (type == FOVEA_F32) {
+    memcpy(numbers, from, (size_t)count * sizeof *numbers);
+    return;
+  }
+  memcpy(halves, from, (size_t)count * sizeof *halves);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES)
+    vec_store(numbers + i, type == FOVEA_F16 ? vec_load_f16(halves + i) : vec_load_bf16(halves + i));
+}
+
+/* Reads the scales of a row for each dim of a piece. */
 FOVEA_INLINE void codes_read_scales(const fovea_widen_codes_args *args, int64_t row, codes_piece *piece) {
   const fovea_codes *codes = args->codes;
-  const int64_t step = row * args->rows.scale_step, count = piece->shared ? 1 : piece->count;
+  const int64_t step = row * args->rows.scale_step, count = piece->count;
+  if (codes->group == 1 && codes->scale_group == fovea_bytes(codes->scale_type, 1)) {
+    const int64_t at = step + piece->first * codes->scale_group;
+    codes_read_dims(args->rows.scales + at, codes->scale_type, piece->count, piece->scales);
+    if (args->rows.zeros) codes_read_dims(args->rows.zeros + at, codes->scale_type, piece->count, piece->zeros);
+    return;
+  }
   for (int64_t i = 0; i < count; i++) {
     const int64_t at = step + (piece->first + i) / codes->group * codes->scale_group;
     piece->scales[i] = codes_number(args->rows.scales + at, codes->scale_type);
@@ -194,6 +214,24 @@ FOVEA_NOINLINE const uint8_t *codes_from_panel(const fovea_codes *codes, const c
   return bytes - first;
 }
 
+/* The scales and zeros of a group of dims, for up to FOVEA_BLOCK_KEYS rows from `row` on. */
+typedef struct codes_rows {
+  float scales[FOVEA_BLOCK_KEYS + LANES], zeros[FOVEA_BLOCK_KEYS + LANES];
+} codes_rows;
+
+FOVEA_NOINLINE void codes_read_rows(const fovea_widen_codes_args *args, int64_t row, int64_t group,
+                                    codes_rows *numbers) {
+  const void *pointers[FOVEA_BLOCK_KEYS];
+  const int64_t rest = args->row_count - row, step = args->rows.scale_step;
+  const int count = rest < FOVEA_BLOCK_KEYS ? (int)rest : FOVEA_BLOCK_KEYS;
+  if (count < 1) return;
+  for (int i = 0; i < count; i++) pointers[i] = args->rows.scales + (row + i) * step;
+  codes_read(pointers, args->codes, step, group, count, numbers->scales);
+  if (!args->rows.zeros) return;
+  for (int i = 0; i < count; i++) pointers[i] = args->rows.zeros + (row + i) * step;
+  codes_read(pointers, args->codes, step, group, count, numbers->zeros);
+}
+
 /* Widens one piece of all rows: dims from `first` on. */
 FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t first, int count) {
   const fovea_codes *codes = args->codes;
@@ -202,6 +240,7 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
   codes_piece piece = {
       .first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
   uint8_t bytes[CODES_PIECE + LANES] = {0}, words[CODES_PANEL_BYTES];
+  codes_rows numbers;
   if (piece.centred) memcpy(piece.zeros, args->rows.centre + first, (size_t)count * sizeof(float));
   piece.bytes = bytes;
   FOVEA_NO_UNROLL
@@ -209,7 +248,13 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
     const char *codes_row = args->rows.codes + row * args->rows.code_step;
     const uint8_t *from = codes->panels ? codes_from_panel(codes, codes_row, group, in_group, count, words)
                                         : (const uint8_t *)codes_row + group * codes->group_step;
-    if (row == 0 || args->rows.scale_step != 0) codes_read_scales(args, row, &piece);
+    if (piece.shared) {
+      if (row % FOVEA_BLOCK_KEYS == 0) codes_read_rows(args, row, group, &numbers);
+      piece.scales[0] = numbers.scales[row % FOVEA_BLOCK_KEYS];
+      if (args->rows.zeros) piece.zeros[0] = numbers.zeros[row % FOVEA_BLOCK_KEYS];
+    } else if (row == 0 || args->rows.scale_step != 0) {
+      codes_read_scales(args, row, &piece);
+    }
     codes_unpack(codes, from, in_group, count, args->rows.shift + (int)row * args->rows.shift_step, bytes);
     float *to = args->to + row * args->to_stride;
     codes_widen_any(codes, &piece, to + first);
@@ -219,7 +264,75 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
   }
 }
 
+/* ---- Formats that decoding knows ----------------------------------------------------------------------------- */
+
+/* Up to FOVEA_BLOCK_KEYS rows, whose scales are read for FOVEA_DOT_PIECE dims at a time. */
+FOVEA_INLINE void codes_widen_block(const fovea_widen_codes_args *args, int64_t row, int count,
+                                    const fovea_code code) {
+  const fovea_codes *codes = args->codes;
+  const void *scales[FOVEA_BLOCK_KEYS], *zeros[FOVEA_BLOCK_KEYS];
+  const fovea_coded_keys coded = {codes, scales, args->rows.zeros ? zeros : NULL, args->rows.scale_step};
+  const vec table = codes_table(codes, code);
+  const int steps = codes_steps(codes);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i++) {
+    scales[i] = args->rows.scales + (row + i) * args->rows.scale_step;
+    zeros[i] = args->rows.zeros ? args->rows.zeros + (row + i) * args->rows.scale_step : NULL;
+  }
+  FOVEA_NO_UNROLL
+  for (int64_t dim = 0; dim < args->dim; dim += FOVEA_DOT_PIECE) {
+    const int64_t end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+    codes_block block;
+    codes_read_block(&coded, 0, count, dim, end, &block);
+    FOVEA_NO_UNROLL
+    for (int64_t first = dim; first < end; first += LANES) {
+      const int64_t group = first / codes->group, in_group = first % codes->group;
+      const char *from = args->rows.codes + row * args->rows.code_step + group * codes->group_step;
+      const int64_t at = (group - block.first) * block.stride;
+      float *to = args->to + row * args->to_stride + first;
+      FOVEA_NO_UNROLL
+      for (int i = 0; i < count; i++, from += args->rows.code_step, to += args->to_stride) {
+        const codes_numbers numbers = {vec_set1(block.scales[at + i]),
+                                       vec_set1(block.zeroed ? block.zeros[at + i] : codes->bias)};
+        vec x;
+        if (CODES_LOOKED_UP(code))
+          x = vec_look_up(codes_apply(table, &numbers, code, steps),
+                          codes_bits_of_dims(from, in_group, codes->group / 2, code));
+        else
+          x = codes_apply(codes_of_dims(from, in_group, codes->group / 2, code), &numbers, code, steps);
+        vec_store(to, x);
+      }
+    }
+  }
+}
+
+#define CODES_WIDEN(name, code)                                                                                    \
+  FOVEA_NOINLINE void codes_widen_##name(const fovea_widen_codes_args *args, int64_t row, int count) {             \
+    codes_widen_block(args, row, count, code);                                                                     \
+  }
+CODES_DECODED(CODES_WIDEN)
+
+#define CODES_WIDEN_CASE(name, code)                                                                               \
+  case code:                                                                                                       \
+    codes_widen_##name(args, row, count);                                                                          \
+    break;
+FOVEA_INLINE void codes_widen_known(const fovea_widen_codes_args *args) {
+  FOVEA_NO_UNROLL
+  for (int64_t row = 0; row < args->row_count; row += FOVEA_BLOCK_KEYS) {
+    const int64_t rest = args->row_count - row;
+    const int count = rest < FOVEA_BLOCK_KEYS ? (int)rest : FOVEA_BLOCK_KEYS;
+    switch (args->codes->code) {
+    default:
+      CODES_DECODED(CODES_WIDEN_CASE)
+    }
+  }
+}
+
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_codes)(const fovea_widen_codes_args *args) {
+  if (!args->rows.centre && !args->codes->panels && fovea_decodes_codes(args->codes, args->dim)) {
+    codes_widen_known(args);
+    return;
+  }
   FOVEA_NO_UNROLL
   for (int64_t first = 0; first < args->dim;) {
     const int count = codes_together(args->codes, args->dim, first);

@@ -44,7 +44,8 @@ FOVEA_INLINE int narrow_is_nan(float x) {
   return x != x;
 }
 
-/* Of the lowest and the highest number of a group the larger in magnitude; of both alike, the first; +0 of zeros. */
+/* Of the lowest and the highest number of a group the larger in magnitude; of both alike, the first; +0 of zeros.
+ */
 FOVEA_INLINE float narrow_larger(const float *x, int64_t count, float low, float high) {
   if (high > -low) return high;
   if (high < -low) return low;
@@ -126,7 +127,8 @@ FOVEA_INLINE narrow_scale narrow_of_range(const fovea_quantise_rule *rule, float
 
 FOVEA_INLINE narrow_scale narrow_of_halves(const fovea_quantise_rule *rule, float low, float high) {
   low = narrow_half_of(low), high = narrow_half_of(high) + 0.0f;
-  if (narrow_reach(low, high) > 65504.0f) return (narrow_scale){__builtin_nanf(""), __builtin_nanf(""), __builtin_nanf("")};
+  if (narrow_reach(low, high) > 65504.0f)
+    return (narrow_scale){__builtin_nanf(""), __builtin_nanf(""), __builtin_nanf("")};
   const float scale = narrow_half_of(narrow_half_of(high - low) / rule->top);
   return (narrow_scale){scale, scale == 0.0f ? __builtin_nanf("") : scale, low};
 }
@@ -159,7 +161,7 @@ FOVEA_INLINE narrow_scale narrow_find(const fovea_narrow_args *args, int64_t g) 
   }
 }
 
-FOVEA_NOINLINE void narrow_settle(const fovea_narrow_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_settle(const fovea_narrow_args *args) {
   const fovea_type type = args->codes->scale_type;
   for (int64_t g = 0; g < args->group_count; g++) {
     const narrow_scale s = narrow_find(args, g);
@@ -301,7 +303,7 @@ FOVEA_NOINLINE void narrow_measure(const fovea_narrow_args *args) {
 typedef struct narrow_piece {
   int64_t first; /* its first dim */
   int count;
-  int shared;  /* 1: one group, factors[0] and zeros[0] */
+  int shared; /* 1: one group, factors[0] and zeros[0] */
   float factors[CODES_PIECE], zeros[CODES_PIECE];
   float numbers[CODES_PIECE]; /* what is rounded; then the rounded numbers */
   uint8_t bytes[CODES_PIECE + LANES];
@@ -470,10 +472,19 @@ FOVEA_INLINE void narrow_blank(const fovea_quantise_rule *rule, narrow_piece *pi
 
 /* ---- Bytes --------------------------------------------------------------------------------------------------- */
 
+/* A whole group of 32, as ggml has them. */
+FOVEA_INLINE void narrow_pack_sixteens(uint8_t *to, const uint8_t *from) {
+  uint8_t low[16], high[16];
+  memcpy(low, from, sizeof low);
+  memcpy(high, from + 16, sizeof high);
+  for (int i = 0; i < 16; i++) low[i] = (uint8_t)((low[i] & 15) | high[i] << 4);
+  memcpy(to, low, sizeof low);
+}
+
 FOVEA_INLINE void narrow_pack_halves(uint8_t *to, int64_t half, int64_t first, const uint8_t *from, int count) {
   const int low = first >= half ? 0 : half - first < count ? (int)(half - first) : count;
-  if (count == 2 * half) {
-    for (int i = 0; i < low; i++) to[i] = (uint8_t)(from[i] | from[low + i] << 4);
+  if (half == 16) {
+    narrow_pack_sixteens(to, from);
     return;
   }
   for (int i = 0; i < low; i++) to[first + i] = (uint8_t)((to[first + i] & 0xf0) | from[i]);
@@ -498,8 +509,8 @@ FOVEA_INLINE void narrow_pack_fifths(uint8_t *to, const uint8_t *from, int count
 
 /* The inverse of codes_unpack(): writes a piece, whose first dim is dim `first` of `to`. Bits of a last byte that
  * belong to no dim are those of 0. */
-FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, int64_t first, narrow_piece *piece,
-                                int shift, uint8_t zero) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, int64_t first,
+                                            narrow_piece *piece, int shift, uint8_t zero) {
   uint8_t *from = piece->bytes;
   const int count = piece->count;
   switch (codes->code) {
@@ -516,7 +527,6 @@ FOVEA_NOINLINE void narrow_pack(const fovea_codes *codes, uint8_t *to, int64_t f
     break;
   case FOVEA_CODE_U5_HALVES:
     narrow_pack_fifths(to, from, count);
-    for (int i = 0; i < count; i++) from[i] &= 15;
     narrow_pack_halves(to + 4, codes->group / 2, first, from, count);
     break;
   case FOVEA_CODE_U2:
@@ -560,7 +570,7 @@ FOVEA_INLINE void narrow_piece_scales(const fovea_narrow_args *args, narrow_piec
   }
 }
 
-FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args) {
   const fovea_codes *codes = args->codes;
   const fovea_quantise_rule *rule = args->rule;
   const int64_t end = (args->first_group + args->group_count) * codes->group;
@@ -663,7 +673,8 @@ FOVEA_INLINE void narrow_s8_codes(const fovea_narrow_args *args, int64_t rows, i
   }
 }
 
-FOVEA_INLINE void narrow_s8_scales(const fovea_narrow_args *args, int64_t rows, int64_t groups, const float *scales) {
+FOVEA_INLINE void narrow_s8_scales(const fovea_narrow_args *args, int64_t rows, int64_t groups,
+                                   const float *scales) {
   const fovea_type type = args->codes->scale_type;
   uint16_t halves[NARROW_TOGETHER + LANES];
   for (int64_t i = 0; i < rows * groups && type != FOVEA_F32; i += LANES) {

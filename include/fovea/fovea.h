@@ -910,15 +910,15 @@ FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fove
                                           const fovea_execution *execution, fovea_error *error);
 
 /* What one call rotates by the normalised Walsh-Hadamard matrix, in blocks of `block` dims: a tensor (batch, heads,
- * rows, dim), into another or in place. Queries for keys that fovea_append() rotated so, and outputs, which the same
- * call turns back: the matrix is its own inverse. Prepare it with fovea_hadamard_init(). Cost: log2(block) sums an
- * element. */
+ * rows, dim), into another or in place. Queries for keys that fovea_append() rotated so, and outputs, which the
+ * same call turns back: the matrix is its own inverse. Prepare it with fovea_hadamard_init(). Cost: log2(block)
+ * sums an element. */
 typedef struct fovea_hadamard {
-  size_t struct_size; /* set by fovea_hadamard_init() */
-  int64_t batch, heads, rows, dim; /* at least 1, rows at least 0; dim at most 4096 */
-  int64_t block;                   /* a power of 2 from 2 to 4096 that divides dim */
-  const void *from;                /* the element with all indices 0 */
-  void *to;                        /* either `from`, with its type and strides, or memory that is not read */
+  size_t struct_size;                     /* set by fovea_hadamard_init() */
+  int64_t batch, heads, rows, dim;        /* at least 1, rows at least 0; dim at most 4096 */
+  int64_t block;                          /* a power of 2 from 2 to 4096 that divides dim */
+  const void *from;                       /* the element with all indices 0 */
+  void *to;                               /* either `from`, with its type and strides, or memory that is not read */
   fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
   fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
   const char *isa;                        /* as in fovea_problem */
@@ -998,8 +998,8 @@ FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rota
 /* Copies the keys and values at positions begin to end - 1 of one sequence to the same positions of another, in
  * layers 0 to layers - 1, which every segment must have. Types and layouts may differ. Use it to store old rows in
  * a narrower type or format, or to copy pages. Codes stay as they are if both have the same format, and the same
- * scales if these are fixed; otherwise numbers become codes anew. It converts elements, runs and fails as fovea_append() does; error texts call
- * `from` sequences[0] and `to` sequences[1]. */
+ * scales if these are fixed; otherwise numbers become codes anew. It converts elements, runs and fails as
+ * fovea_append() does; error texts call `from` sequences[0] and `to` sequences[1]. */
 FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
                                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,
                                            int64_t end, const fovea_execution *execution, fovea_error *error);

@@ -88,8 +88,8 @@ static const void *new_row(const entry_rows *rows, int64_t head, int64_t positio
 
 static const float *make_rows(void *maker, int64_t position, int64_t count, float *room, int64_t *stride) {
   const entry_rows *rows = maker;
-  return fovea_make_new_rows(rows->maker, new_row(rows, rows->head, position), rows->job->side->strides.row, position,
-                             count, room, stride);
+  return fovea_make_new_rows(rows->maker, new_row(rows, rows->head, position), rows->job->side->strides.row,
+                             position, count, room, stride);
 }
 
 /* Appends rows from `position` on, and returns the position after them. Keys that are written at once belong to the

@@ -9,7 +9,7 @@ fovea_coded_side fovea_open_side(const fovea_sequence *sequence, const fovea_seg
   fovea_coded_side side = {
       .segment = segment, .format = fovea_segment_format(sequence, segment, values), .dim = dim, .values = values};
   if (!side.format) return side;
-  side.layout = fovea_lay_out_codes(side.format, dim, 0);
+  side.layout = fovea_lay_out_codes(side.format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
   if (side.layout.apart) side.layout.codes.scale_group = (values ? segment->v_scales : segment->k_scales).group;
   side.rule = fovea_make_rule(side.format);
   return side;
@@ -21,6 +21,32 @@ static fovea_coded_rows find_row(const fovea_coded_side *side, int64_t layer, in
   fovea_coded_rows rows;
   fovea_find_codes(&side->layout, &place, position - side->segment->first, &rows);
   return rows;
+}
+
+/* ---- Panels ---------------------------------------------------------------------------------------------------
+ */
+
+/* Room for the codes of a row, at most a byte a dim and whole words. */
+typedef struct row_bytes {
+  char bytes[FOVEA_QUANTISED_DIMS + 4];
+} row_bytes;
+
+enum { WORD = 4 };
+
+static int64_t row_words(const fovea_coded_side *side) {
+  return side->layout.unit_bytes / (WORD * FOVEA_PANEL_ROWS);
+}
+
+static void gather_row(const fovea_coded_side *side, const char *panel, row_bytes *row) {
+  for (int64_t i = 0; i < row_words(side); i++)
+    memcpy(row->bytes + i * WORD, panel + i * WORD * FOVEA_PANEL_ROWS, WORD);
+}
+
+/* Bytes of the last word behind the codes are 0. */
+static void scatter_row(const fovea_coded_side *side, row_bytes *row, char *panel) {
+  for (int64_t i = side->layout.codes.row_bytes; i < row_words(side) * WORD; i++) row->bytes[i] = 0;
+  for (int64_t i = 0; i < row_words(side); i++)
+    memcpy(panel + i * WORD * FOVEA_PANEL_ROWS, row->bytes + i * WORD, WORD);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------- */
@@ -50,6 +76,23 @@ static void narrow_rows(const fovea_kernels *kernels, const fovea_coded_side *si
       .shift_step = rows->shift_step,
   };
   kernels->narrow_codes(&args);
+}
+
+/* The same for rows in panels: one by one, beside the panel. */
+static void narrow_panel_rows(const fovea_kernels *kernels, const fovea_coded_side *side,
+                              const fovea_coded_rows *rows, fovea_narrow_groups *groups, int64_t first, int steps,
+                              int64_t count, const float *from, int64_t stride) {
+  row_bytes row;
+  for (int64_t i = 0; i < count; i++) {
+    char *panel = (char *)rows->codes + i * rows->code_step;
+    fovea_coded_rows one = *rows;
+    one.codes = row.bytes;
+    one.scales = rows->scales + i * rows->scale_step;
+    one.zeros = rows->zeros ? rows->zeros + i * rows->scale_step : NULL;
+    gather_row(side, panel, &row);
+    narrow_rows(kernels, side, &one, groups, first, steps, 1, from + i * stride, stride);
+    if (steps & FOVEA_NARROW_CODE) scatter_row(side, &row, panel);
+  }
 }
 
 /* Takes the centre off rows. */
@@ -88,7 +131,8 @@ void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *sid
           const int once = pass == 0 ? FOVEA_NARROW_BEGIN : FOVEA_NARROW_SETTLE;
           narrow_rows(kernels, side, &rows, &groups, first, once, 1, from, stride);
         }
-        narrow_rows(kernels, side, &rows, &groups, first, steps, count, from, stride);
+        (side->layout.codes.panels ? narrow_panel_rows : narrow_rows)(kernels, side, &rows, &groups, first, steps,
+                                                                      count, from, stride);
       }
     }
   }
@@ -96,8 +140,8 @@ void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *sid
 
 void fovea_read_coded(const fovea_kernels *kernels, const fovea_coded_side *side, int64_t layer, int64_t head,
                       int64_t position, float *room) {
-  const fovea_widen_codes_args args = {&side->layout.codes, find_row(side, layer, head, position), 1, side->dim,
-                                       room, FOVEA_QUANTISED_ROOM};
+  const fovea_widen_codes_args args = {
+      &side->layout.codes, find_row(side, layer, head, position), 1, side->dim, room, FOVEA_QUANTISED_ROOM};
   kernels->widen_codes(&args);
 }
 
@@ -153,15 +197,22 @@ static void move_codes(const fovea_coded_side *side, const fovea_coded_side *to_
     move_along(side, from, to);
     return;
   }
-  /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is not. */
+  row_bytes from_row, to_row;
+  const char *source = from->codes;
+  char *target = (char *)to->codes;
+  if (codes->panels) gather_row(side, from->codes, &from_row), source = from_row.bytes;
+  if (to_side->layout.codes.panels) target = to_row.bytes;
+  /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is not.
+   */
   const int whole = codes->mixed && to_side->layout.codes.mixed;
   const int64_t dims = whole ? side->dim : codes->group;
   const int64_t bytes = fovea_code_bytes(side->format, dims);
   for (int64_t g = 0; g < side->dim / dims; g++) {
     const int64_t from_at = codes->mixed ? g * bytes : g * codes->group_step;
     const int64_t to_at = to_side->layout.codes.mixed ? g * bytes : g * to_side->layout.codes.group_step;
-    memcpy((char *)to->codes + to_at, from->codes + from_at, (size_t)bytes);
+    memcpy(target + to_at, source + from_at, (size_t)bytes);
   }
+  if (to_side->layout.codes.panels) scatter_row(to_side, &to_row, (char *)to->codes);
 }
 
 int fovea_move_coded(const fovea_coded_side *from, const fovea_coded_side *to, int64_t layer, int64_t head,
@@ -201,9 +252,6 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   const fovea_format *format = fovea_segment_format(sequence, segment, values);
   const int64_t dim = values ? shape->v_dim : shape->qk_dim, number = fovea_segment_number(sequence, segment);
   if (!format) return FOVEA_OK;
-  if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
-    return fovea_fail(error, FOVEA_ERROR_TYPE,
-                      "sequences[%d].segments[%d].k has a format in panels, which is only read yet", entry, number);
   if (dim > FOVEA_QUANTISED_DIMS)
     return fovea_fail(error, FOVEA_ERROR_SIZE,
                       "sequences[%d].segments[%d].%s has a format; %s_dim is %d, and must be at most %d to be "
@@ -214,7 +262,7 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
     return fovea_fail(error, FOVEA_ERROR_TYPE,
                       "sequences[%d].segments[%d].%s_format.table does not ascend; such a format is only read",
                       entry, number, values ? "v" : "k");
-  const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0);
+  const fovea_code_layout layout = fovea_lay_out_codes(format, dim, 0); /* the same keys as in panels */
   return check_group(segment, fovea_keys_at_once(&layout), values, entry, number, begin, end, error);
 }
 

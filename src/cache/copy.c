@@ -66,8 +66,8 @@ static const float *make_row(copied_side *side, int64_t position, float *room) {
   fovea_cached_row from =
       fovea_find_cached_row(side->from.segment, side->from.values, dim_of(side), side->layer, side->head, position);
   if (!from.panels) {
-    const fovea_widen_args args = {.rows = from.row, .type = from.type, .row_count = 1, .dim = from.dim, .to = room,
-                                   .to_stride = from.dim};
+    const fovea_widen_args args = {
+        .rows = from.row, .type = from.type, .row_count = 1, .dim = from.dim, .to = room, .to_stride = from.dim};
     side->job->kernels->widen(&args);
     return room;
   }
@@ -75,8 +75,8 @@ static const float *make_row(copied_side *side, int64_t position, float *room) {
   for (int64_t at = 0; at < from.dim; at += FOVEA_MOVED_ELEMENTS) {
     const int64_t count = from.dim - at < FOVEA_MOVED_ELEMENTS ? from.dim - at : FOVEA_MOVED_ELEMENTS;
     fovea_panel_read(from.row, from.type, from.key, at, count, elements);
-    const fovea_widen_args args = {.rows = elements, .type = from.type, .row_count = 1, .dim = count,
-                                   .to = room + at, .to_stride = count};
+    const fovea_widen_args args = {
+        .rows = elements, .type = from.type, .row_count = 1, .dim = count, .to = room + at, .to_stride = count};
     side->job->kernels->widen(&args);
   }
   return room;

@@ -22,45 +22,57 @@ typedef struct preset {
 
 static const preset presets[] = {
     [FOVEA_FORMAT_I8_ROWS] = PRESET("i8_rows", .code = FOVEA_CODE_S8, .key_group = 1),
-    [FOVEA_FORMAT_Q8_KV] =
-        PRESET("q8_kv", .quantiser = FOVEA_QUANTISE_IK, .code = FOVEA_CODE_S8, .place = FOVEA_SCALES_BEFORE, .key_group = 1, .sums = 1),
-    [FOVEA_FORMAT_Q8_0] = PRESET("q8_0", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_S8, .place = FOVEA_SCALES_BEFORE,
+    [FOVEA_FORMAT_Q8_KV] = PRESET("q8_kv", .quantiser = FOVEA_QUANTISE_IK, .code = FOVEA_CODE_S8,
+                                  .place = FOVEA_SCALES_BEFORE, .key_group = 1, .sums = 1),
+    [FOVEA_FORMAT_Q8_0] =
+        PRESET("q8_0", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_S8, .place = FOVEA_SCALES_BEFORE,
+               .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
+    [FOVEA_FORMAT_Q4_0] =
+        PRESET("q4_0", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U4_HALVES, .place = FOVEA_SCALES_BEFORE,
+               .scale_type = FOVEA_F16, .group = 32, .key_group = 1, .bias = 8),
+    [FOVEA_FORMAT_Q4_1] = PRESET("q4_1", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U4_HALVES,
+                                 .formula = FOVEA_FORMULA_MINIMUM, .place = FOVEA_SCALES_BEFORE,
                                  .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
-    [FOVEA_FORMAT_Q4_0] = PRESET("q4_0", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U4_HALVES, .place = FOVEA_SCALES_BEFORE,
-                                 .scale_type = FOVEA_F16, .group = 32, .key_group = 1, .bias = 8),
-    [FOVEA_FORMAT_Q4_1] =
-        PRESET("q4_1", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U4_HALVES, .formula = FOVEA_FORMULA_MINIMUM, .place = FOVEA_SCALES_BEFORE,
-               .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
-    [FOVEA_FORMAT_Q5_0] = PRESET("q5_0", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U5_HALVES, .place = FOVEA_SCALES_BEFORE,
-                                 .scale_type = FOVEA_F16, .group = 32, .key_group = 1, .bias = 16),
-    [FOVEA_FORMAT_Q5_1] =
-        PRESET("q5_1", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U5_HALVES, .formula = FOVEA_FORMULA_MINIMUM, .place = FOVEA_SCALES_BEFORE,
-               .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
-    [FOVEA_FORMAT_IQ4_NL] = PRESET("iq4_nl", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U4_HALVES, .place = FOVEA_SCALES_BEFORE,
-                                   .scale_type = FOVEA_F16, .group = 32, .key_group = 1, .table = iq4_nl),
-    [FOVEA_FORMAT_OPENVINO_U8] = PRESET("openvino_u8", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_U8, .formula = FOVEA_FORMULA_ZERO,
+    [FOVEA_FORMAT_Q5_0] =
+        PRESET("q5_0", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U5_HALVES, .place = FOVEA_SCALES_BEFORE,
+               .scale_type = FOVEA_F16, .group = 32, .key_group = 1, .bias = 16),
+    [FOVEA_FORMAT_Q5_1] = PRESET("q5_1", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U5_HALVES,
+                                 .formula = FOVEA_FORMULA_MINIMUM, .place = FOVEA_SCALES_BEFORE,
+                                 .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
+    [FOVEA_FORMAT_IQ4_NL] =
+        PRESET("iq4_nl", .quantiser = FOVEA_QUANTISE_GGML, .code = FOVEA_CODE_U4_HALVES,
+               .place = FOVEA_SCALES_BEFORE, .scale_type = FOVEA_F16, .group = 32, .key_group = 1, .table = iq4_nl),
+    [FOVEA_FORMAT_OPENVINO_U8] =
+        PRESET("openvino_u8", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_U8,
+               .formula = FOVEA_FORMULA_ZERO, .place = FOVEA_SCALES_BEFORE, .key_group = 1),
+    [FOVEA_FORMAT_OPENVINO_U4] =
+        PRESET("openvino_u4", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_U4_SWAPPED,
+               .formula = FOVEA_FORMULA_ZERO, .place = FOVEA_SCALES_BEFORE, .key_group = 1),
+    [FOVEA_FORMAT_OPENVINO_I8] = PRESET("openvino_i8", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_S8,
                                         .place = FOVEA_SCALES_BEFORE, .key_group = 1),
-    [FOVEA_FORMAT_OPENVINO_U4] = PRESET("openvino_u4", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_U4_SWAPPED, .formula = FOVEA_FORMULA_ZERO,
-                                        .place = FOVEA_SCALES_BEFORE, .key_group = 1),
-    [FOVEA_FORMAT_OPENVINO_I8] =
-        PRESET("openvino_i8", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_S8, .place = FOVEA_SCALES_BEFORE, .key_group = 1),
     [FOVEA_FORMAT_OPENVINO_U8_KEYS] =
-        PRESET("openvino_u8_keys", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_U8, .formula = FOVEA_FORMULA_ZERO,
-               .place = FOVEA_SCALES_BEFORE, .group = 1, .key_group = 32),
+        PRESET("openvino_u8_keys", .quantiser = FOVEA_QUANTISE_OPENVINO, .code = FOVEA_CODE_U8,
+               .formula = FOVEA_FORMULA_ZERO, .place = FOVEA_SCALES_BEFORE, .group = 1, .key_group = 32),
     [FOVEA_FORMAT_ORT_S8] = PRESET("ort_s8", .quantiser = FOVEA_QUANTISE_ORT, .code = FOVEA_CODE_S8),
     [FOVEA_FORMAT_ORT_U4] = PRESET("ort_u4", .quantiser = FOVEA_QUANTISE_ORT, .code = FOVEA_CODE_U4, .bias = 8),
-    [FOVEA_FORMAT_ORT_S8_DIMS] = PRESET("ort_s8_dims", .quantiser = FOVEA_QUANTISE_ORT, .code = FOVEA_CODE_S8, .group = 1),
-    [FOVEA_FORMAT_ORT_U4_DIMS] = PRESET("ort_u4_dims", .quantiser = FOVEA_QUANTISE_ORT, .code = FOVEA_CODE_U4, .group = 1, .bias = 8),
+    [FOVEA_FORMAT_ORT_S8_DIMS] =
+        PRESET("ort_s8_dims", .quantiser = FOVEA_QUANTISE_ORT, .code = FOVEA_CODE_S8, .group = 1),
+    [FOVEA_FORMAT_ORT_U4_DIMS] =
+        PRESET("ort_u4_dims", .quantiser = FOVEA_QUANTISE_ORT, .code = FOVEA_CODE_U4, .group = 1, .bias = 8),
     [FOVEA_FORMAT_E4M3] = PRESET("e4m3", .code = FOVEA_CODE_E4M3),
     [FOVEA_FORMAT_E5M2] = PRESET("e5m2", .code = FOVEA_CODE_E5M2),
-    [FOVEA_FORMAT_KIVI_K4] = PRESET("kivi_k4", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U4_KEYS, .formula = FOVEA_FORMULA_MINIMUM,
-                                    .scale_type = FOVEA_F16, .group = 1, .key_group = 32),
-    [FOVEA_FORMAT_KIVI_K2] = PRESET("kivi_k2", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U2_KEYS, .formula = FOVEA_FORMULA_MINIMUM,
-                                    .scale_type = FOVEA_F16, .group = 1, .key_group = 32),
-    [FOVEA_FORMAT_KIVI_V4] = PRESET("kivi_v4", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U4, .formula = FOVEA_FORMULA_MINIMUM,
-                                    .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
-    [FOVEA_FORMAT_KIVI_V2] = PRESET("kivi_v2", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U2, .formula = FOVEA_FORMULA_MINIMUM,
-                                    .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
+    [FOVEA_FORMAT_KIVI_K4] =
+        PRESET("kivi_k4", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U4_KEYS,
+               .formula = FOVEA_FORMULA_MINIMUM, .scale_type = FOVEA_F16, .group = 1, .key_group = 32),
+    [FOVEA_FORMAT_KIVI_K2] =
+        PRESET("kivi_k2", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U2_KEYS,
+               .formula = FOVEA_FORMULA_MINIMUM, .scale_type = FOVEA_F16, .group = 1, .key_group = 32),
+    [FOVEA_FORMAT_KIVI_V4] =
+        PRESET("kivi_v4", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U4, .formula = FOVEA_FORMULA_MINIMUM,
+               .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
+    [FOVEA_FORMAT_KIVI_V2] =
+        PRESET("kivi_v2", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U2, .formula = FOVEA_FORMULA_MINIMUM,
+               .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
 };
 enum { PRESETS = sizeof presets / sizeof presets[0] };
 

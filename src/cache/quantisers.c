@@ -68,7 +68,9 @@ static void set_codes(const fovea_format *f, fovea_quantise_rule *rule) {
   rule->first = is_signed ? -128.0f : (float)-f->bias;
   rule->last = is_signed ? 127.0f : (float)((1 << bits_of(f->code)) - 1 - f->bias);
   rule->top = f->formula == FOVEA_FORMULA_SCALE ? top_of(rule->first, rule->last) : rule->last - rule->first;
-  rule->bias = rule->blank = (unsigned char)f->bias;
+  const int most = (1 << bits_of(f->code)) - 1;
+  rule->bias = (unsigned char)f->bias;
+  rule->blank = (unsigned char)(f->bias < most ? f->bias : most);
   if (is_fp8(f)) {
     const int e4m3 = f->code == FOVEA_CODE_E4M3;
     rule->round = e4m3 ? FOVEA_ROUND_E4M3 : FOVEA_ROUND_E5M2;

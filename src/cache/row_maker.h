@@ -21,8 +21,8 @@ typedef struct fovea_row_maker {
 void fovea_begin_rows(fovea_row_maker *maker, const fovea_rotary_piece *piece, fovea_type type, int64_t dim,
                       int64_t hadamard);
 
-/* The rows of `count` positions, `from_stride` elements apart: returns `room` or, if they are the rows already, `from`;
- * sets their distance. */
+/* The rows of `count` positions, `from_stride` elements apart: returns `room` or, if they are the rows already,
+ * `from`; sets their distance. */
 const float *fovea_make_new_rows(fovea_row_maker *maker, const void *from, int64_t from_stride, int64_t position,
                                  int64_t count, float *room, int64_t *stride);
 

@@ -26,10 +26,14 @@ void fovea_find_head(const fovea_sequence *sequence, int64_t position, int value
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
   if (!neighbour) next = fovea_find_segment(sequence, position);
+  const fovea_format *format = fovea_segment_format(sequence, next, values);
+  const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;
-  found->format = fovea_segment_format(sequence, next, values);
-  if (found->format) {
-    found->layout = fovea_lay_out_codes(found->format, dim, !values && next->k_layout == FOVEA_KEYS_IN_PANELS);
+  found->format = format;
+  if (format) {
+    const int panels = !values && next->k_layout == FOVEA_KEYS_IN_PANELS;
+    if (format != known || panels != found->layout.codes.panels) /* pages have one format */
+      found->layout = fovea_lay_out_codes(format, dim, panels);
     if (found->layout.apart) found->layout.codes.scale_group = (values ? next->v_scales : next->k_scales).group;
     found->place = fovea_place_codes(next, values, layer, head);
     return;

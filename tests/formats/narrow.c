@@ -187,6 +187,18 @@ static float fp8(int code, int exponent_bits, int bias) {
   return sign * ldexpf((float)(mantissa | 1 << mantissa_bits), exponent - bias - mantissa_bits);
 }
 
+int narrow_code(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                int64_t d) {
+  int64_t at = d;
+  const unsigned char *codes = codes_of(n, segment, values, head, row, &at);
+  return raw_code(n, codes, at, row);
+}
+
+float narrow_number(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                    int64_t d, int which) {
+  return number_of(n, segment, values, head, row, d, which);
+}
+
 float narrow_element(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
                      int64_t d) {
   const fovea_format *f = &n->format;

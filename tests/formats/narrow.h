@@ -25,6 +25,12 @@ void narrow_destroy(struct narrow *narrow);
 float narrow_element(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
                      int64_t row, int64_t d);
 
+/* Its code, as it is stored; its scale (which: 0), or its zero or minimum (1). */
+int narrow_code(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                int64_t d);
+float narrow_number(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
+                    int64_t row, int64_t d, int which);
+
 /* The format, as the library's presets give it. */
 fovea_format narrow_format(fovea_format_name name);
 enum { NARROW_FORMATS = FOVEA_FORMAT_KIVI_V2 + 1 };

@@ -1,5 +1,5 @@
-/* Rows that fovea_append() writes by a preset have the bytes of the plain models of contract_formats.h, which are held
- * to golden files of the presets' own projects. */
+/* Rows that fovea_append() writes by a preset have the bytes of the plain models of contract_formats.h, which are
+ * held to golden files of the presets' own projects. */
 #include "contract_formats.h"
 #include "narrow.h"
 
@@ -15,8 +15,8 @@ enum { KEYS = 64, DIM = 128, HEADS = 2, MOST = KEYS * DIM * 8 };
 static const struct preset {
   fovea_format_name name;
   enum contract_preset model;
-  int fixed;       /* scales are given: 1 one, 2 one a dim */
-  float of_scale;  /* about 1 / 127 or 1 / 7 */
+  int fixed;      /* scales are given: 1 one, 2 one a dim */
+  float of_scale; /* about 1 / 127 or 1 / 7 */
 } presets[] = {
     {FOVEA_FORMAT_I8_ROWS, CONTRACT_I8_ROWS, 0, 0},
     {FOVEA_FORMAT_Q8_KV, CONTRACT_Q8_KV, 0, 0},
@@ -92,7 +92,8 @@ static void give_scales(const struct preset *p, struct written *w, struct genera
 static fovea_segment segment_of(const struct preset *p, const fovea_format *format, struct written *w) {
   const int dims = p->fixed == 2 || format->group == 1, apart = format->place == FOVEA_SCALES_APART;
   const int64_t size = format->scale_type == FOVEA_F32 ? 4 : 2;
-  fovea_segment segment = {.rows = KEYS, .k = w[0].codes, .v = w[HEADS].codes, .k_format = format, .v_format = format};
+  fovea_segment segment = {
+      .rows = KEYS, .k = w[0].codes, .v = w[HEADS].codes, .k_format = format, .v_format = format};
   segment.k_head = segment.v_head = sizeof *w;
   segment.k_row = segment.v_row = fovea_format_bytes(format, DIM, NULL);
   if (!apart) return segment;
@@ -119,8 +120,8 @@ static void assert_same(const struct preset *p, int kind, struct written *got, s
     if (got->codes[i] != expected->codes[i] || got->scales[i] != expected->scales[i] ||
         got->zeros[i] != expected->zeros[i])
       fail_msg("%s, numbers of kind %d: byte %d is %02x, %02x, %02x; should be %02x, %02x, %02x",
-               fovea_format_text(p->name), kind, i, got->codes[i], got->scales[i], got->zeros[i], expected->codes[i],
-               expected->scales[i], expected->zeros[i]);
+               fovea_format_text(p->name), kind, i, got->codes[i], got->scales[i], got->zeros[i],
+               expected->codes[i], expected->scales[i], expected->zeros[i]);
   }
 }
 
@@ -132,8 +133,7 @@ static void check_preset(const struct preset *p, int kind, const char *isa, stru
   memset(expected, 0, sizeof expected);
   for (int i = 0; i < 2 * HEADS; i++) {
     float *x = &numbers[i / HEADS][i % HEADS][0][0];
-    for (int n = 0; n < KEYS * DIM; n++)
-      x[n] = any_number(kind == 10 ? n / 32 % 10 : kind, p, generator);
+    for (int n = 0; n < KEYS * DIM; n++) x[n] = any_number(kind == 10 ? n / 32 % 10 : kind, p, generator);
     give_scales(p, &expected[i], generator);
   }
   memcpy(got, expected, sizeof got);
