@@ -29,6 +29,8 @@ static void store_make(struct store *store, const fovea_format *k, const fovea_f
   memset(store, 0, sizeof *store);
   store->segment.first = 16 * generator_below(generator, 3);
   store->segment.rows = rows;
+  if (fovea_format_panel_bytes(k, qk_dim, NULL) > 0 && generator_below(generator, 2))
+    store->segment.k_layout = FOVEA_KEYS_IN_PANELS;
   narrow_make(&store->sides[0], k, HEADS, qk_dim, centred, &store->segment, 0, generator);
   narrow_make(&store->sides[1], v, HEADS, v_dim, centred, &store->segment, 1, generator);
 }
@@ -94,11 +96,12 @@ static int64_t keys_at_once(const fovea_format *f) {
 }
 
 /* Bits that writing `rows` rows changes, for one head. */
-static int64_t bits_written(const struct narrow *n, int64_t rows) {
+static int64_t bits_written(const struct narrow *n, int64_t rows, int panels) {
   const fovea_format *f = &n->format;
   const int64_t row = n->dim * bits_of_code(f->code), groups = n->dim / (f->group ? f->group : n->dim);
   const int64_t number = f->scale_type == FOVEA_F32 ? 32 : 16;
-  int64_t bits = rows * (along(f) ? row : (row + 7) / 8 * 8);
+  const int whole = panels ? 32 : 8;
+  int64_t bits = rows * (along(f) ? row : (row + whole - 1) / whole * whole);
   if (f->key_group == 0) return bits;
   bits += ((rows - 1) / f->key_group + 1) * groups * number * (f->formula == FOVEA_FORMULA_SCALE ? 1 : 2);
   return bits + (f->sums ? rows * groups * 32 : 0);
@@ -296,7 +299,8 @@ static void check_append(struct store *store, struct new_rows *n) {
     int64_t written = equal_bits(&s->codes, ones[side].codes);
     if (s->format.key_group != 0)
       written += equal_bits(&s->scales, ones[side].scales) + equal_bits(&s->zeros, ones[side].zeros);
-    assert_int_equal(written, HEADS * bits_written(s, n->rows.rows));
+    assert_int_equal(written, HEADS * bits_written(s, n->rows.rows,
+                                                   side == 0 && store->segment.k_layout == FOVEA_KEYS_IN_PANELS));
     if (s->format.quantiser == FOVEA_QUANTISE_NEAREST) assert_nearest(store, side, begin, end, n->made[side]);
   }
   for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
