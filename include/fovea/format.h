@@ -36,9 +36,12 @@ typedef enum fovea_code {
 } fovea_code;
 
 /* The number x of a code. Every fl is one rounding to f32, ties to even; a scale in f16 or bf16 is widened exactly.
- *   SCALE     x = fl((code - bias) * scale); with a table, fl(table[code] * scale); with a centre
- * (fovea_code_scales), fma(code - bias, scale, centre[dim]) ZERO      x = fl(fl(code - zero) * scale) MINIMUM   x =
- * fma(code, scale, minimum) Zeros and minima lie as scales do. */
+ *   SCALE     x = fl((code - bias) * scale)
+ *             with a table: fl(table[code] * scale)
+ *             with a centre (fovea_code_scales): fma(code - bias, scale, centre[dim])
+ *   ZERO      x = fl(fl(code - zero) * scale)
+ *   MINIMUM   x = fma(code, scale, minimum)
+ * Zeros and minima lie as scales do. */
 typedef enum fovea_formula {
   FOVEA_FORMULA_SCALE = 0,
   FOVEA_FORMULA_ZERO = 1,
@@ -84,11 +87,11 @@ typedef enum fovea_quantiser {
 /* Prepare it with fovea_format_init() by the name of a preset; every field may then be changed. It must live as
  * long as the segments that point to it. (Segments name it as fovea_format, declared in fovea.h.) */
 struct fovea_format {
-  size_t struct_size; /* set by fovea_format_init() */
-  fovea_code code;
-  fovea_formula formula;
-  fovea_scale_place place;
-  fovea_type scale_type; /* of scales, and of zeros or minima */
+  size_t struct_size;      /* set by fovea_format_init() */
+  fovea_code code;         /* how codes lie */
+  fovea_formula formula;   /* which number a code stands for */
+  fovea_scale_place place; /* where scales, zeros and minima lie */
+  fovea_type scale_type;   /* their type */
   int64_t group;     /* dims that share a scale, a divisor of dim; 0: all dims of a row. 1: a scale for each dim */
   int64_t key_group; /* keys that share scales, counted from the segment's first; 0: all, with APART only */
   int bias;          /* subtracted from unsigned codes, 0 to 128; with SCALE and no table, else 0 */

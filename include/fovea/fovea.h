@@ -1027,6 +1027,15 @@ typedef struct fovea_pages {
    * pages, set k_layer and v_layer, too. */
   int64_t layers, k_layer, v_layer;
   size_t segment_size; /* bytes of a segment made of these pages; set by fovea_pages_init() */
+
+  /* Formats of codes in place of k_type and v_type; fovea_pages_set_formats() sets these fields and the strides.
+   * NULL (default): none. All distances of a side with a format count bytes. `row` of its strides, k_scales and
+   * v_scales mean what they do in segments; k_scale_page (v_scale_page) is the distance between the scales of
+   * pages, and of zeros, 0 if all pages have the same. If keys share scales or words, page_rows is a multiple of
+   * these keys. */
+  const fovea_format *k_format, *v_format;
+  fovea_code_scales k_scales, v_scales; /* of page 0; the centre is that of all pages */
+  int64_t k_scale_page, v_scale_page;
 } fovea_pages;
 
 /* Sets sizes, types, layout and strides, and k and v to NULL. Callers in C use fovea_pages_init(). */
@@ -1040,6 +1049,17 @@ static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t p
   fovea_pages_init_sized(pages, sizeof *pages, sizeof(fovea_segment), count, page_rows, kv_heads, qk_dim, v_dim,
                          type, k_layout);
 }
+
+/* Gives keys and values formats of codes (NULL: that side stays as it is). Call it after fovea_pages_init(), and
+ * before you set k, v and pointers to scales. It sets a side's type, and its strides for (layer, page, head, row)
+ * without gaps: codes of a layer take count * k_strides.batch bytes, or with v_strides those of values. Scales
+ * apart, and zeros, get the strides of (layer, page, head, keys, dims), and each take count * k_scale_page bytes a
+ * layer; if all keys share them, those of (layer, head, dims), and k_scales.layer bytes a layer. All strides may
+ * then be changed: for one scale of all heads and layers, set `head` and `layer` to 0. Errors: those of
+ * fovea_format_bytes(); FOVEA_ERROR_SIZE if page_rows is no multiple of the keys that share scales or words;
+ * those of fovea_format_panel_bytes() with panels. On failure nothing has changed. */
+FOVEA_API fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_format,
+                                               const fovea_format *v_format, fovea_error *error);
 
 /* Contiguous, with room to grow: makes one segment, of positions 0 to page_rows - 1 in page `page`. `error` may be
  * NULL. */
@@ -1072,7 +1092,9 @@ FOVEA_API fovea_status fovea_cache_paged_batch(const fovea_pages *pages, int64_t
  * the rows, then attend with kv_begins of `begin`. For windows, if the new rows are computed at once, page_rows
  * must be at least window_left + R. For chunks, if rows are computed as soon as all the keys that they see are
  * there, page_rows must be at least chunk_left + chunk_size + chunk_right + R - 1. With panels the first segment
- * begins at a whole panel, which no longer holds the positions before `begin`. */
+ * begins at a whole panel, which no longer holds the positions before `begin`; with a format, at a whole word and
+ * group of keys. A group that shares scales holds keys of one round only: `begin` must then be at least `end`,
+ * rounded up to a whole group, - page_rows. */
 FOVEA_API fovea_status fovea_cache_ring(const fovea_pages *pages, int64_t page, int64_t begin, int64_t end,
                                         fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
                                         fovea_error *error);

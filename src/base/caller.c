@@ -16,7 +16,7 @@
 #define FIRST_ROTATION  sizeof(fovea_rotation)
 #define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
 #define FIRST_HADAMARD  sizeof(fovea_hadamard)
-#define FIRST_PAGES     sizeof(fovea_pages)
+#define FIRST_PAGES     offsetof(fovea_pages, k_format)
 #define FIRST_STATE     sizeof(fovea_state)
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
 

@@ -5,6 +5,7 @@
 
 #include "../base/claim.h"
 #include "coded_parts.h"
+#include "sequences.h"
 
 /* Claims keys or values of one layer of a segment, from *position to `end` - 1 or as far as one claim goes. Moves
  * *position behind the last that is claimed. A side with a format has up to FOVEA_PARTS parts, another one has the

@@ -60,12 +60,19 @@ static const char *const names[2][FOVEA_PARTS] = {
     {"v", "v_scales.scales", "v_scales.zeros", "v_scales.centre"},
 };
 
-/* A part by its place in error texts. */
+/* A part by its place in error texts: in a segment, or in pages (FOVEA_ENTRY_OF_PAGES). */
 typedef struct subject {
   const char *name;
   int64_t entry, number;
   fovea_error *error;
 } subject;
+
+/* The text of the place, which may be written into `room`. */
+static const char *place_of(const subject *s, fovea_error *room) {
+  if (s->entry == FOVEA_ENTRY_OF_PAGES) return "pages";
+  fovea_fail(room, FOVEA_OK, "sequences[%d].segments[%d]", s->entry, s->number);
+  return room->text;
+}
 
 /* Whether all bytes of a part can be addressed: no axis, nor all together, reach further than 2^57 bytes. */
 static int is_near(const fovea_coded_part *part, int64_t layers, int64_t heads, int64_t rows) {
@@ -88,12 +95,11 @@ static int is_near(const fovea_coded_part *part, int64_t layers, int64_t heads, 
 /* Pointers that the format needs, and those that it would not use. */
 static fovea_status check_pointer(const subject *s, const void *pointer, int wanted, int optional,
                                   const char *reason) {
+  fovea_error room;
   if (wanted && !pointer && !optional)
-    return fovea_fail(s->error, FOVEA_ERROR_NULL, "sequences[%d].segments[%d].%s is NULL", s->entry, s->number,
-                      s->name);
+    return fovea_fail(s->error, FOVEA_ERROR_NULL, "%s.%s is NULL", place_of(s, &room), s->name);
   if (!wanted && pointer)
-    return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "sequences[%d].segments[%d].%s is set, but %s", s->entry,
-                      s->number, s->name, reason);
+    return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "%s.%s is set, but %s", place_of(s, &room), s->name, reason);
   return FOVEA_OK;
 }
 
@@ -119,10 +125,10 @@ static fovea_status check_pointers(const fovea_segment *segment, const fovea_for
 /* What rows of elements have, and codes do not. */
 static fovea_status check_elements(const fovea_segment *segment, int values, const subject *s) {
   const int type = (int)(values ? segment->v_type : segment->k_type);
+  fovea_error room;
   if (type != 0)
-    return fovea_fail(s->error, FOVEA_ERROR_UNUSED,
-                      "sequences[%d].segments[%d].%s_type is %d; with a format it must be 0", s->entry, s->number,
-                      s->name, (int64_t)type);
+    return fovea_fail(s->error, FOVEA_ERROR_UNUSED, "%s.%s_type is %d; with a format it must be 0",
+                      place_of(s, &room), s->name, (int64_t)type);
   return FOVEA_OK;
 }
 
@@ -133,23 +139,23 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   const int64_t dim = values ? shape->v_dim : shape->qk_dim;
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   const subject s = {names[values][0], entry, number, error};
+  const int64_t of = entry == FOVEA_ENTRY_OF_PAGES ? values : number;
+  fovea_error room;
   fovea_status status = check_elements(segment, values, &s);
-  if (!status) status = fovea_check_format(format, dim, entry, number, error);
+  if (!status) status = fovea_check_format(format, dim, entry, of, error);
   if (!status && !values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
-    status = fovea_check_code_panels(format, dim, entry, number, error);
+    status = fovea_check_code_panels(format, dim, entry, of, error);
   if (!status) status = check_pointers(segment, format, dim, values, s);
   if (status) return status;
   for (int i = 0; i < FOVEA_PARTS; i++) {
     const fovea_coded_part part = fovea_find_part(segment, format, dim, values, i);
     if (part.first && !is_near(&part, fovea_segment_layers(sequence, segment), shape->kv_heads, segment->rows))
-      return fovea_fail(error, FOVEA_ERROR_STRIDE,
-                        "sequences[%d].segments[%d].%s reaches further than 2^57 bytes from the first", entry,
-                        number, names[values][i]);
+      return fovea_fail(error, FOVEA_ERROR_STRIDE, "%s.%s reaches further than 2^57 bytes from the first",
+                        place_of(&s, &room), names[values][i]);
   }
   if ((uintptr_t)scales->centre % sizeof(float) != 0)
-    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT,
-                      "sequences[%d].segments[%d].%s is at an address that is no multiple of 4", entry, number,
-                      names[values][FOVEA_PART_CENTRE]);
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "%s.%s is at an address that is no multiple of 4",
+                      place_of(&s, &room), names[values][FOVEA_PART_CENTRE]);
   return FOVEA_OK;
 }
 

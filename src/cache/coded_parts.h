@@ -3,7 +3,8 @@
 #define FOVEA_SRC_CACHE_CODED_PARTS_H
 
 #include "../base/claim.h"
-#include "sequences.h"
+#include "formats.h"
+#include "segments.h"
 
 enum { FOVEA_PART_CODES, FOVEA_PART_SCALES, FOVEA_PART_ZEROS, FOVEA_PART_CENTRE, FOVEA_PARTS };
 
@@ -24,7 +25,8 @@ fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_forma
 void fovea_part_range(const fovea_coded_part *part, const fovea_segment *segment, int64_t kv_heads, int64_t layer,
                       int64_t begin, int64_t end, uintptr_t *first, uintptr_t *last);
 
-/* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. */
+/* Refuses a side whose format, pointers or strides are wrong, or that sets what the format would not use. Entry
+ * FOVEA_ENTRY_OF_PAGES: the segment stands for pages. */
 fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_segment *segment,
                                     const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
                                     fovea_error *error);

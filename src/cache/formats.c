@@ -56,7 +56,10 @@ typedef struct subject {
 
 static fovea_status refuse(const subject *s, fovea_status status, const char *field, int64_t value,
                            const char *must) {
-  if (s->entry < 0) return fovea_fail(s->error, status, "format.%s is %d; it must %s", field, value, must);
+  if (s->entry < 0) {
+    const char *of = s->entry == FOVEA_NO_ENTRY ? "format" : s->number ? "pages.v_format" : "pages.k_format";
+    return fovea_fail(s->error, status, "%s.%s is %d; it must %s", of, field, value, must);
+  }
   return fovea_fail(s->error, status, "sequences[%d].segments[%d]: format.%s is %d; it must %s", s->entry,
                     s->number, field, value, must);
 }

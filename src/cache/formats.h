@@ -20,8 +20,11 @@ typedef struct fovea_code_layout {
   int has_zeros, apart;
 } fovea_code_layout;
 
-/* Checks a format for rows of `dim` elements. `entry` and `number` are those of the segment in error texts; entry
- * -1: the format stands by itself. */
+/* In place of the number of an entry: a format that stands by itself; one of pages, whose side (0 for keys, 1 for
+ * values) is in place of a segment's number. */
+enum { FOVEA_NO_ENTRY = -1, FOVEA_ENTRY_OF_PAGES = -2 };
+
+/* Checks a format for rows of `dim` elements. `entry` and `number` are those of the segment in error texts. */
 fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
                                 fovea_error *error);
 

@@ -83,7 +83,7 @@ fovea_status fovea_format_init_sized(fovea_format *format, size_t struct_size, f
     return fovea_fail(error, FOVEA_ERROR_STRUCT_SIZE, "format.struct_size is %u; this library knows %u",
                       (uint64_t)struct_size, (uint64_t)sizeof *format);
   if ((int)name < 0 || (int)name >= PRESETS)
-    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %d; it must be from 0 to %d", (int64_t)name,
+    return fovea_fail(error, FOVEA_ERROR_TYPE, "name is %d; it must be from 0 to %d", (int64_t)(int)name,
                       (int64_t)PRESETS - 1);
   *format = presets[name].format;
   return FOVEA_OK;
@@ -107,10 +107,12 @@ int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error 
     return 0;
   }
   if (fovea_validate_bounds(NULL, &size, 1, FOVEA_ERROR_SIZE, error)) return 0;
-  return fovea_check_format(format, dim, -1, 0, error) ? 0 : fovea_lay_out_codes(format, dim, 0).unit_bytes;
+  return fovea_check_format(format, dim, FOVEA_NO_ENTRY, 0, error) ? 0
+                                                                   : fovea_lay_out_codes(format, dim, 0).unit_bytes;
 }
 
 int64_t fovea_format_panel_bytes(const fovea_format *format, int64_t dim, fovea_error *error) {
-  if (fovea_format_bytes(format, dim, error) == 0 || fovea_check_code_panels(format, dim, -1, 0, error)) return 0;
+  if (fovea_format_bytes(format, dim, error) == 0 || fovea_check_code_panels(format, dim, FOVEA_NO_ENTRY, 0, error))
+    return 0;
   return fovea_lay_out_codes(format, dim, 1).unit_bytes;
 }

@@ -16,9 +16,12 @@ static void fetch_run(const fovea_task_context *context, fovea_find_run *find, i
   int64_t end = position + count < context->walk.keys_end ? position + count : context->walk.keys_end;
   while (position < end) {
     fovea_row_run run = find(context, position);
-    for (; position < end && position < run.end; position++, run.row += run.step) {
-      if (!run.panels && !run.codes) add_row(list, run.row, run.type, dim);
+    if (run.panels || run.codes) {
+      position = run.end;
+      continue;
     }
+    for (; position < end && position < run.end; position++, run.row += run.step)
+      add_row(list, run.row, run.type, dim);
   }
 }
 

@@ -15,6 +15,7 @@ COMPILER = []
 
 # What snippets that are no whole file take from the program around them.
 AROUND = """\
+#include <fovea/format.h>
 #include <fovea/pattern.h>
 fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fovea_pattern *pattern,
                         fovea_pattern *other, fovea_rule rule, int64_t longest, int64_t nodes, int64_t rows,

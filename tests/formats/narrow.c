@@ -88,26 +88,31 @@ static int64_t apart_at(const struct narrow *n, const fovea_code_scales *s, int6
   return head * s->head + keys + d / group_of(n) * s->group;
 }
 
-/* The scale (0) or the zero (1) of an element. */
-static float number_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
-                       int64_t d, int which) {
+unsigned char *narrow_number(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
+                             int64_t row, int64_t d, int which) {
   const fovea_format *f = &n->format;
   const fovea_code_scales *s = values ? &segment->v_scales : &segment->k_scales;
   const int64_t groups = n->dim / group_of(n), group = d / group_of(n), size = number_bytes(f);
-  const unsigned char *unit = (const unsigned char *)(values ? segment->v : segment->k) +
-                              head * (values ? segment->v_head : segment->k_head) +
-                              row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
+  unsigned char *unit = (unsigned char *)(values ? segment->v : segment->k) +
+                        head * (values ? segment->v_head : segment->k_head) +
+                        row / unit_keys(n) * (values ? segment->v_row : segment->k_row);
   if (f->place == FOVEA_SCALES_APART) {
-    const unsigned char *first = which ? s->zeros : s->scales;
-    return number_at(first + apart_at(n, s, head, row, d), f->scale_type);
+    unsigned char *first = which ? s->zeros : s->scales;
+    return first + apart_at(n, s, head, row, d);
   }
   if (keys_share(f)) {
     if (f->place == FOVEA_SCALES_AFTER) unit += f->key_group * code_bytes(f, n->dim);
-    return number_at(unit + (which * groups + group) * size, f->scale_type);
+    return unit + (which * groups + group) * size;
   }
   unit += group * (beside(f) + code_bytes(f, group_of(n)));
   if (f->place == FOVEA_SCALES_AFTER) unit += code_bytes(f, group_of(n));
-  return number_at(unit + which * size, f->scale_type);
+  return unit + which * size;
+}
+
+/* The scale (0) or the zero (1) of an element. */
+static float number_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                       int64_t d, int which) {
+  return number_at(narrow_number(n, segment, values, head, row, d, which), n->format.scale_type);
 }
 
 /* Whether the side lies in panels. */
@@ -194,8 +199,8 @@ int narrow_code(const struct narrow *n, const fovea_segment *segment, int values
   return raw_code(n, codes, at, row);
 }
 
-float narrow_number(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
-                    int64_t d, int which) {
+float narrow_scale(const struct narrow *n, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                   int64_t d, int which) {
   return number_of(n, segment, values, head, row, d, which);
 }
 
@@ -275,17 +280,55 @@ static void fill_beside(struct narrow *n, unsigned char *unit, struct generator 
 }
 
 /* fp8 without NaN and infinities. */
-static void tame_fp8(struct narrow *n) {
-  for (size_t i = 0; i < n->codes.size; i++) {
-    if (n->format.code == FOVEA_CODE_E4M3 && (n->codes.data[i] & 0x7f) == 0x7f) n->codes.data[i] &= 0x80;
-    if (n->format.code == FOVEA_CODE_E5M2 && (n->codes.data[i] & 0x7c) == 0x7c) n->codes.data[i] &= 0x83;
+static void fill_codes(const struct narrow *n, unsigned char *codes, int64_t size, struct generator *generator) {
+  for (int64_t i = 0; i < size; i++) {
+    codes[i] = (unsigned char)generator_bits(generator);
+    if (n->format.code == FOVEA_CODE_E4M3 && (codes[i] & 0x7f) == 0x7f) codes[i] &= 0x80;
+    if (n->format.code == FOVEA_CODE_E5M2 && (codes[i] & 0x7c) == 0x7c) codes[i] &= 0x83;
   }
 }
 
-static void fill_apart(struct narrow *n, int64_t rows, fovea_code_scales *s, struct generator *generator) {
+static int64_t key_count(const fovea_format *f, int64_t rows) {
+  return f->key_group == 0 ? 1 : (rows - 1) / f->key_group + 1;
+}
+
+static void fill_apart(struct narrow *n, int64_t rows, const fovea_code_scales *s, struct generator *generator) {
   const fovea_format *f = &n->format;
-  const int64_t groups = n->dim / group_of(n), size = number_bytes(f);
-  const int64_t keys = f->key_group == 0 ? 1 : (rows - 1) / f->key_group + 1;
+  const int64_t groups = n->dim / group_of(n);
+  for (int64_t head = 0; head < n->kv_heads; head++)
+    for (int64_t key = 0; key < key_count(f, rows); key++)
+      for (int64_t g = 0; g < groups; g++) {
+        const int64_t at = head * s->head + key * s->row + g * s->group;
+        put_number(f, (unsigned char *)s->scales + at, any_scale(generator));
+        if (s->zeros) put_number(f, (unsigned char *)s->zeros + at, 4 * generator_uniform(generator));
+      }
+}
+
+int64_t narrow_row_bytes(const struct narrow *n, int panels) {
+  return panels ? (unit_bytes(n) + 3) / 4 * 4 * 16 : unit_bytes(n);
+}
+
+int64_t narrow_row_keys(const struct narrow *n, int panels) {
+  return panels ? 16 : unit_keys(n);
+}
+
+void narrow_fill(struct narrow *n, const fovea_segment *segment, int values, struct generator *generator) {
+  const int64_t head = values ? segment->v_head : segment->k_head, row = values ? segment->v_row : segment->k_row;
+  unsigned char *first = values ? segment->v : segment->k;
+  const int panels = in_panels(segment, values);
+  for (int64_t h = 0; h < n->kv_heads; h++)
+    for (int64_t unit = 0; unit <= (segment->rows - 1) / narrow_row_keys(n, panels); unit++) {
+      fill_codes(n, first + h * head + unit * row, narrow_row_bytes(n, panels), generator);
+      if (n->format.place != FOVEA_SCALES_APART) fill_beside(n, first + h * head + unit * row, generator);
+    }
+  if (n->format.place == FOVEA_SCALES_APART)
+    fill_apart(n, segment->rows, values ? &segment->v_scales : &segment->k_scales, generator);
+}
+
+/* Memory for scales and zeros apart. */
+static void make_apart(struct narrow *n, int64_t rows, fovea_code_scales *s, struct generator *generator) {
+  const fovea_format *f = &n->format;
+  const int64_t groups = n->dim / group_of(n), size = number_bytes(f), keys = key_count(f, rows);
   s->group = size * (1 + generator_below(generator, 2));
   const int64_t total =
       lay_out((groups - 1) * s->group + size, n->kv_heads, keys, size, &s->head, &s->row, generator);
@@ -295,13 +338,6 @@ static void fill_apart(struct narrow *n, int64_t rows, fovea_code_scales *s, str
     n->zeros = any_bytes(total, generator);
     s->zeros = n->zeros.data;
   }
-  for (int64_t head = 0; head < n->kv_heads; head++)
-    for (int64_t key = 0; key < keys; key++)
-      for (int64_t g = 0; g < groups; g++) {
-        const int64_t at = head * s->head + key * s->row + g * s->group;
-        put_number(f, n->scales.data + at, any_scale(generator));
-        if (s->zeros) put_number(f, n->zeros.data + at, 4 * generator_uniform(generator));
-      }
 }
 
 void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads, int64_t dim, int centred,
@@ -310,20 +346,36 @@ void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads,
   fovea_code_scales *s = values ? &segment->v_scales : &segment->k_scales;
   int64_t *head = values ? &segment->v_head : &segment->k_head, *row = values ? &segment->v_row : &segment->k_row;
   const int panels = in_panels(segment, values);
-  const int64_t units = (segment->rows - 1) / (panels ? 16 : unit_keys(n)) + 1;
-  const int64_t bytes = panels ? (unit_bytes(n) + 3) / 4 * 4 * 16 : unit_bytes(n);
+  const int64_t units = (segment->rows - 1) / narrow_row_keys(n, panels) + 1;
+  const int64_t bytes = narrow_row_bytes(n, panels);
   n->codes = any_bytes(lay_out(bytes, kv_heads, units, 1, head, row, generator), generator);
-  tame_fp8(n);
   *(values ? &segment->v : &segment->k) = n->codes.data;
   *(values ? &segment->v_format : &segment->k_format) = &n->format;
-  if (format->place == FOVEA_SCALES_APART) fill_apart(n, segment->rows, s, generator);
-  for (int64_t h = 0; h < kv_heads && format->place != FOVEA_SCALES_APART; h++)
-    for (int64_t unit = 0; unit < units; unit++) fill_beside(n, n->codes.data + h * *head + unit * *row, generator);
+  if (format->place == FOVEA_SCALES_APART) make_apart(n, segment->rows, s, generator);
+  narrow_fill(n, segment, values, generator);
   if (!centred || format->formula != FOVEA_FORMULA_SCALE || format->table) return;
   s->centre_head = dim * 4;
   n->centre = guarded_create((size_t)(kv_heads * dim * 4), GUARD_AT_END);
   s->centre = (const float *)(const void *)n->centre.data;
   for (int64_t i = 0; i < kv_heads * dim; i++) ((float *)(void *)n->centre.data)[i] = generator_uniform(generator);
+}
+
+void narrow_spoil_row(const struct narrow *n, const fovea_segment *segment, int values, int64_t row, int byte) {
+  const int64_t head_step = values ? segment->v_head : segment->k_head,
+                row_step = values ? segment->v_row : segment->k_row;
+  if (unit_keys(n) > 1) return;
+  for (int64_t head = 0; head < n->kv_heads; head++) {
+    memset((unsigned char *)(values ? segment->v : segment->k) + head * head_step + row * row_step, byte,
+           (size_t)unit_bytes(n));
+    for (int64_t d = 0; d < n->dim && n->format.key_group == 1; d++)
+      for (int which = 0; which <= (n->format.formula != FOVEA_FORMULA_SCALE); which++)
+        memset(narrow_number(n, segment, values, head, row, d, which), byte, (size_t)number_bytes(&n->format));
+  }
+}
+
+int64_t narrow_keys_together(const struct narrow *n) {
+  const int64_t unit = unit_keys(n);
+  return n->format.key_group > unit ? n->format.key_group : unit;
 }
 
 void narrow_destroy(struct narrow *n) {

@@ -21,6 +21,16 @@ void narrow_make(struct narrow *narrow, const fovea_format *format, int64_t kv_h
                  fovea_segment *segment, int values, struct generator *generator);
 void narrow_destroy(struct narrow *narrow);
 
+/* Fills the codes and scales of a side of a segment whose pointers, strides and rows are set: random codes without
+ * NaN and infinities, small scales. Of `narrow`, only format, dim and kv_heads are used, and so in these functions:
+ */
+void narrow_fill(struct narrow *narrow, const fovea_segment *segment, int values, struct generator *generator);
+/* The keys and the bytes of what a side's row stride leads from one to the next of, a row or a panel, and the keys
+ * that share scales or words (1: none do). */
+int64_t narrow_row_keys(const struct narrow *narrow, int panels);
+int64_t narrow_row_bytes(const struct narrow *narrow, int panels);
+int64_t narrow_keys_together(const struct narrow *narrow);
+
 /* Element `d` of row `row` of a segment, counted from its first. */
 float narrow_element(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
                      int64_t row, int64_t d);
@@ -28,8 +38,13 @@ float narrow_element(const struct narrow *narrow, const fovea_segment *segment, 
 /* Its code, as it is stored; its scale (which: 0), or its zero or minimum (1). */
 int narrow_code(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head, int64_t row,
                 int64_t d);
-float narrow_number(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
-                    int64_t row, int64_t d, int which);
+float narrow_scale(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head, int64_t row,
+                   int64_t d, int which);
+/* The bytes of the scale (0) or the zero (1) of an element. */
+unsigned char *narrow_number(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t head,
+                             int64_t row, int64_t d, int which);
+/* Sets all bytes of a row that no other row shares. Rows of groups of keys stay as they are. */
+void narrow_spoil_row(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t row, int byte);
 
 /* The format, as the library's presets give it. */
 fovea_format narrow_format(fovea_format_name name);

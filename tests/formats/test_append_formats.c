@@ -153,9 +153,9 @@ static void assert_nearest(const struct store *store, int values, int64_t begin,
             const float number = x[(head * (end - begin) + r - begin) * n->dim + i];
             numbers[count++] = centre ? number - centre[i] : number;
           }
-        const float scale = narrow_number(n, &store->segment, values, head, row, d, 0);
+        const float scale = narrow_scale(n, &store->segment, values, head, row, d, 0);
         const float zero =
-            f->formula == FOVEA_FORMULA_SCALE ? 0 : narrow_number(n, &store->segment, values, head, row, d, 1);
+            f->formula == FOVEA_FORMULA_SCALE ? 0 : narrow_scale(n, &store->segment, values, head, row, d, 1);
         const struct nearest_group expected =
             f->key_group ? nearest_measure(f, numbers, count) : nearest_fixed(scale, zero);
         if (!same_number(scale, expected.scale) || (f->formula && !same_number(zero, expected.zero)))
@@ -420,8 +420,8 @@ static void check_copy(const struct store *from, struct store *to, int same) {
       assert_int_equal(narrow_code(n, &to->segment, side, head, to_row, d),
                        narrow_code(source, &from->segment, side, head, row, d));
       for (int which = 0; which < (n->format.formula ? 2 : 1); which++)
-        assert_int_equal(bits_of(narrow_number(n, &to->segment, side, head, to_row, d, which)),
-                         bits_of(narrow_number(source, &from->segment, side, head, row, d, which)));
+        assert_int_equal(bits_of(narrow_scale(n, &to->segment, side, head, to_row, d, which)),
+                         bits_of(narrow_scale(source, &from->segment, side, head, row, d, which)));
     }
     *(side ? &rows.rows.v : &rows.rows.k) = x;
     side_fill(&to->sides[side], 0x5a);
