@@ -19,7 +19,23 @@ static void choose_pages(struct cache *cache, const struct cache_shape *shape) {
   cache->segment_limit = pages > FOVEA_RING_SEGMENTS ? pages : FOVEA_RING_SEGMENTS;
 }
 
+static bool create_narrow(struct cache *cache, const struct cache_shape *shape, struct failure *failure) {
+  *cache = (struct cache){.kind = shape->kind, .is_narrow = true, .segment_limit = 2};
+  if (!narrow_create(&cache->narrow, &shape->narrow, shape->layers, shape->kv_heads, shape->head_dim,
+                     shape->positions, shape->chunk, failure))
+    return false;
+  cache->segments = malloc((size_t)cache->segment_limit * sizeof *cache->segments);
+  if (!cache->segments) {
+    cache_destroy(cache);
+    return refuse(failure, "no memory for segments");
+  }
+  cache->memory = cache->narrow.memory;
+  cache->bytes = cache->narrow.bytes;
+  return true;
+}
+
 bool cache_create(struct cache *cache, const struct cache_shape *shape, struct failure *failure) {
+  if (shape->narrow.k) return create_narrow(cache, shape, failure);
   *cache = (struct cache){.kind = shape->kind};
   choose_pages(cache, shape);
   const fovea_pages *pages = &cache->pages;
@@ -46,7 +62,10 @@ bool cache_create(struct cache *cache, const struct cache_shape *shape, struct f
 }
 
 void cache_destroy(struct cache *cache) {
-  free(cache->memory);
+  if (cache->is_narrow)
+    narrow_destroy(&cache->narrow);
+  else
+    free(cache->memory);
   free(cache->segments);
   free(cache->references);
   free(cache->table);
@@ -70,11 +89,26 @@ bool cache_reserve(struct cache *cache, int64_t end, struct failure *failure) {
   return true;
 }
 
+bool cache_settle(struct cache *cache, int64_t end, struct failure *failure) {
+  return !cache->is_narrow || narrow_settle(&cache->narrow, end, failure);
+}
+
+double cache_position_bytes(const struct cache *cache) {
+  if (cache->is_narrow) return narrow_position_bytes(&cache->narrow);
+  const fovea_pages *pages = &cache->pages;
+  const int64_t elements = cache->layers * pages->kv_heads * (pages->qk_dim + pages->v_dim);
+  return (double)(elements * (pages->k_type == FOVEA_F32 ? 4 : 2));
+}
+
 bool cache_sequence(struct cache *cache, int64_t layer, int64_t end, fovea_sequence *sequence,
                     struct failure *failure) {
   const fovea_pages *pages = &cache->pages;
   fovea_error error;
   fovea_status status = FOVEA_OK;
+  if (cache->is_narrow) {
+    *sequence = fovea_sequence_of(cache->segments, narrow_segments(&cache->narrow, layer, end, cache->segments));
+    return true;
+  }
   switch (cache->kind) {
   case CACHE_CONTIGUOUS:
     *sequence = fovea_sequence_of(cache->segments, 1);

@@ -3,6 +3,7 @@
  *
  * FOVEA_CONFORMANCE_DIR/models holds stories260K.bin and tok512.bin; without them the status is 77, which ctest
  * takes as skipped. */
+#include "compare.h"
 #include "reference.h"
 #include "sample.h"
 #include "session.h"
@@ -207,6 +208,81 @@ static void test_bits(void **state) {
   compare_bits(FOVEA_F16, 0);
 }
 
+/* Narrow rows are what they are when they are appended: no chunk, thread or instruction set changes a bit. If keys
+ * share scales, the newest stay in f32 until their group is full, and a chunk ends with other ones than its tokens
+ * one by one. */
+static void test_narrow_bits(void **state) {
+  (void)state;
+  static const struct narrow_choice choices[] = {{"q8_0", "q8_0", 0},       {"i8_rows", "q4_1", 0},
+                                                 {"kivi_v4", "kivi_v2", 0}, {"e4m3", "ort_s8", 0.5},
+                                                 {"kivi_k4", "kivi_v4", 0}, {"openvino_u8_keys", "openvino_u8", 0}};
+  static const int64_t chunks[] = {1, 1000, 7};
+  const char *isas[FOVEA_ISA_LIMIT];
+  const int isa_count = list_isas(isas), steps = IF_QUICK(4, 10);
+  int64_t count;
+  int32_t *prompt = encode(known_text, &count);
+  count = IF_QUICK(40, 70);
+  for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+    struct session_options options = plainly;
+    const bool groups = i >= 4;
+    options.narrow = choices[i];
+    options.chunk = 33;
+    struct telling expected = tell(&options, prompt, count, steps);
+    for (int j = 0; j < 2 * isa_count; j++) {
+      options.isa = isas[j / 2];
+      options.threads = 1 + j % 2;
+      if (!groups) options.chunk = chunks[j % 3];
+      struct telling got = tell(&options, prompt, count, steps);
+      if (memcmp(got.logits, expected.logits, logits_bytes(&got)) != 0)
+        fail_msg("%s, isa %s, chunk %d, threads %d: other bits", choices[i].k, options.isa, (int)options.chunk,
+                 options.threads);
+      free(got.logits);
+    }
+    free(expected.logits);
+  }
+  free(prompt);
+}
+
+/* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, and f32 is
+ * compared with itself. */
+static void test_comparison(void **state) {
+  (void)state;
+  static const struct {
+    fovea_type type;
+    struct narrow_choice choice;
+    double position_bytes; /* 5 layers, 4 kv heads of 8 dims */
+    int64_t least, most;
+  } cases[] = {
+      {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 0},
+      {FOVEA_F16, {NULL, NULL, 0}, 640, 0, 1},
+      {FOVEA_F32, {"q8_0", "q8_0", 0}, 20 * 2 * 10, 0, 3},
+      {FOVEA_F32, {"openvino_u8_keys", "i8_rows", 0}, 20 * (8 + 2 + 8 + 4), 0, 3},
+      {FOVEA_F32, {"kivi_k4", "kivi_v4", 0}, 20 * (4 + 1 + 4 + 4), 1, 10},
+      {FOVEA_F32, {"q4_0", "q4_0", 0}, 20 * 2 * 6, 20, 120},
+      {FOVEA_F32, {"kivi_v2", "kivi_v2", 0}, 20 * 2 * 6, 80, 201},
+  };
+  int64_t count;
+  int32_t *tokens = encode(known_text, &count);
+  for (size_t i = 0; i < IF_QUICK(3, sizeof cases / sizeof cases[0]); i++) {
+    struct session_options options = plainly;
+    struct comparison found;
+    struct session session;
+    struct failure failure = {""};
+    options.positions = count;
+    options.type = cases[i].type;
+    options.narrow = cases[i].choice;
+    require(compare_with_f32(&model, &options, tokens, count, &found, &failure), &failure);
+    printf("%s: another token after %d of %d\n", options.narrow.k ? options.narrow.k : "f", (int)found.others,
+           (int)found.tokens);
+    assert_int_equal(found.tokens, count);
+    assert_in_range(found.others, cases[i].least, cases[i].most);
+    require(session_open(&session, &model, &options, &failure), &failure);
+    assert_true(cache_position_bytes(&session.cache) == cases[i].position_bytes);
+    session_close(&session);
+  }
+  free(tokens);
+}
+
 /* A ring remembers a window, however long the text: here it is a tenth of it. */
 static void test_ring_memory(void **state) {
   (void)state;
@@ -251,8 +327,9 @@ static bool read_files(struct failure *failure) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_text), cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
-      cmocka_unit_test(test_bits),       cmocka_unit_test(test_ring_memory), cmocka_unit_test(test_sampling),
+      cmocka_unit_test(test_known_text),  cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
+      cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory), cmocka_unit_test(test_sampling),
+      cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_comparison),
   };
   struct failure failure = {""};
   if (!read_files(&failure)) return printf("skipped: %s\n", failure.text), STATUS_SKIPPED;
