@@ -7,6 +7,9 @@
 
 #include "codes_common.h"
 
+/* Vectors of dims beside one row: codes take registers of their own. */
+#define CODES_VECTORS_1 (FOVEA_DECODE_VECTORS_1 < 4 ? FOVEA_DECODE_VECTORS_1 : 4)
+
 /* Dims in sixteen bytes. */
 #define CODES_CHUNK(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES ? 32 : 16)
 
@@ -256,7 +259,7 @@ typedef void codes_value_function(const fovea_decode_value_args *args, int row, 
   }                                                                                                                \
   FOVEA_NOINLINE void codes_value_##name##_1(const fovea_decode_value_args *args, int row, int64_t dim,            \
                                              const codes_block *block, float *sums, decode_value_fetch *fetch) {   \
-    codes_value_chain(args, row, 1, dim, FOVEA_DECODE_VECTORS_1, code, block, sums, fetch);                        \
+    codes_value_chain(args, row, 1, dim, CODES_VECTORS_1, code, block, sums, fetch);                               \
   }                                                                                                                \
   FOVEA_NOINLINE void codes_value_##name##_rest(const fovea_decode_value_args *args, int row, int64_t dim,         \
                                                 const codes_block *block, float *sums,                             \
@@ -324,12 +327,12 @@ FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
   block.first = block.last = -1;
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
-    const int64_t width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : FOVEA_DECODE_VECTORS_1) * LANES;
+    const int64_t width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
     fetch.passes += (int)(args->dim / width + args->dim % width / LANES * rows);
   }
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
-    const int width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : FOVEA_DECODE_VECTORS_1) * LANES;
+    const int width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
     const int64_t whole = args->dim - args->dim % width;
     codes_value_dims(args, row, rows, 0, whole, width, codes_value_of(code, rows), &block, &fetch);
     for (int r = 0; r < rows; r++)

@@ -91,9 +91,6 @@ static fovea_status check_unused(const subject *s) {
   if (f->table && (code->bits != 4 || code->along || code->extra || f->formula != FOVEA_FORMULA_SCALE))
     return refuse(s, FOVEA_ERROR_UNUSED, "table", 1,
                   "be NULL: only codes of 4 bits of one key have one, with FOVEA_FORMULA_SCALE");
-  if (!fovea_quantiser_knows(f))
-    return refuse(s, FOVEA_ERROR_UNUSED, "quantiser", (int)f->quantiser,
-                  "know the code, the formula and the key_group; FOVEA_QUANTISE_NEAREST knows all");
   if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
                   f->scale_type != FOVEA_F32))
     return refuse(s, FOVEA_ERROR_UNUSED, "sums", f->sums,
@@ -127,6 +124,14 @@ static fovea_status check_groups(const subject *s) {
   return FOVEA_OK;
 }
 
+/* The last check: a format that is wrong in another field has the wrong quantiser, too. */
+static fovea_status check_quantiser(const subject *s) {
+  if (!fovea_quantiser_knows(s->format))
+    return refuse(s, FOVEA_ERROR_UNUSED, "quantiser", (int)s->format->quantiser,
+                  "know the code, the formula and the key_group; FOVEA_QUANTISE_NEAREST knows all");
+  return FOVEA_OK;
+}
+
 fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
                                 fovea_error *error) {
   const subject s = {format, dim, entry, number, error};
@@ -135,7 +140,8 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
                   "be that of this library; call fovea_format_init()");
   fovea_status status = check_kinds(&s);
   if (!status) status = check_unused(&s);
-  return status ? status : check_groups(&s);
+  if (!status) status = check_groups(&s);
+  return status ? status : check_quantiser(&s);
 }
 
 fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,

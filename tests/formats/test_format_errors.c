@@ -324,8 +324,10 @@ static void test_pages(void **state) {
   PAGES(I8, pages.page_rows = 24; v_format = narrow_format(FOVEA_FORMAT_OPENVINO_U8_KEYS);
         pages.v_scales.scales = NULL, FOVEA_ERROR_SIZE, "page_rows is 24", "v_format", "multiple of 32");
   PAGES(KIVI, format.key_group = v_format.key_group = 0;
+        format.quantiser = v_format.quantiser = FOVEA_QUANTISE_NEAREST;
         pages.page_rows = 12, FOVEA_ERROR_SIZE, "page_rows is 12", "multiple of 8");
-  PAGES(KIVI, format.key_group = v_format.key_group = 0; pages.page_rows = 24, FOVEA_OK, "");
+  PAGES(KIVI, format.key_group = v_format.key_group = 0;
+        format.quantiser = v_format.quantiser = FOVEA_QUANTISE_NEAREST; pages.page_rows = 24, FOVEA_OK, "");
   PAGES(Q8_0, pages.k_layout = FOVEA_KEYS_IN_PANELS, FOVEA_ERROR_TYPE, "pages.k_format.place is 1", "panels");
   PAGES(KIVI, pages.k_layout = FOVEA_KEYS_IN_PANELS, FOVEA_ERROR_TYPE, "pages.k_format.place is 0", "single keys");
   PAGES(I8, pages.k_layout = FOVEA_KEYS_IN_PANELS; format.code = FOVEA_CODE_U4_HALVES;
@@ -388,6 +390,7 @@ static void test_rings(void **state) {
   pages.v_scales.zeros = NULL;
   assert_int_equal(fovea_cache_ring(&pages, 0, 31, 65, segments, &sequence, &error), FOVEA_ERROR_SEGMENTS);
   format.key_group = 0; /* words alone are written key by key */
+  format.quantiser = FOVEA_QUANTISE_NEAREST;
   assert_int_equal(fovea_cache_ring(&pages, 0, 1, 65, segments, &sequence, &error), FOVEA_OK);
   assert_int_equal(segments[0].first, 0);
 }
@@ -519,7 +522,7 @@ static void test_earlier_segments(void **state) {
 static void test_struct_sizes(void **state) {
   (void)state;
   if (sizeof(void *) != 8) skip();
-  assert_int_equal(sizeof(fovea_format), 56);
+  assert_int_equal(sizeof(fovea_format), 64);
   assert_int_equal(sizeof(fovea_code_scales), 72);
   assert_int_equal(sizeof(fovea_segment), 264);
   assert_int_equal(sizeof(fovea_pages), 336);

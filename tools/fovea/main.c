@@ -27,12 +27,8 @@ static const char help[] = "Usage: fovea COMMAND [OPTIONS]\n"
 static const struct command {
   const char *name;
   bool (*run)(int argument_count, char **arguments, failure *why);
-} commands[] = {{"attend", attend_command},
-                {"cache", cache_command},
-                {"explain", explain_command},
-                {"heatmap", heatmap_command},
-                {"info", info_command},
-                {"selftest", selftest_command}};
+} commands[] = {{"attend", attend_command},   {"cache", cache_command}, {"explain", explain_command},
+                {"heatmap", heatmap_command}, {"info", info_command},   {"selftest", selftest_command}};
 
 static bool run(int argument_count, char **arguments, const char **name, failure *why) {
   if (argument_count < 1)
