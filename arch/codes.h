@@ -42,8 +42,10 @@ static inline int fovea_same_codes(const fovea_codes *a, const fovea_codes *b) {
 
 /* Rows of such a format in decoding: one pointer a key. */
 typedef struct fovea_coded_keys {
-  const fovea_codes *codes;                 /* NULL: the rows have no format */
-  const void *const *scales, *const *zeros; /* of each key's first group of dims; zeros: NULL if there are none */
+  const fovea_codes *codes;  /* NULL: the rows have no format */
+  const void *const *scales; /* of each key's first group of dims */
+  int has_zeros;
+  int64_t zeros_at; /* bytes from a scale to its zero */
   int64_t
       scale_step; /* bytes from key to key, but that pointers behind the last key repeat its own; -1: they differ */
 } fovea_coded_keys;

@@ -226,10 +226,10 @@ FOVEA_NOINLINE void codes_read_rows(const fovea_widen_codes_args *args, int64_t 
   const int count = rest < FOVEA_BLOCK_KEYS ? (int)rest : FOVEA_BLOCK_KEYS;
   if (count < 1) return;
   for (int i = 0; i < count; i++) pointers[i] = args->rows.scales + (row + i) * step;
-  codes_read(pointers, args->codes, step, group, count, numbers->scales);
+  codes_read(pointers, 0, args->codes, step, group, count, numbers->scales);
   if (!args->rows.zeros) return;
   for (int i = 0; i < count; i++) pointers[i] = args->rows.zeros + (row + i) * step;
-  codes_read(pointers, args->codes, step, group, count, numbers->zeros);
+  codes_read(pointers, 0, args->codes, step, group, count, numbers->zeros);
 }
 
 /* Widens one piece of all rows: dims from `first` on. */
@@ -270,15 +270,15 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
 FOVEA_INLINE void codes_widen_block(const fovea_widen_codes_args *args, int64_t row, int count,
                                     const fovea_code code) {
   const fovea_codes *codes = args->codes;
-  const void *scales[FOVEA_BLOCK_KEYS], *zeros[FOVEA_BLOCK_KEYS];
-  const fovea_coded_keys coded = {codes, scales, args->rows.zeros ? zeros : NULL, args->rows.scale_step};
+  const void *scales[FOVEA_BLOCK_KEYS];
+  const fovea_coded_keys coded = {
+      codes, scales, args->rows.zeros != NULL,
+      args->rows.zeros ? (int64_t)((uintptr_t)args->rows.zeros - (uintptr_t)args->rows.scales) : 0,
+      args->rows.scale_step};
   const vec table = codes_table(codes, code);
   const int steps = codes_steps(codes);
   FOVEA_NO_UNROLL
-  for (int i = 0; i < count; i++) {
-    scales[i] = args->rows.scales + (row + i) * args->rows.scale_step;
-    zeros[i] = args->rows.zeros ? args->rows.zeros + (row + i) * args->rows.scale_step : NULL;
-  }
+  for (int i = 0; i < count; i++) scales[i] = args->rows.scales + (row + i) * args->rows.scale_step;
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < args->dim; dim += FOVEA_DOT_PIECE) {
     const int64_t end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;

@@ -73,16 +73,17 @@ typedef struct codes_block {
  */
 #define CODES_COPY(type, rows, at, count, to)                                                                      \
   FOVEA_NO_UNROLL                                                                                                  \
-  for (int i = 0; i < (count); i++) memcpy(&(to)[i], (const char *)(rows)[i] + (at), sizeof(type));
+  for (int i = 0; i < (count); i++)                                                                                \
+    memcpy(&(to)[i], (const void *)((uintptr_t)(rows)[i] + (uintptr_t)(at)), sizeof(type));
 
-/* Reads one kind of numbers. The last is repeated up to a whole vector. */
-FOVEA_INLINE void codes_read(const void *const *rows, const fovea_codes *codes, int64_t step, int64_t group,
-                             int count, float *numbers) {
-  const int64_t at = group * codes->scale_group;
+/* Reads one kind of numbers, `from` bytes behind the pointers. The last is repeated up to a whole vector. */
+FOVEA_INLINE void codes_read(const void *const *rows, int64_t from, const fovea_codes *codes, int64_t step,
+                             int64_t group, int count, float *numbers) {
+  const int64_t at = from + group * codes->scale_group;
   if (codes->scale_type == FOVEA_F32) {
-    const char *first = (const char *)rows[0] + at;
-    if (step == 4 && (const char *)rows[count - 1] + at == first + 4 * (count - 1))
-      memcpy(numbers, first, 4 * (size_t)count);
+    const uintptr_t first = (uintptr_t)rows[0];
+    if (step == 4 && (uintptr_t)rows[count - 1] == first + 4 * (uintptr_t)(count - 1))
+      memcpy(numbers, (const void *)(first + (uintptr_t)at), 4 * (size_t)count);
     else
       CODES_COPY(float, rows, at, count, numbers)
   } else {
@@ -104,12 +105,13 @@ FOVEA_NOINLINE void codes_read_block(const fovea_coded_keys *coded, int key, int
   block->first = begin / codes->group;
   block->last = (end - 1) / codes->group;
   block->stride = (count + LANES - 1) / LANES * LANES;
-  block->zeroed = coded->zeros != NULL;
+  block->zeroed = coded->has_zeros;
   FOVEA_NO_UNROLL
   for (int64_t group = block->first; group <= block->last; group++) {
     const int64_t at = (group - block->first) * block->stride;
-    codes_read(coded->scales + key, codes, coded->scale_step, group, count, block->scales + at);
-    if (block->zeroed) codes_read(coded->zeros + key, codes, coded->scale_step, group, count, block->zeros + at);
+    codes_read(coded->scales + key, 0, codes, coded->scale_step, group, count, block->scales + at);
+    if (block->zeroed)
+      codes_read(coded->scales + key, coded->zeros_at, codes, coded->scale_step, group, count, block->zeros + at);
   }
 }
 

@@ -26,14 +26,17 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   context->decode->slot = 0;
 }
 
-/* Lists the rows of K and V of a block, as fovea_list_rows() does. */
-static void list_block(fovea_task_context *context, int64_t base, int whole, int slot) {
+/* Lists the rows of K and V of a block, as fovea_list_rows() does: of the next block, which is only prefetched, or
+ * of this one. */
+static void list_block(fovea_task_context *context, int64_t base, int next, int slot) {
+  fovea_decode_state *state = context->decode;
+  const fovea_problem *problem = &context->plan->problem;
   fovea_interval keys = fovea_met_keys(context, base);
   keys = (fovea_interval){base + keys.begin, base + keys.end};
-  fovea_list_rows(context, fovea_key_run, context->plan->problem.qk_dim, base, keys, whole,
-                  &context->decode->keys[slot]);
-  fovea_list_rows(context, fovea_value_run, context->plan->problem.v_dim, base, keys, whole,
-                  &context->decode->values[slot]);
+  state->keys[slot].scales = next ? NULL : state->key_scales;
+  state->values[slot].scales = next ? NULL : state->value_scales;
+  fovea_list_rows(context, fovea_key_run, problem->qk_dim, base, keys, next, &state->keys[slot]);
+  fovea_list_rows(context, fovea_value_run, problem->v_dim, base, keys, next, &state->values[slot]);
 }
 
 /* Copies rows that differ in type or layout, as f32. */
@@ -58,6 +61,8 @@ static void find_rows(fovea_task_context *context) {
   int64_t base = context->walk.block, next = context->walk.next_block;
   if (state->keys[!state->slot].base == base) {
     state->slot = !state->slot;
+    if (state->keys[state->slot].coded || state->values[state->slot].coded)
+      list_block(context, base, 0, state->slot); /* with scales */
   } else {
     list_block(context, base, 0, state->slot);
   }
@@ -78,8 +83,7 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
 /* The rows from key `key` on, if they have a format. */
 static fovea_coded_keys coded_keys(const fovea_row_list *list, int key) {
   if (!list->coded) return (fovea_coded_keys){0};
-  return (fovea_coded_keys){&list->codes, list->scales + key, list->has_zeros ? list->zeros + key : NULL,
-                            list->scale_step};
+  return (fovea_coded_keys){&list->codes, list->scales + key, list->has_zeros, list->zeros_at, list->scale_step};
 }
 
 static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,

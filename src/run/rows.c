@@ -80,6 +80,11 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
                          .type = segment->v_type};
 }
 
+/* Bytes from a scale to its zero, which may lie in other memory. */
+static int64_t zeros_at(const fovea_coded_rows *rows) {
+  return rows->zeros ? (int64_t)((uintptr_t)rows->zeros - (uintptr_t)rows->scales) : 0;
+}
+
 /* Begins a list with its first run. Returns 0 if its rows must be widened first. */
 static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *list) {
   list->type = run->type;
@@ -89,6 +94,7 @@ static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *lis
   if (!list->coded) return 1;
   list->codes = *run->codes; /* the segment that was found may change before the list is read */
   list->has_zeros = run->coded.zeros != NULL;
+  list->zeros_at = zeros_at(&run->coded);
   list->scale_step = run->coded.scale_step;
   return !run->coded.centre && fovea_decodes_codes(run->codes, dim);
 }
@@ -96,24 +102,20 @@ static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *lis
 /* Whether rows of a run lie as those of the list do. */
 static int continues(const fovea_row_run *run, const fovea_row_list *list) {
   if (list->coded != (run->codes != NULL) || run->type != list->type || run->panels != list->panels) return 0;
-  return !list->coded || (!run->coded.centre && fovea_same_codes(run->codes, &list->codes));
+  return !list->coded || (!run->coded.centre && fovea_same_codes(run->codes, &list->codes) &&
+                          zeros_at(&run->coded) == list->zeros_at);
 }
 
 static void list_codes(const fovea_coded_rows *rows, int begin, int end, fovea_row_list *list) {
-  const char *codes = rows->codes, *scales = rows->scales, *zeros = rows->zeros;
-  for (int key = begin; key < end; key++, codes += rows->code_step, scales += rows->scale_step) {
-    list->rows[key] = codes;
-    list->scales[key] = scales;
-  }
-  for (int key = begin; zeros && key < end; key++, zeros += rows->scale_step) list->zeros[key] = zeros;
+  const char *codes = rows->codes, *scales = rows->scales;
+  for (int key = begin; key < end; key++, codes += rows->code_step) list->rows[key] = codes;
+  for (int key = begin; list->scales && key < end; key++, scales += rows->scale_step) list->scales[key] = scales;
 }
 
 /* Sets the pointers of a key to those of another. */
 static void repeat(fovea_row_list *list, int key, int other) {
   list->rows[key] = list->rows[other];
-  if (!list->coded) return;
-  list->scales[key] = list->scales[other];
-  if (list->has_zeros) list->zeros[key] = list->zeros[other];
+  if (list->coded && list->scales) list->scales[key] = list->scales[other];
 }
 
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
