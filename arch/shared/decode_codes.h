@@ -295,6 +295,11 @@ FOVEA_INLINE int codes_rows_at(int row, int row_count) {
   return FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= row_count ? 4 : 1;
 }
 
+/* Dims in that register tile. */
+FOVEA_INLINE int codes_width(int rows) {
+  return (FOVEA_DECODE_VECTORS_4 > 0 && rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
+}
+
 FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
@@ -327,12 +332,12 @@ FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
   block.first = block.last = -1;
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
-    const int64_t width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
+    const int64_t width = codes_width(rows);
     fetch.passes += (int)(args->dim / width + args->dim % width / LANES * rows);
   }
   for (int row = 0, rows; row < args->row_count; row += rows) {
     rows = codes_rows_at(row, args->row_count);
-    const int width = (rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
+    const int width = codes_width(rows);
     const int64_t whole = args->dim - args->dim % width;
     codes_value_dims(args, row, rows, 0, whole, width, codes_value_of(code, rows), &block, &fetch);
     for (int r = 0; r < rows; r++)

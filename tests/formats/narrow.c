@@ -368,7 +368,7 @@ void narrow_spoil_row(const struct narrow *n, const fovea_segment *segment, int 
     memset((unsigned char *)(values ? segment->v : segment->k) + head * head_step + row * row_step, byte,
            (size_t)unit_bytes(n));
     for (int64_t d = 0; d < n->dim && n->format.key_group == 1; d++)
-      for (int which = 0; which <= (n->format.formula != FOVEA_FORMULA_SCALE); which++)
+      for (int which = 0; which < (n->format.formula != FOVEA_FORMULA_SCALE ? 2 : 1); which++)
         memset(narrow_number(n, segment, values, head, row, d, which), byte, (size_t)number_bytes(&n->format));
   }
 }

@@ -252,14 +252,15 @@ static float *read_all(const struct narrow_pages *made, int64_t *count) {
  * has changed. */
 static void check_own(struct narrow_pages *made, int extend, struct generator *generator) {
   const int64_t page_rows = made->pages.page_rows, rows = 1 + generator_below(generator, page_rows - 1);
-  int32_t references[PAGES], table[2], old;
+  int32_t references[PAGES], table[2], old = 0;
   int64_t count;
   fovea_page_pool pool;
   fovea_error error;
   float *before = read_all(made, &count);
   const int64_t row = count / PAGES / page_rows;
   assert_int_equal(fovea_page_pool_init(&pool, references, PAGES, NULL), FOVEA_OK);
-  for (int64_t i = generator_below(generator, PAGES - 2); i >= 0; i--) fovea_page_take(&pool, &old, NULL);
+  for (int64_t i = generator_below(generator, PAGES - 2); i >= 0; i--)
+    assert_int_equal(fovea_page_take(&pool, &old, NULL), FOVEA_OK);
   assert_int_equal(fovea_page_share(&pool, old, NULL), FOVEA_OK);
   table[0] = old;
   const fovea_status status = extend ? fovea_page_extend(&made->pages, 1, &pool, table, 2, rows, 1, &error)

@@ -194,7 +194,7 @@ static void mark_side(struct scene *scene, int64_t number, int values) {
                  (uintptr_t)(first + head * head_step + row / narrow_row_keys(side, panels) * row_step),
                  narrow_row_bytes(side, panels), ARENA_READ);
       for (int64_t d = 0; d < side->dim && scales->scales; d++)
-        for (int which = 0; which <= (scales->zeros != NULL); which++)
+        for (int which = 0; which < (scales->zeros ? 2 : 1); which++)
           arena_mark(&scene->arena, (uintptr_t)narrow_number(side, segment, values, head, row, d, which), size,
                      ARENA_READ);
     }

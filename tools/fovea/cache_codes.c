@@ -2,6 +2,7 @@
 
 #include "convert.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,16 +204,16 @@ coding_error coded_compare(const coded_tensor *tensor, const float *numbers, con
       const double x = (double)numbers[i], error = fabs(x - (double)read[i]);
       squares += x * x;
       errors += error * error;
-      if (error > largest || isnan(error)) largest = error;
+      if (!(error <= largest)) largest = error;
     }
-    if (!(squares > 0) || isinf(squares)) {
+    if (!(squares > 0 && squares <= DBL_MAX)) {
       found.left_out++;
       continue;
     }
     const double size = sqrt(squares / (double)dim);
     found.rows++;
     found.rms += errors / squares;
-    if (largest / size > found.largest || isnan(largest)) found.largest = largest / size;
+    if (!(largest / size <= found.largest)) found.largest = largest / size;
   }
   found.rms = found.rows > 0 ? sqrt(found.rms / (double)found.rows) : 0;
   return found;
