@@ -113,8 +113,8 @@ FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) 
   vec z[4];
   FOVEA_UNROLL
   for (int i = 0; i < 4; i++) {
-    const float *low = (const float *)((const char *)rows[i] + at);
-    const float *high = (const float *)((const char *)rows[i + 4] + at);
+    const float *low = (const float *)(const void *)((const char *)rows[i] + at);
+    const float *high = (const float *)(const void *)((const char *)rows[i + 4] + at);
     z[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
   }
   const __m256d low[2] = {_mm256_castps_pd(_mm256_unpacklo_ps(z[0], z[1])),

@@ -101,7 +101,8 @@ FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) 
   for (int i = 0; i < 4; i++) {
     const float *p[4];
     FOVEA_UNROLL
-    for (int lane = 0; lane < 4; lane++) p[lane] = (const float *)((const char *)rows[i + 4 * lane] + at);
+    for (int lane = 0; lane < 4; lane++)
+      p[lane] = (const float *)(const void *)((const char *)rows[i + 4 * lane] + at);
     z[i] = _mm512_castps128_ps512(_mm_loadu_ps(p[0]));
     z[i] = _mm512_insertf32x4(z[i], _mm_loadu_ps(p[1]), 1);
     z[i] = _mm512_insertf32x4(z[i], _mm_loadu_ps(p[2]), 2);

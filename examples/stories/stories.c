@@ -3,6 +3,7 @@
  *   fovea_stories MODEL TOKENIZER [PROMPT] [OPTIONS]
  *
  * README.md says where a model comes from. */
+#define _POSIX_C_SOURCE 200112L /* clock_gettime() */
 #include "../sentence/output.h"
 #include "compare.h"
 #include "options.h"
@@ -65,7 +66,7 @@ struct text {
 
 static double now(void) {
   struct timespec time;
-  timespec_get(&time, TIME_UTC);
+  clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
