@@ -208,34 +208,44 @@ static void test_bits(void **state) {
   compare_bits(FOVEA_F16, 0);
 }
 
-/* Narrow rows are what they are when they are appended: no chunk, thread or instruction set changes a bit. If keys
- * share scales, the newest stay in f32 until their group is full, and a chunk ends with other ones than its tokens
- * one by one. */
+/* Narrow rows are what they are when they are appended: no kind of cache, layout, page, chunk, thread or
+ * instruction set changes a bit. If keys share scales in groups, the newest stay in f32 until their group is full,
+ * and a chunk sees other ones than its tokens one by one. */
 static void test_narrow_bits(void **state) {
   (void)state;
-  static const struct narrow_choice choices[] = {{"q8_0", "q8_0", 0},       {"i8_rows", "q4_1", 0},
-                                                 {"kivi_v4", "kivi_v2", 0}, {"e4m3", "ort_s8", 0.5},
-                                                 {"kivi_k4", "kivi_v4", 0}, {"openvino_u8_keys", "openvino_u8", 0}};
-  static const int64_t chunks[] = {1, 1000, 7};
+  static const struct {
+    struct narrow_choice choice;
+    bool panels, groups;
+  } cases[] = {
+      {{"q8_0", "q8_0", 0}, false, false},      {{"i8_rows", "q4_1", 0}, true, false},
+      {{"kivi_v4", "kivi_v2", 0}, true, false}, {{"e4m3", "ort_s8_dims", 0.5}, true, false},
+      {{"kivi_k4", "kivi_v4", 0}, false, true}, {{"openvino_u8_keys", "openvino_u8", 0}, false, true},
+  };
+  static const int64_t chunks[] = {1, 1000, 7}, pages[] = {16, 5, 64};
   const char *isas[FOVEA_ISA_LIMIT];
   const int isa_count = list_isas(isas), steps = IF_QUICK(4, 10);
   int64_t count;
   int32_t *prompt = encode(known_text, &count);
   count = IF_QUICK(40, 70);
-  for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct session_options options = plainly;
-    const bool groups = i >= 4;
-    options.narrow = choices[i];
+    options.narrow = cases[i].choice;
     options.chunk = 33;
     struct telling expected = tell(&options, prompt, count, steps);
-    for (int j = 0; j < 2 * isa_count; j++) {
-      options.isa = isas[j / 2];
+    for (int j = 0; j < 3 * isa_count; j++) {
+      options.isa = isas[j / 3];
       options.threads = 1 + j % 2;
-      if (!groups) options.chunk = chunks[j % 3];
+      if (!cases[i].groups) {
+        options.cache = (enum cache_kind)(j % 3);
+        options.chunk = chunks[(j + (int)i) % 3];
+        options.page_rows = pages[j / 3 % 3];
+        options.key_layout = cases[i].panels && j / 2 % 2 ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS;
+      }
       struct telling got = tell(&options, prompt, count, steps);
       if (memcmp(got.logits, expected.logits, logits_bytes(&got)) != 0)
-        fail_msg("%s, isa %s, chunk %d, threads %d: other bits", choices[i].k, options.isa, (int)options.chunk,
-                 options.threads);
+        fail_msg("%s, cache %d, keys %d, isa %s, chunk %d, page %d, threads %d: other bits", cases[i].choice.k,
+                 (int)options.cache, (int)options.key_layout, options.isa, (int)options.chunk,
+                 (int)options.page_rows, options.threads);
       free(got.logits);
     }
     free(expected.logits);
