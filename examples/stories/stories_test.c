@@ -253,6 +253,74 @@ static void test_narrow_bits(void **state) {
   free(prompt);
 }
 
+/* Appends the same rows to a narrow cache, `chunk` at a time, and reads it back: keys, then values, of all layers.
+ */
+static float *store_rows(int64_t chunk, int64_t rows) {
+  enum { LAYERS = 2, HEADS = 2, DIM = 8, SIDE = LAYERS * HEADS * DIM };
+  struct narrow_cache cache;
+  struct failure failure = {""};
+  fovea_format k, v;
+  fovea_error error;
+  fovea_segment segments[2];
+  const struct narrow_choice choice = {"kivi_k4", "kivi_v4", 0};
+  require(narrow_choose(&choice, DIM, &k, &v, &failure), &failure);
+  require(narrow_create(&cache, &k, &v, LAYERS, HEADS, DIM, rows, chunk, &failure), &failure);
+  float *in = malloc((size_t)(2 * SIDE * rows) * sizeof *in),
+        *out = malloc((size_t)(2 * SIDE * rows) * sizeof *out);
+  assert_true(in && out);
+  for (int64_t i = 0; i < 2 * SIDE * rows; i++) in[i] = (float)(i * 7919 % 1009) / 64; /* no two rows are alike */
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = begin + chunk < rows ? begin + chunk : rows;
+    for (int64_t layer = 0; layer < LAYERS; layer++) {
+      const fovea_sequence sequence = fovea_sequence_of(segments, narrow_segments(&cache, layer, end, segments));
+      const float *first = in + (layer * HEADS * rows + begin) * DIM;
+      fovea_new_rows new_rows;
+      fovea_new_rows_init(&new_rows, 1, HEADS, end - begin, DIM, DIM, first, first + SIDE * rows, &sequence);
+      new_rows.k_strides.head = new_rows.v_strides.head = rows * DIM;
+      new_rows.first_position = begin;
+      if (fovea_append(&new_rows, NULL, NULL, &error)) fail_msg("%s", error.text);
+    }
+    require(narrow_settle(&cache, end, &failure), &failure);
+    assert_int_equal(cache.narrowed, end / 32 * 32);
+  }
+  for (int64_t layer = 0; layer < LAYERS; layer++) {
+    float *first = out + layer * HEADS * rows * DIM;
+    const fovea_segment wide = {.rows = rows,
+                                .k = first,
+                                .v = first + SIDE * rows,
+                                .k_head = rows * DIM,
+                                .v_head = rows * DIM,
+                                .k_row = DIM,
+                                .v_row = DIM};
+    const fovea_sequence from = fovea_sequence_of(segments, narrow_segments(&cache, layer, rows, segments));
+    const fovea_sequence to = fovea_sequence_of(&wide, 1);
+    if (fovea_sequence_copy(&from, &to, 1, HEADS, DIM, DIM, 0, rows, NULL, &error)) fail_msg("%s", error.text);
+  }
+  for (int64_t i = 0; i < 2 * SIDE * rows; i++) {
+    const bool newest = i / DIM % rows >= rows / 32 * 32;
+    if (fabs((double)(out[i] - in[i])) > (newest ? 0 : 0.6)) /* half of a step of 16 / 15, and f16 */
+      fail_msg("chunks of %d: number %d is %g, was %g", (int)chunk, (int)i, (double)out[i], (double)in[i]);
+  }
+  narrow_destroy(&cache);
+  free(in);
+  return out;
+}
+
+/* What is stored of rows that are given does not depend on how many come at once: full groups in 4 bits, the rest
+ * as they are. */
+static void test_narrow_groups(void **state) {
+  (void)state;
+  static const int64_t chunks[] = {1, 7, 32, 33, 64, 75, 110};
+  const int64_t rows = 110;
+  float *expected = store_rows(1, rows);
+  for (size_t i = 1; i < sizeof chunks / sizeof chunks[0]; i++) {
+    float *got = store_rows(chunks[i], rows);
+    assert_memory_equal(got, expected, (size_t)(2 * 2 * 2 * 8 * rows) * sizeof *got);
+    free(got);
+  }
+  free(expected);
+}
+
 /* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, and f32 is
  * compared with itself. */
 static void test_comparison(void **state) {
@@ -337,9 +405,9 @@ static bool read_files(struct failure *failure) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_text),  cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
-      cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory), cmocka_unit_test(test_sampling),
-      cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_comparison),
+      cmocka_unit_test(test_known_text),  cmocka_unit_test(test_tokenizer),     cmocka_unit_test(test_float64),
+      cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory),   cmocka_unit_test(test_sampling),
+      cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_narrow_groups), cmocka_unit_test(test_comparison),
   };
   struct failure failure = {""};
   if (!read_files(&failure)) return printf("skipped: %s\n", failure.text), STATUS_SKIPPED;
