@@ -16,10 +16,11 @@ struct cache_shape {
   fovea_type type;
   fovea_key_layout key_layout;
   int64_t layers, kv_heads, head_dim;
-  int64_t positions;           /* that the text may have */
-  int64_t page_rows;           /* paged: positions of a page; ring: how many of the latest are kept */
-  struct narrow_choice narrow; /* of a contiguous cache with keys in rows, in place of `type` */
-  int64_t chunk;               /* positions that are appended at once */
+  int64_t positions; /* that the text may have */
+  int64_t page_rows; /* paged: positions of a page; ring: how many of the latest are kept */
+  struct narrow_choice
+      narrow;    /* in place of `type`; if keys share scales in groups: contiguous, with keys in rows */
+  int64_t chunk; /* positions that are appended at once */
 };
 
 struct cache {
@@ -36,7 +37,10 @@ struct cache {
   int32_t *table;              /* layers x segment_limit: which page holds the positions from i * page_rows on */
   int64_t layers, pages_taken; /* of each layer */
 
-  bool is_narrow; /* then only `narrow`, `segments`, `memory` and `bytes` are used */
+  fovea_format k_format, v_format; /* of pages of codes, which point here: the cache stays where it was created */
+  float *scales;                   /* that all keys share, of keys and of values; else not used */
+
+  bool is_narrow; /* keys share scales in groups; then only `narrow`, `segments`, `memory` and `bytes` are used */
   struct narrow_cache narrow;
 };
 

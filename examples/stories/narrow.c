@@ -14,26 +14,41 @@ static int64_t keys_of_word(fovea_code code) {
   return code == FOVEA_CODE_U8_KEYS ? 4 : code == FOVEA_CODE_U4_KEYS ? 8 : code == FOVEA_CODE_U2_KEYS ? 16 : 1;
 }
 
-static bool choose_format(struct narrow_side *side, const char *name, int64_t dim, struct failure *failure) {
+static bool choose_format(const char *name, int64_t dim, fovea_format *format, struct failure *failure) {
   const int found = fovea_format_named(name);
   fovea_error error;
   if (found < 0) return refuse(failure, "there is no format '%s'; `fovea cache --list` prints all", name);
-  if (fovea_format_init(&side->format, (fovea_format_name)found, &error) != FOVEA_OK)
+  if (fovea_format_init(format, (fovea_format_name)found, &error) != FOVEA_OK)
     return refuse(failure, "%s", error.text);
-  if (side->format.group > dim) side->format.group = dim;
-  side->unit_bytes = fovea_format_bytes(&side->format, dim, &error);
-  return side->unit_bytes > 0 || refuse(failure, "%s, for heads of %d dims: %s", name, (int)dim, error.text);
+  if (format->group > dim) format->group = dim;
+  return fovea_format_bytes(format, dim, &error) > 0 ||
+         refuse(failure, "%s, for heads of %d dims: %s", name, (int)dim, error.text);
+}
+
+bool narrow_choose(const struct narrow_choice *choice, int64_t dim, fovea_format *k, fovea_format *v,
+                   struct failure *failure) {
+  return choose_format(choice->k, dim, k, failure) && choose_format(choice->v, dim, v, failure);
+}
+
+int64_t narrow_group(const fovea_format *format) {
+  return format->key_group > 1 ? format->key_group : keys_of_word(format->code);
+}
+
+float narrow_scale(const struct narrow_choice *choice, const fovea_format *format) {
+  if (choice->scale != 0) return (float)choice->scale;
+  return format->code == FOVEA_CODE_S8 ? 0.25f : format->code == FOVEA_CODE_U4 ? 2 : 1;
 }
 
 static void measure(struct narrow_side *side, int64_t dim, int64_t positions) {
   const fovea_format *format = &side->format;
-  const bool apart = format->place == FOVEA_SCALES_APART, share = format->key_group > 1;
-  const int64_t word = keys_of_word(format->code), size = format->scale_type == FOVEA_F32 ? 4 : 2;
-  side->unit_keys = share && !apart ? format->key_group : word;
-  side->group = share ? format->key_group : word;
+  const bool apart = format->place == FOVEA_SCALES_APART;
+  const int64_t size = format->scale_type == FOVEA_F32 ? 4 : 2;
+  side->group = narrow_group(format);
+  side->unit_keys = apart ? keys_of_word(format->code) : side->group;
+  side->unit_bytes = fovea_format_bytes(format, dim, NULL);
   side->head_bytes = rounded_up(positions, side->unit_keys) / side->unit_keys * side->unit_bytes;
   side->position_bytes = (double)side->unit_bytes / (double)side->unit_keys;
-  if (!apart || format->key_group == 0) return;
+  if (!apart) return;
   side->scale_row = size * (format->group ? dim / format->group : 1);
   side->scale_bytes = rounded_up(positions, format->key_group) / format->key_group * side->scale_row;
   side->position_bytes +=
@@ -58,49 +73,34 @@ static size_t lay_out(struct narrow_side *side, const struct narrow_cache *cache
   return at;
 }
 
-static bool fix_scales(struct narrow_side *side, int64_t dim, double scale) {
-  if (side->format.key_group != 0) return true;
-  side->fixed = malloc((size_t)dim * sizeof *side->fixed);
-  if (!side->fixed) return false;
-  const fovea_code code = side->format.code;
-  if (scale == 0) scale = code == FOVEA_CODE_S8 ? 0.25 : code == FOVEA_CODE_U4 ? 2 : 1;
-  for (int64_t i = 0; i < dim; i++) side->fixed[i] = (float)scale;
-  return true;
-}
-
-bool narrow_create(struct narrow_cache *cache, const struct narrow_choice *choice, int64_t layers, int64_t kv_heads,
-                   int64_t dim, int64_t positions, int64_t chunk, struct failure *failure) {
+bool narrow_create(struct narrow_cache *cache, const fovea_format *k, const fovea_format *v, int64_t layers,
+                   int64_t kv_heads, int64_t dim, int64_t positions, int64_t chunk, struct failure *failure) {
   *cache = (struct narrow_cache){.layers = layers, .kv_heads = kv_heads, .dim = dim, .positions = positions};
-  if (!choose_format(&cache->k, choice->k, dim, failure) || !choose_format(&cache->v, choice->v, dim, failure))
-    return false;
+  cache->k.format = *k;
+  cache->v.format = *v;
+  if (k->key_group == 0 || v->key_group == 0)
+    return refuse(failure, "keys that share scales in groups go with no format whose keys all share one");
   measure(&cache->k, dim, positions);
   measure(&cache->v, dim, positions);
   cache->group = cache->k.group > cache->v.group ? cache->k.group : cache->v.group;
   if (cache->group % cache->k.group != 0 || cache->group % cache->v.group != 0)
     return refuse(failure, "groups of %d keys and of %d values do not fit", (int)cache->k.group,
                   (int)cache->v.group);
-  if (cache->group > 1) cache->room = cache->group - 1 + chunk;
+  cache->room = cache->group - 1 + chunk;
   cache->bytes = lay_out(&cache->v, cache, lay_out(&cache->k, cache, 0));
   cache->memory = calloc(cache->bytes, 1);
-  if (!cache->memory || !fix_scales(&cache->k, dim, choice->scale) || !fix_scales(&cache->v, dim, choice->scale)) {
-    narrow_destroy(cache);
-    return refuse(failure, "no memory for a cache of %zu bytes", cache->bytes);
-  }
+  if (!cache->memory) return refuse(failure, "no memory for a cache of %zu bytes", cache->bytes);
   lay_out(&cache->v, cache, lay_out(&cache->k, cache, 0));
   return true;
 }
 
 void narrow_destroy(struct narrow_cache *cache) {
   free(cache->memory);
-  free(cache->k.fixed);
-  free(cache->v.fixed);
   cache->memory = NULL;
-  cache->k.fixed = cache->v.fixed = NULL;
 }
 
 static fovea_code_scales scales_of(const struct narrow_side *side, int64_t first_head) {
   const int64_t at = first_head * side->scale_bytes, size = side->format.scale_type == FOVEA_F32 ? 4 : 2;
-  if (side->fixed) return (fovea_code_scales){.scales = side->fixed, .group = size};
   if (!side->scales) return (fovea_code_scales){.scales = NULL};
   return (fovea_code_scales){.scales = side->scales + at,
                              .zeros = side->zeros ? side->zeros + at : NULL,
@@ -138,10 +138,6 @@ static fovea_segment newest(const struct narrow_cache *cache, int64_t layer) {
 
 int64_t narrow_segments(const struct narrow_cache *cache, int64_t layer, int64_t end, fovea_segment *segments) {
   int64_t count = 0;
-  if (cache->group == 1) {
-    segments[0] = coded(cache, layer, cache->positions);
-    return 1;
-  }
   if (cache->narrowed > 0) segments[count++] = coded(cache, layer, cache->narrowed);
   if (cache->narrowed < end) segments[count++] = newest(cache, layer);
   return count;
@@ -157,7 +153,7 @@ static void close_gap(const struct narrow_cache *cache, float *rows, int64_t fro
 
 bool narrow_settle(struct narrow_cache *cache, int64_t end, struct failure *failure) {
   const int64_t full = end / cache->group * cache->group;
-  if (cache->group == 1 || full == cache->narrowed) return true;
+  if (full == cache->narrowed) return true;
   for (int64_t layer = 0; layer < cache->layers; layer++) {
     const fovea_segment wide = newest(cache, layer), narrow = coded(cache, layer, full);
     const fovea_sequence from = fovea_sequence_of(&wide, 1), to = fovea_sequence_of(&narrow, 1);

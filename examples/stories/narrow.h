@@ -1,5 +1,5 @@
-/* A cache in 8 bits or less. If keys share scales, whole groups of them are narrowed at once: the newest positions
- * stay in f32 until their group is full. */
+/* Formats for caches in 8 bits or less, and a cache for formats whose keys share scales or words. These are
+ * narrowed in whole groups: the newest positions stay in f32 until their group is full. */
 #ifndef STORIES_NARROW_H
 #define STORIES_NARROW_H
 
@@ -17,17 +17,16 @@ struct narrow_side {
   int64_t scale_row;             /* bytes between keys, or groups of them */
   double position_bytes;         /* of a kv head */
   char *codes, *scales, *zeros;  /* layer x kv head */
-  float *fixed;                  /* a scale for each dim that all keys share; else NULL */
   float *newest;                 /* layer x kv head x room x dim: positions that are not narrowed yet */
 };
 
 struct narrow_cache {
   int64_t layers, kv_heads, dim, positions;
   struct narrow_side k, v;
-  int64_t group;    /* of both sides; 1: rows become codes when they are appended */
-  int64_t room;     /* for newest positions; 0 with a group of 1 */
-  int64_t narrowed; /* positions in codes, with a group above 1 */
-  void *memory;     /* all but fixed scales */
+  int64_t group;    /* of both sides */
+  int64_t room;     /* for newest positions */
+  int64_t narrowed; /* positions in codes */
+  void *memory;
   size_t bytes;
 };
 
@@ -37,9 +36,19 @@ struct narrow_choice {
   double scale;      /* 0: 1 / 4 for int8, 2 for 4 bits, 1 for fp8 */
 };
 
-/* Heads of fewer dims than a group of the format are one group. `chunk`: positions that are appended at once. */
-bool narrow_create(struct narrow_cache *cache, const struct narrow_choice *choice, int64_t layers, int64_t kv_heads,
-                   int64_t dim, int64_t positions, int64_t chunk, struct failure *failure);
+/* Finds both formats. Heads of fewer dims than a group of a format are one group. */
+bool narrow_choose(const struct narrow_choice *choice, int64_t dim, fovea_format *k, fovea_format *v,
+                   struct failure *failure);
+
+/* How many keys are written at once; 1: rows become codes when they are appended. */
+int64_t narrow_group(const fovea_format *format);
+
+/* The scale that all keys of a format share. */
+float narrow_scale(const struct narrow_choice *choice, const fovea_format *format);
+
+/* `chunk`: positions that are appended at once. Scales that all keys share are not for such a cache. */
+bool narrow_create(struct narrow_cache *cache, const fovea_format *k, const fovea_format *v, int64_t layers,
+                   int64_t kv_heads, int64_t dim, int64_t positions, int64_t chunk, struct failure *failure);
 void narrow_destroy(struct narrow_cache *cache);
 
 /* The segments of a layer for positions 0 to end - 1, at most 2; returns how many. */

@@ -144,8 +144,6 @@ static bool check(struct options *options, struct failure *failure) {
   if (options->has_seed && options->temperature == 0)
     return refuse(failure, "--seed is for another --temperature than 0; here it would not be used");
   const struct session_options *session = &options->session;
-  if (session->narrow.k && (session->cache != CACHE_CONTIGUOUS || session->key_layout != FOVEA_KEYS_IN_ROWS))
-    return refuse(failure, "--format is for --cache contiguous with --keys rows");
   if (session->narrow.k && session->type != FOVEA_F32)
     return refuse(failure, "--format stands in place of --type %s", session->type == FOVEA_F16 ? "f16" : "bf16");
   if (session->narrow.scale != 0 && !session->narrow.k)

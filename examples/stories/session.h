@@ -9,7 +9,7 @@
 struct session_options {
   enum cache_kind cache;
   fovea_type type;             /* of the cache */
-  struct narrow_choice narrow; /* in place of it, of a contiguous cache with keys in rows */
+  struct narrow_choice narrow; /* in place of it */
   fovea_key_layout key_layout;
   int64_t page_rows; /* of a paged cache */
   int64_t positions; /* that the text may have */
