@@ -150,7 +150,7 @@ def tables(run, peers=None):
         lines += titles("error against exact attention, 4,096 keys: in clusters", "random") + errors + [""]
     if peers:
         lines += [f"PyTorch {peers['torch']}, {peers['date']}, {peers['cpu']}; the bar is {BAR:g} x.", ""]
-        lines += titles("threads", "ms", "times as long", "") + list(peer_rows(peers)) + [""]
+        lines += titles("threads", "ms", "times as long", "beside", "") + list(peer_rows(peers)) + [""]
     return "\n".join(lines)
 
 
