@@ -11,6 +11,8 @@
 #define FOVEA_ARCH_KERNELS_H
 
 #include "../include/fovea/fovea.h"
+#include "codes.h"
+#include "narrow.h"
 #include "registry.h"
 
 #include <stdint.h>
@@ -396,6 +398,7 @@ typedef struct fovea_decode_score_args {
   const void *const *keys; /* one pointer a key: its first dim. In panels, dims are FOVEA_PANEL_ROWS keys apart */
   const void *const *prefetch; /* one pointer a key: rows to prefetch. Equal to keys: none */
   int panels;                  /* 1: the keys lie in panels */
+  fovea_coded_keys coded;      /* keys with a format: `type` is not used; in panels, pointers lead to words */
   fovea_type type;
   int64_t dim;
   int key_count;
@@ -437,6 +440,7 @@ typedef struct fovea_decode_value_args {
   int row_count;
   const void *const *values;   /* one pointer a key */
   const void *const *prefetch; /* as in fovea_decode_score_args */
+  fovea_coded_keys coded;      /* likewise */
   fovea_type type;
   int64_t dim;
   int key_count;
@@ -546,6 +550,9 @@ typedef struct fovea_kernels {
   void (*decode_spread)(const fovea_spread_args *args);
   void (*decode_value)(const fovea_decode_value_args *args);
   void (*widen_panel)(const fovea_widen_panel_args *args);
+  void (*widen_codes)(const fovea_widen_codes_args *args);
+  void (*narrow_codes)(const fovea_narrow_args *args);
+  void (*hadamard)(const fovea_hadamard_args *args);
   void (*gather)(const fovea_gather_args *args);
 } fovea_kernels;
 

@@ -101,6 +101,26 @@ OUTPUT_TIMES = (
     ("h4_s4096_d64/causal_top64", 1.60),
     ("h4_s4096_d128/causal_top64", 1.60),
 )
+# Narrow caches, 32 heads over 8, on the instruction set that Fovea chooses: (cache, least fraction of the read
+# bandwidth, least tokens a second over those of f32 and of f16) with 32,768 keys
+FORMATS = (
+    ("i8_rows", 0.80, 3.3, 1.7),
+    ("i8_rows_panels", 0.85, 3.3, 1.7),
+    ("q8_0", 0.80, 3.0, 1.6),
+    ("e4m3", 0.80, 3.3, 1.7),
+    ("e4m3_panels", 0.85, 3.3, 1.7),
+    ("q4_0", 0.60, 4.5, None),
+    ("ort_u4", 0.60, 4.5, None),
+    ("ort_u4_panels", 0.60, 4.5, None),
+)
+FORMAT_LONG, FORMAT_SHORT = "format/h32_kv8_s32768_d128", "format/h32_kv8_s4096_d128"
+FORMAT_SHORT_OVER_F16 = 1.5  # 4,096 keys, which stay in the last-level cache
+FORMAT_PAGES = (("h32_kv8_s32768_d128/decode_pages16_i8_rows", 1.15),)
+# Prefill over a narrow cache: useful flops a second over those of contiguous f32
+FORMAT_PREFILL = tuple((f"h8_s2048_d128/{name}", 0.97) for name in (
+    "full_i8_rows", "full_q8_0", "full_e4m3", "full_q4_0", "full_ort_u4", "causal_i8_rows", "causal_q8_0"))
+# (cache, least bytes read and written a second over those of a copy), on one thread
+FORMAT_APPEND = (("q8_0", 0.5), ("q8_0_tables", 0.5))
 GRAPH_OVER_PASSES = 2.0
 PLAN_NANOSECONDS, PLAN_BYTES = 10e6, 2**20
 # (paired shape, least fraction of the f32 peak), if products of bf16 pairs are this much faster than f32 FMAs
@@ -209,6 +229,30 @@ def pattern_bars(run):
             yield name, "x three passes of C", run.value(name, "vs_three_passes"), f">= {GRAPH_OVER_PASSES:.2f}"
 
 
+def format_decode_bars(run, threads):
+    for cache, bandwidth, over_f32, over_f16 in FORMATS:
+        long, short = (f"{shape}/{cache}/{chosen(run)}/t{threads}" for shape in (FORMAT_LONG, FORMAT_SHORT))
+        yield long, "of the read bandwidth", run.value(long, "bandwidth_fraction"), f">= {bandwidth:.2f}"
+        yield long, "x the tokens of f32", run.value(long, "tokens_over_f32"), f">= {over_f32:.2f}"
+        if over_f16:
+            yield long, "x the tokens of f16", run.value(long, "tokens_over_f16"), f">= {over_f16:.2f}"
+        yield short, "x the tokens of f16", run.value(short, "tokens_over_f16"), f">= {FORMAT_SHORT_OVER_F16:.2f}"
+
+
+def format_bars(run):
+    for threads in sorted({1} | {int(name.rsplit("/t", 1)[1]) for name in run.benchmarks if name.startswith("format/")}):
+        yield from format_decode_bars(run, threads)
+    for shape, most in FORMAT_PAGES:
+        name = f"paired/{shape}/{chosen(run)}/t1"
+        yield name, "time over contiguous", run.value(name, "time_over_contiguous"), f"<= {most:.2f}"
+    for shape, least in FORMAT_PREFILL:
+        name = f"paired/{shape}/{chosen(run)}/t1"
+        yield name, "of the speed of f32", run.value(name, "speed_over_f32"), f">= {least:.2f}"
+    for cache, least in FORMAT_APPEND:
+        name = f"append/kv8_r512_d128/{cache}/{chosen(run)}/t1"
+        yield name, "of a copy's bandwidth", run.value(name, "copy_fraction"), f">= {least:.2f}"
+
+
 def unfused_bars(run, threads):
     """Only the instruction set that Fovea chooses by itself is compared with OpenBLAS at its best."""
     for name in run.benchmarks:
@@ -270,16 +314,19 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--patterns", action="store_true", help="only the bars of patterns, outputs and graphs")
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
+    parser.add_argument("--formats", action="store_true", help="only the bars of narrow caches")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
     bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *pattern_bars(run), *decode_bars(run), *other_bars(run), *layer_bars(run)]
+            *pattern_bars(run), *decode_bars(run), *format_bars(run), *other_bars(run), *layer_bars(run)]
     if arguments.layers:
         bars = [*layer_bars(run)]
     if arguments.patterns:
         bars = [*pattern_bars(run)]
+    if arguments.formats:
+        bars = [*format_bars(run)]
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1

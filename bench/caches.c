@@ -1,6 +1,7 @@
 #include "caches.h"
 
 #include "../arch/formats.h"
+#include "coded.h"
 #include "machine.h"
 
 #include <stdio.h>
@@ -79,7 +80,36 @@ static int has_same_bits(bench_workload *workload, fovea_error *error) {
   return same;
 }
 
+static void take_memory(bench_workload *workload, char *memory, size_t bytes) {
+  free(workload->kv_memory);
+  workload->kv_memory = memory;
+  workload->kv_bytes = bytes;
+  workload->k = workload->v = NULL;
+}
+
+static int create_coded(bench_workload *workload, fovea_error *error) {
+  const int64_t keys = workload->problem.kv_len;
+  const bench_coded_pages pages = workload->shape->cache == BENCH_PAGES
+                                      ? (bench_coded_pages){keys / page_rows, page_rows}
+                                      : (bench_coded_pages){1, keys};
+  const size_t bytes = bench_coded_bytes(workload, &pages, error);
+  if (!bytes) return 0;
+  char *memory = bench_allocate(bytes);
+  workload->page_table = calloc((size_t)pages.count, sizeof *workload->page_table);
+  workload->segments = calloc((size_t)pages.count, sizeof *workload->segments);
+  int made = memory && workload->page_table && workload->segments;
+  if (!made) fail(error, "not enough memory");
+  if (made) {
+    shuffle(workload->page_table, pages.count);
+    bench_coded_fill(workload, &pages, memory);
+    made = has_same_bits(workload, error);
+  }
+  take_memory(workload, memory, bytes);
+  return made;
+}
+
 int bench_cache_create(bench_workload *workload, fovea_error *error) {
+  if (workload->shape->format) return create_coded(workload, error);
   if (workload->shape->cache == BENCH_CONTIGUOUS) return 1;
   fovea_pages pages = describe_pages(workload);
   const size_t k_bytes = bytes_of(pages.count * pages.k_strides.batch, pages.k_type);
@@ -90,10 +120,7 @@ int bench_cache_create(bench_workload *workload, fovea_error *error) {
   pages.v = memory + k_bytes;
   const int made =
       make_segments(workload, &pages, error) && fill_segments(workload, error) && has_same_bits(workload, error);
-  free(workload->kv_memory);
-  workload->kv_memory = memory;
-  workload->kv_bytes = k_bytes + v_bytes;
-  workload->k = workload->v = NULL;
+  take_memory(workload, memory, k_bytes + v_bytes);
   return made;
 }
 
@@ -105,12 +132,16 @@ static machine_piece piece_of(const void *rows, int64_t head, int64_t head_strid
 double bench_pages_read_rate(const bench_workload *workload, double seconds) {
   const fovea_problem *problem = &workload->problem;
   const int64_t segments = workload->sequence.count;
-  machine_piece *pieces = calloc((size_t)(2 * problem->kv_heads * segments), sizeof *pieces);
+  machine_piece *pieces = calloc((size_t)(4 * problem->kv_heads * segments), sizeof *pieces);
   if (!pieces) return 0.0;
   size_t count = 0;
   for (int64_t head = 0; head < problem->kv_heads; head++)
     for (int64_t i = 0; i < segments; i++) {
       const fovea_segment *at = &workload->segments[i];
+      if (workload->shape->format) {
+        count += bench_coded_pieces(workload, at, head, &pieces[count]);
+        continue;
+      }
       pieces[count++] = piece_of(at->k, head, at->k_head, at->rows * problem->qk_dim, at->k_type);
       pieces[count++] = piece_of(at->v, head, at->v_head, at->rows * problem->v_dim, at->v_type);
     }

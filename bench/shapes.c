@@ -1,5 +1,6 @@
 /* Which benchmarks there are. Names are shape, rule, instruction set and threads. */
 #include "cases.h"
+#include "formats.h"
 #include "layers.h"
 #include "machine.h"
 #include "openblas.h"
@@ -243,7 +244,7 @@ void bench_register_all(void) {
   bench_register("plan/s1000000/window512_global64", bench_plan_long, NULL, BENCH_MILLISECONDS);
   bench_register_operations();
   for (int isa = 0; isa < isa_count; isa++)
-    if (bench_isa_is_chosen(isas[isa])) bench_register_patterns(isas[isa]);
+    if (bench_isa_is_chosen(isas[isa])) bench_register_patterns(isas[isa]), bench_register_formats(isas[isa]);
 #ifdef BENCH_LAYERS
   for (int isa = 0; isa < isa_count; isa++)
     if (bench_isa_is_chosen(isas[isa])) bench_register_layers(isas[isa]), bench_register_variants(isas[isa]);

@@ -4,6 +4,7 @@
     bench/tables.py layers run.json [more.json...]     # prints the table; of what is in several runs, the last
     bench/tables.py patterns run.json --peers p.json   # of patterns, terms, outputs and graphs; p.json is written by
                                                        # bench/peers/patterns.py
+    bench/tables.py formats run.json                   # of narrow caches
 With --keep the runs are kept as one in bench/results, and the page is written.
 """
 
@@ -13,6 +14,7 @@ import pathlib
 import sys
 
 import bars
+import formats
 import measurements
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -58,6 +60,7 @@ def bars_of_patterns(run):
 TABLES = {
     "layers": (("linear", "row", "norm", "activate", "additive", "encoder"), bars.layer_bars, words_of_layer),
     "patterns": (("paired", "graph", "plan"), bars_of_patterns, words_of_pattern),
+    "formats": (("format", "paired", "append"), bars.format_bars, formats.words),
 }
 
 
@@ -71,8 +74,9 @@ def join(table, paths):
         run.benchmarks.update(other.benchmarks)
     kinds, bars_of, _ = TABLES[table]
     run.benchmarks = {name: counters for name, counters in run.benchmarks.items() if name.split("/")[0] in kinds}
-    if table == "patterns":
+    if table in ("patterns", "formats"):
         shown = {bar[0] for bar in bars_of(run)}
+        shown |= {name for name in run.benchmarks if table == "formats" and name.split("/")[0] != "paired"}
         run.benchmarks = {name: counters for name, counters in run.benchmarks.items() if name in shown}
     run.skipped = {}
     return run
@@ -99,6 +103,8 @@ def markdown(table, run, peers):
     lines += [row(words(name), value, unit, bar) for name, unit, value, bar in bars_of(run) if value is not None]
     if peers:
         lines += rows_of_peers(peers)
+    if table == "formats":
+        lines += ["", *formats.speeds(run)]
     return "\n".join(lines) + "\n"
 
 

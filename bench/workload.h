@@ -2,6 +2,7 @@
 #ifndef FOVEA_BENCH_WORKLOAD_H
 #define FOVEA_BENCH_WORKLOAD_H
 
+#include <fovea/format.h>
 #include <fovea/fovea.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@ typedef enum bench_mask {
 
 /* Where keys and values lie. Caches have one batch entry. */
 typedef enum bench_cache {
-  BENCH_CONTIGUOUS, /* plain tensors */
+  BENCH_CONTIGUOUS, /* plain tensors; with a format one segment, keys in rows */
   BENCH_PANELS,     /* one segment, keys in panels */
   BENCH_PAGES       /* pages of 16 rows, in no order */
 } bench_cache;
@@ -58,6 +59,7 @@ typedef struct bench_shape {
   fovea_type type;       /* of Q, K, V and O */
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
+  const char *format;       /* the preset of a narrow cache of f32 problems, "q8_0"; NULL: none */
   int64_t shaw;             /* the distance of Shaw's keys and values; 0: none */
   fovea_position_kind term; /* 0: none; a grid is one line of seven cells after the other */
   bench_pattern pattern;
@@ -86,9 +88,11 @@ typedef struct bench_workload {
   size_t output_count;    /* numbers in o */
   void *kv_memory;        /* keys and values as Fovea reads them, one after the other */
   size_t kv_bytes;
-  int32_t *page_table; /* of a cache, as are the next two */
+  int32_t *page_table; /* of a cache, as are the next four */
   fovea_segment *segments;
   fovea_sequence sequence;
+  fovea_format format;
+  int64_t code_row_bytes; /* of a row of codes, with the scales that lie among them */
   bench_entry *entries;
   int64_t entry_count, longest_entry;
   int32_t *cu_seqlens;

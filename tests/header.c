@@ -1,5 +1,6 @@
 /* The public headers compile alone, as C99 (ctest) and as C++ (`./run test`). Its version is the library's. */
 #include <fovea/explain.h>
+#include <fovea/format.h>
 #include <fovea/pattern.h>
 
 #include <stdio.h>
@@ -13,6 +14,9 @@ int main(void) {
   fovea_pattern_options_init(&options, &rule, 2, 2);
   if (fovea_pattern_create(&options, &pattern, NULL) != FOVEA_OK || !fovea_pattern_sees(pattern, 0, 0, 1)) return 1;
   fovea_pattern_destroy(pattern);
+  fovea_format format;
+  if (fovea_format_init(&format, FOVEA_FORMAT_Q8_0, NULL) != FOVEA_OK) return 1;
+  if (fovea_format_bytes(&format, 64, NULL) != 68) return 1;
   fovea_problem problem;
   fovea_plan *plan;
   fovea_explanation explanation;

@@ -116,6 +116,7 @@ stage_fuzz() {
   cmake --build --preset fuzz
   without_address_randomisation xargs -P "$jobs" -L 1 tests/fuzz/fixed.sh build/fuzz <<'END'
 caches 5000
+formats 3000
 plan 1500
 agreement 1500
 states 1200

@@ -259,7 +259,8 @@ static void test_tables(void **state) {
   NOT_MADE(PAGED, (void)0, 4, 0, 64, 3, FOVEA_ERROR_SEGMENTS, "segment_limit is 3", "4 segments");
   NOT_MADE(PAGED, (void)0, 4, -1, 40, 8, FOVEA_ERROR_POSITION, "-1");
   NOT_MADE(PAGED, (void)0, 4, 41, 40, 8, FOVEA_ERROR_POSITION, "41", "40");
-  NOT_MADE(PAGED, pages.struct_size--, 4, 0, 40, 8, FOVEA_ERROR_STRUCT_SIZE, "fovea_pages_init");
+  NOT_MADE(PAGED, pages.struct_size = offsetof(fovea_pages, k_format) - 1, 4, 0, 40, 8, FOVEA_ERROR_STRUCT_SIZE,
+           "fovea_pages_init");
   NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_STRUCT_SIZE, "newer");
   NOT_MADE(PAGED, pages.count = 0, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "pages.count");
   NOT_MADE(PAGED, pages.page_rows = 0, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "page_rows");

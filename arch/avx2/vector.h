@@ -11,6 +11,7 @@
 
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #define LANES 8
 
@@ -75,6 +76,102 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
 FOVEA_INLINE vec hidden_where_zero(__m256i a) {
   __m256i zero = _mm256_cmpeq_epi32(a, _mm256_setzero_si256());
   return _mm256_and_ps(_mm256_castsi256_ps(zero), _mm256_set1_ps(-INFINITY));
+}
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  const __m256i low = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(255));
+  const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+  _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(words, words));
+}
+FOVEA_INLINE __m256i vec_u8(const uint8_t *p) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
+  int32_t codes;
+  memcpy(&codes, p + first / 2, sizeof codes);
+  const __m256i bytes = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(codes));
+  const __m256i both = _mm256_or_si256(bytes, _mm256_slli_epi64(bytes, 28));
+  return _mm256_cvtepi32_ps(_mm256_and_si256(both, _mm256_set1_epi32(15)));
+}
+FOVEA_INLINE vec vec_load_low_u4(const uint8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_and_si256(vec_u8(p), _mm256_set1_epi32(15)));
+}
+FOVEA_INLINE vec vec_load_high_u4(const uint8_t *p) {
+  return _mm256_cvtepi32_ps(_mm256_srli_epi32(vec_u8(p), 4));
+}
+FOVEA_INLINE vec vec_load_word(const void *p) {
+  return _mm256_loadu_ps(p);
+}
+/* Sixteen bytes of each of LANES rows, as four vectors of words. */
+FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) {
+  vec z[4];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    const float *low = (const float *)(const void *)((const char *)rows[i] + at);
+    const float *high = (const float *)(const void *)((const char *)rows[i + 4] + at);
+    z[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+  }
+  const __m256d low[2] = {_mm256_castps_pd(_mm256_unpacklo_ps(z[0], z[1])),
+                          _mm256_castps_pd(_mm256_unpacklo_ps(z[2], z[3]))};
+  const __m256d high[2] = {_mm256_castps_pd(_mm256_unpackhi_ps(z[0], z[1])),
+                           _mm256_castps_pd(_mm256_unpackhi_ps(z[2], z[3]))};
+  k[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(low[0], low[1]));
+  k[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low[0], low[1]));
+  k[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(high[0], high[1]));
+  k[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(high[0], high[1]));
+}
+FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
+  const __m256i bits = _mm256_castps_si256(words);
+  return _mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(bits, 24 - shift), 24));
+}
+FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
+  const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(words), shift);
+  return _mm256_cvtepi32_ps(_mm256_and_si256(bits, _mm256_set1_epi32(255)));
+}
+FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
+  const __m256i bits = _mm256_srli_epi32(_mm256_castps_si256(words), shift);
+  return _mm256_cvtepi32_ps(_mm256_and_si256(bits, _mm256_set1_epi32(15)));
+}
+/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
+ * products of subnormal f32 would take a hundred cycles. */
+FOVEA_INLINE vec vec_of_fp8(__m256i codes, const int fraction, const int bias, const int first_nan) {
+  const __m256i size =
+      _mm256_srli_epi32(_mm256_and_si256(codes, _mm256_set1_epi32(0x7f000000)), 4 - (fraction == 2));
+  const __m256i least = _mm256_set1_epi32(1 << 23);
+  const __m256i subnormal = _mm256_cmpgt_epi32(least, size);
+  const __m256i moved = _mm256_add_epi32(size, _mm256_set1_epi32((127 - bias) << 23));
+  vec x = _mm256_castsi256_ps(_mm256_add_epi32(moved, _mm256_and_si256(subnormal, least)));
+  x = _mm256_sub_ps(x, _mm256_castsi256_ps(_mm256_and_si256(subnormal, _mm256_set1_epi32((128 - bias) << 23))));
+  if (fraction == 2) /* infinities */
+    x = _mm256_blendv_ps(x, _mm256_set1_ps(INFINITY),
+                         _mm256_castsi256_ps(_mm256_cmpeq_epi32(size, _mm256_set1_epi32(31 << 23))));
+  x = _mm256_blendv_ps(x, _mm256_set1_ps(NAN),
+                       _mm256_castsi256_ps(_mm256_cmpgt_epi32(size, _mm256_set1_epi32(first_nan - 1))));
+  return _mm256_or_ps(x, _mm256_and_ps(_mm256_castsi256_ps(codes), _mm256_set1_ps(-0.0f)));
+}
+FOVEA_INLINE vec vec_of_e4m3(__m256i codes) {
+  return vec_of_fp8(codes, 3, 7, 0x7f << 20);
+}
+FOVEA_INLINE vec vec_of_e5m2(__m256i codes) {
+  return vec_of_fp8(codes, 2, 15, 0x7d << 21);
+}
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  return vec_of_e4m3(_mm256_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  return vec_of_e5m2(_mm256_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
+  return vec_of_e4m3(_mm256_slli_epi32(_mm256_castps_si256(words), 24 - shift));
+}
+FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
+  return vec_of_e5m2(_mm256_slli_epi32(_mm256_castps_si256(words), 24 - shift));
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return hidden_where_zero(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));

@@ -28,5 +28,6 @@
 #define FOVEA_DECODE_VECTORS_4     4
 #define FOVEA_DECODE_VECTORS_2     8
 #define FOVEA_DECODE_VECTORS_1     8
+#define FOVEA_DECODE_CODES         2
 
 #endif

@@ -67,6 +67,118 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   bits = _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
   _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(bits));
 }
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(_mm512_castps_si512(a)));
+}
+FOVEA_INLINE __m512i vec_u8(const uint8_t *p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
+  const __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + first / 2)));
+  const __m512i both = _mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28));
+  return _mm512_cvtepi32_ps(_mm512_and_si512(both, _mm512_set1_epi32(15)));
+}
+FOVEA_INLINE vec vec_load_low_u4(const uint8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_and_si512(vec_u8(p), _mm512_set1_epi32(15)));
+}
+FOVEA_INLINE vec vec_load_high_u4(const uint8_t *p) {
+  return _mm512_cvtepi32_ps(_mm512_srli_epi32(vec_u8(p), 4));
+}
+FOVEA_INLINE vec vec_load_word(const void *p) {
+  return _mm512_loadu_ps(p);
+}
+/* Sixteen bytes of each of LANES rows, as four vectors of words. */
+FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) {
+  vec z[4];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    const float *p[4];
+    FOVEA_UNROLL
+    for (int lane = 0; lane < 4; lane++)
+      p[lane] = (const float *)(const void *)((const char *)rows[i + 4 * lane] + at);
+    z[i] = _mm512_castps128_ps512(_mm_loadu_ps(p[0]));
+    z[i] = _mm512_insertf32x4(z[i], _mm_loadu_ps(p[1]), 1);
+    z[i] = _mm512_insertf32x4(z[i], _mm_loadu_ps(p[2]), 2);
+    z[i] = _mm512_insertf32x4(z[i], _mm_loadu_ps(p[3]), 3);
+  }
+  const __m512d low[2] = {_mm512_castps_pd(_mm512_unpacklo_ps(z[0], z[1])),
+                          _mm512_castps_pd(_mm512_unpacklo_ps(z[2], z[3]))};
+  const __m512d high[2] = {_mm512_castps_pd(_mm512_unpackhi_ps(z[0], z[1])),
+                           _mm512_castps_pd(_mm512_unpackhi_ps(z[2], z[3]))};
+  k[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(low[0], low[1]));
+  k[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low[0], low[1]));
+  k[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high[0], high[1]));
+  k[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high[0], high[1]));
+}
+FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
+  const __m512i bits = _mm512_castps_si512(words);
+  return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(bits, (unsigned)(24 - shift)), 24));
+}
+FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
+  const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
+  return _mm512_cvtepi32_ps(_mm512_and_si512(bits, _mm512_set1_epi32(255)));
+}
+FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
+  const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
+  return _mm512_cvtepi32_ps(_mm512_and_si512(bits, _mm512_set1_epi32(15)));
+}
+/* Looks up numbers in a table of sixteen by the lower four bits of lanes. */
+#define FOVEA_VECTOR_LOOKS_UP
+FOVEA_INLINE vec vec_look_up(vec table, vec codes) {
+  return _mm512_permutexvar_ps(_mm512_castps_si512(codes), table);
+}
+FOVEA_INLINE vec vec_load_u4_bits(const uint8_t *p, int64_t first) {
+  const __m512i bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i *)(const void *)(p + first / 2)));
+  return _mm512_castsi512_ps(_mm512_or_si512(bytes, _mm512_slli_epi64(bytes, 28)));
+}
+FOVEA_INLINE vec vec_load_bits_of_u8(const uint8_t *p, int shift) {
+  const __m512i bytes = vec_u8(p);
+  return _mm512_castsi512_ps(shift ? _mm512_srli_epi32(bytes, 4) : bytes);
+}
+FOVEA_INLINE vec vec_word_bits(vec words, const int shift) {
+  return _mm512_castsi512_ps(_mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift));
+}
+/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted:
+ * products of subnormal f32 would take a hundred cycles. */
+FOVEA_INLINE vec vec_of_fp8(__m512i codes, const int fraction, const int bias, const int first_nan) {
+  const __m512i size =
+      _mm512_srli_epi32(_mm512_and_si512(codes, _mm512_set1_epi32(0x7f000000)), 4 - (fraction == 2));
+  const __m512i least = _mm512_set1_epi32(1 << 23);
+  const __mmask16 subnormal = _mm512_cmplt_epi32_mask(size, least);
+  const __m512i moved = _mm512_add_epi32(size, _mm512_set1_epi32((127 - bias) << 23));
+  vec x = _mm512_castsi512_ps(_mm512_mask_add_epi32(moved, subnormal, moved, least));
+  x = _mm512_mask_sub_ps(x, subnormal, x, _mm512_castsi512_ps(_mm512_set1_epi32((128 - bias) << 23)));
+  if (fraction == 2) /* infinities */
+    x = _mm512_mask_mov_ps(x, _mm512_cmpeq_epi32_mask(size, _mm512_set1_epi32(31 << 23)), _mm512_set1_ps(INFINITY));
+  x = _mm512_mask_mov_ps(x, _mm512_cmpge_epi32_mask(size, _mm512_set1_epi32(first_nan)), _mm512_set1_ps(NAN));
+  return _mm512_castsi512_ps(
+      _mm512_ternarylogic_epi32(_mm512_castps_si512(x), codes, _mm512_set1_epi32((int)0x80000000u), 0xf8));
+}
+FOVEA_INLINE vec vec_of_e4m3(__m512i codes) {
+  return vec_of_fp8(codes, 3, 7, 0x7f << 20);
+}
+FOVEA_INLINE vec vec_of_e5m2(__m512i codes) {
+  return vec_of_fp8(codes, 2, 15, 0x7d << 21);
+}
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  return vec_of_e4m3(_mm512_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  return vec_of_e5m2(_mm512_slli_epi32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
+  return vec_of_e4m3(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
+}
+FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
+  return vec_of_e5m2(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   return _mm512_maskz_mov_ps(_mm512_testn_epi32_mask(wide, wide), _mm512_set1_ps(-INFINITY));

@@ -12,6 +12,7 @@
 
 #include <arm_neon.h>
 #include <stdint.h>
+#include <string.h>
 
 #define LANES 4
 
@@ -64,6 +65,85 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
 }
 FOVEA_INLINE vec hidden_where_zero(uint32x4_t a) {
   return vreinterpretq_f32_u32(vandq_u32(vceqq_u32(a, vdupq_n_u32(0)), vdupq_n_u32(0xff800000u)));
+}
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  const int16x8_t wide = vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(bytes)));
+  return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  const uint16x8_t wide = vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(bytes)));
+  return vcvtq_f32_u32(vmovl_u16(vget_low_u16(wide)));
+}
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  const uint16x4_t words = vmovn_u32(vreinterpretq_u32_f32(a));
+  const uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
+  memcpy(p, &bytes, sizeof bytes);
+}
+FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
+  p += first / 2;
+  const uint32_t codes[LANES] = {p[0] & 15, p[0] >> 4, p[1] & 15, p[1] >> 4};
+  return vcvtq_f32_u32(vld1q_u32(codes));
+}
+FOVEA_INLINE uint32x4_t vec_u8(const uint8_t *p) {
+  uint32_t bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  return vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(bytes)))));
+}
+FOVEA_INLINE vec vec_load_low_u4(const uint8_t *p) {
+  return vcvtq_f32_u32(vandq_u32(vec_u8(p), vdupq_n_u32(15)));
+}
+FOVEA_INLINE vec vec_load_high_u4(const uint8_t *p) {
+  return vcvtq_f32_u32(vshrq_n_u32(vec_u8(p), 4));
+}
+FOVEA_INLINE vec vec_load_word(const void *p) {
+  return vreinterpretq_f32_u8(vld1q_u8(p));
+}
+FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
+  const int32x4_t bits = vshlq_s32(vreinterpretq_s32_f32(words), vdupq_n_s32(24 - shift));
+  return vcvtq_f32_s32(vshrq_n_s32(bits, 24));
+}
+FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
+  const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
+  return vcvtq_f32_u32(vandq_u32(bits, vdupq_n_u32(255)));
+}
+FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
+  const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
+  return vcvtq_f32_u32(vandq_u32(bits, vdupq_n_u32(15)));
+}
+/* fp8 in the upper bytes of lanes. Numbers below the least normal one get its exponent, and it is subtracted. */
+FOVEA_INLINE vec vec_of_fp8(uint32x4_t codes, const int fraction, const uint32_t bias, const uint32_t first_nan) {
+  const uint32x4_t field = vandq_u32(codes, vdupq_n_u32(0x7f000000u));
+  const uint32x4_t size = fraction == 2 ? vshrq_n_u32(field, 3) : vshrq_n_u32(field, 4);
+  const uint32x4_t least = vdupq_n_u32(1u << 23), subnormal = vcltq_u32(size, least);
+  const uint32x4_t moved = vaddq_u32(size, vdupq_n_u32((127 - bias) << 23));
+  vec x = vreinterpretq_f32_u32(vaddq_u32(moved, vandq_u32(subnormal, least)));
+  x = vsubq_f32(x, vreinterpretq_f32_u32(vandq_u32(subnormal, vdupq_n_u32((128 - bias) << 23))));
+  if (fraction == 2) x = vbslq_f32(vceqq_u32(size, vdupq_n_u32(31u << 23)), vdupq_n_f32(INFINITY), x);
+  x = vbslq_f32(vcgeq_u32(size, vdupq_n_u32(first_nan)), vdupq_n_f32(NAN), x);
+  return vbslq_f32(vdupq_n_u32(0x80000000u), vreinterpretq_f32_u32(codes), x);
+}
+FOVEA_INLINE vec vec_of_e4m3(uint32x4_t codes) {
+  return vec_of_fp8(codes, 3, 7, 0x7fu << 20);
+}
+FOVEA_INLINE vec vec_of_e5m2(uint32x4_t codes) {
+  return vec_of_fp8(codes, 2, 15, 0x7du << 21);
+}
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  return vec_of_e4m3(vshlq_n_u32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  return vec_of_e5m2(vshlq_n_u32(vec_u8(p), 24));
+}
+FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
+  return vec_of_e4m3(vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(24 - shift)));
+}
+FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
+  return vec_of_e5m2(vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(24 - shift)));
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   const uint32_t keys[LANES] = {p[0], p[1], p[2], p[3]};
@@ -183,6 +263,12 @@ FOVEA_INLINE void vec_transpose(vec r[LANES]) {
   r[1] = vcombine_f32(vget_low_f32(low.val[1]), vget_low_f32(high.val[1]));
   r[2] = vcombine_f32(vget_high_f32(low.val[0]), vget_high_f32(high.val[0]));
   r[3] = vcombine_f32(vget_high_f32(low.val[1]), vget_high_f32(high.val[1]));
+}
+/* Sixteen bytes of each of LANES rows, as four vectors of words. */
+FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) {
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)rows[i] + at);
+  vec_transpose(k);
 }
 
 #endif

@@ -33,5 +33,6 @@
 #define FOVEA_DECODE_VECTORS_4     0
 #define FOVEA_DECODE_VECTORS_2     0
 #define FOVEA_DECODE_VECTORS_1     4
+#define FOVEA_DECODE_CODES         1
 
 #endif

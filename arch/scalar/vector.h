@@ -82,6 +82,68 @@ FOVEA_INLINE void vec_split_bf16(vec pairs, vec *first, vec *second) {
 FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   *p = (uint16_t)((vec_bits(a) + 0x7fffu + (vec_bits(a) >> 16 & 1)) >> 16);
 }
+FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
+  return (float)*p;
+}
+FOVEA_INLINE vec vec_load_u8(const uint8_t *p) {
+  return (float)*p;
+}
+/* Stores the lowest byte of each lane's bits. */
+FOVEA_INLINE void vec_store_bytes(uint8_t *p, vec a) {
+  *p = (uint8_t)vec_bits(a);
+}
+FOVEA_INLINE vec vec_load_u4(const uint8_t *p, int64_t first) {
+  return (float)(p[first / 2] >> first % 2 * 4 & 15);
+}
+FOVEA_INLINE vec vec_load_low_u4(const uint8_t *p) {
+  return (float)(*p & 15);
+}
+FOVEA_INLINE vec vec_load_high_u4(const uint8_t *p) {
+  return (float)(*p >> 4);
+}
+FOVEA_INLINE vec vec_load_word(const void *p) {
+  vec a;
+  memcpy(&a, p, sizeof a);
+  return a;
+}
+FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) {
+  for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)rows[0] + at + 4 * i);
+}
+FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
+  return (float)(int8_t)(vec_bits(words) >> shift & 255);
+}
+FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
+  return (float)(vec_bits(words) >> shift & 255);
+}
+FOVEA_INLINE vec vec_word_u4(vec words, const int shift) {
+  return (float)(vec_bits(words) >> shift & 15);
+}
+/* Numbers of fp8 below the least normal one are integers times a power of two. */
+FOVEA_INLINE vec vec_of_e4m3(uint32_t code) {
+  const uint32_t sign = (code & 0x80u) << 24, size = code & 0x7fu;
+  if (size == 0x7f) return vec_from_bits(0x7fc00000u);
+  if (size < 8) return vec_from_bits(vec_bits((float)size * 0x1p-9f) | sign);
+  return vec_from_bits(sign | (size + 120 * 8) << 20);
+}
+FOVEA_INLINE vec vec_of_e5m2(uint32_t code) {
+  const uint32_t sign = (code & 0x80u) << 24, size = code & 0x7fu;
+  if (size > 0x7c) return vec_from_bits(0x7fc00000u);
+  if (size == 0x7c) return vec_from_bits(sign | 0x7f800000u);
+  if (size < 4) return vec_from_bits(vec_bits((float)size * 0x1p-16f) | sign);
+  return vec_from_bits(sign | (size + 112 * 4) << 21);
+}
+FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
+  return vec_of_e4m3(*p);
+}
+FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
+  return vec_of_e5m2(*p);
+}
+FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
+  return vec_of_e4m3(vec_bits(words) >> shift & 255);
+}
+FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
+  return vec_of_e5m2(vec_bits(words) >> shift & 255);
+}
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return *p ? 0.0f : -INFINITY;
 }

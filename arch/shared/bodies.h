@@ -6,10 +6,13 @@
 
 #include "adjust.h"
 #include "careful.h"
+#include "codes.h"
 #include "columns.h"
 #include "decode.h"
 #include "gather_rows.h"
+#include "hadamard.h"
 #include "keep.h"
+#include "narrow.h"
 #include "normalise.h"
 #include "rotary.h"
 #include "rows.h"

@@ -16,10 +16,22 @@
 #include "decode_value.h"
 #include "decode_weights.h"
 
+#include "decode_codes.h"
+
 FOVEA_KERNEL void FOVEA_NAME(decode_score)(const fovea_decode_score_args *args) {
-  if (args->panels) {
+  if (args->coded.codes) {
+    decode_score_codes(args);
+  } else if (args->panels) {
     decode_panels_any(args);
   } else {
     decode_score_any(args);
+  }
+}
+
+FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) {
+  if (args->coded.codes) {
+    decode_value_codes(args);
+  } else {
+    decode_value_any(args);
   }
 }

@@ -17,31 +17,36 @@
 #define DECODE_TRANSPOSE DECODE_SQUARE
 #endif
 
-/* Prefetches the next vector of keys from L2 into L1, and the same keys of the next block from memory into L2.
+/* Prefetches the next keys from L2 into L1, and the same keys of the next block from memory into L2.
  * Loads that jump from row to row find all fill buffers taken by lines from memory. So rows are prefetched whole,
  * one after the other, and early. */
 typedef struct decode_fetch {
   const void *const *near;
   decode_prefetch far;
-  int far_begin, far_end; /* of LANES far rows, the share of these query rows; other query rows prefetch the rest */
-  int64_t row, due;       /* the next row; the rows that are due, times `squares` */
-  int64_t squares;        /* squares of dims over which the prefetches are spread */
+  int width; /* keys that are multiplied together */
+  int far_begin,
+      far_end;      /* of `width` far rows, the share of these query rows; other query rows prefetch the rest */
+  int64_t row, due; /* the next row; the rows that are due, times `squares` */
+  int64_t squares;  /* squares of dims over which the prefetches are spread */
 } decode_fetch;
 
-FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int64_t step) {
-  return (decode_fetch){.far_begin = LANES * row / args->row_count,
-                        .far_end = LANES * (row + rows) / args->row_count,
+FOVEA_INLINE decode_fetch decode_plan_fetch(const fovea_decode_score_args *args, int row, int rows, int width,
+                                            int64_t step) {
+  return (decode_fetch){.width = width,
+                        .far_begin = width * row / args->row_count,
+                        .far_end = width * (row + rows) / args->row_count,
                         .squares = args->dim / step};
 }
 
 FOVEA_INLINE void decode_fetch_from(decode_fetch *fetch, const fovea_decode_score_args *args, int key) {
-  fetch->near = key + LANES < args->key_count ? args->keys + key + LANES : args->prefetch;
+  const int next = key + fetch->width;
+  fetch->near = next + fetch->width <= args->key_count ? args->keys + next : args->prefetch;
   fetch->far = decode_prefetch_from(args->prefetch, args->key_count, key + fetch->far_begin);
   fetch->row = fetch->due = 0;
 }
 
 FOVEA_INLINE void decode_fetch_rows(decode_fetch *fetch, int64_t bytes) {
-  fetch->due += LANES;
+  fetch->due += fetch->width;
   FOVEA_NO_UNROLL
   for (; fetch->row * fetch->squares < fetch->due; fetch->row++) {
     int is_far = fetch->row >= fetch->far_begin && fetch->row < fetch->far_end;
@@ -162,7 +167,7 @@ FOVEA_INLINE void decode_chain(const fovea_decode_score_args *args, int row, con
 FOVEA_INLINE void decode_score_rows(const fovea_decode_score_args *args, int row, const int rows,
                                     const fovea_type type) {
   float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
-  decode_fetch fetch = decode_plan_fetch(args, row, rows, DECODE_STEP(type));
+  decode_fetch fetch = decode_plan_fetch(args, row, rows, LANES, DECODE_STEP(type));
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += LANES) {
     decode_fetch_from(&fetch, args, key);

@@ -133,7 +133,7 @@ FOVEA_NOINLINE void decode_value_dims(const fovea_decode_value_args *args, int r
 }
 
 /* Dims that fill no register tile are computed a vector at a time, row by row. */
-FOVEA_KERNEL void FOVEA_NAME(decode_value)(const fovea_decode_value_args *args) {
+FOVEA_NOINLINE void decode_value_any(const fovea_decode_value_args *args) {
   static const int vectors_of[] = {[1] = FOVEA_DECODE_VECTORS_1,
                                    [2] = FOVEA_DECODE_VECTORS_2,
                                    [4] = FOVEA_DECODE_VECTORS_4,

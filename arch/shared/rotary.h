@@ -32,9 +32,29 @@ FOVEA_INLINE void rotate_pairs(float *first, float *second, const fovea_rotate_a
   }
 }
 
-FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
-  float first[FOVEA_ROTATE_PAIRS] = {0}, second[FOVEA_ROTATE_PAIRS] = {0}, both[2 * FOVEA_ROTATE_PAIRS];
+/* Whole vectors of pairs, to f32, without a copy in between. */
+FOVEA_INLINE void rotate_vectors(const fovea_rotate_args *args, const fovea_type type) {
+  const float *cosines = args->cosines, *sines = args->sines;
+  const int64_t partner = args->partner;
+  const void *from = args->from;
+  float *to = args->to;
   const int count = args->pair_count;
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES) {
+    const vec x = typed_load(from, i, type), y = typed_load(from, partner + i, type);
+    const vec cosine = vec_load(cosines + i), sine = vec_load(sines + i);
+    vec_store(to + i, canonical(vec_fnma(y, sine, vec_mul(x, cosine))));
+    vec_store(to + partner + i, canonical(vec_fma(y, cosine, vec_mul(x, sine))));
+  }
+}
+
+FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(rotate)(const fovea_rotate_args *args) {
+  const int count = args->pair_count;
+  if (args->partner >= count && args->to_type == FOVEA_F32 && count % LANES == 0) {
+    TYPED(args->from_type, rotate_vectors(args, constant))
+    return;
+  }
+  float first[FOVEA_ROTATE_PAIRS] = {0}, second[FOVEA_ROTATE_PAIRS] = {0}, both[2 * FOVEA_ROTATE_PAIRS];
   if (args->partner == 1) {
     rotary_load(args->from, args->from_type, 0, 2 * count, both);
     for (int i = 0; i < count; i++) first[i] = both[2 * i], second[i] = both[2 * i + 1];

@@ -51,6 +51,9 @@ int FOVEA_OPERATION(decode_normalise)(const fovea_decode_softmax_args *args);
 void FOVEA_OPERATION(decode_spread)(const fovea_spread_args *args);
 void FOVEA_OPERATION(decode_value)(const fovea_decode_value_args *args);
 void FOVEA_OPERATION(widen_panel)(const fovea_widen_panel_args *args);
+void FOVEA_OPERATION(widen_codes)(const fovea_widen_codes_args *args);
+void FOVEA_OPERATION(narrow_codes)(const fovea_narrow_args *args);
+void FOVEA_OPERATION(hadamard)(const fovea_hadamard_args *args);
 void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
 #endif
 
@@ -113,5 +116,8 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .decode_spread = FOVEA_OPERATION(decode_spread),
     .decode_value = FOVEA_OPERATION(decode_value),
     .widen_panel = FOVEA_OPERATION(widen_panel),
+    .widen_codes = FOVEA_OPERATION(widen_codes),
+    .narrow_codes = FOVEA_OPERATION(narrow_codes),
+    .hadamard = FOVEA_OPERATION(hadamard),
     .gather = FOVEA_OPERATION(gather),
 };

@@ -14,9 +14,9 @@ IDLE_LIMIT = 1.0
 class Worker:
     """A library's process."""
 
-    def __init__(self, peer, variables, script="worker.py", kind="peer"):
+    def __init__(self, peer, variables, script="worker.py", kind="peer", python=sys.executable):
         self.peer = peer
-        command = [sys.executable, str(HERE / script), f"{kind}_{peer}"]
+        command = [str(python), str(HERE / script), f"{kind}_{peer}"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=variables,
                                         text=True)
         self.send("hello")

@@ -22,6 +22,7 @@ HEADERS = {
     "include/fovea/fovea.h": "docs/api.md",
     "include/fovea/pattern.h": "docs/api-patterns.md",
     "include/fovea/explain.h": "docs/api-explain.md",
+    "include/fovea/format.h": "docs/api-formats.md",
     "include/fovea/nn.h": "docs/api-layers.md",
     "include/fovea/linear_attention.h": "docs/api-linear-attention.md",
     "include/fovea/performer.h": "docs/api-performer.md",

@@ -144,7 +144,7 @@ def describe(source, comments, start, end):
     macro = DEFINE.match(text)
     if macro:
         return Declaration("macro", [macro[1]], text, "", line)
-    kind = re.match(r"typedef (enum|struct) \w+ \{", text)
+    kind = re.match(r"(?:typedef )?(enum|struct) (\w+) \{", text)
     if kind:
         body_start, body_end = start + text.index("{") + 1, start + text.rindex("}")
         separator = "," if kind[1] == "enum" else ";"
@@ -155,8 +155,7 @@ def describe(source, comments, start, end):
             split(code, body_start, body_end, separator),
             describe_member,
         )
-        name = re.search(r"\}\s*(\w+)\s*;", text)[1]
-        return Declaration(kind[1], [name], without_blank_lines(text), "", line, members)
+        return Declaration(kind[1], [kind[2]], without_blank_lines(text), "", line, members)
     pointer = FUNCTION_POINTER.search(text)
     if text.startswith("typedef"):
         name = pointer[1] if pointer else re.search(r"(\w+)\s*;", text)[1]
@@ -200,8 +199,9 @@ def undocumented(sections):
 
 
 def short_names(name):
-    """How a comment may call a member: FOVEA_MASK_BITS is also BITS."""
-    return {name.lower()} | ({name.lower().rsplit("_", 1)[-1]} if name.isupper() else set())
+    """How a comment may call a member: FOVEA_MASK_BITS is also BITS, FOVEA_FORMAT_Q8_0 also Q8_0."""
+    words = name.lower().split("_")
+    return {"_".join(words[i:]) for i in range(len(words) if name.isupper() else 1)}
 
 
 def groups(sections):

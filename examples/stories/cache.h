@@ -1,10 +1,9 @@
-/* The keys and values of all layers, for one text: three kinds of cache, all of them segments to Fovea. */
+/* The keys and values of all layers, for one text: three kinds of cache, and one in 8 bits or less, all of them
+ * segments to Fovea. */
 #ifndef STORIES_CACHE_H
 #define STORIES_CACHE_H
 
-#include "failure.h"
-
-#include <fovea/fovea.h>
+#include "narrow.h"
 
 enum cache_kind {
   CACHE_CONTIGUOUS, /* each layer has room for the whole text in one piece */
@@ -19,6 +18,9 @@ struct cache_shape {
   int64_t layers, kv_heads, head_dim;
   int64_t positions; /* that the text may have */
   int64_t page_rows; /* paged: positions of a page; ring: how many of the latest are kept */
+  struct narrow_choice
+      narrow;    /* in place of `type`; if keys share scales in groups: contiguous, with keys in rows */
+  int64_t chunk; /* positions that are appended at once */
 };
 
 struct cache {
@@ -34,6 +36,12 @@ struct cache {
   int32_t *references;
   int32_t *table;              /* layers x segment_limit: which page holds the positions from i * page_rows on */
   int64_t layers, pages_taken; /* of each layer */
+
+  fovea_format k_format, v_format; /* of pages of codes, which point here: the cache stays where it was created */
+  float *scales;                   /* that all keys share, of keys and of values; else not used */
+
+  bool is_narrow; /* keys share scales in groups; then only `narrow`, `segments`, `memory` and `bytes` are used */
+  struct narrow_cache narrow;
 };
 
 bool cache_create(struct cache *cache, const struct cache_shape *shape, struct failure *failure);
@@ -44,6 +52,12 @@ int64_t cache_begin(const struct cache *cache, int64_t end);
 
 /* Makes sure that there is memory for the positions before `end`. */
 bool cache_reserve(struct cache *cache, int64_t end, struct failure *failure);
+
+/* Call it when all layers have appended the positions before `end`. */
+bool cache_settle(struct cache *cache, int64_t end, struct failure *failure);
+
+/* Bytes that a position takes, in all layers. */
+double cache_position_bytes(const struct cache *cache);
 
 /* Where one layer's positions from cache_begin(end) to end - 1 lie; good until the next call. */
 bool cache_sequence(struct cache *cache, int64_t layer, int64_t end, fovea_sequence *sequence,

@@ -172,6 +172,9 @@ static void test_options(void **state) {
       {{"m", "t", "--seed", "3"}, "--seed is for another --temperature than 0; here it would not be used"},
       {{"m", "t", "--cache", "ring", "--page", "16"}, "--page is for"},
       {{"m", "t", "--temperature", "0", "--seed", "1"}, "--seed is for"},
+      {{"m", "t", "--scale", "2"}, "--scale is for --format; here it would not be used"},
+      {{"m", "t", "--format", "e4m3", "--scale", "-1"}, "--scale is '-1'"},
+      {{"m", "t", "--format", "q8_0", "--type", "f16"}, "--format stands in place of --type f16"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char copies[7][32] = {"fovea_stories"}, *arguments[7] = {copies[0]};
@@ -193,6 +196,46 @@ static void test_control_characters(void **state) {
   struct failure failure = {""};
   assert_false(refuse(&failure, "a\n\033[31m%s\177\303\274", "b\r\t\001"));
   assert_string_equal(failure.text, "a??[31mb????\303\274");
+}
+
+/* Formats that there are not, or not for heads of these sizes (here 2 dims), kinds of cache or layouts. */
+static void test_formats(void **state) {
+  (void)state;
+  static const struct {
+    struct narrow_choice choice;
+    enum cache_kind kind;
+    fovea_key_layout layout;
+    const char *part;
+  } cases[] = {
+      {{"q9", "q8_0", 0}, CACHE_CONTIGUOUS, FOVEA_KEYS_IN_ROWS, "no format 'q9'"},
+      {{"q8_0", "", 0}, CACHE_PAGED, FOVEA_KEYS_IN_ROWS, "no format ''"},
+      {{"q8_0", "q5_1", 0},
+       CACHE_RING,
+       FOVEA_KEYS_IN_ROWS,
+       "q5_1, for heads of 2 dims: format.group is 2; it must"},
+      {{"q8_0", "q8_0", 0},
+       CACHE_CONTIGUOUS,
+       FOVEA_KEYS_IN_PANELS,
+       "format.place is 1; it must be FOVEA_SCALES_APART"},
+      {{"kivi_k4", "q8_0", 0}, CACHE_PAGED, FOVEA_KEYS_IN_ROWS, "needs --cache contiguous and --keys rows"},
+      {{"kivi_k4", "q8_0", 0}, CACHE_CONTIGUOUS, FOVEA_KEYS_IN_PANELS, "needs --cache contiguous and --keys rows"},
+      {{"kivi_k4", "e4m3", 0}, CACHE_CONTIGUOUS, FOVEA_KEYS_IN_ROWS, "go with no format whose keys all share one"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const struct cache_shape shape = {.kind = cases[i].kind,
+                                      .key_layout = cases[i].layout,
+                                      .layers = 1,
+                                      .kv_heads = 2,
+                                      .head_dim = 2,
+                                      .positions = 10,
+                                      .page_rows = 16,
+                                      .narrow = cases[i].choice,
+                                      .chunk = 4};
+    struct cache cache;
+    struct failure failure = {""};
+    assert_false(cache_create(&cache, &shape, &failure));
+    assert_says(failure.text, cases[i].part);
+  }
 }
 
 /* If the library refuses, its text is passed on. Tokens that do not fit are refused, and no token is read twice. */
@@ -231,10 +274,15 @@ static int remove_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_missing_files), cmocka_unit_test(test_bad_headers),
-      cmocka_unit_test(test_sizes),         cmocka_unit_test(test_few_tokens),
-      cmocka_unit_test(test_tokenizers),    cmocka_unit_test(test_options),
-      cmocka_unit_test(test_sessions),      cmocka_unit_test(test_control_characters),
+      cmocka_unit_test(test_missing_files),
+      cmocka_unit_test(test_bad_headers),
+      cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_few_tokens),
+      cmocka_unit_test(test_tokenizers),
+      cmocka_unit_test(test_options),
+      cmocka_unit_test(test_formats),
+      cmocka_unit_test(test_sessions),
+      cmocka_unit_test(test_control_characters),
   };
   return cmocka_run_group_tests(tests, NULL, remove_file);
 }

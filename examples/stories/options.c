@@ -17,15 +17,22 @@ const char options_help[] =
     "  --seed N           of the generator, for other temperatures than 0 (1)\n"
     "  --cache KIND       contiguous (default), paged or ring\n"
     "  --type TYPE        of the cache: f32 (default), f16 or bf16\n"
+    "  --format NAME      of the cache, in 8 bits or less: q8_0, e4m3, ... as `fovea cache --list` prints them;\n"
+    "                     two for keys and values: kivi_k4,kivi_v4. The newest keys of an unfinished group are "
+    "f32\n"
+    "  --scale X          of formats whose keys all share one (0.25 for int8, 2 for int4, else 1)\n"
     "  --keys LAYOUT      of the cache: rows (default) or panels\n"
     "  --page N           positions of a page of --cache paged (16)\n"
     "  --window N         a token sees the N latest, itself included; 0: all (default)\n"
     "  --chunk N          tokens of the prompt that go through the layers at once (64)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
     "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
-    "  --stats            a line on stderr: how many tokens, and how large the cache is\n"
+    "  --stats            lines on stderr: how many tokens, tokens a second, and how large the cache is\n"
+    "  --compare          reads the text again, token by token, beside a cache in f32; a line on stderr: how "
+    "often\n"
+    "                     the likeliest next token is another\n"
     "\n"
-    "Only the model, the prompt, --type, --window, --temperature and --seed change the text.\n"
+    "Only the model, the prompt, --type, --format, --scale, --window, --temperature and --seed change the text.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
 /* A word that an option's value may be. */
@@ -68,6 +75,25 @@ static bool read_temperature(const char *word, double *value, struct failure *fa
   return refuse(failure, "--temperature is '%s'; it must be a number from 0 on", word);
 }
 
+static bool read_scale(const char *word, double *value, struct failure *failure) {
+  char *end;
+  *value = strtod(word, &end);
+  if (end != word && !*end && *value >= FLT_MIN && *value <= FLT_MAX) return true;
+  return refuse(failure, "--scale is '%s'; it must be a number above 0", word);
+}
+
+/* "q8_0", or "kivi_k4,kivi_v4" for keys and values. */
+static bool read_formats(struct options *options, const char *word, struct failure *failure) {
+  const size_t length = strlen(word);
+  if (length >= sizeof options->formats) return refuse(failure, "there is no format '%s'", word);
+  memcpy(options->formats, word, length + 1);
+  char *comma = strchr(options->formats, ',');
+  if (comma) *comma = 0;
+  options->session.narrow.k = options->formats;
+  options->session.narrow.v = comma ? comma + 1 : options->formats;
+  return true;
+}
+
 static bool read_option(struct options *options, const char *name, const char *word, struct failure *failure) {
   struct session_options *session = &options->session;
   const struct {
@@ -98,6 +124,10 @@ static bool read_option(struct options *options, const char *name, const char *w
   } else if (strcmp(name, "--type") == 0) {
     if (!choose(name, word, types, &choice, failure)) return false;
     session->type = (fovea_type)choice;
+  } else if (strcmp(name, "--format") == 0) {
+    return read_formats(options, word, failure);
+  } else if (strcmp(name, "--scale") == 0) {
+    return read_scale(word, &session->narrow.scale, failure);
   } else if (strcmp(name, "--keys") == 0) {
     if (!choose(name, word, layouts, &choice, failure)) return false;
     session->key_layout = (fovea_key_layout)choice;
@@ -113,6 +143,11 @@ static bool check(struct options *options, struct failure *failure) {
     return refuse(failure, "--page is for --cache paged; here it would not be used");
   if (options->has_seed && options->temperature == 0)
     return refuse(failure, "--seed is for another --temperature than 0; here it would not be used");
+  const struct session_options *session = &options->session;
+  if (session->narrow.k && session->type != FOVEA_F32)
+    return refuse(failure, "--format stands in place of --type %s", session->type == FOVEA_F16 ? "f16" : "bf16");
+  if (session->narrow.scale != 0 && !session->narrow.k)
+    return refuse(failure, "--scale is for --format; here it would not be used");
   if (options->session.page_rows == 0) options->session.page_rows = PAGE_DEFAULT;
   if (!options->prompt) options->prompt = "";
   return true;
@@ -130,6 +165,8 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     }
     if (strcmp(name, "--stats") == 0) {
       options->stats = true;
+    } else if (strcmp(name, "--compare") == 0) {
+      options->compare = true;
     } else if (strncmp(name, "--", 2) == 0) {
       if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
       if (!read_option(options, name, arguments[i], failure)) return false;

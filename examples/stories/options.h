@@ -10,7 +10,8 @@ struct options {
   int64_t steps;
   double temperature; /* 0: greedy */
   uint64_t seed;
-  bool has_seed, stats, help;
+  char formats[64]; /* what `session.narrow` points into */
+  bool has_seed, stats, compare, help;
 };
 
 extern const char options_help[];

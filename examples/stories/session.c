@@ -28,7 +28,9 @@ bool session_open(struct session *session, const struct model *model, const stru
                               .kv_heads = model->kv_heads,
                               .head_dim = model->head_dim,
                               .positions = options->positions,
-                              .page_rows = options->page_rows};
+                              .page_rows = options->page_rows,
+                              .narrow = options->narrow,
+                              .chunk = chunk};
   if (options->cache == CACHE_RING) /* the first row of a chunk looks back a whole window */
     shape.page_rows = options->window > 0 ? options->window - 1 + chunk : options->positions;
   if (!make_buffers(session)) return refuse(failure, "no memory for %d tokens at once", (int)chunk);
@@ -110,6 +112,7 @@ static bool feed_chunk(struct session *session, const int32_t *tokens, int64_t r
   execution.threads = session->options.threads;
   if (!cache_reserve(&session->cache, session->position + rows, failure) ||
       !embed(session, tokens, rows, &execution, failure) || !run_layers(session, rows, &execution, failure) ||
+      !cache_settle(&session->cache, session->position + rows, failure) ||
       !classify(session, last, &execution, failure))
     return false;
   session->position += rows;

@@ -5,10 +5,11 @@
 #include "cache.h"
 #include "layers.h"
 
-/* Only `window` and `type` change bits of the scores. */
+/* Only `window`, `type` and `narrow` change bits of the scores; if keys share scales, `chunk` does, too. */
 struct session_options {
   enum cache_kind cache;
-  fovea_type type; /* of the cache */
+  fovea_type type;             /* of the cache */
+  struct narrow_choice narrow; /* in place of it */
   fovea_key_layout key_layout;
   int64_t page_rows; /* of a paged cache */
   int64_t positions; /* that the text may have */

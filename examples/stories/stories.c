@@ -3,13 +3,17 @@
  *   fovea_stories MODEL TOKENIZER [PROMPT] [OPTIONS]
  *
  * README.md says where a model comes from. */
+#define _POSIX_C_SOURCE 200112L /* clock_gettime() */
 #include "../sentence/output.h"
+#include "compare.h"
 #include "options.h"
 #include "sample.h"
 #include "tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 /* The contents of the two files, and the prompt as tokens. */
 struct inputs {
@@ -54,9 +58,21 @@ static bool choose_length(struct options *options, const struct inputs *inputs, 
   return true;
 }
 
-/* Writes the prompt and what follows it; *written counts the tokens that follow. */
+/* The tokens of a text. */
+struct text {
+  int32_t *tokens; /* with room for all steps */
+  int64_t count;
+};
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Writes the prompt and what follows it, and appends the tokens that follow to the text. */
 static bool tell(struct session *session, const struct options *options, const struct inputs *inputs,
-                 int64_t *written, struct failure *failure) {
+                 struct text *text, struct failure *failure) {
   const struct tokenizer *tokenizer = &inputs->tokenizer;
   const int64_t vocabulary = inputs->model.vocabulary;
   uint64_t state = options->seed;
@@ -64,17 +80,34 @@ static bool tell(struct session *session, const struct options *options, const s
   for (int64_t i = 1; i < inputs->prompt_count; i++)
     print_token(tokenizer, inputs->prompt[i - 1], inputs->prompt[i]);
   int32_t before = inputs->prompt[inputs->prompt_count - 1];
-  for (*written = 0; *written < options->steps; (*written)++) {
+  for (int64_t i = 0; i < options->steps; i++) {
     const int32_t token = options->temperature > 0
                               ? sample_randomly(session->logits, vocabulary, options->temperature, &state)
                               : sample_greedily(session->logits, vocabulary);
     if (token == TOKEN_BEGIN || token == TOKEN_END) break; /* a story ends where the next one begins */
     print_token(tokenizer, before, token);
     if (!session_feed(session, &token, 1, failure)) return false;
-    before = token;
+    before = text->tokens[text->count++] = token;
   }
   putchar('\n');
   fflush(stdout);
+  return true;
+}
+
+static void report(const struct session *session, const struct inputs *inputs, const struct text *text,
+                   double seconds) {
+  const long long read = inputs->prompt_count, written = text->count - inputs->prompt_count;
+  fprintf(stderr, "%lld tokens read, %lld written; a cache of %zu bytes\n", read, written, session->cache.bytes);
+  fprintf(stderr, "%.0f tokens a second; %g bytes of the cache for each\n", (double)text->count / seconds,
+          cache_position_bytes(&session->cache));
+}
+
+static bool compare(const struct model *model, const struct session_options *options, const struct text *text,
+                    struct failure *failure) {
+  struct comparison found;
+  if (!compare_with_f32(model, options, text->tokens, text->count, &found, failure)) return false;
+  fprintf(stderr, "the likeliest next token is another than with f32 after %lld of %lld tokens\n",
+          (long long)found.others, (long long)found.tokens);
   return true;
 }
 
@@ -83,13 +116,19 @@ static bool run(struct options *options, struct inputs *inputs, struct failure *
   if (!read_inputs(inputs, options, failure) || !choose_length(options, inputs, failure) ||
       !session_open(&session, &inputs->model, &options->session, failure))
     return false;
-  int64_t written = 0;
-  const bool told = tell(&session, options, inputs, &written, failure);
-  if (told && options->stats)
-    fprintf(stderr, "%lld tokens read, %lld written; a cache of %zu bytes\n", (long long)inputs->prompt_count,
-            (long long)written, session.cache.bytes);
+  struct text text = {malloc((size_t)options->session.positions * sizeof *text.tokens), inputs->prompt_count};
+  if (!text.tokens) {
+    session_close(&session);
+    return refuse(failure, "no memory for the text");
+  }
+  memcpy(text.tokens, inputs->prompt, (size_t)text.count * sizeof *text.tokens);
+  const double start = now();
+  bool done = tell(&session, options, inputs, &text, failure);
+  if (done && options->stats) report(&session, inputs, &text, now() - start);
   session_close(&session);
-  return told;
+  done = done && (!options->compare || compare(&inputs->model, &options->session, &text, failure));
+  free(text.tokens);
+  return done;
 }
 
 int main(int count, char **arguments) {

@@ -3,6 +3,7 @@
  *
  * FOVEA_CONFORMANCE_DIR/models holds stories260K.bin and tok512.bin; without them the status is 77, which ctest
  * takes as skipped. */
+#include "compare.h"
 #include "reference.h"
 #include "sample.h"
 #include "session.h"
@@ -207,6 +208,159 @@ static void test_bits(void **state) {
   compare_bits(FOVEA_F16, 0);
 }
 
+/* Narrow rows are what they are when they are appended: no kind of cache, layout, page, chunk, thread or
+ * instruction set changes a bit. If keys share scales in groups, the newest stay in f32 until their group is full,
+ * and a chunk sees other ones than its tokens one by one. */
+static void test_narrow_bits(void **state) {
+  (void)state;
+  static const struct {
+    struct narrow_choice choice;
+    bool panels, groups;
+  } cases[] = {
+      {{"q8_0", "q8_0", 0}, false, false},      {{"i8_rows", "q4_1", 0}, true, false},
+      {{"kivi_v4", "kivi_v2", 0}, true, false}, {{"e4m3", "ort_s8_dims", 0.5}, true, false},
+      {{"kivi_k4", "kivi_v4", 0}, false, true}, {{"openvino_u8_keys", "openvino_u8", 0}, false, true},
+  };
+  static const int64_t chunks[] = {1, 1000, 7}, pages[] = {16, 5, 64};
+  const char *isas[FOVEA_ISA_LIMIT];
+  const int isa_count = list_isas(isas), steps = IF_QUICK(4, 10);
+  int64_t count;
+  int32_t *prompt = encode(known_text, &count);
+  count = IF_QUICK(40, 70);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct session_options options = plainly;
+    options.narrow = cases[i].choice;
+    options.chunk = 33;
+    struct telling expected = tell(&options, prompt, count, steps);
+    for (int j = 0; j < 3 * isa_count; j++) {
+      options.isa = isas[j / 3];
+      options.threads = 1 + j % 2;
+      if (!cases[i].groups) {
+        options.cache = (enum cache_kind)(j % 3);
+        options.chunk = chunks[(j + (int)i) % 3];
+        options.page_rows = pages[j / 3 % 3];
+        options.key_layout = cases[i].panels && j / 2 % 2 ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS;
+      }
+      struct telling got = tell(&options, prompt, count, steps);
+      if (memcmp(got.logits, expected.logits, logits_bytes(&got)) != 0)
+        fail_msg("%s, cache %d, keys %d, isa %s, chunk %d, page %d, threads %d: other bits", cases[i].choice.k,
+                 (int)options.cache, (int)options.key_layout, options.isa, (int)options.chunk,
+                 (int)options.page_rows, options.threads);
+      free(got.logits);
+    }
+    free(expected.logits);
+  }
+  free(prompt);
+}
+
+/* Appends the same rows to a narrow cache, `chunk` at a time, and reads it back: keys, then values, of all layers.
+ */
+static float *store_rows(int64_t chunk, int64_t rows) {
+  enum { LAYERS = 2, HEADS = 2, DIM = 8, SIDE = LAYERS * HEADS * DIM };
+  struct narrow_cache cache;
+  struct failure failure = {""};
+  fovea_format k, v;
+  fovea_error error;
+  fovea_segment segments[2];
+  const struct narrow_choice choice = {"kivi_k4", "kivi_v4", 0};
+  require(narrow_choose(&choice, DIM, &k, &v, &failure), &failure);
+  require(narrow_create(&cache, &k, &v, LAYERS, HEADS, DIM, rows, chunk, &failure), &failure);
+  float *in = malloc((size_t)(2 * SIDE * rows) * sizeof *in),
+        *out = malloc((size_t)(2 * SIDE * rows) * sizeof *out);
+  assert_true(in && out);
+  for (int64_t i = 0; i < 2 * SIDE * rows; i++) in[i] = (float)(i * 7919 % 1009) / 64; /* no two rows are alike */
+  for (int64_t begin = 0; begin < rows; begin += chunk) {
+    const int64_t end = begin + chunk < rows ? begin + chunk : rows;
+    for (int64_t layer = 0; layer < LAYERS; layer++) {
+      const fovea_sequence sequence = fovea_sequence_of(segments, narrow_segments(&cache, layer, end, segments));
+      const float *first = in + (layer * HEADS * rows + begin) * DIM;
+      fovea_new_rows new_rows;
+      fovea_new_rows_init(&new_rows, 1, HEADS, end - begin, DIM, DIM, first, first + SIDE * rows, &sequence);
+      new_rows.k_strides.head = new_rows.v_strides.head = rows * DIM;
+      new_rows.first_position = begin;
+      if (fovea_append(&new_rows, NULL, NULL, &error)) fail_msg("%s", error.text);
+    }
+    require(narrow_settle(&cache, end, &failure), &failure);
+    assert_int_equal(cache.narrowed, end / 32 * 32);
+  }
+  for (int64_t layer = 0; layer < LAYERS; layer++) {
+    float *first = out + layer * HEADS * rows * DIM;
+    const fovea_segment wide = {.rows = rows,
+                                .k = first,
+                                .v = first + SIDE * rows,
+                                .k_head = rows * DIM,
+                                .v_head = rows * DIM,
+                                .k_row = DIM,
+                                .v_row = DIM};
+    const fovea_sequence from = fovea_sequence_of(segments, narrow_segments(&cache, layer, rows, segments));
+    const fovea_sequence to = fovea_sequence_of(&wide, 1);
+    if (fovea_sequence_copy(&from, &to, 1, HEADS, DIM, DIM, 0, rows, NULL, &error)) fail_msg("%s", error.text);
+  }
+  for (int64_t i = 0; i < 2 * SIDE * rows; i++) {
+    const bool newest = i / DIM % rows >= rows / 32 * 32;
+    if (fabs((double)(out[i] - in[i])) > (newest ? 0 : 0.6)) /* half of a step of 16 / 15, and f16 */
+      fail_msg("chunks of %d: number %d is %g, was %g", (int)chunk, (int)i, (double)out[i], (double)in[i]);
+  }
+  narrow_destroy(&cache);
+  free(in);
+  return out;
+}
+
+/* What is stored of rows that are given does not depend on how many come at once: full groups in 4 bits, the rest
+ * as they are. */
+static void test_narrow_groups(void **state) {
+  (void)state;
+  static const int64_t chunks[] = {1, 7, 32, 33, 64, 75, 110};
+  const int64_t rows = 110;
+  float *expected = store_rows(1, rows);
+  for (size_t i = 1; i < sizeof chunks / sizeof chunks[0]; i++) {
+    float *got = store_rows(chunks[i], rows);
+    assert_memory_equal(got, expected, (size_t)(2 * 2 * 2 * 8 * rows) * sizeof *got);
+    free(got);
+  }
+  free(expected);
+}
+
+/* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, and f32 is
+ * compared with itself. */
+static void test_comparison(void **state) {
+  (void)state;
+  static const struct {
+    fovea_type type;
+    struct narrow_choice choice;
+    double position_bytes; /* 5 layers, 4 kv heads of 8 dims */
+    int64_t least, most;
+  } cases[] = {
+      {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 0},
+      {FOVEA_F16, {NULL, NULL, 0}, 640, 0, 1},
+      {FOVEA_F32, {"q8_0", "q8_0", 0}, 20 * 2 * 10, 0, 3},
+      {FOVEA_F32, {"openvino_u8_keys", "i8_rows", 0}, 20 * (8 + 2 + 8 + 4), 0, 3},
+      {FOVEA_F32, {"kivi_k4", "kivi_v4", 0}, 20 * (4 + 1 + 4 + 4), 1, 10},
+      {FOVEA_F32, {"q4_0", "q4_0", 0}, 20 * 2 * 6, 20, 120},
+      {FOVEA_F32, {"kivi_v2", "kivi_v2", 0}, 20 * 2 * 6, 80, 201},
+  };
+  int64_t count;
+  int32_t *tokens = encode(known_text, &count);
+  for (size_t i = 0; i < IF_QUICK(3, sizeof cases / sizeof cases[0]); i++) {
+    struct session_options options = plainly;
+    struct comparison found;
+    struct session session;
+    struct failure failure = {""};
+    options.positions = count;
+    options.type = cases[i].type;
+    options.narrow = cases[i].choice;
+    require(compare_with_f32(&model, &options, tokens, count, &found, &failure), &failure);
+    printf("%s: another token after %d of %d\n", options.narrow.k ? options.narrow.k : "f", (int)found.others,
+           (int)found.tokens);
+    assert_int_equal(found.tokens, count);
+    assert_in_range(found.others, cases[i].least, cases[i].most);
+    require(session_open(&session, &model, &options, &failure), &failure);
+    assert_true(cache_position_bytes(&session.cache) == cases[i].position_bytes);
+    session_close(&session);
+  }
+  free(tokens);
+}
+
 /* A ring remembers a window, however long the text: here it is a tenth of it. */
 static void test_ring_memory(void **state) {
   (void)state;
@@ -251,8 +405,9 @@ static bool read_files(struct failure *failure) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_text), cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
-      cmocka_unit_test(test_bits),       cmocka_unit_test(test_ring_memory), cmocka_unit_test(test_sampling),
+      cmocka_unit_test(test_known_text),  cmocka_unit_test(test_tokenizer),     cmocka_unit_test(test_float64),
+      cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory),   cmocka_unit_test(test_sampling),
+      cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_narrow_groups), cmocka_unit_test(test_comparison),
   };
   struct failure failure = {""};
   if (!read_files(&failure)) return printf("skipped: %s\n", failure.text), STATUS_SKIPPED;

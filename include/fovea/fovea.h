@@ -498,6 +498,23 @@ typedef enum fovea_key_layout { FOVEA_KEYS_IN_ROWS = 0, FOVEA_KEYS_IN_PANELS = 1
 /* Returns how many elements a panel has: FOVEA_PANEL_ROWS * qk_dim, for bf16 with qk_dim rounded up to even. */
 FOVEA_API int64_t fovea_panel_elements(int64_t qk_dim, fovea_type type);
 
+/* How the codes of a narrow cache become numbers: fovea/format.h. */
+typedef struct fovea_format fovea_format;
+
+/* The scales of a side of a segment whose format has them apart, or a centre. Strides count bytes. A scale and its
+ * zero or minimum have the same strides. Fill it with designated initialisers, or clear it first. */
+typedef struct fovea_code_scales {
+  void *scales,
+      *zeros; /* of kv head 0, the first key and the first group of dims; zeros: with a formula that has them */
+  int64_t layer, head; /* between layers, and between kv heads */
+  int64_t row;         /* between keys; if keys share scales, between groups of keys */
+  int64_t group;       /* between groups of dims */
+  /* A number for each dim that is added to keys or values, one row of f32 for each kv head; NULL: none. Only with
+   * FOVEA_FORMULA_SCALE. Scores do not see a centre of keys, but the precision of codes does. */
+  const float *centre;
+  int64_t centre_layer, centre_head;
+} fovea_code_scales;
+
 /* Keys and values of one sequence at positions first to first + rows - 1, for all of its kv heads, and for all
  * layers of a model that lie at equal distances. Strides count elements and may be negative; the last axis is
  * contiguous. Attention only reads segments; fovea_append() writes to them. Later versions add fields at the end
@@ -511,6 +528,12 @@ typedef struct fovea_segment {
   fovea_key_layout k_layout; /* PANELS: `first` is a multiple of FOVEA_PANEL_ROWS */
   int64_t layers;            /* how many layers the segment has; 0 means 1 */
   int64_t k_layer, v_layer;  /* between layers; not used if there is one */
+
+  /* Formats of codes in place of k_type and v_type, which are then 0. NULL (default): none. All strides of a side
+   * with a format count bytes. If groups of keys share scales that lie with their codes, k_row is the distance
+   * between groups; if codes lie along keys, between rows of words. */
+  const fovea_format *k_format, *v_format;
+  fovea_code_scales k_scales, v_scales; /* for formats with scales apart, or a centre; else all 0 */
 } fovea_segment;
 
 /* The segments of one batch entry, in ascending order of positions, without gaps or overlaps. They hold every
@@ -886,6 +909,35 @@ static inline void fovea_rotation_init(fovea_rotation *rotation, int64_t batch, 
 FOVEA_API fovea_status fovea_rotary_apply(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                           const fovea_execution *execution, fovea_error *error);
 
+/* What one call rotates by the normalised Walsh-Hadamard matrix, in blocks of `block` dims: a tensor (batch, heads,
+ * rows, dim), into another or in place. Queries for keys that fovea_append() rotated so, and outputs, which the
+ * same call turns back: the matrix is its own inverse. Prepare it with fovea_hadamard_init(). Cost: log2(block)
+ * sums an element. */
+typedef struct fovea_hadamard {
+  size_t struct_size;                     /* set by fovea_hadamard_init() */
+  int64_t batch, heads, rows, dim;        /* at least 1, rows at least 0; dim at most 4096 */
+  int64_t block;                          /* a power of 2 from 2 to 4096 that divides dim */
+  const void *from;                       /* the element with all indices 0 */
+  void *to;                               /* either `from`, with its type and strides, or memory that is not read */
+  fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
+  fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
+  const char *isa;                        /* as in fovea_problem */
+} fovea_hadamard;
+
+/* Sets these seven fields, and the others to their defaults. Callers in C use fovea_hadamard_init(). */
+FOVEA_API void fovea_hadamard_init_sized(fovea_hadamard *hadamard, size_t struct_size, int64_t batch, int64_t heads,
+                                         int64_t rows, int64_t dim, int64_t block, const void *from, void *to);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_hadamard_init(fovea_hadamard *hadamard, int64_t batch, int64_t heads, int64_t rows,
+                                       int64_t dim, int64_t block, const void *from, void *to) {
+  fovea_hadamard_init_sized(hadamard, sizeof *hadamard, batch, heads, rows, dim, block, from, to);
+}
+
+/* Rotates the rows (docs/numerics.md, section 14). Runs as row-wise calls do (fovea_execution). */
+FOVEA_API fovea_status fovea_hadamard_apply(const fovea_hadamard *hadamard, const fovea_execution *execution,
+                                            fovea_error *error);
+
 /* ---- Caches: new rows ---------------------------------------------------------------------------------------- */
 
 /* New keys and values, (batch, kv_heads, rows, dim) tensors that fovea_append() writes into caches. Row i of entry
@@ -910,6 +962,13 @@ typedef struct fovea_new_rows {
    * not used, and row_counts must be NULL. Default NULL. */
   const int32_t *cu_seqlens;
   int64_t layer; /* which layer of the segments is written, from 0. Default 0 */
+
+  /* Keys and values are rotated, keys after the rotary embedding, by the normalised Walsh-Hadamard matrix in blocks
+   * of this many dims: a power of 2 from 2 to 4096 that divides the dim, which is then at most 4096. Outliers of a
+   * dim are shared among all, and narrow formats lose less. Scores are the same if fovea_hadamard_apply() rotates
+   * queries by the block of keys, and outputs are turned back by the block of values. llama.cpp: blocks of 64, and
+   * of keys the largest power of 2 that divides the dim. Default 0: none. */
+  int64_t k_hadamard, v_hadamard;
 } fovea_new_rows;
 
 /* Sets these eight fields, and the others to their defaults. Callers in C use fovea_new_rows_init(). */
@@ -926,7 +985,10 @@ static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int6
 
 /* Writes the new rows into the segments that hold their positions. Elements are copied bit for bit, or, if the
  * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, and still
- * rounded once. In a panel the other keys keep their bits. The call fails before it writes anything if no segment
+ * rounded once. In a panel the other keys keep their bits. A side with a format is written by it (fovea/format.h):
+ * keys are rotated in f32 and not rounded before they become codes; rows have at most 4096 dims, and of keys that
+ * share scales or words whole groups are written, counted from the segment's first, or up to its last. The call
+ * fails before it writes anything if no segment
  * holds a position, or if rows to be written would share memory with each other, with the tensors or with tables of
  * the embedding. Calls may run at the same time if none writes a row that another reads or writes. Runs as row-wise
  * calls do (fovea_execution). */
@@ -935,8 +997,9 @@ FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rota
 
 /* Copies the keys and values at positions begin to end - 1 of one sequence to the same positions of another, in
  * layers 0 to layers - 1, which every segment must have. Types and layouts may differ. Use it to store old rows in
- * a narrower type, or to copy pages. It converts elements, runs and fails as fovea_append() does; error texts call
- * `from` sequences[0] and `to` sequences[1]. */
+ * a narrower type or format, or to copy pages. Codes stay as they are if both have the same format, and the same
+ * scales if these are fixed; otherwise numbers become codes anew. It converts elements, runs and fails as
+ * fovea_append() does; error texts call `from` sequences[0] and `to` sequences[1]. */
 FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequence *to, int64_t layers,
                                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,
                                            int64_t end, const fovea_execution *execution, fovea_error *error);
@@ -964,6 +1027,15 @@ typedef struct fovea_pages {
    * pages, set k_layer and v_layer, too. */
   int64_t layers, k_layer, v_layer;
   size_t segment_size; /* bytes of a segment made of these pages; set by fovea_pages_init() */
+
+  /* Formats of codes in place of k_type and v_type; fovea_pages_set_formats() sets these fields and the strides.
+   * NULL (default): none. All distances of a side with a format count bytes. `row` of its strides, k_scales and
+   * v_scales mean what they do in segments; k_scale_page (v_scale_page) is the distance between the scales of
+   * pages, and of zeros, 0 if all pages have the same. If keys share scales or words, page_rows is a multiple of
+   * these keys. */
+  const fovea_format *k_format, *v_format;
+  fovea_code_scales k_scales, v_scales; /* of page 0; the centre is that of all pages */
+  int64_t k_scale_page, v_scale_page;
 } fovea_pages;
 
 /* Sets sizes, types, layout and strides, and k and v to NULL. Callers in C use fovea_pages_init(). */
@@ -977,6 +1049,17 @@ static inline void fovea_pages_init(fovea_pages *pages, int64_t count, int64_t p
   fovea_pages_init_sized(pages, sizeof *pages, sizeof(fovea_segment), count, page_rows, kv_heads, qk_dim, v_dim,
                          type, k_layout);
 }
+
+/* Gives keys and values formats of codes (NULL: that side stays as it is). Call it after fovea_pages_init(), and
+ * before you set k, v and pointers to scales. It sets a side's type, and its strides for (layer, page, head, row)
+ * without gaps: codes of a layer take count * k_strides.batch bytes, or with v_strides those of values. Scales
+ * apart, and zeros, get the strides of (layer, page, head, keys, dims), and each take count * k_scale_page bytes a
+ * layer; if all keys share them, those of (layer, head, dims), and k_scales.layer bytes a layer. All strides may
+ * then be changed: for one scale of all heads and layers, set `head` and `layer` to 0. Errors: those of
+ * fovea_format_bytes(); FOVEA_ERROR_SIZE if page_rows is no multiple of the keys that share scales or words;
+ * those of fovea_format_panel_bytes() with panels. On failure nothing has changed. */
+FOVEA_API fovea_status fovea_pages_set_formats(fovea_pages *pages, const fovea_format *k_format,
+                                               const fovea_format *v_format, fovea_error *error);
 
 /* Contiguous, with room to grow: makes one segment, of positions 0 to page_rows - 1 in page `page`. `error` may be
  * NULL. */
@@ -1009,7 +1092,9 @@ FOVEA_API fovea_status fovea_cache_paged_batch(const fovea_pages *pages, int64_t
  * the rows, then attend with kv_begins of `begin`. For windows, if the new rows are computed at once, page_rows
  * must be at least window_left + R. For chunks, if rows are computed as soon as all the keys that they see are
  * there, page_rows must be at least chunk_left + chunk_size + chunk_right + R - 1. With panels the first segment
- * begins at a whole panel, which no longer holds the positions before `begin`. */
+ * begins at a whole panel, which no longer holds the positions before `begin`; with a format, at a whole word and
+ * group of keys. A group that shares scales holds keys of one round only: `begin` must then be at least `end`,
+ * rounded up to a whole group, - page_rows. */
 FOVEA_API fovea_status fovea_cache_ring(const fovea_pages *pages, int64_t page, int64_t begin, int64_t end,
                                         fovea_segment segments[FOVEA_RING_SEGMENTS], fovea_sequence *sequence,
                                         fovea_error *error);

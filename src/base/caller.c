@@ -15,7 +15,8 @@
 #define FIRST_ROTARY    sizeof(fovea_rotary)
 #define FIRST_ROTATION  sizeof(fovea_rotation)
 #define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
-#define FIRST_PAGES     sizeof(fovea_pages)
+#define FIRST_HADAMARD  sizeof(fovea_hadamard)
+#define FIRST_PAGES     offsetof(fovea_pages, k_format)
 #define FIRST_STATE     sizeof(fovea_state)
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
 
@@ -119,6 +120,23 @@ void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int
       .to_strides = contiguous(heads, rows, dim),
   };
   memcpy(rotation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void fovea_hadamard_init_sized(fovea_hadamard *hadamard, size_t struct_size, int64_t batch, int64_t heads,
+                               int64_t rows, int64_t dim, int64_t block, const void *from, void *to) {
+  const fovea_hadamard defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .heads = heads,
+      .rows = rows,
+      .dim = dim,
+      .block = block,
+      .from = from,
+      .to = to,
+      .from_strides = contiguous(heads, rows, dim),
+      .to_strides = contiguous(heads, rows, dim),
+  };
+  memcpy(hadamard, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
 void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t batch, int64_t kv_heads,
@@ -251,6 +269,15 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
   if (status) return status;
   fovea_rotation_init_sized(rotation, sizeof *rotation, 0, 0, 0, 0, NULL, NULL);
   memcpy(rotation, given, given->struct_size);
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *hadamard, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "hadamard is NULL");
+  fovea_status status = check_size("hadamard", given->struct_size, FIRST_HADAMARD, sizeof *hadamard, error);
+  if (status) return status;
+  fovea_hadamard_init_sized(hadamard, sizeof *hadamard, 0, 0, 0, 0, 0, NULL, NULL);
+  memcpy(hadamard, given, given->struct_size);
   return FOVEA_OK;
 }
 

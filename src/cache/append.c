@@ -10,7 +10,9 @@
 #include "../system/dispatch.h"
 #include "../system/schedule.h"
 #include "cached_rows.h"
+#include "coded_rows.h"
 #include "panels.h"
+#include "row_maker.h"
 #include "sequences.h"
 
 #include <string.h>
@@ -21,7 +23,7 @@ typedef struct new_side {
   const void *from;
   fovea_type type;
   fovea_strides strides;
-  int64_t dim;
+  int64_t dim, hadamard;
 } new_side;
 
 /* Like fovea_rotary_row(), but to a key in a panel: the piece is rotated beside the panel and then copied there. */
@@ -69,41 +71,108 @@ typedef struct append_job {
   fovea_rotary_piece piece;
 } append_job;
 
-/* Appends some rows of an entry, for one piece of their pairs. */
-static void append_rows(const append_job *job, int64_t entry, int64_t begin, int64_t end) {
-  const fovea_new_rows *rows = job->rows;
-  const new_side *side = job->side;
-  const fovea_rotary_piece *piece = &job->piece;
-  const int64_t first = fovea_new_position(rows, entry);
-  const fovea_sequence *sequence = &rows->sequences[entry];
-  const fovea_segment *segment = fovea_find_segment(sequence, first + begin);
-  for (int64_t row = begin; row < end; row++) {
-    fovea_rotary_angles angles;
-    if (first + row == segment->first + segment->rows) segment = fovea_segment_after(sequence, segment);
-    if (piece->count > 0) fovea_rotary_at(piece, first + row, &angles);
-    for (int64_t head = 0; head < rows->kv_heads; head++) {
-      const int64_t offset =
-          fovea_new_rows_offset(rows, side->strides, entry) + head * side->strides.head + row * side->strides.row;
-      const void *from = fovea_element(side->from, side->type, offset);
-      const fovea_cached_row to =
-          fovea_find_cached_row(segment, side->values, side->dim, rows->layer, head, first + row);
-      if (to.panels) {
-        rotate_into_panel(piece, &angles, from, side->type, &to);
-      } else {
-        fovea_rotary_row(piece, &angles, from, side->type, to.row, to.type, side->dim);
-      }
+/* One entry of a task. */
+typedef struct entry_rows {
+  const append_job *job;
+  int64_t entry, first; /* the position of its first row */
+  int64_t head;
+  fovea_row_maker *maker;
+} entry_rows;
+
+static const void *new_row(const entry_rows *rows, int64_t head, int64_t position) {
+  const new_side *side = rows->job->side;
+  const int64_t offset = fovea_new_rows_offset(rows->job->rows, side->strides, rows->entry) +
+                         head * side->strides.head + (position - rows->first) * side->strides.row;
+  return fovea_element(side->from, side->type, offset);
+}
+
+static const float *make_rows(void *maker, int64_t position, int64_t count, float *room, int64_t *stride) {
+  const entry_rows *rows = maker;
+  return fovea_make_new_rows(rows->maker, new_row(rows, rows->head, position), rows->job->side->strides.row,
+                             position, count, room, stride);
+}
+
+/* Appends rows from `position` on, and returns the position after them. Keys that are written at once belong to the
+ * task that has the first of them. */
+static int64_t append_codes(entry_rows *rows, const fovea_coded_side *to, int64_t position, int64_t end) {
+  const int64_t keys = fovea_keys_at_once(&to->layout), last = to->segment->first + to->segment->rows;
+  const append_job *job = rows->job;
+  const int64_t past = (position - to->segment->first) % keys;
+  if (past != 0) return position + keys - past;
+  int64_t count = keys > 1 ? keys : fovea_kept_positions(rows->maker);
+  if (count > last - position) count = last - position;
+  if (keys == 1 && count > end - position) count = end - position;
+  for (rows->head = 0; rows->head < job->rows->kv_heads; rows->head++) {
+    fovea_write_coded(job->piece.kernels, to, job->rows->layer, rows->head, position, position + count, make_rows,
+                      rows);
+  }
+  return position + count;
+}
+
+/* Elements that a Hadamard matrix has rotated. */
+static void append_rotated(entry_rows *rows, const fovea_segment *segment, int64_t position) {
+  const new_side *side = rows->job->side;
+  float room[FOVEA_QUANTISED_ROOM];
+  for (rows->head = 0; rows->head < rows->job->rows->kv_heads; rows->head++) {
+    int64_t stride;
+    const float *row = make_rows(rows, position, 1, room, &stride);
+    const fovea_cached_row to =
+        fovea_find_cached_row(segment, side->values, side->dim, rows->job->rows->layer, rows->head, position);
+    fovea_write_elements(rows->job->piece.kernels, &to, 0, side->dim, row, FOVEA_F32);
+  }
+}
+
+/* Elements, for one piece of their pairs. */
+static void append_elements(entry_rows *rows, const fovea_segment *segment, int64_t position) {
+  const new_side *side = rows->job->side;
+  const fovea_rotary_piece *piece = &rows->job->piece;
+  fovea_rotary_angles angles;
+  if (piece->count > 0) fovea_rotary_at(piece, position, &angles);
+  for (int64_t head = 0; head < rows->job->rows->kv_heads; head++) {
+    const void *from = new_row(rows, head, position);
+    const fovea_cached_row to =
+        fovea_find_cached_row(segment, side->values, side->dim, rows->job->rows->layer, head, position);
+    if (to.panels) {
+      rotate_into_panel(piece, &angles, from, side->type, &to);
+    } else {
+      fovea_rotary_row(piece, &angles, from, side->type, to.row, to.type, side->dim);
     }
+  }
+}
+
+/* Appends some rows of an entry: for one piece of their pairs or, if they are made in f32, whole with the first. */
+static void append_rows(const append_job *job, int64_t entry, int64_t begin, int64_t end, fovea_row_maker *maker) {
+  const new_side *side = job->side;
+  entry_rows rows = {.job = job, .entry = entry, .first = fovea_new_position(job->rows, entry), .maker = maker};
+  const fovea_sequence *sequence = &job->rows->sequences[entry];
+  fovea_coded_side to = {.segment = NULL};
+  for (int64_t position = rows.first + begin, last = rows.first + end; position < last;) {
+    const fovea_segment *segment = to.segment;
+    if (!fovea_segment_holds(segment, position)) {
+      segment = segment ? fovea_segment_after(sequence, segment) : fovea_find_segment(sequence, position);
+      to = fovea_open_side(sequence, segment, side->values, side->dim);
+    }
+    if (to.format && job->piece.first == 0) {
+      const int64_t after = append_codes(&rows, &to, position, last), all = segment->first + segment->rows;
+      position = after < all ? after : all;
+      continue;
+    }
+    if (!to.format && side->hadamard == 0) append_elements(&rows, segment, position);
+    if (!to.format && side->hadamard > 0 && job->piece.first == 0) append_rotated(&rows, segment, position);
+    position++;
   }
 }
 
 static void append_task(const void *data, int64_t task, int worker) {
   const append_job *job = data;
+  fovea_row_maker maker;
   fovea_float_state caller = fovea_float_begin();
   (void)worker;
+  fovea_begin_rows(&maker, &job->piece, job->side->type, job->side->dim, job->side->hadamard);
   for (fovea_row_part part = {.entry = -1}; fovea_next_part(&job->batch, task, &part);) {
     const int64_t count = fovea_new_row_count(job->rows, part.entry);
     if (part.end > count) part.end = count;
-    if (part.begin < part.end) append_rows(job, part.entry, part.begin, part.end);
+    if (part.begin < part.end) append_rows(job, part.entry, part.begin, part.end, &maker);
   }
   fovea_float_end(caller);
 }
@@ -133,8 +202,8 @@ static void append_side(const fovea_new_rows *rows, const new_side *side, const 
 static void append_all(const fovea_new_rows *rows, const fovea_rotary *rotary, const fovea_kernels *kernels,
                        const fovea_execution *execution) {
   fovea_rotary not_rotated;
-  const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim};
-  const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim};
+  const new_side keys = {0, rows->k, rows->k_type, rows->k_strides, rows->qk_dim, rows->k_hadamard};
+  const new_side values = {1, rows->v, rows->v_type, rows->v_strides, rows->v_dim, rows->v_hadamard};
   if (rows->rows == 0 || most_rows(rows) == 0) return; /* without rows the lists may be missing */
   fovea_rotary_init(&not_rotated, FOVEA_ROTARY_INTERLEAVED, 0);
   append_side(rows, &keys, rotary ? rotary : &not_rotated, kernels, execution);

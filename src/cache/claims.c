@@ -9,8 +9,8 @@ enum { WINDOW = 96 };
 
 typedef struct cursor {
   int64_t sequence, array;
-  int values;
-  const fovea_segment *segment; /* NULL: the side has not begun */
+  int values, part;
+  const fovea_segment *segment; /* NULL: the part has not begun */
   int64_t segment_number;
   int64_t position;
 } cursor;
@@ -36,8 +36,23 @@ static fovea_claim claim_panels(const fovea_segment *segment, const fovea_segmen
                           elements / step, step, count * together);
 }
 
-fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segment_shape *shape, int values,
-                                int64_t layer, int64_t *position, int64_t end) {
+/* Whether a part of a side has memory of its own. */
+static int has_part(const fovea_sequence *sequence, const fovea_segment *segment, const fovea_segment_shape *shape,
+                    int values, int part) {
+  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  if (part == FOVEA_PART_CODES) return 1;
+  return format && fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part).first;
+}
+
+fovea_claim fovea_claim_segment(const fovea_sequence *sequence, const fovea_segment *segment,
+                                const fovea_segment_shape *shape, int values, int part, int64_t layer,
+                                int64_t *position, int64_t end) {
+  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  if (!has_part(sequence, segment, shape, values, part)) {
+    *position = end;
+    return (fovea_claim){.segment = -1};
+  }
+  if (format) return fovea_claim_part(segment, format, shape, values, part, layer, position, end);
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS)
     return claim_panels(segment, shape, layer, position, end);
   int64_t row = *position - segment->first, rows = end - *position;
@@ -49,6 +64,21 @@ fovea_claim fovea_claim_segment(const fovea_segment *segment, const fovea_segmen
   *position = end;
   return fovea_claim_rows(first, fovea_type_bits(type), shape->kv_heads, head_step, rows, row_step,
                           values ? shape->v_dim : shape->qk_dim);
+}
+
+/* A centre is read only, and so are scales that all keys share: they are the caller's. */
+static int is_written(const fovea_sequence *sequence, const fovea_segment *segment, int values, int part) {
+  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  return part == FOVEA_PART_CODES || (part != FOVEA_PART_CENTRE && format && format->key_group != 0);
+}
+
+/* Goes on to the next part of the side, or to the next side. */
+static void next_part(cursor *at) {
+  if (++at->part == FOVEA_PARTS) {
+    at->part = 0;
+    at->values++;
+  }
+  at->segment = NULL;
 }
 
 /* Returns 0 if there are no more claims. */
@@ -64,20 +94,26 @@ static int next_claim(const fovea_claims *claims, cursor *at, fovea_claim *claim
       at->segment_number = fovea_segment_number(rows.sequence, at->segment);
       at->position = rows.begin;
     }
+    if (at->part > 0 && rows.sequence->segment_size < FOVEA_SEGMENT_WITH_FORMATS) {
+      next_part(at);
+      continue;
+    }
     int64_t end =
         at->segment->first + at->segment->rows < rows.end ? at->segment->first + at->segment->rows : rows.end;
-    *claim = fovea_claim_segment(at->segment, &claims->shape, at->values, rows.layer, &at->position, end);
-    claim->written = rows.written;
+    *claim = fovea_claim_segment(rows.sequence, at->segment, &claims->shape, at->values, at->part, rows.layer,
+                                 &at->position, end);
+    claim->written = rows.written && is_written(rows.sequence, at->segment, at->values, at->part);
     claim->name = at->values ? "v" : "k";
     claim->entry = rows.entry;
     claim->segment = at->segment_number;
+    const int empty = claim->run == 0;
     if (at->position == rows.end) {
-      at->values++;
-      at->segment = 0;
+      next_part(at);
     } else if (at->position == end) {
       at->segment = fovea_segment_after(rows.sequence, at->segment);
       at->segment_number++;
     }
+    if (empty) continue;
     return 1;
   }
   if (at->array >= claims->array_count) return 0;

@@ -8,6 +8,8 @@
 #include "../system/schedule.h"
 #include "cached_rows.h"
 #include "claims.h"
+#include "coded_rows.h"
+#include "panels.h"
 
 typedef struct copy_call {
   const fovea_sequence *sequences[2]; /* from, to */
@@ -36,21 +38,96 @@ typedef struct copy_job {
   int64_t layer_tasks; /* tasks of a layer's keys, or values */
 } copy_job;
 
-static void copy_rows(const copy_job *job, int values, int64_t layer, int64_t begin, int64_t end) {
-  const int64_t dim = values ? job->shape->v_dim : job->shape->qk_dim;
-  const fovea_segment *segment[2];
-  for (int i = 0; i < 2; i++) {
-    segment[i] = fovea_find_segment(job->copy->sequences[i], begin);
+/* One side of a layer. */
+typedef struct copied_side {
+  const copy_job *job;
+  int64_t layer, head;
+  fovea_coded_side from, to;
+} copied_side;
+
+static int64_t dim_of(const copied_side *side) {
+  return side->to.values ? side->job->shape->v_dim : side->job->shape->qk_dim;
+}
+
+/* Goes on to the segment that holds a position. */
+static void go_to(const copied_side *side, int number, fovea_coded_side *to, int64_t position) {
+  const fovea_sequence *sequence = side->job->copy->sequences[number];
+  if (fovea_segment_holds(to->segment, position)) return;
+  *to = fovea_open_side(sequence, fovea_find_segment(sequence, position), to->values, dim_of(side));
+}
+
+/* The row to copy, as f32. */
+static const float *make_row(copied_side *side, int64_t position, float *room) {
+  go_to(side, 0, &side->from, position);
+  if (side->from.format) {
+    fovea_read_coded(side->job->kernels, &side->from, side->layer, side->head, position, room);
+    return room;
   }
-  for (int64_t position = begin; position < end; position++) {
-    for (int i = 0; i < 2; i++) {
-      if (position == segment[i]->first + segment[i]->rows)
-        segment[i] = fovea_segment_after(job->copy->sequences[i], segment[i]);
+  fovea_cached_row from =
+      fovea_find_cached_row(side->from.segment, side->from.values, dim_of(side), side->layer, side->head, position);
+  if (!from.panels) {
+    const fovea_widen_args args = {
+        .rows = from.row, .type = from.type, .row_count = 1, .dim = from.dim, .to = room, .to_stride = from.dim};
+    side->job->kernels->widen(&args);
+    return room;
+  }
+  float elements[FOVEA_MOVED_ELEMENTS];
+  for (int64_t at = 0; at < from.dim; at += FOVEA_MOVED_ELEMENTS) {
+    const int64_t count = from.dim - at < FOVEA_MOVED_ELEMENTS ? from.dim - at : FOVEA_MOVED_ELEMENTS;
+    fovea_panel_read(from.row, from.type, from.key, at, count, elements);
+    const fovea_widen_args args = {
+        .rows = elements, .type = from.type, .row_count = 1, .dim = count, .to = room + at, .to_stride = count};
+    side->job->kernels->widen(&args);
+  }
+  return room;
+}
+
+static const float *make_rows(void *maker, int64_t position, int64_t count, float *room, int64_t *stride) {
+  copied_side *side = maker;
+  *stride = (dim_of(side) + 15) / 16 * 16;
+  for (int64_t row = 0; row < count; row++) make_row(side, position + row, room + row * *stride);
+  return room;
+}
+
+/* Keys that are written at once belong to the task that has the first of them. */
+static void copy_to_codes(copied_side *side, int64_t position) {
+  const fovea_segment *segment = side->to.segment;
+  const int64_t keys = fovea_keys_at_once(&side->to.layout), last = segment->first + segment->rows;
+  const int64_t end = position + keys < last ? position + keys : last;
+  if ((position - segment->first) % keys != 0) return;
+  for (side->head = 0; side->head < side->job->shape->kv_heads; side->head++) {
+    go_to(side, 0, &side->from, position);
+    if (!fovea_move_coded(&side->from, &side->to, side->layer, side->head, position, end))
+      fovea_write_coded(side->job->kernels, &side->to, side->layer, side->head, position, end, make_rows, side);
+  }
+}
+
+static void copy_to_elements(copied_side *side, int64_t position) {
+  float room[FOVEA_QUANTISED_ROOM];
+  const int values = side->to.values;
+  for (int64_t head = 0; head < side->job->shape->kv_heads; head++) {
+    const fovea_cached_row to =
+        fovea_find_cached_row(side->to.segment, values, dim_of(side), side->layer, head, position);
+    if (side->from.format) {
+      side->head = head;
+      fovea_write_elements(side->job->kernels, &to, 0, to.dim, make_row(side, position, room), FOVEA_F32);
+    } else {
+      const fovea_cached_row from =
+          fovea_find_cached_row(side->from.segment, values, to.dim, side->layer, head, position);
+      fovea_copy_cached_row(side->job->kernels, &from, &to);
     }
-    for (int64_t head = 0; head < job->shape->kv_heads; head++) {
-      const fovea_cached_row from = fovea_find_cached_row(segment[0], values, dim, layer, head, position);
-      const fovea_cached_row to = fovea_find_cached_row(segment[1], values, dim, layer, head, position);
-      fovea_copy_cached_row(job->kernels, &from, &to);
+  }
+}
+
+static void copy_rows(const copy_job *job, int values, int64_t layer, int64_t begin, int64_t end) {
+  copied_side side = {.job = job, .layer = layer, .from = {.values = values}, .to = {.values = values}};
+  for (int64_t position = begin; position < end; position++) {
+    go_to(&side, 1, &side.to, position);
+    go_to(&side, 0, &side.from, position);
+    if (side.to.format) {
+      copy_to_codes(&side, position);
+    } else {
+      copy_to_elements(&side, position);
     }
   }
 }
@@ -80,6 +157,8 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
   if (!status) status = check_sizes(&claims.shape, &copy, error);
   if (!status) status = fovea_check_sequence(from, &claims.shape, 0, begin, end, error);
   if (!status) status = fovea_check_sequence(to, &claims.shape, 1, begin, end, error);
+  for (int i = 0; i < 2 && !status; i++)
+    status = fovea_check_coded_rows(copy.sequences[i], &claims.shape, i, i, begin, end, error);
   if (!status) status = fovea_check_claims(&claims, error);
   if (status || begin == end) return status;
   const copy_job job = {&copy, &claims.shape, fovea_dispatch_default(FOVEA_F32), fovea_row_tasks(end - begin)};

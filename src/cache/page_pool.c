@@ -1,8 +1,8 @@
 /* Page pools: which pages of a cache are in use. A free page has, as its references, -1 minus the number of the
  * next free page. */
-#include "../base/caller.h"
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "page_copy.h"
 
 #include <limits.h>
 
@@ -66,19 +66,22 @@ int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page) {
 static fovea_status copy_page(const fovea_pages *pages, int32_t from, int32_t to, int64_t rows,
                               fovea_error *error) {
   fovea_segment segments[2]; /* as this library knows them, whatever the caller's are */
-  fovea_pages known;
-  fovea_status status = fovea_read_pages(pages, &known, error);
+  fovea_known_pages known;
+  fovea_status status = fovea_know_pages(pages, &known, error);
   if (status) return status;
   fovea_execution alone;
   fovea_execution_init(&alone);
   alone.threads = 1;
-  known.segment_size = sizeof(fovea_segment);
+  fovea_pages *own = &known.pages;
+  own->segment_size = sizeof(fovea_segment);
   const fovea_sequence sequences[2] = {fovea_sequence_of(&segments[0], 1), fovea_sequence_of(&segments[1], 1)};
-  status = fovea_cache_contiguous(&known, from, &segments[0], error);
-  if (!status) status = fovea_cache_contiguous(&known, to, &segments[1], error);
+  status = fovea_cache_contiguous(own, from, &segments[0], error);
+  if (!status) status = fovea_cache_contiguous(own, to, &segments[1], error);
   if (status) return status;
-  return fovea_sequence_copy(&sequences[0], &sequences[1], known.layers, known.kv_heads, known.qk_dim, known.v_dim,
-                             0, rows, &alone, error);
+  if ((own->k_format || own->v_format) && rows >= 1 && rows <= own->page_rows)
+    return fovea_copy_coded_page(&known, &segments[0], &segments[1], rows, error);
+  return fovea_sequence_copy(&sequences[0], &sequences[1], own->layers, own->kv_heads, own->qk_dim, own->v_dim, 0,
+                             rows, &alone, error);
 }
 
 /* The caller's array: its elements are as large as the program that made them says. */

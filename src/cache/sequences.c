@@ -4,13 +4,40 @@
 #include "../base/error.h"
 #include "../base/types.h"
 #include "../base/validate.h"
+#include "coded_parts.h"
 
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t layer, int64_t head,
-                     fovea_found_segment *found) {
+fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head) {
+  const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
+  const int64_t at = (layer > 0 ? layer * scales->layer : 0) + (head > 0 ? head * scales->head : 0);
+  const int64_t centre_at =
+      (layer > 0 ? layer * scales->centre_layer : 0) + (head > 0 ? head * scales->centre_head : 0);
+  return (fovea_code_place){
+      .units = (const char *)(values ? segment->v : segment->k) + fovea_segment_head(segment, values, layer, head),
+      .unit_step = values ? segment->v_row : segment->k_row,
+      .scales = scales->scales ? (const char *)scales->scales + at : NULL,
+      .zeros = scales->zeros ? (const char *)scales->zeros + at : NULL,
+      .scale_step = scales->row,
+      .centre = scales->centre ? (const float *)(const void *)((const char *)scales->centre + centre_at) : NULL,
+  };
+}
+
+void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
+                     int64_t head, fovea_found_segment *found) {
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
   if (!neighbour) next = fovea_find_segment(sequence, position);
+  const fovea_format *format = fovea_segment_format(sequence, next, values);
+  const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;
+  found->format = format;
+  if (format) {
+    const int panels = !values && next->k_layout == FOVEA_KEYS_IN_PANELS;
+    if (format != known || panels != found->layout.codes.panels) /* pages have one format */
+      found->layout = fovea_lay_out_codes(format, dim, panels);
+    if (found->layout.apart) found->layout.codes.scale_group = (values ? next->v_scales : next->k_scales).group;
+    found->place = fovea_place_codes(next, values, layer, head);
+    return;
+  }
   found->rows = fovea_element(values ? next->v : next->k, values ? next->v_type : next->k_type,
                               fovea_segment_head(next, values, layer, head));
 }
@@ -45,6 +72,11 @@ int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *seg
   return 1;
 }
 
+static int has_scales(const fovea_segment *segment, int values) {
+  const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
+  return scales->scales || scales->zeros || scales->centre;
+}
+
 static fovea_status check_side(const fovea_sequence *sequence, const fovea_segment *segment,
                                const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
                                fovea_error *error) {
@@ -52,6 +84,12 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   const void *pointer = values ? segment->v : segment->k;
   int type = values ? (int)segment->v_type : (int)segment->k_type;
   const char *name = values ? "v" : "k";
+  if (fovea_segment_format(sequence, segment, values))
+    return fovea_check_coded_side(sequence, segment, shape, values, entry, number, error);
+  if (sequence->segment_size >= FOVEA_SEGMENT_WITH_FORMATS && has_scales(segment, values))
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "sequences[%d].segments[%d].%s_scales is set, but %s_format is NULL", entry, number, name,
+                      name);
   if (type < 0 || type >= FOVEA_TYPES) {
     return fovea_fail(error, FOVEA_ERROR_TYPE, "sequences[%d].segments[%d].%s_type is %d; it must be from 0 to %d",
                       entry, number, name, (int64_t)type, (int64_t)FOVEA_TYPES - 1);

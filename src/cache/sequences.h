@@ -3,68 +3,29 @@
 #define FOVEA_SRC_CACHE_SEQUENCES_H
 
 #include "../base/shapes.h"
-
-#include <stddef.h>
-
-/* What all segments of a call have in common. */
-typedef struct fovea_segment_shape {
-  int64_t kv_heads, qk_dim, v_dim;
-  int64_t layer; /* the layer that the call is for */
-} fovea_segment_shape;
-
-/* Segment i. Segments are as large as the program that made them says. */
-static inline const fovea_segment *fovea_segment_at(const fovea_sequence *sequence, int64_t i) {
-  return (const fovea_segment *)(const void *)((const char *)sequence->segments +
-                                               (size_t)i * sequence->segment_size);
-}
-static inline const fovea_segment *fovea_segment_after(const fovea_sequence *sequence,
-                                                       const fovea_segment *segment) {
-  return (const fovea_segment *)(const void *)((const char *)segment + sequence->segment_size);
-}
-static inline int64_t fovea_segment_number(const fovea_sequence *sequence, const fovea_segment *segment) {
-  return ((const char *)segment - (const char *)sequence->segments) / (int64_t)sequence->segment_size;
-}
-
-/* Bytes of segments that know of layers. Smaller ones have one: no field of layers is there to be read. */
-#define FOVEA_SEGMENT_WITH_LAYERS (offsetof(fovea_segment, v_layer) + sizeof(int64_t))
-static inline int64_t fovea_segment_layers(const fovea_sequence *sequence, const fovea_segment *segment) {
-  return sequence->segment_size < FOVEA_SEGMENT_WITH_LAYERS ? 0 : segment->layers;
-}
-
-/* Elements from a segment's pointer to where one layer's keys or values of a kv head begin. */
-static inline int64_t fovea_segment_head(const fovea_segment *segment, int values, int64_t layer, int64_t head) {
-  int64_t head_step = values ? segment->v_head : segment->k_head, offset = head > 0 ? head * head_step : 0;
-  return layer > 0 ? offset + layer * (values ? segment->v_layer : segment->k_layer) : offset;
-}
+#include "formats.h"
+#include "segments.h"
 
 /* Bytes that the keys or the values of one layer of a segment take, counted from its pointer. 0 if those of all
  * layers reach further than 2^57 elements. */
 int fovea_segment_reach(const fovea_sequence *sequence, const fovea_segment *segment,
                         const fovea_segment_shape *shape, int values, fovea_reach *reach);
 
-/* The segment that holds a position, of those that follow each other. */
-static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position) {
-  int64_t low = 0, high = sequence->count;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    *(fovea_segment_at(sequence, middle)->first <= position ? &low : &high) = middle;
-  }
-  return fovea_segment_at(sequence, low);
-}
-
 /* A segment, and where the keys, or the values, of one layer and kv head begin in it. */
 typedef struct fovea_found_segment {
   const fovea_segment *segment; /* NULL: none yet */
-  const char *rows;
+  const char *rows;             /* without a format */
+  const fovea_format *format;   /* NULL: none; else: */
+  fovea_code_layout layout;
+  fovea_code_place place;
 } fovea_found_segment;
 
-static inline int fovea_segment_holds(const fovea_segment *segment, int64_t position) {
-  return segment && segment->first <= position && position < segment->first + segment->rows;
-}
+/* Goes on from the segment that was found before to the one that holds `position`. Rows have `dim` elements. */
+void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
+                     int64_t head, fovea_found_segment *found);
 
-/* Goes on from the segment that was found before to the one that holds `position`. */
-void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t layer, int64_t head,
-                     fovea_found_segment *found);
+/* Where the codes of a side with a format, and their scales, lie for one layer and kv head. */
+fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int64_t layer, int64_t head);
 
 /* Checks one sequence: its segments follow each other and hold positions `begin` to `end` - 1. `entry` is the
  * entry's number in error texts. */

@@ -7,6 +7,8 @@
 #include "../rotary/rotary.h"
 #include "../rotary/validate_rotary.h"
 #include "claims.h"
+#include "coded_rows.h"
+#include "hadamard.h"
 #include "new_rows.h"
 
 static fovea_status check_sizes(const fovea_new_rows *rows, fovea_error *error) {
@@ -106,6 +108,8 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
   if (!status) status = fovea_refuse_unused_position(rows, error);
   if (!status && rotary) status = fovea_validate_rotary(rotary, rows->qk_dim, error);
   if (!status && rotary) status = fovea_validate_rotary_arrays(rotary, call.arrays, error);
+  if (!status) status = fovea_check_hadamard("k_hadamard", rows->k_hadamard, rows->qk_dim, error);
+  if (!status) status = fovea_check_hadamard("v_hadamard", rows->v_hadamard, rows->v_dim, error);
   if (!status) status = check_tensors(rows, error);
   if (status || rows->rows == 0) return status;
   if (!rows->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
@@ -115,6 +119,8 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
     if (status) return status;
     fovea_claimed_rows claimed = claimed_rows(&call, entry);
     status = fovea_check_sequence(claimed.sequence, &shape, entry, claimed.begin, claimed.end, error);
+    if (!status)
+      status = fovea_check_coded_rows(claimed.sequence, &shape, 1, entry, claimed.begin, claimed.end, error);
     if (status) return status;
   }
   const fovea_claims claims = {.shape = shape,

@@ -26,12 +26,17 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   context->decode->slot = 0;
 }
 
-/* Lists the rows of K and V of a block, as fovea_list_rows() does. */
-static void list_block(fovea_task_context *context, int64_t base, int whole, int slot) {
+/* Lists the rows of K and V of a block, as fovea_list_rows() does: of the next block, which is only prefetched, or
+ * of this one. */
+static void list_block(fovea_task_context *context, int64_t base, int next, int slot) {
+  fovea_decode_state *state = context->decode;
+  const fovea_problem *problem = &context->plan->problem;
   fovea_interval keys = fovea_met_keys(context, base);
   keys = (fovea_interval){base + keys.begin, base + keys.end};
-  fovea_list_rows(context, fovea_key_run, base, keys, whole, &context->decode->keys[slot]);
-  fovea_list_rows(context, fovea_value_run, base, keys, whole, &context->decode->values[slot]);
+  state->keys[slot].scales = next ? NULL : state->key_scales;
+  state->values[slot].scales = next ? NULL : state->value_scales;
+  fovea_list_rows(context, fovea_key_run, problem->qk_dim, base, keys, next, &state->keys[slot]);
+  fovea_list_rows(context, fovea_value_run, problem->v_dim, base, keys, next, &state->values[slot]);
 }
 
 /* Copies rows that differ in type or layout, as f32. */
@@ -42,7 +47,7 @@ static void gather_rows(fovea_task_context *context, fovea_find_run *find, int64
   fovea_widen_rows(context, find, dim, list->base, scratch);
   list->uniform = 1;
   list->type = FOVEA_F32;
-  list->panels = 0;
+  list->panels = list->coded = 0;
   for (int64_t key = 0; key < FOVEA_BLOCK_KEYS; key++) {
     int64_t row = key < keys.begin ? keys.begin : key >= keys.end ? keys.end - 1 : key;
     list->rows[key] = scratch + row * fovea_copied_stride(dim);
@@ -56,6 +61,8 @@ static void find_rows(fovea_task_context *context) {
   int64_t base = context->walk.block, next = context->walk.next_block;
   if (state->keys[!state->slot].base == base) {
     state->slot = !state->slot;
+    if (state->keys[state->slot].coded || state->values[state->slot].coded)
+      list_block(context, base, 0, state->slot); /* with scales */
   } else {
     list_block(context, base, 0, state->slot);
   }
@@ -68,7 +75,15 @@ static void find_rows(fovea_task_context *context) {
 /* The rows to prefetch, from key `key` of the next block on. If these are not known, not uniform, or in another
  * layout: the rows of this block. */
 static const void *const *rows_to_prefetch(const fovea_row_list *list, const fovea_row_list *next, int key) {
-  return next->base >= 0 && next->uniform && next->panels == list->panels ? next->rows + key : list->rows + key;
+  return next->base >= 0 && next->uniform && next->panels == list->panels && next->coded == list->coded
+             ? next->rows + key
+             : list->rows + key;
+}
+
+/* The rows from key `key` on, if they have a format. */
+static fovea_coded_keys coded_keys(const fovea_row_list *list, int key) {
+  if (!list->coded) return (fovea_coded_keys){0};
+  return (fovea_coded_keys){&list->codes, list->scales + key, list->has_zeros, list->zeros_at, list->scale_step};
 }
 
 static void score_block(fovea_task_context *context, const fovea_tile *t, const fovea_sight *sight,
@@ -84,6 +99,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .keys = keys->rows + begin,
       .prefetch = rows_to_prefetch(keys, &state->keys[!state->slot], begin),
       .panels = keys->panels,
+      .coded = coded_keys(keys, begin),
       .type = keys->type,
       .dim = plan->problem.qk_dim,
       .key_count = end - begin,
@@ -125,6 +141,7 @@ static void value_of_row(const fovea_task_context *context, const fovea_tile *t,
     if (positions->hides && fovea_positions_hide(t, positions, row, key)) continue;
     args.weights = state->memory.scores + row * FOVEA_BLOCK_KEYS + key;
     args.values = args.prefetch = values->rows + key;
+    args.coded = coded_keys(values, key);
     args.key_count = 1;
     args.flags = 0;
     context->kernels->decode_value(&args);
@@ -144,6 +161,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .row_count = t->rows.count,
       .values = values->rows + begin,
       .prefetch = rows_to_prefetch(values, &state->values[!state->slot], begin),
+      .coded = coded_keys(values, begin),
       .type = values->type,
       .dim = dim,
       .key_count = end - begin,

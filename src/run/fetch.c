@@ -16,9 +16,12 @@ static void fetch_run(const fovea_task_context *context, fovea_find_run *find, i
   int64_t end = position + count < context->walk.keys_end ? position + count : context->walk.keys_end;
   while (position < end) {
     fovea_row_run run = find(context, position);
-    for (; position < end && position < run.end; position++, run.row += run.step) {
-      if (!run.panels) add_row(list, run.row, run.type, dim);
+    if (run.panels || run.codes) {
+      position = run.end;
+      continue;
     }
+    for (; position < end && position < run.end; position++, run.row += run.step)
+      add_row(list, run.row, run.type, dim);
   }
 }
 
@@ -34,7 +37,7 @@ static fetch_place find_place(const fovea_task_context *context, fovea_find_run 
   if (position >= context->walk.keys_end) return (fetch_place){.left = INT64_MAX};
   const fovea_row_run run = find(context, position);
   const int64_t end = run.end < context->walk.keys_end ? run.end : context->walk.keys_end;
-  return (fetch_place){run.row, run.step, run.panels ? 0 : fovea_bytes(run.type, dim), end - position};
+  return (fetch_place){run.row, run.step, run.panels || run.codes ? 0 : fovea_bytes(run.type, dim), end - position};
 }
 
 /* Lists this tile's share of the next block, from four places in turn. The prefetcher of L2 runs ahead in each page

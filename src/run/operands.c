@@ -39,7 +39,10 @@ static const float *widen(const fovea_task_context *context, fovea_find_run *fin
   while (begin < end) {
     fovea_row_run run = find(context, base + begin);
     int64_t count = (run.end - base < end ? run.end - base : end) - begin;
-    if (run.panels) {
+    if (run.codes) {
+      fovea_widen_codes_args args = {run.codes, run.coded, count, dim, to + begin * stride, stride};
+      context->kernels->widen_codes(&args);
+    } else if (run.panels) {
       int64_t first = (base + begin) % FOVEA_PANEL_ROWS;
       fovea_widen_panel_args args = {run.row - first * run.step, run.type, (int)first, (int)count, dim,
                                      to + begin * stride,        stride};
@@ -81,7 +84,7 @@ static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin,
 
 /* Whether the rows can be read where they lie. */
 static int lies_well(const fovea_row_run *run, int64_t end) {
-  return run->type == FOVEA_F32 && !run->panels && run->end >= end;
+  return !run->codes && run->type == FOVEA_F32 && !run->panels && run->end >= end;
 }
 
 static void place_keys(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,

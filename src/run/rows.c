@@ -5,8 +5,9 @@
 static const fovea_found_segment *find_segment(const fovea_task_context *context, int values, int64_t position) {
   fovea_found_segment *found = &context->source.found[values];
   if (!fovea_segment_holds(found->segment, position)) {
-    fovea_find_head(&context->source.sequence, position, values, context->tensors->layer, context->task->kv_head,
-                    found);
+    const fovea_problem *problem = &context->plan->problem;
+    fovea_find_head(&context->source.sequence, position, values, values ? problem->v_dim : problem->qk_dim,
+                    context->tensors->layer, context->task->kv_head, found);
   }
   return found;
 }
@@ -16,15 +17,31 @@ static int64_t step_of(const fovea_segment *segment, int64_t stride, fovea_type 
   return segment->rows > 1 ? fovea_bytes(type, stride) : 0;
 }
 
+/* A run of codes. */
+static fovea_row_run coded_run(const fovea_found_segment *found, int64_t position) {
+  const fovea_segment *segment = found->segment;
+  fovea_row_run run = {
+      .end = segment->first + segment->rows, .codes = &found->layout.codes, .panels = found->layout.codes.panels};
+  const int64_t follow = fovea_find_codes(&found->layout, &found->place, position - segment->first, &run.coded);
+  if (follow < run.end - position) run.end = position + follow;
+  return run;
+}
+
 fovea_row_run fovea_key_run(const fovea_task_context *context, int64_t position) {
   const fovea_problem *problem = &context->plan->problem;
   if (!context->source.sequence.segments) {
     int64_t stride = problem->k_strides.row;
     return (fovea_row_run){fovea_element(context->source.keys, problem->k_type, position * stride),
-                           fovea_bytes(problem->k_type, stride), INT64_MAX, problem->k_type, 0};
+                           fovea_bytes(problem->k_type, stride),
+                           INT64_MAX,
+                           problem->k_type,
+                           0,
+                           NULL,
+                           {0}};
   }
   const fovea_found_segment *found = find_segment(context, 0, position);
   const fovea_segment *segment = found->segment;
+  if (found->format) return coded_run(found, position);
   int64_t row = position - segment->first;
   fovea_row_run run = {.end = segment->first + segment->rows, .type = segment->k_type};
   if (segment->k_layout == FOVEA_KEYS_IN_PANELS) {
@@ -46,17 +63,63 @@ fovea_row_run fovea_value_run(const fovea_task_context *context, int64_t positio
   if (!context->source.sequence.segments) {
     int64_t stride = problem->v_strides.row;
     return (fovea_row_run){fovea_element(context->source.values, problem->v_type, position * stride),
-                           fovea_bytes(problem->v_type, stride), INT64_MAX, problem->v_type, 0};
+                           fovea_bytes(problem->v_type, stride),
+                           INT64_MAX,
+                           problem->v_type,
+                           0,
+                           NULL,
+                           {0}};
   }
   const fovea_found_segment *found = find_segment(context, 1, position);
   const fovea_segment *segment = found->segment;
+  if (found->format) return coded_run(found, position);
   int64_t step = step_of(segment, segment->v_row, segment->v_type);
-  return (fovea_row_run){found->rows + (position - segment->first) * step, step, segment->first + segment->rows,
-                         segment->v_type, 0};
+  return (fovea_row_run){.row = found->rows + (position - segment->first) * step,
+                         .step = step,
+                         .end = segment->first + segment->rows,
+                         .type = segment->v_type};
 }
 
-void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t base, fovea_interval keys,
-                     int whole, fovea_row_list *list) {
+/* Bytes from a scale to its zero, which may lie in other memory. */
+static int64_t zeros_at(const fovea_coded_rows *rows) {
+  return rows->zeros ? (int64_t)((uintptr_t)rows->zeros - (uintptr_t)rows->scales) : 0;
+}
+
+/* Begins a list with its first run. Returns 0 if its rows must be widened first. */
+static int begin_list(const fovea_row_run *run, int64_t dim, fovea_row_list *list) {
+  list->type = run->type;
+  list->panels = run->panels;
+  list->panel_step = run->codes ? run->coded.code_step : run->step;
+  list->coded = run->codes != NULL;
+  if (!list->coded) return 1;
+  list->codes = *run->codes; /* the segment that was found may change before the list is read */
+  list->has_zeros = run->coded.zeros != NULL;
+  list->zeros_at = zeros_at(&run->coded);
+  list->scale_step = run->coded.scale_step;
+  return !run->coded.centre && fovea_decodes_codes(run->codes, dim);
+}
+
+/* Whether rows of a run lie as those of the list do. */
+static int continues(const fovea_row_run *run, const fovea_row_list *list) {
+  if (list->coded != (run->codes != NULL) || run->type != list->type || run->panels != list->panels) return 0;
+  return !list->coded || (!run->coded.centre && fovea_same_codes(run->codes, &list->codes) &&
+                          zeros_at(&run->coded) == list->zeros_at);
+}
+
+static void list_codes(const fovea_coded_rows *rows, int begin, int end, fovea_row_list *list) {
+  const char *codes = rows->codes, *scales = rows->scales;
+  for (int key = begin; key < end; key++, codes += rows->code_step) list->rows[key] = codes;
+  for (int key = begin; list->scales && key < end; key++, scales += rows->scale_step) list->scales[key] = scales;
+}
+
+/* Sets the pointers of a key to those of another. */
+static void repeat(fovea_row_list *list, int key, int other) {
+  list->rows[key] = list->rows[other];
+  if (list->coded && list->scales) list->scales[key] = list->scales[other];
+}
+
+void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
+                     fovea_interval keys, int whole, fovea_row_list *list) {
   int begin = (int)(keys.begin - base), end = (int)(keys.end - base);
   int first = whole ? 0 : begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   int last = whole ? FOVEA_BLOCK_KEYS : (end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
@@ -65,20 +128,20 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
   for (int key = begin; key < end;) {
     fovea_row_run run = find(context, base + key);
     int run_end = run.end - base < end ? (int)(run.end - base) : end;
-    if (key == begin) {
-      list->type = run.type;
-      list->panels = run.panels;
-    } else if (run.type != list->type || run.panels != list->panels) {
+    if (key == begin ? !begin_list(&run, dim, list) : !continues(&run, list)) {
       list->uniform = 0;
       return;
     }
-    for (const char *row = run.row; key < run_end; key++, row += run.step) list->rows[key] = row;
+    if (key != begin) list->scale_step = -1;
+    if (list->coded) list_codes(&run.coded, key, run_end, list);
+    for (const char *row = run.row; !list->coded && key < run_end; key++, row += run.step) list->rows[key] = row;
+    key = run_end;
   }
   /* In panels a vector of keys is found by its first key, so that key's pointer must stay in its own panel. */
   for (int key = begin - 1; key >= first; key--) {
     int in_panel = list->panels && key / FOVEA_PANEL_ROWS == begin / FOVEA_PANEL_ROWS;
-    list->rows[key] =
-        in_panel ? (const char *)list->rows[key + 1] - fovea_panel_step(list->type) : list->rows[begin];
+    repeat(list, key, begin);
+    if (in_panel) list->rows[key] = (const char *)list->rows[key + 1] - list->panel_step;
   }
-  for (int key = end; key < last; key++) list->rows[key] = list->rows[end - 1];
+  for (int key = end; key < last; key++) repeat(list, key, end - 1);
 }

@@ -16,23 +16,55 @@ static int is_near(const fovea_written *written, int count, const fovea_sequence
   return 0;
 }
 
+/* The same for a part of a side that has a format. */
+static int part_is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
+                        const fovea_segment *segment, const fovea_segment_shape *shape, int values, int part,
+                        fovea_interval keys) {
+  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  uintptr_t begin, end;
+  if (!format) return 1;
+  const fovea_coded_part p = fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
+  if (!p.first) return 0;
+  fovea_part_range(&p, segment, shape->kv_heads, shape->layer, keys.begin, keys.end, &begin, &end);
+  for (int i = 0; i < count; i++) {
+    if (begin < written[i].end && written[i].begin < end) return 1;
+  }
+  return 0;
+}
+
+/* Checks one part of a side. */
+static fovea_status check_part(const fovea_plan *plan, const fovea_written *written, int count,
+                               const fovea_sequence *sequence, const fovea_segment *segment,
+                               const fovea_segment_shape *shape, int values, int part, fovea_interval keys,
+                               fovea_error *error) {
+  if (!part_is_near(written, count, sequence, segment, shape, values, part, keys)) return FOVEA_OK;
+  for (int64_t position = keys.begin; position < keys.end;) {
+    fovea_claim claim =
+        fovea_claim_segment(sequence, segment, shape, values, part, shape->layer, &position, keys.end);
+    for (int i = 0; i < count && claim.run > 0; i++) {
+      fovea_status status = fovea_check_claim(plan, &written[i], values ? "v" : "k", &claim, error);
+      if (status) return status;
+    }
+  }
+  return FOVEA_OK;
+}
+
 /* Checks the keys or values of a segment at positions begin to end - 1; of panels, the whole panels. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
                                        const fovea_sequence *sequence, const fovea_segment *segment, int values,
                                        int64_t layer, fovea_interval keys, fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
-  if (!is_near(written, count, sequence, segment, &shape, values)) return FOVEA_OK;
+  if (!fovea_segment_format(sequence, segment, values) &&
+      !is_near(written, count, sequence, segment, &shape, values))
+    return FOVEA_OK;
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
     keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   }
-  for (int64_t position = keys.begin; position < keys.end;) {
-    fovea_claim claim = fovea_claim_segment(segment, &shape, values, layer, &position, keys.end);
-    for (int i = 0; i < count; i++) {
-      fovea_status status = fovea_check_claim(plan, &written[i], values ? "v" : "k", &claim, error);
-      if (status) return status;
-    }
+  for (int part = 0; part < FOVEA_PARTS; part++) {
+    fovea_status status = check_part(plan, written, count, sequence, segment, &shape, values, part, keys, error);
+    if (status) return status;
   }
   return FOVEA_OK;
 }

@@ -180,8 +180,8 @@ class Header(unittest.TestCase):
 
     def test_everything_has_a_comment(self):
         self.assertEqual(header.undocumented(self.sections), [])
-        for name in ("pattern.h", "explain.h", "nn.h", "linear_attention.h", "performer.h", "sparse_attention.h",
-                     "latent_attention.h", "graph_attention.h"):
+        for name in ("pattern.h", "explain.h", "format.h", "nn.h", "linear_attention.h", "performer.h",
+                     "sparse_attention.h", "latent_attention.h", "graph_attention.h"):
             self.assertEqual(header.undocumented(header.read(HEADER.parent / name)[1]), [])
 
     def test_nothing_is_lost(self):

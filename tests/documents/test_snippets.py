@@ -1,4 +1,4 @@
-"""The C in docs/patterns.md compiles, and its pictures are what the rules say.
+"""The C in docs/patterns.md and docs/formats.md compiles, and the pictures are what the rules say.
 
     test_snippets.py CC...    the C compiler
 """
@@ -15,6 +15,7 @@ COMPILER = []
 
 # What snippets that are no whole file take from the program around them.
 AROUND = """\
+#include <fovea/format.h>
 #include <fovea/pattern.h>
 fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fovea_pattern *pattern,
                         fovea_pattern *other, fovea_rule rule, int64_t longest, int64_t nodes, int64_t rows,
@@ -32,19 +33,46 @@ fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fo
 """
 
 
-def snippets():
-    return re.findall(r"^```c\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+# The snippets of docs/formats.md follow each other in one function.
+FORMATS = """\
+#include <fovea/format.h>
+fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary rotary, int64_t capacity, int64_t kv_heads,
+                     int64_t heads, int64_t q_rows, int64_t dim, int64_t length, int64_t old, int64_t count,
+                     const int32_t *table, int64_t table_length, fovea_segment *segments, int64_t segment_limit, void *k,
+                     void *v, void *new_k, void *new_v, void *sinks_k, void *sinks_v, void *q, void *o);
+fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary rotary, int64_t capacity, int64_t kv_heads,
+                     int64_t heads, int64_t q_rows, int64_t dim, int64_t length, int64_t old, int64_t count,
+                     const int32_t *table, int64_t table_length, fovea_segment *segments, int64_t segment_limit, void *k,
+                     void *v, void *new_k, void *new_v, void *sinks_k, void *sinks_v, void *q, void *o) {
+  fovea_status status = FOVEA_OK;
+  fovea_error error;
+%s
+  (void)whole;
+  return status;
+}
+"""
+
+
+def snippets(page=PAGE):
+    return re.findall(r"^```c\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
 
 class Snippets(unittest.TestCase):
     def test_they_compile(self):
         self.assertGreater(len(snippets()), 4)
         for number, snippet in enumerate(snippets()):
-            source = snippet if "#include" in snippet else AROUND % (number, number, snippet)
-            done = subprocess.run([*COMPILER, "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                                   f"-I{ROOT / 'include'}", "-xc", "-"], input=source, capture_output=True, text=True,
-                                  check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.compile(snippet if "#include" in snippet else AROUND % (number, number, snippet))
+
+    def test_those_of_formats_compile(self):
+        parts = snippets((ROOT / "docs/formats.md").read_text(encoding="utf-8"))
+        self.assertEqual(len(parts), 4)
+        self.compile(FORMATS % "\n".join(parts))
+
+    def compile(self, source):
+        done = subprocess.run([*COMPILER, "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                               f"-I{ROOT / 'include'}", "-xc", "-"], input=source, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 PARENTS = (-1, 0, 0, 1, -1)

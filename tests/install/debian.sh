@@ -57,7 +57,7 @@ contents() {
   depends fovea "libfovea0 \(= $version\)"
   depends fovea "libfovea-nn0 \(= $version\)"
   holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
-  holds libfovea-dev 'include/fovea/(fovea|pattern|explain)\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
+  holds libfovea-dev 'include/fovea/(fovea|format|pattern|explain)\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
   holds libfovea-nn0 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'
   holds libfovea-nn-dev 'include/fovea/(nn|[a-z]+_attention|performer)\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*)'
   holds fovea 'bin/fovea|share/man/man1/.*\.gz'

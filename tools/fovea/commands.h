@@ -5,6 +5,7 @@
 #include "failure.h"
 
 bool attend_command(int argument_count, char **arguments, failure *why);
+bool cache_command(int argument_count, char **arguments, failure *why);
 bool explain_command(int argument_count, char **arguments, failure *why);
 bool heatmap_command(int argument_count, char **arguments, failure *why);
 bool info_command(int argument_count, char **arguments, failure *why);

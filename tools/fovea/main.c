@@ -1,5 +1,5 @@
-/* The program `fovea`: attention on .npy files, pictures of its weights, a report about this machine, and a self
- * test. It uses only the library's public header. Exit status 0, or 2 with one line on stderr. */
+/* The program `fovea`: attention on .npy files, narrow caches, pictures of weights, a report about this machine,
+ * and a self test. It uses only the library's public header. Exit status 0, or 2 with one line on stderr. */
 #include "commands.h"
 #include <fovea/fovea.h>
 
@@ -12,6 +12,7 @@
 static const char help[] = "Usage: fovea COMMAND [OPTIONS]\n"
                            "\n"
                            "  fovea attend     attention on .npy files\n"
+                           "  fovea cache      keys and values in 8 bits or less, and back\n"
                            "  fovea explain    what a problem costs, how it is computed, and why\n"
                            "  fovea heatmap    attention weights as a picture\n"
                            "  fovea info       what the library chose on this machine, and why\n"
@@ -26,15 +27,12 @@ static const char help[] = "Usage: fovea COMMAND [OPTIONS]\n"
 static const struct command {
   const char *name;
   bool (*run)(int argument_count, char **arguments, failure *why);
-} commands[] = {{"attend", attend_command},
-                {"explain", explain_command},
-                {"heatmap", heatmap_command},
-                {"info", info_command},
-                {"selftest", selftest_command}};
+} commands[] = {{"attend", attend_command},   {"cache", cache_command}, {"explain", explain_command},
+                {"heatmap", heatmap_command}, {"info", info_command},   {"selftest", selftest_command}};
 
 static bool run(int argument_count, char **arguments, const char **name, failure *why) {
   if (argument_count < 1)
-    return fail(why, "a command is needed: attend, explain, heatmap, info or selftest (see fovea --help)");
+    return fail(why, "a command is needed: attend, cache, explain, heatmap, info or selftest (see fovea --help)");
   if (strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0) {
     fputs(help, stdout);
     return true;

@@ -39,6 +39,12 @@ LAYER_LOAD(load_f16, uint16_t)
 LAYER_LOAD(load_bf16, uint16_t)
 LAYER_LOAD(load_pairs, uint16_t)
 LAYER_LOAD(load_bool, uint8_t)
+LAYER_LOAD(load_s8, int8_t)
+LAYER_LOAD(load_u8, uint8_t)
+LAYER_LOAD(load_e4m3, uint8_t)
+LAYER_LOAD(load_e5m2, uint8_t)
+LAYER_LOAD(load_low_u4, uint8_t)
+LAYER_LOAD(load_high_u4, uint8_t)
 LAYER_STORE(store_f16)
 LAYER_STORE(store_bf16)
 LAYER_UNARY(abs)
@@ -146,6 +152,49 @@ LAYER_FUNCTION void layer_transpose_halves(float *square) {
 }
 #endif
 
+LAYER_FUNCTION void layer_load_u4(const uint8_t *from, int64_t first, float *to) {
+  vec_store(to, vec_load_u4(from, first));
+}
+LAYER_FUNCTION void layer_load_words(const void *const *rows, int64_t at, float *to) {
+  vec k[4];
+  vec_load_words(rows, at, k);
+  for (int i = 0; i < 4; i++) vec_store(to + i * LANES, k[i]);
+}
+LAYER_FUNCTION void layer_word_bytes(const float *from, float *s8, float *u8, float *e4m3, float *e5m2) {
+  const vec words = vec_load_word(from);
+  const vec all[4][4] = {
+      {vec_word_s8(words, 0), vec_word_s8(words, 8), vec_word_s8(words, 16), vec_word_s8(words, 24)},
+      {vec_word_u8(words, 0), vec_word_u8(words, 8), vec_word_u8(words, 16), vec_word_u8(words, 24)},
+      {vec_word_e4m3(words, 0), vec_word_e4m3(words, 8), vec_word_e4m3(words, 16), vec_word_e4m3(words, 24)},
+      {vec_word_e5m2(words, 0), vec_word_e5m2(words, 8), vec_word_e5m2(words, 16), vec_word_e5m2(words, 24)}};
+  float *to[4] = {s8, u8, e4m3, e5m2};
+  for (int kind = 0; kind < 4; kind++)
+    for (int i = 0; i < 4; i++) vec_store(to[kind] + i * LANES, all[kind][i]);
+}
+LAYER_FUNCTION void layer_word_u4(const float *from, float *to) {
+  const vec words = vec_load_word(from);
+  const vec all[8] = {vec_word_u4(words, 0),  vec_word_u4(words, 4),  vec_word_u4(words, 8),
+                      vec_word_u4(words, 12), vec_word_u4(words, 16), vec_word_u4(words, 20),
+                      vec_word_u4(words, 24), vec_word_u4(words, 28)};
+  for (int i = 0; i < 8; i++) vec_store(to + i * LANES, all[i]);
+}
+#ifdef FOVEA_VECTOR_LOOKS_UP
+LAYER_FUNCTION void layer_look_up(const float *table, const uint8_t *bytes, float *low, float *high) {
+  vec_store(low, vec_look_up(vec_load(table), vec_load_bits_of_u8(bytes, 0)));
+  vec_store(high, vec_look_up(vec_load(table), vec_load_bits_of_u8(bytes, 4)));
+}
+LAYER_FUNCTION void layer_look_up_u4(const float *table, const uint8_t *bytes, float *to) {
+  vec_store(to, vec_look_up(vec_load(table), vec_load_u4_bits(bytes, 0)));
+}
+LAYER_FUNCTION void layer_look_up_words(const float *table, const float *from, float *to) {
+  const vec words = vec_load_word(from), numbers = vec_load(table);
+  const vec all[8] = {vec_word_bits(words, 0),  vec_word_bits(words, 4),  vec_word_bits(words, 8),
+                      vec_word_bits(words, 12), vec_word_bits(words, 16), vec_word_bits(words, 20),
+                      vec_word_bits(words, 24), vec_word_bits(words, 28)};
+  for (int i = 0; i < 8; i++) vec_store(to + i * LANES, vec_look_up(numbers, all[i]));
+}
+#endif
+
 const struct layer FOVEA_NAME(layer) = {
     .lanes = LANES,
     .load = layer_load,
@@ -158,6 +207,21 @@ const struct layer FOVEA_NAME(layer) = {
     .store_bf16 = layer_store_bf16,
     .load_bool = layer_load_bool,
     .load_bits = layer_load_bits,
+    .load_s8 = layer_load_s8,
+    .load_u8 = layer_load_u8,
+    .load_e4m3 = layer_load_e4m3,
+    .load_e5m2 = layer_load_e5m2,
+    .load_low_u4 = layer_load_low_u4,
+    .load_high_u4 = layer_load_high_u4,
+    .load_u4 = layer_load_u4,
+    .load_words = layer_load_words,
+    .word_bytes = layer_word_bytes,
+    .word_u4 = layer_word_u4,
+#ifdef FOVEA_VECTOR_LOOKS_UP
+    .look_up = layer_look_up,
+    .look_up_u4 = layer_look_up_u4,
+    .look_up_words = layer_look_up_words,
+#endif
     .split_bf16 = layer_split_bf16,
     .set1 = layer_set1,
     .add = layer_add,

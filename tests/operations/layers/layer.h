@@ -22,6 +22,21 @@ struct layer {
   void (*store_f16)(uint16_t *to, const float *a);
   void (*store_bf16)(uint16_t *to, const float *a);
   void (*load_bool)(const uint8_t *from, float *to);
+  /* Codes of caches: bytes, and codes of 4 bits; sixteen bytes of `lanes` rows as four vectors of words; code i of
+   * each word. With look_up, codes in the lower bits of lanes, and numbers from a table of sixteen. */
+  void (*load_s8)(const int8_t *from, float *to);
+  void (*load_u8)(const uint8_t *from, float *to);
+  void (*load_e4m3)(const uint8_t *from, float *to);
+  void (*load_e5m2)(const uint8_t *from, float *to);
+  void (*load_low_u4)(const uint8_t *from, float *to);
+  void (*load_high_u4)(const uint8_t *from, float *to);
+  void (*load_u4)(const uint8_t *from, int64_t first, float *to);
+  void (*load_words)(const void *const *rows, int64_t at, float *to);
+  void (*word_bytes)(const float *words, float *s8, float *u8, float *e4m3, float *e5m2); /* [4][lanes] each */
+  void (*word_u4)(const float *words, float *to);                                         /* [8][lanes] */
+  void (*look_up)(const float *table, const uint8_t *bytes, float *low, float *high);
+  void (*look_up_words)(const float *table, const float *words, float *to); /* [8][lanes] */
+  void (*look_up_u4)(const float *table, const uint8_t *bytes, float *to);
   void (*load_bits)(const uint8_t *from, int shift, float *to);
   void (*split_bf16)(const float *a, float *first, float *second);
   void (*set1)(float x, float *to);

@@ -259,6 +259,105 @@ static void try_masks(const char *isa, const struct layer *layer, struct generat
   places_check(isa, "vec_load_bool, vec_load_bits with shift %d, vec_seen of key %d", shift, (int)key);
 }
 
+/* fp8 by its definition: sign, exponent, mantissa. */
+static float fp8(int code, int fraction, int bias) {
+  const int exponent = (code & 0x7f) >> fraction, mantissa = code & ((1 << fraction) - 1), top = 0x7f >> fraction;
+  const float sign = code & 0x80 ? -1.0f : 1.0f;
+  if (fraction == 3 ? (code & 0x7f) == 0x7f : exponent == top && mantissa != 0) return from_bits(0x7fc00000);
+  if (fraction == 2 && exponent == top) return sign * INFINITY;
+  if (exponent == 0) return sign * ldexpf((float)mantissa, 1 - bias - fraction);
+  return sign * ldexpf((float)(mantissa | 1 << fraction), exponent - bias - fraction);
+}
+
+static void try_bytes(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes, first = lanes == 1 ? (int)generator_below(generator, 2) : 0;
+  const unsigned char *bytes = place_bytes(lanes), *pairs = place_bytes((lanes + 1) / 2);
+  float *s8 = place_exact_output(FOVEA_F32, lanes), *u8 = place_exact_output(FOVEA_F32, lanes);
+  float *e4m3 = place_output(lanes), *e5m2 = place_output(lanes);
+  float *low = place_exact_output(FOVEA_F32, lanes), *high = place_exact_output(FOVEA_F32, lanes);
+  float *u4 = place_exact_output(FOVEA_F32, lanes);
+  places_watch();
+  layer->load_s8((const int8_t *)bytes, s8);
+  layer->load_u8(bytes, u8);
+  layer->load_e4m3(bytes, e4m3);
+  layer->load_e5m2(bytes, e5m2);
+  layer->load_low_u4(bytes, low);
+  layer->load_high_u4(bytes, high);
+  layer->load_u4(pairs, first, u4);
+  for (int lane = 0; lane < lanes; lane++) {
+    const int code = bytes[lane], dim = first + lane;
+    ((float *)shadow_of(s8))[lane] = (float)(code < 128 ? code : code - 256);
+    ((float *)shadow_of(u8))[lane] = (float)code;
+    ((float *)shadow_of(e4m3))[lane] = fp8(code, 3, 7);
+    ((float *)shadow_of(e5m2))[lane] = fp8(code, 2, 15);
+    ((float *)shadow_of(low))[lane] = (float)(code % 16);
+    ((float *)shadow_of(high))[lane] = (float)(code / 16);
+    ((float *)shadow_of(u4))[lane] = (float)(dim % 2 ? pairs[dim / 2] / 16 : pairs[dim / 2] % 16);
+  }
+  places_check(isa, "loads of codes");
+}
+
+static void try_words(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes;
+  const void **rows = place_pointers(lanes);
+  float *words = place_exact_output(FOVEA_F32, 4 * lanes), *u4 = place_exact_output(FOVEA_F32, 8 * lanes);
+  float *numbers[4];
+  const unsigned char *one[16];
+  const int64_t at = 3 * generator_below(generator, 4);
+  const unsigned char *bytes = place_bytes(lanes * (16 + at));
+  for (int i = 0; i < lanes; i++) rows[i] = one[i] = bytes + (lanes - 1 - i) * (16 + at);
+  for (int kind = 0; kind < 4; kind++)
+    numbers[kind] = kind < 2 ? place_exact_output(FOVEA_F32, 4 * lanes) : place_output(4 * lanes);
+  places_watch();
+  layer->load_words(rows, at, words);
+  layer->word_bytes(words, numbers[0], numbers[1], numbers[2], numbers[3]);
+  layer->word_u4(words, u4);
+  for (int lane = 0; lane < lanes; lane++) {
+    for (int i = 0; i < 4; i++)
+      memcpy((float *)shadow_of(words) + i * lanes + lane, one[lane] + at + 4 * i, sizeof(float));
+    for (int i = 0; i < 4; i++) {
+      const int code = one[lane][at + i], place = i * lanes + lane;
+      ((float *)shadow_of(numbers[0]))[place] = (float)(code < 128 ? code : code - 256);
+      ((float *)shadow_of(numbers[1]))[place] = (float)code;
+      ((float *)shadow_of(numbers[2]))[place] = fp8(code, 3, 7);
+      ((float *)shadow_of(numbers[3]))[place] = fp8(code, 2, 15);
+      ((float *)shadow_of(u4))[2 * i * lanes + lane] = (float)(code % 16);
+      ((float *)shadow_of(u4))[(2 * i + 1) * lanes + lane] = (float)(code / 16);
+    }
+  }
+  places_check(isa, "words of codes, at byte %d", (int)at);
+}
+
+static void try_look_ups(const char *isa, const struct layer *layer, struct generator *generator) {
+  const int lanes = layer->lanes;
+  const unsigned char *bytes = place_bytes(lanes), *pairs = place_bytes(lanes / 2);
+  const float *table = place_floats(16, ORDINARY), *words = (const float *)(const void *)place_bytes(4 * lanes);
+  float *low = place_exact_output(FOVEA_F32, lanes), *high = place_exact_output(FOVEA_F32, lanes);
+  float *u4 = place_exact_output(FOVEA_F32, lanes), *of_words = place_exact_output(FOVEA_F32, 8 * lanes);
+  (void)generator;
+  if (layer->look_up == NULL) return;
+  places_watch();
+  layer->look_up(table, bytes, low, high);
+  layer->look_up_u4(table, pairs, u4);
+  layer->look_up_words(table, words, of_words);
+  for (int lane = 0; lane < lanes; lane++) {
+    const unsigned char *word = (const unsigned char *)(words + lane);
+    ((float *)shadow_of(low))[lane] = table[bytes[lane] % 16];
+    ((float *)shadow_of(high))[lane] = table[bytes[lane] / 16];
+    ((float *)shadow_of(u4))[lane] = table[lane % 2 ? pairs[lane / 2] / 16 : pairs[lane / 2] % 16];
+    for (int i = 0; i < 8; i++)
+      ((float *)shadow_of(of_words))[i * lanes + lane] = table[i % 2 ? word[i / 2] / 16 : word[i / 2] % 16];
+  }
+  places_check(isa, "numbers of a table");
+}
+
+static void test_codes(void **state) {
+  (void)state;
+  try_layers(try_bytes, IF_QUICK(300, 10000));
+  try_layers(try_words, IF_QUICK(300, 10000));
+  try_layers(try_look_ups, IF_QUICK(300, 10000));
+}
+
 static void test_memory(void **state) {
   (void)state;
   try_layers(try_some, IF_QUICK(200, 5000));
@@ -393,6 +492,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lanewise),
       cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_codes),
       cmocka_unit_test(test_rest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

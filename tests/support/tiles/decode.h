@@ -6,6 +6,7 @@
 #define FOVEA_DECODE_KEY_VECTORS_2 3
 #define FOVEA_DECODE_KEY_VECTORS_1 5
 #define FOVEA_DECODE_VECTORS_1     5
+#define FOVEA_DECODE_CODES         2
 /* Sanitizers take minutes for register tiles. If tests are few, rows are computed one by one. */
 #ifdef FOVEA_TEST_QUICK
 #define FOVEA_DECODE_VECTORS_8 0

@@ -1,0 +1,346 @@
+/* Decoding of narrow formats: codes become numbers in registers. Keys lie in the lanes, sixteen bytes of each as
+ * four vectors of words; values have their dims in the lanes. The chains are those of decode_score.h and
+ * decode_value.h. Part of decode.h.
+ *
+ *   FOVEA_DECODE_CODES      vectors of keys in the register tile, 1 or 2
+ *   FOVEA_DECODE_VECTORS_4  0: rows are computed one by one, not four at a time */
+
+#include "codes_common.h"
+
+/* Vectors of dims beside one row: codes take registers of their own. */
+#define CODES_VECTORS_1 (FOVEA_DECODE_VECTORS_1 < 4 ? FOVEA_DECODE_VECTORS_1 : 4)
+
+/* Dims in sixteen bytes. */
+#define CODES_CHUNK(code) ((code) == FOVEA_CODE_U4 || (code) == FOVEA_CODE_U4_HALVES ? 32 : 16)
+
+/* Words that are taken apart together: those whose codes follow each other. Of halves all four have dims of the
+ * first half of a group, and then of the second. */
+#define CODES_PASSES(code) ((code) == FOVEA_CODE_U4_HALVES ? 2 : 1)
+/* Dims of a word in one pass. */
+#define CODES_OF_WORD(code) ((code) == FOVEA_CODE_U4 ? 8 : 4)
+
+/* Code `i` of a word, in that pass. */
+FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code, vec table) {
+  (void)table;
+  if (CODES_LOOKED_UP(code))
+    return vec_look_up(table, vec_word_bits(word, code == FOVEA_CODE_U4 ? 4 * i : 8 * i + 4 * pass));
+  switch (code) {
+  case FOVEA_CODE_U8:
+    return vec_word_u8(word, 8 * i);
+  case FOVEA_CODE_U4:
+    return vec_word_u4(word, 4 * i);
+  case FOVEA_CODE_U4_HALVES:
+    return vec_word_u4(word, 8 * i + 4 * pass);
+  case FOVEA_CODE_E4M3:
+    return vec_word_e4m3(word, 8 * i);
+  case FOVEA_CODE_E5M2:
+    return vec_word_e5m2(word, 8 * i);
+  default:
+    return vec_word_s8(word, 8 * i);
+  }
+}
+
+/* ---- Keys ---------------------------------------------------------------------------------------------------- */
+
+/* Words of LANES keys from byte `at` of their codes on: where they lie side by side, in panels, or copied to
+ * `words`. They are *step bytes apart. */
+FOVEA_INLINE const char *codes_find_words(const void *const *keys, int64_t at, int panels, float *words,
+                                          int64_t *step) {
+  vec k[4];
+  if (panels) {
+    *step = 4 * FOVEA_PANEL_ROWS;
+    return (const char *)keys[0] + at * FOVEA_PANEL_ROWS;
+  }
+  *step = 4 * LANES;
+  vec_load_words(keys, at, k);
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) vec_store(words + i * LANES, k[i]);
+  return (const char *)words;
+}
+
+/* Those of a vector of keys. */
+FOVEA_INLINE codes_numbers codes_of_keys(const codes_block *block, int key, int64_t group, float bias) {
+  const int64_t at = (group - block->first) * block->stride + key;
+  return (codes_numbers){vec_load(block->scales + at),
+                         block->zeroed ? vec_load(block->zeros + at) : vec_set1(bias)};
+}
+
+/* Multiplies four dims of keys by those of the queries: dims in the order 1, 0, 3, 2. */
+FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int rows, const int vectors,
+                                 vec x[][4], vec sum[][8]) {
+  FOVEA_UNROLL
+  for (int r = 0; r < rows; r++) {
+    vec4 q = vec4_load(queries + r * stride);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][1], q, 1, sum[v][r]);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][0], q, 0, sum[v][r]);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][3], q, 3, sum[v][r]);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v][r] = vec_fma_lane(x[v][2], q, 2, sum[v][r]);
+  }
+}
+
+/* The same for a chunk, word by word. */
+FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, const int rows, const int vectors,
+                                       const fovea_code code, int steps, vec table, const char *const words[2],
+                                       int64_t step, const codes_numbers *numbers, vec sum[][8]) {
+  FOVEA_UNROLL
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass >= CODES_PASSES(code)) continue;
+    FOVEA_NO_UNROLL
+    for (int64_t at = 0; at < 4 * step; at += step, queries += CODES_OF_WORD(code)) {
+      FOVEA_UNROLL
+      for (int first = 0; first < 8; first += 4) {
+        vec x[2][4];
+        if (first >= CODES_OF_WORD(code)) continue;
+        FOVEA_UNROLL
+        for (int v = 0; v < vectors; v++) {
+          const vec word = vec_load_word(words[v] + at);
+          FOVEA_UNROLL
+          for (int i = 0; i < 4; i++)
+            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code, table), &numbers[v], code, steps);
+        }
+        codes_multiply(queries + first, stride, rows, vectors, x, sum);
+      }
+    }
+  }
+}
+
+/* Prefetches a chunk of the next block's panels. */
+FOVEA_INLINE void codes_fetch_panel(const void *next, int64_t at) {
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) __builtin_prefetch((const char *)next + (at + 4 * i) * FOVEA_PANEL_ROWS, 0, 2);
+}
+
+/* The chains of one piece of the dims for `vectors` vectors of keys. */
+FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, const int rows, const int *keys,
+                              const int vectors, int64_t dim, int64_t end, const fovea_code code,
+                              const codes_block *block, int block_key, decode_fetch *fetch, vec sum[][8]) {
+  const fovea_codes *codes = args->coded.codes;
+  const int steps = codes_steps(codes);
+  const vec table = codes_table(codes, code);
+  const float *queries = args->queries + row * args->query_stride;
+  codes_numbers numbers[2];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    FOVEA_UNROLL
+    for (int r = 0; r < rows; r++) sum[v][r] = vec_set1(0.0f);
+  }
+  FOVEA_NO_UNROLL
+  for (int64_t group = dim / codes->group, in_group = dim % codes->group; dim < end;) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) numbers[v] = codes_of_keys(block, keys[v] - block_key, group, codes->bias);
+    const int64_t stop = codes->group - in_group < end - dim ? dim + codes->group - in_group : end;
+    int64_t at = group * codes->group_step + in_group * 16 / CODES_CHUNK(code);
+    FOVEA_NO_UNROLL
+    for (; dim < stop; dim += CODES_CHUNK(code), at += 16) {
+      if (!args->panels) decode_fetch_rows(fetch, codes->row_bytes);
+      float copies[2][4 * LANES];
+      const char *words[2];
+      int64_t step = 0;
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
+        words[v] = codes_find_words(args->keys + keys[v], at, args->panels, copies[v], &step);
+      }
+      codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, steps, table, words, step,
+                           numbers, sum);
+    }
+    group++;
+    in_group = 0;
+  }
+}
+
+/* Scores of some rows and all keys. */
+FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row, const int rows, const int vectors,
+                                   const fovea_code code) {
+  float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
+  const int once = args->dim <= FOVEA_DOT_PIECE; /* one piece: the numbers of all keys are read at once */
+  codes_block block;
+  if (once) codes_read_block(&args->coded, 0, args->key_count, 0, args->dim, &block);
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < args->key_count; key += vectors * LANES) {
+    const int count = vectors > 1 && key + LANES < args->key_count ? 2 : 1; /* vectors of keys that there are */
+    const int keys[2] = {key, count == 2 ? key + LANES : key};
+    decode_fetch fetch = decode_plan_fetch(args, row, rows, count * LANES, CODES_CHUNK(code));
+    decode_fetch_from(&fetch, args, key);
+    FOVEA_NO_UNROLL
+    for (int64_t dim = 0, end; dim < args->dim; dim = end) {
+      vec sum[2][8];
+      end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
+      if (!once) codes_read_block(&args->coded, key, count * LANES, dim, end, &block);
+      codes_chain(args, row, rows, keys, vectors, dim, end, code, &block, once ? 0 : key, &fetch, sum);
+      FOVEA_NO_UNROLL
+      for (int v = 0; v < count; v++) decode_keep(args, scores + keys[v], rows, dim == 0, end == args->dim, sum[v]);
+    }
+  }
+}
+
+/* ---- Values -------------------------------------------------------------------------------------------------- */
+
+/* The chains of some rows for the dims from `dim` on, `vectors` vectors. */
+FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
+                                    const int vectors, const fovea_code code, const codes_block *block, float *sums,
+                                    decode_value_fetch *kept) {
+  const fovea_codes *codes = args->coded.codes;
+  const int steps = codes_steps(codes);
+  const vec table = codes_table(codes, code);
+  const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
+  decode_value_fetch fetch = *kept;
+  int64_t at[8], first[8], scale_at[8];
+  vec sum[8][8];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    const int64_t group = (dim + v * LANES) / codes->group;
+    at[v] = group * codes->group_step;
+    first[v] = (dim + v * LANES) % codes->group;
+    scale_at[v] = (group - block->first) * block->stride;
+  }
+  FOVEA_UNROLL
+  for (int r = 0; r < rows; r++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(sums + (r * vectors + v) * LANES);
+  }
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < args->key_count; key++) {
+    vec value[8];
+    const char *row_codes = args->values[key];
+    decode_fetch_values(&fetch, codes->row_bytes);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      const codes_numbers numbers = {vec_set1(block->scales[scale_at[v] + key]),
+                                     vec_set1(block->zeroed ? block->zeros[scale_at[v] + key] : codes->bias)};
+      if (CODES_IN_PAIRS(code, vectors) && v % 2 == 1) continue;
+      if (CODES_IN_PAIRS(code, vectors)) {
+        const vec looked_up = codes_apply(table, &numbers, code, steps);
+        const uint8_t *bytes = (const uint8_t *)row_codes + at[v];
+        value[v] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 0));
+        value[v + 1] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 4));
+      } else if (CODES_LOOKED_UP(code)) /* the formula is applied to the table */
+        value[v] = vec_look_up(codes_apply(table, &numbers, code, steps),
+                               codes_bits_of_dims(row_codes + at[v], first[v], codes->group / 2, code));
+      else
+        value[v] =
+            codes_apply(codes_of_dims(row_codes + at[v], first[v], codes->group / 2, code), &numbers, code, steps);
+    }
+    FOVEA_UNROLL
+    for (int r = 0; r < rows; r++) {
+      vec weight = vec_set1(weights[r * FOVEA_BLOCK_KEYS + key]);
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) sum[r][v] = vec_fma(weight, value[v], sum[r][v]);
+    }
+  }
+  FOVEA_UNROLL
+  for (int r = 0; r < rows; r++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) vec_store(sums + (r * vectors + v) * LANES, sum[r][v]);
+  }
+  *kept = fetch;
+}
+
+/* ---- Functions for each code and number of rows -------------------------------------------------------------- */
+
+typedef void codes_score_function(const fovea_decode_score_args *args, int row);
+typedef void codes_value_function(const fovea_decode_value_args *args, int row, int64_t dim,
+                                  const codes_block *block, float *sums, decode_value_fetch *fetch);
+
+#define CODES_FUNCTIONS(name, code)                                                                                \
+  FOVEA_NOINLINE void codes_score_##name##_4(const fovea_decode_score_args *args, int row) {                       \
+    codes_score_rows(args, row, 4, FOVEA_DECODE_CODES, code);                                                      \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_score_##name##_1(const fovea_decode_score_args *args, int row) {                       \
+    codes_score_rows(args, row, 1, FOVEA_DECODE_CODES, code);                                                      \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_value_##name##_4(const fovea_decode_value_args *args, int row, int64_t dim,            \
+                                             const codes_block *block, float *sums, decode_value_fetch *fetch) {   \
+    codes_value_chain(args, row, 4, dim, FOVEA_DECODE_VECTORS_4, code, block, sums, fetch);                        \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_value_##name##_1(const fovea_decode_value_args *args, int row, int64_t dim,            \
+                                             const codes_block *block, float *sums, decode_value_fetch *fetch) {   \
+    codes_value_chain(args, row, 1, dim, CODES_VECTORS_1, code, block, sums, fetch);                               \
+  }                                                                                                                \
+  FOVEA_NOINLINE void codes_value_##name##_rest(const fovea_decode_value_args *args, int row, int64_t dim,         \
+                                                const codes_block *block, float *sums,                             \
+                                                decode_value_fetch *fetch) {                                       \
+    codes_value_chain(args, row, 1, dim, 1, code, block, sums, fetch);                                             \
+  }
+
+CODES_DECODED(CODES_FUNCTIONS)
+
+#define CODES_SCORE_CASE(name, code)                                                                               \
+  case code:                                                                                                       \
+    return rows == 4 ? codes_score_##name##_4 : codes_score_##name##_1;
+FOVEA_INLINE codes_score_function *codes_score_of(fovea_code code, int rows) {
+  switch (code) {
+  default:
+    CODES_DECODED(CODES_SCORE_CASE)
+  }
+}
+
+/* Rows 0: a single vector of dims. */
+#define CODES_VALUE_CASE(name, code)                                                                               \
+  case code:                                                                                                       \
+    return rows == 4 ? codes_value_##name##_4 : rows == 1 ? codes_value_##name##_1 : codes_value_##name##_rest;
+FOVEA_INLINE codes_value_function *codes_value_of(fovea_code code, int rows) {
+  switch (code) {
+  default:
+    CODES_DECODED(CODES_VALUE_CASE)
+  }
+}
+
+/* How many rows the register tile from `row` on has: 4 or 1. */
+FOVEA_INLINE int codes_rows_at(int row, int row_count) {
+  return FOVEA_DECODE_VECTORS_4 > 0 && row + 4 <= row_count ? 4 : 1;
+}
+
+/* Dims in that register tile. */
+FOVEA_INLINE int codes_width(int rows) {
+  return (FOVEA_DECODE_VECTORS_4 > 0 && rows == 4 ? FOVEA_DECODE_VECTORS_4 : CODES_VECTORS_1) * LANES;
+}
+
+FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = codes_rows_at(row, args->row_count);
+    codes_score_of(args->coded.codes->code, rows)(args, row);
+  }
+}
+
+/* Some rows and the dims first to last - 1, `width` dims at a time. */
+FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
+                                     int64_t last, int width, codes_value_function *chain, codes_block *block,
+                                     decode_value_fetch *fetch) {
+  const int64_t group = args->coded.codes->group;
+  FOVEA_NO_UNROLL
+  for (int64_t dim = first; dim < last; dim += width) {
+    float sums[8 * 8 * LANES];
+    if (dim / group < block->first || (dim + width - 1) / group > block->last)
+      codes_read_block(&args->coded, 0, args->key_count, dim,
+                       dim + FOVEA_DOT_PIECE < args->dim ? dim + FOVEA_DOT_PIECE : args->dim, block);
+    decode_value_begin(args, row, rows, dim, width, sums);
+    chain(args, row, dim, block, sums, fetch);
+    decode_value_end(args, row, rows, dim, width, sums);
+  }
+}
+
+/* Dims that fill no register tile are computed a vector at a time, row by row. */
+FOVEA_NOINLINE void decode_value_codes(const fovea_decode_value_args *args) {
+  const fovea_code code = args->coded.codes->code;
+  decode_value_fetch fetch = {decode_prefetch_from(args->prefetch, args->key_count, 0), 0, 0};
+  codes_block block;
+  block.first = block.last = -1;
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = codes_rows_at(row, args->row_count);
+    const int64_t width = codes_width(rows);
+    fetch.passes += (int)(args->dim / width + args->dim % width / LANES * rows);
+  }
+  for (int row = 0, rows; row < args->row_count; row += rows) {
+    rows = codes_rows_at(row, args->row_count);
+    const int width = codes_width(rows);
+    const int64_t whole = args->dim - args->dim % width;
+    codes_value_dims(args, row, rows, 0, whole, width, codes_value_of(code, rows), &block, &fetch);
+    for (int r = 0; r < rows; r++)
+      codes_value_dims(args, row + r, 1, whole, args->dim, LANES, codes_value_of(code, 0), &block, &fetch);
+  }
+}

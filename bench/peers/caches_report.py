@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Which bars a run of caches.py reached.
+
+    caches_report.py run.json [more.json ...]          tables (Markdown) on stdout
+
+Of several runs, each result is that of the last run that has it. A ratio is how many times as long the other takes as
+Fovea with keys in rows / in panels; the better of them is held against the bar. Ends with status 1 if a bar was missed.
+"""
+
+import argparse
+import pathlib
+import sys
+
+import cache_problems
+import report
+
+ROWS, PANELS = "fovea/rows", "fovea/panels"
+WITHOUT_AMX = "vllm/attention_without_amx"  # bars are held against what vLLM itself chooses
+TITLES = (("vllm/attention", "vLLM"), (WITHOUT_AMX, "vLLM without AMX"), ("zentorch/zentorch_sdpa", "zentorch"),
+          ("ggml/flash_attn_ext", "ggml"))
+
+
+def bar(way, result):
+    """How many times as long this library is to take; None: there is no bar."""
+    kind = result["name"].split("/")[0]
+    if way == WITHOUT_AMX:
+        return None
+    if way.startswith("ggml"):
+        return {"decode": 1.5, "prefill": 3.0}[kind] if result["type"] != "f32" else None
+    return 2.0 if cache_problems.FORMATS[result["type"]].block_bytes == 1 else 1.0
+
+
+def ratios(entry, result):
+    """To Fovea's rows and to its panels."""
+    panels = result["entries"].get(PANELS)
+    to_rows = entry["ratio"][0]
+    return [to_rows] + ([to_rows / panels["ratio"][0]] if panels else [])
+
+
+def verdicts(result):
+    """(way, whether it reached its bar)."""
+    for way, _ in TITLES:
+        entry, least = result["entries"].get(way), bar(way, result)
+        if entry and least:
+            yield way, max(ratios(entry, result)) >= least
+
+
+def cell(way, result):
+    entry = result["entries"].get(way)
+    if entry is None:
+        return ""
+    texts = " / ".join(f"{ratio:.2f}" for ratio in ratios(entry, result))
+    missed = (way, False) in verdicts(result)
+    wrong = entry["error"] > cache_problems.FORMATS[result["type"]].tolerance
+    return (f"**{texts}**" if missed else texts) + f", {entry['option']}" + \
+        (f", error {entry['error']:.1e}" if wrong else "")
+
+
+def ours(result):
+    """Milliseconds; for decoding also GB/s of the cache that was read."""
+    found = [result["entries"][way]["milliseconds"][0] for way in (ROWS, PANELS) if way in result["entries"]]
+    text = " / ".join(f"{milliseconds:.4g}" for milliseconds in found)
+    if result["name"].startswith("decode"):
+        size = cache_problems.parse(result["name"], result["type"]).cache_bytes
+        text += " (" + " / ".join(f"{size / milliseconds * 1e-6:.1f}" for milliseconds in found) + " GB/s)"
+    return text
+
+
+def table(results, format_name):
+    own = [result for result in results if result["type"] == format_name]
+    lines = [f"**{format_name}**", "",
+             "| | threads | Fovea, ms | " + " | ".join(title for _, title in TITLES) + " |",
+             "|---|--:|--:|" + "---|" * len(TITLES)]
+    for result in own:
+        cells = [result["name"], str(result["threads"]), ours(result), *(cell(way, result) for way, _ in TITLES)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines + [""]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of caches.py")
+    document = report.together(parser.parse_args().run)
+    context, results = document["context"], document["results"]
+    print(f"{context['cpu']}, {context['num_cpus']} cores ({', '.join(context['instructions'])}), {document['date']}.",
+          ", ".join(f"{peer} {version}" for peer, version in context["versions"].items()) + ".",
+          f"Other programs took {100 * context['others_share']:.0f} % of the machine.\n")
+    for format_name in dict.fromkeys(result["type"] for result in results):
+        print("\n".join(table(results, format_name)))
+    refused = {(way, reason) for result in results for way, reason in result["refused"].items()
+               if reason != "not offered"}
+    for way, reason in sorted(refused):
+        print(f"`{way}`: {reason}")
+    reached = [met for result in results for _, met in verdicts(result)]
+    print(f"{sum(reached)} of {len(reached)} bars are met; those in bold are missed.")
+    sys.exit(0 if all(reached) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+#include "formats.h"
+
+#include "../base/error.h"
+#include "../base/validate.h"
+#include "quantisers.h"
+
+#include <stdint.h>
+
+/* What a code is: its bits, the numbers that it may have, and what its groups must be. */
+typedef struct code_traits {
+  int bits;
+  int is_signed, is_fp8;
+  int halves; /* halves of a group share bytes */
+  int extra;  /* bytes in front of the codes of a group */
+  int along;  /* codes lie along keys */
+} code_traits;
+
+static const code_traits traits[] = {
+    [FOVEA_CODE_S8] = {8, 1, 0, 0, 0, 0},        [FOVEA_CODE_U8] = {8, 0, 0, 0, 0, 0},
+    [FOVEA_CODE_E4M3] = {8, 1, 1, 0, 0, 0},      [FOVEA_CODE_E5M2] = {8, 1, 1, 0, 0, 0},
+    [FOVEA_CODE_U4] = {4, 0, 0, 0, 0, 0},        [FOVEA_CODE_U4_SWAPPED] = {4, 0, 0, 0, 0, 0},
+    [FOVEA_CODE_U4_HALVES] = {4, 0, 0, 1, 0, 0}, [FOVEA_CODE_U5_HALVES] = {4, 0, 0, 1, 4, 0},
+    [FOVEA_CODE_U2] = {2, 0, 0, 0, 0, 0},        [FOVEA_CODE_U8_KEYS] = {8, 0, 0, 0, 0, 1},
+    [FOVEA_CODE_U4_KEYS] = {4, 0, 0, 0, 0, 1},   [FOVEA_CODE_U2_KEYS] = {2, 0, 0, 0, 0, 1},
+};
+enum { CODES = sizeof traits / sizeof traits[0] };
+
+static int64_t group_of(const fovea_format *format, int64_t dim) {
+  return format->group == 0 ? dim : format->group;
+}
+
+/* Whether the codes of all groups of dims follow each other, in groups so small that several are read at once. */
+static int codes_are_mixed(const fovea_format *format, int64_t dim) {
+  enum { SMALL = 16 };
+  const int together = format->place == FOVEA_SCALES_APART || format->key_group != 1;
+  return together && !traits[format->code].halves && group_of(format, dim) < SMALL;
+}
+
+int64_t fovea_code_bytes(const fovea_format *format, int64_t group) {
+  const code_traits *code = &traits[format->code];
+  return code->along ? 4 * group : code->extra + (group * code->bits + 7) / 8;
+}
+
+int64_t fovea_scale_bytes(const fovea_format *format) {
+  return fovea_bytes(format->scale_type, 1);
+}
+
+/* ---- Checks -------------------------------------------------------------------------------------------------- */
+
+/* A format by its place in error texts. */
+typedef struct subject {
+  const fovea_format *format;
+  int64_t dim, entry, number;
+  fovea_error *error;
+} subject;
+
+static fovea_status refuse(const subject *s, fovea_status status, const char *field, int64_t value,
+                           const char *must) {
+  if (s->entry < 0) {
+    const char *of = s->entry == FOVEA_NO_ENTRY ? "format" : s->number ? "pages.v_format" : "pages.k_format";
+    return fovea_fail(s->error, status, "%s.%s is %d; it must %s", of, field, value, must);
+  }
+  return fovea_fail(s->error, status, "sequences[%d].segments[%d]: format.%s is %d; it must %s", s->entry,
+                    s->number, field, value, must);
+}
+
+static fovea_status check_kinds(const subject *s) {
+  const fovea_format *f = s->format;
+  if ((int)f->code < 0 || (int)f->code >= CODES)
+    return refuse(s, FOVEA_ERROR_TYPE, "code", (int)f->code, "be from 0 to 11");
+  if ((int)f->formula < 0 || f->formula > FOVEA_FORMULA_MINIMUM)
+    return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be from 0 to 2");
+  if ((int)f->place < 0 || f->place > FOVEA_SCALES_AFTER)
+    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be from 0 to 2");
+  if ((int)f->scale_type < 0 || (int)f->scale_type >= FOVEA_TYPES)
+    return refuse(s, FOVEA_ERROR_TYPE, "scale_type", (int)f->scale_type, "be from 0 to 2");
+  if ((int)f->quantiser < 0 || f->quantiser > FOVEA_QUANTISE_ORT)
+    return refuse(s, FOVEA_ERROR_TYPE, "quantiser", (int)f->quantiser, "be from 0 to 5");
+  if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
+  return FOVEA_OK;
+}
+
+/* Biases, tables and sums that would not be used. */
+static fovea_status check_unused(const subject *s) {
+  const fovea_format *f = s->format;
+  const code_traits *code = &traits[f->code];
+  if (f->bias < 0 || f->bias > 128) return refuse(s, FOVEA_ERROR_TYPE, "bias", f->bias, "be from 0 to 128");
+  if (f->bias != 0 && (f->formula != FOVEA_FORMULA_SCALE || f->table || code->is_signed))
+    return refuse(s, FOVEA_ERROR_UNUSED, "bias", f->bias,
+                  "be 0: only unsigned codes without a table have one, with FOVEA_FORMULA_SCALE");
+  if (f->table && (code->bits != 4 || code->along || code->extra || f->formula != FOVEA_FORMULA_SCALE))
+    return refuse(s, FOVEA_ERROR_UNUSED, "table", 1,
+                  "be NULL: only codes of 4 bits of one key have one, with FOVEA_FORMULA_SCALE");
+  if (f->sums && (f->place == FOVEA_SCALES_APART || f->key_group != 1 || f->formula != FOVEA_FORMULA_SCALE ||
+                  f->scale_type != FOVEA_F32))
+    return refuse(s, FOVEA_ERROR_UNUSED, "sums", f->sums,
+                  "be 0: sums lie behind f32 scales of single keys, with FOVEA_FORMULA_SCALE");
+  return FOVEA_OK;
+}
+
+static fovea_status check_groups(const subject *s) {
+  const fovea_format *f = s->format;
+  const code_traits *code = &traits[f->code];
+  const int64_t group = group_of(f, s->dim);
+  if (f->group < 0 || (f->group > 0 && s->dim % f->group != 0))
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 0 or divide the dim");
+  if (f->key_group < 0 || f->key_group > FOVEA_LENGTH_LIMIT)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be from 0 to 2^48");
+  if (code->extra && group != 32)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be 32 with codes of 5 bits");
+  if (code->halves && group % 2 != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even with codes in halves of a group");
+  if (!codes_are_mixed(f, s->dim) && group != s->dim && !code->along && group * code->bits % 8 != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "have codes that fill whole bytes");
+  if (f->key_group == 0 && f->place != FOVEA_SCALES_APART)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", 0, "be 1 or more with scales beside their codes");
+  if (f->key_group > 1 && f->place != FOVEA_SCALES_APART && (f->key_group > 4096 || code->along))
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group,
+                  "be at most 4096 with scales beside their codes, and 1 with codes along keys");
+  if (code->along && f->place != FOVEA_SCALES_APART)
+    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
+  if (code->along && f->key_group != 0 && f->key_group % (32 / code->bits) != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be a multiple of the keys of a word");
+  return FOVEA_OK;
+}
+
+/* The last check: a format that is wrong in another field has the wrong quantiser, too. */
+static fovea_status check_quantiser(const subject *s) {
+  if (!fovea_quantiser_knows(s->format))
+    return refuse(s, FOVEA_ERROR_UNUSED, "quantiser", (int)s->format->quantiser,
+                  "know the code, the formula and the key_group; FOVEA_QUANTISE_NEAREST knows all");
+  return FOVEA_OK;
+}
+
+fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+                                fovea_error *error) {
+  const subject s = {format, dim, entry, number, error};
+  if (format->struct_size != sizeof *format)
+    return refuse(&s, FOVEA_ERROR_STRUCT_SIZE, "struct_size", (int64_t)format->struct_size,
+                  "be that of this library; call fovea_format_init()");
+  fovea_status status = check_kinds(&s);
+  if (!status) status = check_unused(&s);
+  if (!status) status = check_groups(&s);
+  return status ? status : check_quantiser(&s);
+}
+
+fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, int64_t entry, int64_t number,
+                                     fovea_error *error) {
+  const subject s = {format, dim, entry, number, error};
+  const code_traits *code = &traits[format->code];
+  if (format->place != FOVEA_SCALES_APART || code->along)
+    return refuse(&s, FOVEA_ERROR_TYPE, "place", (int)format->place,
+                  "be FOVEA_SCALES_APART, and codes of single keys, with keys in panels");
+  if (code->halves && (group_of(format, dim) > 256 || fovea_code_bytes(format, group_of(format, dim)) % 4 != 0))
+    return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group,
+                  "have at most 256 dims whose codes fill words of 4 bytes");
+  if (!codes_are_mixed(format, dim) && group_of(format, dim) * code->bits % 32 != 0 && group_of(format, dim) != dim)
+    return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group, "have codes that fill words of 4 bytes in panels");
+  return FOVEA_OK;
+}
+
+/* ---- The form that kernels know ------------------------------------------------------------------------------ */
+
+/* Scales and zeros in front of or behind the codes of each group of dims. */
+static void lay_out_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
+  const int64_t group = group_of(format, dim), codes = fovea_code_bytes(format, group);
+  const int64_t scale = fovea_scale_bytes(format);
+  const int64_t beside = scale * (layout->has_zeros ? 2 : 1) + (format->sums ? 4 : 0);
+  const int before = format->place == FOVEA_SCALES_BEFORE;
+  layout->codes.group_step = layout->codes.scale_group = codes + beside;
+  layout->codes_at = before ? beside : 0;
+  layout->scales_at = before ? 0 : codes;
+  layout->zeros_at = scale;
+  layout->unit_bytes = dim / group * (codes + beside);
+}
+
+/* The same in front of or behind the codes of a group of keys. */
+static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_code_layout *layout) {
+  const int64_t groups = dim / group_of(format, dim), scales = groups * fovea_scale_bytes(format);
+  const int64_t beside = scales * (layout->has_zeros ? 2 : 1);
+  const int before = format->place == FOVEA_SCALES_BEFORE;
+  const int64_t codes = layout->key_bytes * format->key_group;
+  layout->unit_keys = format->key_group;
+  layout->codes_at = before ? beside : 0;
+  layout->scales_at = before ? 0 : codes;
+  layout->zeros_at = scales;
+  layout->unit_bytes = codes + beside;
+}
+
+/* Rows side by side, in words of four bytes. */
+static void lay_out_panels(fovea_code_layout *layout) {
+  layout->codes.panels = 1;
+  layout->unit_keys = FOVEA_PANEL_ROWS;
+  layout->unit_bytes = (layout->unit_bytes + 3) / 4 * 4 * FOVEA_PANEL_ROWS;
+  layout->key_bytes = 4;
+}
+
+fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels) {
+  const code_traits *code = &traits[format->code];
+  const int64_t group = group_of(format, dim), mixed = codes_are_mixed(format, dim);
+  const int64_t row = mixed ? fovea_code_bytes(format, dim) : dim / group * fovea_code_bytes(format, group);
+  fovea_code_layout layout = {
+      .codes = {.code = format->code,
+                .formula = format->formula,
+                .scale_type = format->scale_type,
+                .bias = (float)format->bias,
+                .row_bytes = row,
+                .table = format->table,
+                .group = group,
+                .mixed = (int)mixed,
+                .group_step = mixed ? 0 : fovea_code_bytes(format, group),
+                .scale_group = fovea_scale_bytes(format)},
+      .key_group = format->key_group == 0 ? INT64_MAX : format->key_group,
+      .unit_keys = code->along ? 32 / code->bits : 1,
+      .unit_bytes = row,
+      .key_bytes = code->along ? 0 : row,
+      .key_bits = code->along ? code->bits : 0,
+      .has_zeros = format->formula != FOVEA_FORMULA_SCALE,
+      .apart = format->place == FOVEA_SCALES_APART,
+  };
+  for (int i = 0; i < 16; i++)
+    layout.codes.numbers[i] = (float)(format->table ? format->table[i] : i - format->bias);
+  if (panels) lay_out_panels(&layout);
+  if (layout.apart) return layout;
+  (format->key_group > 1 ? lay_out_key_groups : lay_out_groups)(format, dim, &layout);
+  return layout;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place *place, int64_t row,
+                         fovea_coded_rows *rows) {
+  const int64_t unit = row / layout->unit_keys, key = row % layout->unit_keys;
+  const char *first = place->units + unit * place->unit_step;
+  int64_t follow = layout->unit_keys > 1 ? layout->unit_keys - key : INT64_MAX;
+  *rows = (fovea_coded_rows){.codes = first + layout->codes_at + key * layout->key_bytes,
+                             .code_step = layout->unit_keys > 1 ? layout->key_bytes : place->unit_step,
+                             .shift = (int)key * layout->key_bits,
+                             .shift_step = layout->key_bits,
+                             .centre = place->centre};
+  if (!layout->apart) {
+    rows->scales = first + layout->scales_at;
+    rows->zeros = layout->has_zeros ? rows->scales + layout->zeros_at : NULL;
+    rows->scale_step = layout->unit_keys > 1 ? 0 : place->unit_step;
+    return follow;
+  }
+  const int64_t group = row / layout->key_group;
+  rows->scales = place->scales + group * place->scale_step;
+  rows->zeros = layout->has_zeros ? place->zeros + group * place->scale_step : NULL;
+  rows->scale_step = layout->key_group == 1 ? place->scale_step : 0;
+  if (layout->key_group > 1) follow = least(follow, (group + 1) * layout->key_group - row);
+  return follow;
+}

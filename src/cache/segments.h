@@ -1,0 +1,63 @@
+/* Segments of a sequence: their places in the caller's array, layers, formats. */
+#ifndef FOVEA_SRC_CACHE_SEGMENTS_H
+#define FOVEA_SRC_CACHE_SEGMENTS_H
+
+#include <fovea/fovea.h>
+
+#include <stddef.h>
+
+/* What all segments of a call have in common. */
+typedef struct fovea_segment_shape {
+  int64_t kv_heads, qk_dim, v_dim;
+  int64_t layer; /* the layer that the call is for */
+} fovea_segment_shape;
+
+/* Segment i. Segments are as large as the program that made them says. */
+static inline const fovea_segment *fovea_segment_at(const fovea_sequence *sequence, int64_t i) {
+  return (const fovea_segment *)(const void *)((const char *)sequence->segments +
+                                               (size_t)i * sequence->segment_size);
+}
+static inline const fovea_segment *fovea_segment_after(const fovea_sequence *sequence,
+                                                       const fovea_segment *segment) {
+  return (const fovea_segment *)(const void *)((const char *)segment + sequence->segment_size);
+}
+static inline int64_t fovea_segment_number(const fovea_sequence *sequence, const fovea_segment *segment) {
+  return ((const char *)segment - (const char *)sequence->segments) / (int64_t)sequence->segment_size;
+}
+
+/* Bytes of segments that know of layers. Smaller ones have one: no field of layers is there to be read. */
+#define FOVEA_SEGMENT_WITH_LAYERS (offsetof(fovea_segment, v_layer) + sizeof(int64_t))
+static inline int64_t fovea_segment_layers(const fovea_sequence *sequence, const fovea_segment *segment) {
+  return sequence->segment_size < FOVEA_SEGMENT_WITH_LAYERS ? 0 : segment->layers;
+}
+
+/* Bytes of segments that know of formats. Smaller ones have none. */
+#define FOVEA_SEGMENT_WITH_FORMATS (offsetof(fovea_segment, v_scales) + sizeof(fovea_code_scales))
+static inline const fovea_format *fovea_segment_format(const fovea_sequence *sequence, const fovea_segment *segment,
+                                                       int values) {
+  if (sequence->segment_size < FOVEA_SEGMENT_WITH_FORMATS) return NULL;
+  return values ? segment->v_format : segment->k_format;
+}
+
+/* Elements (bytes, if the side has a format) from a segment's pointer to where one layer's keys or values of a kv
+ * head begin. */
+static inline int64_t fovea_segment_head(const fovea_segment *segment, int values, int64_t layer, int64_t head) {
+  int64_t head_step = values ? segment->v_head : segment->k_head, offset = head > 0 ? head * head_step : 0;
+  return layer > 0 ? offset + layer * (values ? segment->v_layer : segment->k_layer) : offset;
+}
+
+/* The segment that holds a position, of those that follow each other. */
+static inline const fovea_segment *fovea_find_segment(const fovea_sequence *sequence, int64_t position) {
+  int64_t low = 0, high = sequence->count;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    *(fovea_segment_at(sequence, middle)->first <= position ? &low : &high) = middle;
+  }
+  return fovea_segment_at(sequence, low);
+}
+
+static inline int fovea_segment_holds(const fovea_segment *segment, int64_t position) {
+  return segment && segment->first <= position && position < segment->first + segment->rows;
+}
+
+#endif

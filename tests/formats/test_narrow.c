@@ -1,0 +1,146 @@
+/* Attention over narrow caches has the bits of attention over f32 tensors that hold their numbers: for every
+ * format, cut anywhere, mixed with other formats, for every rule, on every instruction set. */
+#include "narrow.h"
+
+#include "support/caches.h"
+#include "support/check.h"
+
+#include <string.h>
+
+enum { SEGMENTS = 8, FORMAT_DIM = 32 };
+
+/* A sequence of segments, each with formats of its own. */
+struct narrow_cache {
+  fovea_segment segments[SEGMENTS];
+  struct narrow keys[SEGMENTS], values[SEGMENTS];
+  int count;
+};
+
+/* Formats of neighbouring segments differ if `mixed`. The numbers become those of batch entry b of the trial. */
+static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t b, const fovea_format *k,
+                       const fovea_format *v, int mixed, struct generator *generator) {
+  const fovea_problem *p = &trial->problem;
+  memset(cache, 0, sizeof *cache);
+  for (int64_t first = 0; first < p->kv_len; cache->count++) {
+    const int i = cache->count;
+    const int64_t left = p->kv_len - first, most = i == SEGMENTS - 1 ? left : left / 2 + 1;
+    const fovea_format other_k = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
+    const fovea_format other_v = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
+    fovea_segment *segment = &cache->segments[i];
+    segment->first = first;
+    if (first % 16 == 0 && i % 2 == 0 && fovea_format_panel_bytes(k, p->qk_dim, NULL) > 0)
+      segment->k_layout = FOVEA_KEYS_IN_PANELS;
+    segment->rows =
+        i == SEGMENTS - 1 || generator_below(generator, 3) == 0 ? left : 1 + generator_below(generator, most);
+    narrow_make(&cache->keys[i], mixed && i % 2 ? &other_k : k, p->kv_heads, p->qk_dim, i % 3 == 1, segment, 0,
+                generator);
+    narrow_make(&cache->values[i], mixed && i % 2 ? &other_v : v, p->kv_heads, p->v_dim, i % 3 == 2, segment, 1,
+                generator);
+    for (int64_t h = 0; h < p->kv_heads; h++)
+      for (int64_t row = 0; row < segment->rows; row++) {
+        float *key = tensor_row(&trial->k, b, h, first + row), *value = tensor_row(&trial->v, b, h, first + row);
+        for (int64_t d = 0; d < p->qk_dim; d++) key[d] = narrow_element(&cache->keys[i], segment, 0, h, row, d);
+        for (int64_t d = 0; d < p->v_dim; d++) value[d] = narrow_element(&cache->values[i], segment, 1, h, row, d);
+      }
+    first += segment->rows;
+  }
+}
+
+static void cache_end(struct narrow_cache *cache) {
+  for (int i = 0; i < cache->count; i++) {
+    narrow_destroy(&cache->keys[i]);
+    narrow_destroy(&cache->values[i]);
+  }
+}
+
+static void check_formats(const fovea_problem *problem, const fovea_format *k, const fovea_format *v, int mixed,
+                          uint64_t seed, struct generator *generator) {
+  static struct narrow_cache caches[LISTED_ENTRIES];
+  fovea_sequence sequences[LISTED_ENTRIES];
+  struct trial expected = trial_create(problem, seed);
+  for (int64_t b = 0; b < problem->batch; b++) {
+    cache_fill(&caches[b], &expected, b, k, v, mixed, generator);
+    sequences[b] = fovea_sequence_of(caches[b].segments, caches[b].count);
+  }
+  trial_run(&expected, "scalar", NULL);
+  struct trial trial = trial_sharing_inputs(&expected);
+  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    trial_run_cached(&trial, *isa, sequences, NULL);
+    assert_same_outputs(&trial, &expected);
+    assert_true(trial_gaps_untouched(&trial));
+  }
+  trial_destroy(&trial);
+  trial_destroy(&expected);
+  for (int64_t b = 0; b < problem->batch; b++) cache_end(&caches[b]);
+}
+
+/* Every preset, for a row that is decoded, a few rows, and rows that fill tiles. */
+static void test_presets(void **state) {
+  (void)state;
+  static const int64_t rows[] = {1, 6, 70};
+  struct generator generator = {1};
+  for (int name = 0; name < NARROW_FORMATS; name++)
+    for (int i = 0; i < 3; i++) {
+      const fovea_format format = narrow_format((fovea_format_name)name);
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1 + i % 2, 4, 2, rows[i], 150 + 40 * i, 32 * (1 + name % 4), 32 * (1 + i));
+      problem.causal = i != 1;
+      if (i == 2) problem.window_left = 90;
+      check_formats(&problem, &format, &format, 0, (uint64_t)name, &generator);
+    }
+}
+
+/* Any problem, with other formats from segment to segment. */
+static void test_mixed(void **state) {
+  (void)state;
+  struct generator generator = {2};
+  for (int i = 0; i < IF_QUICK(10, 60); i++) {
+    struct listed_problem listed;
+    problem_random(&listed, &generator, IF_QUICK(INT64_C(100000), INT64_C(1000000)));
+    fovea_problem *problem = &listed.problem;
+    const fovea_format k = narrow_format((fovea_format_name)generator_below(&generator, NARROW_FORMATS));
+    const fovea_format v = narrow_format((fovea_format_name)generator_below(&generator, NARROW_FORMATS));
+    fovea_problem_init(problem, problem->batch, problem->heads, problem->kv_heads,
+                       i % 2 ? problem->q_len : 1 + i % 5, problem->kv_len % 700, FORMAT_DIM * (1 + i % 5),
+                       FORMAT_DIM * (1 + generator_below(&generator, 4)));
+    problem->causal = 1;
+    problem_random_features(problem, &generator);
+    problem->q_type = problem->k_type = problem->v_type = FOVEA_F32;
+    problem_random_normaliser(problem, &generator);
+    check_formats(problem, &k, &v, 1, (uint64_t)i, &generator);
+  }
+}
+
+/* Descriptors that no preset has: every code with every formula, place and group that go together. */
+static void test_descriptors(void **state) {
+  (void)state;
+  static const int64_t groups[] = {0, 1, 2, 8, 24, 48}, key_groups[] = {0, 1, 3, 16, 32};
+  struct generator generator = {3};
+  int tried = 0;
+  for (int i = 0; i < IF_QUICK(300, 2000); i++) {
+    fovea_format format = {.struct_size = sizeof format};
+    const int64_t dim = i % 3 == 0 ? 48 : i % 3 == 1 ? 96 : 7;
+    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_U2_KEYS + 1);
+    format.formula = (fovea_formula)generator_below(&generator, 3);
+    format.place = (fovea_scale_place)generator_below(&generator, 3);
+    format.scale_type = (fovea_type)generator_below(&generator, 3);
+    format.group = groups[generator_below(&generator, 6)];
+    format.key_group = key_groups[generator_below(&generator, 5)];
+    if (generator_below(&generator, 3) == 0) format.bias = (int)generator_below(&generator, 129);
+    if (fovea_format_bytes(&format, dim, NULL) == 0) continue;
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 2, 1, i % 2 ? 1 : 5, 75, dim, dim);
+    check_formats(&problem, &format, &format, 0, (uint64_t)i, &generator);
+    tried++;
+  }
+  assert_true(tried > IF_QUICK(20, 150));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_presets),
+      cmocka_unit_test(test_mixed),
+      cmocka_unit_test(test_descriptors),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
