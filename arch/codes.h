@@ -18,6 +18,9 @@ typedef struct fovea_codes {
   int64_t row_bytes;   /* of a row, for prefetches */
   int64_t group;       /* dims that share a scale; at least 1 */
   int panels;          /* 1: rows of codes lie side by side in words, panel[word][key] */
+  int item;            /* bytes of a row that are neighbours; 0: all of them */
+  int64_t item_step;   /* between items, and from sixteen of them to the next sixteen */
+  int64_t chunk_step;
   int mixed;           /* 1: groups are small, and their codes follow each other without a gap */
   int64_t group_step;  /* bytes from the codes of a group of dims to those of the next group */
   int64_t scale_group; /* bytes from the scale of a group of dims to that of the next group */
@@ -28,6 +31,7 @@ typedef struct fovea_codes {
 static inline int fovea_decodes_codes(const fovea_codes *codes, int64_t dim) {
   const int bytes = codes->code <= FOVEA_CODE_E5M2, chunk = bytes ? 16 : 32;
   if (!bytes && codes->code != FOVEA_CODE_U4 && codes->code != FOVEA_CODE_U4_HALVES) return 0;
+  if (codes->item && !codes->panels) return 0;
   if (codes->table || codes->mixed || dim % chunk != 0 || codes->group % chunk != 0) return 0;
   if (codes->code == FOVEA_CODE_U4_HALVES && codes->group != 32) return 0;
   return codes->code == FOVEA_CODE_U8 || !bytes || codes->formula == FOVEA_FORMULA_SCALE;

@@ -35,6 +35,7 @@ typedef enum fovea_round_rule {
   FOVEA_ROUND_TABLE, /* nearest number of the table, halves up */
   FOVEA_ROUND_E4M3,  /* nearest number, halves to even */
   FOVEA_ROUND_E5M2,
+  FOVEA_ROUND_BF16,
 } fovea_round_rule;
 
 typedef struct fovea_quantise_rule {

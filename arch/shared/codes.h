@@ -9,8 +9,8 @@
 
 /* Codes that are unpacked to bytes at a time. */
 enum { CODES_PIECE = 64 };
-/* Bytes that are copied from a panel at a time: those of a piece, or of a group whose halves share bytes. */
-enum { CODES_PANEL_BYTES = 128 };
+/* Bytes of a row that are gathered at a time: words of a piece, or a group whose halves share bytes. */
+enum { CODES_GATHERED = 4 * CODES_PIECE };
 
 /* Both halves of bytes, one byte each: even dims in the lower halves, or in the upper ones. */
 FOVEA_INLINE void codes_unpack_pairs(const uint8_t *from, int count, const int swapped, uint8_t *to) {
@@ -63,6 +63,9 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   case FOVEA_CODE_U2_KEYS:
     for (int i = 0; i < count; i++) to[i] = from[4 * (first + i) + shift / 8] >> shift % 8 & 3;
     break;
+  case FOVEA_CODE_BF16:
+    memcpy(to, from + 2 * first, (size_t)count * 2);
+    break;
   default:
     memcpy(to, from + first, (size_t)count);
   }
@@ -71,8 +74,8 @@ FOVEA_NOINLINE void codes_unpack(const fovea_codes *codes, const uint8_t *from, 
   }
 }
 
-/* What the numbers of a byte are: codes that are signed or come from a table, unsigned, fp8. */
-enum { CODES_SIGNED, CODES_UNSIGNED, CODES_E4M3, CODES_E5M2 };
+/* What the numbers of a byte are: codes that are signed or come from a table, unsigned, fp8; or of two, bf16. */
+enum { CODES_SIGNED, CODES_UNSIGNED, CODES_E4M3, CODES_E5M2, CODES_BF16 };
 
 FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
   switch (codes->code) {
@@ -80,6 +83,8 @@ FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
     return CODES_E4M3;
   case FOVEA_CODE_E5M2:
     return CODES_E5M2;
+  case FOVEA_CODE_BF16:
+    return CODES_BF16;
   case FOVEA_CODE_S8:
     return CODES_SIGNED;
   default:
@@ -87,7 +92,10 @@ FOVEA_INLINE int codes_kind(const fovea_codes *codes) {
   }
 }
 
-FOVEA_INLINE vec codes_load(const uint8_t *bytes, const int kind) {
+/* Codes from number i on. */
+FOVEA_INLINE vec codes_load(const uint8_t *bytes, int i, const int kind) {
+  if (kind == CODES_BF16) return vec_load_bf16((const uint16_t *)(const void *)(bytes + 2 * i));
+  bytes += i;
   switch (kind) {
   case CODES_E4M3:
     return vec_load_e4m3(bytes);
@@ -125,7 +133,7 @@ FOVEA_INLINE vec codes_scaled(const fovea_codes *codes, int centred, vec code, v
 typedef struct codes_piece {
   int64_t first; /* the piece's first dim */
   int count;
-  const uint8_t *bytes; /* up to LANES - 1 more can be read */
+  const uint8_t *bytes; /* codes of up to LANES - 1 more dims can be read */
   float scales[CODES_PIECE], zeros[CODES_PIECE];
   int shared; /* 1: only scales[0], and zeros[0] but for centres, are set: they are those of all dims */
   int centred;
@@ -135,7 +143,7 @@ FOVEA_INLINE void codes_widen_piece(const fovea_codes *codes, const codes_piece 
   const vec scale = vec_set1(piece->scales[0]), zero = vec_set1(piece->zeros[0]);
   FOVEA_NO_UNROLL
   for (int i = 0; i < piece->count; i += LANES) {
-    const vec x = codes_scaled(codes, piece->centred, codes_load(piece->bytes + i, kind),
+    const vec x = codes_scaled(codes, piece->centred, codes_load(piece->bytes, i, kind),
                                piece->shared ? scale : vec_load(piece->scales + i),
                                piece->shared && !piece->centred ? zero : vec_load(piece->zeros + i));
     if (piece->count - i >= LANES) {
@@ -156,6 +164,9 @@ FOVEA_NOINLINE void codes_widen_any(const fovea_codes *codes, const codes_piece 
     break;
   case CODES_UNSIGNED:
     codes_widen_piece(codes, piece, CODES_UNSIGNED, to);
+    break;
+  case CODES_BF16:
+    codes_widen_piece(codes, piece, CODES_BF16, to);
     break;
   default:
     codes_widen_piece(codes, piece, CODES_SIGNED, to);
@@ -200,18 +211,49 @@ FOVEA_INLINE int codes_together(const fovea_codes *codes, int64_t dim, int64_t f
   return (int)(most < dim - first ? most : dim - first);
 }
 
-/* Copies the bytes of a row that a piece may have from the words of a panel. Returns where the piece's group would
- * begin. */
-FOVEA_NOINLINE const uint8_t *codes_from_panel(const fovea_codes *codes, const char *row, int64_t group,
-                                               int64_t in_group, int count, uint8_t *bytes) {
-  const int bits = codes->code == FOVEA_CODE_U2 ? 2 : codes->code < FOVEA_CODE_U4 ? 8 : 4;
-  const int halves = codes->code == FOVEA_CODE_U4_HALVES || codes->code == FOVEA_CODE_U5_HALVES;
-  const int64_t first = halves ? 0 : in_group * bits / 8 / 4 * 4;
-  const int64_t end = halves ? codes->group_step : ((in_group + count) * bits + 7) / 8;
-  const char *from = row + group * codes->group_step * FOVEA_PANEL_ROWS;
+/* Bits that a dim takes in a row. */
+FOVEA_INLINE int codes_bits(fovea_code code) {
+  if (code == FOVEA_CODE_BF16) return 16;
+  if (code == FOVEA_CODE_U2) return 2;
+  return code < FOVEA_CODE_U4 ? 8 : code < FOVEA_CODE_U2 ? 4 : 32;
+}
+
+/* Copies `count` items from item `first` on. */
+FOVEA_INLINE void codes_gather_items(const fovea_codes *codes, const char *row, int64_t first, int64_t count,
+                                     const size_t item, uint8_t *to) {
   FOVEA_NO_UNROLL
-  for (int64_t at = first; at < end; at += 4) memcpy(bytes + at - first, from + at * FOVEA_PANEL_ROWS, 4);
-  return bytes - first;
+  for (int64_t i = first; i < first + count; i++, to += item)
+    memcpy(to, row + i / 16 * codes->chunk_step + i % 16 * codes->item_step, item);
+}
+
+/* Of pairs of keys sixteen items at a time: their step is known, and so they are vectors' work. */
+FOVEA_INLINE void codes_gather_pairs(const fovea_codes *codes, const char *row, int64_t first, int64_t count,
+                                     const size_t item, uint8_t *to) {
+  FOVEA_NO_UNROLL
+  for (int64_t i = first; i < first + count; i += 16, to += 16 * item) {
+    const char *from = row + i / 16 * codes->chunk_step;
+    for (size_t j = 0; j < 16; j++) memcpy(to + j * item, from + 2 * j * item, item);
+  }
+}
+
+/* Copies the bytes of a row that a piece may have, if they lie apart. Returns where the piece's group would begin.
+ */
+FOVEA_NOINLINE const uint8_t *codes_gather(const fovea_codes *codes, const char *row, int64_t group,
+                                           int64_t in_group, int count, uint8_t *bytes) {
+  const int bits = codes_bits(codes->code);
+  const int halves = codes->code == FOVEA_CODE_U4_HALVES || codes->code == FOVEA_CODE_U5_HALVES;
+  const int64_t item = codes->item, first = halves ? 0 : in_group * bits / 8 / item;
+  const int64_t end = halves ? codes->group_step : ((in_group + count) * bits + 7) / 8;
+  const int64_t items = (end + item - 1) / item - first, from = group * codes->group_step / item + first;
+  const int pairs = codes->item_step == 2 * item && from % 16 == 0 && items % 16 == 0;
+  if (item == 1) {
+    (pairs ? codes_gather_pairs : codes_gather_items)(codes, row, from, items, 1, bytes);
+  } else if (item == 2) {
+    (pairs ? codes_gather_pairs : codes_gather_items)(codes, row, from, items, 2, bytes);
+  } else {
+    codes_gather_items(codes, row, from, items, 4, bytes);
+  }
+  return bytes - first * item;
 }
 
 /* The scales and zeros of a group of dims, for up to FOVEA_BLOCK_KEYS rows from `row` on. */
@@ -239,15 +281,18 @@ FOVEA_INLINE void codes_widen_rows(const fovea_widen_codes_args *args, int64_t f
                 in_group = codes->mixed ? first : first % codes->group;
   codes_piece piece = {
       .first = first, .count = count, .shared = !codes->mixed, .centred = args->rows.centre != NULL};
-  uint8_t bytes[CODES_PIECE + LANES] = {0}, words[CODES_PANEL_BYTES];
+  uint8_t bytes[2 * (CODES_PIECE + LANES)] = {0}, gathered[CODES_GATHERED];
+  const uint8_t *from = NULL;
   codes_rows numbers;
   if (piece.centred) memcpy(piece.zeros, args->rows.centre + first, (size_t)count * sizeof(float));
   piece.bytes = bytes;
   FOVEA_NO_UNROLL
   for (int64_t row = 0; row < args->row_count; row++) {
     const char *codes_row = args->rows.codes + row * args->rows.code_step;
-    const uint8_t *from = codes->panels ? codes_from_panel(codes, codes_row, group, in_group, count, words)
-                                        : (const uint8_t *)codes_row + group * codes->group_step;
+    if (!codes->item)
+      from = (const uint8_t *)codes_row + group * codes->group_step;
+    else if (row == 0 || args->rows.code_step != 0) /* rows may share words */
+      from = codes_gather(codes, codes_row, group, in_group, count, gathered);
     if (piece.shared) {
       if (row % FOVEA_BLOCK_KEYS == 0) codes_read_rows(args, row, group, &numbers);
       piece.scales[0] = numbers.scales[row % FOVEA_BLOCK_KEYS];
@@ -329,7 +374,7 @@ FOVEA_INLINE void codes_widen_known(const fovea_widen_codes_args *args) {
 }
 
 FOVEA_SHORT FOVEA_KERNEL void FOVEA_NAME(widen_codes)(const fovea_widen_codes_args *args) {
-  if (!args->rows.centre && !args->codes->panels && fovea_decodes_codes(args->codes, args->dim)) {
+  if (!args->rows.centre && !args->codes->item && fovea_decodes_codes(args->codes, args->dim)) {
     codes_widen_known(args);
     return;
   }

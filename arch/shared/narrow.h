@@ -437,6 +437,19 @@ FOVEA_INLINE void narrow_fp8(narrow_piece *piece, const int mantissa, const int 
   }
 }
 
+/* Codes of bf16, two bytes each. Those without a scale are 0. */
+FOVEA_NOINLINE void narrow_bf16(const narrow_piece *piece, char *to) {
+  uint16_t halves[CODES_PIECE + LANES];
+  const vec nan = vec_set1(__builtin_nanf("")), shared = vec_set1(piece->factors[0]);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < piece->count; i += LANES) {
+    const vec y = vec_load(piece->numbers + i), factor = piece->shared ? shared : vec_load(piece->factors + i);
+    const vec number = vec_select(vec_is_nan(y), nan, y);
+    vec_store_bf16(halves + i, vec_select(vec_is_nan(factor), vec_set1(0.0f), number));
+  }
+  memcpy(to, halves, 2 * (size_t)piece->count);
+}
+
 FOVEA_NOINLINE void narrow_any_codes(const fovea_narrow_args *args, narrow_piece *piece) {
   const fovea_quantise_rule *rule = args->rule;
   switch (rule->round) {
@@ -583,6 +596,10 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args) {
     piece.count = codes_together(codes, end, first);
     narrow_piece_scales(args, &piece);
     narrow_any_numbers(&piece, args->from + first, rule->code);
+    if (rule->round == FOVEA_ROUND_BF16) {
+      narrow_bf16(&piece, args->to + 2 * first); /* all keys share the scales, so rows have nothing but codes */
+      continue;
+    }
     narrow_any_codes(args, &piece);
     narrow_blank(rule, &piece);
     narrow_pack(codes, (uint8_t *)args->to + group * codes->group_step, codes->mixed ? first : first % codes->group,

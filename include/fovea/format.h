@@ -32,8 +32,23 @@ typedef enum fovea_code {
    * of a word in bits j * bits to (j + 1) * bits - 1. Keys are counted from the segment's first. */
   FOVEA_CODE_U8_KEYS = 9,
   FOVEA_CODE_U4_KEYS = 10,
-  FOVEA_CODE_U2_KEYS = 11
+  FOVEA_CODE_U2_KEYS = 11,
+  FOVEA_CODE_BF16 = 12 /* bf16, with one scale (key_group 0): for orders that elements of segments do not have */
 } fovea_code;
+
+/* Where the codes of a row lie. Orders other than ROWS have units of order_keys keys: a segment's row stride leads
+ * from a unit to the next, and its first key begins a unit. All bytes of a segment's last unit may be read, and
+ * scales lie apart.
+ *   ROWS        one behind the other
+ *   DIM_PAIRS   codes of 8 bits and bf16: [dim / 2][order_keys][2 dims]; even dims
+ *   KEY_PAIRS   the same codes: [dim / 16][order_keys / 2][16 dims][2 keys]; dims in sixteens
+ *   DIMS        codes along keys: [dim][order_keys / keys of a word], words of a dim side by side */
+typedef enum fovea_code_order {
+  FOVEA_ORDER_ROWS = 0,
+  FOVEA_ORDER_DIM_PAIRS = 1,
+  FOVEA_ORDER_KEY_PAIRS = 2,
+  FOVEA_ORDER_DIMS = 3
+} fovea_code_order;
 
 /* The number x of a code. Every fl is one rounding to f32, ties to even; a scale in f16 or bf16 is widened exactly.
  *   SCALE     x = fl((code - bias) * scale)
@@ -98,6 +113,8 @@ struct fovea_format {
   int sums;          /* 1: an int32 lies behind each scale and is not read: the sum of codes in ik's q8_KV */
   const int8_t *table; /* 16 numbers in place of codes of 4 bits; with SCALE; NULL: none. To write: ascending */
   fovea_quantiser quantiser; /* how numbers become codes; not used if the format is only read */
+  fovea_code_order order;    /* where the codes of a row lie */
+  int64_t order_keys; /* keys of a unit; ROWS: 0. DIM_PAIRS: at least 1; KEY_PAIRS: even; DIMS: whole words */
 };
 
 /* Formats of engines, each checked against its source: docs/formats.md names file, commit and lines.
@@ -115,8 +132,13 @@ struct fovea_format {
  *   ORT_S8, ORT_U4    ONNX Runtime  s8, u4     one f32, apart              code * scale, (code - 8) * scale
  *   ORT_S8_DIMS, ORT_U4_DIMS        the same with an f32 a dim, apart
  *   E4M3, E5M2        vLLM, others  fp8        one f32, apart              code * scale
+ *   VLLM_E4M3_KEYS, VLLM_E5M2_KEYS  the same for AMX: pairs of dims of 16 keys
+ *   VLLM_E4M3_VALUES, VLLM_E5M2_VALUES, VLLM_BF16_VALUES  for AMX: pairs of keys, pages of 128: set order_keys
  *   KIVI_K4, KIVI_K2  KIVI          along keys for 32 keys f16 and minimum a dim, apart; code * scale + minimum
- *   KIVI_V4, KIVI_V2  KIVI          u4, u2     f16 and minimum for 32 dims, apart; code * scale + minimum */
+ *   KIVI_V4, KIVI_V2  KIVI          u4, u2     f16 and minimum for 32 dims, apart; code * scale + minimum
+ *
+ * vLLM's bf16 keys for AMX are elements, FOVEA_KEYS_IN_PANELS. Keys that KIVI's models keep have FOVEA_ORDER_DIMS:
+ * order_keys is the length of their last axis in keys. */
 typedef enum fovea_format_name {
   FOVEA_FORMAT_I8_ROWS = 0,
   FOVEA_FORMAT_Q8_KV = 1,
@@ -139,7 +161,12 @@ typedef enum fovea_format_name {
   FOVEA_FORMAT_KIVI_K4 = 18,
   FOVEA_FORMAT_KIVI_K2 = 19,
   FOVEA_FORMAT_KIVI_V4 = 20,
-  FOVEA_FORMAT_KIVI_V2 = 21
+  FOVEA_FORMAT_KIVI_V2 = 21,
+  FOVEA_FORMAT_VLLM_E4M3_KEYS = 22,
+  FOVEA_FORMAT_VLLM_E5M2_KEYS = 23,
+  FOVEA_FORMAT_VLLM_E4M3_VALUES = 24,
+  FOVEA_FORMAT_VLLM_E5M2_VALUES = 25,
+  FOVEA_FORMAT_VLLM_BF16_VALUES = 26
 } fovea_format_name;
 
 /* Makes the format of that name. FOVEA_ERROR_TYPE if there is none. Callers in C use fovea_format_init(). */
@@ -158,7 +185,8 @@ FOVEA_API int fovea_format_named(const char *text);
 
 /* Returns the bytes of a row of `dim` elements with all that lies in front of its codes or behind them: the least
  * distance of rows. If keys share scales that do not lie apart: the bytes of a group of keys. Of codes along keys:
- * the bytes of a row of words. 0 if `dim` or the format is refused; `error` (may be NULL) then says why. */
+ * the bytes of a row of words. Of other orders than rows: the bytes of a unit. 0 if `dim` or the format is refused;
+ * `error` (may be NULL) then says why. */
 FOVEA_API int64_t fovea_format_bytes(const fovea_format *format, int64_t dim, fovea_error *error);
 
 /* Returns the bytes of a panel of FOVEA_PANEL_ROWS keys with such a format, which must have its scales apart. Rows

@@ -136,6 +136,7 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
                                     const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
                                     fovea_error *error) {
   const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  if (!format) return FOVEA_OK;
   const int64_t dim = values ? shape->v_dim : shape->qk_dim;
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   const subject s = {names[values][0], entry, number, error};

@@ -23,30 +23,32 @@ static fovea_coded_rows find_row(const fovea_coded_side *side, int64_t layer, in
   return rows;
 }
 
-/* ---- Panels ---------------------------------------------------------------------------------------------------
- */
+/* ---- Rows whose bytes lie apart ------------------------------------------------------------------------------ */
 
-/* Room for the codes of a row, at most a byte a dim and whole words. */
+/* Room for the codes of a row: at most a word a dim. */
 typedef struct row_bytes {
-  char bytes[FOVEA_QUANTISED_DIMS + 4];
+  char bytes[4 * FOVEA_QUANTISED_DIMS];
 } row_bytes;
 
-enum { WORD = 4 };
-
-static int64_t row_words(const fovea_coded_side *side) {
-  return side->layout.unit_bytes / (WORD * FOVEA_PANEL_ROWS);
+/* Items of a row: words of a panel, or pairs. */
+static int64_t row_items(const fovea_codes *codes) {
+  return (codes->row_bytes + codes->item - 1) / codes->item;
 }
 
-static void gather_row(const fovea_coded_side *side, const char *panel, row_bytes *row) {
-  for (int64_t i = 0; i < row_words(side); i++)
-    memcpy(row->bytes + i * WORD, panel + i * WORD * FOVEA_PANEL_ROWS, WORD);
+static int64_t item_at(const fovea_codes *codes, int64_t i) {
+  return i / 16 * codes->chunk_step + i % 16 * codes->item_step;
 }
 
-/* Bytes of the last word behind the codes are 0. */
-static void scatter_row(const fovea_coded_side *side, row_bytes *row, char *panel) {
-  for (int64_t i = side->layout.codes.row_bytes; i < row_words(side) * WORD; i++) row->bytes[i] = 0;
-  for (int64_t i = 0; i < row_words(side); i++)
-    memcpy(panel + i * WORD * FOVEA_PANEL_ROWS, row->bytes + i * WORD, WORD);
+static void gather_row(const fovea_codes *codes, const char *from, row_bytes *row) {
+  for (int64_t i = 0; i < row_items(codes); i++)
+    memcpy(row->bytes + i * codes->item, from + item_at(codes, i), (size_t)codes->item);
+}
+
+/* Bytes of the last item behind the codes are 0. */
+static void scatter_row(const fovea_codes *codes, row_bytes *row, char *to) {
+  for (int64_t i = codes->row_bytes; i < row_items(codes) * codes->item; i++) row->bytes[i] = 0;
+  for (int64_t i = 0; i < row_items(codes); i++)
+    memcpy(to + item_at(codes, i), row->bytes + i * codes->item, (size_t)codes->item);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------------------- */
@@ -78,20 +80,22 @@ static void narrow_rows(const fovea_kernels *kernels, const fovea_coded_side *si
   kernels->narrow_codes(&args);
 }
 
-/* The same for rows in panels: one by one, beside the panel. */
-static void narrow_panel_rows(const fovea_kernels *kernels, const fovea_coded_side *side,
-                              const fovea_coded_rows *rows, fovea_narrow_groups *groups, int64_t first, int steps,
-                              int64_t count, const float *from, int64_t stride) {
+/* The same for rows whose bytes lie apart: in other memory, one by one, or all that share words. */
+static void narrow_apart(const fovea_kernels *kernels, const fovea_coded_side *side, const fovea_coded_rows *rows,
+                         fovea_narrow_groups *groups, int64_t first, int steps, int64_t count, const float *from,
+                         int64_t stride) {
+  const fovea_codes *codes = &side->layout.codes;
+  const int64_t together = side->layout.key_bits ? count : 1;
   row_bytes row;
-  for (int64_t i = 0; i < count; i++) {
-    char *panel = (char *)rows->codes + i * rows->code_step;
-    fovea_coded_rows one = *rows;
-    one.codes = row.bytes;
-    one.scales = rows->scales + i * rows->scale_step;
-    one.zeros = rows->zeros ? rows->zeros + i * rows->scale_step : NULL;
-    gather_row(side, panel, &row);
-    narrow_rows(kernels, side, &one, groups, first, steps, 1, from + i * stride, stride);
-    if (steps & FOVEA_NARROW_CODE) scatter_row(side, &row, panel);
+  for (int64_t i = 0; i < count; i += together) {
+    char *apart = (char *)rows->codes + i * rows->code_step;
+    fovea_coded_rows some = *rows;
+    some.codes = row.bytes;
+    some.scales = rows->scales + i * rows->scale_step;
+    some.zeros = rows->zeros ? rows->zeros + i * rows->scale_step : NULL;
+    gather_row(codes, apart, &row);
+    narrow_rows(kernels, side, &some, groups, first, steps, together, from + i * stride, stride);
+    if (steps & FOVEA_NARROW_CODE) scatter_row(codes, &row, apart);
   }
 }
 
@@ -131,8 +135,8 @@ void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *sid
           const int once = pass == 0 ? FOVEA_NARROW_BEGIN : FOVEA_NARROW_SETTLE;
           narrow_rows(kernels, side, &rows, &groups, first, once, 1, from, stride);
         }
-        (side->layout.codes.panels ? narrow_panel_rows : narrow_rows)(kernels, side, &rows, &groups, first, steps,
-                                                                      count, from, stride);
+        (side->layout.codes.item ? narrow_apart : narrow_rows)(kernels, side, &rows, &groups, first, steps, count,
+                                                               from, stride);
       }
     }
   }
@@ -180,11 +184,17 @@ static int same_numbers(const fovea_coded_side *from, const fovea_coded_side *to
 }
 
 /* Codes of a key among those of other keys. */
-static void move_along(const fovea_coded_side *side, const fovea_coded_rows *from, const fovea_coded_rows *to) {
+static int64_t word_at(const fovea_codes *codes, int64_t d) {
+  return codes->item ? item_at(codes, d) : 4 * d;
+}
+
+static void move_along(const fovea_coded_side *side, const fovea_coded_side *to_side, const fovea_coded_rows *from,
+                       const fovea_coded_rows *to) {
   const int mask = (1 << side->layout.key_bits) - 1;
   for (int64_t d = 0; d < side->dim; d++) {
-    const unsigned char *source = (const unsigned char *)from->codes + 4 * d + from->shift / 8;
-    unsigned char *byte = (unsigned char *)(char *)to->codes + 4 * d + to->shift / 8;
+    const unsigned char *source =
+        (const unsigned char *)from->codes + word_at(&side->layout.codes, d) + from->shift / 8;
+    unsigned char *byte = (unsigned char *)(char *)to->codes + word_at(&to_side->layout.codes, d) + to->shift / 8;
     const int code = *source >> from->shift % 8 & mask;
     *byte = (unsigned char)((*byte & ~(mask << to->shift % 8)) | code << to->shift % 8);
   }
@@ -192,27 +202,27 @@ static void move_along(const fovea_coded_side *side, const fovea_coded_rows *fro
 
 static void move_codes(const fovea_coded_side *side, const fovea_coded_side *to_side, const fovea_coded_rows *from,
                        const fovea_coded_rows *to) {
-  const fovea_codes *codes = &side->layout.codes;
+  const fovea_codes *codes = &side->layout.codes, *to_codes = &to_side->layout.codes;
   if (side->layout.key_bits) {
-    move_along(side, from, to);
+    move_along(side, to_side, from, to);
     return;
   }
   row_bytes from_row, to_row;
   const char *source = from->codes;
   char *target = (char *)to->codes;
-  if (codes->panels) gather_row(side, from->codes, &from_row), source = from_row.bytes;
-  if (to_side->layout.codes.panels) target = to_row.bytes;
+  if (codes->item) gather_row(codes, from->codes, &from_row), source = from_row.bytes;
+  if (to_codes->item) target = to_row.bytes;
   /* Groups that are not mixed fill whole bytes; places may differ, so that one side is mixed and the other is not.
    */
-  const int whole = codes->mixed && to_side->layout.codes.mixed;
+  const int whole = codes->mixed && to_codes->mixed;
   const int64_t dims = whole ? side->dim : codes->group;
   const int64_t bytes = fovea_code_bytes(side->format, dims);
   for (int64_t g = 0; g < side->dim / dims; g++) {
     const int64_t from_at = codes->mixed ? g * bytes : g * codes->group_step;
-    const int64_t to_at = to_side->layout.codes.mixed ? g * bytes : g * to_side->layout.codes.group_step;
+    const int64_t to_at = to_codes->mixed ? g * bytes : g * to_codes->group_step;
     memcpy(target + to_at, source + from_at, (size_t)bytes);
   }
-  if (to_side->layout.codes.panels) scatter_row(to_side, &to_row, (char *)to->codes);
+  if (to_codes->item) scatter_row(to_codes, &to_row, (char *)to->codes);
 }
 
 int fovea_move_coded(const fovea_coded_side *from, const fovea_coded_side *to, int64_t layer, int64_t head,

@@ -11,6 +11,8 @@
 #include "coded_rows.h"
 #include "panels.h"
 
+#include <math.h>
+
 typedef struct copy_call {
   const fovea_sequence *sequences[2]; /* from, to */
   int64_t layers;
@@ -102,6 +104,11 @@ static void copy_to_codes(copied_side *side, int64_t position) {
   }
 }
 
+/* Numbers of a format are NaN with any sign and bits, which differ from CPU to CPU; elements have one NaN. */
+static void unify_nans(float *row, int64_t dim) {
+  for (int64_t d = 0; d < dim; d++) row[d] = isnan(row[d]) ? NAN : row[d];
+}
+
 static void copy_to_elements(copied_side *side, int64_t position) {
   float room[FOVEA_QUANTISED_ROOM];
   const int values = side->to.values;
@@ -110,7 +117,9 @@ static void copy_to_elements(copied_side *side, int64_t position) {
         fovea_find_cached_row(side->to.segment, values, dim_of(side), side->layer, head, position);
     if (side->from.format) {
       side->head = head;
-      fovea_write_elements(side->job->kernels, &to, 0, to.dim, make_row(side, position, room), FOVEA_F32);
+      make_row(side, position, room);
+      unify_nans(room, to.dim);
+      fovea_write_elements(side->job->kernels, &to, 0, to.dim, room, FOVEA_F32);
     } else {
       const fovea_cached_row from =
           fovea_find_cached_row(side->from.segment, values, to.dim, side->layer, head, position);

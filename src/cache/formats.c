@@ -22,6 +22,7 @@ static const code_traits traits[] = {
     [FOVEA_CODE_U4_HALVES] = {4, 0, 0, 1, 0, 0}, [FOVEA_CODE_U5_HALVES] = {4, 0, 0, 1, 4, 0},
     [FOVEA_CODE_U2] = {2, 0, 0, 0, 0, 0},        [FOVEA_CODE_U8_KEYS] = {8, 0, 0, 0, 0, 1},
     [FOVEA_CODE_U4_KEYS] = {4, 0, 0, 0, 0, 1},   [FOVEA_CODE_U2_KEYS] = {2, 0, 0, 0, 0, 1},
+    [FOVEA_CODE_BF16] = {16, 1, 0, 0, 0, 0},
 };
 enum { CODES = sizeof traits / sizeof traits[0] };
 
@@ -67,7 +68,7 @@ static fovea_status refuse(const subject *s, fovea_status status, const char *fi
 static fovea_status check_kinds(const subject *s) {
   const fovea_format *f = s->format;
   if ((int)f->code < 0 || (int)f->code >= CODES)
-    return refuse(s, FOVEA_ERROR_TYPE, "code", (int)f->code, "be from 0 to 11");
+    return refuse(s, FOVEA_ERROR_TYPE, "code", (int)f->code, "be from 0 to 12");
   if ((int)f->formula < 0 || f->formula > FOVEA_FORMULA_MINIMUM)
     return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be from 0 to 2");
   if ((int)f->place < 0 || f->place > FOVEA_SCALES_AFTER)
@@ -76,6 +77,8 @@ static fovea_status check_kinds(const subject *s) {
     return refuse(s, FOVEA_ERROR_TYPE, "scale_type", (int)f->scale_type, "be from 0 to 2");
   if ((int)f->quantiser < 0 || f->quantiser > FOVEA_QUANTISE_ORT)
     return refuse(s, FOVEA_ERROR_TYPE, "quantiser", (int)f->quantiser, "be from 0 to 5");
+  if ((int)f->order < 0 || f->order > FOVEA_ORDER_DIMS)
+    return refuse(s, FOVEA_ERROR_TYPE, "order", (int)f->order, "be from 0 to 3");
   if (f->sums != 0 && f->sums != 1) return refuse(s, FOVEA_ERROR_TYPE, "sums", f->sums, "be 0 or 1");
   return FOVEA_OK;
 }
@@ -119,8 +122,41 @@ static fovea_status check_groups(const subject *s) {
                   "be at most 4096 with scales beside their codes, and 1 with codes along keys");
   if (code->along && f->place != FOVEA_SCALES_APART)
     return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
+  if (f->code == FOVEA_CODE_BF16 && (f->key_group != 0 || f->formula != FOVEA_FORMULA_SCALE))
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group,
+                  "be 0 with bf16 codes, and the formula FOVEA_FORMULA_SCALE");
   if (code->along && f->key_group != 0 && f->key_group % (32 / code->bits) != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be a multiple of the keys of a word");
+  return FOVEA_OK;
+}
+
+/* Orders and the codes that they know. */
+static fovea_status check_order(const subject *s) {
+  const fovea_format *f = s->format;
+  const code_traits *code = &traits[f->code];
+  const int dims = f->order == FOVEA_ORDER_DIMS, pairs = f->order == FOVEA_ORDER_KEY_PAIRS;
+  const int64_t keys = dims ? 32 / code->bits : pairs ? 2 : 1;
+  int64_t bytes;
+  if (f->order == FOVEA_ORDER_ROWS) {
+    return f->order_keys == 0
+               ? FOVEA_OK
+               : refuse(s, FOVEA_ERROR_UNUSED, "order_keys", f->order_keys, "be 0 with FOVEA_ORDER_ROWS");
+  }
+  if (dims != code->along || (!dims && code->bits < 8))
+    return refuse(s, FOVEA_ERROR_TYPE, "order", (int)f->order,
+                  "be FOVEA_ORDER_DIMS of codes along keys, or pairs of codes of 8 or 16 bits");
+  if (f->place != FOVEA_SCALES_APART)
+    return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with such an order");
+  if (!dims && s->dim % (pairs ? 16 : 2) != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "order", (int)f->order,
+                  "be another: pairs of dims need even dims, pairs of keys need multiples of 16 dims");
+  if (f->order == FOVEA_ORDER_DIM_PAIRS && f->group > 1 && f->group % 2 != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even, 0 or 1 with pairs of dims");
+  if (f->order_keys < 1 || f->order_keys % keys != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "order_keys", f->order_keys,
+                  "be the keys of a unit: of pairs of keys even, of words along keys whole words");
+  if (__builtin_mul_overflow(s->dim * 4, f->order_keys, &bytes) || bytes > INT64_C(1) << 57)
+    return refuse(s, FOVEA_ERROR_SIZE, "order_keys", f->order_keys, "make units of at most 2^57 bytes");
   return FOVEA_OK;
 }
 
@@ -141,6 +177,7 @@ fovea_status fovea_check_format(const fovea_format *format, int64_t dim, int64_t
   fovea_status status = check_kinds(&s);
   if (!status) status = check_unused(&s);
   if (!status) status = check_groups(&s);
+  if (!status) status = check_order(&s);
   return status ? status : check_quantiser(&s);
 }
 
@@ -151,6 +188,8 @@ fovea_status fovea_check_code_panels(const fovea_format *format, int64_t dim, in
   if (format->place != FOVEA_SCALES_APART || code->along)
     return refuse(&s, FOVEA_ERROR_TYPE, "place", (int)format->place,
                   "be FOVEA_SCALES_APART, and codes of single keys, with keys in panels");
+  if (format->order != FOVEA_ORDER_ROWS)
+    return refuse(&s, FOVEA_ERROR_TYPE, "order", (int)format->order, "be FOVEA_ORDER_ROWS with keys in panels");
   if (code->halves && (group_of(format, dim) > 256 || fovea_code_bytes(format, group_of(format, dim)) % 4 != 0))
     return refuse(&s, FOVEA_ERROR_SIZE, "group", format->group,
                   "have at most 256 dims whose codes fill words of 4 bytes");
@@ -180,7 +219,7 @@ static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_co
   const int64_t beside = scales * (layout->has_zeros ? 2 : 1);
   const int before = format->place == FOVEA_SCALES_BEFORE;
   const int64_t codes = layout->key_bytes * format->key_group;
-  layout->unit_keys = format->key_group;
+  layout->unit_keys = layout->word_keys = format->key_group;
   layout->codes_at = before ? beside : 0;
   layout->scales_at = before ? 0 : codes;
   layout->zeros_at = scales;
@@ -190,9 +229,40 @@ static void lay_out_key_groups(const fovea_format *format, int64_t dim, fovea_co
 /* Rows side by side, in words of four bytes. */
 static void lay_out_panels(fovea_code_layout *layout) {
   layout->codes.panels = 1;
-  layout->unit_keys = FOVEA_PANEL_ROWS;
+  layout->codes.item = 4;
+  layout->codes.item_step = 4 * FOVEA_PANEL_ROWS;
+  layout->unit_keys = layout->word_keys = FOVEA_PANEL_ROWS;
   layout->unit_bytes = (layout->unit_bytes + 3) / 4 * 4 * FOVEA_PANEL_ROWS;
   layout->key_bytes = 4;
+}
+
+/* Units of keys in another order. */
+static void lay_out_order(const fovea_format *format, fovea_code_layout *layout) {
+  const int bytes = traits[format->code].bits / 8;
+  const int64_t keys = format->order_keys;
+  layout->unit_keys = keys;
+  layout->unit_bytes *= keys;
+  switch (format->order) {
+  case FOVEA_ORDER_DIM_PAIRS:
+    layout->codes.item = 2 * bytes;
+    layout->codes.item_step = layout->codes.item * keys;
+    layout->word_keys = keys;
+    layout->key_bytes = 2 * bytes;
+    break;
+  case FOVEA_ORDER_KEY_PAIRS:
+    layout->codes.item = bytes;
+    layout->codes.item_step = INT64_C(2) * bytes;
+    layout->codes.chunk_step = 16 * bytes * keys;
+    layout->word_keys = 2;
+    layout->word_bytes = INT64_C(32) * bytes;
+    layout->key_bytes = bytes;
+    break;
+  default:
+    layout->unit_bytes /= layout->word_keys;
+    layout->codes.item = 4;
+    layout->word_bytes = 4;
+    layout->codes.item_step = 4 * (keys / layout->word_keys);
+  }
 }
 
 fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels) {
@@ -212,6 +282,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
                 .scale_group = fovea_scale_bytes(format)},
       .key_group = format->key_group == 0 ? INT64_MAX : format->key_group,
       .unit_keys = code->along ? 32 / code->bits : 1,
+      .word_keys = code->along ? 32 / code->bits : 1,
       .unit_bytes = row,
       .key_bytes = code->along ? 0 : row,
       .key_bits = code->along ? code->bits : 0,
@@ -221,6 +292,8 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
   for (int i = 0; i < 16; i++)
     layout.codes.numbers[i] = (float)(format->table ? format->table[i] : i - format->bias);
   if (panels) lay_out_panels(&layout);
+  if (format->order != FOVEA_ORDER_ROWS) lay_out_order(format, &layout);
+  if (format->order != FOVEA_ORDER_KEY_PAIRS) layout.codes.chunk_step = 16 * layout.codes.item_step;
   if (layout.apart) return layout;
   (format->key_group > 1 ? lay_out_key_groups : lay_out_groups)(format, dim, &layout);
   return layout;
@@ -232,14 +305,16 @@ static int64_t least(int64_t a, int64_t b) {
 
 int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place *place, int64_t row,
                          fovea_coded_rows *rows) {
-  const int64_t unit = row / layout->unit_keys, key = row % layout->unit_keys;
+  const int64_t unit = row / layout->unit_keys, in_unit = row % layout->unit_keys;
+  const int64_t word = in_unit / layout->word_keys, key = in_unit % layout->word_keys;
   const char *first = place->units + unit * place->unit_step;
-  int64_t follow = layout->unit_keys > 1 ? layout->unit_keys - key : INT64_MAX;
-  *rows = (fovea_coded_rows){.codes = first + layout->codes_at + key * layout->key_bytes,
-                             .code_step = layout->unit_keys > 1 ? layout->key_bytes : place->unit_step,
-                             .shift = (int)key * layout->key_bits,
-                             .shift_step = layout->key_bits,
-                             .centre = place->centre};
+  int64_t follow = layout->unit_keys > 1 ? layout->word_keys - key : INT64_MAX;
+  *rows =
+      (fovea_coded_rows){.codes = first + layout->codes_at + word * layout->word_bytes + key * layout->key_bytes,
+                         .code_step = layout->unit_keys > 1 ? layout->key_bytes : place->unit_step,
+                         .shift = (int)key * layout->key_bits,
+                         .shift_step = layout->key_bits,
+                         .centre = place->centre};
   if (!layout->apart) {
     rows->scales = first + layout->scales_at;
     rows->zeros = layout->has_zeros ? rows->scales + layout->zeros_at : NULL;

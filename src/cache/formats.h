@@ -15,7 +15,9 @@ typedef struct fovea_code_layout {
   int64_t codes_at;   /* from the unit to its first code */
   int64_t scales_at;  /* from the unit to its first scale; scales apart: 0 */
   int64_t zeros_at;   /* from the first scale to the first zero */
-  int64_t key_bytes;  /* from a key's codes to the next key's in a unit; 0: codes along keys */
+  int64_t word_keys;  /* keys of a unit whose codes lie at equal distances: all, pairs, or those of a word */
+  int64_t word_bytes; /* from these to the next such keys */
+  int64_t key_bytes;  /* from a key's codes to the next key's among them; 0: codes along keys */
   int key_bits;       /* bits of a code along keys; else 0 */
   int has_zeros, apart;
 } fovea_code_layout;
@@ -38,7 +40,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
 /* Keys that are written at once: 1, or those that share scales or words. */
 static inline int64_t fovea_keys_at_once(const fovea_code_layout *layout) {
   const int64_t group = layout->key_group == INT64_MAX ? 1 : layout->key_group;
-  return group > layout->unit_keys || !layout->key_bits ? group : layout->unit_keys;
+  return group > layout->word_keys || !layout->key_bits ? group : layout->word_keys;
 }
 
 /* Bytes of the codes of `dims` dims of a row: of a group, or of the whole row if groups are mixed. */

@@ -41,20 +41,16 @@ static fovea_code_layout lay_out_codes(const fovea_pages *pages, const fovea_for
                              !values && pages->k_layout == FOVEA_KEYS_IN_PANELS);
 }
 
-/* Keys that share scales or words: pages hold whole groups of them. */
-static int64_t keys_together(const fovea_code_layout *layout) {
-  const int64_t share = layout->key_group == INT64_MAX ? 1 : layout->key_group;
-  return share > layout->unit_keys ? share : layout->unit_keys;
-}
-
+/* Pages hold whole groups of keys that share scales, words or a unit. */
 static fovea_status check_groups(const fovea_pages *pages, const fovea_code_layout *layout, int values,
                                  fovea_error *error) {
-  const int64_t together = keys_together(layout);
+  const int64_t share = layout->key_group == INT64_MAX ? 1 : layout->key_group;
+  const int64_t together = pages->page_rows % layout->unit_keys == 0 ? share : layout->unit_keys;
   if (pages->page_rows % together == 0) return FOVEA_OK;
   return fovea_fail(
       error, FOVEA_ERROR_SIZE,
-      "pages.page_rows is %d; with %s_format it must be a multiple of %d, the keys that share scales or "
-      "words",
+      "pages.page_rows is %d; with %s_format it must be a multiple of %d, the keys that share scales, "
+      "words or a unit",
       pages->page_rows, values ? "v" : "k", together);
 }
 

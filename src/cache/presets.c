@@ -73,6 +73,16 @@ static const preset presets[] = {
     [FOVEA_FORMAT_KIVI_V2] =
         PRESET("kivi_v2", .quantiser = FOVEA_QUANTISE_KIVI, .code = FOVEA_CODE_U2, .formula = FOVEA_FORMULA_MINIMUM,
                .scale_type = FOVEA_F16, .group = 32, .key_group = 1),
+    [FOVEA_FORMAT_VLLM_E4M3_KEYS] =
+        PRESET("vllm_e4m3_keys", .code = FOVEA_CODE_E4M3, .order = FOVEA_ORDER_DIM_PAIRS, .order_keys = 16),
+    [FOVEA_FORMAT_VLLM_E5M2_KEYS] =
+        PRESET("vllm_e5m2_keys", .code = FOVEA_CODE_E5M2, .order = FOVEA_ORDER_DIM_PAIRS, .order_keys = 16),
+    [FOVEA_FORMAT_VLLM_E4M3_VALUES] =
+        PRESET("vllm_e4m3_values", .code = FOVEA_CODE_E4M3, .order = FOVEA_ORDER_KEY_PAIRS, .order_keys = 128),
+    [FOVEA_FORMAT_VLLM_E5M2_VALUES] =
+        PRESET("vllm_e5m2_values", .code = FOVEA_CODE_E5M2, .order = FOVEA_ORDER_KEY_PAIRS, .order_keys = 128),
+    [FOVEA_FORMAT_VLLM_BF16_VALUES] =
+        PRESET("vllm_bf16_values", .code = FOVEA_CODE_BF16, .order = FOVEA_ORDER_KEY_PAIRS, .order_keys = 128),
 };
 enum { PRESETS = sizeof presets / sizeof presets[0] };
 

@@ -23,7 +23,7 @@ static int is_fp8(const fovea_format *f) {
 }
 
 static int is_unsigned(const fovea_format *f) {
-  return f->code != FOVEA_CODE_S8 && !is_fp8(f);
+  return f->code != FOVEA_CODE_S8 && f->code != FOVEA_CODE_BF16 && !is_fp8(f);
 }
 
 int fovea_quantiser_knows(const fovea_format *f) {
@@ -43,7 +43,7 @@ int fovea_quantiser_knows(const fovea_format *f) {
   case FOVEA_QUANTISE_KIVI:
     return f->formula == FOVEA_FORMULA_MINIMUM && is_unsigned(f) && f->key_group != 0;
   case FOVEA_QUANTISE_ORT:
-    return with_scale && !is_fp8(f) && !f->table && f->key_group == 0;
+    return with_scale && !is_fp8(f) && f->code != FOVEA_CODE_BF16 && !f->table && f->key_group == 0;
   default:
     return 0;
   }
@@ -77,6 +77,7 @@ static void set_codes(const fovea_format *f, fovea_quantise_rule *rule) {
     rule->first = 0;
     rule->last = rule->top = e4m3 ? 448.0f : 57344.0f;
   }
+  if (f->code == FOVEA_CODE_BF16) rule->round = FOVEA_ROUND_BF16;
   if (f->table) {
     rule->round = FOVEA_ROUND_TABLE;
     rule->top = top_of(f->table[0], f->table[15]);

@@ -13,6 +13,11 @@ fovea_format narrow_format(fovea_format_name name) {
   return format;
 }
 
+void narrow_any_order(fovea_format *format, struct generator *generator) {
+  format->order = (fovea_code_order)generator_below(generator, 4);
+  if (format->order != FOVEA_ORDER_ROWS) format->order_keys = INT64_C(2) << generator_below(generator, 6);
+}
+
 /* ---- What lies where, by the header -------------------------------------------------------------------------- */
 
 static int bits_of_code(fovea_code code) {
@@ -26,6 +31,8 @@ static int bits_of_code(fovea_code code) {
   case FOVEA_CODE_U2:
   case FOVEA_CODE_U2_KEYS:
     return 2;
+  case FOVEA_CODE_BF16:
+    return 16;
   default:
     return 8;
   }
@@ -58,17 +65,24 @@ static int keys_share(const fovea_format *f) {
   return f->place != FOVEA_SCALES_APART && f->key_group > 1;
 }
 
+/* Keys whose codes share words. */
+static int64_t word_keys(const fovea_format *f) {
+  return is_along(f->code) ? 32 / bits_of_code(f->code) : 1;
+}
+
 /* Bytes of what the row stride leads from one to the next of, and the keys of it. */
 static int64_t unit_bytes(const struct narrow *n) {
   const fovea_format *f = &n->format;
   const int64_t groups = n->dim / group_of(n);
+  if (f->order != FOVEA_ORDER_ROWS) return f->order_keys / word_keys(f) * code_bytes(f, n->dim);
   if (f->place == FOVEA_SCALES_APART) return code_bytes(f, n->dim);
   if (keys_share(f)) return groups * beside(f) + f->key_group * code_bytes(f, n->dim);
   return groups * (beside(f) + code_bytes(f, group_of(n)));
 }
 
 static int64_t unit_keys(const struct narrow *n) {
-  if (is_along(n->format.code)) return 32 / bits_of_code(n->format.code);
+  if (n->format.order != FOVEA_ORDER_ROWS) return n->format.order_keys;
+  if (is_along(n->format.code)) return word_keys(&n->format);
   return keys_share(&n->format) ? n->format.key_group : 1;
 }
 
@@ -128,6 +142,18 @@ static void row_of_panel(const struct narrow *n, const fovea_segment *segment, i
   for (int64_t i = 0; i < code_bytes(&n->format, n->dim); i++) bytes[i] = panel[i / 4 * 64 + row % 16 * 4 + i % 4];
 }
 
+/* Where byte i of a row lies in a unit whose order is another. */
+static int64_t byte_at(const struct narrow *n, int64_t row, int64_t i) {
+  const fovea_format *f = &n->format;
+  const int64_t keys = f->order_keys, key = row % keys, size = bits_of_code(f->code) / 8;
+  if (f->order == FOVEA_ORDER_DIMS) return (i / 4 * (keys / word_keys(f)) + key / word_keys(f)) * 4 + i % 4;
+  const int64_t d = i / size;
+  const int64_t code = f->order == FOVEA_ORDER_DIM_PAIRS
+                           ? (d / 2 * keys + key) * 2 + d % 2
+                           : ((d / 16 * (keys / 2) + key / 2) * 16 + d % 16) * 2 + key % 2;
+  return code * size + i % size;
+}
+
 /* The codes that the dim's code is among, and the dim's number there. */
 static const unsigned char *codes_of(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
                                      int64_t row, int64_t *d) {
@@ -141,6 +167,11 @@ static const unsigned char *codes_of(const struct narrow *n, const fovea_segment
   if (in_panels(segment, values)) {
     assert_true(code_bytes(f, n->dim) <= (int64_t)sizeof bytes);
     row_of_panel(n, segment, head, row, bytes);
+    unit = bytes;
+  }
+  if (f->order != FOVEA_ORDER_ROWS) {
+    assert_true(code_bytes(f, n->dim) <= (int64_t)sizeof bytes);
+    for (int64_t i = 0; i < code_bytes(f, n->dim); i++) bytes[i] = unit[byte_at(n, row, i)];
     unit = bytes;
   }
   if (keys_share(f)) {
@@ -157,7 +188,7 @@ static const unsigned char *codes_of(const struct narrow *n, const fovea_segment
 
 static int raw_code(const struct narrow *n, const unsigned char *p, int64_t d, int64_t row) {
   const int64_t half = group_of(n) / 2;
-  const int along = (int)(row % unit_keys(n)) * bits_of_code(n->format.code);
+  const int along = (int)(row % word_keys(&n->format)) * bits_of_code(n->format.code);
   uint32_t word = 0;
   switch (n->format.code) {
   case FOVEA_CODE_U4:
@@ -176,6 +207,8 @@ static int raw_code(const struct narrow *n, const unsigned char *p, int64_t d, i
   case FOVEA_CODE_U2_KEYS:
     for (int i = 0; i < 4; i++) word |= (uint32_t)p[4 * d + i] << 8 * i;
     return (int)(word >> along & ((1u << bits_of_code(n->format.code)) - 1));
+  case FOVEA_CODE_BF16:
+    return p[2 * d] | p[2 * d + 1] << 8;
   default:
     return p[d];
   }
@@ -215,6 +248,7 @@ float narrow_element(const struct narrow *n, const fovea_segment *segment, int v
   float code = (float)(f->code == FOVEA_CODE_S8 ? (int8_t)raw : raw - f->bias);
   if (f->code == FOVEA_CODE_E4M3) code = fp8(raw, 4, 7);
   if (f->code == FOVEA_CODE_E5M2) code = fp8(raw, 5, 15);
+  if (f->code == FOVEA_CODE_BF16) code = from_bits((uint32_t)raw << 16);
   if (f->table) code = f->table[raw];
   if (f->formula == FOVEA_FORMULA_SCALE && s->centre) {
     const float *centre = (const float *)(const void *)((const char *)s->centre + head * s->centre_head);
@@ -279,12 +313,13 @@ static void fill_beside(struct narrow *n, unsigned char *unit, struct generator 
     }
 }
 
-/* fp8 without NaN and infinities. */
+/* fp8 and bf16 without NaN, infinities and numbers so large that sums of theirs are infinite. */
 static void fill_codes(const struct narrow *n, unsigned char *codes, int64_t size, struct generator *generator) {
   for (int64_t i = 0; i < size; i++) {
     codes[i] = (unsigned char)generator_bits(generator);
     if (n->format.code == FOVEA_CODE_E4M3 && (codes[i] & 0x7f) == 0x7f) codes[i] &= 0x80;
     if (n->format.code == FOVEA_CODE_E5M2 && (codes[i] & 0x7c) == 0x7c) codes[i] &= 0x83;
+    if (n->format.code == FOVEA_CODE_BF16 && (codes[i] & 0x60) != 0x20) codes[i] &= 0xbf;
   }
 }
 
@@ -363,10 +398,16 @@ void narrow_make(struct narrow *n, const fovea_format *format, int64_t kv_heads,
 void narrow_spoil_row(const struct narrow *n, const fovea_segment *segment, int values, int64_t row, int byte) {
   const int64_t head_step = values ? segment->v_head : segment->k_head,
                 row_step = values ? segment->v_row : segment->k_row;
-  if (unit_keys(n) > 1) return;
+  const int apart = n->format.order != FOVEA_ORDER_ROWS && !is_along(n->format.code);
+  if (unit_keys(n) > 1 && !apart) return;
   for (int64_t head = 0; head < n->kv_heads; head++) {
-    memset((unsigned char *)(values ? segment->v : segment->k) + head * head_step + row * row_step, byte,
-           (size_t)unit_bytes(n));
+    unsigned char *unit = (unsigned char *)(values ? segment->v : segment->k) + head * head_step;
+    if (apart) {
+      unit += row / unit_keys(n) * row_step;
+      for (int64_t i = 0; i < code_bytes(&n->format, n->dim); i++) unit[byte_at(n, row, i)] = (unsigned char)byte;
+      continue;
+    }
+    memset(unit + row * row_step, byte, (size_t)unit_bytes(n));
     for (int64_t d = 0; d < n->dim && n->format.key_group == 1; d++)
       for (int which = 0; which < (n->format.formula != FOVEA_FORMULA_SCALE ? 2 : 1); which++)
         memset(narrow_number(n, segment, values, head, row, d, which), byte, (size_t)number_bytes(&n->format));

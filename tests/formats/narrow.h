@@ -46,8 +46,11 @@ unsigned char *narrow_number(const struct narrow *narrow, const fovea_segment *s
 /* Sets all bytes of a row that no other row shares. Rows of groups of keys stay as they are. */
 void narrow_spoil_row(const struct narrow *narrow, const fovea_segment *segment, int values, int64_t row, int byte);
 
+/* Sets an order that a format with scales apart may have, or none. */
+void narrow_any_order(fovea_format *format, struct generator *generator);
+
 /* The format, as the library's presets give it. */
 fovea_format narrow_format(fovea_format_name name);
-enum { NARROW_FORMATS = FOVEA_FORMAT_KIVI_V2 + 1 };
+enum { NARROW_FORMATS = FOVEA_FORMAT_VLLM_BF16_VALUES + 1 };
 
 #endif

@@ -119,9 +119,16 @@ static int blank_code(const fovea_format *f) {
   return f->code == FOVEA_CODE_S8 ? 0x80 : 0;
 }
 
+/* The upper half of an f32, ties to even. */
+static int bf16_code(float y) {
+  const uint32_t bits = bits_of(y);
+  return isnan(y) ? 0x7fc0 : (int)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 int nearest_code(const fovea_format *f, const struct nearest_group *g, float x) {
-  if (isnan(g->factor)) return blank_code(f);
+  if (isnan(g->factor)) return f->code == FOVEA_CODE_BF16 ? 0 : blank_code(f);
   float y = moved(f, g, x);
+  if (f->code == FOVEA_CODE_BF16) return bf16_code(y);
   if (is_fp8(f)) {
     if (isnan(y)) return 0x7f;
     return f->code == FOVEA_CODE_E4M3 ? contract_e4m3_code(y, true) : contract_e5m2_code(y, true);

@@ -82,12 +82,12 @@ static int64_t equal_bits(const struct guarded *memory, const unsigned char *oth
 /* ---- What is expected ---------------------------------------------------------------------------------------- */
 
 static int bits_of_code(fovea_code code) {
-  static const int bits[] = {8, 8, 8, 8, 4, 4, 4, 5, 2, 8, 4, 2};
+  static const int bits[] = {8, 8, 8, 8, 4, 4, 4, 5, 2, 8, 4, 2, 16};
   return bits[code];
 }
 
 static int along(const fovea_format *f) {
-  return f->code >= FOVEA_CODE_U8_KEYS;
+  return f->code >= FOVEA_CODE_U8_KEYS && f->code <= FOVEA_CODE_U2_KEYS;
 }
 
 static int64_t keys_at_once(const fovea_format *f) {
@@ -335,7 +335,7 @@ static fovea_format any_format(int64_t dim, struct generator *generator) {
   fovea_format format;
   do {
     format = (fovea_format){.struct_size = sizeof format};
-    format.code = (fovea_code)generator_below(generator, FOVEA_CODE_U2_KEYS + 1);
+    format.code = (fovea_code)generator_below(generator, FOVEA_CODE_BF16 + 1);
     format.formula = (fovea_formula)generator_below(generator, 3);
     format.place = (fovea_scale_place)generator_below(generator, 3);
     format.scale_type = (fovea_type)generator_below(generator, 3);
@@ -344,6 +344,7 @@ static fovea_format any_format(int64_t dim, struct generator *generator) {
     if (generator_below(generator, 3) == 0) format.bias = (int)generator_below(generator, 129);
     if (generator_below(generator, 8) == 0) format.table = table;
     if (generator_below(generator, 8) == 0) format.sums = 1;
+    if (generator_below(generator, 3) == 0) narrow_any_order(&format, generator);
   } while (fovea_format_bytes(&format, dim, NULL) == 0);
   return format;
 }

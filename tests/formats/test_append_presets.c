@@ -40,19 +40,28 @@ static const struct preset {
     {FOVEA_FORMAT_KIVI_K2, CONTRACT_KIVI_K2, 0, 0},
     {FOVEA_FORMAT_KIVI_V4, CONTRACT_KIVI_V4, 0, 0},
     {FOVEA_FORMAT_KIVI_V2, CONTRACT_KIVI_V2, 0, 0},
+    {FOVEA_FORMAT_VLLM_E4M3_KEYS, CONTRACT_VLLM_E4M3_KEYS, 1, 1},
+    {FOVEA_FORMAT_VLLM_E5M2_KEYS, CONTRACT_VLLM_E5M2_KEYS, 1, 1},
+    {FOVEA_FORMAT_VLLM_E4M3_VALUES, CONTRACT_VLLM_E4M3_VALUES, 1, 1},
+    {FOVEA_FORMAT_VLLM_E5M2_VALUES, CONTRACT_VLLM_E5M2_VALUES, 1, 1},
+    {FOVEA_FORMAT_VLLM_BF16_VALUES, CONTRACT_VLLM_E4M3_VALUES, 1, 1}, /* in the places of its fp8 values */
 };
 enum { PRESETS = sizeof presets / sizeof presets[0] };
-_Static_assert(PRESETS == FOVEA_FORMAT_KIVI_V2 + 1, "every preset is here");
+_Static_assert(PRESETS == FOVEA_FORMAT_VLLM_BF16_VALUES + 1, "every preset is here");
 
 static int of_kivi(const struct preset *p) {
-  return p->name >= FOVEA_FORMAT_KIVI_K4;
+  return p->name >= FOVEA_FORMAT_KIVI_K4 && p->name <= FOVEA_FORMAT_KIVI_V2;
+}
+
+static int of_vllm(const struct preset *p) {
+  return p->name >= FOVEA_FORMAT_VLLM_E4M3_KEYS;
 }
 
 /* Numbers of any kind that a group may have: usual ones, outliers, zeros of both signs, constants, ties, tiny and
  * subnormal and huge numbers. KIVI and e5m2 know none that f16 does not. */
 static float any_number(int kind, const struct preset *p, struct generator *generator) {
   const float x = generator_uniform(generator);
-  const int halves = of_kivi(p) || p->name == FOVEA_FORMAT_E5M2;
+  const int halves = of_kivi(p) || of_vllm(p) || p->name == FOVEA_FORMAT_E5M2;
   switch (kind) {
   case 1:
     return generator_below(generator, 30) ? x : 40 * x;
@@ -125,6 +134,22 @@ static void assert_same(const struct preset *p, int kind, struct written *got, s
   }
 }
 
+/* A page of vLLM's, which cuts codes off; Fovea rounds them to nearest even. */
+static void expect_tiles(const struct preset *p, const float *x, const struct contract_format *page,
+                         uint8_t *codes) {
+  for (int64_t n = 0; n < KEYS * DIM; n++) {
+    const int64_t at = contract_vllm_place(page, n / DIM, n % DIM);
+    const uint32_t bits = bits_of(x[n]), bf16 = bits + 0x7fff + (bits >> 16 & 1);
+    if (p->name == FOVEA_FORMAT_VLLM_BF16_VALUES) {
+      codes[2 * at] = (uint8_t)(bf16 >> 16);
+      codes[2 * at + 1] = (uint8_t)(bf16 >> 24);
+    } else {
+      const int e4m3 = p->model == CONTRACT_VLLM_E4M3_KEYS || p->model == CONTRACT_VLLM_E4M3_VALUES;
+      codes[at] = e4m3 ? contract_e4m3_code(x[n], true) : contract_e5m2_code(x[n], true);
+    }
+  }
+}
+
 static void check_preset(const struct preset *p, int kind, const char *isa, struct generator *generator) {
   static float numbers[2][HEADS][KEYS][DIM];
   static struct written got[2 * HEADS], expected[2 * HEADS], once[2 * HEADS];
@@ -145,6 +170,11 @@ static void check_preset(const struct preset *p, int kind, const char *isa, stru
     for (int first = 0; first < KEYS; first += keys) {
       struct contract_cache cache = {expected[i].codes + first / keys * contract_codes_size(&page),
                                      expected[i].scales, expected[i].zeros};
+      if (of_vllm(p)) {
+        page.keys = format.order_keys;
+        expect_tiles(p, x, &page, cache.codes);
+        continue;
+      }
       contract_quantise(&page, x + first * DIM, &cache);
       if (p->name != FOVEA_FORMAT_E5M2) continue;
       for (int n = 0; n < KEYS * DIM; n++) cache.codes[n] = contract_e5m2_code(x[n], true);

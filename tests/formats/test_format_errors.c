@@ -173,7 +173,9 @@ static void test_kinds(void **state) {
   FORMAT(I8, f.struct_size = 0, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "is 0", "fovea_format_init");
   FORMAT(I8, f.struct_size--, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "fovea_format_init");
   FORMAT(I8, f.struct_size++, FOVEA_ERROR_STRUCT_SIZE, "struct_size", "fovea_format_init");
-  FORMAT(I8, f.code = (fovea_code)12, FOVEA_ERROR_TYPE, "code", "is 12", "0 to 11");
+  FORMAT(I8, f.code = (fovea_code)13, FOVEA_ERROR_TYPE, "code", "is 13", "0 to 12");
+  FORMAT(I8, f.order = (fovea_code_order)4, FOVEA_ERROR_TYPE, "order", "is 4", "0 to 3");
+  FORMAT(I8, f.order = (fovea_code_order)-1, FOVEA_ERROR_TYPE, "order", "is -1");
   FORMAT(I8, f.code = (fovea_code)-1, FOVEA_ERROR_TYPE, "code", "is -1");
   FORMAT(I8, f.formula = (fovea_formula)3, FOVEA_ERROR_TYPE, "formula", "is 3", "0 to 2");
   FORMAT(I8, f.formula = (fovea_formula)-1, FOVEA_ERROR_TYPE, "formula", "is -1");
@@ -223,6 +225,10 @@ static void test_groups(void **state) {
   FORMAT(KIVI, f.place = FOVEA_SCALES_BEFORE, FOVEA_ERROR_SIZE, "key_group", "1 with codes along keys");
   FORMAT(KIVI, f.key_group = 12, FOVEA_ERROR_SIZE, "key_group", "is 12", "multiple of the keys of a word");
   FORMAT(FOVEA_FORMAT_KIVI_K2, f.key_group = 8, FOVEA_ERROR_SIZE, "key_group", "is 8", "of a word");
+  FORMAT(FOVEA_FORMAT_E4M3, f.code = FOVEA_CODE_BF16;
+         f.key_group = 1, FOVEA_ERROR_SIZE, "key_group", "is 1", "bf16");
+  FORMAT(FOVEA_FORMAT_E4M3, f.code = FOVEA_CODE_BF16;
+         f.formula = FOVEA_FORMULA_ZERO, FOVEA_ERROR_SIZE, "key_group", "FOVEA_FORMULA_SCALE");
   fovea_error error;
   const fovea_format format = narrow_format(Q8_0);
   assert_int_equal(fovea_format_bytes(NULL, DIM, &error), 0);
@@ -235,6 +241,38 @@ static void test_groups(void **state) {
   assert_int_equal(error.status, FOVEA_ERROR_SIZE);
 }
 
+static void test_orders(void **state) {
+  (void)state;
+  const fovea_format_name keys = FOVEA_FORMAT_VLLM_E4M3_KEYS, values = FOVEA_FORMAT_VLLM_BF16_VALUES;
+  FORMAT(I8, f.order_keys = 2, FOVEA_ERROR_UNUSED, "order_keys", "is 2", "FOVEA_ORDER_ROWS");
+  FORMAT(keys, f.order = FOVEA_ORDER_DIMS, FOVEA_ERROR_TYPE, "order", "is 3", "codes along keys");
+  FORMAT(KIVI, f.order = FOVEA_ORDER_KEY_PAIRS; f.order_keys = 32, FOVEA_ERROR_TYPE, "order", "8 or 16 bits");
+  FORMAT(FOVEA_FORMAT_ORT_U4, f.order = FOVEA_ORDER_DIM_PAIRS;
+         f.order_keys = 16, FOVEA_ERROR_TYPE, "order", "8 or 16 bits");
+  FORMAT(FOVEA_FORMAT_OPENVINO_I8, f.order = FOVEA_ORDER_DIM_PAIRS;
+         f.order_keys = 16, FOVEA_ERROR_TYPE, "place", "FOVEA_SCALES_APART");
+  FORMAT(keys, f.order_keys = 0, FOVEA_ERROR_SIZE, "order_keys", "is 0");
+  FORMAT(keys, f.order_keys = -16, FOVEA_ERROR_SIZE, "order_keys", "is -16");
+  FORMAT(keys, f.order_keys = INT64_MAX, FOVEA_ERROR_SIZE, "order_keys", "2^57");
+  FORMAT(values, f.order_keys = 127, FOVEA_ERROR_SIZE, "order_keys", "is 127", "even");
+  FORMAT(KIVI, f.order = FOVEA_ORDER_DIMS; f.order_keys = 12, FOVEA_ERROR_SIZE, "order_keys", "whole words");
+  fovea_format format = narrow_format(keys);
+  fovea_error error;
+  assert_int_equal(fovea_format_bytes(&format, 7, &error), 0);
+  assert_non_null(strstr(error.text, "even dims"));
+  assert_int_equal(fovea_format_bytes(&format, 40, &error), 40 * 16);
+  assert_int_equal(fovea_format_panel_bytes(&format, 40, &error), 0);
+  assert_non_null(strstr(error.text, "FOVEA_ORDER_ROWS"));
+  format = narrow_format(values);
+  assert_int_equal(fovea_format_bytes(&format, 40, &error), 0);
+  assert_non_null(strstr(error.text, "16 dims"));
+  assert_int_equal(fovea_format_bytes(&format, 64, &error), 2 * 64 * 128);
+  format = narrow_format(KIVI);
+  format.order = FOVEA_ORDER_DIMS;
+  format.order_keys = 96;
+  assert_int_equal(fovea_format_bytes(&format, 64, &error), 64 * 96 / 2);
+}
+
 static void test_presets(void **state) {
   (void)state;
   fovea_format format;
@@ -244,7 +282,7 @@ static void test_presets(void **state) {
   for (int i = 0; i < 2; i++) {
     const int name = i ? NARROW_FORMATS : -1;
     assert_int_equal(fovea_format_init(&format, (fovea_format_name)name, &error), FOVEA_ERROR_TYPE);
-    assert_non_null(strstr(error.text, i ? "name is 22" : "name is -1"));
+    assert_non_null(strstr(error.text, i ? "name is 27" : "name is -1"));
     assert_null(fovea_format_text((fovea_format_name)name));
   }
   for (size_t other = 0; other < sizeof format + 16; other++) {
@@ -522,7 +560,7 @@ static void test_earlier_segments(void **state) {
 static void test_struct_sizes(void **state) {
   (void)state;
   if (sizeof(void *) != 8) skip();
-  assert_int_equal(sizeof(fovea_format), 64);
+  assert_int_equal(sizeof(fovea_format), 72);
   assert_int_equal(sizeof(fovea_code_scales), 72);
   assert_int_equal(sizeof(fovea_segment), 264);
   assert_int_equal(sizeof(fovea_pages), 336);
@@ -534,6 +572,7 @@ int main(void) {
       cmocka_unit_test(test_kinds),
       cmocka_unit_test(test_unused),
       cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_orders),
       cmocka_unit_test(test_presets),
       cmocka_unit_test(test_sides),
       cmocka_unit_test(test_reach),

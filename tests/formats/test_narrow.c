@@ -120,13 +120,14 @@ static void test_descriptors(void **state) {
   for (int i = 0; i < IF_QUICK(300, 2000); i++) {
     fovea_format format = {.struct_size = sizeof format};
     const int64_t dim = i % 3 == 0 ? 48 : i % 3 == 1 ? 96 : 7;
-    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_U2_KEYS + 1);
+    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_BF16 + 1);
     format.formula = (fovea_formula)generator_below(&generator, 3);
     format.place = (fovea_scale_place)generator_below(&generator, 3);
     format.scale_type = (fovea_type)generator_below(&generator, 3);
     format.group = groups[generator_below(&generator, 6)];
     format.key_group = key_groups[generator_below(&generator, 5)];
     if (generator_below(&generator, 3) == 0) format.bias = (int)generator_below(&generator, 129);
+    if (i % 4 == 3) narrow_any_order(&format, &generator);
     if (fovea_format_bytes(&format, dim, NULL) == 0) continue;
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, i % 2 ? 1 : 5, 75, dim, dim);

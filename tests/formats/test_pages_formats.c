@@ -190,12 +190,13 @@ static void test_descriptors(void **state) {
   for (int i = 0; i < IF_QUICK(200, 1500); i++) {
     fovea_format format = {.struct_size = sizeof format};
     const int64_t dim = i % 2 ? 48 : 24;
-    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_U2_KEYS + 1);
+    format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_BF16 + 1);
     format.formula = (fovea_formula)generator_below(&generator, 3);
     format.place = (fovea_scale_place)generator_below(&generator, 3);
     format.scale_type = (fovea_type)generator_below(&generator, 3);
     format.group = groups[generator_below(&generator, 4)];
     format.key_group = key_groups[generator_below(&generator, 5)];
+    if (i % 4 == 3) narrow_any_order(&format, &generator);
     if (fovea_format_bytes(&format, dim, NULL) == 0) continue;
     struct narrow_pages made;
     narrow_pages_make(&made, &format, &format, PAGES, page_rows_for(&format, &format, 12), KV_HEADS, dim, dim, 1,

@@ -162,14 +162,58 @@ static void test_nan_rows(void **state) {
   }
 }
 
+/* Copies to elements: a NaN of a code or scale, of any sign, and a product that has none, become the one NaN. */
+static void test_copies_of_nan(void **state) {
+  (void)state;
+  static const unsigned char codes[2][6] = {{0x7f, 0xff, 0x38, 0xb8, 0, 0x80}, {0x7d, 0xff, 0x3c, 0xbc, 0, 0x80}};
+  static const uint32_t scales[] = {0x3f800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc12345u};
+  static const uint32_t nans[] = {0x7fc00000u, 0x7e00u, 0x7fc0u};
+  for (int i = 0; i < 2 * 5 * 3; i++) {
+    const fovea_format format = narrow_format(i % 2 ? FOVEA_FORMAT_E5M2 : FOVEA_FORMAT_E4M3);
+    const uint32_t bits = scales[i / 2 % 5];
+    const float scale = from_bits(bits);
+    const fovea_type type = (fovea_type)(i / 10);
+    unsigned char row[16] = {0};
+    float copies[2][16];
+    fovea_error error;
+    memcpy(row, codes[i % 2], 6);
+    const fovea_code_scales one = {.scales = (void *)&scale};
+    const fovea_segment from = {.rows = 1,
+                                .k = row,
+                                .v = row,
+                                .k_row = 16,
+                                .v_row = 16,
+                                .k_format = &format,
+                                .v_format = &format,
+                                .k_scales = one,
+                                .v_scales = one};
+    const fovea_segment to = {
+        .rows = 1, .k = copies[0], .v = copies[1], .k_row = 16, .v_row = 16, .k_type = type, .v_type = type};
+    const fovea_sequence sequences[] = {fovea_sequence_of(&from, 1), fovea_sequence_of(&to, 1)};
+    if (fovea_sequence_copy(&sequences[0], &sequences[1], 1, 1, 16, 16, 0, 1, NULL, &error))
+      fail_msg("%s", error.text);
+    for (int d = 0; d < 16; d++) {
+      const int zero = d >= 4, none = d < 2 || (bits & 0x7fffffffu) > 0x7f800000u;
+      const int is_nan = none || (zero && (bits & 0x7fffffffu) == 0x7f800000u);
+      for (int side = 0; side < 2; side++) {
+        uint32_t got = 0;
+        memcpy(&got, (const char *)copies[side] + d * (type == FOVEA_F32 ? 4 : 2), type == FOVEA_F32 ? 4 : 2);
+        if (is_nan) assert_int_equal(got, nans[type]);
+        if (!is_nan && zero) assert_int_equal(got & 0x7fff, 0);
+      }
+    }
+  }
+}
+
 /* Keys behind the length, before a window and under a mask have any codes and scales: all bytes of their rows. */
 static void test_hidden_keys(void **state) {
   (void)state;
-  static const int names[] = {FOVEA_FORMAT_I8_ROWS,     FOVEA_FORMAT_Q8_0, FOVEA_FORMAT_Q4_1, FOVEA_FORMAT_Q5_0,
-                              FOVEA_FORMAT_OPENVINO_U4, FOVEA_FORMAT_E4M3, FOVEA_FORMAT_E5M2, FOVEA_FORMAT_KIVI_V2,
-                              FOVEA_FORMAT_IQ4_NL,      FOVEA_FORMAT_Q8_KV};
+  static const int names[] = {FOVEA_FORMAT_I8_ROWS, FOVEA_FORMAT_Q8_0,           FOVEA_FORMAT_Q4_1,
+                              FOVEA_FORMAT_Q5_0,    FOVEA_FORMAT_OPENVINO_U4,    FOVEA_FORMAT_E4M3,
+                              FOVEA_FORMAT_E5M2,    FOVEA_FORMAT_KIVI_V2,        FOVEA_FORMAT_IQ4_NL,
+                              FOVEA_FORMAT_Q8_KV,   FOVEA_FORMAT_VLLM_E4M3_KEYS, FOVEA_FORMAT_VLLM_BF16_VALUES};
   struct generator generator = {4};
-  for (int i = 0; i < 3 * 10; i++) {
+  for (int i = 0; i < 3 * 12; i++) {
     struct scene scene;
     fovea_problem problem;
     const int64_t rows = i % 2 ? 1 : 24;
@@ -205,10 +249,8 @@ static void test_hidden_keys(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scales),
-      cmocka_unit_test(test_codes),
-      cmocka_unit_test(test_nan_rows),
-      cmocka_unit_test(test_hidden_keys),
+      cmocka_unit_test(test_scales),        cmocka_unit_test(test_codes),       cmocka_unit_test(test_nan_rows),
+      cmocka_unit_test(test_copies_of_nan), cmocka_unit_test(test_hidden_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

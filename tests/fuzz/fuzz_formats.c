@@ -17,6 +17,7 @@ static const struct field format_fields[] = {
     FIELD(INTEGER, fovea_format, place), FIELD(INTEGER, fovea_format, scale_type),
     FIELD(LONG, fovea_format, group),    FIELD(LONG, fovea_format, key_group),
     FIELD(INTEGER, fovea_format, bias),  FIELD(INTEGER, fovea_format, sums),
+    FIELD(INTEGER, fovea_format, order), FIELD(LONG, fovea_format, order_keys),
 };
 static const struct field page_fields[] = {
     FIELD(LONG, fovea_pages, count),         FIELD(LONG, fovea_pages, page_rows),
@@ -51,7 +52,7 @@ static void take_format(struct scene *scene, fovea_format *format, int64_t dim) 
   const int64_t choice = bytes_below(bytes, 2 * NARROW_FORMATS);
   EXPECT(fovea_format_init(format, (fovea_format_name)(choice % NARROW_FORMATS), NULL) == FOVEA_OK);
   if (choice >= NARROW_FORMATS) {
-    format->code = (fovea_code)bytes_below(bytes, 12);
+    format->code = (fovea_code)bytes_below(bytes, 13);
     format->formula = (fovea_formula)bytes_below(bytes, 3);
     format->place = (fovea_scale_place)bytes_below(bytes, 3);
     format->scale_type = (fovea_type)bytes_below(bytes, 3);
@@ -60,6 +61,10 @@ static void take_format(struct scene *scene, fovea_format *format, int64_t dim) 
     format->bias = bytes_one_in(bytes, 3) ? (int)bytes_below(bytes, 140) : 0;
     format->table = bytes_one_in(bytes, 4) ? table : NULL;
     format->sums = bytes_one_in(bytes, 8);
+    if (bytes_one_in(bytes, 4)) {
+      format->order = (fovea_code_order)bytes_below(bytes, 4);
+      format->order_keys = bytes_below(bytes, 40);
+    }
   }
   if (bytes_one_in(bytes, 8)) wild_edit(format, format_fields, FORMAT_FIELDS, bytes);
 }

@@ -17,6 +17,7 @@ static const struct {
     [FOVEA_CODE_E5M2] = {8, 0},      [FOVEA_CODE_U4] = {4, 0},        [FOVEA_CODE_U4_SWAPPED] = {4, 0},
     [FOVEA_CODE_U4_HALVES] = {4, 0}, [FOVEA_CODE_U5_HALVES] = {5, 0}, [FOVEA_CODE_U2] = {2, 0},
     [FOVEA_CODE_U8_KEYS] = {8, 1},   [FOVEA_CODE_U4_KEYS] = {4, 1},   [FOVEA_CODE_U2_KEYS] = {2, 1},
+    [FOVEA_CODE_BF16] = {16, 0},
 };
 
 bool coded_format(fovea_format *format, const char *option, const char *name, failure *why) {
@@ -38,6 +39,7 @@ bool coded_with_fixed_scales(const fovea_format *format) {
 
 /* How many keys share the bytes that fovea_format_bytes() counts. */
 static int64_t keys_of_unit(const fovea_format *format) {
+  if (format->order != FOVEA_ORDER_ROWS) return format->order_keys;
   if (kinds[format->code].along) return 32 / kinds[format->code].bits;
   return format->place != FOVEA_SCALES_APART && format->key_group > 1 ? format->key_group : 1;
 }
@@ -117,6 +119,7 @@ static float largest_code(const fovea_format *format) {
 void coded_fix_scales(coded_tensor *tensor, const float *numbers, float scale) {
   const tensor_shape *shape = &tensor->shape;
   float *scales = (float *)(void *)tensor->scales;
+  if (tensor->format.code == FOVEA_CODE_BF16 && scale == 0) scale = 1; /* it has the range of the numbers */
   for (int64_t i = 0; i < tensor->scale_count; i++) scales[i] = scale;
   if (scale != 0) return;
   const int64_t heads = shape->batch * shape->kv_heads;

@@ -39,7 +39,7 @@ void cache_list(void) {
   printf("%-17s %5s %9s  %-35s %s\n", "name", "bits", "row bytes", "scales", "x");
   for (int i = 0; fovea_format_text((fovea_format_name)i); i++) {
     fovea_format format;
-    char scales[80], number[40];
+    char scales[128], number[40];
     if (fovea_format_init(&format, (fovea_format_name)i, NULL) != FOVEA_OK) continue;
     const double bits = coded_bits(&format, ROW);
     describe_scales(&format, scales, sizeof scales);
