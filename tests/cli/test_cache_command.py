@@ -14,8 +14,10 @@ from command import run
 
 SHAPE = (2, 3, 40, 64)
 NAMES = """i8_rows q8_kv q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl openvino_u8 openvino_u4 openvino_i8 openvino_u8_keys ort_s8 ort_u4
-    ort_s8_dims ort_u4_dims e4m3 e5m2 kivi_k4 kivi_k2 kivi_v4 kivi_v2""".split()
-APART = {"i8_rows", "ort_s8", "ort_u4", "ort_s8_dims", "ort_u4_dims", "e4m3", "e5m2"}
+    ort_s8_dims ort_u4_dims e4m3 e5m2 kivi_k4 kivi_k2 kivi_v4 kivi_v2
+    vllm_e4m3_keys vllm_e5m2_keys vllm_e4m3_values vllm_e5m2_values vllm_bf16_values""".split()
+VLLM = set(NAMES[-5:])
+APART = {"i8_rows", "ort_s8", "ort_u4", "ort_s8_dims", "ort_u4_dims", "e4m3", "e5m2"} | VLLM
 MINIMA = {"kivi_k4", "kivi_k2", "kivi_v4", "kivi_v2"}
 TABLE = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], "f4")
 
@@ -102,6 +104,16 @@ def numbers_of(name, data, shape, scales, zeros):
         codes = pages[..., dim * 8 :].reshape(pages.shape[:3] + (32, dim)).astype("f4")
         numbers = (codes - f32_at(pages, dim * 4, dim)[..., None, :]) * f32_at(pages, 0, dim)[..., None, :]
         return numbers.reshape(batch, heads, -1, dim)[:, :, :rows]
+    if name in VLLM:
+        codes = data.view("<u2") if name == "vllm_bf16_values" else data
+        if name.endswith("keys"):  # [keys / 16][dim / 2][16 keys][2 dims]
+            tiles = codes.reshape(batch, heads, -1, dim // 2, 16, 2).transpose(0, 1, 2, 4, 3, 5)
+        else:  # pages of 128 keys: [dim / 16][keys / 2][16 dims][2 keys]
+            tiles = codes.reshape(batch, heads, -1, dim // 16, 64, 16, 2).transpose(0, 1, 2, 4, 6, 3, 5)
+        codes = tiles.reshape(batch, heads, -1, dim)[:, :, :rows]
+        if name == "vllm_bf16_values":
+            return (codes.astype("<u4") << 16).view("f4") * scales.reshape(())
+        return fp8(4 if "e4m3" in name else 5)[codes] * scales.reshape(())
     bits = int(name[-1])
     if name.startswith("kivi_k"):
         words = np.frombuffer(data, "<u4").reshape(batch, heads, -1, 1, dim)
@@ -114,7 +126,7 @@ def numbers_of(name, data, shape, scales, zeros):
     return fused(codes, spread(scales), spread(zeros))
 
 
-GROUPED = {"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "openvino_u8_keys", "kivi_k4", "kivi_k2"}
+GROUPED = {"q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "openvino_u8_keys", "kivi_k4", "kivi_k2"} | VLLM
 
 
 class InDirectory(command.InDirectory):
