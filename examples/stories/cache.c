@@ -6,12 +6,20 @@ static int64_t rounded_up(int64_t number, int64_t multiple) {
   return (number + multiple - 1) / multiple * multiple;
 }
 
+/* Pairs of keys lie in units of any size: a page, as in vLLM. */
+static void use_pages_as_units(fovea_format *format, int64_t rows) {
+  if (format->order == FOVEA_ORDER_KEY_PAIRS) format->order_keys = rows;
+}
+
 /* The number of pages, and of positions in a page. */
 static bool choose_pages(struct cache *cache, const struct cache_shape *shape, struct failure *failure) {
   int64_t rows = shape->positions;
   fovea_error error;
   if (shape->kind != CACHE_CONTIGUOUS && shape->page_rows < rows) rows = shape->page_rows;
-  if (shape->key_layout == FOVEA_KEYS_IN_PANELS) rows = rounded_up(rows, FOVEA_PANEL_ROWS);
+  if (shape->key_layout == FOVEA_KEYS_IN_PANELS || cache->k_format.order || cache->v_format.order)
+    rows = rounded_up(rows, FOVEA_PANEL_ROWS);
+  use_pages_as_units(&cache->k_format, rows);
+  use_pages_as_units(&cache->v_format, rows);
   const int64_t pages = shape->kind == CACHE_PAGED ? (shape->positions + rows - 1) / rows : 1;
   fovea_pages_init(&cache->pages, pages * shape->layers, rows, shape->kv_heads, shape->head_dim, shape->head_dim,
                    shape->type, shape->key_layout);

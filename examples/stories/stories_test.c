@@ -217,9 +217,13 @@ static void test_narrow_bits(void **state) {
     struct narrow_choice choice;
     bool panels, groups;
   } cases[] = {
-      {{"q8_0", "q8_0", 0}, false, false},      {{"i8_rows", "q4_1", 0}, true, false},
-      {{"kivi_v4", "kivi_v2", 0}, true, false}, {{"e4m3", "ort_s8_dims", 0.5}, true, false},
-      {{"kivi_k4", "kivi_v4", 0}, false, true}, {{"openvino_u8_keys", "openvino_u8", 0}, false, true},
+      {{"q8_0", "q8_0", 0}, false, false},
+      {{"i8_rows", "q4_1", 0}, true, false},
+      {{"kivi_v4", "kivi_v2", 0}, true, false},
+      {{"e4m3", "ort_s8_dims", 0.5}, true, false},
+      {{"vllm_e4m3_keys", "e4m3", 0}, false, false},
+      {{"kivi_k4", "kivi_v4", 0}, false, true},
+      {{"openvino_u8_keys", "openvino_u8", 0}, false, true},
   };
   static const int64_t chunks[] = {1, 1000, 7}, pages[] = {16, 5, 64};
   const char *isas[FOVEA_ISA_LIMIT];
