@@ -439,7 +439,7 @@ FOVEA_INLINE void narrow_fp8(narrow_piece *piece, const int mantissa, const int 
 
 /* Codes of bf16, two bytes each. Those without a scale are 0. */
 FOVEA_NOINLINE void narrow_bf16(const narrow_piece *piece, char *to) {
-  uint16_t halves[CODES_PIECE + LANES];
+  uint16_t halves[CODES_PIECE + LANES] = {0};
   const vec nan = vec_set1(__builtin_nanf("")), shared = vec_set1(piece->factors[0]);
   FOVEA_NO_UNROLL
   for (int i = 0; i < piece->count; i += LANES) {
