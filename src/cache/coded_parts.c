@@ -3,20 +3,25 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 
-fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
-                                 int part) {
+static fovea_coded_part find_codes(const fovea_segment *segment, const fovea_format *format, int64_t dim,
+                                   int values) {
   const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
   const fovea_code_layout layout = fovea_lay_out_codes(format, dim, panels);
+  return (fovea_coded_part){.first = values ? segment->v : segment->k,
+                            .layer = values ? segment->v_layer : segment->k_layer,
+                            .head = values ? segment->v_head : segment->k_head,
+                            .row_keys = layout.unit_keys,
+                            .row = values ? segment->v_row : segment->k_row,
+                            .groups = 1,
+                            .bytes = layout.unit_bytes};
+}
+
+fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_format *format, int64_t dim, int values,
+                                 int part) {
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
   switch (part) {
   case FOVEA_PART_CODES:
-    return (fovea_coded_part){.first = values ? segment->v : segment->k,
-                              .layer = values ? segment->v_layer : segment->k_layer,
-                              .head = values ? segment->v_head : segment->k_head,
-                              .row_keys = layout.unit_keys,
-                              .row = values ? segment->v_row : segment->k_row,
-                              .groups = 1,
-                              .bytes = layout.unit_bytes};
+    return find_codes(segment, format, dim, values);
   case FOVEA_PART_CENTRE:
     return (fovea_coded_part){.first = (const char *)scales->centre,
                               .layer = scales->centre_layer,
@@ -28,9 +33,9 @@ fovea_coded_part fovea_find_part(const fovea_segment *segment, const fovea_forma
     return (fovea_coded_part){.first = part == FOVEA_PART_SCALES ? scales->scales : scales->zeros,
                               .layer = scales->layer,
                               .head = scales->head,
-                              .row_keys = layout.key_group,
+                              .row_keys = format->key_group == 0 ? INT64_MAX : format->key_group,
                               .row = scales->row,
-                              .groups = dim / layout.codes.group,
+                              .groups = format->group == 0 ? 1 : dim / format->group,
                               .group = scales->group,
                               .bytes = fovea_scale_bytes(format)};
   }

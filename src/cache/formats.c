@@ -289,7 +289,7 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
       .has_zeros = format->formula != FOVEA_FORMULA_SCALE,
       .apart = format->place == FOVEA_SCALES_APART,
   };
-  for (int i = 0; i < 16; i++)
+  for (int i = 0; code->bits == 4 && i < 16; i++)
     layout.codes.numbers[i] = (float)(format->table ? format->table[i] : i - format->bias);
   if (panels) lay_out_panels(&layout);
   if (format->order != FOVEA_ORDER_ROWS) lay_out_order(format, &layout);
@@ -303,8 +303,28 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+/* Of rows that are units: divisions take longer than all else here. */
+static int64_t find_row(const fovea_code_layout *layout, const fovea_code_place *place, int64_t row,
+                        fovea_coded_rows *rows) {
+  const char *first = place->units + row * place->unit_step;
+  const char *scales = layout->apart ? place->scales : first + layout->scales_at;
+  const char *zeros = layout->apart ? place->zeros : scales + layout->zeros_at;
+  const int64_t own = layout->apart && layout->key_group == 1 ? row * place->scale_step : 0;
+  *rows = (fovea_coded_rows){.codes = first + layout->codes_at,
+                             .scales = scales + own,
+                             .zeros = layout->has_zeros ? zeros + own : NULL,
+                             .code_step = place->unit_step,
+                             .scale_step = !layout->apart           ? place->unit_step
+                                           : layout->key_group == 1 ? place->scale_step
+                                                                    : 0,
+                             .centre = place->centre};
+  return INT64_MAX;
+}
+
 int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place *place, int64_t row,
                          fovea_coded_rows *rows) {
+  if (layout->unit_keys == 1 && (!layout->apart || layout->key_group == 1 || layout->key_group == INT64_MAX))
+    return find_row(layout, place, row, rows);
   const int64_t unit = row / layout->unit_keys, in_unit = row % layout->unit_keys;
   const int64_t word = in_unit / layout->word_keys, key = in_unit % layout->word_keys;
   const char *first = place->units + unit * place->unit_step;

@@ -21,11 +21,21 @@ fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int
   };
 }
 
+enum { SEGMENTS_AHEAD = 4 };
+
+/* Segments of small pages are many, far from the CPU, and read once for each head. */
+static void fetch_segment(const fovea_sequence *sequence, const fovea_segment *segment) {
+  const char *first = (const char *)segment;
+  for (size_t byte = 0; byte < sequence->segment_size; byte += 64) __builtin_prefetch(first + byte, 0, 3);
+}
+
 void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
                      int64_t head, fovea_found_segment *found) {
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
   if (!neighbour) next = fovea_find_segment(sequence, position);
+  const int64_t number = fovea_segment_number(sequence, next) + SEGMENTS_AHEAD;
+  if (number < sequence->count) fetch_segment(sequence, fovea_segment_at(sequence, number));
   const fovea_format *format = fovea_segment_format(sequence, next, values);
   const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;

@@ -33,8 +33,8 @@ static void list_block(fovea_task_context *context, int64_t base, int next, int 
   const fovea_problem *problem = &context->plan->problem;
   fovea_interval keys = fovea_met_keys(context, base);
   keys = (fovea_interval){base + keys.begin, base + keys.end};
-  state->keys[slot].scales = next ? NULL : state->key_scales;
-  state->values[slot].scales = next ? NULL : state->value_scales;
+  state->keys[slot].scales = state->key_scales[slot];
+  state->values[slot].scales = state->value_scales[slot];
   fovea_list_rows(context, fovea_key_run, problem->qk_dim, base, keys, next, &state->keys[slot]);
   fovea_list_rows(context, fovea_value_run, problem->v_dim, base, keys, next, &state->values[slot]);
 }
@@ -61,8 +61,6 @@ static void find_rows(fovea_task_context *context) {
   int64_t base = context->walk.block, next = context->walk.next_block;
   if (state->keys[!state->slot].base == base) {
     state->slot = !state->slot;
-    if (state->keys[state->slot].coded || state->values[state->slot].coded)
-      list_block(context, base, 0, state->slot); /* with scales */
   } else {
     list_block(context, base, 0, state->slot);
   }

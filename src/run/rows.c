@@ -109,13 +109,17 @@ static int continues(const fovea_row_run *run, const fovea_row_list *list) {
 static void list_codes(const fovea_coded_rows *rows, int begin, int end, fovea_row_list *list) {
   const char *codes = rows->codes, *scales = rows->scales;
   for (int key = begin; key < end; key++, codes += rows->code_step) list->rows[key] = codes;
-  for (int key = begin; list->scales && key < end; key++, scales += rows->scale_step) list->scales[key] = scales;
+  for (int key = begin; key < end; key++, scales += rows->scale_step) list->scales[key] = scales;
+  /* Scales that lie side by side have lines of their own, which nothing else prefetches. */
+  const int64_t reach = (end - begin) * rows->scale_step;
+  for (int64_t byte = 0; byte < reach && reach <= FOVEA_BLOCK_KEYS * (int64_t)sizeof(float); byte += 64)
+    __builtin_prefetch(rows->scales + byte, 0, 3);
 }
 
 /* Sets the pointers of a key to those of another. */
 static void repeat(fovea_row_list *list, int key, int other) {
   list->rows[key] = list->rows[other];
-  if (list->coded && list->scales) list->scales[key] = list->scales[other];
+  if (list->coded) list->scales[key] = list->scales[other];
 }
 
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,

@@ -63,15 +63,15 @@ typedef struct fovea_row_list {
   int64_t zeros_at;   /* bytes from a scale to its zero */
   int64_t scale_step; /* as in fovea_coded_keys */
   fovea_codes codes;
-  const void **scales; /* NULL: not wanted, the rows are only prefetched */
+  const void **scales;
 } fovea_row_list;
 
 /* What decoding keeps from block to block. The arrays below have a number for each row. */
 typedef struct fovea_decode_state {
   fovea_decode_memory memory;
-  fovea_row_list keys[2], values[2];                                         /* of this block and of the next one */
-  const void *key_scales[FOVEA_BLOCK_KEYS], *value_scales[FOVEA_BLOCK_KEYS]; /* of this block */
-  int slot;                                                                  /* index of this block's */
+  fovea_row_list keys[2], values[2]; /* of this block and of the next one */
+  const void *key_scales[2][FOVEA_BLOCK_KEYS], *value_scales[2][FOVEA_BLOCK_KEYS];
+  int slot; /* index of this block's */
   float row_max[FOVEA_DECODE_ROWS_LIMIT], row_sum[FOVEA_DECODE_ROWS_LIMIT];
   float row_spread[FOVEA_DECODE_ROWS_LIMIT]; /* if the entropy is wanted */
   float block_max[FOVEA_DECODE_ROWS_LIMIT], block_sum[FOVEA_DECODE_ROWS_LIMIT];
