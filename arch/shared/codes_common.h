@@ -65,6 +65,7 @@ enum { CODES_GROUPS = 8 }; /* of FOVEA_DOT_PIECE dims at most, since sixteen dim
 typedef struct codes_block {
   int64_t first, last; /* groups */
   int stride, zeroed;  /* numbers from group to group; zeros are set, else all are `bias` */
+  int folded;          /* scales are times the factor of codes_fold() */
   float scales[CODES_GROUPS * FOVEA_BLOCK_KEYS], zeros[CODES_GROUPS * FOVEA_BLOCK_KEYS];
 } codes_block;
 
