@@ -129,8 +129,8 @@ FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) 
 /* Moves the byte to the top of the word in one step. */
 FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
   const char i = (char)(shift / 8);
-  const __m128i order = _mm_setr_epi8(-1, -1, -1, i, -1, -1, -1, (char)(i + 4), -1, -1, -1, (char)(i + 8), -1, -1, -1,
-                                      (char)(i + 12));
+  const __m128i order = _mm_setr_epi8(-1, -1, -1, i, -1, -1, -1, (char)(i + 4), -1, -1, -1, (char)(i + 8), -1, -1,
+                                      -1, (char)(i + 12));
   return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(_mm256_castps_si256(words), _mm256_broadcastsi128_si256(order)));
 }
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
@@ -174,8 +174,8 @@ FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
 FOVEA_INLINE void store_halves_e5m2(uint16_t *p, __m256i upper_bytes) {
   _mm256_storeu_si256((__m256i *)(void *)p, upper_bytes);
 }
-/* The sign was shifted into the upper bit of the exponent, too. Adding one to the fraction turns that bit over in NaN
- * only, so exclusive or leaves it set in NaN alone. */
+/* The sign was shifted into the upper bit of the exponent, too. Adding one to the fraction turns that bit over in
+ * NaN only, so exclusive or leaves it set in NaN alone. */
 FOVEA_INLINE void store_halves_e4m3(uint16_t *p, __m256i halves) {
   const __m256i next = _mm256_add_epi16(halves, _mm256_set1_epi16(0x80));
   _mm256_storeu_si256((__m256i *)(void *)p,

@@ -45,9 +45,9 @@ FOVEA_INLINE float codes_factor(fovea_code code, int keys) {
   return code == FOVEA_CODE_S8 && keys ? 0x1p-24f : 1;
 }
 
-/* Multiplies scales by that factor, a power of two, if all products are exact: code * scale is then the same product
- * as (code / factor) * (scale * factor), rounded once. */
-FOVEA_NOINLINE void codes_fold(codes_block *block, float factor) {
+/* Multiplies scales by that factor, a power of two, if all products are exact: code * scale is then the same
+ * product as (code / factor) * (scale * factor), rounded once. */
+FOVEA_SHORT FOVEA_NOINLINE void codes_fold(codes_block *block, float factor) {
   const int count = (int)(block->last - block->first + 1) * block->stride;
   const vec there = vec_set1(factor), back = vec_set1(1 / factor);
   block->folded = 1;
@@ -61,8 +61,8 @@ FOVEA_NOINLINE void codes_fold(codes_block *block, float factor) {
   for (int i = 0; i < count; i += LANES) vec_store(block->scales + i, vec_mul(vec_load(block->scales + i), there));
 }
 
-FOVEA_NOINLINE void codes_read_folded(const fovea_coded_keys *coded, int key, int count, int64_t begin, int64_t end,
-                                      int keys, codes_block *block) {
+FOVEA_SHORT FOVEA_NOINLINE void codes_read_folded(const fovea_coded_keys *coded, int key, int count, int64_t begin,
+                                                  int64_t end, int keys, codes_block *block) {
   const float factor = codes_factor(coded->codes->code, keys);
   codes_read_block(coded, key, count, begin, end, block);
   block->folded = 1;
@@ -70,17 +70,19 @@ FOVEA_NOINLINE void codes_read_folded(const fovea_coded_keys *coded, int key, in
 }
 
 /* Numbers of e4m3 / 256 become those of e4m3. */
-FOVEA_NOINLINE void codes_unfold(uint16_t *halves, int count) {
+FOVEA_SHORT FOVEA_NOINLINE void codes_unfold(uint16_t *halves, int count) {
   FOVEA_NO_UNROLL
-  for (int i = 0; i < count; i += LANES) vec_store_f16(halves + i, vec_mul(vec_load_f16(halves + i), vec_set1(256)));
+  for (int i = 0; i < count; i += LANES)
+    vec_store_f16(halves + i, vec_mul(vec_load_f16(halves + i), vec_set1(256)));
 }
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
-/* Sixteen bytes of LANES keys: words, or sixteen numbers of each key as f16. */
+/* Sixteen bytes of LANES keys: words, or sixteen numbers of each key as f16. Vectors that lie in two lines of the
+ * cache would be loaded long after they were stored. */
 typedef union codes_copies {
-  float words[4 * LANES];
-  uint16_t halves[16 * LANES];
+  _Alignas(64) float words[4 * LANES];
+  _Alignas(64) uint16_t halves[16 * LANES];
 } codes_copies;
 
 /* Words of LANES keys from byte `at` of their codes on: where they lie side by side, in panels, or copied. They are
@@ -214,8 +216,8 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
       for (int v = 0; v < vectors; v++) {
         if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
         if (CODES_AS_HALVES(code))
-          words[v] = codes_find_halves(args->keys + keys[v], at, args->panels, codes->code, block->folded, &copies[v],
-                                       &step);
+          words[v] = codes_find_halves(args->keys + keys[v], at, args->panels, codes->code, block->folded,
+                                       &copies[v], &step);
         else
           words[v] = codes_find_words(args->keys + keys[v], at, args->panels, &copies[v], &step);
       }
@@ -258,8 +260,8 @@ FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row,
 enum { CODES_KEYS_OF_HALVES = 16, CODES_MOST_VECTORS = 4 };
 _Static_assert(FOVEA_DECODE_VECTORS_4 <= CODES_MOST_VECTORS, "values have room as f16");
 
-FOVEA_NOINLINE void codes_values_as_halves(const void *const *values, int count, const int64_t *at, int vectors,
-                                           fovea_code code, int folded, uint16_t *halves) {
+FOVEA_SHORT FOVEA_NOINLINE void codes_values_as_halves(const void *const *values, int count, const int64_t *at,
+                                                       int vectors, fovea_code code, int folded, uint16_t *halves) {
   uint16_t *to = halves;
   FOVEA_NO_UNROLL
   for (int key = 0; key < count; key++) {
@@ -305,7 +307,7 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(sums + (r * vectors + v) * LANES);
   }
-  uint16_t halves[CODES_AS_HALVES(code) ? CODES_KEYS_OF_HALVES * CODES_MOST_VECTORS * LANES : 1];
+  _Alignas(64) uint16_t halves[CODES_AS_HALVES(code) ? CODES_KEYS_OF_HALVES * CODES_MOST_VECTORS * LANES : 1];
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
@@ -325,7 +327,7 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
         value[v] = vec_mul(vec_load_f16(numbers_16 + v * LANES), numbers.scale);
       } else if (CODES_IN_PAIRS(code, vectors)) {
         const vec looked_up = codes_apply(table, &numbers, code, steps);
-        const uint8_t *bytes = (const uint8_t *)row_codes + at[v];
+        const uint8_t *bytes = (const uint8_t *)row_codes + at[v] + (code == FOVEA_CODE_U4 ? first[v] / 2 : 0);
         value[v] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 0));
         value[v + 1] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 4));
       } else if (CODES_LOOKED_UP(code)) /* the formula is applied to the table */
@@ -423,11 +425,36 @@ FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
   }
 }
 
+/* Sums of 2 LANES dims as two vectors, the even dims and the odd ones, or back. */
+FOVEA_SHORT FOVEA_NOINLINE void codes_split_sums(float *sums, int count, int back) {
+#ifdef FOVEA_VECTOR_LOOKS_UP
+  static const uint32_t lanes[4][16] = {{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7},
+                                        {8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15},
+                                        {0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14},
+                                        {1, 3, 5, 7, 9, 11, 13, 15, 1, 3, 5, 7, 9, 11, 13, 15}};
+  static const float upper[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
+                     odd[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+  const vecmask second = vec_less(vec_set1(0.0f), vec_load(back ? odd : upper));
+  const vec from[2] = {vec_load_word(lanes[back ? 0 : 2]), vec_load_word(lanes[back ? 1 : 3])};
+  FOVEA_NO_UNROLL
+  for (; count > 0; count -= 2 * LANES, sums += 2 * LANES) {
+    const vec a = vec_load(sums), b = vec_load(sums + LANES);
+    vec_store(sums, vec_select(second, vec_look_up(b, from[0]), vec_look_up(a, from[0])));
+    vec_store(sums + LANES, vec_select(second, vec_look_up(b, from[1]), vec_look_up(a, from[1])));
+  }
+#else
+  (void)sums;
+  (void)count;
+  (void)back;
+#endif
+}
+
 /* Some rows and the dims first to last - 1, `width` dims at a time. */
 FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
                                      int64_t last, int width, codes_value_function *chain, codes_block *block,
                                      decode_value_fetch *fetch) {
   const int64_t group = args->coded.codes->group;
+  const int split = CODES_EVEN_ODD(args->coded.codes->code, width / LANES);
   FOVEA_NO_UNROLL
   for (int64_t dim = first; dim < last; dim += width) {
     float sums[8 * 8 * LANES];
@@ -435,7 +462,9 @@ FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int ro
       codes_read_folded(&args->coded, 0, args->key_count, dim,
                         dim + FOVEA_DOT_PIECE < args->dim ? dim + FOVEA_DOT_PIECE : args->dim, 0, block);
     decode_value_begin(args, row, rows, dim, width, sums);
+    if (split) codes_split_sums(sums, rows * width, 0);
     chain(args, row, dim, block, sums, fetch);
+    if (split) codes_split_sums(sums, rows * width, 1);
     decode_value_end(args, row, rows, dim, width, sums);
   }
 }
