@@ -232,7 +232,6 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
 /* Scores of some rows and all keys. */
 FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row, const int rows, const int vectors,
                                    const fovea_code code) {
-  float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
   const int once = args->dim <= FOVEA_DOT_PIECE; /* one piece: the numbers of all keys are read at once */
   codes_block block;
   if (once) codes_read_folded(&args->coded, 0, args->key_count, 0, args->dim, 1, &block);
@@ -248,8 +247,15 @@ FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row,
       end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
       if (!once) codes_read_folded(&args->coded, key, count * LANES, dim, end, 1, &block);
       codes_chain(args, row, rows, keys, vectors, dim, end, code, &block, once ? 0 : key, &fetch, sum);
+      float numbers[2][4 * LANES];
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        FOVEA_UNROLL
+        for (int r = 0; r < rows; r++) vec_store(numbers[v] + r * LANES, sum[v][r]);
+      }
       FOVEA_NO_UNROLL
-      for (int v = 0; v < count; v++) decode_keep(args, scores + keys[v], rows, dim == 0, end == args->dim, sum[v]);
+      for (int v = 0; v < count; v++)
+        decode_keep_numbers(args, row, rows, keys[v], LANES, dim == 0, end == args->dim, numbers[v]);
     }
   }
 }
