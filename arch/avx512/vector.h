@@ -117,9 +117,12 @@ FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) 
   k[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high[0], high[1]));
   k[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high[0], high[1]));
 }
+/* Moves the byte to the top of the word in one step. */
 FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
-  const __m512i bits = _mm512_castps_si512(words);
-  return _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(bits, (unsigned)(24 - shift)), 24));
+  const char i = (char)(shift / 8);
+  const __m128i order = _mm_setr_epi8(-1, -1, -1, i, -1, -1, -1, (char)(i + 4), -1, -1, -1, (char)(i + 8), -1, -1,
+                                      -1, (char)(i + 12));
+  return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(_mm512_castps_si512(words), _mm512_broadcast_i32x4(order)));
 }
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   const __m512i bits = _mm512_srli_epi32(_mm512_castps_si512(words), (unsigned)shift);
@@ -173,11 +176,42 @@ FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
   return vec_of_e5m2(_mm512_slli_epi32(vec_u8(p), 24));
 }
-FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
-  return vec_of_e4m3(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
+/* fp8 as f16: codes of e5m2 are its upper byte, those of e4m3 have its significand and a smaller exponent. */
+FOVEA_INLINE void store_halves_e5m2(uint16_t *p, __m512i upper_bytes) {
+  _mm512_storeu_si512(p, upper_bytes);
 }
-FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
-  return vec_of_e5m2(_mm512_slli_epi32(_mm512_castps_si512(words), (unsigned)(24 - shift)));
+/* The sign was shifted into the upper bit of the exponent, too. Adding one to the fraction turns that bit over in
+ * NaN only, so exclusive or leaves it set in NaN alone. */
+FOVEA_INLINE void store_halves_e4m3(uint16_t *p, __m512i halves) {
+  const __m512i next = _mm512_add_epi16(halves, _mm512_set1_epi16(0x80));
+  _mm512_storeu_si512(p,
+                      _mm512_ternarylogic_epi32(halves, next, _mm512_set1_epi16(0x4000), 0x78)); /* a ^ (b & c) */
+}
+FOVEA_INLINE __m512i signed_codes(const uint8_t *p) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
+  store_halves_e4m3(to, _mm512_slli_epi16(signed_codes(p), 7));
+}
+FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
+  store_halves_e5m2(to, _mm512_slli_epi16(signed_codes(p), 8));
+}
+/* Transposes the bytes of words: those of eight lanes, first and third byte side by side, or second and fourth. */
+FOVEA_INLINE __m512i transposed_bytes(vec words) {
+  const __m512i in_fours =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m512i order = _mm512_setr_epi32(0, 4, 2, 6, 8, 12, 10, 14, 1, 5, 3, 7, 9, 13, 11, 15);
+  return _mm512_permutexvar_epi32(order, _mm512_shuffle_epi8(_mm512_castps_si512(words), in_fours));
+}
+FOVEA_INLINE void vec_word_halves_e4m3(uint16_t *to, vec words) {
+  const __m512i bytes = transposed_bytes(words), zero = _mm512_setzero_si512();
+  store_halves_e4m3(to, _mm512_srai_epi16(_mm512_unpacklo_epi8(zero, bytes), 1));
+  store_halves_e4m3(to + 2 * LANES, _mm512_srai_epi16(_mm512_unpackhi_epi8(zero, bytes), 1));
+}
+FOVEA_INLINE void vec_word_halves_e5m2(uint16_t *to, vec words) {
+  const __m512i bytes = transposed_bytes(words), zero = _mm512_setzero_si512();
+  store_halves_e5m2(to, _mm512_unpacklo_epi8(zero, bytes));
+  store_halves_e5m2(to + 2 * LANES, _mm512_unpackhi_epi8(zero, bytes));
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));

@@ -105,7 +105,7 @@ FOVEA_INLINE vec vec_load_word(const void *p) {
 }
 FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
   const int32x4_t bits = vshlq_s32(vreinterpretq_s32_f32(words), vdupq_n_s32(24 - shift));
-  return vcvtq_f32_s32(vshrq_n_s32(bits, 24));
+  return vcvtq_f32_s32(vandq_s32(bits, vdupq_n_s32((int32_t)0xff000000u)));
 }
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   const uint32x4_t bits = vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(-shift));
@@ -139,11 +139,33 @@ FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
   return vec_of_e5m2(vshlq_n_u32(vec_u8(p), 24));
 }
-FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
-  return vec_of_e4m3(vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(24 - shift)));
+/* fp8 as f16: codes of e5m2 are its upper byte, those of e4m3 have its significand and a smaller exponent. The sign
+ * is shifted into the upper bit of the exponent, too. Adding one to the fraction turns that bit over in NaN only,
+ * so exclusive or leaves it set in NaN alone. */
+FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
+  const uint16x8_t halves = vreinterpretq_u16_s16(vshll_n_s8(vreinterpret_s8_u8(vld1_u8(p)), 7));
+  const uint16x8_t next = vaddq_u16(halves, vdupq_n_u16(0x80));
+  vst1q_u16(to, veorq_u16(halves, vandq_u16(next, vdupq_n_u16(0x4000))));
 }
-FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
-  return vec_of_e5m2(vshlq_u32(vreinterpretq_u32_f32(words), vdupq_n_s32(24 - shift)));
+FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
+  vst1q_u16(to, vshlq_n_u16(vmovl_u8(vld1_u8(p)), 8));
+}
+/* Transposes the bytes of words. */
+FOVEA_INLINE void store_transposed_bytes(uint8_t to[16], vec words) {
+  static const uint8_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  vst1q_u8(to, vqtbl1q_u8(vreinterpretq_u8_f32(words), vld1q_u8(order)));
+}
+FOVEA_INLINE void vec_word_halves_e4m3(uint16_t *to, vec words) {
+  uint8_t bytes[16];
+  store_transposed_bytes(bytes, words);
+  vec_halves_e4m3(to, bytes);
+  vec_halves_e4m3(to + 2 * LANES, bytes + 8);
+}
+FOVEA_INLINE void vec_word_halves_e5m2(uint16_t *to, vec words) {
+  uint8_t bytes[16];
+  store_transposed_bytes(bytes, words);
+  vec_halves_e5m2(to, bytes);
+  vec_halves_e5m2(to + 2 * LANES, bytes + 8);
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   const uint32_t keys[LANES] = {p[0], p[1], p[2], p[3]};

@@ -110,7 +110,7 @@ FOVEA_INLINE void vec_load_words(const void *const *rows, int64_t at, vec k[4]) 
   for (int i = 0; i < 4; i++) k[i] = vec_load_word((const char *)rows[0] + at + 4 * i);
 }
 FOVEA_INLINE vec vec_word_s8(vec words, const int shift) {
-  return (float)(int8_t)(vec_bits(words) >> shift & 255);
+  return (float)(int32_t)(vec_bits(words) >> shift << 24);
 }
 FOVEA_INLINE vec vec_word_u8(vec words, const int shift) {
   return (float)(vec_bits(words) >> shift & 255);
@@ -138,11 +138,22 @@ FOVEA_INLINE vec vec_load_e4m3(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_e5m2(const uint8_t *p) {
   return vec_of_e5m2(*p);
 }
-FOVEA_INLINE vec vec_word_e4m3(vec words, const int shift) {
-  return vec_of_e4m3(vec_bits(words) >> shift & 255);
+/* fp8 as f16: codes of e5m2 are its upper byte, those of e4m3 have its significand and a smaller exponent. */
+FOVEA_INLINE uint16_t half_of_e4m3(uint32_t code) {
+  const uint32_t size = code & 0x7fu;
+  return (uint16_t)((code & 0x80u) << 8 | size << 7 | (size == 0x7f ? 0x4000u : 0));
 }
-FOVEA_INLINE vec vec_word_e5m2(vec words, const int shift) {
-  return vec_of_e5m2(vec_bits(words) >> shift & 255);
+FOVEA_INLINE void vec_halves_e4m3(uint16_t *to, const uint8_t *p) {
+  for (int i = 0; i < 2; i++) to[i] = half_of_e4m3(p[i]);
+}
+FOVEA_INLINE void vec_halves_e5m2(uint16_t *to, const uint8_t *p) {
+  for (int i = 0; i < 2; i++) to[i] = (uint16_t)(p[i] << 8);
+}
+FOVEA_INLINE void vec_word_halves_e4m3(uint16_t *to, vec words) {
+  for (int i = 0; i < 4; i++) to[i] = half_of_e4m3(vec_bits(words) >> 8 * i & 255);
+}
+FOVEA_INLINE void vec_word_halves_e5m2(uint16_t *to, vec words) {
+  for (int i = 0; i < 4; i++) to[i] = (uint16_t)((vec_bits(words) >> 8 * i & 255) << 8);
 }
 FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
   return *p ? 0.0f : -INFINITY;

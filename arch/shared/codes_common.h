@@ -29,10 +29,11 @@
 #define vec_word_bits(words, shift) (words)
 #endif
 
-/* Whether the codes of two vectors of dims share bytes, both halves of a group. Vectors of dims then come in twos.
- */
-#define CODES_IN_PAIRS(code, vectors)                                                                              \
-  (CODES_LOOKED_UP(code) && (code) == FOVEA_CODE_U4_HALVES && LANES == 16 && (vectors) % 2 == 0)
+/* Whether the codes of two vectors of dims share bytes: both halves of a group, or even and odd dims. Vectors of
+ * dims then come in twos. */
+#define CODES_IN_PAIRS(code, vectors) (CODES_LOOKED_UP(code) && LANES == 16 && (vectors) % 2 == 0)
+/* Whether such vectors are the even and the odd of 2 LANES dims. */
+#define CODES_EVEN_ODD(code, vectors) (CODES_IN_PAIRS(code, vectors) && (code) == FOVEA_CODE_U4)
 
 /* The scales of keys, or of dims, and what is subtracted first or added last. */
 typedef struct codes_numbers {
@@ -65,16 +66,23 @@ enum { CODES_GROUPS = 8 }; /* of FOVEA_DOT_PIECE dims at most, since sixteen dim
 typedef struct codes_block {
   int64_t first, last; /* groups */
   int stride, zeroed;  /* numbers from group to group; zeros are set, else all are `bias` */
+  int folded;          /* scales are times the factor of codes_fold() */
   float scales[CODES_GROUPS * FOVEA_BLOCK_KEYS], zeros[CODES_GROUPS * FOVEA_BLOCK_KEYS];
 } codes_block;
 
-/* Copies an element of each row. In a loop of its own: a vector cannot be loaded from elements that were just
- * stored.
- */
+/* Copies an element of each row, four rows at a time. In a loop of its own: a vector cannot be loaded from elements
+ * that were just stored. */
 #define CODES_COPY(type, rows, at, count, to)                                                                      \
+  int copied = 0;                                                                                                  \
   FOVEA_NO_UNROLL                                                                                                  \
-  for (int i = 0; i < (count); i++)                                                                                \
-    memcpy(&(to)[i], (const void *)((uintptr_t)(rows)[i] + (uintptr_t)(at)), sizeof(type));
+  for (; copied + 4 <= (count); copied += 4) {                                                                     \
+    FOVEA_UNROLL                                                                                                   \
+    for (int i = copied; i < copied + 4; i++)                                                                      \
+      memcpy(&(to)[i], (const void *)((uintptr_t)(rows)[i] + (uintptr_t)(at)), sizeof(type));                      \
+  }                                                                                                                \
+  FOVEA_NO_UNROLL                                                                                                  \
+  for (; copied < (count); copied++)                                                                               \
+    memcpy(&(to)[copied], (const void *)((uintptr_t)(rows)[copied] + (uintptr_t)(at)), sizeof(type));
 
 /* Reads one kind of numbers, `from` bytes behind the pointers. The last is repeated up to a whole vector. */
 FOVEA_INLINE void codes_read(const void *const *rows, int64_t from, const fovea_codes *codes, int64_t step,
@@ -84,8 +92,9 @@ FOVEA_INLINE void codes_read(const void *const *rows, int64_t from, const fovea_
     const uintptr_t first = (uintptr_t)rows[0];
     if (step == 4 && (uintptr_t)rows[count - 1] == first + 4 * (uintptr_t)(count - 1))
       memcpy(numbers, (const void *)(first + (uintptr_t)at), 4 * (size_t)count);
-    else
+    else {
       CODES_COPY(float, rows, at, count, numbers)
+    }
   } else {
     uint16_t halves[FOVEA_BLOCK_KEYS + LANES];
     CODES_COPY(uint16_t, rows, at, count, halves)

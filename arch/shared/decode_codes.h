@@ -19,6 +19,9 @@
 /* Dims of a word in one pass. */
 #define CODES_OF_WORD(code) ((code) == FOVEA_CODE_U4 ? 8 : 4)
 
+/* fp8 becomes f16, whose loads widen it: E4M3 stands for both codes. */
+#define CODES_AS_HALVES(code) ((code) == FOVEA_CODE_E4M3)
+
 /* Code `i` of a word, in that pass. */
 FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fovea_code code, vec table) {
   (void)table;
@@ -31,20 +34,60 @@ FOVEA_INLINE vec codes_of_word(vec word, const int i, const int pass, const fove
     return vec_word_u4(word, 4 * i);
   case FOVEA_CODE_U4_HALVES:
     return vec_word_u4(word, 8 * i + 4 * pass);
-  case FOVEA_CODE_E4M3:
-    return vec_word_e4m3(word, 8 * i);
-  case FOVEA_CODE_E5M2:
-    return vec_word_e5m2(word, 8 * i);
   default:
     return vec_word_s8(word, 8 * i);
   }
 }
 
+/* What scales are multiplied by, once for all keys, since conversions leave out a power of two. */
+FOVEA_INLINE float codes_factor(fovea_code code, int keys) {
+  if (code == FOVEA_CODE_E4M3) return 256;
+  return code == FOVEA_CODE_S8 && keys ? 0x1p-24f : 1;
+}
+
+/* Multiplies scales by that factor, a power of two, if all products are exact: code * scale is then the same
+ * product as (code / factor) * (scale * factor), rounded once. */
+FOVEA_SHORT FOVEA_NOINLINE void codes_fold(codes_block *block, float factor) {
+  const int count = (int)(block->last - block->first + 1) * block->stride;
+  const vec there = vec_set1(factor), back = vec_set1(1 / factor);
+  block->folded = 1;
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES) {
+    const vec scale = vec_load(block->scales + i);
+    if (vecmask_any(vecmask_not(vec_equal(vec_mul(vec_mul(scale, there), back), scale)))) block->folded = 0;
+  }
+  if (!block->folded) return;
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES) vec_store(block->scales + i, vec_mul(vec_load(block->scales + i), there));
+}
+
+FOVEA_SHORT FOVEA_NOINLINE void codes_read_folded(const fovea_coded_keys *coded, int key, int count, int64_t begin,
+                                                  int64_t end, int keys, codes_block *block) {
+  const float factor = codes_factor(coded->codes->code, keys);
+  codes_read_block(coded, key, count, begin, end, block);
+  block->folded = 1;
+  if (count > 0 && (factor < 1 || factor > 1)) codes_fold(block, factor);
+}
+
+/* Numbers of e4m3 / 256 become those of e4m3. */
+FOVEA_SHORT FOVEA_NOINLINE void codes_unfold(uint16_t *halves, int count) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i += LANES)
+    vec_store_f16(halves + i, vec_mul(vec_load_f16(halves + i), vec_set1(256)));
+}
+
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
-/* Words of LANES keys from byte `at` of their codes on: where they lie side by side, in panels, or copied to
- * `words`. They are *step bytes apart. */
-FOVEA_INLINE const char *codes_find_words(const void *const *keys, int64_t at, int panels, float *words,
+/* Sixteen bytes of LANES keys: words, or sixteen numbers of each key as f16. Vectors that lie in two lines of the
+ * cache would be loaded long after they were stored. */
+typedef union codes_copies {
+  _Alignas(64) float words[4 * LANES];
+  _Alignas(64) uint16_t halves[16 * LANES];
+} codes_copies;
+
+/* Words of LANES keys from byte `at` of their codes on: where they lie side by side, in panels, or copied. They are
+ * *step bytes apart. */
+FOVEA_INLINE const char *codes_find_words(const void *const *keys, int64_t at, int panels, codes_copies *copies,
                                           int64_t *step) {
   vec k[4];
   if (panels) {
@@ -54,8 +97,31 @@ FOVEA_INLINE const char *codes_find_words(const void *const *keys, int64_t at, i
   *step = 4 * LANES;
   vec_load_words(keys, at, k);
   FOVEA_UNROLL
-  for (int i = 0; i < 4; i++) vec_store(words + i * LANES, k[i]);
-  return (const char *)words;
+  for (int i = 0; i < 4; i++) vec_store(copies->words + i * LANES, k[i]);
+  return (const char *)copies->words;
+}
+
+/* The same as f16, four dims from word to word. */
+FOVEA_INLINE const char *codes_find_halves(const void *const *keys, int64_t at, int panels, fovea_code code,
+                                           int folded, codes_copies *copies, int64_t *step) {
+  vec k[4];
+  *step = 4 * LANES * (int64_t)sizeof(uint16_t);
+  if (panels) {
+    const char *panel = (const char *)keys[0] + at * FOVEA_PANEL_ROWS;
+    FOVEA_UNROLL
+    for (int i = 0; i < 4; i++) k[i] = vec_load_word(panel + i * 4 * FOVEA_PANEL_ROWS);
+  } else {
+    vec_load_words(keys, at, k);
+  }
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    if (code == FOVEA_CODE_E5M2)
+      vec_word_halves_e5m2(copies->halves + i * 4 * LANES, k[i]);
+    else
+      vec_word_halves_e4m3(copies->halves + i * 4 * LANES, k[i]);
+  }
+  if (!folded) codes_unfold(copies->halves, 16 * LANES);
+  return (const char *)copies->halves;
 }
 
 /* Those of a vector of keys. */
@@ -85,7 +151,7 @@ FOVEA_INLINE void codes_multiply(const float *queries, int64_t stride, const int
 /* The same for a chunk, word by word. */
 FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, const int rows, const int vectors,
                                        const fovea_code code, int steps, vec table, const char *const words[2],
-                                       int64_t step, const codes_numbers *numbers, vec sum[][8]) {
+                                       int64_t step, const codes_numbers *numbers, int folded, vec sum[][8]) {
   FOVEA_UNROLL
   for (int pass = 0; pass < 2; pass++) {
     if (pass >= CODES_PASSES(code)) continue;
@@ -99,8 +165,14 @@ FOVEA_INLINE void codes_multiply_chunk(const float *queries, int64_t stride, con
         for (int v = 0; v < vectors; v++) {
           const vec word = vec_load_word(words[v] + at);
           FOVEA_UNROLL
-          for (int i = 0; i < 4; i++)
-            x[v][i] = codes_apply(codes_of_word(word, first + i, pass, code, table), &numbers[v], code, steps);
+          for (int i = 0; i < 4; i++) {
+            if (CODES_AS_HALVES(code))
+              x[v][i] = vec_load_f16((const uint16_t *)(const void *)(words[v] + at) + i * LANES);
+            else
+              x[v][i] = codes_of_word(word, first + i, pass, code, table);
+            if (code == FOVEA_CODE_S8 && !folded) x[v][i] = vec_mul(x[v][i], vec_set1(0x1p-24f));
+            x[v][i] = codes_apply(x[v][i], &numbers[v], code, steps);
+          }
         }
         codes_multiply(queries + first, stride, rows, vectors, x, sum);
       }
@@ -137,16 +209,20 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
     FOVEA_NO_UNROLL
     for (; dim < stop; dim += CODES_CHUNK(code), at += 16) {
       if (!args->panels) decode_fetch_rows(fetch, codes->row_bytes);
-      float copies[2][4 * LANES];
+      codes_copies copies[2];
       const char *words[2];
       int64_t step = 0;
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
         if (args->panels) codes_fetch_panel(args->prefetch[keys[v]], at);
-        words[v] = codes_find_words(args->keys + keys[v], at, args->panels, copies[v], &step);
+        if (CODES_AS_HALVES(code))
+          words[v] = codes_find_halves(args->keys + keys[v], at, args->panels, codes->code, block->folded,
+                                       &copies[v], &step);
+        else
+          words[v] = codes_find_words(args->keys + keys[v], at, args->panels, &copies[v], &step);
       }
       codes_multiply_chunk(queries + dim, args->query_stride, rows, vectors, code, steps, table, words, step,
-                           numbers, sum);
+                           numbers, block->folded, sum);
     }
     group++;
     in_group = 0;
@@ -156,10 +232,9 @@ FOVEA_INLINE void codes_chain(const fovea_decode_score_args *args, int row, cons
 /* Scores of some rows and all keys. */
 FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row, const int rows, const int vectors,
                                    const fovea_code code) {
-  float *scores = args->scores + row * FOVEA_BLOCK_KEYS;
   const int once = args->dim <= FOVEA_DOT_PIECE; /* one piece: the numbers of all keys are read at once */
   codes_block block;
-  if (once) codes_read_block(&args->coded, 0, args->key_count, 0, args->dim, &block);
+  if (once) codes_read_folded(&args->coded, 0, args->key_count, 0, args->dim, 1, &block);
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += vectors * LANES) {
     const int count = vectors > 1 && key + LANES < args->key_count ? 2 : 1; /* vectors of keys that there are */
@@ -170,15 +245,49 @@ FOVEA_INLINE void codes_score_rows(const fovea_decode_score_args *args, int row,
     for (int64_t dim = 0, end; dim < args->dim; dim = end) {
       vec sum[2][8];
       end = args->dim - dim < FOVEA_DOT_PIECE ? args->dim : dim + FOVEA_DOT_PIECE;
-      if (!once) codes_read_block(&args->coded, key, count * LANES, dim, end, &block);
+      if (!once) codes_read_folded(&args->coded, key, count * LANES, dim, end, 1, &block);
       codes_chain(args, row, rows, keys, vectors, dim, end, code, &block, once ? 0 : key, &fetch, sum);
+      float numbers[2][4 * LANES];
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        FOVEA_UNROLL
+        for (int r = 0; r < rows; r++) vec_store(numbers[v] + r * LANES, sum[v][r]);
+      }
       FOVEA_NO_UNROLL
-      for (int v = 0; v < count; v++) decode_keep(args, scores + keys[v], rows, dim == 0, end == args->dim, sum[v]);
+      for (int v = 0; v < count; v++)
+        decode_keep_numbers(args, row, rows, keys[v], LANES, dim == 0, end == args->dim, numbers[v]);
     }
   }
 }
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */
+
+/* Numbers of values as f16: some keys, and vectors of dims from the bytes at[vector] on. */
+enum { CODES_KEYS_OF_HALVES = 16, CODES_MOST_VECTORS = 4 };
+_Static_assert(FOVEA_DECODE_VECTORS_4 <= CODES_MOST_VECTORS, "values have room as f16");
+
+FOVEA_SHORT FOVEA_NOINLINE void codes_values_as_halves(const void *const *values, int count, const int64_t *at,
+                                                       int vectors, fovea_code code, int folded, uint16_t *halves) {
+  uint16_t *to = halves;
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < count; key++) {
+    FOVEA_NO_UNROLL
+    for (int v = 0; v < vectors; v += 2, to += 2 * LANES) {
+      const uint8_t *from = (const uint8_t *)values[key] + at[v];
+      uint8_t bytes[2 * LANES] = {0};
+      if (v + 1 >= vectors || at[v + 1] != at[v] + LANES) { /* two groups of dims, or only one vector */
+        memcpy(bytes, from, LANES);
+        if (v + 1 < vectors) memcpy(bytes + LANES, (const uint8_t *)values[key] + at[v + 1], LANES);
+        from = bytes;
+      }
+      if (code == FOVEA_CODE_E5M2)
+        vec_halves_e5m2(to, from);
+      else
+        vec_halves_e4m3(to, from);
+    }
+  }
+  if (!folded) codes_unfold(halves, (int)(to - halves));
+}
 
 /* The chains of some rows for the dims from `dim` on, `vectors` vectors. */
 FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row, const int rows, int64_t dim,
@@ -189,13 +298,14 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
   const vec table = codes_table(codes, code);
   const float *weights = args->weights + row * FOVEA_BLOCK_KEYS;
   decode_value_fetch fetch = *kept;
-  int64_t at[8], first[8], scale_at[8];
+  int64_t at[8], first[8], byte_at[8], scale_at[8];
   vec sum[8][8];
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
     const int64_t group = (dim + v * LANES) / codes->group;
     at[v] = group * codes->group_step;
     first[v] = (dim + v * LANES) % codes->group;
+    byte_at[v] = at[v] + first[v]; /* of codes that have a byte each */
     scale_at[v] = (group - block->first) * block->stride;
   }
   FOVEA_UNROLL
@@ -203,19 +313,27 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) sum[r][v] = vec_load(sums + (r * vectors + v) * LANES);
   }
+  _Alignas(64) uint16_t halves[CODES_AS_HALVES(code) ? CODES_KEYS_OF_HALVES * CODES_MOST_VECTORS * LANES : 1];
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
     const char *row_codes = args->values[key];
+    const uint16_t *numbers_16 = halves + key % CODES_KEYS_OF_HALVES * ((vectors + 1) / 2 * 2) * LANES;
+    if (CODES_AS_HALVES(code) && key % CODES_KEYS_OF_HALVES == 0) {
+      const int rest = args->key_count - key, count = rest < CODES_KEYS_OF_HALVES ? rest : CODES_KEYS_OF_HALVES;
+      codes_values_as_halves(args->values + key, count, byte_at, vectors, codes->code, block->folded, halves);
+    }
     decode_fetch_values(&fetch, codes->row_bytes);
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) {
       const codes_numbers numbers = {vec_set1(block->scales[scale_at[v] + key]),
                                      vec_set1(block->zeroed ? block->zeros[scale_at[v] + key] : codes->bias)};
       if (CODES_IN_PAIRS(code, vectors) && v % 2 == 1) continue;
-      if (CODES_IN_PAIRS(code, vectors)) {
+      if (CODES_AS_HALVES(code)) {
+        value[v] = vec_mul(vec_load_f16(numbers_16 + v * LANES), numbers.scale);
+      } else if (CODES_IN_PAIRS(code, vectors)) {
         const vec looked_up = codes_apply(table, &numbers, code, steps);
-        const uint8_t *bytes = (const uint8_t *)row_codes + at[v];
+        const uint8_t *bytes = (const uint8_t *)row_codes + at[v] + (code == FOVEA_CODE_U4 ? first[v] / 2 : 0);
         value[v] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 0));
         value[v + 1] = vec_look_up(looked_up, vec_load_bits_of_u8(bytes, 4));
       } else if (CODES_LOOKED_UP(code)) /* the formula is applied to the table */
@@ -267,15 +385,21 @@ typedef void codes_value_function(const fovea_decode_value_args *args, int row, 
     codes_value_chain(args, row, 1, dim, 1, code, block, sums, fetch);                                             \
   }
 
-CODES_DECODED(CODES_FUNCTIONS)
+#define CODES_BODIES(ROW)                                                                                          \
+  ROW(s8, FOVEA_CODE_S8)                                                                                           \
+  ROW(fp8, FOVEA_CODE_E4M3)                                                                                        \
+  ROW(u8, FOVEA_CODE_U8)                                                                                           \
+  ROW(u4, FOVEA_CODE_U4)                                                                                           \
+  ROW(halves, FOVEA_CODE_U4_HALVES)
+CODES_BODIES(CODES_FUNCTIONS)
 
 #define CODES_SCORE_CASE(name, code)                                                                               \
   case code:                                                                                                       \
     return rows == 4 ? codes_score_##name##_4 : codes_score_##name##_1;
 FOVEA_INLINE codes_score_function *codes_score_of(fovea_code code, int rows) {
-  switch (code) {
+  switch (code == FOVEA_CODE_E5M2 ? FOVEA_CODE_E4M3 : code) {
   default:
-    CODES_DECODED(CODES_SCORE_CASE)
+    CODES_BODIES(CODES_SCORE_CASE)
   }
 }
 
@@ -284,9 +408,9 @@ FOVEA_INLINE codes_score_function *codes_score_of(fovea_code code, int rows) {
   case code:                                                                                                       \
     return rows == 4 ? codes_value_##name##_4 : rows == 1 ? codes_value_##name##_1 : codes_value_##name##_rest;
 FOVEA_INLINE codes_value_function *codes_value_of(fovea_code code, int rows) {
-  switch (code) {
+  switch (code == FOVEA_CODE_E5M2 ? FOVEA_CODE_E4M3 : code) {
   default:
-    CODES_DECODED(CODES_VALUE_CASE)
+    CODES_BODIES(CODES_VALUE_CASE)
   }
 }
 
@@ -307,19 +431,46 @@ FOVEA_NOINLINE void decode_score_codes(const fovea_decode_score_args *args) {
   }
 }
 
+/* Sums of 2 LANES dims as two vectors, the even dims and the odd ones, or back. */
+FOVEA_SHORT FOVEA_NOINLINE void codes_split_sums(float *sums, int count, int back) {
+#ifdef FOVEA_VECTOR_LOOKS_UP
+  static const uint32_t lanes[4][16] = {{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7},
+                                        {8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15},
+                                        {0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14},
+                                        {1, 3, 5, 7, 9, 11, 13, 15, 1, 3, 5, 7, 9, 11, 13, 15}};
+  static const float upper[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
+                     odd[16] = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+  const vecmask second = vec_less(vec_set1(0.0f), vec_load(back ? odd : upper));
+  const vec from[2] = {vec_load_word(lanes[back ? 0 : 2]), vec_load_word(lanes[back ? 1 : 3])};
+  FOVEA_NO_UNROLL
+  for (; count > 0; count -= 2 * LANES, sums += 2 * LANES) {
+    const vec a = vec_load(sums), b = vec_load(sums + LANES);
+    vec_store(sums, vec_select(second, vec_look_up(b, from[0]), vec_look_up(a, from[0])));
+    vec_store(sums + LANES, vec_select(second, vec_look_up(b, from[1]), vec_look_up(a, from[1])));
+  }
+#else
+  (void)sums;
+  (void)count;
+  (void)back;
+#endif
+}
+
 /* Some rows and the dims first to last - 1, `width` dims at a time. */
 FOVEA_NOINLINE void codes_value_dims(const fovea_decode_value_args *args, int row, int rows, int64_t first,
                                      int64_t last, int width, codes_value_function *chain, codes_block *block,
                                      decode_value_fetch *fetch) {
   const int64_t group = args->coded.codes->group;
+  const int split = CODES_EVEN_ODD(args->coded.codes->code, width / LANES);
   FOVEA_NO_UNROLL
   for (int64_t dim = first; dim < last; dim += width) {
     float sums[8 * 8 * LANES];
     if (dim / group < block->first || (dim + width - 1) / group > block->last)
-      codes_read_block(&args->coded, 0, args->key_count, dim,
-                       dim + FOVEA_DOT_PIECE < args->dim ? dim + FOVEA_DOT_PIECE : args->dim, block);
+      codes_read_folded(&args->coded, 0, args->key_count, dim,
+                        dim + FOVEA_DOT_PIECE < args->dim ? dim + FOVEA_DOT_PIECE : args->dim, 0, block);
     decode_value_begin(args, row, rows, dim, width, sums);
+    if (split) codes_split_sums(sums, rows * width, 0);
     chain(args, row, dim, block, sums, fetch);
+    if (split) codes_split_sums(sums, rows * width, 1);
     decode_value_end(args, row, rows, dim, width, sums);
   }
 }

@@ -75,34 +75,53 @@ static void spoil_number(struct scene *scene, int values, int zero, int64_t head
          side->format.scale_type == FOVEA_F32 ? 4 : 2);
 }
 
+/* The scale is that of a key if bit 0 of `sides` is set, of a value if bit 1 is. */
+static void try_scale(fovea_format_name name, fovea_type type, int special, int sides, int64_t queries,
+                      struct generator *generator) {
+  struct scene scene;
+  fovea_problem problem;
+  const int64_t dim = 32 * (1 + special % 3);
+  make_scene(&scene, name, type, dim, special % 4 == 0, generator);
+  const int zeros = scene.formats[0].formula != FOVEA_FORMULA_SCALE;
+  /* Numbers below 1, whose products with the largest scale are finite. */
+  for (int values = 0; values < 2 && name == FOVEA_FORMAT_E4M3; values++)
+    for (size_t at = 0; at < scene.sides[values].codes.size; at++)
+      ((unsigned char *)scene.sides[values].codes.data)[at] &= 0xaf;
+  for (int values = 0; values < 2; values++)
+    if (sides >> values & 1)
+      spoil_number(&scene, values, zeros ? (int)generator_below(generator, 2) : 0,
+                   generator_below(generator, KV_HEADS), generator_below(generator, KEYS),
+                   generator_below(generator, dim), special);
+  fovea_problem_init(&problem, 1, HEADS, KV_HEADS, queries, KEYS, dim, dim);
+  problem.causal = 1;
+  struct trial expected = trial_create(&problem, (uint64_t)name);
+  fill(&scene, &expected);
+  trial_run(&expected, "scalar", NULL);
+  struct trial trial = trial_sharing_inputs(&expected);
+  run_all(&trial, &expected, &scene);
+  trial_destroy(&trial);
+  trial_destroy(&expected);
+  end_scene(&scene);
+}
+
 /* Every preset, every special number in a scale or zero of a key or value, with scales of every type. */
 static void test_scales(void **state) {
   (void)state;
   struct generator generator = {1};
   for (int name = 0; name < NARROW_FORMATS; name++)
-    for (int special = 0; special < SPECIAL; special++) {
-      struct scene scene;
-      fovea_problem problem;
-      const int64_t dim = 32 * (1 + special % 3);
-      make_scene(&scene, (fovea_format_name)name, (fovea_type)((name + special) % 3), dim, special % 4 == 0,
-                 &generator);
-      const int zeros = scene.formats[0].formula != FOVEA_FORMULA_SCALE;
-      for (int values = 0; values < 2; values++)
-        if (special % 3 != values)
-          spoil_number(&scene, values, zeros ? (int)generator_below(&generator, 2) : 0,
-                       generator_below(&generator, KV_HEADS), generator_below(&generator, KEYS),
-                       generator_below(&generator, dim), special);
-      fovea_problem_init(&problem, 1, HEADS, KV_HEADS, special % 2 ? 1 : 40, KEYS, dim, dim);
-      problem.causal = 1;
-      struct trial expected = trial_create(&problem, (uint64_t)name);
-      fill(&scene, &expected);
-      trial_run(&expected, "scalar", NULL);
-      struct trial trial = trial_sharing_inputs(&expected);
-      run_all(&trial, &expected, &scene);
-      trial_destroy(&trial);
-      trial_destroy(&expected);
-      end_scene(&scene);
-    }
+    for (int special = 0; special < SPECIAL; special++)
+      try_scale((fovea_format_name)name, (fovea_type)((name + special) % 3), special,
+                special % 3 == 2 ? 3 : 2 - special % 3, special % 2 ? 1 : 40, &generator);
+}
+
+/* Decoding multiplies the scales of these formats by a power of two, unless a product is not exact. */
+static void test_folded_scales(void **state) {
+  (void)state;
+  struct generator generator = {3};
+  for (int special = 0; special < SPECIAL; special++)
+    for (int i = 0; i < 6; i++)
+      try_scale(i % 2 ? FOVEA_FORMAT_E4M3 : FOVEA_FORMAT_I8_ROWS, i % 3 ? FOVEA_F32 : FOVEA_BF16, special,
+                1 + i / 3, 1, &generator);
 }
 
 /* Every code of fp8, also NaN and infinities, and codes of every format with their extremes. */
@@ -251,6 +270,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scales),        cmocka_unit_test(test_codes),       cmocka_unit_test(test_nan_rows),
       cmocka_unit_test(test_copies_of_nan), cmocka_unit_test(test_hidden_keys),
+      cmocka_unit_test(test_scales),   cmocka_unit_test(test_folded_scales), cmocka_unit_test(test_codes),
+      cmocka_unit_test(test_nan_rows), cmocka_unit_test(test_hidden_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

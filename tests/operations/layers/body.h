@@ -162,14 +162,28 @@ LAYER_FUNCTION void layer_load_words(const void *const *rows, int64_t at, float 
 }
 LAYER_FUNCTION void layer_word_bytes(const float *from, float *s8, float *u8, float *e4m3, float *e5m2) {
   const vec words = vec_load_word(from);
-  const vec all[4][4] = {
+  const vec all[2][4] = {
       {vec_word_s8(words, 0), vec_word_s8(words, 8), vec_word_s8(words, 16), vec_word_s8(words, 24)},
-      {vec_word_u8(words, 0), vec_word_u8(words, 8), vec_word_u8(words, 16), vec_word_u8(words, 24)},
-      {vec_word_e4m3(words, 0), vec_word_e4m3(words, 8), vec_word_e4m3(words, 16), vec_word_e4m3(words, 24)},
-      {vec_word_e5m2(words, 0), vec_word_e5m2(words, 8), vec_word_e5m2(words, 16), vec_word_e5m2(words, 24)}};
-  float *to[4] = {s8, u8, e4m3, e5m2};
-  for (int kind = 0; kind < 4; kind++)
+      {vec_word_u8(words, 0), vec_word_u8(words, 8), vec_word_u8(words, 16), vec_word_u8(words, 24)}};
+  float *to[2] = {s8, u8};
+  uint16_t halves[2][4 * LANES];
+  for (int kind = 0; kind < 2; kind++)
     for (int i = 0; i < 4; i++) vec_store(to[kind] + i * LANES, all[kind][i]);
+  vec_word_halves_e4m3(halves[0], words);
+  vec_word_halves_e5m2(halves[1], words);
+  for (int i = 0; i < 4; i++) {
+    vec_store(e4m3 + i * LANES, vec_load_f16(halves[0] + i * LANES));
+    vec_store(e5m2 + i * LANES, vec_load_f16(halves[1] + i * LANES));
+  }
+}
+LAYER_FUNCTION void layer_halves(const uint8_t *from, float *e4m3, float *e5m2) {
+  uint16_t halves[2][2 * LANES];
+  vec_halves_e4m3(halves[0], from);
+  vec_halves_e5m2(halves[1], from);
+  for (int i = 0; i < 2; i++) {
+    vec_store(e4m3 + i * LANES, vec_load_f16(halves[0] + i * LANES));
+    vec_store(e5m2 + i * LANES, vec_load_f16(halves[1] + i * LANES));
+  }
 }
 LAYER_FUNCTION void layer_word_u4(const float *from, float *to) {
   const vec words = vec_load_word(from);
@@ -216,6 +230,7 @@ const struct layer FOVEA_NAME(layer) = {
     .load_u4 = layer_load_u4,
     .load_words = layer_load_words,
     .word_bytes = layer_word_bytes,
+    .halves = layer_halves,
     .word_u4 = layer_word_u4,
 #ifdef FOVEA_VECTOR_LOOKS_UP
     .look_up = layer_look_up,

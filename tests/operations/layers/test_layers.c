@@ -297,6 +297,20 @@ static void try_bytes(const char *isa, const struct layer *layer, struct generat
   places_check(isa, "loads of codes");
 }
 
+static void try_fp8_halves(const char *isa, const struct layer *layer, struct generator *generator) {
+  (void)generator;
+  const int count = 2 * layer->lanes;
+  const unsigned char *bytes = place_bytes(count);
+  float *e4m3 = place_output(count), *e5m2 = place_output(count);
+  places_watch();
+  layer->halves(bytes, e4m3, e5m2);
+  for (int i = 0; i < count; i++) {
+    ((float *)shadow_of(e4m3))[i] = fp8(bytes[i], 3, 7) / 256;
+    ((float *)shadow_of(e5m2))[i] = fp8(bytes[i], 2, 15);
+  }
+  places_check(isa, "fp8 as f16");
+}
+
 static void try_words(const char *isa, const struct layer *layer, struct generator *generator) {
   const int lanes = layer->lanes;
   const void **rows = place_pointers(lanes);
@@ -317,9 +331,9 @@ static void try_words(const char *isa, const struct layer *layer, struct generat
       memcpy((float *)shadow_of(words) + i * lanes + lane, one[lane] + at + 4 * i, sizeof(float));
     for (int i = 0; i < 4; i++) {
       const int code = one[lane][at + i], place = i * lanes + lane;
-      ((float *)shadow_of(numbers[0]))[place] = (float)(code < 128 ? code : code - 256);
+      ((float *)shadow_of(numbers[0]))[place] = (float)(code < 128 ? code : code - 256) * 0x1p24f;
       ((float *)shadow_of(numbers[1]))[place] = (float)code;
-      ((float *)shadow_of(numbers[2]))[place] = fp8(code, 3, 7);
+      ((float *)shadow_of(numbers[2]))[place] = fp8(code, 3, 7) / 256;
       ((float *)shadow_of(numbers[3]))[place] = fp8(code, 2, 15);
       ((float *)shadow_of(u4))[2 * i * lanes + lane] = (float)(code % 16);
       ((float *)shadow_of(u4))[(2 * i + 1) * lanes + lane] = (float)(code / 16);
@@ -354,6 +368,7 @@ static void try_look_ups(const char *isa, const struct layer *layer, struct gene
 static void test_codes(void **state) {
   (void)state;
   try_layers(try_bytes, IF_QUICK(300, 10000));
+  try_layers(try_fp8_halves, IF_QUICK(300, 10000));
   try_layers(try_words, IF_QUICK(300, 10000));
   try_layers(try_look_ups, IF_QUICK(300, 10000));
 }
