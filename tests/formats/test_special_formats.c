@@ -268,10 +268,8 @@ static void test_hidden_keys(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scales),        cmocka_unit_test(test_codes),       cmocka_unit_test(test_nan_rows),
-      cmocka_unit_test(test_copies_of_nan), cmocka_unit_test(test_hidden_keys),
       cmocka_unit_test(test_scales),   cmocka_unit_test(test_folded_scales), cmocka_unit_test(test_codes),
-      cmocka_unit_test(test_nan_rows), cmocka_unit_test(test_hidden_keys),
+      cmocka_unit_test(test_nan_rows), cmocka_unit_test(test_copies_of_nan), cmocka_unit_test(test_hidden_keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
