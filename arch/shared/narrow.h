@@ -98,11 +98,11 @@ FOVEA_SHORT FOVEA_NOINLINE void narrow_code(const fovea_narrow_args *args, int u
 
 /* ---- Signed bytes by the largest magnitude ------------------------------------------------------------------- */
 
-/* Whether codes are rounded products that no limit changes. */
+/* Whether codes are rounded products that no limit changes, of q8_0 or with halves to even. */
 FOVEA_INLINE int narrow_is_s8(const fovea_narrow_args *args) {
   const fovea_codes *codes = args->codes;
   return args->rule->scale == FOVEA_SCALE_LARGEST && codes->code == FOVEA_CODE_S8 && !args->rule->sums &&
-         !codes->mixed && codes->group % LANES == 0;
+         !codes->mixed && (args->rule->round == FOVEA_ROUND_EVEN ? codes->group % LANES == 0 : codes->group == 32);
 }
 
 FOVEA_INLINE void narrow_s8_rows(const fovea_narrow_args *args, const int64_t group, const fovea_round_rule round) {
@@ -137,19 +137,18 @@ FOVEA_NOINLINE void narrow_s8(const fovea_narrow_args *args) {
   const int64_t group = args->codes->group;
   if (args->rule->round == FOVEA_ROUND_EVEN)
     narrow_s8_rows(args, group, FOVEA_ROUND_EVEN);
-  else if (group == 32)
-    narrow_s8_rows(args, 32, FOVEA_ROUND_AWAY);
   else
-    narrow_s8_rows(args, group, FOVEA_ROUND_AWAY);
+    narrow_s8_rows(args, 32, FOVEA_ROUND_AWAY);
 }
 
 /* ---- Halves of bytes by rounding down -------------------------------------------------------------------------
  */
 
-/* Whether codes are those of ggml's 4 bits. */
+/* Whether codes are those of ggml's 4 or 5 bits. */
 FOVEA_INLINE int narrow_is_halves(const fovea_narrow_args *args) {
   const fovea_codes *codes = args->codes;
-  return args->rule->round == FOVEA_ROUND_DOWN && codes->code == FOVEA_CODE_U4_HALVES &&
+  return args->rule->round == FOVEA_ROUND_DOWN &&
+         (codes->code == FOVEA_CODE_U4_HALVES || codes->code == FOVEA_CODE_U5_HALVES) &&
          codes->group % (2 * LANES) == 0;
 }
 
@@ -158,11 +157,17 @@ FOVEA_INLINE vec narrow_code_down(const float *x, vec factor, vec zero, vec offs
   return vec_min(last, narrow_floor(vec_add(vec_mul(vec_sub(vec_load(x), zero), factor), offset)));
 }
 
+FOVEA_INLINE vec narrow_lower_four(vec code) {
+  return vec_select(vec_less(code, vec_set1(16.0f)), code, vec_sub(code, vec_set1(16.0f)));
+}
+
 /* Both codes of a byte in one number. */
-FOVEA_NOINLINE void narrow_halves(const fovea_narrow_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void narrow_halves(const fovea_narrow_args *args) {
   const int64_t group = args->codes->group, half = group / 2, row_groups = narrow_row_groups(args);
   const vec offset = vec_set1(args->rule->offset), last = vec_set1(args->rule->last);
   const vec magic = vec_set1(0x1.8p23f), sixteen = vec_set1(16.0f);
+  const int has_fifths = args->codes->code == FOVEA_CODE_U5_HALVES; /* of groups of 32 */
+  uint8_t codes[32];
   FOVEA_NO_UNROLL
   for (int64_t row = 0; row < args->row_count; row++) {
     const float *x = args->from + row * args->from_stride + args->first_group * group;
@@ -173,10 +178,16 @@ FOVEA_NOINLINE void narrow_halves(const fovea_narrow_args *args) {
       const vec factor = vec_set1(factors[g]), zero = vec_set1(zeros[g]);
       FOVEA_NO_UNROLL
       for (int64_t i = 0; i < half; i += LANES) {
-        const vec low = narrow_code_down(x + i, factor, zero, offset, last);
-        const vec high = narrow_code_down(x + half + i, factor, zero, offset, last);
-        vec_store_bytes(to + i, vec_add(vec_fma(high, sixteen, low), magic));
+        vec low = narrow_code_down(x + i, factor, zero, offset, last);
+        vec high = narrow_code_down(x + half + i, factor, zero, offset, last);
+        if (has_fifths) {
+          vec_store_bytes(codes + i, vec_add(low, magic));
+          vec_store_bytes(codes + half + i, vec_add(high, magic));
+          low = narrow_lower_four(low), high = narrow_lower_four(high);
+        }
+        vec_store_bytes(to + has_fifths * 4 + i, vec_add(vec_fma(high, sixteen, low), magic));
       }
+      if (has_fifths) narrow_pack_fifths(to, codes);
     }
   }
 }

@@ -57,6 +57,7 @@ FOVEA_INLINE void narrow_pack_halves(uint8_t *to, const uint8_t *from, int64_t h
 
 /* The fifth bits of a group of 32. A product brings those of eight bytes together. */
 FOVEA_INLINE void narrow_pack_fifths(uint8_t *to, const uint8_t *from) {
+  FOVEA_NO_UNROLL
   for (int byte = 0; byte < 4; byte++) {
     uint64_t codes;
     memcpy(&codes, from + 8 * byte, sizeof codes);
