@@ -62,7 +62,7 @@ enum { FOVEA_NARROW_GROUPS = 256 };
 typedef struct fovea_narrow_groups {
   float low[FOVEA_NARROW_GROUPS],
       high[FOVEA_NARROW_GROUPS]; /* LARGEST: only high, the magnitude. NaN: not finite */
-  float factor[FOVEA_NARROW_GROUPS], zero[FOVEA_NARROW_GROUPS];
+  float scale[FOVEA_NARROW_GROUPS], factor[FOVEA_NARROW_GROUPS], zero[FOVEA_NARROW_GROUPS];
 } fovea_narrow_groups;
 
 /* What to do, in this order. Keys that share scales are measured row by row, settled once, and coded row by row. */

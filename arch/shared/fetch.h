@@ -33,4 +33,9 @@ FOVEA_INLINE void fetch_lines(const int64_t lines, row_fetch *fetch) {
   }
 }
 
+/* Prefetches what lies 2 KB behind p, of rows that often follow each other: hardware stops at the end of a page. */
+FOVEA_INLINE void fetch_ahead(const void *p) {
+  __builtin_prefetch((const void *)((uintptr_t)p + 2048));
+}
+
 #endif

@@ -5,7 +5,7 @@
 
 /* Pairs in one vector, `distance` lanes apart: (u, v) becomes (u + v, u - v). */
 FOVEA_INLINE vec hadamard_pairs(vec x, vec sign, const int distance) {
-  return vec_add(vec_swap(x, distance), vec_mul(x, sign));
+  return vec_fma(x, sign, vec_swap(x, distance)); /* the product is exact */
 }
 
 FOVEA_INLINE vec hadamard_signs(const int distance) {

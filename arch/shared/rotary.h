@@ -1,6 +1,7 @@
 /* Rotates pairs of elements of rows, and converts elements from type to type. Part of bodies.h. */
 
 #include "../kernels.h"
+#include "fetch.h"
 #include "types.h"
 
 FOVEA_INLINE void widen_elements(const void *from, int64_t count, float *to, const fovea_type type) {
@@ -43,6 +44,8 @@ FOVEA_INLINE void rotate_vectors(const fovea_rotate_args *args, const fovea_type
   for (int i = 0; i < count; i += LANES) {
     const vec x = typed_load(from, i, type), y = typed_load(from, partner + i, type);
     const vec cosine = vec_load(cosines + i), sine = vec_load(sines + i);
+    fetch_ahead(typed_at(from, i, type));
+    fetch_ahead(typed_at(from, partner + i, type));
     vec_store(to + i, canonical(vec_fnma(y, sine, vec_mul(x, cosine))));
     vec_store(to + partner + i, canonical(vec_fma(y, cosine, vec_mul(x, sine))));
   }
