@@ -326,7 +326,8 @@ int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place
   if (layout->unit_keys == 1 && (!layout->apart || layout->key_group == 1 || layout->key_group == INT64_MAX))
     return find_row(layout, place, row, rows);
   const int64_t unit = row / layout->unit_keys, in_unit = row % layout->unit_keys;
-  const int64_t word = in_unit / layout->word_keys, key = in_unit % layout->word_keys;
+  const int64_t word = layout->word_keys == layout->unit_keys ? 0 : in_unit / layout->word_keys;
+  const int64_t key = in_unit - word * layout->word_keys;
   const char *first = place->units + unit * place->unit_step;
   int64_t follow = layout->unit_keys > 1 ? layout->word_keys - key : INT64_MAX;
   *rows =
@@ -341,7 +342,7 @@ int64_t fovea_find_codes(const fovea_code_layout *layout, const fovea_code_place
     rows->scale_step = layout->unit_keys > 1 ? 0 : place->unit_step;
     return follow;
   }
-  const int64_t group = row / layout->key_group;
+  const int64_t group = layout->key_group == 1 ? row : row / layout->key_group;
   rows->scales = place->scales + group * place->scale_step;
   rows->zeros = layout->has_zeros ? place->zeros + group * place->scale_step : NULL;
   rows->scale_step = layout->key_group == 1 ? place->scale_step : 0;
