@@ -2,6 +2,7 @@
 """Which bars a run of caches.py reached.
 
     caches_report.py run.json [more.json ...]          tables (Markdown) on stdout
+    caches_report.py run.json [more.json ...] --keep   also keeps the run in bench/results, and writes docs/benchmarks.md
 
 Of several runs, each result is that of the last run that has it. A ratio is how many times as long the other takes as
 Fovea with keys in rows / in panels; the better of them is held against the bar. Ends with status 1 if a bar was missed.
@@ -16,6 +17,7 @@ import report
 
 ROWS, PANELS = "fovea/rows", "fovea/panels"
 WITHOUT_AMX = "vllm/attention_without_amx"  # bars are held against what vLLM itself chooses
+MARKERS = ("<!-- cache peers: begin, written by bench/peers/caches_report.py --keep -->", "<!-- cache peers: end -->")
 TITLES = (("vllm/attention", "vLLM"), (WITHOUT_AMX, "vLLM without AMX"), ("zentorch/zentorch_sdpa", "zentorch"),
           ("ggml/flash_attn_ext", "ggml"))
 
@@ -77,23 +79,40 @@ def table(results, format_name):
     return lines + [""]
 
 
+def markdown(document):
+    context, results = document["context"], document["results"]
+    versions = ", ".join(f"{peer} {version}" for peer, version in context["versions"].items())
+    lines = [f"{context['cpu']}, {context['num_cpus']} cores ({', '.join(context['instructions'])}), "
+             f"{document['date']}. {versions}. Other programs took {100 * context['others_share']:.0f} % of the machine.",
+             ""]
+    for format_name in dict.fromkeys(result["type"] for result in results):
+        lines += table(results, format_name)
+    refused = {(way, reason) for result in results for way, reason in result["refused"].items()
+               if reason != "not offered"}
+    lines += [f"`{way}`: {reason}." for way, reason in sorted(refused)]
+    reached = [met for result in results for _, met in verdicts(result)]
+    return "\n".join(lines + ["", f"{sum(reached)} of {len(reached)} bars are met; those in bold are missed.", ""])
+
+
+def write_page(text):
+    page = report.RESULTS.parent.parent / "docs" / "benchmarks.md"
+    before, rest = page.read_text(encoding="utf-8").split(MARKERS[0])
+    page.write_text(before + MARKERS[0] + "\n\n" + text + "\n" + MARKERS[1] + rest.split(MARKERS[1])[1],
+                    encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=pathlib.Path, nargs="+", help="JSON of caches.py")
-    document = report.together(parser.parse_args().run)
-    context, results = document["context"], document["results"]
-    print(f"{context['cpu']}, {context['num_cpus']} cores ({', '.join(context['instructions'])}), {document['date']}.",
-          ", ".join(f"{peer} {version}" for peer, version in context["versions"].items()) + ".",
-          f"Other programs took {100 * context['others_share']:.0f} % of the machine.\n")
-    for format_name in dict.fromkeys(result["type"] for result in results):
-        print("\n".join(table(results, format_name)))
-    refused = {(way, reason) for result in results for way, reason in result["refused"].items()
-               if reason != "not offered"}
-    for way, reason in sorted(refused):
-        print(f"`{way}`: {reason}")
-    reached = [met for result in results for _, met in verdicts(result)]
-    print(f"{sum(reached)} of {len(reached)} bars are met; those in bold are missed.")
-    sys.exit(0 if all(reached) else 1)
+    parser.add_argument("--keep", action="store_true", help="keep the run, and write docs/benchmarks.md")
+    arguments = parser.parse_args()
+    document = report.together(arguments.run)
+    print(markdown(document), end="")
+    if arguments.keep:
+        slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
+        report.save(document, report.RESULTS / f"caches-peers-{slug}.json")
+        write_page(markdown(document))
+    sys.exit(0 if all(met for result in document["results"] for _, met in verdicts(result)) else 1)
 
 
 if __name__ == "__main__":
