@@ -40,8 +40,8 @@ static inline int fovea_decodes_codes(const fovea_codes *codes, int64_t dim) {
 /* Whether two sides become numbers in the same way. */
 static inline int fovea_same_codes(const fovea_codes *a, const fovea_codes *b) {
   return a->code == b->code && a->formula == b->formula && a->scale_type == b->scale_type && a->table == b->table &&
-         a->bias >= b->bias && a->bias <= b->bias && a->group == b->group && a->group_step == b->group_step &&
-         a->scale_group == b->scale_group;
+         a->bias >= b->bias && a->bias <= b->bias && a->item == b->item && a->group == b->group &&
+         a->group_step == b->group_step && a->scale_group == b->scale_group;
 }
 
 /* Rows of such a format in decoding: one pointer a key. */

@@ -80,7 +80,7 @@ FOVEA_INLINE int narrow_has_blank(const fovea_narrow_args *args) {
 }
 
 /* Whether all groups have scales, by which their numbers become as small as codes. Numbers of fixed scales may be
- * any. */
+ * any, and so may x * factor + zero where a group of one number has a scale of its own. */
 FOVEA_INLINE int narrow_is_usual(const fovea_narrow_args *args) {
   const int64_t count = narrow_all_groups(args);
   const vec zero = vec_set1(0.0f);
@@ -90,6 +90,9 @@ FOVEA_INLINE int narrow_is_usual(const fovea_narrow_args *args) {
   for (int64_t g = 0; g < count; g += LANES) {
     rest = vec_fma(vec_load(args->groups->factor + g), zero, rest);
     rest = vec_fma(vec_load(args->groups->scale + g), zero, rest);
+    if (args->rule->code == FOVEA_CODE_FUSED &&
+        vecmask_any(vecmask_not(vec_less(vec_abs(vec_load(args->groups->zero + g)), vec_set1(0x1p22f)))))
+      return 0;
   }
   return !vecmask_any(vec_is_nan(rest));
 }

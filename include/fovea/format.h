@@ -83,7 +83,7 @@ typedef enum fovea_scale_place {
  * is 127 of s8, 7 of u4 with bias 8, 448 and 57344 of fp8. a below 2^-100: codes of 0, scale 0. With ZERO and
  * MINIMUM: the scale is the width of the range over the number of steps. Scales in f16 or bf16 are rounded after
  * the codes are made. Scales that all keys share: code = nearest even of fl(x / scale), fl(fl(x / scale) + zero) or
- *             fl(fl(x - minimum) / scale), saturating; NaN becomes 0, of fp8 NaN
+ *             fl(fl(x - minimum) / scale), saturating, bf16 as it rounds; NaN becomes 0, of fp8 and bf16 NaN
  *   GGML      the bytes of quantize_row_*_ref(); of code and formula of q8_0, q4_0, q4_1, q5_0, q5_1 or iq4_nl
  *   IK        the bytes of ik_llama.cpp's q8_KV; s8
  *   OPENVINO  the bytes of its PagedAttention; s8 with SCALE, unsigned codes with ZERO

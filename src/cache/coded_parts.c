@@ -165,14 +165,57 @@ fovea_status fovea_check_coded_side(const fovea_sequence *sequence, const fovea_
   return FOVEA_OK;
 }
 
+/* ---- Claims of codes whose rows' bytes lie apart --------------------------------------------------------------
+ */
+
+/* Keys `key` to `stop` - 1 of a unit. Pairs of keys are claimed as pairs. */
+static fovea_claim claim_keys(const fovea_coded_part *part, const fovea_code_layout *layout, const char *unit,
+                              int64_t kv_heads, int64_t key, int64_t stop) {
+  const fovea_codes *codes = &layout->codes;
+  if (layout->word_keys < layout->unit_keys) {
+    const int64_t pair = key / layout->word_keys, pairs = (stop - 1) / layout->word_keys + 1 - pair;
+    const int64_t chunks = codes->row_bytes / codes->item / 16;
+    return fovea_claim_rows(unit + pair * layout->word_bytes, 8, kv_heads, part->head, chunks, codes->chunk_step,
+                            pairs * layout->word_bytes);
+  }
+  const int64_t items = (codes->row_bytes + codes->item - 1) / codes->item;
+  return fovea_claim_rows(unit + key * layout->key_bytes, 8, kv_heads, part->head, items, codes->item_step,
+                          (stop - key) * layout->key_bytes);
+}
+
+/* Whole units as such, others key by key: two rounds of a ring may write to the same unit. */
+static fovea_claim claim_units(const fovea_segment *segment, const fovea_coded_part *part,
+                               const fovea_code_layout *layout, const fovea_segment_shape *shape, int64_t layer,
+                               int64_t *position, int64_t end) {
+  const int64_t keys = layout->unit_keys, row = *position - segment->first, unit = row / keys, key = row % keys;
+  const uintptr_t first = (uintptr_t)part->first + (uintptr_t)(layer > 0 ? layer * part->layer : 0) +
+                          (uintptr_t)(unit > 0 ? unit * part->row : 0);
+  const int64_t left = end - *position, whole = key == 0 ? left / keys : 0;
+  if (whole > 0) {
+    *position += whole * keys;
+    return fovea_claim_rows((const char *)first, 8, shape->kv_heads, part->head, whole, part->row, part->bytes);
+  }
+  const int64_t stop = key + left < keys ? key + left : keys;
+  *position += stop - key;
+  return claim_keys(part, layout, (const char *)first, shape->kv_heads, key, stop);
+}
+
 /* ---- Claims -------------------------------------------------------------------------------------------------- */
 
 fovea_claim fovea_claim_part(const fovea_segment *segment, const fovea_format *format,
                              const fovea_segment_shape *shape, int values, int part, int64_t layer,
                              int64_t *position, int64_t end) {
-  const fovea_coded_part p = fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
+  const int64_t dim = values ? shape->v_dim : shape->qk_dim;
+  const fovea_coded_part p = fovea_find_part(segment, format, dim, values, part);
+  if (part == FOVEA_PART_CODES) {
+    const fovea_code_layout layout =
+        fovea_lay_out_codes(format, dim, !values && segment->k_layout == FOVEA_KEYS_IN_PANELS);
+    if (layout.codes.item && !layout.key_bits)
+      return claim_units(segment, &p, &layout, shape, layer, position, end);
+  }
   const int64_t row = (*position - segment->first) / p.row_keys, last = (end - 1 - segment->first) / p.row_keys;
-  const char *first = p.first + (layer > 0 ? layer * p.layer : 0) + row * p.row;
+  const char *first = (const char *)((uintptr_t)p.first + (uintptr_t)(layer > 0 ? layer * p.layer : 0) +
+                                     (uintptr_t)(row > 0 ? row * p.row : 0));
   const int joined = p.groups == 1 || p.group == p.bytes;
   if (joined || row == last) {
     *position = end;

@@ -122,9 +122,10 @@ static fovea_status check_groups(const subject *s) {
                   "be at most 4096 with scales beside their codes, and 1 with codes along keys");
   if (code->along && f->place != FOVEA_SCALES_APART)
     return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with codes along keys");
-  if (f->code == FOVEA_CODE_BF16 && (f->key_group != 0 || f->formula != FOVEA_FORMULA_SCALE))
-    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group,
-                  "be 0 with bf16 codes, and the formula FOVEA_FORMULA_SCALE");
+  if (f->code == FOVEA_CODE_BF16 && f->formula != FOVEA_FORMULA_SCALE)
+    return refuse(s, FOVEA_ERROR_TYPE, "formula", (int)f->formula, "be FOVEA_FORMULA_SCALE with bf16 codes");
+  if (f->code == FOVEA_CODE_BF16 && f->key_group != 0)
+    return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be 0 with bf16 codes: all keys share a scale");
   if (code->along && f->key_group != 0 && f->key_group % (32 / code->bits) != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "key_group", f->key_group, "be a multiple of the keys of a word");
   return FOVEA_OK;
@@ -144,12 +145,14 @@ static fovea_status check_order(const subject *s) {
   }
   if (dims != code->along || (!dims && code->bits < 8))
     return refuse(s, FOVEA_ERROR_TYPE, "order", (int)f->order,
-                  "be FOVEA_ORDER_DIMS of codes along keys, or pairs of codes of 8 or 16 bits");
+                  dims ? "be another: FOVEA_ORDER_DIMS is for codes along keys"
+                       : "be another: pairs are for codes of 8 or 16 bits that do not lie along keys");
   if (f->place != FOVEA_SCALES_APART)
     return refuse(s, FOVEA_ERROR_TYPE, "place", (int)f->place, "be FOVEA_SCALES_APART with such an order");
   if (!dims && s->dim % (pairs ? 16 : 2) != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "order", (int)f->order,
-                  "be another: pairs of dims need even dims, pairs of keys need multiples of 16 dims");
+                  pairs ? "be another: pairs of keys need a multiple of 16 dims"
+                        : "be another: pairs of dims need an even number of dims");
   if (f->order == FOVEA_ORDER_DIM_PAIRS && f->group > 1 && f->group % 2 != 0)
     return refuse(s, FOVEA_ERROR_SIZE, "group", f->group, "be even, 0 or 1 with pairs of dims");
   if (f->order_keys < 1 || f->order_keys % keys != 0)

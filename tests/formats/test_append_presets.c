@@ -81,6 +81,8 @@ static float any_number(int kind, const struct preset *p, struct generator *gene
     return generator_below(generator, 2) ? 3.25f : -3.25f;
   case 9:
     return x > 0 ? x : 0.0f;
+  case 11: /* constants so large that their quotient by OpenVINO's least scale has errors beyond any code */
+    return halves ? 1.5f : -6e12f;
   default:
     return x;
   }
@@ -204,7 +206,7 @@ static void test_presets(void **state) {
   struct generator generator = {1};
   for (const char *const *isa = usable_isas(); *isa != NULL; isa++)
     for (int i = 0; i < PRESETS; i++)
-      for (int kind = 0; kind <= 10; kind++) check_preset(&presets[i], kind, *isa, &generator);
+      for (int kind = 0; kind <= 11; kind++) check_preset(&presets[i], kind, *isa, &generator);
 }
 
 int main(void) {

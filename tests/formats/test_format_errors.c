@@ -228,7 +228,7 @@ static void test_groups(void **state) {
   FORMAT(FOVEA_FORMAT_E4M3, f.code = FOVEA_CODE_BF16;
          f.key_group = 1, FOVEA_ERROR_SIZE, "key_group", "is 1", "bf16");
   FORMAT(FOVEA_FORMAT_E4M3, f.code = FOVEA_CODE_BF16;
-         f.formula = FOVEA_FORMULA_ZERO, FOVEA_ERROR_SIZE, "key_group", "FOVEA_FORMULA_SCALE");
+         f.formula = FOVEA_FORMULA_ZERO, FOVEA_ERROR_TYPE, "formula", "is 1", "FOVEA_FORMULA_SCALE");
   fovea_error error;
   const fovea_format format = narrow_format(Q8_0);
   assert_int_equal(fovea_format_bytes(NULL, DIM, &error), 0);
@@ -259,7 +259,7 @@ static void test_orders(void **state) {
   fovea_format format = narrow_format(keys);
   fovea_error error;
   assert_int_equal(fovea_format_bytes(&format, 7, &error), 0);
-  assert_non_null(strstr(error.text, "even dims"));
+  assert_non_null(strstr(error.text, "even number of dims"));
   assert_int_equal(fovea_format_bytes(&format, 40, &error), 40 * 16);
   assert_int_equal(fovea_format_panel_bytes(&format, 40, &error), 0);
   assert_non_null(strstr(error.text, "FOVEA_ORDER_ROWS"));

@@ -16,7 +16,18 @@ struct narrow_cache {
   int count;
 };
 
-/* Formats of neighbouring segments differ if `mixed`. The numbers become those of batch entry b of the trial. */
+/* The same format in another order, as far as there is one. */
+static fovea_format reordered(const fovea_format *format, int64_t dim, struct generator *generator) {
+  fovea_format other = *format;
+  other.order = (fovea_code_order)(FOVEA_ORDER_DIM_PAIRS + generator_below(generator, 2));
+  other.order_keys = 16;
+  return format->order == FOVEA_ORDER_ROWS && fovea_format_bytes(&other, dim, NULL) > 0 ? other : *format;
+}
+
+enum { ONE_FORMAT, OTHER_FORMATS, OTHER_ORDERS };
+
+/* Formats of neighbouring segments differ if `mixed`, or only their orders. The numbers become those of batch entry
+ * b of the trial. */
 static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t b, const fovea_format *k,
                        const fovea_format *v, int mixed, struct generator *generator) {
   const fovea_problem *p = &trial->problem;
@@ -24,8 +35,12 @@ static void cache_fill(struct narrow_cache *cache, struct trial *trial, int64_t 
   for (int64_t first = 0; first < p->kv_len; cache->count++) {
     const int i = cache->count;
     const int64_t left = p->kv_len - first, most = i == SEGMENTS - 1 ? left : left / 2 + 1;
-    const fovea_format other_k = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
-    const fovea_format other_v = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
+    fovea_format other_k = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
+    fovea_format other_v = narrow_format((fovea_format_name)generator_below(generator, NARROW_FORMATS));
+    if (mixed == OTHER_ORDERS) {
+      other_k = reordered(k, p->qk_dim, generator);
+      other_v = reordered(v, p->v_dim, generator);
+    }
     fovea_segment *segment = &cache->segments[i];
     segment->first = first;
     if (first % 16 == 0 && i % 2 == 0 && fovea_format_panel_bytes(k, p->qk_dim, NULL) > 0)
@@ -137,9 +152,25 @@ static void test_descriptors(void **state) {
   assert_true(tried > IF_QUICK(20, 150));
 }
 
+/* Segments of one format in several orders, which meet in a block: decoding reads only the rows in registers. */
+static void test_orders_meet(void **state) {
+  (void)state;
+  static const fovea_format_name names[] = {FOVEA_FORMAT_E4M3, FOVEA_FORMAT_E5M2, FOVEA_FORMAT_I8_ROWS,
+                                            FOVEA_FORMAT_ORT_S8};
+  struct generator generator = {4};
+  for (int i = 0; i < IF_QUICK(16, 80); i++) {
+    const fovea_format format = narrow_format(names[i % 4]);
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 4, 2, 1 + i % 3, 90 + 7 * (i % 9), 32, 64);
+    problem.causal = 1;
+    check_formats(&problem, &format, &format, OTHER_ORDERS, (uint64_t)i, &generator);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_presets),
+      cmocka_unit_test(test_orders_meet),
       cmocka_unit_test(test_mixed),
       cmocka_unit_test(test_descriptors),
   };
