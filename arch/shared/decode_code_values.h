@@ -57,7 +57,8 @@ FOVEA_INLINE void codes_value_chain(const fovea_decode_value_args *args, int row
   for (int key = 0; key < args->key_count; key++) {
     vec value[8];
     const char *row_codes = args->values[key];
-    const uint16_t *numbers_16 = halves + key % CODES_KEYS_OF_HALVES * ((vectors + 1) / 2 * 2) * LANES;
+    const uint16_t *numbers_16 = halves;
+    if (CODES_AS_HALVES(code)) numbers_16 += key % CODES_KEYS_OF_HALVES * ((vectors + 1) / 2 * 2) * LANES;
     if (CODES_AS_HALVES(code) && key % CODES_KEYS_OF_HALVES == 0) {
       const int rest = args->key_count - key, count = rest < CODES_KEYS_OF_HALVES ? rest : CODES_KEYS_OF_HALVES;
       codes_values_as_halves(args->values + key, count, byte_at, vectors, codes->code, block->folded, halves);
