@@ -118,35 +118,24 @@ static float row_codes(const float *x, int64_t dim, const float *centre, const i
   return scale;
 }
 
-/* A score in parts: s = fma(r, c, b), or capped. */
-struct parts {
-  float r, c, b, s;
-};
-
-static struct parts score(const struct contract_mode_row *row, const struct query *query, int64_t j) {
+/* Step 2 of exact mode, with another product and, of int8, another factor. */
+static float score(const struct contract_mode_row *row, const struct query *query, int64_t j) {
   const float *k = row->k + j * row->k_stride;
-  struct parts p = {.c = (float)(row->scale * LOG2E)};
-  float c1 = row->softcap == 0 ? 0 : (float)(row->scale / row->softcap);
-  if (row->scores == MODE_EXACT) p.r = dot_exact(row->q, k, row->qk_dim);
-  if (row->scores == MODE_BF16) p.r = dot_bf16(row->q, k, row->qk_dim);
+  float r = 0, c = (float)(row->softcap == 0 ? row->scale * LOG2E : row->scale / row->softcap);
+  if (row->scores == MODE_EXACT) r = dot_exact(row->q, k, row->qk_dim);
+  if (row->scores == MODE_BF16) r = dot_bf16(row->q, k, row->qk_dim);
   if (row->scores == MODE_INT8) {
     int8_t *codes = room(row->qk_dim, 1);
     int32_t sum = 0;
     const float scale = row_codes(k, row->qk_dim, row->key_centre, row->k_codes, row->k_scales, j, codes);
     for (int64_t d = 0; d < row->qk_dim; d++) sum += (int32_t)query->codes[d] * codes[d];
-    p.r = (float)sum * scale;
-    p.c = query->scale * p.c;
-    c1 = query->scale * c1;
+    r = (float)sum * scale;
+    c = query->scale * c;
     free(codes);
   }
-  if (row->scores == MODE_EXACT) {
-    p.s = row->softcap == 0 ? p.r * p.c : (float)(row->softcap * LOG2E) * contract_tanh(p.r * c1);
-    for (int i = 0; i < row->term_count; i++) p.s = fmaf(row->terms[i][j], (float)LOG2E, p.s);
-    return p;
-  }
-  for (int i = 0; i < row->term_count; i++) p.b = fmaf(row->terms[i][j], (float)LOG2E, p.b);
-  p.s = row->softcap == 0 ? fmaf(p.r, p.c, p.b) : (float)(row->softcap * LOG2E) * contract_tanh(p.r * c1) + p.b;
-  return p;
+  float s = row->softcap == 0 ? r * c : (float)(row->softcap * LOG2E) * contract_tanh(r * c);
+  for (int i = 0; i < row->term_count; i++) s = fmaf(row->terms[i][j], (float)LOG2E, s);
+  return s;
 }
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */
@@ -155,31 +144,10 @@ static struct parts score(const struct contract_mode_row *row, const struct quer
 struct block {
   int64_t first, end;
   int seen[BLOCK];
-  struct parts parts[BLOCK];
+  float s[BLOCK];           /* int8: with g added */
   float g[BLOCK], h[BLOCK]; /* int8: of the values' scales */
   int8_t *codes;            /* int8: [BLOCK][v_dim] */
 };
-
-/* Whether scores and values may be taken together. */
-static int fused(const struct contract_mode_row *row) {
-  return row->scores == row->values && row->softcap == 0;
-}
-
-/* What the maximum is taken of. */
-static float compared(const struct contract_mode_row *row, const struct block *block, int i) {
-  const struct parts *p = &block->parts[i];
-  if (row->values != MODE_INT8) return p->s;
-  return fused(row) ? fmaf(p->r, p->c, p->b + block->g[i]) : p->s + block->g[i];
-}
-
-static float exponent(const struct contract_mode_row *row, const struct block *block, int i, float reference) {
-  const struct parts *p = &block->parts[i];
-  if (row->values == MODE_INT8) {
-    const float moved = block->g[i] - reference;
-    return fused(row) ? fmaf(p->r, p->c, p->b + moved) : p->s + moved;
-  }
-  return row->values == MODE_BF16 && fused(row) ? fmaf(p->r, p->c, p->b - reference) : p->s - reference;
-}
 
 static float weight_of(enum contract_mode values, float x) {
   if (isnan(x)) return x;
@@ -233,10 +201,10 @@ static struct state block_state(const struct contract_mode_row *row, const struc
   open_values(row, &block);
   for (int i = 0; i < BLOCK; i++) {
     if (!block.seen[i]) continue;
-    block.parts[i] = score(row, query, first + i);
-    const float s = compared(row, &block, i);
-    any_nan |= isnan(s);
-    if (s > state.m) state.m = s;
+    block.s[i] = score(row, query, first + i);
+    if (row->values == MODE_INT8) block.s[i] = block.s[i] + block.g[i];
+    any_nan |= isnan(block.s[i]);
+    if (block.s[i] > state.m) state.m = block.s[i];
   }
   if (state.m != -INFINITY || any_nan) {
     if (state.m == 0.0f) state.m = 0.0f;
@@ -245,7 +213,7 @@ static struct state block_state(const struct contract_mode_row *row, const struc
     state.o = room(row->v_dim, sizeof *state.o);
     for (int i = 0; i < BLOCK; i++) {
       if (!block.seen[i]) continue;
-      p[i] = weight_of(row->values, exponent(row, &block, i, reference));
+      p[i] = weight_of(row->values, block.s[i] - reference);
       l[i % 16] = row->values == MODE_INT8 ? fmaf(p[i], block.h[i], l[i % 16]) : l[i % 16] + p[i];
     }
     multiply(row, &block, p, state.o);
