@@ -98,7 +98,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .output_terms = fovea_make_output_terms(problem),
       .mask_copied =
           patterned || (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
-      .paired = !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
+      .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
                 problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
       .score_part = fovea_score_part_of(problem),

@@ -101,6 +101,7 @@ static inline int64_t fovea_pattern_head(const fovea_plan *plan, const fovea_pat
  * keys lie in panels. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, int panels) {
   const fovea_kernels *kernels = plan->kernels;
+  if (plan->problem.scores || plan->problem.values) return 0; /* modes have rows in the lanes */
   return entry->q_len * plan->group <= (panels ? kernels->decode_panel_rows : kernels->decode_rows);
 }
 

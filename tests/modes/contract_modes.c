@@ -47,7 +47,7 @@ float contract_mode_bf16(float x) {
 
 float contract_mode_quantise(const float *x, int64_t count, int8_t *codes) {
   float a = 0;
-  memset(codes, 0, (size_t)count);
+  for (int64_t i = 0; i < count; i++) codes[i] = 0;
   for (int64_t i = 0; i < count; i++) {
     if (!isfinite(x[i])) return NAN;
     if (fabsf(x[i]) > a) a = fabsf(x[i]);
