@@ -286,7 +286,7 @@ static void value_block_bf16(const fovea_task_context *context, const fovea_tile
     if (view->begin[v] == view->end[v]) continue;
     args.vectors = (fovea_vector_range){v, 1};
     while (v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]) args.vectors.count++, v++;
-    context->kernels->bf16_value(&args);
+    context->plan->products.value(&args);
   }
 }
 

@@ -172,7 +172,7 @@ fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *
     block->key_forms |= FOVEA_FORM_F32;
   }
   fovea_widen_queries(context, t);
-  return (fovea_score_operands){context->plan->problem.scores ? kernels->bf16_score : kernels->score,
+  return (fovea_score_operands){context->plan->problem.scores ? context->plan->products.score : kernels->score,
                                 t->memory.queries, (const char *)block->keys, block->key_stride,
                                 4 * block->key_stride};
 }
