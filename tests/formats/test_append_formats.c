@@ -673,9 +673,9 @@ static void test_ring_units(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_neighbours),  cmocka_unit_test(test_ring_units),
-      cmocka_unit_test(test_descriptors), cmocka_unit_test(test_presets),  cmocka_unit_test(test_copies),
-      cmocka_unit_test(test_elements),    cmocka_unit_test(test_hadamard), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_neighbours), cmocka_unit_test(test_ring_units), cmocka_unit_test(test_descriptors),
+      cmocka_unit_test(test_presets),    cmocka_unit_test(test_copies),     cmocka_unit_test(test_elements),
+      cmocka_unit_test(test_hadamard),   cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
