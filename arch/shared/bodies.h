@@ -25,4 +25,6 @@
 #include "top.h"
 #include "value.h"
 
+#include "bf16.h"
+
 #include "table.h"

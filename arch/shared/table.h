@@ -34,6 +34,10 @@ void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
 void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
 void FOVEA_OPERATION(spread)(const fovea_spread_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
+void FOVEA_OPERATION(bf16_rows)(const fovea_bf16_rows_args *args);
+void FOVEA_OPERATION(bf16_score)(const fovea_score_args *args);
+int FOVEA_OPERATION(bf16_softmax)(const fovea_softmax_args *args);
+void FOVEA_OPERATION(bf16_value)(const fovea_value_args *args);
 int FOVEA_OPERATION(normalise)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(shaw_sums)(const fovea_shaw_sums_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
@@ -97,6 +101,10 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .top_finish = FOVEA_OPERATION(top_finish),
     .spread = FOVEA_OPERATION(spread),
     .softmax = FOVEA_OPERATION(softmax),
+    .bf16_rows = FOVEA_OPERATION(bf16_rows),
+    .bf16_score = FOVEA_OPERATION(bf16_score),
+    .bf16_softmax = FOVEA_OPERATION(bf16_softmax),
+    .bf16_value = FOVEA_OPERATION(bf16_value),
     .normalise = FOVEA_OPERATION(normalise),
     .shaw_sums = FOVEA_OPERATION(shaw_sums),
     .pack_values = FOVEA_OPERATION(pack_values),

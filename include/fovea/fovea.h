@@ -248,6 +248,11 @@ typedef enum fovea_shaw {
 /* The largest shaw_distance. */
 #define FOVEA_SHAW_DISTANCE_LIMIT 4096
 
+/* Other arithmetic for the scores (q.k) or for the values (weights and their products with V), each with one answer
+ * of its own on every CPU: docs/numerics.md, section 16. bf16 is for machines with AMX, and to reproduce their
+ * answers elsewhere; its error is that of inputs and weights rounded to bf16. */
+typedef enum fovea_mode { FOVEA_MODE_EXACT = 0, FOVEA_MODE_BF16 = 1 } fovea_mode;
+
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
  * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
 typedef enum fovea_normaliser {
@@ -451,6 +456,10 @@ typedef struct fovea_problem {
   fovea_shaw shaw;       /* default FOVEA_SHAW_NONE, which uses none of these two: */
   int64_t shaw_distance; /* 1 to FOVEA_SHAW_DISTANCE_LIMIT; default 0 */
   int64_t shaw_heads;    /* 1 (default): all query heads share a table; or `heads`: each has its own */
+
+  /* Other arithmetic. Not with Shaw's vectors, other normalisers than the softmax, the entropy, or outputs of
+   * scores and weights. Default FOVEA_MODE_EXACT. */
+  fovea_mode scores, values;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -1174,6 +1183,11 @@ typedef struct fovea_library_info {
 /* Reports which instruction set was chosen, which were not, and why. Texts and reports live as long as the process.
  * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
+
+/* Lets problems with a mode of bf16 that name no isa use AMX from now on, in all threads. On Linux this asks the system for
+ * the whole process, whose signal frames then grow by 8 KB; it fails if a thread's signal stack is too small for
+ * that. Results do not change. FOVEA_ERROR_ISA_UNUSABLE: there is no AMX, or it is not permitted. Thread-safe. */
+FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
 /* Returns "major.minor.patch" of the library that runs. */
 FOVEA_API const char *fovea_version(void);

@@ -84,8 +84,32 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
                                  {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
                                  {"shaw", (int)p->shaw, 0, FOVEA_SHAW_BOTH},
+                                 {"scores", (int)p->scores, 0, FOVEA_MODE_BF16},
+                                 {"values", (int)p->values, 0, FOVEA_MODE_BF16},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
+}
+
+/* Modes whose clause does not know a feature. */
+static fovea_status check_modes(const fovea_problem *p, fovea_error *error) {
+  const char *mode = p->scores ? "scores" : "values";
+  const struct {
+    int set;
+    const char *what;
+  } unknown[] = {{p->shaw != 0, "shaw"},
+                 {p->normaliser != 0, "normaliser"},
+                 {p->entropy != 0, "entropy"},
+                 {p->top_k != 0, "top_k"},
+                 {p->max_logits != 0, "max_logits"},
+                 {p->column_sums != 0, "column_sums"},
+                 {p->score_output != 0, "score_output"},
+                 {p->score_activation != 0, "score_activation"}};
+  for (size_t i = 0; (p->scores || p->values) && i < sizeof unknown / sizeof unknown[0]; i++) {
+    if (unknown[i].set)
+      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set; with %s in bf16 it must not be", unknown[i].what,
+                        mode);
+  }
+  return FOVEA_OK;
 }
 
 static fovea_status check_range(const char *name, fovea_range range, const char *of, int64_t most,
@@ -136,6 +160,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_types(problem, error);
   if (!status) status = check_rules(problem, error);
   if (!status) status = fovea_check_terms(problem, error);
+  if (!status) status = check_modes(problem, error);
   if (!status) status = fovea_check_normaliser(problem, error);
   if (!status) status = fovea_check_lengths(problem, error);
   if (!status) status = fovea_check_segmented(problem, error);

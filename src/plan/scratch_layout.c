@@ -68,7 +68,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
                  mask_bits =
                      problem->mask_type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask_type);
-  const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented;
+  const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented || problem->values;
   fovea_scratch_layout layout = {
       .row = aligned(rows),
       .queries = aligned(rows * qk_dim),

@@ -133,6 +133,13 @@ static void spread_block(const fovea_task_context *context, const fovea_tile_sta
   context->kernels->spread(&args);
 }
 
+typedef int softmax_function(const fovea_softmax_args *args);
+
+static softmax_function *softmax_of(const fovea_plan *plan, const fovea_kernels *kernels) {
+  if (plan->problem.values == FOVEA_MODE_BF16) return kernels->bf16_softmax;
+  return plan->weighting.normaliser ? kernels->normalise : kernels->softmax;
+}
+
 /* The softmax, or what stands for it, of every vector that has keys in this block. Returns 1 if some row gets no
  * state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
@@ -158,7 +165,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .weighting = weighting,
     };
     if (state->row_spread) spread_block(context, state, &args);
-    stateless |= (weighting->normaliser ? context->kernels->normalise : context->kernels->softmax)(&args);
+    stateless |= softmax_of(context->plan, context->kernels)(&args);
     v += run;
   }
   return stateless;
@@ -267,6 +274,22 @@ static void value_block(const fovea_task_context *context, const fovea_tile_stat
   if (end_flag) value_without_keys(context, &common, lone.ends, end_flag);
 }
 
+/* bf16: the block's keys at once, for the vectors that have keys in it. The others keep their state. */
+static void value_block_bf16(const fovea_task_context *context, const fovea_tile_state *state,
+                             const fovea_block_view *view, int vectors, int first) {
+  const fovea_interval keys = fovea_met_keys(context, context->walk.block);
+  fovea_value_args args = value_args(context, state, context->plan->problem.v_dim);
+  args.flags = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
+  args.key = (int)keys.begin;
+  args.key_count = (int)(keys.end - keys.begin);
+  for (int v = 0; v < vectors; v++) {
+    if (view->begin[v] == view->end[v]) continue;
+    args.vectors = (fovea_vector_range){v, 1};
+    while (v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]) args.vectors.count++, v++;
+    context->plan->products.value(&args);
+  }
+}
+
 /* Returns 1 if the state of the span begins with this block for all vectors. If some vector has no keys in the
  * block, the state is cleared instead, and all vectors merge into it. */
 static int begin_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
@@ -295,6 +318,11 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   if (sight->mask.present) hide_holes(context, t, sight);
   if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
+  if (context->plan->problem.values) {
+    softmax_block(context, state, &sight->view, t->view.vectors, first);
+    value_block_bf16(context, state, &sight->view, t->view.vectors, first);
+    return;
+  }
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);

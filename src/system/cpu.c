@@ -59,6 +59,15 @@ uint64_t fovea_cpu_features(void) {
   return fovea_cpu_x86_features(&words);
 }
 
+int fovea_cpu_has_amx_bf16(void) {
+  const uint32_t bf16_and_tile = UINT32_C(1) << 22 | UINT32_C(1) << 24;
+  const uint64_t tile_state = UINT64_C(3) << 17;
+  uint32_t eax, ebx, ecx, edx;
+  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & leaf1_osxsave)) return 0;
+  if (!has_all(saved_registers(), tile_state)) return 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && has_all(edx, bf16_and_tile);
+}
+
 void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]) {
   uint32_t text[12];
   for (uint32_t i = 0; i < 3; i++) {
@@ -73,6 +82,10 @@ void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]) {
 }
 
 #else
+
+int fovea_cpu_has_amx_bf16(void) {
+  return 0;
+}
 
 uint64_t fovea_cpu_features(void) {
 #if defined(__aarch64__)

@@ -20,6 +20,9 @@ typedef struct fovea_x86_words {
  * hand. */
 uint64_t fovea_cpu_x86_features(const fovea_x86_words *words);
 
+/* Whether the CPU has AMX-BF16, and the operating system saves its tiles. */
+int fovea_cpu_has_amx_bf16(void);
+
 enum { FOVEA_CPU_NAME_SIZE = 64 };
 /* The name that the CPU gives itself, else its architecture. */
 void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]);

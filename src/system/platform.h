@@ -15,4 +15,7 @@ long fovea_platform_process(void);
 /* The FOVEA_CPU_* bits that an AArch64 system reports beyond the base architecture; 0 on other systems. */
 uint64_t fovea_platform_arm_features(void);
 
+/* Linux on x86-64: asks for AMX's tiles, for all threads of the process. Returns 0 if the system refuses. */
+int fovea_platform_permit_amx(void);
+
 #endif

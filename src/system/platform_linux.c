@@ -57,3 +57,13 @@ uint64_t fovea_platform_arm_features(void) {
 
 #endif
 #endif
+
+#ifdef __x86_64__
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int fovea_platform_permit_amx(void) {
+  enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+  return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+#endif

@@ -1,0 +1,115 @@
+/* What products of AMX's tiles compute, bit for bit: the contract of bf16 mode (docs/numerics.md, "Fast modes") is
+ * Intel's pseudocode of TDPBF16PS. Runs where the CPU has AMX and the system permits it, and says so if it does
+ * not. */
+#include "../../arch/amx/tiles.h"
+
+#include "support/check.h"
+#include "support/generator.h"
+#include "support/types.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { TURNS = 4000, PERMIT = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+
+static int permitted(void) {
+  return syscall(SYS_arch_prctl, PERMIT, TILE_DATA) == 0;
+}
+
+/* Exponents from -spread to spread - 1. */
+static uint16_t element(int spread, struct generator *generator) {
+  const int64_t exponent = 127 - spread + generator_below(generator, 2 * spread);
+  if (generator_below(generator, 61) == 0) return 0;
+  return (uint16_t)(generator_below(generator, 2) << 15 | exponent << 7 | generator_below(generator, 128));
+}
+
+/* Sums that cancel: opposites of elements before, and repeated rows. */
+static void fill(uint16_t a[16][32], uint16_t b[16][32], float c[16][16], int spread, struct generator *generator) {
+  for (int i = 0; i < 16; i++)
+    for (int j = 0; j < 32; j++) {
+      a[i][j] = element(spread, generator);
+      b[i][j] = element(spread, generator);
+      if (j > 1 && generator_below(generator, 5) == 0) a[i][j] = a[i][j - 2] ^ 0x8000;
+      if (i > 0 && generator_below(generator, 5) == 0) b[i][j] = b[i - 1][j];
+    }
+  const int zero = generator_below(generator, 3) == 0;
+  for (int i = 0; i < 16; i++)
+    for (int j = 0; j < 16; j++)
+      c[i][j] = zero ? 0 : ldexpf(generator_uniform(generator), (int)generator_below(generator, 9) - 4);
+}
+
+/* Two chains from +0, their sum, added to the sum before. */
+static float expected(const uint16_t *a, uint16_t b[16][32], int column, int groups, float c) {
+  float even = 0, odd = 0;
+  for (int p = 0; p < groups; p++) {
+    even = fmaf(from_bits((uint32_t)a[2 * p] << 16), from_bits((uint32_t)b[p][2 * column] << 16), even);
+    odd = fmaf(from_bits((uint32_t)a[2 * p + 1] << 16), from_bits((uint32_t)b[p][2 * column + 1] << 16), odd);
+  }
+  const float sum = even + odd;
+  return c + sum;
+}
+
+static void test_bf16(void **state) {
+  (void)state;
+  static _Alignas(64) uint16_t a[16][32], b[16][32];
+  static _Alignas(64) float before[16][16], after[16][16];
+  struct generator generator = {1};
+  for (int turn = 0; turn < TURNS; turn++) {
+    const int groups = 1 + turn % 16;
+    fill(a, b, before, 1 + turn % 50, &generator); /* 2^-50 and larger: nothing is flushed */
+    memcpy(after, before, sizeof after);
+    fovea_tiles_begin(groups);
+    fovea_tiles_bf16(after, a, b);
+    fovea_tiles_end();
+    for (int i = 0; i < 16; i++)
+      for (int j = 0; j < 16; j++) {
+        const float wanted = expected(a[i], b, j, groups, before[i][j]);
+        if (bits_of(after[i][j]) != bits_of(wanted))
+          fail_msg("turn %d, %d pairs: %a, should be %a", turn, groups, (double)after[i][j], (double)wanted);
+      }
+  }
+}
+
+static void test_bytes(void **state) {
+  (void)state;
+  static _Alignas(64) int8_t a[16][64], b[16][64];
+  static _Alignas(64) uint8_t u[16][64];
+  static _Alignas(64) int32_t sums[2][16][16];
+  struct generator generator = {2};
+  for (int turn = 0; turn < TURNS / 4; turn++) {
+    const int groups = 1 + turn % 16;
+    for (int i = 0; i < 16; i++)
+      for (int j = 0; j < 64; j++) {
+        a[i][j] = (int8_t)generator_bits(&generator);
+        b[i][j] = (int8_t)generator_bits(&generator);
+        u[i][j] = (uint8_t)generator_bits(&generator);
+      }
+    memset(sums, 0, sizeof sums);
+    fovea_tiles_begin(groups);
+    fovea_tiles_s8(sums[0], a, b);
+    fovea_tiles_u8(sums[1], u, b);
+    fovea_tiles_end();
+    for (int i = 0; i < 16; i++)
+      for (int j = 0; j < 16; j++) {
+        int32_t wanted[2] = {0, 0};
+        for (int p = 0; p < 4 * groups; p++) {
+          wanted[0] += a[i][p] * b[p / 4][4 * j + p % 4];
+          wanted[1] += u[i][p] * b[p / 4][4 * j + p % 4];
+        }
+        assert_int_equal(sums[0][i][j], wanted[0]);
+        assert_int_equal(sums[1][i][j], wanted[1]);
+      }
+  }
+}
+
+int main(void) {
+  if (!permitted()) {
+    puts("skipped: this CPU or system has no AMX");
+    return 77;
+  }
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bf16), cmocka_unit_test(test_bytes)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
