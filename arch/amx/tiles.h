@@ -1,56 +1,126 @@
-/* AMX: products of tiles. A tile has 16 rows of 64 bytes. The caller has been permitted to use AMX (on Linux
- * arch_prctl(ARCH_REQ_XCOMP_PERM, 18)). To be compiled with -mamx-tile -mamx-bf16 -mamx-int8. */
+/* AMX: products of tiles. A tile has 16 rows of 64 bytes: of sums 16 x 16 f32, of operands 16 pairs of bf16 a row.
+ * Tiles 0 to 3 are sums; 4 to 7 are operands. Included after the vector layer of AVX-512. */
 #ifndef FOVEA_ARCH_AMX_TILES_H
 #define FOVEA_ARCH_AMX_TILES_H
 
-#include <immintrin.h>
 #include <stdint.h>
 
+enum { TILE = 16, TILE_PAIRS = 16, TILE_ITEMS = 32 };
+
 /* What LDTILECFG reads: Intel's manual, volume 1, section 18.3. */
-typedef struct fovea_tile_config {
+typedef struct tile_config {
   _Alignas(64) uint8_t palette;
   uint8_t start, zero[14];
   uint16_t row_bytes[16];
   uint8_t rows[16];
-} fovea_tile_config;
+} tile_config;
 
-/* Tile 0 is 16 x 16 sums; tile 1 has 16 rows of `groups` groups of four bytes; tile 2 has `groups` rows, of which
- * each has a group of four bytes for each of 16 columns. */
-static inline void fovea_tiles_begin(int groups) {
-  fovea_tile_config config = {.palette = 1};
-  for (int i = 0; i < 3; i++) config.row_bytes[i] = 64, config.rows[i] = 16;
-  config.row_bytes[1] = (uint16_t)(4 * groups);
-  config.rows[2] = (uint8_t)groups;
+/* gcc's loads of tiles and of their configuration do not say that they read memory. */
+FOVEA_INLINE void tiles_see_memory(const void *address) {
+  __asm__ volatile("" : : "r"(address) : "memory");
+}
+
+FOVEA_INLINE void tiles_begin(void) {
+  tile_config config = {.palette = 1};
+  for (int i = 0; i < 8; i++) config.row_bytes[i] = 64, config.rows[i] = TILE;
+  tiles_see_memory(&config);
   _tile_loadconfig(&config);
 }
 
-static inline void fovea_tiles_end(void) {
-  _tile_release();
+/* Operands, counted in words of two elements: tile (i, g) of A begins at a + i * a_tile + g * TILE_PAIRS, its rows are
+ * a_row apart; tile (g, j) of B begins at b + g * b_group + j * TILE, its rows are b_row apart. */
+typedef struct tile_operands {
+  const uint32_t *a, *b;
+  int64_t a_row, a_tile, b_row, b_group;
+  int groups;
+} tile_operands;
+
+typedef struct tile_sums {
+  _Alignas(64) float sum[4][TILE][TILE];
+} tile_sums;
+
+FOVEA_INLINE void tiles_clear(void) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
 }
 
-/* sums += a * b: pairs of bf16 in the groups. */
-static inline void fovea_tiles_bf16(float sums[16][16], uint16_t a[16][32], uint16_t b[16][32]) {
-  _tile_loadd(0, sums, 64);
-  _tile_loadd(1, a, 64);
-  _tile_loadd(2, b, 64);
-  _tile_dpbf16ps(0, 1, 2);
-  _tile_stored(0, sums, 64);
+FOVEA_INLINE void tiles_keep(tile_sums *sums) {
+  _tile_stored(0, sums->sum[0], 64);
+  _tile_stored(1, sums->sum[1], 64);
+  _tile_stored(2, sums->sum[2], 64);
+  _tile_stored(3, sums->sum[3], 64);
 }
 
-/* sums += a * b: four bytes in the groups, of int8 or, of a, uint8. */
-static inline void fovea_tiles_s8(int32_t sums[16][16], int8_t a[16][64], int8_t b[16][64]) {
-  _tile_loadd(0, sums, 64);
-  _tile_loadd(1, a, 64);
-  _tile_loadd(2, b, 64);
-  _tile_dpbssd(0, 1, 2);
-  _tile_stored(0, sums, 64);
+/* Sums 0 to 3 are one tile of A with up to four of B: products of one sum are four apart, which covers their
+ * latency of 52 cycles. */
+FOVEA_INLINE void tiles_multiply_1x4(const tile_operands *x, int columns) {
+  tiles_clear();
+  FOVEA_NO_UNROLL
+  for (int g = 0; g < x->groups; g++) {
+    const uint32_t *b = x->b + g * x->b_group;
+    _tile_loadd(4, x->a + g * TILE_PAIRS, x->a_row * 4);
+    _tile_loadd(5, b, x->b_row * 4);
+    _tile_dpbf16ps(0, 4, 5);
+    _tile_loadd(6, b + TILE, x->b_row * 4);
+    _tile_dpbf16ps(1, 4, 6);
+    _tile_loadd(7, b + 2 * TILE, x->b_row * 4);
+    _tile_dpbf16ps(2, 4, 7);
+    if (columns < 4) continue;
+    _tile_loadd(5, b + 3 * TILE, x->b_row * 4);
+    _tile_dpbf16ps(3, 4, 5);
+  }
 }
-static inline void fovea_tiles_u8(int32_t sums[16][16], uint8_t a[16][64], int8_t b[16][64]) {
-  _tile_loadd(0, sums, 64);
-  _tile_loadd(1, a, 64);
-  _tile_loadd(2, b, 64);
-  _tile_dpbusd(0, 1, 2);
-  _tile_stored(0, sums, 64);
+
+/* Two of A with two of B: sums 0 and 1 are the first of A. */
+FOVEA_INLINE void tiles_multiply_2x2(const tile_operands *x) {
+  tiles_clear();
+  FOVEA_NO_UNROLL
+  for (int g = 0; g < x->groups; g++) {
+    const uint32_t *a = x->a + g * TILE_PAIRS, *b = x->b + g * x->b_group;
+    _tile_loadd(4, a, x->a_row * 4);
+    _tile_loadd(6, b, x->b_row * 4);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b + TILE, x->b_row * 4);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a + x->a_tile, x->a_row * 4);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+}
+
+/* Four of A with one of B. */
+FOVEA_INLINE void tiles_multiply_4x1(const tile_operands *x) {
+  tiles_clear();
+  FOVEA_NO_UNROLL
+  for (int g = 0; g < x->groups; g++) {
+    const uint32_t *a = x->a + g * TILE_PAIRS, *b = x->b + g * x->b_group;
+    _tile_loadd(7, b, x->b_row * 4);
+    _tile_loadd(4, a, x->a_row * 4);
+    _tile_dpbf16ps(0, 4, 7);
+    _tile_loadd(5, a + x->a_tile, x->a_row * 4);
+    _tile_dpbf16ps(1, 5, 7);
+    _tile_loadd(6, a + 2 * x->a_tile, x->a_row * 4);
+    _tile_dpbf16ps(2, 6, 7);
+    _tile_loadd(4, a + 3 * x->a_tile, x->a_row * 4);
+    _tile_dpbf16ps(3, 4, 7);
+  }
+}
+
+/* Tiles of A that are multiplied at once beside `columns` tiles of B. */
+FOVEA_INLINE int tiles_of_a(int columns) {
+  return columns == 1 ? 4 : columns == 2 ? 2 : 1;
+}
+
+FOVEA_INLINE void tiles_multiply(const tile_operands *x, int columns) {
+  tiles_see_memory(x->a);
+  if (columns > 2)
+    tiles_multiply_1x4(x, columns);
+  else if (columns == 2)
+    tiles_multiply_2x2(x);
+  else
+    tiles_multiply_4x1(x);
 }
 
 #endif

@@ -11,6 +11,8 @@ typedef struct fovea_scratch_layout {
   uint64_t queries, pairs;      /* of a tile; pairs: 0 if the plan has none */
   uint64_t scores, output;      /* of a tile and a block; of a tile */
   uint64_t panel, keys, values; /* copies of one block */
+  uint64_t query_operands;      /* of a tile, for another arithmetic than exact mode's; else 0 */
+  uint64_t key_operands, value_operands; /* of one block, likewise */
   uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
   uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
   uint64_t terms;               /* numbers of position terms, 0 without these */
@@ -58,9 +60,10 @@ int64_t fovea_column_blocks(const fovea_problem *problem);
 /* The candidates of a row: scores, then keys. */
 uint64_t fovea_top_list_floats(int64_t k);
 
-/* `paired`: queries are kept as pairs, too. `mask_copied`: blocks of the mask may be copied. `states`: in a tile's
+/* `operands`: floats of operands that are not those of exact mode. `paired`: queries are kept as pairs, too. `mask_copied`: blocks of the mask may be copied. `states`: in a tile's
  * tree of spans. `gathered`: rows may be gathered. */
-fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
-                                           int mask_copied, int states, int gathered);
+fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem,
+                                           fovea_operand_sizes operands, int paired, int mask_copied, int states,
+                                           int gathered);
 
 #endif

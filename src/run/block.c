@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include "operand_values.h"
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
@@ -85,6 +86,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
     fovea_score_args args = {
         .queries = source.queries,
         .keys = source.keys + slice->begin * source.key_bytes,
+        .key = slice->begin,
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
@@ -136,7 +138,7 @@ static void spread_block(const fovea_task_context *context, const fovea_tile_sta
 typedef int softmax_function(const fovea_softmax_args *args);
 
 static softmax_function *softmax_of(const fovea_plan *plan, const fovea_kernels *kernels) {
-  if (plan->problem.values == FOVEA_MODE_BF16) return kernels->bf16_softmax;
+  if (plan->values) return plan->values->softmax;
   return plan->weighting.normaliser ? kernels->normalise : kernels->softmax;
 }
 
@@ -274,22 +276,6 @@ static void value_block(const fovea_task_context *context, const fovea_tile_stat
   if (end_flag) value_without_keys(context, &common, lone.ends, end_flag);
 }
 
-/* bf16: the block's keys at once, for the vectors that have keys in it. The others keep their state. */
-static void value_block_bf16(const fovea_task_context *context, const fovea_tile_state *state,
-                             const fovea_block_view *view, int vectors, int first) {
-  const fovea_interval keys = fovea_met_keys(context, context->walk.block);
-  fovea_value_args args = value_args(context, state, context->plan->problem.v_dim);
-  args.flags = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
-  args.key = (int)keys.begin;
-  args.key_count = (int)(keys.end - keys.begin);
-  for (int v = 0; v < vectors; v++) {
-    if (view->begin[v] == view->end[v]) continue;
-    args.vectors = (fovea_vector_range){v, 1};
-    while (v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]) args.vectors.count++, v++;
-    context->plan->products.value(&args);
-  }
-}
-
 /* Returns 1 if the state of the span begins with this block for all vectors. If some vector has no keys in the
  * block, the state is cleared instead, and all vectors merge into it. */
 static int begin_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
@@ -318,12 +304,11 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   if (sight->mask.present) hide_holes(context, t, sight);
   if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
-  if (context->plan->problem.values) {
-    softmax_block(context, state, &sight->view, t->view.vectors, first);
-    value_block_bf16(context, state, &sight->view, t->view.vectors, first);
+  int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
+  if (context->plan->values) {
+    fovea_add_operand_values(context, t, state, sight, &positions, first);
     return;
   }
-  int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
   value_block(context, state, sight, &positions, fetch, first, careful);

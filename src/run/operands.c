@@ -5,9 +5,10 @@ void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   if (t->forms & FOVEA_FORM_F32) return;
   fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
   context->kernels->load_rows(&args);
-  if (problem->scores == FOVEA_MODE_BF16) {
-    const fovea_bf16_rows_args rounded = {t->memory.queries, 1, 0, problem->qk_dim * context->kernels->row_tile};
-    context->kernels->bf16_rows(&rounded);
+  if (context->plan->scores) {
+    const fovea_operand_args operands = {
+        .rows = t->memory.queries, .dim = problem->qk_dim, .to = t->memory.query_operands};
+    context->plan->scores->load_queries(&operands);
   }
   t->forms |= FOVEA_FORM_F32;
 }
@@ -80,20 +81,9 @@ static int keys_are_paired(const fovea_task_context *context, const fovea_row_ru
   return context->kernels->pairs_safe(&args);
 }
 
-/* The same, and as numbers of bf16 in that mode. */
-static const float *widen_for(const fovea_task_context *context, fovea_mode mode, fovea_find_run *find, int64_t dim,
-                              int64_t base, int64_t begin, int64_t end, float *to) {
-  const float *rows = widen(context, find, dim, base, begin, end, to);
-  const int64_t stride = fovea_copied_stride(dim);
-  const fovea_bf16_rows_args rounded = {to + begin * stride, end - begin, stride, dim};
-  if (mode == FOVEA_MODE_BF16) context->kernels->bf16_rows(&rounded);
-  return rows;
-}
-
 static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   int64_t dim = context->plan->problem.qk_dim;
-  context->block.keys =
-      widen_for(context, context->plan->problem.scores, fovea_key_run, dim, base, begin, end, context->memory.keys);
+  context->block.keys = widen(context, fovea_key_run, dim, base, begin, end, context->memory.keys);
   context->block.key_stride = fovea_copied_stride(dim);
 }
 
@@ -114,27 +104,36 @@ static void place_keys(fovea_task_context *context, const fovea_row_run *run, in
   int64_t stride = run->step / (int64_t)sizeof(float);
   int crowded =
       context->walk.tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
-  if (lies_well(run, base + end) && !crowded && !context->plan->problem.scores) {
+  if (lies_well(run, base + end) && (!crowded || context->plan->scores)) {
     block->keys = (const float *)(const void *)run->row - begin * stride;
     block->key_stride = stride;
-    return;
+  } else {
+    widen_keys(context, base, begin, end);
   }
-  widen_keys(context, base, begin, end);
+  if (context->plan->scores) {
+    const fovea_operand_args args = {block->keys, block->key_stride, context->plan->problem.qk_dim, (int)begin,
+                                     (int)end,    context->memory.key_operands};
+    context->plan->scores->load_keys(&args);
+  }
 }
 
 static void place_values(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
                          int64_t end) {
   int64_t dim = context->plan->problem.v_dim;
-  if (lies_well(run, base + end) && !context->plan->problem.values) {
+  if (lies_well(run, base + end)) {
     context->block.value_stride = run->step / (int64_t)sizeof(float);
     context->block.values = (const float *)(const void *)run->row - begin * context->block.value_stride;
   } else {
-    context->block.values = widen_for(context, context->plan->problem.values, fovea_value_run, dim, base, begin,
-                                      end, context->memory.values);
+    context->block.values = widen(context, fovea_value_run, dim, base, begin, end, context->memory.values);
     context->block.value_stride = fovea_copied_stride(dim);
   }
   context->block.finite = -1;
-  context->block.packed = !context->plan->problem.values && context->walk.tiles >= TILES_WORTH_COPYING &&
+  if (context->plan->values) {
+    const fovea_operand_args args = {context->block.values,        context->block.value_stride, dim, (int)begin, (int)end,
+                                     context->memory.value_operands};
+    context->block.finite = context->plan->values->load_values(&args);
+  }
+  context->block.packed = !context->plan->values && context->walk.tiles >= TILES_WORTH_COPYING &&
                           (context->kernels->panel_always || crowds_sets(context->block.value_stride));
   if (!context->block.packed) return;
   fovea_pack_args args = {
@@ -172,8 +171,10 @@ fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *
     block->key_forms |= FOVEA_FORM_F32;
   }
   fovea_widen_queries(context, t);
-  return (fovea_score_operands){context->plan->problem.scores ? context->plan->products.score : kernels->score,
-                                t->memory.queries, (const char *)block->keys, block->key_stride,
+  if (context->plan->scores)
+    return (fovea_score_operands){context->plan->scores->score, t->memory.query_operands,
+                                  (const char *)context->memory.key_operands, 0, 0};
+  return (fovea_score_operands){kernels->score, t->memory.queries, (const char *)block->keys, block->key_stride,
                                 4 * block->key_stride};
 }
 

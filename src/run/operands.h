@@ -16,7 +16,7 @@ typedef struct fovea_score_operands {
   void (*score)(const fovea_score_args *args);
   const float *queries;
   const char *keys; /* the block's first */
-  int64_t key_stride, key_bytes;
+  int64_t key_stride, key_bytes; /* 0: the block's keys are one operand of another arithmetic */
 } fovea_score_operands;
 
 /* Those of the tile and the block at work. The first tile of a block also sets where its keys and values are read:
