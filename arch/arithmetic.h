@@ -10,10 +10,11 @@ struct fovea_score_args;
 struct fovea_softmax_args;
 struct fovea_value_args;
 
-/* Rows of f32 that become operands. */
+/* Rows that become operands. */
 typedef struct fovea_operand_args {
-  const float *rows; /* queries: [dim][row of the tile]; keys and values: the row of the block's first key */
-  int64_t stride;    /* of keys and values */
+  const void *rows; /* queries: [dim][row of the tile]; keys and values: the row of the block's first key */
+  int bf16;         /* of keys and values: 1: rows are bf16; 0: all rows are f32 */
+  int64_t stride;   /* elements from key to key */
   int64_t dim;
   int first, end; /* of keys and values: those of the block that are there. What is multiplied beside them is 0 */
   float *to;

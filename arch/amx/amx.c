@@ -62,7 +62,7 @@ FOVEA_KERNEL static void amx_load_queries(const fovea_operand_args *args) {
   const int64_t pairs = groups_of(args->dim) * TILE_PAIRS;
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < pairs; i++) {
-    const float *rows = args->rows + 2 * i * ROW_TILE;
+    const float *rows = (const float *)args->rows + 2 * i * ROW_TILE;
     FOVEA_NO_UNROLL
     for (int row = 0; row < ROW_TILE; row += LANES) {
       const vec first = 2 * i < args->dim ? number(vec_load(rows + row)) : vec_set1(0.0f);
@@ -79,85 +79,115 @@ FOVEA_INLINE __m512i upper_halves(vec low, vec high) {
   return _mm512_permutex2var_epi16(_mm512_castps_si512(low), index, _mm512_castps_si512(high));
 }
 
+/* Up to 32 elements of a row from dim d on as pairs of numbers; 0 behind the last and for keys that are not there. */
+FOVEA_INLINE __m512i load_pairs(const fovea_operand_args *args, int64_t key, int64_t d) {
+  const int64_t rest = key >= args->first && key < args->end ? args->dim - d : 0;
+  const int64_t at = (rest > 0 ? key : args->first) * args->stride + d;
+  if (args->bf16) {
+    const uint16_t *row = (const uint16_t *)args->rows + at;
+    const __mmask32 there = rest >= TILE_ITEMS ? 0xffffffffu : rest > 0 ? (1u << rest) - 1u : 0;
+    const __m512i x = _mm512_maskz_loadu_epi16(there, row);
+    const __m512i size = _mm512_and_si512(x, _mm512_set1_epi16(0x7fff));
+    return _mm512_maskz_mov_epi16(_mm512_cmpge_epu16_mask(size, _mm512_set1_epi16((127 - 56) << 7)), x);
+  }
+  const float *row = (const float *)args->rows + at;
+  const vec low = number(load_some(row, rest));
+  return upper_halves(low, rest > LANES ? number(load_some(row + LANES, rest - LANES)) : vec_set1(0.0f));
+}
+
 FOVEA_KERNEL static void amx_load_keys(const fovea_operand_args *args) {
   const int64_t groups = groups_of(args->dim);
   const int begin = args->first / TILE * TILE, end = (args->end + TILE - 1) / TILE * TILE;
   FOVEA_NO_UNROLL
   for (int key = begin; key < end; key++) {
-    const int there = key >= args->first && key < args->end;
-    const float *row = args->rows + (there ? key : args->first) * args->stride;
     float *to = args->to + key * groups * TILE_PAIRS;
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < groups * TILE_ITEMS; d += TILE_ITEMS, to += TILE_PAIRS) {
-      const int64_t rest = there ? args->dim - d : 0;
-      const vec low = number(load_some(row + d, rest));
-      const vec high = rest > LANES ? number(load_some(row + d + LANES, rest - LANES)) : vec_set1(0.0f);
-      _mm512_storeu_si512(to, upper_halves(low, high));
-    }
+    for (int64_t g = 0; g < groups; g++)
+      _mm512_storeu_si512(to + g * TILE_PAIRS, load_pairs(args, key, g * TILE_ITEMS));
   }
 }
 
-/* Sixteen dims of 32 keys, a tile of values. */
-FOVEA_INLINE __mmask16 load_value_tile(const fovea_operand_args *args, int64_t dim, int key, float *to) {
-  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
-  __mmask16 lost = 0;
-  vec words[LANES];
+/* 0 where a half is NaN or Inf, whose bits are set in `lost`. */
+FOVEA_INLINE __m512i without_lost(__m512i x, __mmask32 *lost) {
+  const __m512i infinity = _mm512_set1_epi16(0x7f80);
+  const __mmask32 of_x = _mm512_cmpge_epu16_mask(_mm512_and_si512(x, _mm512_set1_epi16(0x7fff)), infinity);
+  *lost |= of_x;
+  return _mm512_maskz_mov_epi16(~of_x, x);
+}
+
+/* Sixteen dims of 32 keys: rows[i] has dims of keys 2 i and 2 i + 1 as pairs. */
+FOVEA_INLINE void store_value_tile(vec rows[LANES], float *to) {
+  vec_transpose(rows);
+  FOVEA_UNROLL
+  for (int i = 0; i < TILE; i++) vec_store(to + i * KEY_WORDS, rows[i]);
+}
+
+/* 32 dims of 32 keys: two tiles, of which the second may have no dims. */
+FOVEA_INLINE void load_value_tiles(const fovea_operand_args *args, int64_t dim, int64_t key, float *to,
+                                   __mmask32 *lost) {
+  const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37,
+                                       5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
+  vec words[2][LANES];
   FOVEA_UNROLL
   for (int i = 0; i < TILE_PAIRS; i++) {
-    vec x[2];
-    FOVEA_UNROLL
-    for (int j = 0; j < 2; j++) {
-      const int k = key + 2 * i + j, there = k >= args->first && k < args->end;
-      const float *row = args->rows + (there ? k : args->first) * args->stride + dim;
-      x[j] = number(load_some(row, there ? args->dim - dim : 0));
-      const __mmask16 finite = vec_less(vec_abs(x[j]), infinity);
-      lost |= (__mmask16)~finite;
-      x[j] = vec_select(finite, x[j], zero);
-    }
-    words[i] = pair(x[0], x[1]);
+    const __m512i even = without_lost(load_pairs(args, key + 2 * i, dim), lost);
+    const __m512i odd = without_lost(load_pairs(args, key + 2 * i + 1, dim), lost);
+    words[0][i] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(even, low, odd));
+    words[1][i] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(even, high, odd));
   }
-  vec_transpose(words);
-  FOVEA_UNROLL
-  for (int i = 0; i < TILE; i++) vec_store(to + i * KEY_WORDS, words[i]);
-  return lost;
+  store_value_tile(words[0], to);
+  if (dim + TILE < args->dim) store_value_tile(words[1], to + TILE * KEY_WORDS);
 }
 
 FOVEA_KERNEL static int amx_load_values(const fovea_operand_args *args) {
   const int begin = args->first / TILE_ITEMS * TILE_ITEMS;
-  __mmask16 lost = 0;
+  __mmask32 lost = 0;
   FOVEA_NO_UNROLL
-  for (int64_t dim = 0; dim < args->dim; dim += TILE)
+  for (int64_t dim = 0; dim < args->dim; dim += 2 * TILE)
     for (int key = begin; key < args->end; key += TILE_ITEMS)
-      lost |= load_value_tile(args, dim, key, args->to + dim * KEY_WORDS + key / 2);
+      load_value_tiles(args, dim, key, args->to + dim * KEY_WORDS + key / 2, &lost);
   return lost == 0;
 }
 
 /* ---- Scores -------------------------------------------------------------------------------------------------- */
 
-/* Keys `from` to `end` - 1 of a tile of sums. */
-FOVEA_INLINE void finish_scores(const fovea_score_args *args, int key, int from, int end, int vector,
-                                const float (*sums)[TILE]) {
+/* Tiles of sums to finish: of keys from `key` on. */
+typedef struct score_sums {
+  const fovea_score_args *args;
+  int key, columns;
+  const tile_sums *sums;
+} score_sums;
+
+/* Keys `from` to `end` - 1 of a row of tiles: the vectors take turns, since a maximum takes four cycles. */
+FOVEA_INLINE void finish_keys(const fovea_score_args *args, int key, int from, int end, const int columns,
+                              const float (*sums)[TILE][TILE]) {
   const vec c = vec_set1(args->c);
-  float *maxima = args->maxima + vector * LANES;
-  float *to = args->scores + (int64_t)(key - args->key) * ROW_TILE + vector * LANES;
-  vec maximum = vec_load(maxima);
+  float *maxima = args->maxima + args->vectors.first * LANES;
+  float *to = args->scores + (int64_t)(key - args->key + from) * ROW_TILE + args->vectors.first * LANES;
+  vec maximum[4];
+  FOVEA_UNROLL
+  for (int v = 0; v < columns; v++) maximum[v] = vec_load(maxima + v * LANES);
   FOVEA_NO_UNROLL
-  for (int n = from; n < end; n++) {
-    const vec s = vec_mul(vec_load(sums[n]), c);
-    vec_store(to + n * ROW_TILE, s);
-    maximum = vec_max(s, maximum);
+  for (int n = from; n < end; n++, to += ROW_TILE) {
+    FOVEA_UNROLL
+    for (int v = 0; v < columns; v++) {
+      const vec s = vec_mul(vec_load(sums[v][n]), c);
+      vec_store(to + v * LANES, s);
+      maximum[v] = vec_max(s, maximum[v]);
+    }
   }
-  vec_store(maxima, maximum);
+  FOVEA_UNROLL
+  for (int v = 0; v < columns; v++) vec_store(maxima + v * LANES, maximum[v]);
 }
 
-/* All tiles of sums that tiles_multiply() has made of keys from `key` on. */
-FOVEA_INLINE void finish_score_tiles(const fovea_score_args *args, int key, const tile_sums *sums) {
-  const int columns = args->vectors.count, last = args->key + args->key_count;
-  for (int i = 0; i < tiles_of_a(columns); i++) {
-    const int first = key + i * TILE, end = last - first < TILE ? last - first : TILE;
-    for (int j = 0; j < columns; j++)
-      finish_scores(args, first, args->key > first ? args->key - first : 0, end, args->vectors.first + j,
-                    sums->sum[i * columns + j]);
+FOVEA_INLINE void finish_scores(const void *data, int begin, int end) {
+  const score_sums *work = data;
+  const fovea_score_args *args = work->args;
+  for (int i = 0; i < tiles_of_a(work->columns); i++) {
+    const int key = work->key + i * TILE, first = args->key - key, last = first + args->key_count;
+    finish_keys(args, key, begin > first ? begin : first, end < last ? end : last, work->columns,
+                work->sums->sum + i * work->columns);
   }
 }
 
@@ -179,11 +209,9 @@ FOVEA_NOINLINE void hide_scores(const fovea_score_args *args) {
 }
 
 /* The vector units finish the sums of one step while AMX multiplies those of the next. */
-FOVEA_KERNEL static void amx_score(const fovea_score_args *args) {
+FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns) {
   const int64_t groups = groups_of(args->dim), key_words = groups * TILE_PAIRS;
-  const int step = TILE * tiles_of_a(args->vectors.count), end = args->key + args->key_count;
-  float not_wanted[ROW_TILE] = {0};
-  fovea_score_args all = *args;
+  const int step = TILE * tiles_of_a(columns), end = args->key + args->key_count;
   tile_sums sums[2];
   tile_operands x = {.b = (const uint32_t *)(const void *)(args->queries + args->vectors.first * LANES),
                      .a_row = key_words,
@@ -191,17 +219,37 @@ FOVEA_KERNEL static void amx_score(const fovea_score_args *args) {
                      .b_row = ROW_TILE,
                      .b_group = TILE_PAIRS * ROW_TILE,
                      .groups = (int)groups};
-  int before = -1, turn = 0;
-  if (args->seen_from) all.maxima = not_wanted;
+  score_sums before = {.args = args, .key = end, .columns = columns, .sums = &sums[1]}; /* no key */
+  int turn = 0;
   FOVEA_NO_UNROLL
   for (int key = args->key / step * step; key < end; key += step, turn ^= 1) {
     x.a = (const uint32_t *)args->keys + key * key_words;
-    tiles_multiply(&x, args->vectors.count);
-    if (before >= 0) finish_score_tiles(&all, before, &sums[turn ^ 1]);
+    tiles_multiply(&x, columns, finish_scores, &before);
     tiles_keep(&sums[turn]);
-    before = key;
+    before.key = key, before.sums = &sums[turn];
   }
-  finish_score_tiles(&all, before, &sums[turn ^ 1]);
+  finish_scores(&before, 0, TILE);
+}
+
+FOVEA_NOINLINE void score_4(const fovea_score_args *args) {
+  score_columns(args, 4);
+}
+FOVEA_NOINLINE void score_3(const fovea_score_args *args) {
+  score_columns(args, 3);
+}
+FOVEA_NOINLINE void score_2(const fovea_score_args *args) {
+  score_columns(args, 2);
+}
+FOVEA_NOINLINE void score_1(const fovea_score_args *args) {
+  score_columns(args, 1);
+}
+
+FOVEA_KERNEL static void amx_score(const fovea_score_args *args) {
+  static void (*const of[])(const fovea_score_args *) = {score_1, score_2, score_3, score_4};
+  float not_wanted[ROW_TILE] = {0};
+  fovea_score_args all = *args;
+  if (args->seen_from) all.maxima = not_wanted;
+  of[args->vectors.count - 1](&all);
   if (args->seen_from) hide_scores(args);
 }
 
@@ -292,31 +340,52 @@ static float amx_weight(const float *weights, int key, int row) {
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */
 
-FOVEA_INLINE void finish_values(const fovea_value_args *args, int64_t dim, int vector, const float (*sums)[TILE]) {
-  const int row = vector * LANES, dims = args->dim - dim < TILE ? (int)(args->dim - dim) : TILE;
-  const vec old_part = vec_load(args->old_part + row), new_part = vec_load(args->new_part + row);
-  float *to = args->output + dim * ROW_TILE + row;
-  if (args->flags & FOVEA_VALUE_MERGE) {
+/* Tiles of sums to finish: of dims from `dim` on. */
+typedef struct value_sums {
+  const fovea_value_args *args;
+  int64_t dim;
+  int columns;
+  const tile_sums *sums;
+} value_sums;
+
+FOVEA_INLINE void finish_dims(const fovea_value_args *args, int64_t dim, int64_t count, const int columns,
+                              const float (*sums)[TILE][TILE], int from) {
+  const float *old_parts = args->old_part + args->vectors.first * LANES;
+  const float *new_parts = args->new_part + args->vectors.first * LANES;
+  float *to = args->output + dim * ROW_TILE + args->vectors.first * LANES;
+  vec old_part[4], new_part[4];
+  FOVEA_UNROLL
+  for (int v = 0; v < columns; v++)
+    old_part[v] = vec_load(old_parts + v * LANES), new_part[v] = vec_load(new_parts + v * LANES);
+  if (!(args->flags & FOVEA_VALUE_MERGE)) {
     FOVEA_NO_UNROLL
-    for (int d = 0; d < dims; d++, to += ROW_TILE)
-      vec_store(to, state_join(vec_load(to), old_part, vec_load(sums[d]), new_part));
-  } else {
-    FOVEA_NO_UNROLL
-    for (int d = 0; d < dims; d++, to += ROW_TILE) vec_store(to, vec_load(sums[d]));
+    for (int n = from; n < from + count; n++, to += ROW_TILE) {
+      FOVEA_UNROLL
+      for (int v = 0; v < columns; v++) vec_store(to + v * LANES, vec_load(sums[v][n]));
+    }
+    return;
+  }
+  FOVEA_NO_UNROLL
+  for (int n = from; n < from + count; n++, to += ROW_TILE) {
+    FOVEA_UNROLL
+    for (int v = 0; v < columns; v++) {
+      const vec merged = state_join(vec_load(to + v * LANES), old_part[v], vec_load(sums[v][n]), new_part[v]);
+      vec_store(to + v * LANES, merged);
+    }
   }
 }
 
-FOVEA_INLINE void finish_value_tiles(const fovea_value_args *args, int64_t dim, const tile_sums *sums) {
-  const int columns = args->vectors.count;
-  for (int i = 0; i < tiles_of_a(columns); i++)
-    for (int j = 0; j < columns && dim + i * TILE < args->dim; j++)
-      finish_values(args, dim + i * TILE, args->vectors.first + j, sums->sum[i * columns + j]);
+FOVEA_INLINE void finish_values(const void *data, int begin, int end) {
+  const value_sums *work = data;
+  for (int i = 0; i < tiles_of_a(work->columns); i++) {
+    const int64_t dim = work->dim + i * TILE + begin, rest = work->args->dim - dim, count = end - begin;
+    finish_dims(work->args, dim, rest < count ? rest : count, work->columns, work->sums->sum + i * work->columns, begin);
+  }
 }
 
-FOVEA_KERNEL static void amx_value(const fovea_value_args *args) {
-  const int64_t begin = args->key / TILE_ITEMS;
+FOVEA_INLINE void value_columns(const fovea_value_args *args, const int columns) {
+  const int64_t begin = args->key / TILE_ITEMS, step = TILE * tiles_of_a(columns);
   const float *weights = args->weights + begin * TILE_PAIRS * ROW_TILE + args->vectors.first * LANES;
-  const int64_t step = TILE * tiles_of_a(args->vectors.count);
   tile_sums sums[2];
   tile_operands x = {.b = (const uint32_t *)(const void *)weights,
                      .a_row = KEY_WORDS,
@@ -324,17 +393,34 @@ FOVEA_KERNEL static void amx_value(const fovea_value_args *args) {
                      .b_row = ROW_TILE,
                      .b_group = TILE_PAIRS * ROW_TILE,
                      .groups = (int)((args->key + args->key_count - 1) / TILE_ITEMS + 1 - begin)};
-  int64_t before = -1;
+  value_sums before = {.args = args, .dim = args->dim, .columns = columns, .sums = &sums[1]}; /* no dim */
   int turn = 0;
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < args->dim; dim += step, turn ^= 1) {
     x.a = (const uint32_t *)(const void *)args->values + dim * KEY_WORDS + begin * TILE_PAIRS;
-    tiles_multiply(&x, args->vectors.count);
-    if (before >= 0) finish_value_tiles(args, before, &sums[turn ^ 1]);
+    tiles_multiply(&x, columns, finish_values, &before);
     tiles_keep(&sums[turn]);
-    before = dim;
+    before.dim = dim, before.sums = &sums[turn];
   }
-  finish_value_tiles(args, before, &sums[turn ^ 1]);
+  finish_values(&before, 0, TILE);
+}
+
+FOVEA_NOINLINE void value_4(const fovea_value_args *args) {
+  value_columns(args, 4);
+}
+FOVEA_NOINLINE void value_3(const fovea_value_args *args) {
+  value_columns(args, 3);
+}
+FOVEA_NOINLINE void value_2(const fovea_value_args *args) {
+  value_columns(args, 2);
+}
+FOVEA_NOINLINE void value_1(const fovea_value_args *args) {
+  value_columns(args, 1);
+}
+
+FOVEA_KERNEL static void amx_value(const fovea_value_args *args) {
+  static void (*const of[])(const fovea_value_args *) = {value_1, value_2, value_3, value_4};
+  of[args->vectors.count - 1](args);
 }
 
 const fovea_arithmetic fovea_bf16_amx = {

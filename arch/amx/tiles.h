@@ -53,59 +53,48 @@ FOVEA_INLINE void tiles_keep(tile_sums *sums) {
   _tile_stored(3, sums->sum[3], 64);
 }
 
-/* Sums 0 to 3 are one tile of A with up to four of B: products of one sum are four apart, which covers their
- * latency of 52 cycles. */
-FOVEA_INLINE void tiles_multiply_1x4(const tile_operands *x, int columns) {
-  tiles_clear();
-  FOVEA_NO_UNROLL
-  for (int g = 0; g < x->groups; g++) {
-    const uint32_t *b = x->b + g * x->b_group;
-    _tile_loadd(4, x->a + g * TILE_PAIRS, x->a_row * 4);
-    _tile_loadd(5, b, x->b_row * 4);
-    _tile_dpbf16ps(0, 4, 5);
-    _tile_loadd(6, b + TILE, x->b_row * 4);
-    _tile_dpbf16ps(1, 4, 6);
-    _tile_loadd(7, b + 2 * TILE, x->b_row * 4);
-    _tile_dpbf16ps(2, 4, 7);
-    if (columns < 4) continue;
-    _tile_loadd(5, b + 3 * TILE, x->b_row * 4);
-    _tile_dpbf16ps(3, 4, 5);
-  }
+/* What the vector units do beside products: rows `begin` to `end` - 1 of the tiles of sums that were kept before. It is
+ * written between the products, since a core looks ahead by less than the products of a step. */
+typedef void tile_work(const void *data, int begin, int end);
+
+/* One group of each shape. Products of one sum are four apart, which covers their latency of 52 cycles. */
+FOVEA_INLINE void tiles_group_1x4(const tile_operands *x, int g, int columns) {
+  const uint32_t *b = x->b + g * x->b_group;
+  _tile_loadd(4, x->a + g * TILE_PAIRS, x->a_row * 4);
+  _tile_loadd(5, b, x->b_row * 4);
+  _tile_dpbf16ps(0, 4, 5);
+  _tile_loadd(6, b + TILE, x->b_row * 4);
+  _tile_dpbf16ps(1, 4, 6);
+  _tile_loadd(7, b + 2 * TILE, x->b_row * 4);
+  _tile_dpbf16ps(2, 4, 7);
+  if (columns < 4) return;
+  _tile_loadd(5, b + 3 * TILE, x->b_row * 4);
+  _tile_dpbf16ps(3, 4, 5);
 }
 
-/* Two of A with two of B: sums 0 and 1 are the first of A. */
-FOVEA_INLINE void tiles_multiply_2x2(const tile_operands *x) {
-  tiles_clear();
-  FOVEA_NO_UNROLL
-  for (int g = 0; g < x->groups; g++) {
-    const uint32_t *a = x->a + g * TILE_PAIRS, *b = x->b + g * x->b_group;
-    _tile_loadd(4, a, x->a_row * 4);
-    _tile_loadd(6, b, x->b_row * 4);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, b + TILE, x->b_row * 4);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, a + x->a_tile, x->a_row * 4);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
+FOVEA_INLINE void tiles_group_2x2(const tile_operands *x, int g) {
+  const uint32_t *a = x->a + g * TILE_PAIRS, *b = x->b + g * x->b_group;
+  _tile_loadd(4, a, x->a_row * 4);
+  _tile_loadd(6, b, x->b_row * 4);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_loadd(7, b + TILE, x->b_row * 4);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_loadd(5, a + x->a_tile, x->a_row * 4);
+  _tile_dpbf16ps(2, 5, 6);
+  _tile_dpbf16ps(3, 5, 7);
 }
 
-/* Four of A with one of B. */
-FOVEA_INLINE void tiles_multiply_4x1(const tile_operands *x) {
-  tiles_clear();
-  FOVEA_NO_UNROLL
-  for (int g = 0; g < x->groups; g++) {
-    const uint32_t *a = x->a + g * TILE_PAIRS, *b = x->b + g * x->b_group;
-    _tile_loadd(7, b, x->b_row * 4);
-    _tile_loadd(4, a, x->a_row * 4);
-    _tile_dpbf16ps(0, 4, 7);
-    _tile_loadd(5, a + x->a_tile, x->a_row * 4);
-    _tile_dpbf16ps(1, 5, 7);
-    _tile_loadd(6, a + 2 * x->a_tile, x->a_row * 4);
-    _tile_dpbf16ps(2, 6, 7);
-    _tile_loadd(4, a + 3 * x->a_tile, x->a_row * 4);
-    _tile_dpbf16ps(3, 4, 7);
-  }
+FOVEA_INLINE void tiles_group_4x1(const tile_operands *x, int g) {
+  const uint32_t *a = x->a + g * TILE_PAIRS, *b = x->b + g * x->b_group;
+  _tile_loadd(7, b, x->b_row * 4);
+  _tile_loadd(4, a, x->a_row * 4);
+  _tile_dpbf16ps(0, 4, 7);
+  _tile_loadd(5, a + x->a_tile, x->a_row * 4);
+  _tile_dpbf16ps(1, 5, 7);
+  _tile_loadd(6, a + 2 * x->a_tile, x->a_row * 4);
+  _tile_dpbf16ps(2, 6, 7);
+  _tile_loadd(4, a + 3 * x->a_tile, x->a_row * 4);
+  _tile_dpbf16ps(3, 4, 7);
 }
 
 /* Tiles of A that are multiplied at once beside `columns` tiles of B. */
@@ -113,14 +102,20 @@ FOVEA_INLINE int tiles_of_a(int columns) {
   return columns == 1 ? 4 : columns == 2 ? 2 : 1;
 }
 
-FOVEA_INLINE void tiles_multiply(const tile_operands *x, int columns) {
+/* The sums of tiles_of_a(columns) tiles of A with `columns` tiles of B: sum i * columns + j. */
+FOVEA_INLINE void tiles_multiply(const tile_operands *x, const int columns, tile_work *meanwhile, const void *data) {
   tiles_see_memory(x->a);
-  if (columns > 2)
-    tiles_multiply_1x4(x, columns);
-  else if (columns == 2)
-    tiles_multiply_2x2(x);
-  else
-    tiles_multiply_4x1(x);
+  tiles_clear();
+  FOVEA_NO_UNROLL
+  for (int g = 0; g < x->groups; g++) {
+    if (columns > 2)
+      tiles_group_1x4(x, g, columns);
+    else if (columns == 2)
+      tiles_group_2x2(x, g);
+    else
+      tiles_group_4x1(x, g);
+    meanwhile(data, TILE * g / x->groups, TILE * (g + 1) / x->groups);
+  }
 }
 
 #endif

@@ -8,6 +8,8 @@
 #include "tile.h"
 #include "types.h"
 
+#include <string.h>
+
 enum { BF16_GROUP = 32 };
 
 /* Keys or dims of a register tile beside all vectors of a tile, and beside one. */
@@ -40,23 +42,29 @@ FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim
                                FOVEA_BLOCK_KEYS * bf16_stride(v_dim)};
 }
 
+/* Up to LANES elements of a row of keys or values from dim d on, as numbers; 0 behind the last. */
+FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d, rest = args->dim - d;
+  const float *row = (const float *)args->rows + at;
+  if (!args->bf16) return bf16_number(rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest));
+  const uint16_t *elements = (const uint16_t *)args->rows + at;
+  uint16_t some[LANES] = {0};
+  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
+  return bf16_number(vec_load_bf16(elements));
+}
+
 FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
+  const float *rows = args->rows;
   const int64_t count = args->dim * ROW_TILE;
   FOVEA_NO_UNROLL
-  for (int64_t i = 0; i < count; i += LANES) vec_store(args->to + i, bf16_number(vec_load(args->rows + i)));
+  for (int64_t i = 0; i < count; i += LANES) vec_store(args->to + i, bf16_number(vec_load(rows + i)));
 }
 
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(args->dim);
   FOVEA_NO_UNROLL
-  for (int key = args->first; key < args->end; key++) {
-    const float *row = args->rows + key * args->stride;
-    float *to = args->to + key * stride;
-    int64_t d = 0;
-    FOVEA_NO_UNROLL
-    for (; d + LANES <= args->dim; d += LANES) vec_store(to + d, bf16_number(vec_load(row + d)));
-    if (d < args->dim) vec_store(to + d, bf16_number(vec_load_first(row + d, (int)(args->dim - d))));
-  }
+  for (int key = args->first; key < args->end; key++)
+    for (int64_t d = 0; d < args->dim; d += LANES) vec_store(args->to + key * stride + d, bf16_element(args, key, d));
 }
 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
@@ -67,13 +75,10 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
   const int end = (args->end + BF16_GROUP - 1) / BF16_GROUP * BF16_GROUP;
   FOVEA_NO_UNROLL
   for (int key = begin; key < end; key++) {
-    const int there = key >= args->first && key < args->end;
-    const float *row = args->rows + (there ? key : args->first) * args->stride;
     float *to = args->to + key * stride;
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      const int64_t rest = there ? args->dim - d : 0;
-      const vec x = bf16_number(rest >= LANES ? vec_load(row + d) : vec_load_first(row + d, (int)rest));
+      const vec x = key >= args->first && key < args->end ? bf16_element(args, key, d) : zero;
       const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
       lost = vecmask_or(lost, vecmask_not(finite));
       vec_store(to + d, vec_select(finite, x, zero));

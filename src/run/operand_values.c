@@ -88,6 +88,7 @@ void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, 
   multiply(context, state, &sight->view, t->view.vectors, first);
   if (context->block.finite) return;
   const lost_values lost = {context, state, first};
+  fovea_widen_values(context);
   if (positions->hides) fovea_hide_by_positions(context, t, sight, positions);
   add_lost_values(&lost, t, sight, positions);
 }

@@ -92,6 +92,49 @@ static int lies_well(const fovea_row_run *run, int64_t end) {
   return !run->codes && run->type == FOVEA_F32 && !run->panels && run->end >= end;
 }
 
+/* The rows of a block as another arithmetic reads them: where they lie, if they are f32 or bf16, or widened to `to`. */
+static fovea_operand_args operand_rows(const fovea_task_context *context, const fovea_row_run *run,
+                                       fovea_find_run *find, int64_t dim, fovea_interval keys, float *to) {
+  const int64_t base = context->walk.block;
+  fovea_operand_args args = {.dim = dim, .first = (int)keys.begin, .end = (int)keys.end};
+  if (run->codes || run->panels || run->end < base + keys.end || run->type == FOVEA_F16) {
+    args.rows = widen(context, find, dim, base, keys.begin, keys.end, to);
+    args.stride = fovea_copied_stride(dim);
+    return args;
+  }
+  args.bf16 = run->type == FOVEA_BF16;
+  args.stride = fovea_elements(run->type, run->step);
+  args.rows = run->row - keys.begin * run->step;
+  return args;
+}
+
+static void load_keys(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
+  const int64_t dim = context->plan->problem.qk_dim;
+  fovea_operand_args args = operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
+  args.to = context->memory.key_operands;
+  context->plan->scores->load_keys(&args);
+  context->block.key_forms = FOVEA_FORM_F32;
+}
+
+static void load_values(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
+  fovea_block_rows *block = &context->block;
+  const int64_t dim = context->plan->problem.v_dim;
+  fovea_operand_args args = operand_rows(context, run, fovea_value_run, dim, keys, context->memory.values);
+  args.to = context->memory.value_operands;
+  block->finite = context->plan->values->load_values(&args);
+  block->packed = 0;
+  block->values = args.bf16 ? NULL : args.rows;
+  block->value_stride = args.stride;
+}
+
+void fovea_widen_values(fovea_task_context *context) {
+  const int64_t dim = context->plan->problem.v_dim;
+  if (context->block.values) return;
+  fovea_widen_rows(context, fovea_value_run, dim, context->walk.block, context->memory.values);
+  context->block.values = context->memory.values;
+  context->block.value_stride = fovea_copied_stride(dim);
+}
+
 static void place_keys(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
                        int64_t end) {
   fovea_block_rows *block = &context->block;
@@ -104,17 +147,12 @@ static void place_keys(fovea_task_context *context, const fovea_row_run *run, in
   int64_t stride = run->step / (int64_t)sizeof(float);
   int crowded =
       context->walk.tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
-  if (lies_well(run, base + end) && (!crowded || context->plan->scores)) {
+  if (lies_well(run, base + end) && !crowded) {
     block->keys = (const float *)(const void *)run->row - begin * stride;
     block->key_stride = stride;
-  } else {
-    widen_keys(context, base, begin, end);
+    return;
   }
-  if (context->plan->scores) {
-    const fovea_operand_args args = {block->keys, block->key_stride, context->plan->problem.qk_dim, (int)begin,
-                                     (int)end,    context->memory.key_operands};
-    context->plan->scores->load_keys(&args);
-  }
+  widen_keys(context, base, begin, end);
 }
 
 static void place_values(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
@@ -128,12 +166,7 @@ static void place_values(fovea_task_context *context, const fovea_row_run *run, 
     context->block.value_stride = fovea_copied_stride(dim);
   }
   context->block.finite = -1;
-  if (context->plan->values) {
-    const fovea_operand_args args = {context->block.values,        context->block.value_stride, dim, (int)begin, (int)end,
-                                     context->memory.value_operands};
-    context->block.finite = context->plan->values->load_values(&args);
-  }
-  context->block.packed = !context->plan->values && context->walk.tiles >= TILES_WORTH_COPYING &&
+  context->block.packed = context->walk.tiles >= TILES_WORTH_COPYING &&
                           (context->kernels->panel_always || crowds_sets(context->block.value_stride));
   if (!context->block.packed) return;
   fovea_pack_args args = {
@@ -153,8 +186,14 @@ static void place_block(fovea_task_context *context) {
   if (context->block.key_forms) return;
   fovea_row_run key_run = fovea_key_run(context, base + keys.begin);
   fovea_row_run value_run = fovea_value_run(context, base + keys.begin);
-  place_keys(context, &key_run, base, keys.begin, keys.end);
-  place_values(context, &value_run, base, keys.begin, keys.end);
+  if (context->plan->scores)
+    load_keys(context, &key_run, keys);
+  else
+    place_keys(context, &key_run, base, keys.begin, keys.end);
+  if (context->plan->values)
+    load_values(context, &value_run, keys);
+  else
+    place_values(context, &value_run, base, keys.begin, keys.end);
 }
 
 fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *t) {

@@ -27,6 +27,9 @@ fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *
 /* Whether the values of the block's keys that the task meets hold neither NaN nor Inf. Looked at once a block. */
 int fovea_block_is_finite(fovea_task_context *context);
 
+/* Sets context->block.values, if another arithmetic has read the values as they lie. */
+void fovea_widen_values(fovea_task_context *context);
+
 /* The keys of the block at `base` that the task meets, counted from the block's first. */
 fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base);
 
