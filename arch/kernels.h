@@ -214,6 +214,7 @@ typedef struct fovea_top_finish_args {
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
   float *scores;    /* the block's first key */
+  float factor;     /* above 0: scores and maxima are multiplied by it first; only an arithmetic reads it */
   float *maxima;    /* of the block; each -0 is replaced by +0 */
   float *row_max;   /* running maximum m */
   float *row_sum;   /* running sum l */

@@ -14,6 +14,7 @@
 #include "../avx512/vector.h"
 #include "amx.h"
 
+#include "../shared/fetch.h"
 #include "../shared/state.h"
 #include "../shared/terms.h"
 #include "../shared/tile.h"
@@ -152,28 +153,33 @@ FOVEA_KERNEL static int amx_load_values(const fovea_operand_args *args) {
 
 /* ---- Scores -------------------------------------------------------------------------------------------------- */
 
-/* Tiles of sums to finish: of keys from `key` on. */
+/* Sums to finish: of keys from `key` on. */
 typedef struct score_sums {
   const fovea_score_args *args;
-  int key, columns;
-  const tile_sums *sums;
+  int key, columns, in_place; /* in_place: the sums are the scores, where they lie */
+  tile_home home;
 } score_sums;
 
-/* Keys `from` to `end` - 1 of a row of tiles: the vectors take turns, since a maximum takes four cycles. */
-FOVEA_INLINE void finish_keys(const fovea_score_args *args, int key, int from, int end, const int columns,
-                              const float (*sums)[TILE][TILE]) {
+/* Keys `from` to `end` - 1 of a row of tiles. The vectors take turns, since a maximum takes four cycles. */
+FOVEA_INLINE void finish_keys(const score_sums *work, int key, int from, int end, const int columns, const int in_place,
+                              const float *sums) {
+  const fovea_score_args *args = work->args;
   const vec c = vec_set1(args->c);
   float *maxima = args->maxima + args->vectors.first * LANES;
   float *to = args->scores + (int64_t)(key - args->key + from) * ROW_TILE + args->vectors.first * LANES;
   vec maximum[4];
+  sums += from * work->home.row;
   FOVEA_UNROLL
   for (int v = 0; v < columns; v++) maximum[v] = vec_load(maxima + v * LANES);
   FOVEA_NO_UNROLL
-  for (int n = from; n < end; n++, to += ROW_TILE) {
+  for (int n = from; n < end; n++, to += ROW_TILE, sums += work->home.row) {
     FOVEA_UNROLL
     for (int v = 0; v < columns; v++) {
-      const vec s = vec_mul(vec_load(sums[v][n]), c);
-      vec_store(to + v * LANES, s);
+      vec s = vec_load(sums + v * work->home.b);
+      if (!in_place) {
+        s = vec_mul(s, c);
+        vec_store(to + v * LANES, s);
+      }
       maximum[v] = vec_max(s, maximum[v]);
     }
   }
@@ -186,8 +192,11 @@ FOVEA_INLINE void finish_scores(const void *data, int begin, int end) {
   const fovea_score_args *args = work->args;
   for (int i = 0; i < tiles_of_a(work->columns); i++) {
     const int key = work->key + i * TILE, first = args->key - key, last = first + args->key_count;
-    finish_keys(args, key, begin > first ? begin : first, end < last ? end : last, work->columns,
-                work->sums->sum + i * work->columns);
+    const float *sums = work->home.sums + i * work->home.a;
+    if (work->in_place)
+      finish_keys(work, key, begin, end, work->columns, 1, sums);
+    else
+      finish_keys(work, key, begin > first ? begin : first, end < last ? end : last, work->columns, 0, sums);
   }
 }
 
@@ -208,26 +217,34 @@ FOVEA_NOINLINE void hide_scores(const fovea_score_args *args) {
   }
 }
 
-/* The vector units finish the sums of one step while AMX multiplies those of the next. */
+/* The vector units finish the sums of one step while AMX multiplies those of the next. With a factor of 1 the sums are
+ * the scores, and go to their place at once, if the slice has all keys of the step. */
 FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns) {
   const int64_t groups = groups_of(args->dim), key_words = groups * TILE_PAIRS;
   const int step = TILE * tiles_of_a(columns), end = args->key + args->key_count;
-  tile_sums sums[2];
+  tile_room room;
   tile_operands x = {.b = (const uint32_t *)(const void *)(args->queries + args->vectors.first * LANES),
                      .a_row = key_words,
                      .a_tile = key_words * TILE,
                      .b_row = ROW_TILE,
                      .b_group = TILE_PAIRS * ROW_TILE,
                      .groups = (int)groups};
-  score_sums before = {.args = args, .key = end, .columns = columns, .sums = &sums[1]}; /* no key */
-  int turn = 0;
+  score_sums before = {.args = args, .key = end, .columns = columns, .home = tiles_in_room(&room, columns)}; /* none */
+  row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
+  const int64_t lines = fetch_share_of(args->prefetch, args->prefetch_count, (args->key_count + step - 1) / step);
   FOVEA_NO_UNROLL
-  for (int key = args->key / step * step; key < end; key += step, turn ^= 1) {
+  for (int key = args->key / step * step; key < end; key += step) {
+    fetch_lines(lines, &fetch);
     x.a = (const uint32_t *)args->keys + key * key_words;
-    tiles_multiply(&x, columns, finish_scores, &before);
-    tiles_keep(&sums[turn]);
-    before.key = key, before.sums = &sums[turn];
+    tiles_multiply(&x, columns, &before.home, finish_scores, &before);
+    before.key = key;
+    before.in_place = args->c == 1.0f && key >= args->key && key + step <= end;
+    before.home = tiles_in_room(&room, columns);
+    if (before.in_place)
+      before.home = (tile_home){args->scores + (key - args->key) * ROW_TILE + args->vectors.first * LANES, ROW_TILE,
+                                TILE * ROW_TILE, TILE};
   }
+  tiles_keep(&before.home, columns);
   finish_scores(&before, 0, TILE);
 }
 
@@ -274,13 +291,13 @@ FOVEA_INLINE vec weight_pair(vec first, vec second) {
 
 /* Weights of sixteen keys of one vector; `seen` has a bit for each. A pair lies in front of the scores that it is made
  * of, or in their place. */
-FOVEA_INLINE void weigh_keys(const float *scores, vec reference, uint32_t seen, float *to, vec *sums) {
+FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, uint32_t seen, float *to, vec *sums) {
   FOVEA_UNROLL
   for (int key = 0; key < FOVEA_WEIGHT_SUMS; key += 2) {
     vec p[2];
     FOVEA_UNROLL
     for (int i = 0; i < 2; i++) {
-      p[i] = weight_of(vec_sub(vec_load(scores + (key + i) * ROW_TILE), reference));
+      p[i] = weight_of(vec_sub(vec_mul(vec_load(scores + (key + i) * ROW_TILE), factor), reference));
       p[i] = _mm512_maskz_mov_ps((__mmask16) - (int)(seen >> (key + i) & 1), p[i]);
       sums[key + i] = vec_add(sums[key + i], p[i]);
     }
@@ -290,7 +307,7 @@ FOVEA_INLINE void weigh_keys(const float *scores, vec reference, uint32_t seen, 
 
 /* Pairs of weights of one vector, 0 for keys that are not from begin to end - 1. Returns their sum: adding 0 changes no
  * sum of weights. */
-FOVEA_NOINLINE vec weigh_vector(float *scores, vec reference, int begin, int end) {
+FOVEA_NOINLINE vec weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
   vec sums[FOVEA_WEIGHT_SUMS];
   FOVEA_UNROLL
   for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) sums[i] = vec_set1(0.0f);
@@ -298,12 +315,12 @@ FOVEA_NOINLINE vec weigh_vector(float *scores, vec reference, int begin, int end
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key += FOVEA_WEIGHT_SUMS) {
     float *from = scores + key * ROW_TILE, *to = scores + key / 2 * ROW_TILE;
     if (key >= begin && key + FOVEA_WEIGHT_SUMS <= end) {
-      weigh_keys(from, reference, 0xffff, to, sums);
+      weigh_keys(from, factor, reference, 0xffff, to, sums);
       continue;
     }
     uint32_t seen = 0;
     for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) seen |= (uint32_t)(key + i >= begin && key + i < end) << i;
-    weigh_keys(from, reference, seen, to, sums);
+    weigh_keys(from, factor, reference, seen, to, sums);
   }
   FOVEA_UNROLL
   for (int i = 0; i < 8; i++) sums[i] = vec_add(sums[i], sums[i + 8]);
@@ -317,9 +334,10 @@ FOVEA_KERNEL static int amx_softmax(const fovea_softmax_args *args) {
   FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;
-    const vec block_max = vec_add(vec_load(args->maxima + row), vec_set1(0.0f)); /* -0 becomes +0 */
-    const vec block_sum = weigh_vector(args->scores + row, state_reference(block_max), args->key_begin[vector],
-                                       args->key_end[vector]);
+    const vec factor = vec_set1(args->factor), scaled = vec_mul(vec_load(args->maxima + row), factor);
+    const vec block_max = vec_add(scaled, vec_set1(0.0f)); /* -0 becomes +0 */
+    const vec block_sum = weigh_vector(args->scores + row, factor, state_reference(block_max),
+                                       args->key_begin[vector], args->key_end[vector]);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
     const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
@@ -340,16 +358,16 @@ static float amx_weight(const float *weights, int key, int row) {
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */
 
-/* Tiles of sums to finish: of dims from `dim` on. */
+/* Sums to finish: of dims from `dim` on. */
 typedef struct value_sums {
   const fovea_value_args *args;
   int64_t dim;
   int columns;
-  const tile_sums *sums;
+  tile_home home;
 } value_sums;
 
 FOVEA_INLINE void finish_dims(const fovea_value_args *args, int64_t dim, int64_t count, const int columns,
-                              const float (*sums)[TILE][TILE], int from) {
+                              const float *sums) {
   const float *old_parts = args->old_part + args->vectors.first * LANES;
   const float *new_parts = args->new_part + args->vectors.first * LANES;
   float *to = args->output + dim * ROW_TILE + args->vectors.first * LANES;
@@ -359,17 +377,17 @@ FOVEA_INLINE void finish_dims(const fovea_value_args *args, int64_t dim, int64_t
     old_part[v] = vec_load(old_parts + v * LANES), new_part[v] = vec_load(new_parts + v * LANES);
   if (!(args->flags & FOVEA_VALUE_MERGE)) {
     FOVEA_NO_UNROLL
-    for (int n = from; n < from + count; n++, to += ROW_TILE) {
+    for (; count > 0; count--, to += ROW_TILE, sums += TILE) {
       FOVEA_UNROLL
-      for (int v = 0; v < columns; v++) vec_store(to + v * LANES, vec_load(sums[v][n]));
+      for (int v = 0; v < columns; v++) vec_store(to + v * LANES, vec_load(sums + v * TILE * TILE));
     }
     return;
   }
   FOVEA_NO_UNROLL
-  for (int n = from; n < from + count; n++, to += ROW_TILE) {
+  for (; count > 0; count--, to += ROW_TILE, sums += TILE) {
     FOVEA_UNROLL
     for (int v = 0; v < columns; v++) {
-      const vec merged = state_join(vec_load(to + v * LANES), old_part[v], vec_load(sums[v][n]), new_part[v]);
+      const vec merged = state_join(vec_load(to + v * LANES), old_part[v], vec_load(sums + v * TILE * TILE), new_part[v]);
       vec_store(to + v * LANES, merged);
     }
   }
@@ -379,29 +397,32 @@ FOVEA_INLINE void finish_values(const void *data, int begin, int end) {
   const value_sums *work = data;
   for (int i = 0; i < tiles_of_a(work->columns); i++) {
     const int64_t dim = work->dim + i * TILE + begin, rest = work->args->dim - dim, count = end - begin;
-    finish_dims(work->args, dim, rest < count ? rest : count, work->columns, work->sums->sum + i * work->columns, begin);
+    finish_dims(work->args, dim, rest < count ? rest : count, work->columns,
+                work->home.sums + i * work->home.a + begin * TILE);
   }
 }
 
 FOVEA_INLINE void value_columns(const fovea_value_args *args, const int columns) {
   const int64_t begin = args->key / TILE_ITEMS, step = TILE * tiles_of_a(columns);
   const float *weights = args->weights + begin * TILE_PAIRS * ROW_TILE + args->vectors.first * LANES;
-  tile_sums sums[2];
+  tile_room room;
   tile_operands x = {.b = (const uint32_t *)(const void *)weights,
                      .a_row = KEY_WORDS,
                      .a_tile = KEY_WORDS * TILE,
                      .b_row = ROW_TILE,
                      .b_group = TILE_PAIRS * ROW_TILE,
                      .groups = (int)((args->key + args->key_count - 1) / TILE_ITEMS + 1 - begin)};
-  value_sums before = {.args = args, .dim = args->dim, .columns = columns, .sums = &sums[1]}; /* no dim */
-  int turn = 0;
+  value_sums before = {.args = args, .dim = args->dim, .columns = columns, .home = tiles_in_room(&room, columns)}; /* none */
+  row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
+  const int64_t lines = fetch_share_of(args->prefetch, args->prefetch_count, (args->dim + step - 1) / step);
   FOVEA_NO_UNROLL
-  for (int64_t dim = 0; dim < args->dim; dim += step, turn ^= 1) {
+  for (int64_t dim = 0; dim < args->dim; dim += step) {
+    fetch_lines(lines, &fetch);
     x.a = (const uint32_t *)(const void *)args->values + dim * KEY_WORDS + begin * TILE_PAIRS;
-    tiles_multiply(&x, columns, finish_values, &before);
-    tiles_keep(&sums[turn]);
-    before.dim = dim, before.sums = &sums[turn];
+    tiles_multiply(&x, columns, &before.home, finish_values, &before);
+    before.dim = dim;
   }
+  tiles_keep(&before.home, columns);
   finish_values(&before, 0, TILE);
 }
 

@@ -53,7 +53,7 @@ FOVEA_KERNEL static float expected(const words *a, const words *b, int row, int 
 FOVEA_KERNEL int fovea_bf16_holds_amx(void) {
   enum { TURNS = 24 };
   words a[2], b[2];
-  tile_sums sums;
+  tile_room room;
   uint32_t seed = 1;
   int holds = 1;
   tiles_begin();
@@ -67,10 +67,10 @@ FOVEA_KERNEL int fovea_bf16_holds_amx(void) {
       _tile_loadd(5, b[g].word, 64);
       _tile_dpbf16ps(0, 4, 5);
     }
-    _tile_stored(0, sums.sum[0], 64);
+    _tile_stored(0, room.sums, 64);
     for (int i = 0; i < TILE * TILE; i++) {
       const float wanted = expected(a, b, i / TILE, i % TILE);
-      holds &= memcmp(&sums.sum[0][i / TILE][i % TILE], &wanted, sizeof wanted) == 0;
+      holds &= memcmp(&room.sums[i], &wanted, sizeof wanted) == 0;
     }
   }
   _tile_release();

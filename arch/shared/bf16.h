@@ -4,6 +4,7 @@
  * ones, so that it is as large as that of exact mode. Part of bodies.h, after score.h. */
 
 #include "../kernels.h"
+#include "fetch.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
@@ -170,6 +171,8 @@ typedef struct bf16_work {
   int64_t numbers;
   bf16_finish_function *finish;
   const void *args;
+  const fovea_fetch_row *prefetch;
+  int prefetch_count;
 } bf16_work;
 
 FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, int vector, int vectors) {
@@ -178,10 +181,13 @@ FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, int vector, int vectors)
   bf16_tile_function *const one = vectors == 1 ? bf16_single_one : bf16_many_one;
   float sums[16 * ROW_TILE];
   bf16_products products = work->products;
+  row_fetch fetch = fetch_rows(work->prefetch, work->prefetch_count);
+  const int64_t lines = fetch_share_of(work->prefetch, work->prefetch_count, (work->numbers + whole - 1) / whole);
   products.lanes += vector * LANES;
   FOVEA_NO_UNROLL
   for (int64_t first = 0; first < work->numbers;) {
     const int numbers = work->numbers - first >= whole ? whole : 1;
+    fetch_lines(lines, &fetch);
     products.scalars = work->products.scalars + first * products.step;
     (numbers == whole ? many : one)(&products, sums);
     work->finish(work->args, first, numbers, vector, vectors, sums);
@@ -194,8 +200,9 @@ FOVEA_INLINE void bf16_vectors(const bf16_work *work, fovea_vector_range vectors
     bf16_numbers(work, vectors.first, FOVEA_TILE_VECTORS);
     return;
   }
+  bf16_work each = *work;
   FOVEA_NO_UNROLL
-  for (int v = 0; v < vectors.count; v++) bf16_numbers(work, vectors.first + v, 1);
+  for (int v = 0; v < vectors.count; v++, each.prefetch_count = 0) bf16_numbers(&each, vectors.first + v, 1);
 }
 
 /* ---- Scores -------------------------------------------------------------------------------------------------- */
@@ -225,7 +232,9 @@ FOVEA_KERNEL static void bf16_score(const fovea_score_args *args) {
   const bf16_work work = {{args->queries, (const float *)args->keys + args->key * stride, 1, stride, args->dim},
                           args->key_count,
                           bf16_finish_scores,
-                          &all};
+                          &all,
+                          args->prefetch,
+                          args->prefetch_count};
   if (args->seen_from) all.maxima = not_wanted;
   bf16_vectors(&work, args->vectors);
   if (args->seen_from) score_hide(args);
@@ -254,14 +263,14 @@ FOVEA_INLINE vec bf16_exp2(vec x) {
 }
 
 /* The weight itself is added to the sum; what is stored has been rounded. It is 0 or at least 2^-56. */
-FOVEA_INLINE void bf16_weigh(float *score, vec reference, vec *sum) {
-  const vec p = bf16_exp2(vec_sub(vec_load(score), reference));
+FOVEA_INLINE void bf16_weigh(float *score, vec factor, vec reference, vec *sum) {
+  const vec p = bf16_exp2(vec_sub(vec_mul(vec_load(score), factor), reference));
   *sum = vec_add(*sum, p);
   vec_store(score, vec_round_bf16(vec_select(vec_is_nan(p), vec_set1(__builtin_nanf("")), p)));
 }
 
 /* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. */
-FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, int end) {
+FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
   enum { SUMS_AT_ONCE = 4 };
   vec sums[FOVEA_WEIGHT_SUMS];
   FOVEA_NO_UNROLL
@@ -277,12 +286,12 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, in
     for (int key = begin / FOVEA_WEIGHT_SUMS * FOVEA_WEIGHT_SUMS + first; key < end; key += FOVEA_WEIGHT_SUMS) {
       if (key >= begin && key + SUMS_AT_ONCE <= end) {
         FOVEA_UNROLL
-        for (int i = 0; i < SUMS_AT_ONCE; i++) bf16_weigh(scores + (key + i) * ROW_TILE, reference, &chain[i]);
+        for (int i = 0; i < SUMS_AT_ONCE; i++) bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
         continue;
       }
       FOVEA_UNROLL
       for (int i = 0; i < SUMS_AT_ONCE; i++)
-        if (key + i >= begin && key + i < end) bf16_weigh(scores + (key + i) * ROW_TILE, reference, &chain[i]);
+        if (key + i >= begin && key + i < end) bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
     }
     FOVEA_UNROLL
     for (int i = 0; i < SUMS_AT_ONCE; i++) sums[first + i] = chain[i];
@@ -298,9 +307,10 @@ FOVEA_KERNEL static int bf16_softmax(const fovea_softmax_args *args) {
   FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;
-    const vec block_max = vec_add(vec_load(args->maxima + row), vec_set1(0.0f)); /* -0 becomes +0 */
-    const vec block_sum = bf16_weigh_vector(args->scores + row, state_reference(block_max), args->key_begin[vector],
-                                            args->key_end[vector]);
+    const vec factor = vec_set1(args->factor), scaled = vec_mul(vec_load(args->maxima + row), factor);
+    const vec block_max = vec_add(scaled, vec_set1(0.0f)); /* -0 becomes +0 */
+    const vec block_sum = bf16_weigh_vector(args->scores + row, factor, state_reference(block_max),
+                                            args->key_begin[vector], args->key_end[vector]);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
     const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
@@ -340,7 +350,9 @@ FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
       {args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1, end - begin},
       args->dim,
       bf16_finish_values,
-      args};
+      args,
+      args->prefetch,
+      args->prefetch_count};
   bf16_vectors(&work, args->vectors);
 }
 

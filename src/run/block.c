@@ -71,6 +71,15 @@ static void limits_of(const fovea_block_view *view, const fovea_block_slice *sli
   }
 }
 
+/* Whether the weights multiply scores by terms->c, in place of the products: then some products need not be touched
+ * between AMX and the weights. The bits are the same. */
+static int scales_later(const fovea_task_context *context, const fovea_score_terms *terms,
+                        const fovea_block_view *view) {
+  int adjusted = terms->adjusted;
+  for (int i = 0; i < view->count; i++) adjusted |= view->slices[i].masked;
+  return context->plan->values && terms->c > 0 && !adjusted;
+}
+
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
                         const fovea_score_terms *terms, fovea_position_block *positions, const fovea_fetch *fetch) {
   const fovea_block_view *view = &sight->view;
@@ -78,6 +87,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   const fovea_score_operands source = fovea_operands_of(context, t);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  const float c = scales_later(context, terms, view) ? 1.0f : terms->c;
   clear_maxima(context->memory.maxima, rows);
   if (positions->present) fovea_read_scales(context, t, terms, positions);
   for (int i = 0; i < view->count; i++) {
@@ -90,7 +100,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
-        .c = terms->c,
+        .c = c,
         .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,
@@ -146,7 +156,8 @@ static softmax_function *softmax_of(const fovea_plan *plan, const fovea_kernels 
  * state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
                          const fovea_block_view *view, int vectors, int first) {
-  const fovea_weighting *weighting = &context->plan->weighting;
+  const fovea_plan *plan = context->plan;
+  const float factor = scales_later(context, &plan->terms, view) ? plan->terms.c : 1.0f;
   int stateless = 0;
   for (int v = 0; v < vectors; v++) {
     if (view->begin[v] == view->end[v]) continue;
@@ -154,6 +165,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
     while (v + run < vectors && view->begin[v + run] != view->end[v + run]) run++;
     fovea_softmax_args args = {
         .scores = context->memory.scores,
+        .factor = factor,
         .maxima = context->memory.maxima,
         .row_max = state->row_max,
         .row_sum = state->row_sum,
@@ -164,7 +176,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .vectors = {v, run},
         .key_begin = view->begin,
         .key_end = view->end,
-        .weighting = weighting,
+        .weighting = &plan->weighting,
     };
     if (state->row_spread) spread_block(context, state, &args);
     stateless |= softmax_of(context->plan, context->kernels)(&args);
@@ -306,7 +318,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
   int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   if (context->plan->values) {
-    fovea_add_operand_values(context, t, state, sight, &positions, first);
+    fovea_add_operand_values(context, t, state, sight, &positions, fetch, first);
     return;
   }
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);

@@ -4,7 +4,7 @@
 
 /* The vectors that have keys in the block; the others keep their state. */
 static void multiply(const fovea_task_context *context, const fovea_tile_state *state, const fovea_block_view *view,
-                     int vectors, int first) {
+                     int vectors, const fovea_fetch *fetch, int first) {
   const fovea_interval keys = fovea_met_keys(context, context->walk.block);
   fovea_value_args args = {
       .weights = context->memory.scores,
@@ -16,12 +16,15 @@ static void multiply(const fovea_task_context *context, const fovea_tile_state *
       .output = state->output,
       .old_part = context->memory.old_part,
       .new_part = context->memory.new_part,
+      .prefetch = fetch->value.rows,
+      .prefetch_count = fetch->value.count,
   };
   for (int v = 0; v < vectors; v++) {
     if (view->begin[v] == view->end[v]) continue;
     args.vectors = (fovea_vector_range){v, 1};
     while (v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]) args.vectors.count++, v++;
     context->plan->values->value(&args);
+    args.prefetch_count = 0;
   }
 }
 
@@ -84,8 +87,9 @@ static void add_lost_values(const lost_values *lost, const fovea_tile *t, const 
 }
 
 void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
-                              const fovea_sight *sight, fovea_position_block *positions, int first) {
-  multiply(context, state, &sight->view, t->view.vectors, first);
+                              const fovea_sight *sight, fovea_position_block *positions, const fovea_fetch *fetch,
+                              int first) {
+  multiply(context, state, &sight->view, t->view.vectors, fetch, first);
   if (context->block.finite) return;
   const lost_values lost = {context, state, first};
   fovea_widen_values(context);
