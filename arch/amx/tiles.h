@@ -27,8 +27,8 @@ FOVEA_INLINE void tiles_begin(void) {
   _tile_loadconfig(&config);
 }
 
-/* Operands, counted in words of two elements: tile (i, g) of A begins at a + i * a_tile + g * TILE_PAIRS, its rows are
- * a_row apart; tile (g, j) of B begins at b + g * b_group + j * TILE, its rows are b_row apart. */
+/* Operands, counted in words of two elements: tile (i, g) of A begins at a + i * a_tile + g * TILE_PAIRS, its rows
+ * are a_row apart; tile (g, j) of B begins at b + g * b_group + j * TILE, its rows are b_row apart. */
 typedef struct tile_operands {
   const uint32_t *a, *b;
   int64_t a_row, a_tile, b_row, b_group;
@@ -79,9 +79,10 @@ FOVEA_INLINE void tiles_keep(const tile_home *home, const int columns) {
   }
 }
 
-/* One group of each shape. Products of one sum are four apart, which covers their latency of 52 cycles. If `before` is
- * set, each sum of the step before is kept there when its turn comes: kept together, they would hold up the first
- * products for about 80 cycles (measured, Xeon with AMX: 425 -> 343 cycles a step of four groups, 226 -> 153 of two). */
+/* One group of each shape. Products of one sum are four apart, which covers their latency of 52 cycles. If `before`
+ * is set, each sum of the step before is kept there when its turn comes: kept together, they would hold up the
+ * first products for about 80 cycles (measured, Xeon with AMX: 425 -> 343 cycles a step of four groups, 226 -> 153
+ * of two). */
 FOVEA_INLINE void tiles_group_1x4(const tile_operands *x, int g, int columns, const tile_home *before) {
   const uint32_t *b = x->b + g * x->b_group;
   _tile_loadd(4, x->a + g * TILE_PAIRS, x->a_row * 4);
@@ -151,10 +152,10 @@ FOVEA_INLINE int tiles_of_a(int columns) {
  * between the products, since a core looks ahead by less than the products of a step. */
 typedef void tile_work(const void *data, int begin, int end);
 
-/* The sums of tiles_of_a(columns) tiles of A with `columns` tiles of B, sum i * columns + j, stay in the tiles. Those of
- * the step before go to `before`. */
-FOVEA_INLINE void tiles_multiply(const tile_operands *x, const int columns, const tile_home *before, tile_work *meanwhile,
-                                 const void *data) {
+/* The sums of tiles_of_a(columns) tiles of A with `columns` tiles of B, sum i * columns + j, stay in the tiles.
+ * Those of the step before go to `before`. */
+FOVEA_INLINE void tiles_multiply(const tile_operands *x, const int columns, const tile_home *before,
+                                 tile_work *meanwhile, const void *data) {
   tiles_see_memory(x->a);
   tiles_group(x, 0, columns, before);
   meanwhile(data, 0, TILE / x->groups);

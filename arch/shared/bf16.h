@@ -65,7 +65,8 @@ FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(args->dim);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++)
-    for (int64_t d = 0; d < args->dim; d += LANES) vec_store(args->to + key * stride + d, bf16_element(args, key, d));
+    for (int64_t d = 0; d < args->dim; d += LANES)
+      vec_store(args->to + key * stride + d, bf16_element(args, key, d));
 }
 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
@@ -90,8 +91,8 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
 
 /* ---- Products ------------------------------------------------------------------------------------------------ */
 
-/* What a register tile multiplies: item i has rows lanes[i * ROW_TILE + row] and numbers scalars[i * item + n * step],
- * for keys or dims n. */
+/* What a register tile multiplies: item i has rows lanes[i * ROW_TILE + row] and numbers scalars[i * item + n *
+ * step], for keys or dims n. */
 typedef struct bf16_products {
   const float *lanes, *scalars;
   int64_t item, step, count;
@@ -137,8 +138,8 @@ FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, const bf16
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) vec_store(even + n * ROW_TILE + v * LANES, tile.sum[n][v]);
     }
-    bf16_chain(numbers, vectors, lanes + ROW_TILE, scalars + products->item, products->item, products->step, count - 1,
-               &tile);
+    bf16_chain(numbers, vectors, lanes + ROW_TILE, scalars + products->item, products->item, products->step,
+               count - 1, &tile);
     FOVEA_UNROLL
     for (int n = 0; n < numbers; n++) {
       FOVEA_UNROLL
@@ -286,12 +287,14 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, i
     for (int key = begin / FOVEA_WEIGHT_SUMS * FOVEA_WEIGHT_SUMS + first; key < end; key += FOVEA_WEIGHT_SUMS) {
       if (key >= begin && key + SUMS_AT_ONCE <= end) {
         FOVEA_UNROLL
-        for (int i = 0; i < SUMS_AT_ONCE; i++) bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
+        for (int i = 0; i < SUMS_AT_ONCE; i++)
+          bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
         continue;
       }
       FOVEA_UNROLL
       for (int i = 0; i < SUMS_AT_ONCE; i++)
-        if (key + i >= begin && key + i < end) bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
+        if (key + i >= begin && key + i < end)
+          bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
     }
     FOVEA_UNROLL
     for (int i = 0; i < SUMS_AT_ONCE; i++) sums[first + i] = chain[i];
@@ -346,13 +349,12 @@ FOVEA_NOINLINE void bf16_finish_values(const void *data, int64_t first, int numb
 FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
   const int64_t stride = bf16_stride(args->dim), begin = args->key / BF16_GROUP * BF16_GROUP;
   const int64_t end = (args->key + args->key_count + BF16_GROUP - 1) / BF16_GROUP * BF16_GROUP;
-  const bf16_work work = {
-      {args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1, end - begin},
-      args->dim,
-      bf16_finish_values,
-      args,
-      args->prefetch,
-      args->prefetch_count};
+  const bf16_work work = {{args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1, end - begin},
+                          args->dim,
+                          bf16_finish_values,
+                          args,
+                          args->prefetch,
+                          args->prefetch_count};
   bf16_vectors(&work, args->vectors);
 }
 

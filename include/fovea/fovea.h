@@ -1184,9 +1184,10 @@ typedef struct fovea_library_info {
  * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
-/* Lets problems with a mode of bf16 that name no isa use AMX from now on, in all threads. On Linux this asks the system for
- * the whole process, whose signal frames then grow by 8 KB; it fails if a thread's signal stack is too small for
- * that. Results do not change. FOVEA_ERROR_ISA_UNUSABLE: there is no AMX, or it is not permitted. Thread-safe. */
+/* Lets problems with a mode of bf16 that name no isa use AMX from now on, in all threads. On Linux this asks the
+ * system for the whole process, whose signal frames then grow by 8 KB; it fails if a thread's signal stack is too
+ * small for that. Results do not change. FOVEA_ERROR_ISA_UNUSABLE: there is no AMX, or it is not permitted.
+ * Thread-safe. */
 FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
 /* Returns "major.minor.patch" of the library that runs. */

@@ -28,7 +28,8 @@ static void multiply(const fovea_task_context *context, const fovea_tile_state *
   }
 }
 
-/* ---- Values that are not finite ------------------------------------------------------------------------------- */
+/* ---- Values that are not finite -------------------------------------------------------------------------------
+ */
 
 /* The operands have 0 in place of such values. 0 * Inf is NaN, so they are added afterwards, for the rows that see
  * them. This is rare, so the code is simple: portable C, one product at a time. */

@@ -92,7 +92,8 @@ static int lies_well(const fovea_row_run *run, int64_t end) {
   return !run->codes && run->type == FOVEA_F32 && !run->panels && run->end >= end;
 }
 
-/* The rows of a block as another arithmetic reads them: where they lie, if they are f32 or bf16, or widened to `to`. */
+/* The rows of a block as another arithmetic reads them: where they lie, if they are f32 or bf16, or widened to
+ * `to`. */
 static fovea_operand_args operand_rows(const fovea_task_context *context, const fovea_row_run *run,
                                        fovea_find_run *find, int64_t dim, fovea_interval keys, float *to) {
   const int64_t base = context->walk.block;

@@ -15,7 +15,7 @@ void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t);
 typedef struct fovea_score_operands {
   void (*score)(const fovea_score_args *args);
   const float *queries;
-  const char *keys; /* the block's first */
+  const char *keys;              /* the block's first */
   int64_t key_stride, key_bytes; /* 0: the block's keys are one operand of another arithmetic */
 } fovea_score_operands;
 

@@ -18,14 +18,14 @@ typedef struct fovea_tile_memory {
 
 /* The arrays that the tiles of a task use in turn. */
 typedef struct fovea_block_memory {
-  float *scores;  /* [FOVEA_BLOCK_KEYS][row] */
-  float *partial; /* [v_dim][row] */
-  float *panel;   /* values of one block, packed by pack_values() */
-  float *keys;    /* keys of one block, row by row, fovea_copied_stride() apart */
-  float *values;  /* likewise, values that are not f32 */
+  float *scores;                        /* [FOVEA_BLOCK_KEYS][row] */
+  float *partial;                       /* [v_dim][row] */
+  float *panel;                         /* values of one block, packed by pack_values() */
+  float *keys;                          /* keys of one block, row by row, fovea_copied_stride() apart */
+  float *values;                        /* likewise, values that are not f32 */
   float *key_operands, *value_operands; /* of one block, of another arithmetic than exact mode's */
-  float *maxima;  /* [row], like the five below */
-  float *unused;  /* maxima of scores before they are adjusted; not used */
+  float *maxima;                        /* [row], like the five below */
+  float *unused;                        /* maxima of scores before they are adjusted; not used */
   float *block_sum;
   float *old_part;
   float *new_part;

@@ -1,5 +1,5 @@
-/* The arithmetic of a mode, and the permission to use AMX: on Linux a process must ask for it, and its signal frames
- * grow by 8 KB, so it is used only if the caller allows it. */
+/* The arithmetic of a mode, and the permission to use AMX: on Linux a process must ask for it, and its signal
+ * frames grow by 8 KB, so it is used only if the caller allows it. */
 #ifndef FOVEA_SRC_SYSTEM_ARITHMETIC_H
 #define FOVEA_SRC_SYSTEM_ARITHMETIC_H
 
