@@ -76,6 +76,8 @@ typedef struct fovea_explanation {
   /* The least time for these flops, and for these bytes at the rate of reading; 0: not known. A run takes at least
    * the larger of both, but that caches may hold the data. */
   double compute_seconds, memory_seconds;
+
+  int amx; /* 1: AMX computes the products of what the problem has in bf16; 0: the table of kernels computes them */
 } fovea_explanation;
 
 /* Fills the first struct_size bytes with defaults. Callers in C use fovea_explanation_init(). */
