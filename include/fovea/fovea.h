@@ -248,12 +248,12 @@ typedef enum fovea_shaw {
 /* The largest shaw_distance. */
 #define FOVEA_SHAW_DISTANCE_LIMIT 4096
 
-/* The arithmetic of the scores (q.k) or of the values (weights and their products with V). Each has one answer of its
- * own on every CPU: docs/numerics.md, section 16. docs/modes.md says when to use which. */
+/* The arithmetic of the scores (q.k) or of the values (weights and their products with V). Each has one answer of
+ * its own on every CPU: docs/numerics.md, section 16. docs/modes.md says when to use which. */
 typedef enum fovea_mode {
   FOVEA_MODE_EXACT = 0, /* f32 */
-  /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()), and to reproduce
-   * their answers elsewhere, where it is slower than exact mode. */
+  /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()), and to
+   * reproduce their answers elsewhere, where it is slower than exact mode. */
   FOVEA_MODE_BF16 = 1
 } fovea_mode;
 
