@@ -57,7 +57,8 @@ def speeds(run):
         shapes.setdefault((shape, what), {}).setdefault(isa, []).append(name)
     lines = ["bf16 mode, 1 thread / 2 threads: GFLOP/s over the pairs that are seen, and times the speed of exact mode "
              "without AMX.", "",
-             "| | " + " | ".join(f"{set_in_words(isa)} | x exact" for isa in sets) + " |", "|---|" + "--:|" * 2 * len(sets)]
+             "| | " + " | ".join(f"{set_in_words(isa)} | x exact" for isa in sets) + " |",
+             "|---|" + "--:|" * 2 * len(sets)]
     for (shape, what), found in shapes.items():
         cells = [" / ".join(text(run, name, counter, digits) for name in found.get(isa, ()))
                  for isa in sets for counter, digits in (("gflops", 0), ("speed_over_exact", 2))]

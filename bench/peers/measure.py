@@ -103,8 +103,8 @@ class Contest:
         return any(theirs > HOPELESS * our for theirs, our in zip(seconds, ours))
 
     def results(self):
-        """The results to keep: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's; where there is
-        bf16 mode, of the ratios to it, too."""
+        """The results to keep: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's; where there
+        is bf16 mode, of the ratios to it, too."""
         for threads, entries in self.entries.items():
             ours = entries[self.OURS]["seconds"]
             mode = entries[self.MODE]["seconds"] if self.MODE in entries else []

@@ -1,5 +1,6 @@
-"""Fovea, through its shared library: a plan that is run with the caller's scratch, as bench/runner.c does; for bf16 also
-in bf16 mode, on AMX if the system permits it."""
+"""Fovea, through its shared library: a plan that is run with the caller's scratch, as bench/runner.c does.
+
+Problems in bf16 also in bf16 mode, on AMX if the system permits it."""
 
 import ctypes
 import os

@@ -32,7 +32,8 @@ COLUMNS = (
     ("OpenVINO", ("openvino/ScaledDotProductAttention",), "#229954"),
 )
 # Beside bf16 mode on AMX: exact mode, and who else has bf16 there. The bar is over the faster of the others.
-MODE_COLUMNS = (("exact mode", (OURS,)), *((title, ways) for title, ways, _ in COLUMNS if title in ("PyTorch", "OpenVINO")))
+MODE_COLUMNS = (("exact mode", (OURS,)),
+                *((title, ways) for title, ways, _ in COLUMNS if title in ("PyTorch", "OpenVINO")))
 MODE_BAR, MODE_BAR_LONG = 1.0, 1.5  # the latter at S 2048, as many rows as keys
 LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
@@ -73,13 +74,15 @@ class Comparison:
         return sorted(found, key=lambda place: place[-1])
 
     def mode_shapes(self):
-        return [name for name in self.names("bf16") if any(self.entry(name, "bf16", n, (MODE,)) for n in self.threads())]
+        return [name for name in self.names("bf16")
+                if any(self.entry(name, "bf16", n, (MODE,)) for n in self.threads())]
 
     def mode_bars(self):
-        """(name, threads, least, ratio to the faster of the others), where bf16 mode ran. Decoding has no bar."""
+        """(name, threads, least, ratio to the faster of the others), where bf16 mode ran on AMX. Decoding has none."""
         for name in self.mode_shapes():
             problem = problems.parse(name, "bf16")
-            if problem.rows == 1:
+            modes = [self.entry(name, "bf16", threads, (MODE,)) for threads in self.threads()]
+            if problem.rows == 1 or any(entry and entry["option"] != "AMX" for entry in modes):
                 continue
             least = MODE_BAR_LONG if problem.rows == problem.keys == 2048 else MODE_BAR
             for threads in self.threads():
@@ -157,8 +160,9 @@ def mode_table(run):
     on = {entry["option"] for name in names for n in threads if (entry := run.entry(name, "bf16", n, (MODE,)))}
     bars = list(run.mode_bars())
     missed = {(name, n) for name, n, least, ratio in bars if ratio < least}
-    lines = [f"**bf16, Fovea in bf16 mode** (by {' and '.join(sorted(on))}), {' / '.join(str(n) for n in threads)} threads",
-             "", "| | bf16 mode, GFLOP/s | " + " | ".join(title for title, _ in MODE_COLUMNS) + " | bar | |",
+    counted = " / ".join(str(n) for n in threads)
+    lines = [f"**bf16, Fovea in bf16 mode** (by {' and '.join(sorted(on))}), {counted} threads", "",
+             "| | bf16 mode, GFLOP/s | " + " | ".join(title for title, _ in MODE_COLUMNS) + " | bar | |",
              "|---|--:|" + "--:|" * len(MODE_COLUMNS) + "--:|---|"]
     for name in names:
         speeds = [f"{run.results[name, 'bf16', n]['flops'] / entry['milliseconds'][0] * 1e-6:.0f}"

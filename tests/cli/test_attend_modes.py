@@ -58,7 +58,8 @@ class Modes(command.InDirectory):
                 error = np.abs(self.attend("--arithmetic", text) - self.formula(scores, values)).max()
                 self.assertLess(error, most)
                 if scores:
-                    self.assertGreater(np.abs(self.attend("--arithmetic", text) - self.formula(False, values)).max(), 1e-4)
+                    unrounded = np.abs(self.attend("--arithmetic", text) - self.formula(False, values)).max()
+                    self.assertGreater(unrounded, 1e-4)
 
     def test_one_name_is_for_both_halves(self):
         self.assertEqual(self.attend(*BF16).tobytes(), self.attend("--arithmetic", "bf16,bf16").tobytes())
@@ -95,7 +96,8 @@ class Modes(command.InDirectory):
             ("--allow-amx and --isa exclude each other", *BF16, "--allow-amx", "--isa", "scalar"),
             ("--allow-amx takes no value", *BF16, "--allow-amx=1"),
             ("score_output is set; with scores in bf16", *BF16, "--weights", self.path("w.npy")),
-            ("column_sums is set; with values in bf16", "--arithmetic", "exact,bf16", "--column-sums", self.path("c.npy")),
+            ("column_sums is set; with values in bf16", "--arithmetic", "exact,bf16", "--column-sums",
+             self.path("c.npy")),
             ("top_k is set; with scores in bf16", *BF16, "--topk", "3", "--top-keys", self.path("t.npy")),
             ("normaliser is set; with scores in bf16", *BF16, "--normaliser", "relu"),
             ("score_activation is set; with scores in bf16", *BF16, "--leaky-relu", "0.2"),
