@@ -26,7 +26,7 @@ typedef struct fovea_operand_sizes {
 } fovea_operand_sizes;
 
 typedef struct fovea_arithmetic {
-  const char *name; /* of the instructions, in words */
+  const char *name; /* of its instructions */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);
   void (*end)(void);

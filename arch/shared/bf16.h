@@ -358,10 +358,8 @@ FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
   bf16_vectors(&work, args->vectors);
 }
 
-#define FOVEA_TEXT_OF_(x) #x
-#define FOVEA_TEXT_OF(x)  FOVEA_TEXT_OF_(x)
 const fovea_arithmetic FOVEA_NAME(bf16) = {
-    .name = FOVEA_TEXT_OF(FOVEA_ISA) ", by FMA",
+    .name = "FMA",
     .sizes = bf16_sizes,
     .load_queries = bf16_load_queries,
     .load_keys = bf16_load_keys,
