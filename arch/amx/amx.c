@@ -1,6 +1,6 @@
 /* The mode bf16 on AMX: operands, scores, weights and values in headers of their own. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
+#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define FOVEA_ISA amx
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16")))

@@ -1,6 +1,6 @@
 /* Whether AMX computes what its manual says. The contract of bf16 rests on it, so each process looks once. */
 #include "../targets.h"
-#ifdef FOVEA_ARCH_X86_64
+#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define FOVEA_ISA amx
 #define FOVEA_TARGET                                                                                               \
   __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16")))

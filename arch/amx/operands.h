@@ -96,8 +96,11 @@ FOVEA_INLINE __m512i without_lost(__m512i x, __mmask32 *lost) {
   return _mm512_maskz_mov_epi16(~of_x, x);
 }
 
-/* Sixteen dims of 32 keys: rows[i] has dims of keys 2 i and 2 i + 1 as pairs. */
-FOVEA_INLINE void store_value_tile(vec rows[LANES], float *to) {
+/* Sixteen dims of 32 keys: word i of pairs has dims of keys 2 i and 2 i + 1. */
+FOVEA_NOINLINE void store_value_tile(const __m512i *pairs, float *to) {
+  vec rows[LANES];
+  FOVEA_UNROLL
+  for (int i = 0; i < LANES; i++) rows[i] = _mm512_castsi512_ps(pairs[i]);
   vec_transpose(rows);
   FOVEA_UNROLL
   for (int i = 0; i < TILE; i++) vec_store(to + i * KEY_WORDS, rows[i]);
@@ -106,19 +109,19 @@ FOVEA_INLINE void store_value_tile(vec rows[LANES], float *to) {
 /* 32 dims of 32 keys: two tiles, of which the second may have no dims. */
 FOVEA_INLINE void load_value_tiles(const fovea_operand_args *args, int64_t dim, int64_t key, float *to,
                                    __mmask32 *lost) {
-  const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
-                                       37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37,
+                                       5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
   const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  vec words[2][LANES];
-  FOVEA_UNROLL
+  __m512i pairs[2][TILE_PAIRS];
+  FOVEA_NO_UNROLL
   for (int i = 0; i < TILE_PAIRS; i++) {
     const __m512i even = without_lost(load_pairs(args, key + 2 * i, dim), lost);
     const __m512i odd = without_lost(load_pairs(args, key + 2 * i + 1, dim), lost);
-    words[0][i] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(even, low, odd));
-    words[1][i] = _mm512_castsi512_ps(_mm512_permutex2var_epi16(even, high, odd));
+    pairs[0][i] = _mm512_permutex2var_epi16(even, low, odd);
+    pairs[1][i] = _mm512_permutex2var_epi16(even, high, odd);
   }
-  store_value_tile(words[0], to);
-  if (dim + TILE < args->dim) store_value_tile(words[1], to + TILE * KEY_WORDS);
+  store_value_tile(pairs[0], to);
+  if (dim + TILE < args->dim) store_value_tile(pairs[1], to + TILE * KEY_WORDS);
 }
 
 FOVEA_KERNEL static int amx_load_values(const fovea_operand_args *args) {

@@ -21,42 +21,40 @@ FOVEA_INLINE vec weight_pair(vec first, vec second) {
   return _mm512_castsi512_ps(_mm512_permutexvar_epi16(index, halves));
 }
 
-/* Weights of sixteen keys of one vector; `seen` has a bit for each. A pair lies in front of the scores that it is
- * made of, or in their place. */
-FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, uint32_t seen, float *to, vec *sums) {
+/* Weights of sixteen keys of one vector. A pair lies in front of the scores that it is made of, or in their place. */
+FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, float *to, vec *sums) {
   FOVEA_UNROLL
   for (int key = 0; key < FOVEA_WEIGHT_SUMS; key += 2) {
     vec p[2];
     FOVEA_UNROLL
     for (int i = 0; i < 2; i++) {
-      const __mmask16 there = (__mmask16) - (int)(seen >> (key + i) & 1);
-      const vec score = _mm512_maskz_loadu_ps(there, scores + (key + i) * ROW_TILE);
-      p[i] = _mm512_maskz_mov_ps(there, weight_of(vec_sub(vec_mul(score, factor), reference)));
+      p[i] = weight_of(vec_sub(vec_mul(vec_load(scores + (key + i) * ROW_TILE), factor), reference));
       sums[key + i] = vec_add(sums[key + i], p[i]);
     }
     vec_store(to + key / 2 * ROW_TILE, weight_pair(p[0], p[1]));
   }
 }
 
-/* Pairs of weights of one vector, 0 for keys that are not from begin to end - 1. Returns their sum: adding 0
- * changes no sum of weights. */
-FOVEA_NOINLINE vec weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
-  vec sums[FOVEA_WEIGHT_SUMS];
-  FOVEA_UNROLL
-  for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) sums[i] = vec_set1(0.0f);
+FOVEA_INLINE void fill_keys(float *scores, int begin, int end, float x) {
   FOVEA_NO_UNROLL
-  for (int key = 0; key < FOVEA_BLOCK_KEYS; key += FOVEA_WEIGHT_SUMS) {
-    float *from = scores + key * ROW_TILE, *to = scores + key / 2 * ROW_TILE;
-    uint32_t seen = 0;
-    for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) seen |= (uint32_t)(key + i >= begin && key + i < end) << i;
-    if (seen == 0xffff) {
-      weigh_keys(from, factor, reference, 0xffff, to, sums);
-    } else if (seen) {
-      weigh_keys(from, factor, reference, seen, to, sums);
-    } else {
-      for (int i = 0; i < FOVEA_WEIGHT_SUMS / 2; i++) vec_store(to + i * ROW_TILE, vec_set1(0.0f));
-    }
-  }
+  for (int key = begin; key < end; key++) vec_store(scores + key * ROW_TILE, vec_set1(x));
+}
+
+/* Pairs of weights of one vector, 0 for keys that are not from begin to end - 1. Returns their sum. Rounds of sixteen
+ * keys are filled up with scores of -Inf: adding 0 changes no sum of weights. */
+FOVEA_NOINLINE vec weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
+  enum { SUMS = FOVEA_WEIGHT_SUMS };
+  const int first = begin / SUMS * SUMS, last = (end + SUMS - 1) / SUMS * SUMS;
+  vec sums[SUMS];
+  FOVEA_UNROLL
+  for (int i = 0; i < SUMS; i++) sums[i] = vec_set1(0.0f);
+  fill_keys(scores, first, begin, -INFINITY);
+  fill_keys(scores, end, last, -INFINITY);
+  FOVEA_NO_UNROLL
+  for (int key = first; key < last; key += SUMS)
+    weigh_keys(scores + key * ROW_TILE, factor, reference, scores + key / 2 * ROW_TILE, sums);
+  fill_keys(scores, 0, first / 2, 0.0f);
+  fill_keys(scores, last / 2, FOVEA_BLOCK_KEYS / 2, 0.0f);
   FOVEA_UNROLL
   for (int i = 0; i < 8; i++) sums[i] = vec_add(sums[i], sums[i + 8]);
   FOVEA_UNROLL

@@ -270,39 +270,41 @@ FOVEA_INLINE void bf16_weigh(float *score, vec factor, vec reference, vec *sum) 
   vec_store(score, vec_round_bf16(vec_select(vec_is_nan(p), vec_set1(__builtin_nanf("")), p)));
 }
 
-/* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. */
+FOVEA_INLINE void bf16_fill(float *scores, int begin, int end, float x) {
+  FOVEA_NO_UNROLL
+  for (int key = begin; key < end; key++) vec_store(scores + key * ROW_TILE, vec_set1(x));
+}
+
+/* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. Rounds of sixteen
+ * keys are filled up with scores of -Inf: adding 0 changes no sum of weights. */
 FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
-  enum { SUMS_AT_ONCE = 4 };
-  vec sums[FOVEA_WEIGHT_SUMS];
+  enum { ROUND = FOVEA_WEIGHT_SUMS, TOGETHER = 4 };
+  const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
+  float sums[ROUND * LANES];
+  bf16_fill(scores, 0, first, 0.0f);
+  bf16_fill(scores, first, begin, -INFINITY);
+  bf16_fill(scores, end, last, -INFINITY);
+  bf16_fill(scores, last, FOVEA_BLOCK_KEYS, 0.0f);
   FOVEA_NO_UNROLL
-  for (int key = 0; key < begin; key++) vec_store(scores + key * ROW_TILE, vec_set1(0.0f));
-  FOVEA_NO_UNROLL
-  for (int key = end; key < FOVEA_BLOCK_KEYS; key++) vec_store(scores + key * ROW_TILE, vec_set1(0.0f));
-  FOVEA_NO_UNROLL
-  for (int first = 0; first < FOVEA_WEIGHT_SUMS; first += SUMS_AT_ONCE) {
-    vec chain[SUMS_AT_ONCE];
+  for (int i = 0; i < ROUND; i += TOGETHER) {
+    vec chain[TOGETHER];
     FOVEA_UNROLL
-    for (int i = 0; i < SUMS_AT_ONCE; i++) chain[i] = vec_set1(0.0f);
+    for (int j = 0; j < TOGETHER; j++) chain[j] = vec_set1(0.0f);
     FOVEA_NO_UNROLL
-    for (int key = begin / FOVEA_WEIGHT_SUMS * FOVEA_WEIGHT_SUMS + first; key < end; key += FOVEA_WEIGHT_SUMS) {
-      if (key >= begin && key + SUMS_AT_ONCE <= end) {
-        FOVEA_UNROLL
-        for (int i = 0; i < SUMS_AT_ONCE; i++)
-          bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
-        continue;
-      }
+    for (int key = first + i; key < last; key += ROUND) {
       FOVEA_UNROLL
-      for (int i = 0; i < SUMS_AT_ONCE; i++)
-        if (key + i >= begin && key + i < end)
-          bf16_weigh(scores + (key + i) * ROW_TILE, factor, reference, &chain[i]);
+      for (int j = 0; j < TOGETHER; j++) bf16_weigh(scores + (key + j) * ROW_TILE, factor, reference, &chain[j]);
     }
     FOVEA_UNROLL
-    for (int i = 0; i < SUMS_AT_ONCE; i++) sums[first + i] = chain[i];
+    for (int j = 0; j < TOGETHER; j++) vec_store(sums + (i + j) * LANES, chain[j]);
   }
-  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; i++) sums[i] = vec_add(sums[i], sums[i + half]);
+  FOVEA_NO_UNROLL
+  for (int half = ROUND / 2; half > 0; half /= 2) {
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < half * LANES; i += LANES)
+      vec_store(sums + i, vec_add(vec_load(sums + i), vec_load(sums + half * LANES + i)));
   }
-  return sums[0];
+  return vec_load(sums);
 }
 
 FOVEA_KERNEL static int bf16_softmax(const fovea_softmax_args *args) {

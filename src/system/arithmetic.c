@@ -1,7 +1,7 @@
 #include "arithmetic.h"
 
 #include "../../arch/amx/amx.h"
-#include "../../arch/targets.h"
+#include "../../arch/registry.h"
 #include "../base/error.h"
 #include "cpu.h"
 #include "platform.h"
@@ -11,11 +11,13 @@
 #include <string.h>
 
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
+#define NEEDS(name, architecture, needs) static const uint64_t needs_##name = (needs);
+FOVEA_EXTENSIONS(NEEDS)
+
 static atomic_int allowed;
 
 fovea_status fovea_allow_amx(fovea_error *error) {
-  const uint64_t needed = FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_AMX_BF16;
-  if ((fovea_process_record()->features & needed) != needed)
+  if ((fovea_process_record()->features & needs_amx) != needs_amx)
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
                       "this CPU has no AMX with bf16, or the system does not save its tiles");
   if (!fovea_platform_permit_amx())
