@@ -10,5 +10,7 @@
 #include "../shared/pairs.h"
 #include "../shared/score.h"
 
+#include "../shared/bf16_pairs.h"
+
 #include "../shared/table.h"
 #endif

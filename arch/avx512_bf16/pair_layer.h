@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-#define FOVEA_PAIR_TYPE FOVEA_BF16
+#define FOVEA_PAIR_TYPE        FOVEA_BF16
+#define FOVEA_PAIR_INSTRUCTION "VDPBF16PS"
 
 typedef const uint16_t *pair4;
 
@@ -24,6 +25,15 @@ FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, int lane, vec sum) {
   uint32_t pair;
   memcpy(&pair, k + 2 * lane, sizeof pair);
   return vec_pair(q, pair, sum);
+}
+/* The same for pairs in every lane of k. */
+FOVEA_INLINE vec vec_pair_words(vec q, vec k, vec sum) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(q), (__m512bh)_mm512_castps_si512(k));
+}
+/* Pairs of two numbers that bf16 has. */
+FOVEA_INLINE vec vec_join_bf16(vec first, vec second) {
+  __m512i below = _mm512_srli_epi32(_mm512_castps_si512(first), 16);
+  return _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(second), below));
 }
 FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
   return pairs;

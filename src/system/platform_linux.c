@@ -58,7 +58,7 @@ uint64_t fovea_platform_arm_features(void) {
 #endif
 #endif
 
-#ifdef __x86_64__
+#if defined(__linux__) && defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,0 +1,151 @@
+/* The mode bf16 by instructions that add the products of pairs as two FMAs do, the upper elements first
+ * (pair_layer.h): pairs of two even or of two odd elements make two steps of a chain. Part of a table of pairs of
+ * bf16, after score.h.
+ *
+ *   queries  [word][row]: words 2 i and 2 i + 1 have dims 4 i and 4 i + 1 above, 4 i + 2 and 4 i + 3 below
+ *   keys     [key][word], likewise
+ *   values   [word][dim], of four keys each
+ *   weights  [word][row], of four keys each, in the place of the scores
+ *
+ * Such an instruction may flush subnormals: neither elements nor their sums are any. */
+
+#define BF16_HALVES          2
+#define bf16_step(x, y, sum) vec_pair_words(x, y, sum)
+#include "bf16_products.h"
+
+FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
+  const int64_t items = bf16_items(qk_dim);
+  return (fovea_operand_sizes){items * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(items),
+                               FOVEA_BLOCK_KEYS / 2 * bf16_stride(v_dim)};
+}
+
+/* Two numbers of bf16 in a word. */
+FOVEA_INLINE vec bf16_word(vec above, vec below) {
+  return vec_join_bf16(below, above);
+}
+
+FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
+  const float *rows = args->rows;
+  FOVEA_NO_UNROLL
+  for (int64_t word = 0; word < bf16_items(args->dim); word++) {
+    const int64_t above = word / 2 * 4 + word % 2, below = above + 2;
+    FOVEA_NO_UNROLL
+    for (int row = 0; row < ROW_TILE; row += LANES) {
+      const vec zero = vec_set1(0.0f);
+      const vec first = above < args->dim ? bf16_number(vec_load(rows + above * ROW_TILE + row)) : zero;
+      const vec second = below < args->dim ? bf16_number(vec_load(rows + below * ROW_TILE + row)) : zero;
+      vec_store(args->to + word * ROW_TILE + row, bf16_word(first, second));
+    }
+  }
+}
+
+/* Up to LANES elements of a row of keys or values from dim d on, as numbers; 0 behind the last, and for keys that
+ * are not there. */
+FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d;
+  const int64_t rest = key >= args->first && key < args->end ? args->dim - d : 0;
+  const float *row = (const float *)args->rows + at;
+  if (rest <= 0) return vec_set1(0.0f);
+  if (!args->bf16) return bf16_number(rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest));
+  const uint16_t *elements = (const uint16_t *)args->rows + at;
+  uint16_t some[LANES] = {0};
+  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
+  return bf16_number(vec_load_bf16(elements));
+}
+
+/* Element by element: a block's keys are met by many rows. */
+FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
+  const int64_t stride = bf16_stride(bf16_items(args->dim));
+  FOVEA_NO_UNROLL
+  for (int key = args->first; key < args->end; key++) {
+    uint16_t *to = (uint16_t *)(void *)(args->to + key * stride);
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < args->dim; d += LANES, to += LANES) {
+      uint16_t x[LANES];
+      vec_store_bf16(x, bf16_element(args, key, d));
+      FOVEA_UNROLL
+      for (int i = 0; i < LANES; i += 4)
+        to[i] = x[i + 2], to[i + 1] = x[i], to[i + 2] = x[i + 3], to[i + 3] = x[i + 1];
+    }
+  }
+}
+
+FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
+  const int64_t stride = bf16_stride(args->dim);
+  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
+  vecmask lost = vec_less(zero, zero);
+  const int begin = args->first / BF16_KEYS * BF16_GROUP,
+            end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
+  FOVEA_NO_UNROLL
+  for (int word = begin; word < end; word++) {
+    const int above = word / 2 * 4 + word % 2;
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < args->dim; d += LANES) {
+      vec x[2];
+      FOVEA_UNROLL
+      for (int i = 0; i < 2; i++) {
+        x[i] = bf16_element(args, above + 2 * i, d);
+        const vecmask finite = vec_less(vec_abs(x[i]), infinity);
+        lost = vecmask_or(lost, vecmask_not(finite));
+        x[i] = vec_select(finite, x[i], zero);
+      }
+      vec_store(args->to + word * stride + d, bf16_word(x[0], x[1]));
+    }
+  }
+  return !vecmask_any(lost);
+}
+
+/* Rounds of sixteen keys, four at a time: their words lie in front of the scores that they are made of, or in their
+ * place. Rounds are filled up with scores of -Inf: adding 0 changes no sum of weights. */
+FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
+  enum { ROUND = FOVEA_WEIGHT_SUMS };
+  const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
+  vec sums[ROUND];
+  FOVEA_UNROLL
+  for (int i = 0; i < ROUND; i++) sums[i] = vec_set1(0.0f);
+  bf16_fill(scores, first, begin, -INFINITY);
+  bf16_fill(scores, end, last, -INFINITY);
+  FOVEA_NO_UNROLL
+  for (int key = first; key < last; key += ROUND) {
+    FOVEA_UNROLL
+    for (int i = 0; i < ROUND; i += 4) {
+      vec p[4];
+      FOVEA_UNROLL
+      for (int j = 0; j < 4; j++) {
+        p[j] = bf16_exp2(vec_sub(vec_mul(vec_load(scores + (key + i + j) * ROW_TILE), factor), reference));
+        sums[i + j] = vec_add(sums[i + j], p[j]);
+        p[j] = bf16_rounded(p[j]);
+      }
+      vec_store(scores + (key + i) / 2 * ROW_TILE, bf16_word(p[0], p[2]));
+      vec_store(scores + ((key + i) / 2 + 1) * ROW_TILE, bf16_word(p[1], p[3]));
+    }
+  }
+  bf16_fill(scores, 0, first / 2, 0.0f);
+  bf16_fill(scores, last / 2, FOVEA_BLOCK_KEYS / 2, 0.0f);
+  FOVEA_UNROLL
+  for (int i = 0; i < 8; i++) sums[i] = vec_add(sums[i], sums[i + 8]);
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) sums[i] = vec_add(sums[i], sums[i + 4]);
+  return vec_add(vec_add(sums[0], sums[2]), vec_add(sums[1], sums[3]));
+}
+
+static float bf16_weight(const float *weights, int key, int row) {
+  uint32_t bits;
+  float number;
+  memcpy(&bits, &weights[(key / 4 * 2 + key % 2) * ROW_TILE + row], sizeof bits);
+  bits = key % 4 < 2 ? bits & 0xffff0000u : bits << 16;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+const fovea_arithmetic FOVEA_NAME(bf16) = {
+    .name = FOVEA_PAIR_INSTRUCTION,
+    .sizes = bf16_sizes,
+    .load_queries = bf16_load_queries,
+    .load_keys = bf16_load_keys,
+    .load_values = bf16_load_values,
+    .score = bf16_score,
+    .softmax = bf16_softmax,
+    .weight = bf16_weight,
+    .value = bf16_value,
+};
