@@ -270,10 +270,10 @@ static void test_rounded_before(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),        cmocka_unit_test(test_caches),
-      cmocka_unit_test(test_masks),       cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_split_keys),  cmocka_unit_test(test_parts_of_batches),
-      cmocka_unit_test(test_types),       cmocka_unit_test(test_rounded_before),
+      cmocka_unit_test(test_rows),       cmocka_unit_test(test_caches),
+      cmocka_unit_test(test_masks),      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_split_keys), cmocka_unit_test(test_parts_of_batches),
+      cmocka_unit_test(test_types),      cmocka_unit_test(test_rounded_before),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,9 +44,9 @@ static void test_unknown(void **state) {
   static int32_t keys[4096];
   UNKNOWN((call.problem.shaw = FOVEA_SHAW_KEYS, call.problem.shaw_distance = 4, call.tensors.shaw_keys = numbers),
           "shaw");
-  UNKNOWN((call.problem.shaw = FOVEA_SHAW_VALUES, call.problem.shaw_distance = 4,
-           call.tensors.shaw_values = numbers),
-          "shaw");
+  UNKNOWN(
+      (call.problem.shaw = FOVEA_SHAW_VALUES, call.problem.shaw_distance = 4, call.tensors.shaw_values = numbers),
+      "shaw");
   UNKNOWN((call.problem.normaliser = FOVEA_NORMALISER_RELU, call.tensors.lse = NULL), "normaliser");
   UNKNOWN((call.problem.normaliser = FOVEA_NORMALISER_SIGMOID, call.problem.divisor = FOVEA_DIVISOR_SUM,
            call.tensors.lse = NULL),

@@ -23,7 +23,8 @@ void problem_suit_modes(fovea_problem *problem);
 void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity);
 
 /* Every instruction set that this process may name, then NULL: the best, with AMX if it can be allowed. It stays
- * allowed, but not for problems that name a set. Says, once, if there is no AMX. Returns how many names there are. */
+ * allowed, but not for problems that name a set. Says, once, if there is no AMX. Returns how many names there are.
+ */
 enum { MODE_SETS = FOVEA_ISA_LIMIT + 1 };
 int mode_sets(const char *names[MODE_SETS]);
 
