@@ -1,10 +1,12 @@
 /* Random small problems, of any rules, patterns, types, masks, terms, normalisers, outputs and layout, with any
- * numbers, run by any number of workers. The library must give the bits of tests/contract.c. */
+ * numbers, run by any number of workers. The library must give the bits of tests/contract.c, or of
+ * tests/modes/contract_modes.c. */
 #define _XOPEN_SOURCE 700 /* putenv */
 #include "description.h"
 #include "expect.h"
 #include "features.h"
 #include "support/executors.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/scenes.h"
 #include "support/trial.h"
@@ -97,6 +99,7 @@ static void compare_random(struct bytes *bytes) {
   problem_random(&listed, &generator, BUDGET);
   problem_random_features(&listed.problem, &generator);
   problem_random_layout(&listed.problem, &generator);
+  problem_random_modes(&listed.problem, &generator, 4);
   compare(&listed.problem, NULL, bytes);
 }
 
