@@ -115,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
   static char abort_setting[] = "CMOCKA_TEST_ABORT=1";
   putenv(abort_setting); /* a failure must end the program, since no cmocka test is running */
+  static int amx_asked;  /* once */
+  if (!amx_asked++) fovea_allow_amx(NULL);
   const int64_t kind = bytes_below(&bytes, 256); /* the lowest three bits chose before there were features */
   if (kind % 8 == 7) {
     (kind < 128 ? compare_random : compare_combination)(&bytes);
