@@ -6,6 +6,7 @@
 #include "support/executors.h"
 #include "support/modes.h"
 #include "support/other_ways.h"
+#include "support/patterns.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -146,6 +147,33 @@ static void test_masks(void **state) {
     }
 }
 
+/* Patterns of which rows see few keys, which exact mode computes from lists. */
+static void test_patterns(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < IF_QUICK(8, 40); seed++) {
+    struct generator generator = {seed};
+    struct made_rules made = {0};
+    fovea_problem problem;
+    const int64_t rows = 1 + generator_below(&generator, 150), keys = 1 + generator_below(&generator, 1500);
+    fovea_problem_init(&problem, 1, 4, 2, rows, keys, 33, 20);
+    const fovea_rule *rule = rule_sparse(&made, &generator, rows, keys);
+    fovea_pattern *pattern = pattern_of(rule, 0, rows, keys, 0);
+    const struct rule_table rules = same_rules(rule, 0);
+    problem.offset = 0;
+    problem.pattern = pattern;
+    problem_set_modes(&problem, 1 + (int)(seed % 3));
+    struct trial patterned = trial_create(&problem, seed), masked = masked_trial(&patterned, seed, &rules);
+    trial_run(&patterned, any_set(&generator), NULL);
+    trial_run(&masked, any_set(&generator), NULL);
+    assert_same_outputs(&patterned, &masked);
+    assert_contract(&masked, IF_QUICK(10000, 30000));
+    trial_destroy(&masked);
+    trial_destroy(&patterned);
+    fovea_pattern_destroy(pattern);
+    rules_free(&made);
+  }
+}
+
 /* ---- Work ---------------------------------------------------------------------------------------------------- */
 
 static void test_threads(void **state) {
@@ -270,10 +298,15 @@ static void test_rounded_before(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),       cmocka_unit_test(test_caches),
-      cmocka_unit_test(test_masks),      cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_split_keys), cmocka_unit_test(test_parts_of_batches),
-      cmocka_unit_test(test_types),      cmocka_unit_test(test_rounded_before),
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_caches),
+      cmocka_unit_test(test_masks),
+      cmocka_unit_test(test_patterns),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_split_keys),
+      cmocka_unit_test(test_parts_of_batches),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_rounded_before),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
