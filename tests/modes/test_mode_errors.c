@@ -1,4 +1,8 @@
 /* What modes do not know is refused: the argument, its status and its text. */
+#ifdef __linux__
+#define _GNU_SOURCE /* sigaltstack */
+#include <signal.h>
+#endif
 #include "support/refusals.h"
 
 #include <string.h>
@@ -75,6 +79,22 @@ static void test_older_programs(void **state) {
   trial_destroy(&exact);
 }
 
+/* A signal stack that has no room for tiles: AMX is refused while it is set. Before AMX is allowed. */
+static void test_small_signal_stack(void **state) {
+  (void)state;
+#ifdef __linux__
+  static char memory[4096];
+  static const char *const words[] = {"AMX", NULL};
+  const stack_t small = {.ss_sp = memory, .ss_size = sizeof memory}, none = {.ss_flags = SS_DISABLE};
+  fovea_error error;
+  if (sigaltstack(&small, NULL) != 0) skip(); /* too small already */
+  const fovea_status status = fovea_allow_amx(&error);
+  assert_int_equal(sigaltstack(&none, NULL), 0);
+  assert_int_equal(status, FOVEA_ERROR_ISA_UNUSABLE);
+  assert_says(&error, status, words);
+#endif
+}
+
 /* Allowing AMX again is allowed; without it, the text says why. */
 static void test_amx(void **state) {
   (void)state;
@@ -96,6 +116,7 @@ int main(void) {
       cmocka_unit_test(test_enumerators),
       cmocka_unit_test(test_unknown),
       cmocka_unit_test(test_older_programs),
+      cmocka_unit_test(test_small_signal_stack),
       cmocka_unit_test(test_amx),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
