@@ -17,6 +17,7 @@
  * 2 to 5 % faster and a Zen 3 equally fast. Intel's cores gain from the copy (Granite Rapids, S 2048, D 128, tiles
  * of 2 x 6: 0.79 to 0.83 of the FMA peak). The size of L1 does not tell them apart: 48, 32 and 48 KB. */
 #define FOVEA_CPU_READS_ROWS (UINT64_C(1) << 6)
+#define FOVEA_CPU_AMX_BF16   (UINT64_C(1) << 7) /* AMX-TILE and AMX-BF16 */
 #define FOVEA_CPU_NEON       (UINT64_C(1) << 8)
 #define FOVEA_CPU_NEON_BF16  (UINT64_C(1) << 9)  /* BFMLALB, BFMLALT */
 #define FOVEA_CPU_NEON_FHM   (UINT64_C(1) << 10) /* FMLAL, FMLAL2 */

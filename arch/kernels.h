@@ -11,6 +11,7 @@
 #define FOVEA_ARCH_KERNELS_H
 
 #include "../include/fovea/fovea.h"
+#include "arithmetic.h"
 #include "codes.h"
 #include "narrow.h"
 #include "registry.h"
@@ -67,6 +68,7 @@ typedef struct fovea_fetch_row {
 typedef struct fovea_score_args {
   const float *queries;
   const void *keys; /* the first key's row: f32, or for score_pairs() of the table's pair_type */
+  int key;          /* the first key's place in the block; only an arithmetic reads it */
   int64_t key_stride;
   int64_t dim;
   int key_count;
@@ -212,6 +214,7 @@ typedef struct fovea_top_finish_args {
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
   float *scores;    /* the block's first key */
+  float factor;     /* above 0: scores and maxima are multiplied by it first; only an arithmetic reads it */
   float *maxima;    /* of the block; each -0 is replaced by +0 */
   float *row_max;   /* running maximum m */
   float *row_sum;   /* running sum l */
@@ -275,12 +278,6 @@ typedef struct fovea_value_args {
   const fovea_fetch_row *prefetch;
   int prefetch_count;
 } fovea_value_args;
-
-/* Rounds rows of f32 to numbers of bf16, in place. */
-typedef struct fovea_bf16_rows_args {
-  float *rows;
-  int64_t row_count, stride, dim;
-} fovea_bf16_rows_args;
 
 /* Copies the values of one block into panels, in the order in which the value tile reads them:
  * panel[dim / panel_dims][key][dim % panel_dims], with room for FOVEA_BLOCK_KEYS keys. */
@@ -535,12 +532,6 @@ typedef struct fovea_kernels {
   void (*spread)(const fovea_spread_args *args);
   /* Returns 1 if some row of the vectors has no state in this block: it sees no key, or all its scores are -Inf. */
   int (*softmax)(const fovea_softmax_args *args);
-  /* The mode bf16: bf16_softmax() also clears the weights of keys that a vector has not; bf16_value() takes a block's
-   * keys from `key` on at once, with weights and values of its first key, and knows VALUE_MERGE and VALUE_ASSIGN. */
-  void (*bf16_rows)(const fovea_bf16_rows_args *args);
-  void (*bf16_score)(const fovea_score_args *args);
-  int (*bf16_softmax)(const fovea_softmax_args *args);
-  void (*bf16_value)(const fovea_value_args *args);
   int (*normalise)(const fovea_softmax_args *args); /* instead, for any other normaliser */
   void (*shaw_sums)(const fovea_shaw_sums_args *args);
   void (*pack_values)(const fovea_pack_args *args);
@@ -566,6 +557,7 @@ typedef struct fovea_kernels {
   void (*narrow_codes)(const fovea_narrow_args *args);
   void (*hadamard)(const fovea_hadamard_args *args);
   void (*gather)(const fovea_gather_args *args);
+  const fovea_arithmetic *bf16; /* of the mode */
 } fovea_kernels;
 
 /* Declares fovea_kernels_<name> for every instruction set. The build defines only those of its architecture. */

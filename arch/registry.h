@@ -30,6 +30,18 @@
   SET(scalar, ANY, 0, 0, F32, "nothing")
 /* clang-format on */
 
+/* Instructions for modes only, beside the tables of a set (src/system/arithmetic.c). No problem names them.
+ *
+ *   EXTENSION(name, architecture, needs)
+ *
+ *   name   the directory arch/<name>
+ *   needs  FOVEA_CPU_* bits
+ */
+/* clang-format off */
+#define FOVEA_EXTENSIONS(EXTENSION)                                                                                \
+  EXTENSION(amx, X86_64, FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_AMX_BF16)
+/* clang-format on */
+
 /* Sets with several tables: the same instructions and results, but other uses of registers and caches. The name of
  * the set stands for the table that this CPU prefers. Each table also has a name of its own, for tests and
  * benchmarks.

@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 import measurements
+import modes
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
@@ -158,7 +159,9 @@ def longest(name):
 
 
 def instruction_sets(run):
-    return dict.fromkeys(name.split("/")[3] for name in run.benchmarks if name.count("/") == 4)
+    """Of modes only exact mode's sets: AMX is none."""
+    names = (name for name in run.benchmarks if name.count("/") == 4 and not name.startswith("mode/"))
+    return dict.fromkeys(name.split("/")[3] for name in names)
 
 
 def peak_bars(run, threads):
@@ -275,6 +278,11 @@ def other_bars(run):
             yield name, "ns a call", run.value(name, "time_ns"), f"<= {CALL_NANOSECONDS}"
 
 
+def mode_bars(run):
+    """Exact mode multiplies tensors of bf16 in pairs where that is faster; bf16 mode has no bar there without AMX."""
+    return () if bf16_is_fast(run) else modes.bars(run)
+
+
 def rows_of(name):
     """Of a linear layer: the 'r' in its name."""
     return int(name.split("/")[1].split("_")[0][1:])
@@ -315,18 +323,22 @@ def main():
     parser.add_argument("--patterns", action="store_true", help="only the bars of patterns, outputs and graphs")
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
     parser.add_argument("--formats", action="store_true", help="only the bars of narrow caches")
+    parser.add_argument("--modes", action="store_true", help="only the bars of bf16 mode")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")
     counts = {"met": 0, "MISSED": 0, "ABSENT": 0}
     bars = [*peak_bars(run, arguments.threads), *unfused_bars(run, arguments.threads), *paired_bars(run),
-            *pattern_bars(run), *decode_bars(run), *format_bars(run), *other_bars(run), *layer_bars(run)]
+            *pattern_bars(run), *decode_bars(run), *format_bars(run), *other_bars(run), *layer_bars(run),
+            *mode_bars(run)]
     if arguments.layers:
         bars = [*layer_bars(run)]
     if arguments.patterns:
         bars = [*pattern_bars(run)]
     if arguments.formats:
         bars = [*format_bars(run)]
+    if arguments.modes:
+        bars = [*mode_bars(run)]
     for name, unit, value, bar in bars:
         outcome = verdict(value, bar)
         counts[outcome] += 1

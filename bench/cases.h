@@ -50,7 +50,7 @@ typedef struct bench_pair_case {
   int threads;
 } bench_pair_case;
 
-/* Argument: a bench_pair_case. Both within each round:
+/* Argument: a bench_pair_case, whose isa may be BENCH_AMX (modes.h). Both within each round:
  *   gflops          over the pairs that are seen
  *   peak_fraction   of the f32 FMA peak, whatever the types; it may be more than 1
  *   peak_gflops     that peak

@@ -1,5 +1,6 @@
 #include "caches.h"
 #include "machine.h"
+#include "modes.h"
 #include "rates.h"
 #include "runner.h"
 
@@ -18,7 +19,7 @@ static void prepare(const bench_pair_case *wanted) {
   bench_runner_destroy(&current.plain);
   current.of = wanted;
   const bench_case shape = {&wanted->pair->shape, wanted->isa, wanted->threads};
-  const bench_case plain = {&wanted->pair->plain, wanted->isa, wanted->threads};
+  const bench_case plain = {&wanted->pair->plain, bench_vectors_of(wanted->isa), wanted->threads};
   bench_runner_create(&current.wanted, &shape);
   if (!current.wanted.refusal[0]) bench_runner_create(&current.plain, &plain);
   if (current.plain.refusal[0])
@@ -44,11 +45,12 @@ void bench_paired(bench_round *round, const void *argument) {
     bench_skip(round, current.wanted.refusal);
     return;
   }
-  const double peak_before = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
+  const char *isa = bench_vectors_of(wanted->isa);
+  const double peak_before = machine_fma_peak(isa, wanted->threads, BENCH_PEAK_SLICE);
   const double plain_before = bench_time_fovea(&current.plain, wanted->threads);
   const double seconds = bench_time_fovea(&current.wanted, wanted->threads);
   const double plain_after = bench_time_fovea(&current.plain, wanted->threads);
-  const double peak_after = machine_fma_peak(wanted->isa, wanted->threads, BENCH_PEAK_SLICE);
+  const double peak_after = machine_fma_peak(isa, wanted->threads, BENCH_PEAK_SLICE);
   const double peak = 0.5 * (peak_before + peak_after);
   bench_seconds(round, seconds);
   bench_report_flops(round, &current.wanted.workload, seconds, peak);

@@ -3,6 +3,8 @@
 #include "caches.h"
 #include "inputs.h"
 #include "machine.h"
+#include "modes.h"
+#include <fovea/explain.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +27,39 @@ int bench_isa_is_chosen(const char *isa) {
 }
 
 /* If Fovea chooses this instruction set, it is not asked for by name: for 16-bit types Fovea may choose a set whose
- * name begins with it and that has faster products of pairs. */
+ * name begins with it and that has faster products of pairs. A plan with modes is asked for by name even so:
+ * without a name it runs on AMX once a benchmark has allowed that. */
+static const char *name_of_set(const bench_case *wanted) {
+  const int modes = wanted->shape->scores != FOVEA_MODE_EXACT || wanted->shape->values != FOVEA_MODE_EXACT;
+  if (strcmp(wanted->isa, BENCH_AMX) == 0) return NULL;
+  return bench_isa_is_chosen(wanted->isa) && !modes ? NULL : wanted->isa;
+}
+
+/* Sets refusal if the plan is not what was wanted. */
+static void check_plan(bench_runner *runner, const bench_case *wanted) {
+  const char *isa = bench_vectors_of(wanted->isa);
+  fovea_explanation explanation;
+  fovea_explanation_init(&explanation);
+  if (strncmp(fovea_plan_isa(runner->plan), isa, strlen(isa)) != 0) {
+    snprintf(runner->refusal, sizeof runner->refusal, "the plan runs on %s", fovea_plan_isa(runner->plan));
+  } else if (isa != wanted->isa) {
+    if (fovea_plan_explain(runner->plan, &explanation, NULL) != FOVEA_OK || strcmp(explanation.products, "AMX") != 0)
+      snprintf(runner->refusal, sizeof runner->refusal, "the plan does not run on AMX");
+  }
+}
+
 static void plan(bench_runner *runner, const bench_case *wanted) {
   fovea_error error;
-  runner->workload.problem.isa = bench_isa_is_chosen(wanted->isa) ? NULL : wanted->isa;
+  runner->workload.problem.isa = name_of_set(wanted);
+  if (strcmp(wanted->isa, BENCH_AMX) == 0 && fovea_allow_amx(&error) != FOVEA_OK) {
+    snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
+    return;
+  }
   if (fovea_plan_create(&runner->workload.problem, &runner->plan, &error) != FOVEA_OK) {
     snprintf(runner->refusal, sizeof runner->refusal, "%s", error.text);
     return;
   }
-  if (strncmp(fovea_plan_isa(runner->plan), wanted->isa, strlen(wanted->isa)) != 0)
-    snprintf(runner->refusal, sizeof runner->refusal, "the plan runs on %s", fovea_plan_isa(runner->plan));
+  check_plan(runner, wanted);
 }
 
 /* A plan's own counts leave patterns out, a run's leave nothing out. */

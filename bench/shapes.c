@@ -3,6 +3,7 @@
 #include "formats.h"
 #include "layers.h"
 #include "machine.h"
+#include "modes.h"
 #include "openblas.h"
 #include "operations.h"
 #include "patterns.h"
@@ -12,6 +13,7 @@
 #include "arch/registry.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define SIZES(batch_, heads_, kv_heads_, q_len_, kv_len_, dim_)                                                    \
   .batch = batch_, .heads = heads_, .kv_heads = kv_heads_, .q_len = q_len_, .kv_len = kv_len_, .dim = dim_
@@ -222,6 +224,14 @@ static void register_decode_comparisons(void) {
   }
 }
 
+/* AMX shares its tiles with one set, which comes beside it. */
+static void register_modes(void) {
+  for (int isa = 0; isa < isa_count; isa++) {
+    if (strcmp(isas[isa], BENCH_AMX_SHARE) == 0) bench_register_modes(BENCH_AMX);
+    bench_register_modes(isas[isa]);
+  }
+}
+
 void bench_register_all(void) {
   report_context();
   openblas_report();
@@ -236,6 +246,7 @@ void bench_register_all(void) {
     for (int i = 0; i < speedup_count; i++)
       register_case(&speedup_shapes[i], isas[isa], most_threads, bench_speedup);
   register_decode_comparisons();
+  register_modes();
   for (int isa = 0; isa < isa_count; isa++)
     for (int i = 0; i < budget_count; i++) register_case(&budget_shapes[i], isas[isa], 1, bench_budget);
   bench_register("overhead/h1_q1_s16_d64/plain_call", bench_call_plain, NULL, BENCH_NANOSECONDS);

@@ -5,6 +5,7 @@
     bench/tables.py patterns run.json --peers p.json   # of patterns, terms, outputs and graphs; p.json is written by
                                                        # bench/peers/patterns.py
     bench/tables.py formats run.json                   # of narrow caches
+    bench/tables.py modes run.json                     # of bf16 mode
 With --keep the runs are kept as one in bench/results, and the page is written.
 """
 
@@ -16,6 +17,7 @@ import sys
 import bars
 import formats
 import measurements
+import modes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
@@ -61,6 +63,7 @@ TABLES = {
     "layers": (("linear", "row", "norm", "activate", "additive", "encoder"), bars.layer_bars, words_of_layer),
     "patterns": (("paired", "graph", "plan"), bars_of_patterns, words_of_pattern),
     "formats": (("format", "paired", "append"), bars.format_bars, formats.words),
+    "modes": (("mode",), bars.mode_bars, modes.words),
 }
 
 
@@ -99,7 +102,10 @@ def rows_of_peers(kept):
 def markdown(table, run, peers):
     _, bars_of, words = TABLES[table]
     lines = [f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}; "
-             "± is half of the middle half of the rounds.", "", "| | measured | | bar | |", "|---|--:|---|--:|---|"]
+             "± is half of the middle half of the rounds.", ""]
+    if table == "modes":
+        lines += [*modes.speeds(run), ""]
+    lines += ["| | measured | | bar | |", "|---|--:|---|--:|---|"]
     lines += [row(words(name), value, unit, bar) for name, unit, value, bar in bars_of(run) if value is not None]
     if peers:
         lines += rows_of_peers(peers)

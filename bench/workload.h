@@ -64,6 +64,7 @@ typedef struct bench_shape {
   fovea_position_kind term; /* 0: none; a grid is one line of seven cells after the other */
   bench_pattern pattern;
   bench_output output;
+  fovea_mode scores, values;
 } bench_shape;
 
 /* The rows and keys of one batch entry, within the tensors. */

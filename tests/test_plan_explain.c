@@ -311,6 +311,37 @@ static void test_ways(void **state) {
   fovea_plan_destroy(plan);
 }
 
+static int has_amx(fovea_mode scores, fovea_mode values, const char *isa) {
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_error error;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  problem.scores = scores;
+  problem.values = values;
+  problem.isa = isa;
+  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  const int amx = strcmp(explain(plan).products, "AMX") == 0;
+  fovea_plan_destroy(plan);
+  return amx;
+}
+
+/* AMX is for bf16 only, after it is allowed, without a name, beside the sets whose tiles it shares. */
+static void test_amx(void **state) {
+  (void)state;
+  const fovea_mode exact = FOVEA_MODE_EXACT, bf16 = FOVEA_MODE_BF16;
+  fovea_library_info info = {.struct_size = sizeof info};
+  assert_int_equal(fovea_info(&info), FOVEA_OK);
+  assert_int_equal(has_amx(bf16, bf16, NULL), 0);
+  const int allowed = fovea_allow_amx(NULL) == FOVEA_OK;
+  const int shared = info.environment[0] == '\0' && strncmp(info.isa, "avx512", 6) == 0;
+  for (int halves = 0; halves < 4; halves++) {
+    const fovea_mode scores = halves & 1 ? bf16 : exact, values = halves & 2 ? bf16 : exact;
+    assert_int_equal(has_amx(scores, values, NULL), allowed && shared && halves > 0);
+    assert_int_equal(has_amx(scores, values, info.isa), 0);
+    assert_int_equal(has_amx(scores, values, "scalar"), 0);
+  }
+}
+
 static void test_gathered(void **state) {
   (void)state;
   enum { ROWS = 500 };
@@ -458,6 +489,7 @@ int main(void) {
       cmocka_unit_test(test_by_row),
       cmocka_unit_test(test_late_mask),
       cmocka_unit_test(test_ways),
+      cmocka_unit_test(test_amx),
       cmocka_unit_test(test_gathered),
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_bounds),

@@ -73,6 +73,12 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   bits = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
   _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(bits));
 }
+FOVEA_INLINE vec vec_round_bf16(vec a) {
+  __m256i bits = _mm256_castps_si256(a);
+  __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  bits = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  return _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000u)));
+}
 FOVEA_INLINE vec hidden_where_zero(__m256i a) {
   __m256i zero = _mm256_cmpeq_epi32(a, _mm256_setzero_si256());
   return _mm256_and_ps(_mm256_castsi256_ps(zero), _mm256_set1_ps(-INFINITY));

@@ -67,6 +67,12 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   bits = _mm512_srli_epi32(_mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
   _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtepi32_epi16(bits));
 }
+FOVEA_INLINE vec vec_round_bf16(vec a) {
+  __m512i bits = _mm512_castps_si512(a);
+  __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  bits = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  return _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u)));
+}
 FOVEA_INLINE vec vec_load_s8(const int8_t *p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }

@@ -63,6 +63,12 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
   uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
   vst1_u16(p, vshrn_n_u32(vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff))), 16));
 }
+FOVEA_INLINE vec vec_round_bf16(vec a) {
+  uint32x4_t bits = vreinterpretq_u32_f32(a);
+  uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+  bits = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+  return vreinterpretq_f32_u32(vandq_u32(bits, vdupq_n_u32(0xffff0000u)));
+}
 FOVEA_INLINE vec hidden_where_zero(uint32x4_t a) {
   return vreinterpretq_f32_u32(vandq_u32(vceqq_u32(a, vdupq_n_u32(0)), vdupq_n_u32(0xff800000u)));
 }

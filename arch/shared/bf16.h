@@ -1,151 +1,250 @@
-/* The mode bf16 (docs/numerics.md, section 16): operands are f32 numbers that bf16 has, products are sums of groups
- * of 32, each of an even and an odd chain. The tiles are those of score.h, softmax.h and value.h, with rows in the
- * lanes. Part of bodies.h, after score.h. */
+/* The mode bf16 by f32 FMAs (docs/numerics.md, section 16). Operands are f32 numbers that bf16 has: queries and
+ * weights with rows in the lanes, keys and values row by row. A product is a sum of groups of 32 items, each of a
+ * chain over its even and one over its odd items. A register tile has all even chains at once, and then all odd
+ * ones, so that it is as large as that of exact mode. Part of bodies.h, after score.h. */
 
 #include "../kernels.h"
+#include "fetch.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
 
-/* Vectors of rows, and keys or dims, of a register tile: two chains and their sum for each. */
-#if LANES == 8
-enum { BF16_VECTORS = 1, BF16_KEYS = 4 };
-#else
-enum { BF16_VECTORS = FOVEA_TILE_VECTORS < 2 ? 1 : 2, BF16_KEYS = 4 };
-#endif
+#include <string.h>
+
 enum { BF16_GROUP = 32 };
+
+/* Keys or dims of a register tile beside all vectors of a tile, and beside one. */
+#if FOVEA_TILE_VECTORS == 4
+enum { BF16_MANY = FOVEA_SCORE_KEYS_4 };
+#elif FOVEA_TILE_VECTORS == 3
+enum { BF16_MANY = FOVEA_SCORE_KEYS_3 };
+#elif FOVEA_TILE_VECTORS == 2
+enum { BF16_MANY = FOVEA_SCORE_KEYS_2 };
+#else
+enum { BF16_MANY = FOVEA_SCORE_KEYS_1 };
+#endif
+enum { BF16_OF_ONE = FOVEA_SCORE_KEYS_1 };
+
+/* ---- Operands ------------------------------------------------------------------------------------------------ */
 
 /* Rounded to bf16, and 0 below 2^-56: AMX would flush smaller products. */
 FOVEA_INLINE vec bf16_number(vec x) {
-  uint16_t halves[LANES];
-  vec_store_bf16(halves, vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
-  x = vec_load_bf16(halves);
+  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
   return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
 }
 
-FOVEA_KERNEL void FOVEA_NAME(bf16_rows)(const fovea_bf16_rows_args *args) {
+/* The rows of keys and values are apart as exact mode's copies are: an odd number of cache lines. */
+FOVEA_INLINE int64_t bf16_stride(int64_t dim) {
+  return ((dim + 15) / 16 | 1) * 16;
+}
+
+FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
+  return (fovea_operand_sizes){qk_dim * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(qk_dim),
+                               FOVEA_BLOCK_KEYS * bf16_stride(v_dim)};
+}
+
+/* Up to LANES elements of a row of keys or values from dim d on, as numbers; 0 behind the last. */
+FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d, rest = args->dim - d;
+  const float *row = (const float *)args->rows + at;
+  if (!args->bf16) return bf16_number(rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest));
+  const uint16_t *elements = (const uint16_t *)args->rows + at;
+  uint16_t some[LANES] = {0};
+  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
+  return bf16_number(vec_load_bf16(elements));
+}
+
+FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
+  const float *rows = args->rows;
+  const int64_t count = args->dim * ROW_TILE;
   FOVEA_NO_UNROLL
-  for (int64_t row = 0; row < args->row_count; row++) {
-    float *x = args->rows + row * args->stride;
-    int64_t d = 0;
+  for (int64_t i = 0; i < count; i += LANES) vec_store(args->to + i, bf16_number(vec_load(rows + i)));
+}
+
+FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
+  const int64_t stride = bf16_stride(args->dim);
+  FOVEA_NO_UNROLL
+  for (int key = args->first; key < args->end; key++)
+    for (int64_t d = 0; d < args->dim; d += LANES)
+      vec_store(args->to + key * stride + d, bf16_element(args, key, d));
+}
+
+FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
+  const int64_t stride = bf16_stride(args->dim);
+  const vec zero = vec_set1(0.0f);
+  vecmask lost = vec_less(zero, zero);
+  const int begin = args->first / BF16_GROUP * BF16_GROUP;
+  const int end = (args->end + BF16_GROUP - 1) / BF16_GROUP * BF16_GROUP;
+  FOVEA_NO_UNROLL
+  for (int key = begin; key < end; key++) {
+    float *to = args->to + key * stride;
     FOVEA_NO_UNROLL
-    for (; d + LANES <= args->dim; d += LANES) vec_store(x + d, bf16_number(vec_load(x + d)));
-    const int rest = (int)(args->dim - d);
-    if (rest > 0) vec_store_first(x + d, bf16_number(vec_load_first(x + d, rest)), rest);
+    for (int64_t d = 0; d < args->dim; d += LANES) {
+      const vec x = key >= args->first && key < args->end ? bf16_element(args, key, d) : zero;
+      const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
+      lost = vecmask_or(lost, vecmask_not(finite));
+      vec_store(to + d, vec_select(finite, x, zero));
+    }
   }
+  return !vecmask_any(lost);
 }
 
 /* ---- Products ------------------------------------------------------------------------------------------------ */
 
+/* What a register tile multiplies: item i has rows lanes[i * ROW_TILE + row] and numbers scalars[i * item + n *
+ * step], for keys or dims n. */
+typedef struct bf16_products {
+  const float *lanes, *scalars;
+  int64_t item, step, count;
+} bf16_products;
+
 typedef struct bf16_tile {
-  vec sum[BF16_KEYS][BF16_VECTORS];
+  vec sum[16][4];
 } bf16_tile;
 
-FOVEA_INLINE void bf16_clear(bf16_tile *tile) {
+/* The chain over every second item of a group, from the first of `count` on. */
+FOVEA_INLINE void bf16_chain(const int numbers, const int vectors, const float *lanes, const float *scalars,
+                             int64_t item, int64_t step, int64_t count, bf16_tile *tile) {
   FOVEA_UNROLL
-  for (int n = 0; n < BF16_KEYS; n++) {
+  for (int n = 0; n < numbers; n++) {
     FOVEA_UNROLL
-    for (int v = 0; v < BF16_VECTORS; v++) tile->sum[n][v] = vec_set1(0.0f);
+    for (int v = 0; v < vectors; v++) tile->sum[n][v] = vec_set1(0.0f);
   }
-}
-
-/* One item of the chains: `lanes` of ROW_TILE numbers each, times scalars[n * step]. */
-FOVEA_INLINE void bf16_step(const int keys, const int vectors, const float *lanes, const float *scalars,
-                            int64_t step, bf16_tile *chain) {
-  vec x[BF16_VECTORS];
-  FOVEA_UNROLL
-  for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
-  FOVEA_UNROLL
-  for (int n = 0; n < keys; n++) {
-    const vec scalar = vec_set1(scalars[n * step]);
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) chain->sum[n][v] = vec_fma(scalar, x[v], chain->sum[n][v]);
-  }
-}
-
-/* Adds the groups of items `first` to first + count - 1, counted from the start of a group: item i has lanes[i *
- * ROW_TILE] and scalars[i * item + n * step]. */
-FOVEA_INLINE void bf16_groups(const int keys, const int vectors, const float *lanes, const float *scalars,
-                              int64_t item, int64_t step, int64_t first, int64_t count, bf16_tile *sum) {
-  const int64_t last = first + count;
   FOVEA_NO_UNROLL
-  while (first < last) {
-    const int64_t group = first / BF16_GROUP * BF16_GROUP + BF16_GROUP, end = group < last ? group : last;
-    bf16_tile chains[2];
-    bf16_clear(&chains[0]);
-    bf16_clear(&chains[1]);
-    if (first % 2 != 0) {
-      bf16_step(keys, vectors, lanes + first * ROW_TILE, scalars + first * item, step, &chains[1]);
-      first++;
-    }
-    FOVEA_NO_UNROLL
-    for (; first + 2 <= end; first += 2) {
-      bf16_step(keys, vectors, lanes + first * ROW_TILE, scalars + first * item, step, &chains[0]);
-      bf16_step(keys, vectors, lanes + (first + 1) * ROW_TILE, scalars + (first + 1) * item, step, &chains[1]);
-    }
-    if (first < end) bf16_step(keys, vectors, lanes + first * ROW_TILE, scalars + first * item, step, &chains[0]);
-    first = end;
+  for (; count > 0; count -= 2, lanes += 2 * ROW_TILE, scalars += 2 * item) {
+    vec x[4];
     FOVEA_UNROLL
-    for (int n = 0; n < keys; n++) {
+    for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      const vec scalar = vec_set1(scalars[n * step]);
       FOVEA_UNROLL
-      for (int v = 0; v < vectors; v++)
-        sum->sum[n][v] = vec_add(sum->sum[n][v], vec_add(chains[0].sum[n][v], chains[1].sum[n][v]));
+      for (int v = 0; v < vectors; v++) tile->sum[n][v] = vec_fma(x[v], scalar, tile->sum[n][v]);
     }
   }
+}
+
+/* sums[n * ROW_TILE + row] = the product. */
+FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, const bf16_products *products, float *sums) {
+  float even[16 * ROW_TILE];
+  FOVEA_NO_UNROLL
+  for (int64_t first = 0; first < products->count; first += BF16_GROUP) {
+    const int64_t rest = products->count - first, count = rest < BF16_GROUP ? rest : BF16_GROUP;
+    const float *lanes = products->lanes + first * ROW_TILE, *scalars = products->scalars + first * products->item;
+    bf16_tile tile;
+    bf16_chain(numbers, vectors, lanes, scalars, products->item, products->step, count, &tile);
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) vec_store(even + n * ROW_TILE + v * LANES, tile.sum[n][v]);
+    }
+    bf16_chain(numbers, vectors, lanes + ROW_TILE, scalars + products->item, products->item, products->step,
+               count - 1, &tile);
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++) {
+        float *to = sums + n * ROW_TILE + v * LANES;
+        vec sum = vec_add(vec_load(even + n * ROW_TILE + v * LANES), tile.sum[n][v]);
+        if (first > 0) sum = vec_add(vec_load(to), sum);
+        vec_store(to, sum);
+      }
+    }
+  }
+}
+
+/* Each register tile is a function of its own, for scores and for values. */
+#define BF16_TILE(name, vectors, numbers)                                                                          \
+  FOVEA_NOINLINE void name(const bf16_products *products, float *sums) {                                           \
+    bf16_multiply(numbers, vectors, products, sums);                                                               \
+  }
+BF16_TILE(bf16_many, FOVEA_TILE_VECTORS, BF16_MANY)
+BF16_TILE(bf16_many_one, FOVEA_TILE_VECTORS, 1)
+BF16_TILE(bf16_single, 1, BF16_OF_ONE)
+BF16_TILE(bf16_single_one, 1, 1)
+typedef void bf16_tile_function(const bf16_products *products, float *sums);
+
+/* Calls `finish` with the sums of `numbers` keys or dims at a time, for `vectors` vectors from `vector` on. */
+typedef void bf16_finish_function(const void *args, int64_t first, int numbers, int vector, int vectors,
+                                  const float *sums);
+typedef struct bf16_work {
+  bf16_products products; /* of the first vector and the first number */
+  int64_t numbers;
+  bf16_finish_function *finish;
+  const void *args;
+  const fovea_fetch_row *prefetch;
+  int prefetch_count;
+} bf16_work;
+
+FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, int vector, int vectors) {
+  const int whole = vectors == 1 ? BF16_OF_ONE : BF16_MANY;
+  bf16_tile_function *const many = vectors == 1 ? bf16_single : bf16_many;
+  bf16_tile_function *const one = vectors == 1 ? bf16_single_one : bf16_many_one;
+  float sums[16 * ROW_TILE];
+  bf16_products products = work->products;
+  row_fetch fetch = fetch_rows(work->prefetch, work->prefetch_count);
+  const int64_t lines = fetch_share_of(work->prefetch, work->prefetch_count, (work->numbers + whole - 1) / whole);
+  products.lanes += vector * LANES;
+  FOVEA_NO_UNROLL
+  for (int64_t first = 0; first < work->numbers;) {
+    const int numbers = work->numbers - first >= whole ? whole : 1;
+    fetch_lines(lines, &fetch);
+    products.scalars = work->products.scalars + first * products.step;
+    (numbers == whole ? many : one)(&products, sums);
+    work->finish(work->args, first, numbers, vector, vectors, sums);
+    first += numbers;
+  }
+}
+
+FOVEA_INLINE void bf16_vectors(const bf16_work *work, fovea_vector_range vectors) {
+  if (vectors.count == FOVEA_TILE_VECTORS) {
+    bf16_numbers(work, vectors.first, FOVEA_TILE_VECTORS);
+    return;
+  }
+  bf16_work each = *work;
+  FOVEA_NO_UNROLL
+  for (int v = 0; v < vectors.count; v++, each.prefetch_count = 0) bf16_numbers(&each, vectors.first + v, 1);
 }
 
 /* ---- Scores -------------------------------------------------------------------------------------------------- */
 
-FOVEA_INLINE void bf16_score_tile(const fovea_score_args *args, int key, const int keys, int vector,
-                                  const int vectors) {
-  const int row = vector * LANES;
+FOVEA_NOINLINE void bf16_finish_scores(const void *data, int64_t first, int numbers, int vector, int vectors,
+                                       const float *sums) {
+  const fovea_score_args *args = data;
   const vec c = vec_set1(args->c);
-  bf16_tile tile;
-  bf16_clear(&tile);
-  bf16_groups(keys, vectors, args->queries + row, (const float *)args->keys + key * args->key_stride, 1,
-              args->key_stride, 0, args->dim, &tile);
-  FOVEA_UNROLL
+  FOVEA_NO_UNROLL
   for (int v = 0; v < vectors; v++) {
-    vec maximum = vec_load(args->maxima + row + v * LANES);
-    FOVEA_UNROLL
-    for (int n = 0; n < keys; n++) {
-      const vec s = vec_mul(tile.sum[n][v], c);
-      vec_store(args->scores + (int64_t)(key + n) * ROW_TILE + row + v * LANES, s);
+    const int row = (vector + v) * LANES;
+    vec maximum = vec_load(args->maxima + row);
+    FOVEA_NO_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      const vec s = vec_mul(vec_load(sums + n * ROW_TILE + v * LANES), c);
+      vec_store(args->scores + (first + n) * ROW_TILE + row, s);
       maximum = vec_max(s, maximum);
     }
-    vec_store(args->maxima + row + v * LANES, maximum);
+    vec_store(args->maxima + row, maximum);
   }
 }
 
-FOVEA_NOINLINE void bf16_score_keys(const fovea_score_args *args, int vector, int vectors) {
-  int key = 0;
-  FOVEA_NO_UNROLL
-  for (; key + BF16_KEYS <= args->key_count; key += BF16_KEYS) {
-    if (vectors == BF16_VECTORS)
-      bf16_score_tile(args, key, BF16_KEYS, vector, BF16_VECTORS);
-    else
-      bf16_score_tile(args, key, BF16_KEYS, vector, 1);
-  }
-  FOVEA_NO_UNROLL
-  for (; key < args->key_count; key++)
-    for (int v = vector; v < vector + vectors; v++) bf16_score_tile(args, key, 1, v, 1);
-}
-
-FOVEA_KERNEL void FOVEA_NAME(bf16_score)(const fovea_score_args *args) {
-  const int end = args->vectors.first + args->vectors.count;
+FOVEA_KERNEL static void bf16_score(const fovea_score_args *args) {
   float not_wanted[ROW_TILE] = {0};
   fovea_score_args all = *args;
+  const int64_t stride = bf16_stride(args->dim);
+  const bf16_work work = {{args->queries, (const float *)args->keys + args->key * stride, 1, stride, args->dim},
+                          args->key_count,
+                          bf16_finish_scores,
+                          &all,
+                          args->prefetch,
+                          args->prefetch_count};
   if (args->seen_from) all.maxima = not_wanted;
-  FOVEA_NO_UNROLL
-  for (int v = args->vectors.first; v < end; v += BF16_VECTORS)
-    bf16_score_keys(&all, v, end - v < BF16_VECTORS ? end - v : BF16_VECTORS);
+  bf16_vectors(&work, args->vectors);
   if (args->seen_from) score_hide(args);
 }
 
 /* ---- Weights ------------------------------------------------------------------------------------------------- */
 
 /* E(x), 0 below -56. */
-FOVEA_INLINE vec bf16_weight(vec x) {
+FOVEA_INLINE vec bf16_exp2(vec x) {
 #ifdef FOVEA_VECTOR_HAS_SCALEF
   const vec fraction = vec_fraction(x), whole = vec_sub(x, fraction);
   const float half = 1.0f;
@@ -164,33 +263,59 @@ FOVEA_INLINE vec bf16_weight(vec x) {
 #endif
 }
 
-/* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. */
-FOVEA_INLINE vec bf16_weigh(float *scores, vec reference, int begin, int end) {
-  vec sums[FOVEA_WEIGHT_SUMS];
-  for (int i = 0; i < FOVEA_WEIGHT_SUMS; i++) sums[i] = vec_set1(0.0f);
-  FOVEA_NO_UNROLL
-  for (int key = 0; key < begin; key++) vec_store(scores + key * ROW_TILE, vec_set1(0.0f));
-  FOVEA_NO_UNROLL
-  for (int key = begin; key < end; key++) {
-    const vec p = bf16_weight(vec_sub(vec_load(scores + key * ROW_TILE), reference));
-    sums[key % FOVEA_WEIGHT_SUMS] = vec_add(sums[key % FOVEA_WEIGHT_SUMS], p);
-    vec_store(scores + key * ROW_TILE, bf16_number(p));
-  }
-  FOVEA_NO_UNROLL
-  for (int key = end; key < FOVEA_BLOCK_KEYS; key++) vec_store(scores + key * ROW_TILE, vec_set1(0.0f));
-  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2) {
-    for (int i = 0; i < half; i++) sums[i] = vec_add(sums[i], sums[i + half]);
-  }
-  return sums[0];
+/* The weight itself is added to the sum; what is stored has been rounded. It is 0 or at least 2^-56. */
+FOVEA_INLINE void bf16_weigh(float *score, vec factor, vec reference, vec *sum) {
+  const vec p = bf16_exp2(vec_sub(vec_mul(vec_load(score), factor), reference));
+  *sum = vec_add(*sum, p);
+  vec_store(score, vec_round_bf16(vec_select(vec_is_nan(p), vec_set1(__builtin_nanf("")), p)));
 }
 
-FOVEA_KERNEL int FOVEA_NAME(bf16_softmax)(const fovea_softmax_args *args) {
+FOVEA_INLINE void bf16_fill(float *scores, int begin, int end, float x) {
+  FOVEA_NO_UNROLL
+  for (int key = begin; key < end; key++) vec_store(scores + key * ROW_TILE, vec_set1(x));
+}
+
+/* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. Rounds of sixteen
+ * keys are filled up with scores of -Inf: adding 0 changes no sum of weights. */
+FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
+  enum { ROUND = FOVEA_WEIGHT_SUMS, TOGETHER = 4 };
+  const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
+  float sums[ROUND * LANES];
+  bf16_fill(scores, 0, first, 0.0f);
+  bf16_fill(scores, first, begin, -INFINITY);
+  bf16_fill(scores, end, last, -INFINITY);
+  bf16_fill(scores, last, FOVEA_BLOCK_KEYS, 0.0f);
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < ROUND; i += TOGETHER) {
+    vec chain[TOGETHER];
+    FOVEA_UNROLL
+    for (int j = 0; j < TOGETHER; j++) chain[j] = vec_set1(0.0f);
+    FOVEA_NO_UNROLL
+    for (int key = first + i; key < last; key += ROUND) {
+      FOVEA_UNROLL
+      for (int j = 0; j < TOGETHER; j++) bf16_weigh(scores + (key + j) * ROW_TILE, factor, reference, &chain[j]);
+    }
+    FOVEA_UNROLL
+    for (int j = 0; j < TOGETHER; j++) vec_store(sums + (i + j) * LANES, chain[j]);
+  }
+  FOVEA_NO_UNROLL
+  for (int half = ROUND / 2; half > 0; half /= 2) {
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < half * LANES; i += LANES)
+      vec_store(sums + i, vec_add(vec_load(sums + i), vec_load(sums + half * LANES + i)));
+  }
+  return vec_load(sums);
+}
+
+FOVEA_KERNEL static int bf16_softmax(const fovea_softmax_args *args) {
   vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
+  FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;
-    const vec block_max = vec_add(vec_load(args->maxima + row), vec_set1(0.0f)); /* -0 becomes +0 */
-    const vec block_sum =
-        bf16_weigh(args->scores + row, state_reference(block_max), args->key_begin[vector], args->key_end[vector]);
+    const vec factor = vec_set1(args->factor), scaled = vec_mul(vec_load(args->maxima + row), factor);
+    const vec block_max = vec_add(scaled, vec_set1(0.0f)); /* -0 becomes +0 */
+    const vec block_sum = bf16_weigh_vector(args->scores + row, factor, state_reference(block_max),
+                                            args->key_begin[vector], args->key_end[vector]);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
     const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
@@ -200,44 +325,49 @@ FOVEA_KERNEL int FOVEA_NAME(bf16_softmax)(const fovea_softmax_args *args) {
   return vecmask_any(none);
 }
 
+static float bf16_weight(const float *weights, int key, int row) {
+  return weights[key * ROW_TILE + row];
+}
+
 /* ---- Values -------------------------------------------------------------------------------------------------- */
 
-FOVEA_INLINE void bf16_value_tile(const fovea_value_args *args, int64_t dim, const int dims, int vector,
-                                  const int vectors) {
-  const int row = vector * LANES;
-  bf16_tile tile;
-  bf16_clear(&tile);
-  bf16_groups(dims, vectors, args->weights + row, args->values + dim, args->value_stride, 1, args->key,
-              args->key_count, &tile);
-  FOVEA_UNROLL
+FOVEA_NOINLINE void bf16_finish_values(const void *data, int64_t first, int numbers, int vector, int vectors,
+                                       const float *sums) {
+  const fovea_value_args *args = data;
+  FOVEA_NO_UNROLL
   for (int v = 0; v < vectors; v++) {
-    const vec old_part = vec_load(args->old_part + row + v * LANES),
-              new_part = vec_load(args->new_part + row + v * LANES);
-    FOVEA_UNROLL
-    for (int d = 0; d < dims; d++) {
-      float *to = args->output + (dim + d) * ROW_TILE + row + v * LANES;
-      vec_store(to, args->flags & FOVEA_VALUE_MERGE ? state_join(vec_load(to), old_part, tile.sum[d][v], new_part)
-                                                    : tile.sum[d][v]);
+    const int row = (vector + v) * LANES;
+    const vec old_part = vec_load(args->old_part + row), new_part = vec_load(args->new_part + row);
+    float *to = args->output + first * ROW_TILE + row;
+    FOVEA_NO_UNROLL
+    for (int n = 0; n < numbers; n++, to += ROW_TILE) {
+      const vec sum = vec_load(sums + n * ROW_TILE + v * LANES);
+      vec_store(to, args->flags & FOVEA_VALUE_MERGE ? state_join(vec_load(to), old_part, sum, new_part) : sum);
     }
   }
 }
 
-/* All keys of a block at once: weights and values of its first key; `key` is the first that is met. */
-FOVEA_KERNEL void FOVEA_NAME(bf16_value)(const fovea_value_args *args) {
-  const int end = args->vectors.first + args->vectors.count;
-  FOVEA_NO_UNROLL
-  for (int v = args->vectors.first; v < end; v += BF16_VECTORS) {
-    const int vectors = end - v < BF16_VECTORS ? end - v : BF16_VECTORS;
-    int64_t dim = 0;
-    FOVEA_NO_UNROLL
-    for (; dim + BF16_KEYS <= args->dim; dim += BF16_KEYS) {
-      if (vectors == BF16_VECTORS)
-        bf16_value_tile(args, dim, BF16_KEYS, v, BF16_VECTORS);
-      else
-        bf16_value_tile(args, dim, BF16_KEYS, v, 1);
-    }
-    FOVEA_NO_UNROLL
-    for (; dim < args->dim; dim++)
-      for (int i = v; i < v + vectors; i++) bf16_value_tile(args, dim, 1, i, 1);
-  }
+/* Whole groups: the weights of all other keys of the block are 0, and so are values that are not there. */
+FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
+  const int64_t stride = bf16_stride(args->dim), begin = args->key / BF16_GROUP * BF16_GROUP;
+  const int64_t end = (args->key + args->key_count + BF16_GROUP - 1) / BF16_GROUP * BF16_GROUP;
+  const bf16_work work = {{args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1, end - begin},
+                          args->dim,
+                          bf16_finish_values,
+                          args,
+                          args->prefetch,
+                          args->prefetch_count};
+  bf16_vectors(&work, args->vectors);
 }
+
+const fovea_arithmetic FOVEA_NAME(bf16) = {
+    .name = "FMA",
+    .sizes = bf16_sizes,
+    .load_queries = bf16_load_queries,
+    .load_keys = bf16_load_keys,
+    .load_values = bf16_load_values,
+    .score = bf16_score,
+    .softmax = bf16_softmax,
+    .weight = bf16_weight,
+    .value = bf16_value,
+};

@@ -33,6 +33,13 @@ FOVEA_INLINE void fetch_lines(const int64_t lines, row_fetch *fetch) {
   }
 }
 
+/* The lines of `count` rows, split evenly among `steps`. */
+FOVEA_INLINE int64_t fetch_share_of(const fovea_fetch_row *rows, int count, int64_t steps) {
+  int64_t lines = 0;
+  for (int i = 0; i < count; i++) lines += (rows[i].bytes + 63) / 64;
+  return steps > 0 ? (lines + steps - 1) / steps : 0;
+}
+
 /* Prefetches what lies 2 KB behind p, of rows that often follow each other: hardware stops at the end of a page. */
 FOVEA_INLINE void fetch_ahead(const void *p) {
   __builtin_prefetch((const void *)((uintptr_t)p + 2048));

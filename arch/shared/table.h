@@ -34,10 +34,6 @@ void FOVEA_OPERATION(top_select)(fovea_top_list *list, int k);
 void FOVEA_OPERATION(top_finish)(const fovea_top_finish_args *args);
 void FOVEA_OPERATION(spread)(const fovea_spread_args *args);
 int FOVEA_OPERATION(softmax)(const fovea_softmax_args *args);
-void FOVEA_OPERATION(bf16_rows)(const fovea_bf16_rows_args *args);
-void FOVEA_OPERATION(bf16_score)(const fovea_score_args *args);
-int FOVEA_OPERATION(bf16_softmax)(const fovea_softmax_args *args);
-void FOVEA_OPERATION(bf16_value)(const fovea_value_args *args);
 int FOVEA_OPERATION(normalise)(const fovea_softmax_args *args);
 void FOVEA_OPERATION(shaw_sums)(const fovea_shaw_sums_args *args);
 void FOVEA_OPERATION(pack_values)(const fovea_pack_args *args);
@@ -59,6 +55,7 @@ void FOVEA_OPERATION(widen_codes)(const fovea_widen_codes_args *args);
 void FOVEA_OPERATION(narrow_codes)(const fovea_narrow_args *args);
 void FOVEA_OPERATION(hadamard)(const fovea_hadamard_args *args);
 void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
+extern const fovea_arithmetic FOVEA_OPERATION(bf16);
 #endif
 
 #ifndef FOVEA_TABLE
@@ -101,10 +98,6 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .top_finish = FOVEA_OPERATION(top_finish),
     .spread = FOVEA_OPERATION(spread),
     .softmax = FOVEA_OPERATION(softmax),
-    .bf16_rows = FOVEA_OPERATION(bf16_rows),
-    .bf16_score = FOVEA_OPERATION(bf16_score),
-    .bf16_softmax = FOVEA_OPERATION(bf16_softmax),
-    .bf16_value = FOVEA_OPERATION(bf16_value),
     .normalise = FOVEA_OPERATION(normalise),
     .shaw_sums = FOVEA_OPERATION(shaw_sums),
     .pack_values = FOVEA_OPERATION(pack_values),
@@ -128,4 +121,5 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .narrow_codes = FOVEA_OPERATION(narrow_codes),
     .hadamard = FOVEA_OPERATION(hadamard),
     .gather = FOVEA_OPERATION(gather),
+    .bf16 = &FOVEA_OPERATION(bf16),
 };

@@ -57,6 +57,7 @@ class Contest:
     """One problem: who takes part, by (peer, way), and the results for each number of threads."""
 
     OURS = ("fovea", "plan")
+    MODE = ("fovea", "bf16_mode")
 
     def __init__(self, problem, workers, arguments):
         self.problem, self.workers, self.arguments = problem, workers, arguments
@@ -102,9 +103,11 @@ class Contest:
         return any(theirs > HOPELESS * our for theirs, our in zip(seconds, ours))
 
     def results(self):
-        """The results to keep: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's."""
+        """The results to keep: [median, spread, rounds] of the times, and of the rounds' ratios to Fovea's; where there
+        is bf16 mode, of the ratios to it, too."""
         for threads, entries in self.entries.items():
             ours = entries[self.OURS]["seconds"]
+            mode = entries[self.MODE]["seconds"] if self.MODE in entries else []
             kept = {}
             for (peer, way), entry in entries.items():
                 seconds = entry["seconds"]
@@ -112,6 +115,8 @@ class Contest:
                     "option": entry["option"], "error": float(f"{entry['error']:.2g}"),
                     "milliseconds": short(Value.of([1e3 * s for s in seconds])),
                     "ratio": short(Value.of([theirs / our for theirs, our in zip(seconds, ours)]))}
+                if mode:
+                    kept[f"{peer}/{way}"]["ratio_to_mode"] = short(Value.of([t / m for t, m in zip(seconds, mode)]))
             yield {"name": self.problem.name, "type": self.problem.type, "threads": threads,
                    "flops": self.problem.flops, "refused": self.refused, "entries": kept}
 

@@ -1,4 +1,6 @@
-"""Fovea, through its shared library: a plan that is run with the caller's scratch, as bench/runner.c does."""
+"""Fovea, through its shared library: a plan that is run with the caller's scratch, as bench/runner.c does.
+
+Problems in bf16 also in bf16 mode, on AMX if the system permits it."""
 
 import ctypes
 import os
@@ -7,7 +9,8 @@ import numpy
 
 import problems
 
-WAYS = ("plan",)
+WAYS = ("plan", "bf16_mode")
+BF16_MODE = 1
 TYPES = {"f32": 0, "f16": 1, "bf16": 2}
 BOTTOM_RIGHT = -(2**63)
 c_int, c_int64, c_double, c_void_p, c_size_t = (
@@ -22,8 +25,12 @@ class MaskStrides(ctypes.Structure):
     _fields_ = [("batch", c_int64), ("head", c_int64), ("row", c_int64), ("key", c_int64)]
 
 
+class Range(ctypes.Structure):
+    _fields_ = [("begin", c_int64), ("end", c_int64)]
+
+
 class ProblemStruct(ctypes.Structure):
-    """The first fields of fovea_problem; a library with more fields takes defaults for the rest."""
+    """The fields of fovea_problem up to the modes; a library with more fields takes defaults for the rest."""
 
     _fields_ = [
         ("struct_size", c_size_t),
@@ -41,6 +48,31 @@ class ProblemStruct(ctypes.Structure):
         ("mask_keys", c_int64),
         ("softcap", c_double),
         ("sink", c_int),
+        *((name, c_void_p) for name in ("allocator_context", "allocate", "release")),
+        ("segmented", c_int),
+        ("kv_begins", c_void_p),
+        *((name, c_int64) for name in ("keys_begin", "keys_end")),
+        ("to_state", c_int),
+        ("mask_begin", c_int64),
+        ("mask_begins", c_void_p),
+        ("score_output", c_int),
+        ("score_strides", Strides),
+        *((name, c_void_p) for name in ("pattern", "patterns", "terms")),
+        ("term_count", c_int64),
+        ("term_size", c_size_t),
+        *((name, c_int) for name in ("scales", "normaliser", "divisor")),
+        *((name, c_double) for name in ("divisor_value", "sigmoid_bias")),
+        *((name, Range) for name in ("score_heads", "score_rows", "score_keys")),
+        ("max_logits", c_int),
+        ("top_k", c_int64),
+        ("top_k_strides", Strides),
+        *((name, c_int) for name in ("entropy", "column_sums")),
+        ("column_rows", Range),
+        ("score_activation", c_int),
+        ("leaky_slope", c_double),
+        ("shaw", c_int),
+        *((name, c_int64) for name in ("shaw_distance", "shaw_heads")),
+        *((name, c_int) for name in ("scores", "values")),
     ]
 
 
@@ -66,6 +98,7 @@ def load_library():
     library.fovea_problem_init_sized.argtypes = [c_void_p, c_size_t] + [c_int64] * 7
     library.fovea_plan_create.argtypes = [c_void_p] * 3
     library.fovea_plan_run.argtypes = [c_void_p] * 4
+    library.fovea_allow_amx.argtypes = [c_void_p]
     library.fovea_plan_destroy.argtypes = [c_void_p]
     library.fovea_plan_destroy.restype = None
     library.fovea_plan_scratch_size.restype = c_size_t
@@ -87,8 +120,9 @@ def aligned(size):
 class Solver:
     """One plan and all that it runs on."""
 
-    def __init__(self, problem, q, k, v, threads):
+    def __init__(self, problem, q, k, v, threads, mode=0):
         self.plan = c_void_p()
+        self.mode = mode
         self.problem = problem
         self.inputs = q, k, v
         self.o = numpy.zeros(q.transpose(0, 2, 1, 3).shape if problem.rows_first else q.shape, dtype=q.dtype)
@@ -110,9 +144,10 @@ class Solver:
         batch = len(problem.lengths) or problem.batch
         LIBRARY.fovea_problem_init_sized(ctypes.byref(described), ctypes.sizeof(described), batch, problem.heads,
                                          problem.kv_heads, problem.rows, problem.keys, problem.dim, problem.dim)
-        if described.offset != BOTTOM_RIGHT or described.mask_keys != -1:
+        if described.offset != BOTTOM_RIGHT or described.mask_keys != -1 or described.shaw_heads != 1:
             raise RuntimeError("fovea_problem is not laid out as it is here")
         described.q_type = described.k_type = described.v_type = described.o_type = TYPES[problem.type]
+        described.scores = described.values = self.mode
         described.causal = problem.rule in (problems.CAUSAL, problems.WINDOW)
         if problem.rule == problems.WINDOW:
             described.window_left = problem.left
@@ -141,5 +176,14 @@ class Solver:
         LIBRARY.fovea_plan_destroy(self.plan)
 
 
+def in_bf16(*arguments):
+    return Solver(*arguments, mode=BF16_MODE)
+
+
 def options(way, problem):
-    return {"plan": Solver}
+    """Exact mode does not change where AMX is allowed."""
+    if way == "plan":
+        return {"plan": Solver}
+    if problem.type != "bf16":
+        return {}
+    return {"AMX" if LIBRARY.fovea_allow_amx(None) == 0 else "FMA": in_bf16}

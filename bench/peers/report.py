@@ -22,7 +22,7 @@ import measurements  # noqa: E402 (of bench)
 PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- peers: begin, written by bench/peers/report.py --keep -->", "<!-- peers: end -->")
-OURS = "fovea/plan"
+OURS, MODE = "fovea/plan", "fovea/bf16_mode"
 # Columns: their names on the page, the ways that share a column (no problem has two of them), their colours.
 COLUMNS = (
     ("PyTorch", ("torch/sdpa", "torch/flex_attention"), "#ca6f1e"),
@@ -31,6 +31,10 @@ COLUMNS = (
     ("ORT Attention", ("onnxruntime/Attention",), "#76448a"),
     ("OpenVINO", ("openvino/ScaledDotProductAttention",), "#229954"),
 )
+# Beside bf16 mode on AMX: exact mode, and who else has bf16 there. The bar is over the faster of the others.
+MODE_COLUMNS = (("exact mode", (OURS,)),
+                *((title, ways) for title, ways, _ in COLUMNS if title in ("PyTorch", "OpenVINO")))
+MODE_BAR, MODE_BAR_LONG = 1.0, 1.5  # the latter at S 2048, as many rows as keys
 LIBRARIES = {"fovea": "Fovea", "torch": "PyTorch", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
@@ -68,6 +72,23 @@ class Comparison:
                 if entry and entry["ratio"][0] < 1:
                     found.append((name, number_type, threads, title, entry["ratio"][0]))
         return sorted(found, key=lambda place: place[-1])
+
+    def mode_shapes(self):
+        return [name for name in self.names("bf16")
+                if any(self.entry(name, "bf16", n, (MODE,)) for n in self.threads())]
+
+    def mode_bars(self):
+        """(name, threads, least, ratio to the faster of the others), where bf16 mode ran on AMX. Decoding has none."""
+        for name in self.mode_shapes():
+            problem = problems.parse(name, "bf16")
+            modes = [self.entry(name, "bf16", threads, (MODE,)) for threads in self.threads()]
+            if problem.rows == 1 or any(entry and entry["option"] != "AMX" for entry in modes):
+                continue
+            least = MODE_BAR_LONG if problem.rows == problem.keys == 2048 else MODE_BAR
+            for threads in self.threads():
+                found = [self.entry(name, "bf16", threads, ways) for _, ways in MODE_COLUMNS[1:]]
+                if any(found):
+                    yield name, threads, least, min(entry["ratio_to_mode"][0] for entry in found if entry)
 
     def largest_errors(self, number_type):
         """By way, over all problems."""
@@ -109,12 +130,12 @@ def label(name):
     return f"{batch}{heads}, {sizes}, D {problem.dim}{first}, {rule}"
 
 
-def ratio_cell(entries):
+def ratio_cell(entries, ratio="ratio"):
     """'1.25 / 1.30', ratios below 1 in bold; empty if the library does not offer the problem."""
     texts = []
     for entry in entries:
-        text = "–" if entry is None else f"{entry['ratio'][0]:.2f}"
-        texts.append(f"**{text}**" if entry and entry["ratio"][0] < 1 else text)
+        text = "–" if entry is None else f"{entry[ratio][0]:.2f}"
+        texts.append(f"**{text}**" if entry and entry[ratio][0] < 1 else text)
     return "" if not any(entries) else " / ".join(texts)
 
 
@@ -131,6 +152,31 @@ def table(run, number_type):
     return lines + [""]
 
 
+def mode_table(run):
+    """bf16 mode of Fovea, for bf16: the other modes' and libraries' time over its own."""
+    names, threads = run.mode_shapes(), run.threads()
+    if not names:
+        return []
+    on = {entry["option"] for name in names for n in threads if (entry := run.entry(name, "bf16", n, (MODE,)))}
+    bars = list(run.mode_bars())
+    missed = {(name, n) for name, n, least, ratio in bars if ratio < least}
+    counted = " / ".join(str(n) for n in threads)
+    lines = [f"**bf16, Fovea in bf16 mode** (by {' and '.join(sorted(on))}), {counted} threads", "",
+             "| | bf16 mode, GFLOP/s | " + " | ".join(title for title, _ in MODE_COLUMNS) + " | bar | |",
+             "|---|--:|" + "--:|" * len(MODE_COLUMNS) + "--:|---|"]
+    for name in names:
+        speeds = [f"{run.results[name, 'bf16', n]['flops'] / entry['milliseconds'][0] * 1e-6:.0f}"
+                  if (entry := run.entry(name, "bf16", n, (MODE,))) else "–" for n in threads]
+        cells = [label(name), " / ".join(speeds)]
+        cells += [ratio_cell([run.entry(name, "bf16", n, ways) for n in threads], "ratio_to_mode")
+                  for _, ways in MODE_COLUMNS]
+        cells.append(next((f">= {least:.1f}" for own, _, least, _ in bars if own == name), ""))
+        cells.append("**missed**" if any((name, n) in missed for n in threads) else "")
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines + ["", f"The bar is over the faster of {' and '.join(title for title, _ in MODE_COLUMNS[1:])}: met in "
+                        f"{len(bars) - len(missed)} of {len(bars)} cases.", ""]
+
+
 def agreement(run):
     """Errors by library, and the results that do not agree."""
     types = run.types()
@@ -139,7 +185,7 @@ def agreement(run):
     lines = ["| error against float64, largest of all | " + " | ".join(types) + " |", "|---|" + "--:|" * len(types)]
     for way in ways:
         peer, what = way.split("/")
-        title = LIBRARIES[peer] + ("" if way == OURS else f" {what}")
+        title = LIBRARIES[peer] + {OURS: "", MODE: ", bf16 mode"}.get(way, f" {what}")
         cells = [f"{errors[t][way]:.1e}" if way in errors[t] else "" for t in types]
         lines.append("| " + " | ".join([title, *cells]) + " |")
     lines.append("| tolerated | " + " | ".join(f"{problems.TOLERANCE[t]:.0e}" for t in types) + " |")
@@ -155,8 +201,9 @@ def markdown(run):
              + (f", of {run.context['runs']} runs." if run.context.get("runs", 1) > 1 else "."), ""]
     for number_type in run.types():
         lines += table(run, number_type)
+    lines += mode_table(run)
     behind = run.behind()
-    count = sum(len(result["entries"]) - 1 for result in run.results.values())
+    count = sum(way not in (OURS, MODE) for result in run.results.values() for way in result["entries"])
     lines += [f"Fovea is ahead in {count - len(behind)} of {count} comparisons.", ""]
     lines += agreement(run)
     busy = run.context.get("others_share", 0)
@@ -228,6 +275,9 @@ def main():
         print(markdown(run))
         for place in run.behind():
             print("behind: {} {} {} threads, {}: {:.2f}".format(*place))
+        for name, threads, least, ratio in run.mode_bars():
+            if ratio < least:
+                print(f"bar of bf16 mode missed: {name} {threads} threads: {ratio:.2f}, not {least:.1f}")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ bool compare_with_f32(const struct model *model, const struct session_options *o
   both[1].type = FOVEA_F32;
   both[1].key_layout = FOVEA_KEYS_IN_ROWS;
   both[1].narrow = (struct narrow_choice){.k = NULL};
+  both[1].mode = FOVEA_MODE_EXACT;
   if (!session_open(&sessions[0], model, &both[0], failure)) return false;
   bool done = session_open(&sessions[1], model, &both[1], failure);
   if (done) {

@@ -22,17 +22,18 @@ const char options_help[] =
     "f32\n"
     "  --scale X          of formats whose keys all share one (0.25 for int8, 2 for int4, else 1)\n"
     "  --keys LAYOUT      of the cache: rows (default) or panels\n"
+    "  --bf16             attention in bf16 mode, on AMX if this machine has it and no --isa is given\n"
     "  --page N           positions of a page of --cache paged (16)\n"
     "  --window N         a token sees the N latest, itself included; 0: all (default)\n"
     "  --chunk N          tokens of the prompt that go through the layers at once (64)\n"
     "  --threads N        0: as many as there are CPUs (default)\n"
     "  --isa NAME         avx512, avx2, neon, scalar, ...\n"
     "  --stats            lines on stderr: how many tokens, tokens a second, and how large the cache is\n"
-    "  --compare          reads the text again, token by token, beside a cache in f32; a line on stderr: how "
-    "often\n"
-    "                     the likeliest next token is another\n"
+    "  --compare          reads the text again, token by token, beside exact mode with a cache in f32; a line on\n"
+    "                     stderr: how often the likeliest next token is another\n"
     "\n"
-    "Only the model, the prompt, --type, --format, --scale, --window, --temperature and --seed change the text.\n"
+    "Only the model, the prompt, --type, --format, --scale, --bf16, --window, --temperature and --seed change the\n"
+    "text.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
 /* A word that an option's value may be. */
@@ -167,6 +168,8 @@ bool options_read(struct options *options, int count, char **arguments, struct f
       options->stats = true;
     } else if (strcmp(name, "--compare") == 0) {
       options->compare = true;
+    } else if (strcmp(name, "--bf16") == 0) {
+      options->session.mode = FOVEA_MODE_BF16;
     } else if (strncmp(name, "--", 2) == 0) {
       if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
       if (!read_option(options, name, arguments[i], failure)) return false;

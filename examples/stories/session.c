@@ -58,6 +58,7 @@ static void describe(const struct session *session, int64_t rows, const int64_t 
   problem->segmented = 1;
   problem->kv_begins = begin;
   problem->isa = session->options.isa;
+  problem->scores = problem->values = session->options.mode;
 }
 
 /* The layers append their keys and values to the cache, and attend over all of it. */

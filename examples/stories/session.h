@@ -5,7 +5,7 @@
 #include "cache.h"
 #include "layers.h"
 
-/* Only `window`, `type` and `narrow` change bits of the scores; if keys share scales, `chunk` does, too. */
+/* Only `window`, `type`, `narrow` and `mode` change bits of the scores; if keys share scales, `chunk` does, too. */
 struct session_options {
   enum cache_kind cache;
   fovea_type type;             /* of the cache */
@@ -17,6 +17,7 @@ struct session_options {
   int64_t chunk;     /* how many tokens go through the layers at once, at most */
   int threads;       /* 0: as many as there are CPUs */
   const char *isa;   /* NULL: the best */
+  fovea_mode mode;   /* of scores and values; bf16 runs on AMX if fovea_allow_amx() was called */
 };
 
 /* Its layers point at each other: a session stays where it was opened. */

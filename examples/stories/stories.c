@@ -113,6 +113,7 @@ static bool compare(const struct model *model, const struct session_options *opt
 
 static bool run(struct options *options, struct inputs *inputs, struct failure *failure) {
   struct session session;
+  if (options->session.mode == FOVEA_MODE_BF16) fovea_allow_amx(NULL); /* without it the same text, more slowly */
   if (!read_inputs(inputs, options, failure) || !choose_length(options, inputs, failure) ||
       !session_open(&session, &inputs->model, &options->session, failure))
     return false;

@@ -170,7 +170,7 @@ static int list_isas(const char *names[FOVEA_ISA_LIMIT]) {
 }
 
 /* Every kind and layout of cache on every instruction set, with chunks, pages and threads that go round. */
-static void compare_bits(fovea_type type, int64_t window) {
+static void compare_bits(fovea_type type, int64_t window, fovea_mode mode) {
   static const int64_t chunks[] = {1, 1000, 7, 64, 33}, pages[] = {16, 1, 5, 100};
   const char *isas[FOVEA_ISA_LIMIT];
   const int isa_count = list_isas(isas), steps = IF_QUICK(8, 60);
@@ -180,6 +180,7 @@ static void compare_bits(fovea_type type, int64_t window) {
   count = IF_QUICK(90, count);
   options.type = type;
   options.window = window;
+  options.mode = mode;
   struct telling expected = tell(&options, prompt, count, steps);
   for (int i = 0; i < 6 * isa_count; i++) {
     options.cache = (enum cache_kind)(i % 3);
@@ -190,22 +191,38 @@ static void compare_bits(fovea_type type, int64_t window) {
     options.threads = 1 + i % 2;
     struct telling got = tell(&options, prompt, count, steps);
     if (memcmp(got.logits, expected.logits, logits_bytes(&got)) != 0)
-      fail_msg("type %d, window %d, cache %d, keys %d, isa %s, chunk %d, page %d, threads %d: other bits",
-               (int)type, (int)window, (int)options.cache, (int)options.key_layout, options.isa, (int)options.chunk,
-               (int)options.page_rows, options.threads);
+      fail_msg("type %d, mode %d, window %d, cache %d, keys %d, isa %s, chunk %d, page %d, threads %d: other bits",
+               (int)type, (int)mode, (int)window, (int)options.cache, (int)options.key_layout, options.isa,
+               (int)options.chunk, (int)options.page_rows, options.threads);
     free(got.logits);
   }
   free(expected.logits);
   free(prompt);
 }
 
+/* bf16 mode has other scores: it is not exact mode under another name. */
+static void test_mode(void **state) {
+  (void)state;
+  struct session_options options = plainly;
+  int64_t count;
+  int32_t *prompt = encode(known_text, &count);
+  struct telling exact = tell(&options, prompt, 20, 1);
+  options.mode = FOVEA_MODE_BF16;
+  struct telling rounded = tell(&options, prompt, 20, 1);
+  assert_memory_not_equal(rounded.logits, exact.logits, logits_bytes(&exact));
+  free(rounded.logits);
+  free(exact.logits);
+  free(prompt);
+}
+
 static void test_bits(void **state) {
   (void)state;
-  compare_bits(FOVEA_F32, 0);
-  compare_bits(FOVEA_BF16, 40);
+  compare_bits(FOVEA_F32, 0, FOVEA_MODE_EXACT);
+  compare_bits(FOVEA_BF16, 40, FOVEA_MODE_EXACT);
   if (IF_QUICK(1, 0)) return;
-  compare_bits(FOVEA_F32, 40);
-  compare_bits(FOVEA_F16, 0);
+  compare_bits(FOVEA_F16, 40, FOVEA_MODE_BF16);
+  compare_bits(FOVEA_F32, 40, FOVEA_MODE_EXACT);
+  compare_bits(FOVEA_F16, 0, FOVEA_MODE_EXACT);
 }
 
 /* Narrow rows are what they are when they are appended: no kind of cache, layout, page, chunk, thread or
@@ -325,8 +342,8 @@ static void test_narrow_groups(void **state) {
   free(expected);
 }
 
-/* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, and f32 is
- * compared with itself. */
+/* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, bf16 mode
+ * few, and f32 is compared with itself. */
 static void test_comparison(void **state) {
   (void)state;
   static const struct {
@@ -334,14 +351,16 @@ static void test_comparison(void **state) {
     struct narrow_choice choice;
     double position_bytes; /* 5 layers, 4 kv heads of 8 dims */
     int64_t least, most;
+    fovea_mode mode;
   } cases[] = {
-      {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 0},
-      {FOVEA_F16, {NULL, NULL, 0}, 640, 0, 1},
-      {FOVEA_F32, {"q8_0", "q8_0", 0}, 20 * 2 * 10, 0, 3},
-      {FOVEA_F32, {"openvino_u8_keys", "i8_rows", 0}, 20 * (8 + 2 + 8 + 4), 0, 3},
-      {FOVEA_F32, {"kivi_k4", "kivi_v4", 0}, 20 * (4 + 1 + 4 + 4), 1, 10},
-      {FOVEA_F32, {"q4_0", "q4_0", 0}, 20 * 2 * 6, 20, 120},
-      {FOVEA_F32, {"kivi_v2", "kivi_v2", 0}, 20 * 2 * 6, 80, 201},
+      {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 0, FOVEA_MODE_EXACT},
+      {FOVEA_F16, {NULL, NULL, 0}, 640, 0, 1, FOVEA_MODE_EXACT},
+      {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 3, FOVEA_MODE_BF16},
+      {FOVEA_F32, {"q8_0", "q8_0", 0}, 20 * 2 * 10, 0, 3, FOVEA_MODE_EXACT},
+      {FOVEA_F32, {"openvino_u8_keys", "i8_rows", 0}, 20 * (8 + 2 + 8 + 4), 0, 3, FOVEA_MODE_EXACT},
+      {FOVEA_F32, {"kivi_k4", "kivi_v4", 0}, 20 * (4 + 1 + 4 + 4), 1, 10, FOVEA_MODE_EXACT},
+      {FOVEA_F32, {"q4_0", "q4_0", 0}, 20 * 2 * 6, 20, 120, FOVEA_MODE_EXACT},
+      {FOVEA_F32, {"kivi_v2", "kivi_v2", 0}, 20 * 2 * 6, 80, 201, FOVEA_MODE_EXACT},
   };
   int64_t count;
   int32_t *tokens = encode(known_text, &count);
@@ -353,6 +372,7 @@ static void test_comparison(void **state) {
     options.positions = count;
     options.type = cases[i].type;
     options.narrow = cases[i].choice;
+    options.mode = cases[i].mode;
     require(compare_with_f32(&model, &options, tokens, count, &found, &failure), &failure);
     printf("%s: another token after %d of %d\n", options.narrow.k ? options.narrow.k : "f", (int)found.others,
            (int)found.tokens);
@@ -409,9 +429,10 @@ static bool read_files(struct failure *failure) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_text),  cmocka_unit_test(test_tokenizer),     cmocka_unit_test(test_float64),
-      cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory),   cmocka_unit_test(test_sampling),
-      cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_narrow_groups), cmocka_unit_test(test_comparison),
+      cmocka_unit_test(test_known_text), cmocka_unit_test(test_tokenizer),   cmocka_unit_test(test_float64),
+      cmocka_unit_test(test_mode),       cmocka_unit_test(test_bits),        cmocka_unit_test(test_ring_memory),
+      cmocka_unit_test(test_sampling),   cmocka_unit_test(test_narrow_bits), cmocka_unit_test(test_narrow_groups),
+      cmocka_unit_test(test_comparison),
   };
   struct failure failure = {""};
   if (!read_files(&failure)) return printf("skipped: %s\n", failure.text), STATUS_SKIPPED;

@@ -76,6 +76,8 @@ typedef struct fovea_explanation {
   /* The least time for these flops, and for these bytes at the rate of reading; 0: not known. A run takes at least
    * the larger of both, but that caches may hold the data. */
   double compute_seconds, memory_seconds;
+
+  const char *products; /* the instructions for what the problem has in bf16: "AMX", "FMA", ...; "": nothing is */
 } fovea_explanation;
 
 /* Fills the first struct_size bytes with defaults. Callers in C use fovea_explanation_init(). */

@@ -248,10 +248,14 @@ typedef enum fovea_shaw {
 /* The largest shaw_distance. */
 #define FOVEA_SHAW_DISTANCE_LIMIT 4096
 
-/* Other arithmetic for the scores (q.k) or for the values (weights and their products with V), each with one answer
- * of its own on every CPU: docs/numerics.md, section 16. bf16 is for machines with AMX, and to reproduce their
- * answers elsewhere; its error is that of inputs and weights rounded to bf16. */
-typedef enum fovea_mode { FOVEA_MODE_EXACT = 0, FOVEA_MODE_BF16 = 1 } fovea_mode;
+/* The arithmetic of the scores (q.k) or of the values (weights and their products with V). Each has one answer of
+ * its own on every CPU: docs/numerics.md, section 16. docs/modes.md says when to use which. */
+typedef enum fovea_mode {
+  FOVEA_MODE_EXACT = 0, /* f32 */
+  /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()), and to
+   * reproduce their answers elsewhere, where it is slower than exact mode. */
+  FOVEA_MODE_BF16 = 1
+} fovea_mode;
 
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
  * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
@@ -457,8 +461,8 @@ typedef struct fovea_problem {
   int64_t shaw_distance; /* 1 to FOVEA_SHAW_DISTANCE_LIMIT; default 0 */
   int64_t shaw_heads;    /* 1 (default): all query heads share a table; or `heads`: each has its own */
 
-  /* Other arithmetic. Not with Shaw's vectors, other normalisers than the softmax, the entropy, or outputs of
-   * scores and weights. Default FOVEA_MODE_EXACT. */
+  /* The arithmetic of both halves, default FOVEA_MODE_EXACT. BF16 goes with everything but Shaw's vectors,
+   * normalisers other than the softmax, score_activation, score_output, max_logits, top_k, entropy, column_sums. */
   fovea_mode scores, values;
 } fovea_problem;
 
@@ -1184,9 +1188,11 @@ typedef struct fovea_library_info {
  * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
-/* Lets problems with a mode of bf16 that name no isa use AMX from now on, in all threads. On Linux this asks the system for
- * the whole process, whose signal frames then grow by 8 KB; it fails if a thread's signal stack is too small for
- * that. Results do not change. FOVEA_ERROR_ISA_UNUSABLE: there is no AMX, or it is not permitted. Thread-safe. */
+/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16, if they name no isa. No result
+ * changes, and nothing undoes it. On Linux this asks the system, for the whole process: a signal that interrupts
+ * work with AMX then has a frame that is 8 KB larger, and alternate signal stacks must have room for that. If the
+ * stack of a thread is too small, the call fails. `error` may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no
+ * AMX, or it is not permitted). Thread-safe. */
 FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
 /* Returns "major.minor.patch" of the library that runs. */

@@ -72,6 +72,11 @@ static void explain_work(const fovea_plan *plan, fovea_explanation *to) {
     to->memory_seconds = (traffic.read + traffic.written) / to->bytes_per_second;
 }
 
+static const char *products_of(const fovea_plan *plan) {
+  const fovea_arithmetic *arithmetic = plan->scores ? plan->scores : plan->values;
+  return arithmetic ? arithmetic->name : "";
+}
+
 fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *explanation, fovea_error *error) {
   if (!plan) return fovea_fail(error, FOVEA_ERROR_NULL, "plan is NULL");
   if (!explanation) return fovea_fail(error, FOVEA_ERROR_NULL, "explanation is NULL");
@@ -88,6 +93,7 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
       .paired = plan->paired,
       .lanes = plan->kernels->lanes,
       .row_tile = plan->kernels->row_tile,
+      .products = products_of(plan),
   };
   fovea_float_state caller = fovea_float_begin();
   fovea_explain_blocks(plan, &all);

@@ -5,12 +5,11 @@ static const double pair_cost = 12;
 
 /* What the loop over lists does not know. */
 static int knows_lists(const fovea_plan *plan) {
-  if (plan->problem.scores || plan->problem.values) return 0;
   const fovea_problem *p = &plan->problem;
-  return !p->segmented && p->mask_type == FOVEA_MASK_NONE && !p->to_state && p->score_output == FOVEA_SCORES_NONE &&
-         p->term_count == 0 && p->scales == FOVEA_SCALES_NONE && p->shaw == FOVEA_SHAW_NONE &&
-         p->normaliser == FOVEA_NORMALISER_SOFTMAX && !p->max_logits && !p->entropy && p->top_k == 0 &&
-         !p->column_sums;
+  return !plan->scores && !plan->values && !p->segmented && p->mask_type == FOVEA_MASK_NONE && !p->to_state &&
+         p->score_output == FOVEA_SCORES_NONE && p->term_count == 0 && p->scales == FOVEA_SCALES_NONE &&
+         p->shaw == FOVEA_SHAW_NONE && p->normaliser == FOVEA_NORMALISER_SOFTMAX && !p->max_logits && !p->entropy &&
+         p->top_k == 0 && !p->column_sums;
 }
 
 void fovea_plan_gathering(fovea_plan *plan) {

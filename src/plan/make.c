@@ -12,6 +12,7 @@
 #include "../base/error.h"
 #include "../base/memory.h"
 #include "../base/validate.h"
+#include "../system/arithmetic.h"
 #include "../system/dispatch.h"
 #include "../system/platform.h"
 #include "parts.h"
@@ -47,6 +48,14 @@ static int most_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
   if (fovea_has_shaw_keys(p)) bytes += fovea_shaw_tile_floats(p, rows) * sizeof(float);
   if (bytes * (uint64_t)kernels->block_tiles <= MOST_LIST_BYTES) return kernels->block_tiles;
   return bytes > MOST_LIST_BYTES ? 1 : (int)(MOST_LIST_BYTES / bytes);
+}
+
+/* Of the scores' arithmetic for queries and keys, of the values' for values. */
+static fovea_operand_sizes operand_sizes(const fovea_plan *plan, const fovea_problem *p) {
+  fovea_operand_sizes sizes = {0, 0, 0};
+  if (plan->scores) sizes = plan->scores->sizes(p->qk_dim, p->v_dim);
+  sizes.values = plan->values ? plan->values->sizes(p->qk_dim, p->v_dim).values : 0;
+  return sizes;
 }
 
 static void make_tasks(fovea_plan *plan) {
@@ -93,14 +102,15 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   *plan = (fovea_plan){
       .kernels = kernels,
       .isa_named = problem->isa != NULL,
-      .products = fovea_products_of(kernels, problem->isa != NULL),
+      .scores = fovea_arithmetic_of(problem->scores, kernels, problem->isa != NULL),
+      .values = fovea_arithmetic_of(problem->values, kernels, problem->isa != NULL),
       .terms = fovea_make_terms(problem),
       .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),
       .mask_copied =
           patterned || (problem->mask_type != FOVEA_MASK_NONE && (problem->mask_begin > 0 || problem->mask_begins)),
-      .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 && problem->q_type == kernels->pair_type &&
-                problem->k_type == kernels->pair_type,
+      .paired = !problem->scores && !problem->segmented && kernels->pair_type != FOVEA_F32 &&
+                problem->q_type == kernels->pair_type && problem->k_type == kernels->pair_type,
       .group = problem->heads / problem->kv_heads,
       .score_part = fovea_score_part_of(problem),
       .column_keys = problem->column_sums ? fovea_score_keys(problem) : 0,
@@ -118,8 +128,8 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   make_tasks(plan);
   make_phases(plan);
   fovea_plan_row_numbers(plan);
-  plan->layout =
-      fovea_lay_out_scratch(kernels, problem, plan->paired, plan->mask_copied, plan->states, plan->gathered);
+  plan->layout = fovea_lay_out_scratch(kernels, problem, operand_sizes(plan, problem), plan->paired,
+                                       plan->mask_copied, plan->states, plan->gathered);
   const uint64_t tiles = (uint64_t)most_tiles(kernels, problem);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */
@@ -150,8 +160,9 @@ fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *check
   fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
   fovea_float_end(caller);
   if (status) return status;
-  int alike = problem->q_type == problem->k_type && !problem->segmented;
-  fovea_type pair_type = alike ? problem->q_type : FOVEA_F32;
+  const int alike = problem->q_type == problem->k_type && !problem->segmented;
+  const int bf16 = problem->scores == FOVEA_MODE_BF16 || problem->values == FOVEA_MODE_BF16;
+  const fovea_type pair_type = bf16 ? FOVEA_BF16 : alike ? problem->q_type : FOVEA_F32;
   return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);
 }
 

@@ -3,7 +3,6 @@
 #define FOVEA_SRC_PLAN_PLAN_H
 
 #include "../../arch/kernels.h"
-#include "../system/amx.h"
 
 #include "../base/shapes.h"
 #include "../pattern/pattern.h"
@@ -33,7 +32,7 @@ typedef struct fovea_planned_phase {
 struct fovea_plan {
   const fovea_kernels *kernels;
   int isa_named;                            /* by the problem */
-  fovea_products products;                  /* of the mode bf16 */
+  const fovea_arithmetic *scores, *values;  /* of the problem's modes; NULL: exact */
   const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
@@ -103,7 +102,7 @@ static inline int64_t fovea_pattern_head(const fovea_plan *plan, const fovea_pat
  * keys lie in panels. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, int panels) {
   const fovea_kernels *kernels = plan->kernels;
-  if (plan->problem.scores || plan->problem.values) return 0; /* modes have rows in the lanes */
+  if (plan->scores || plan->values) return 0; /* modes have rows in the lanes */
   return entry->q_len * plan->group <= (panels ? kernels->decode_panel_rows : kernels->decode_rows);
 }
 

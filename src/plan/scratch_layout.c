@@ -63,12 +63,13 @@ static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k
   layout->top_order = aligned(2 * (uint64_t)FOVEA_TOP_SORTED(k));
 }
 
-fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
-                                           int mask_copied, int states, int gathered) {
+fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem,
+                                           fovea_operand_sizes operands, int paired, int mask_copied, int states,
+                                           int gathered) {
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
                  mask_bits =
                      problem->mask_type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask_type);
-  const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented || problem->values;
+  const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented;
   fovea_scratch_layout layout = {
       .row = aligned(rows),
       .queries = aligned(rows * qk_dim),
@@ -78,6 +79,9 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
       .panel = packed_values(kernels, problem->v_dim),
       .keys = copied_block(problem->qk_dim),
       .values = values_copied ? copied_block(problem->v_dim) : 0,
+      .query_operands = aligned((uint64_t)operands.queries),
+      .key_operands = aligned((uint64_t)operands.keys),
+      .value_operands = aligned((uint64_t)operands.values),
       .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
   if (gathered) layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(states, problem->v_dim);
@@ -93,11 +97,11 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   }
   if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
-  layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.scores + layout.output +
-                 6 * layout.row + layout.mask + layout.row_scores + layout.top_order + layout.columns +
-                 layout.gather + layout.terms + layout.shaw;
+  layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.key_operands +
+                 layout.value_operands + layout.scores + layout.output + 6 * layout.row + layout.mask +
+                 layout.row_scores + layout.top_order + layout.columns + layout.gather + layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
-  layout.tile = layout.queries + layout.pairs + layout.top_lists + layout.seen + layout.shaw_tile +
-                (uint64_t)states * layout.state;
+  layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
+                layout.shaw_tile + (uint64_t)states * layout.state;
   return layout;
 }

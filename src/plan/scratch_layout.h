@@ -7,23 +7,25 @@
 /* Counts of floats, each a multiple of 64 bytes. They have 64 bits, since with the largest dims they do not fit in
  * a size_t of 32 bits. */
 typedef struct fovea_scratch_layout {
-  uint64_t row;                 /* one number for each row of a tile */
-  uint64_t queries, pairs;      /* of a tile; pairs: 0 if the plan has none */
-  uint64_t scores, output;      /* of a tile and a block; of a tile */
-  uint64_t panel, keys, values; /* copies of one block */
-  uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
-  uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
-  uint64_t terms;               /* numbers of position terms, 0 without these */
-  uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
-  uint64_t top_lists;           /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
-  uint64_t row_scores;          /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
-  uint64_t top_order;           /* numbers to sort */
-  uint64_t columns;             /* cells of a task that sums columns, columns.h */
-  uint64_t shaw_tile;           /* of a tile: what Shaw's keys add, by distances; 0 without these */
-  uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
-  uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
-  uint64_t state;               /* of a tile: maximum, sum, output */
-  uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
+  uint64_t row;                          /* one number for each row of a tile */
+  uint64_t queries, pairs;               /* of a tile; pairs: 0 if the plan has none */
+  uint64_t scores, output;               /* of a tile and a block; of a tile */
+  uint64_t panel, keys, values;          /* copies of one block */
+  uint64_t query_operands;               /* of a tile, for another arithmetic than exact mode's; else 0 */
+  uint64_t key_operands, value_operands; /* of one block, likewise */
+  uint64_t mask;                         /* copy of a block's mask, 0 if none is needed */
+  uint64_t gather;                       /* outputs of rows that are gathered; 0 if none are */
+  uint64_t terms;                        /* numbers of position terms, 0 without these */
+  uint64_t decode, decode_rows;          /* arrays of a tile that is decoded; the rows that they have room for */
+  uint64_t top_lists;   /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
+  uint64_t row_scores;  /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
+  uint64_t top_order;   /* numbers to sort */
+  uint64_t columns;     /* cells of a task that sums columns, columns.h */
+  uint64_t shaw_tile;   /* of a tile: what Shaw's keys add, by distances; 0 without these */
+  uint64_t shaw;        /* sums of weights by distances; 0 without Shaw's keys and values */
+  uint64_t seen;        /* counts of a tile's rows, if the divisor counts keys */
+  uint64_t state;       /* of a tile: maximum, sum, output */
+  uint64_t block, tile; /* all arrays that tiles share; all arrays of one tile */
 } fovea_scratch_layout;
 
 /* Elements from row to row of a copy in scratch. It is an odd number of cache lines, so that the rows of a block do
@@ -58,9 +60,11 @@ int64_t fovea_column_blocks(const fovea_problem *problem);
 /* The candidates of a row: scores, then keys. */
 uint64_t fovea_top_list_floats(int64_t k);
 
-/* `paired`: queries are kept as pairs, too. `mask_copied`: blocks of the mask may be copied. `states`: in a tile's
- * tree of spans. `gathered`: rows may be gathered. */
-fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem, int paired,
-                                           int mask_copied, int states, int gathered);
+/* `operands`: floats of operands that are not those of exact mode. `paired`: queries are kept as pairs, too.
+ * `mask_copied`: blocks of the mask may be copied. `states`: in a tile's tree of spans. `gathered`: rows may be
+ * gathered. */
+fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem,
+                                           fovea_operand_sizes operands, int paired, int mask_copied, int states,
+                                           int gathered);
 
 #endif

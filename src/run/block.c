@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include "operand_values.h"
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
@@ -70,6 +71,15 @@ static void limits_of(const fovea_block_view *view, const fovea_block_slice *sli
   }
 }
 
+/* Whether the weights multiply scores by terms->c, in place of the products: then some products need not be touched
+ * between AMX and the weights. The bits are the same. */
+static int scales_later(const fovea_task_context *context, const fovea_score_terms *terms,
+                        const fovea_block_view *view) {
+  int adjusted = terms->adjusted;
+  for (int i = 0; i < view->count; i++) adjusted |= view->slices[i].masked;
+  return context->plan->values && terms->c > 0 && !adjusted;
+}
+
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
                         const fovea_score_terms *terms, fovea_position_block *positions, const fovea_fetch *fetch) {
   const fovea_block_view *view = &sight->view;
@@ -77,6 +87,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   const fovea_score_operands source = fovea_operands_of(context, t);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
+  const float c = scales_later(context, terms, view) ? 1.0f : terms->c;
   clear_maxima(context->memory.maxima, rows);
   if (positions->present) fovea_read_scales(context, t, terms, positions);
   for (int i = 0; i < view->count; i++) {
@@ -85,10 +96,11 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
     fovea_score_args args = {
         .queries = source.queries,
         .keys = source.keys + slice->begin * source.key_bytes,
+        .key = slice->begin,
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
-        .c = terms->c,
+        .c = c,
         .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,
@@ -136,7 +148,7 @@ static void spread_block(const fovea_task_context *context, const fovea_tile_sta
 typedef int softmax_function(const fovea_softmax_args *args);
 
 static softmax_function *softmax_of(const fovea_plan *plan, const fovea_kernels *kernels) {
-  if (plan->problem.values == FOVEA_MODE_BF16) return kernels->bf16_softmax;
+  if (plan->values) return plan->values->softmax;
   return plan->weighting.normaliser ? kernels->normalise : kernels->softmax;
 }
 
@@ -144,7 +156,8 @@ static softmax_function *softmax_of(const fovea_plan *plan, const fovea_kernels 
  * state from the block. */
 static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
                          const fovea_block_view *view, int vectors, int first) {
-  const fovea_weighting *weighting = &context->plan->weighting;
+  const fovea_plan *plan = context->plan;
+  const float factor = scales_later(context, &plan->terms, view) ? plan->terms.c : 1.0f;
   int stateless = 0;
   for (int v = 0; v < vectors; v++) {
     if (view->begin[v] == view->end[v]) continue;
@@ -152,6 +165,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
     while (v + run < vectors && view->begin[v + run] != view->end[v + run]) run++;
     fovea_softmax_args args = {
         .scores = context->memory.scores,
+        .factor = factor,
         .maxima = context->memory.maxima,
         .row_max = state->row_max,
         .row_sum = state->row_sum,
@@ -162,7 +176,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .vectors = {v, run},
         .key_begin = view->begin,
         .key_end = view->end,
-        .weighting = weighting,
+        .weighting = &plan->weighting,
     };
     if (state->row_spread) spread_block(context, state, &args);
     stateless |= softmax_of(context->plan, context->kernels)(&args);
@@ -274,22 +288,6 @@ static void value_block(const fovea_task_context *context, const fovea_tile_stat
   if (end_flag) value_without_keys(context, &common, lone.ends, end_flag);
 }
 
-/* bf16: the block's keys at once, for the vectors that have keys in it. The others keep their state. */
-static void value_block_bf16(const fovea_task_context *context, const fovea_tile_state *state,
-                             const fovea_block_view *view, int vectors, int first) {
-  const fovea_interval keys = fovea_met_keys(context, context->walk.block);
-  fovea_value_args args = value_args(context, state, context->plan->problem.v_dim);
-  args.flags = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE;
-  args.key = (int)keys.begin;
-  args.key_count = (int)(keys.end - keys.begin);
-  for (int v = 0; v < vectors; v++) {
-    if (view->begin[v] == view->end[v]) continue;
-    args.vectors = (fovea_vector_range){v, 1};
-    while (v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]) args.vectors.count++, v++;
-    context->plan->products.value(&args);
-  }
-}
-
 /* Returns 1 if the state of the span begins with this block for all vectors. If some vector has no keys in the
  * block, the state is cleared instead, and all vectors merge into it. */
 static int begin_state(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
@@ -318,12 +316,11 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   if (sight->mask.present) hide_holes(context, t, sight);
   if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
-  if (context->plan->problem.values) {
-    softmax_block(context, state, &sight->view, t->view.vectors, first);
-    value_block_bf16(context, state, &sight->view, t->view.vectors, first);
+  int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
+  if (context->plan->values) {
+    fovea_add_operand_values(context, t, state, sight, &positions, fetch, first);
     return;
   }
-  int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
   const int careful = needs_care(context, &sight->view, stateless || positions.hides);
   if (careful && positions.hides) fovea_hide_by_positions(context, t, sight, &positions);
   value_block(context, state, sight, &positions, fetch, first, careful);

@@ -5,9 +5,10 @@ void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   if (t->forms & FOVEA_FORM_F32) return;
   fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
   context->kernels->load_rows(&args);
-  if (problem->scores == FOVEA_MODE_BF16) {
-    const fovea_bf16_rows_args rounded = {t->memory.queries, 1, 0, problem->qk_dim * context->kernels->row_tile};
-    context->kernels->bf16_rows(&rounded);
+  if (context->plan->scores) {
+    const fovea_operand_args operands = {
+        .rows = t->memory.queries, .dim = problem->qk_dim, .to = t->memory.query_operands};
+    context->plan->scores->load_queries(&operands);
   }
   t->forms |= FOVEA_FORM_F32;
 }
@@ -80,26 +81,59 @@ static int keys_are_paired(const fovea_task_context *context, const fovea_row_ru
   return context->kernels->pairs_safe(&args);
 }
 
-/* The same, and as numbers of bf16 in that mode. */
-static const float *widen_for(const fovea_task_context *context, fovea_mode mode, fovea_find_run *find, int64_t dim,
-                              int64_t base, int64_t begin, int64_t end, float *to) {
-  const float *rows = widen(context, find, dim, base, begin, end, to);
-  const int64_t stride = fovea_copied_stride(dim);
-  const fovea_bf16_rows_args rounded = {to + begin * stride, end - begin, stride, dim};
-  if (mode == FOVEA_MODE_BF16) context->kernels->bf16_rows(&rounded);
-  return rows;
-}
-
 static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   int64_t dim = context->plan->problem.qk_dim;
-  context->block.keys =
-      widen_for(context, context->plan->problem.scores, fovea_key_run, dim, base, begin, end, context->memory.keys);
+  context->block.keys = widen(context, fovea_key_run, dim, base, begin, end, context->memory.keys);
   context->block.key_stride = fovea_copied_stride(dim);
 }
 
 /* Whether the rows can be read where they lie. */
 static int lies_well(const fovea_row_run *run, int64_t end) {
   return !run->codes && run->type == FOVEA_F32 && !run->panels && run->end >= end;
+}
+
+/* The rows of a block as another arithmetic reads them: where they lie, if they are f32 or bf16, or widened to
+ * `to`. */
+static fovea_operand_args operand_rows(const fovea_task_context *context, const fovea_row_run *run,
+                                       fovea_find_run *find, int64_t dim, fovea_interval keys, float *to) {
+  const int64_t base = context->walk.block;
+  fovea_operand_args args = {.dim = dim, .first = (int)keys.begin, .end = (int)keys.end};
+  if (run->codes || run->panels || run->end < base + keys.end || run->type == FOVEA_F16) {
+    args.rows = widen(context, find, dim, base, keys.begin, keys.end, to);
+    args.stride = fovea_copied_stride(dim);
+    return args;
+  }
+  args.bf16 = run->type == FOVEA_BF16;
+  args.stride = fovea_elements(run->type, run->step);
+  args.rows = run->row - keys.begin * run->step;
+  return args;
+}
+
+static void load_keys(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
+  const int64_t dim = context->plan->problem.qk_dim;
+  fovea_operand_args args = operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
+  args.to = context->memory.key_operands;
+  context->plan->scores->load_keys(&args);
+  context->block.key_forms = FOVEA_FORM_F32;
+}
+
+static void load_values(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
+  fovea_block_rows *block = &context->block;
+  const int64_t dim = context->plan->problem.v_dim;
+  fovea_operand_args args = operand_rows(context, run, fovea_value_run, dim, keys, context->memory.values);
+  args.to = context->memory.value_operands;
+  block->finite = context->plan->values->load_values(&args);
+  block->packed = 0;
+  block->values = args.bf16 ? NULL : args.rows;
+  block->value_stride = args.stride;
+}
+
+void fovea_widen_values(fovea_task_context *context) {
+  const int64_t dim = context->plan->problem.v_dim;
+  if (context->block.values) return;
+  fovea_widen_rows(context, fovea_value_run, dim, context->walk.block, context->memory.values);
+  context->block.values = context->memory.values;
+  context->block.value_stride = fovea_copied_stride(dim);
 }
 
 static void place_keys(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
@@ -114,7 +148,7 @@ static void place_keys(fovea_task_context *context, const fovea_row_run *run, in
   int64_t stride = run->step / (int64_t)sizeof(float);
   int crowded =
       context->walk.tiles >= TILES_WORTH_COPYING && stride != context->plan->problem.qk_dim && crowds_sets(stride);
-  if (lies_well(run, base + end) && !crowded && !context->plan->problem.scores) {
+  if (lies_well(run, base + end) && !crowded) {
     block->keys = (const float *)(const void *)run->row - begin * stride;
     block->key_stride = stride;
     return;
@@ -125,16 +159,15 @@ static void place_keys(fovea_task_context *context, const fovea_row_run *run, in
 static void place_values(fovea_task_context *context, const fovea_row_run *run, int64_t base, int64_t begin,
                          int64_t end) {
   int64_t dim = context->plan->problem.v_dim;
-  if (lies_well(run, base + end) && !context->plan->problem.values) {
+  if (lies_well(run, base + end)) {
     context->block.value_stride = run->step / (int64_t)sizeof(float);
     context->block.values = (const float *)(const void *)run->row - begin * context->block.value_stride;
   } else {
-    context->block.values = widen_for(context, context->plan->problem.values, fovea_value_run, dim, base, begin,
-                                      end, context->memory.values);
+    context->block.values = widen(context, fovea_value_run, dim, base, begin, end, context->memory.values);
     context->block.value_stride = fovea_copied_stride(dim);
   }
   context->block.finite = -1;
-  context->block.packed = !context->plan->problem.values && context->walk.tiles >= TILES_WORTH_COPYING &&
+  context->block.packed = context->walk.tiles >= TILES_WORTH_COPYING &&
                           (context->kernels->panel_always || crowds_sets(context->block.value_stride));
   if (!context->block.packed) return;
   fovea_pack_args args = {
@@ -154,8 +187,14 @@ static void place_block(fovea_task_context *context) {
   if (context->block.key_forms) return;
   fovea_row_run key_run = fovea_key_run(context, base + keys.begin);
   fovea_row_run value_run = fovea_value_run(context, base + keys.begin);
-  place_keys(context, &key_run, base, keys.begin, keys.end);
-  place_values(context, &value_run, base, keys.begin, keys.end);
+  if (context->plan->scores)
+    load_keys(context, &key_run, keys);
+  else
+    place_keys(context, &key_run, base, keys.begin, keys.end);
+  if (context->plan->values)
+    load_values(context, &value_run, keys);
+  else
+    place_values(context, &value_run, base, keys.begin, keys.end);
 }
 
 fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *t) {
@@ -172,8 +211,10 @@ fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *
     block->key_forms |= FOVEA_FORM_F32;
   }
   fovea_widen_queries(context, t);
-  return (fovea_score_operands){context->plan->problem.scores ? context->plan->products.score : kernels->score,
-                                t->memory.queries, (const char *)block->keys, block->key_stride,
+  if (context->plan->scores)
+    return (fovea_score_operands){context->plan->scores->score, t->memory.query_operands,
+                                  (const char *)context->memory.key_operands, 0, 0};
+  return (fovea_score_operands){kernels->score, t->memory.queries, (const char *)block->keys, block->key_stride,
                                 4 * block->key_stride};
 }
 

@@ -15,8 +15,8 @@ void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t);
 typedef struct fovea_score_operands {
   void (*score)(const fovea_score_args *args);
   const float *queries;
-  const char *keys; /* the block's first */
-  int64_t key_stride, key_bytes;
+  const char *keys;              /* the block's first */
+  int64_t key_stride, key_bytes; /* 0: the block's keys are one operand of another arithmetic */
 } fovea_score_operands;
 
 /* Those of the tile and the block at work. The first tile of a block also sets where its keys and values are read:
@@ -26,6 +26,9 @@ fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *
 
 /* Whether the values of the block's keys that the task meets hold neither NaN nor Inf. Looked at once a block. */
 int fovea_block_is_finite(fovea_task_context *context);
+
+/* Sets context->block.values, if another arithmetic has read the values as they lie. */
+void fovea_widen_values(fovea_task_context *context);
 
 /* The keys of the block at `base` that the task meets, counted from the block's first. */
 fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base);

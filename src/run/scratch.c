@@ -8,7 +8,9 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.panel = memory.partial + layout->output;
   memory.keys = memory.panel + layout->panel;
   memory.values = memory.keys + layout->keys;
-  memory.maxima = memory.values + layout->values;
+  memory.key_operands = memory.values + layout->values;
+  memory.value_operands = memory.key_operands + layout->key_operands;
+  memory.maxima = memory.value_operands + layout->value_operands;
   memory.unused = memory.maxima + layout->row;
   memory.block_sum = memory.unused + layout->row;
   memory.old_part = memory.block_sum + layout->row;
@@ -37,7 +39,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   const fovea_scratch_layout *layout = &plan->layout;
   float *next = (float *)worker_scratch + layout->block + (uint64_t)tile * layout->tile;
   memory->queries = next;
-  memory->pairs = next + layout->queries;
+  memory->query_operands = next + layout->queries;
+  memory->pairs = memory->query_operands + layout->query_operands;
   memory->top_lists = (fovea_top_list *)(void *)(memory->pairs + layout->pairs);
   next = memory->pairs + layout->pairs + layout->top_lists;
   memory->seen = (int64_t *)(void *)next;

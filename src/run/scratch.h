@@ -8,6 +8,7 @@
 /* The arrays of one row tile that live as long as its task. */
 typedef struct fovea_tile_memory {
   float *queries;            /* [qk_dim][row] */
+  float *query_operands;     /* of the scores' arithmetic, if it is not exact mode's */
   float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
   fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
   float *shaw;               /* what Shaw's keys add to the rows' products, shaw_keys.h */
@@ -17,13 +18,14 @@ typedef struct fovea_tile_memory {
 
 /* The arrays that the tiles of a task use in turn. */
 typedef struct fovea_block_memory {
-  float *scores;  /* [FOVEA_BLOCK_KEYS][row] */
-  float *partial; /* [v_dim][row] */
-  float *panel;   /* values of one block, packed by pack_values() */
-  float *keys;    /* keys of one block, row by row, fovea_copied_stride() apart */
-  float *values;  /* likewise, values that are not f32 */
-  float *maxima;  /* [row], like the five below */
-  float *unused;  /* maxima of scores before they are adjusted; not used */
+  float *scores;                        /* [FOVEA_BLOCK_KEYS][row] */
+  float *partial;                       /* [v_dim][row] */
+  float *panel;                         /* values of one block, packed by pack_values() */
+  float *keys;                          /* keys of one block, row by row, fovea_copied_stride() apart */
+  float *values;                        /* likewise, values that are not f32 */
+  float *key_operands, *value_operands; /* of one block, of another arithmetic than exact mode's */
+  float *maxima;                        /* [row], like the five below */
+  float *unused;                        /* maxima of scores before they are adjusted; not used */
   float *block_sum;
   float *old_part;
   float *new_part;

@@ -105,6 +105,22 @@ static void run_merge(fovea_task_context *context, void *worker_scratch) {
   fovea_write_results(context, &tile, fovea_merge_parts(context, &tile));
 }
 
+typedef void arithmetic_call(void);
+
+/* Modes may have to prepare the CPU: AMX has a configuration of tiles. */
+static void call_once(arithmetic_call *scores, arithmetic_call *values) {
+  if (scores) scores();
+  if (values && values != scores) values();
+}
+
+static void begin_arithmetic(const fovea_plan *plan) {
+  call_once(plan->scores ? plan->scores->begin : NULL, plan->values ? plan->values->begin : NULL);
+}
+
+static void end_arithmetic(const fovea_plan *plan) {
+  call_once(plan->scores ? plan->scores->end : NULL, plan->values ? plan->values->end : NULL);
+}
+
 static void run_task(const fovea_run *run, fovea_task task, int worker,
                      void (*work)(fovea_task_context *context, void *worker_scratch)) {
   fovea_float_state caller = fovea_float_begin();
@@ -112,7 +128,9 @@ static void run_task(const fovea_run *run, fovea_task task, int worker,
   fovea_decode_state decode;
   fovea_found_segment found[2];
   fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, found);
+  begin_arithmetic(run->plan);
   work(&context, worker_scratch);
+  end_arithmetic(run->plan);
   fovea_float_end(caller);
 }
 

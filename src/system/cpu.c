@@ -30,6 +30,10 @@ uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
     if (words->leaf7_1_eax & leaf7_1_avx512_bf16) features |= FOVEA_CPU_AVX512_BF16;
     if (amd) features |= FOVEA_CPU_FAST_BF16;
   }
+  const uint32_t leaf7_amx_bf16_and_tile = UINT32_C(1) << 22 | UINT32_C(1) << 24;
+  const uint64_t tile_state = UINT64_C(3) << 17;
+  if (has_all(words->saved, tile_state) && has_all(words->leaf7_edx, leaf7_amx_bf16_and_tile))
+    features |= FOVEA_CPU_AMX_BF16;
 #endif
   return features;
 }
@@ -53,19 +57,11 @@ uint64_t fovea_cpu_features(void) {
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) words.leaf1_ecx = ecx;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
     words.leaf7_ebx = ebx;
+    words.leaf7_edx = edx;
     if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) words.leaf7_1_eax = eax;
   }
   if (words.leaf1_ecx & leaf1_osxsave) words.saved = saved_registers();
   return fovea_cpu_x86_features(&words);
-}
-
-int fovea_cpu_has_amx_bf16(void) {
-  const uint32_t bf16_and_tile = UINT32_C(1) << 22 | UINT32_C(1) << 24;
-  const uint64_t tile_state = UINT64_C(3) << 17;
-  uint32_t eax, ebx, ecx, edx;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & leaf1_osxsave)) return 0;
-  if (!has_all(saved_registers(), tile_state)) return 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && has_all(edx, bf16_and_tile);
 }
 
 void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]) {
@@ -82,10 +78,6 @@ void fovea_cpu_name(char name[FOVEA_CPU_NAME_SIZE]) {
 }
 
 #else
-
-int fovea_cpu_has_amx_bf16(void) {
-  return 0;
-}
 
 uint64_t fovea_cpu_features(void) {
 #if defined(__aarch64__)

@@ -19,7 +19,7 @@ avx='%ymm|^ *[0-9a-f]+:[[:space:]]+v'
 
 needs_of() { # object; the FOVEA_CPU_* bits of its set, nothing for an object of src/
   local set=${1##*/arch/}
-  [[ $1 != */arch/* ]] || sed -n "s/^  SET(${set%%/*}, [A-Z0-9_]*, \\([^,]*\\),.*/\\1/p" "$registry" | grep .
+  [[ $1 != */arch/* ]] || sed -n "s/^  \\(SET\\|EXTENSION\\)(${set%%/*}, [A-Z0-9_]*, \\([^,)]*\\)[,)].*/\\2/p" "$registry" | grep .
 }
 
 for object in "$@"; do

@@ -1,6 +1,7 @@
 #include "answer.h"
 
 #include "contract.h"
+#include "modes/contract_modes.h"
 #include "support/check.h"
 #include "support/masks.h"
 #include "support/patterns.h"
@@ -197,6 +198,34 @@ static struct contract_row contract_of(const struct row_rules *rules) {
   };
 }
 
+/* A row of a problem with modes. The mask is the last of the terms. */
+static void answer_mode(const fovea_problem *problem, const struct contract_row *contract, float *out, float *lse) {
+  const float *terms[FOVEA_POSITION_TERMS_LIMIT + 1];
+  int count = 0;
+  for (; count < contract->term_count; count++) terms[count] = contract->terms[count];
+  if (contract->bias != NULL) terms[count++] = contract->bias;
+  const struct contract_mode_row row = {
+      .scores = problem->scores == FOVEA_MODE_BF16 ? MODE_BF16 : MODE_EXACT,
+      .values = problem->values == FOVEA_MODE_BF16 ? MODE_BF16 : MODE_EXACT,
+      .q = contract->q,
+      .k = contract->k,
+      .v = contract->v,
+      .k_stride = contract->k_stride,
+      .v_stride = contract->v_stride,
+      .qk_dim = contract->qk_dim,
+      .v_dim = contract->v_dim,
+      .positions = contract->positions,
+      .scale = contract->scale,
+      .softcap = contract->softcap,
+      .terms = terms,
+      .term_count = count,
+      .sink = contract->sink,
+      .sees = contract->sees,
+      .rules = contract->rules,
+  };
+  contract_mode_row(&row, out, lse);
+}
+
 /* Writes all outputs of one row to the problem's own tensors. */
 static void answer_row(const struct row_rules *rules) {
   const struct question *question = rules->question;
@@ -209,7 +238,11 @@ static void answer_row(const struct row_rules *rules) {
   for (int i = 0; i < (int)problem->term_count; i++)
     for (int64_t j = 0; j < entry->kv_len; j++) question->terms[i][j] = term_of(rules, i, j);
   const struct contract_row contract = contract_of(rules);
-  contract_row(&contract, question->out, data->lse + at(&problem->lse_strides, entry->q_batch, rules->head, row));
+  float *lse = data->lse + at(&problem->lse_strides, entry->q_batch, rules->head, row);
+  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
+    contract_row(&contract, question->out, lse);
+  else
+    answer_mode(problem, &contract, question->out, lse);
   const int64_t first = at(&problem->o_strides, entry->q_batch, rules->head, row);
   for (int64_t d = 0; d < problem->v_dim; d++) store_output(data, first + d, question->out[d]);
   if (data->scores != NULL) answer_scores(rules, &contract);

@@ -116,6 +116,25 @@ class Table(Explained):
         self.assertRegex(text, r"about [0-9.]+ m?s for the work at [0-9.]+ [MGT]flop/s, [0-9.]+ [um]s for the memory "
                                r"at [0-9.]+ [MGT]B/s; the work decides")
 
+    def test_arithmetic(self):
+        sizes = ("--rows", "100", "--dim", "32")
+        self.assertRegex(self.explain(*sizes), r"(?m)^arithmetic +exact$")
+        for modes, text in (("bf16", "scores bf16, values bf16"), ("bf16,exact", "scores bf16, values exact"),
+                            ("exact,bf16", "scores exact, values bf16")):
+            self.assertRegex(self.explain(*sizes, "--arithmetic", modes),
+                             rf"(?m)^arithmetic +{text}; products of bf16 by FMA$")
+        done = run("explain", *sizes, "--arithmetic", "bf16", "--allow-amx")
+        # The permission is not enough where FOVEA_ISA caps the set.
+        self.assertRegex(done.stdout + done.stderr, b"products of bf16 by (AMX|FMA)|--allow-amx: ")
+        self.assert_refused(run("explain", *sizes, "--allow-amx"), "--allow-amx needs --arithmetic bf16")
+        self.assert_refused(run("explain", *sizes, "--arithmetic", "int4"), "--arithmetic takes exact or bf16")
+
+    def test_measured_arithmetic(self):
+        text = self.explain("--rows", "300", "--dim", "8", "--threads", "1", "--isa", "scalar", "--measure",
+                            "--arithmetic", "bf16")
+        self.assertRegex(text, r"(?m)^exact +[0-9.]+ [MG]flop/s, [0-9.]+ [MG]B/s here in exact mode: this is [0-9.]+ x as "
+                               r"fast with many rows, [0-9.]+ x with one$")
+
     def test_ways(self):
         text = self.explain("--rows", "1", "--keys", "100000")
         self.assertIn("decoded, keys in the lanes of vectors", text)

@@ -25,7 +25,7 @@ static const selftest_problem other_problems[] = {
 static const selftest_table basic = {"--print", problems, WRONG_PROBLEMS, digests},
                             none = {"--print-none", NULL, 0, NULL},
                             other = {"--print-others", other_problems, WRONG_FEATURES, digests};
-const selftest_table *const selftest_tables[SELFTEST_TABLES] = {&basic, &none, &none, &other};
+const selftest_table *const selftest_tables[SELFTEST_TABLES] = {&basic, &none, &none, &other, &none};
 
 const selftest_rotary selftest_rotaries[] = {{"third", FOVEA_ROTARY_HALVES, 1, 1, 1, 2, 2, .first = 1}};
 #ifdef NO_ROTARY

@@ -1,4 +1,4 @@
-"""The C in docs/patterns.md and docs/formats.md compiles, and the pictures are what the rules say.
+"""The C in docs/patterns.md, docs/formats.md and docs/modes.md compiles, and the pictures are what the rules say.
 
     test_snippets.py CC...    the C compiler
 """
@@ -53,6 +53,19 @@ fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary 
 """
 
 
+# The snippet of docs/modes.md; README has the same without a test of the status.
+MODES = """\
+#include <fovea/fovea.h>
+#include <stdio.h>
+void modes(fovea_problem problem);
+void modes(fovea_problem problem) {
+  fovea_error error;
+%s
+  (void)problem;
+}
+"""
+
+
 def snippets(page=PAGE):
     return re.findall(r"^```c\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
@@ -67,6 +80,12 @@ class Snippets(unittest.TestCase):
         parts = snippets((ROOT / "docs/formats.md").read_text(encoding="utf-8"))
         self.assertEqual(len(parts), 4)
         self.compile(FORMATS % "\n".join(parts))
+
+    def test_those_of_modes_compile(self):
+        parts = snippets((ROOT / "docs/modes.md").read_text(encoding="utf-8"))
+        parts += [part for part in snippets((ROOT / "README.md").read_text(encoding="utf-8")) if "MODE_BF16" in part]
+        self.assertEqual(len(parts), 2)
+        self.compile(MODES % "\n".join(parts))
 
     def compile(self, source):
         done = subprocess.run([*COMPILER, "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",

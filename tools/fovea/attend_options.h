@@ -16,9 +16,10 @@ typedef struct attend_options {
   const char *sinks;                           /* a path, or "zero"; NULL: none */
   const char *normaliser;                      /* NULL: the softmax */
   const char *divisor;                         /* NULL: none */
+  const char *arithmetic;                      /* NULL: exact */
   const char *isa;                             /* NULL: the library's choice */
   const char *pattern, *csr, *global;          /* texts of patterns; NULL: none */
-  bool help, causal, by_row;
+  bool help, causal, by_row, allow_amx;
   real_number scale, softcap, sigmoid_bias, leaky_relu;
   type_name cast;     /* Q, K and V are converted to it */
   type_name out_type; /* of O */

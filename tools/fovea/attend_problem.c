@@ -1,6 +1,7 @@
 #include "attend_problem.h"
 
 #include "attend_mask.h"
+#include "attend_modes.h"
 #include "attend_normaliser.h"
 #include "attend_pattern.h"
 
@@ -50,7 +51,7 @@ bool problem_set(fovea_problem *problem, const attend_options *options, problem_
   if (options->mask_begin.count > 0) problem->mask_begin = options->mask_begin.numbers[0];
   problem->isa = options->isa;
   return set_rules(problem, options, why) && set_normaliser(problem, options, why) &&
-         set_offset(problem, &options->offset, why) &&
+         set_modes(problem, options, why) && set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
          (!options->mask || load_mask(options->mask, &inputs->mask, problem, why)) &&

@@ -35,12 +35,13 @@ static const char help[] =
     "  --peak GFLOPS          what the machine does at most with the threads that are used, and ...\n"
     "  --bandwidth GB/S       ... how fast they read memory: prints the least time for each\n"
     "  --measure              measures both here, in about a second: what the library reaches with many rows, and\n"
-    "                         with one; prints about how long each takes\n"
+    "                         with one; prints about how long each takes. With --arithmetic bf16 also how fast\n"
+    "                         exact mode is here\n"
     "\n"
     "Rules and terms are those of `fovea attend`, see there: --causal, --window L,R, --chunk C,LEFT,RIGHT,\n"
     "--offset, --q-lens, --kv-lens, --mask PATH, --mask-begin N, --pattern TEXT, --csr, --global, --by-row,\n"
     "--scale, --leaky-relu, --softcap, --alibi, --relative, --sinks, --normaliser, --sigmoid-bias, --divisor,\n"
-    "--threads, --isa.\n"
+    "--arithmetic, --allow-amx, --threads, --isa.\n"
     "What a mask hides is counted by runs only: the table says how many blocks it may change. The picture shows\n"
     "what it hides.\n"
     "\n"
@@ -119,6 +120,19 @@ static bool describe(explain_job *job, failure *why) {
          (fovea_plan_create(problem, &job->plan, &error) == FOVEA_OK || fail(why, "%s", error.text));
 }
 
+static bool has_modes(const fovea_problem *problem) {
+  return problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT;
+}
+
+/* Of the problem's modes, and of exact mode if that is another. */
+static bool measure(const explain_job *job, int threads, measured_rates *rates, measured_rates *exact,
+                    failure *why) {
+  fovea_problem like = job->problem;
+  if (!measure_rates(&like, threads, rates, why)) return false;
+  like.scores = like.values = FOVEA_MODE_EXACT;
+  return !has_modes(&job->problem) || measure_rates(&like, threads, exact, why);
+}
+
 static bool explain(const explain_job *job, failure *why) {
   const explain_options *options = &job->options;
   const int64_t threads = number_or(&options->rules.threads, 0);
@@ -129,14 +143,15 @@ static bool explain(const explain_job *job, failure *why) {
   explanation.threads = (int)threads;
   explanation.flops_per_second = options->peak.value * 1e9; /* 0 if none is given */
   explanation.bytes_per_second = options->bandwidth.value * 1e9;
+  measured_rates rates, exact;
   if (options->measure) {
-    measured_rates rates;
-    if (!measure_rates(&job->problem, explanation.threads, &rates, why)) return false;
+    if (!measure(job, explanation.threads, &rates, &exact, why)) return false;
     explanation.flops_per_second = rates.flops_per_second;
     explanation.bytes_per_second = rates.bytes_per_second;
   }
   if (fovea_plan_explain(job->plan, &explanation, &error) != FOVEA_OK) return fail(why, "%s", error.text);
   explain_print(&explanation, &job->problem, options->measure);
+  if (options->measure && has_modes(&job->problem)) explain_print_speed(&rates, &exact);
   return true;
 }
 

@@ -43,6 +43,18 @@ static void print_kernels(const fovea_explanation *e) {
          e->paired ? "; scores are products of pairs where the elements allow it" : "");
 }
 
+/* Of both halves: what has its own arithmetic, and what computes the products of bf16. */
+static void print_modes(const fovea_explanation *e, const fovea_problem *problem) {
+  static const char *const names[] = {[FOVEA_MODE_EXACT] = "exact", [FOVEA_MODE_BF16] = "bf16"};
+  print_name("arithmetic");
+  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT) {
+    puts("exact");
+    return;
+  }
+  printf("scores %s, values %s; products of bf16 by %s\n", names[problem->scores], names[problem->values],
+         e->products);
+}
+
 static void print_ways(const fovea_explanation *e) {
   const struct {
     int64_t rows;
@@ -154,9 +166,19 @@ static void print_times(const fovea_explanation *e, bool measured) {
 
 void explain_print(const fovea_explanation *explanation, const fovea_problem *problem, bool measured) {
   print_kernels(explanation);
+  print_modes(explanation, problem);
   print_ways(explanation);
   print_tasks(explanation);
   print_blocks(explanation);
   print_work(explanation, problem);
   print_times(explanation, measured);
+}
+
+void explain_print_speed(const measured_rates *of, const measured_rates *exact) {
+  print_name("exact");
+  print_scaled(exact->flops_per_second, "flop/s");
+  fputs(", ", stdout);
+  print_scaled(exact->bytes_per_second, "B/s");
+  printf(" here in exact mode: this is %.2f x as fast with many rows, %.2f x with one\n",
+         of->flops_per_second / exact->flops_per_second, of->bytes_per_second / exact->bytes_per_second);
 }

@@ -33,6 +33,8 @@ static bool make(measured_run *run, const fovea_problem *like, int64_t rows, int
   p->k_type = like->k_type;
   p->v_type = like->v_type;
   p->o_type = like->o_type;
+  p->scores = like->scores;
+  p->values = like->values;
   p->isa = like->isa;
   run->q = numbers_of(rows, p->qk_dim, p->q_type);
   run->k = numbers_of(keys, p->qk_dim, p->k_type);

@@ -4,6 +4,7 @@
 #include "selftest_parts.h"
 #include "selftest_problems.h"
 #include "selftest_rotary.h"
+#include <fovea/explain.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static const char help[] =
     "Computes a fixed set of problems with every kernel that this CPU can run, and compares the\n"
     "bits of O, of the log-sum-exp, of scores and of other outputs with stored digests. The same\n"
     "digests hold on every machine, for every compiler and any number of threads. They are final:\n"
-    "no version of Fovea changes them, except for those of layers, which are new.\n";
+    "no version of Fovea changes them, except for those of layers and of bf16 mode, which are new.\n"
+    "AMX computes the problems in bf16, if the CPU has it and the system permits it.\n";
 
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
@@ -121,6 +123,9 @@ static bool run(int kind, int i, const char *isa, uint64_t *digest, failure *why
   }
 }
 
+/* AMX computes what is in bf16 if it is allowed and no set is named: the name of this way, as if it were a set. */
+static const char amx[] = "amx";
+
 /* How many problems of a list agree, -1 if one of them does not run. The first disagreement of all lists goes into
  * the failure; all go to stdout. */
 static int test_list(int kind, const char *isa, bool *disagreed, failure *why) {
@@ -128,7 +133,7 @@ static int test_list(int kind, const char *isa, bool *disagreed, failure *why) {
   int agreed = 0;
   for (int i = 0; i < of.count; i++) {
     uint64_t digest = 0;
-    if (!run(kind, i, isa, &digest, why)) return -1;
+    if (!run(kind, i, isa == amx ? NULL : isa, &digest, why)) return -1;
     if (digest == of.digests[i]) {
       agreed++;
       continue;
@@ -154,6 +159,35 @@ static bool test_isa(const char *isa, failure *why) {
   return !disagreed;
 }
 
+/* Whether a plan in bf16 that names no set uses AMX now. */
+static bool amx_is_used(fovea_error *error) {
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_explanation explanation;
+  fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  problem.scores = problem.values = FOVEA_MODE_BF16;
+  fovea_explanation_init(&explanation);
+  if (fovea_plan_create(&problem, &plan, error) != FOVEA_OK) return false;
+  const bool used = fovea_plan_explain(plan, &explanation, error) == FOVEA_OK && strcmp(explanation.products, "AMX") == 0;
+  if (!used) snprintf(error->text, sizeof error->text, "%s is the chosen set", explanation.isa);
+  fovea_plan_destroy(plan);
+  return used;
+}
+
+/* The problems of modes once more, on AMX. */
+static bool test_amx(failure *why) {
+  fovea_error error;
+  bool disagreed = false;
+  if (fovea_allow_amx(&error) != FOVEA_OK || !amx_is_used(&error)) {
+    printf("amx: not tried: %s\n", error.text);
+    return true;
+  }
+  const int agreed = test_list(SELFTEST_MODES, amx, &disagreed, why);
+  if (agreed < 0) return false;
+  printf("amx: %d of %d problems in bf16 agree\n", agreed, list_of(SELFTEST_MODES).count);
+  return !disagreed;
+}
+
 static bool test_every_isa(failure *why) {
   fovea_library_info info = {.struct_size = sizeof info};
   fovea_status status = fovea_info(&info);
@@ -168,6 +202,7 @@ static bool test_every_isa(failure *why) {
     if (passed) *why = reason;
     passed = false;
   }
+  if (passed) passed = test_amx(why);
   return usable > 0 ? passed : fail(why, "no instruction set is usable");
 }
 

@@ -22,6 +22,8 @@ void selftest_describe_features(const selftest_features *from, fovea_problem *pr
   problem->leaky_slope = from->leaky_slope;
   problem->shaw = from->shaw;
   problem->shaw_distance = from->shaw_distance;
+  problem->scores = from->score_mode;
+  problem->values = from->value_mode;
   if (from->shaw_of_heads) problem->shaw_heads = problem->heads;
   if (from->column_rows) problem->column_rows = *from->column_rows;
   if (!from->score_part) return;

@@ -455,4 +455,5 @@ static const uint64_t digests[COUNT] = {
 const selftest_table selftest_basic_table = {"--print", problems, COUNT, digests};
 
 const selftest_table *const selftest_tables[SELFTEST_TABLES] = {&selftest_basic_table, &selftest_pattern_table,
-                                                                &selftest_term_table, &selftest_output_table};
+                                                                &selftest_term_table, &selftest_output_table,
+                                                                &selftest_mode_table};

@@ -78,6 +78,8 @@ typedef struct selftest_features {
   fovea_shaw shaw;
   int64_t shaw_distance;
   bool shaw_of_heads; /* a table for each head */
+
+  fovea_mode score_mode, value_mode;
 } selftest_features;
 
 typedef struct selftest_problem {
@@ -108,8 +110,8 @@ typedef struct selftest_problem {
   selftest_features features;
 } selftest_problem;
 
-/* Problems, and the digest that selftest_digest() must give for each. They are final: problems are added at the end
- * of a table, with their digests, and none is changed or removed. */
+/* Problems, and the digest that selftest_digest() must give for each. They are final, but for those of modes:
+ * problems are added at the end of a table, with their digests, and none is changed or removed. */
 typedef struct selftest_table {
   const char *option; /* prints the digests */
   const selftest_problem *problems;
@@ -117,11 +119,11 @@ typedef struct selftest_table {
   const uint64_t *digests;
 } selftest_table;
 
-enum { SELFTEST_TABLES = 4 };
-/* All of them; and each, in a file of its own. */
+enum { SELFTEST_TABLES = 5, SELFTEST_MODES = SELFTEST_TABLES - 1 };
+/* All of them, modes last; and each, in a file of its own. */
 extern const selftest_table *const selftest_tables[SELFTEST_TABLES];
 extern const selftest_table selftest_basic_table, selftest_pattern_table, selftest_term_table,
-    selftest_output_table;
+    selftest_output_table, selftest_mode_table;
 
 /* Tensors of features; NULL where there is none. */
 typedef struct selftest_extras {

@@ -1,0 +1,48 @@
+/* The arithmetic of a mode (docs/numerics.md, section 16): forms of operands, and the products and weights of a
+ * block in these forms. Every instruction set has one for each mode; src/system/arithmetic.c replaces it where the
+ * CPU has better instructions. Operands and weights are read by their own arithmetic only. */
+#ifndef FOVEA_ARCH_ARITHMETIC_H
+#define FOVEA_ARCH_ARITHMETIC_H
+
+#include <stdint.h>
+
+struct fovea_score_args;
+struct fovea_softmax_args;
+struct fovea_value_args;
+
+/* Rows that become operands. */
+typedef struct fovea_operand_args {
+  const void *rows; /* queries: [dim][row of the tile]; keys and values: the row of the block's first key */
+  int bf16;         /* of keys and values: 1: rows are bf16; 0: all rows are f32 */
+  int64_t stride;   /* elements from key to key */
+  int64_t dim;
+  int first, end; /* of keys and values: those of the block that are there. What is multiplied beside them is 0 */
+  float *to;
+} fovea_operand_args;
+
+/* Floats of operands: of a tile's queries, of a block's keys and values. */
+typedef struct fovea_operand_sizes {
+  int64_t queries, keys, values;
+} fovea_operand_sizes;
+
+typedef struct fovea_arithmetic {
+  const char *name; /* of its instructions */
+  /* Called around the operations of a task; NULL: nothing is to be done. */
+  void (*begin)(void);
+  void (*end)(void);
+  fovea_operand_sizes (*sizes)(int64_t qk_dim, int64_t v_dim);
+  void (*load_queries)(const fovea_operand_args *args);
+  void (*load_keys)(const fovea_operand_args *args);
+  /* Returns 1 if all are finite; NaN and Inf become 0. */
+  int (*load_values)(const fovea_operand_args *args);
+  /* As fovea_kernels.score(), but `keys` are the operands of the whole block, and `key` is the first. */
+  void (*score)(const struct fovea_score_args *args);
+  /* As fovea_kernels.softmax(); weights lie in the place of the scores. */
+  int (*softmax)(const struct fovea_softmax_args *args);
+  /* The weight of a key of the block for a row of the tile. */
+  float (*weight)(const float *weights, int key, int row);
+  /* As fovea_kernels.value() for the whole block: the keys from `key` on are met. Knows no partial sums. */
+  void (*value)(const struct fovea_value_args *args);
+} fovea_arithmetic;
+
+#endif

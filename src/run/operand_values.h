@@ -1,0 +1,13 @@
+/* The values of a block by another arithmetic than exact mode's. */
+#ifndef FOVEA_SRC_RUN_OPERAND_VALUES_H
+#define FOVEA_SRC_RUN_OPERAND_VALUES_H
+
+#include "fetch.h"
+#include "positions.h"
+
+/* Adds a block's values to the state, with the weights that the arithmetic's softmax has left. */
+void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                              const fovea_sight *sight, fovea_position_block *positions, const fovea_fetch *fetch,
+                              int first);
+
+#endif

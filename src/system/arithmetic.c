@@ -1,0 +1,52 @@
+#include "arithmetic.h"
+
+#include "../../arch/amx/amx.h"
+#include "../../arch/registry.h"
+#include "../base/error.h"
+#include "cpu.h"
+#include "platform.h"
+#include "process.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
+#define NEEDS(name, architecture, needs) static const uint64_t needs_##name = (needs);
+FOVEA_EXTENSIONS(NEEDS)
+
+static atomic_int allowed;
+
+fovea_status fovea_allow_amx(fovea_error *error) {
+  if ((fovea_process_record()->features & needs_amx) != needs_amx)
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
+                      "this CPU has no AMX with bf16, or the system does not save its tiles");
+  if (!fovea_platform_permit_amx())
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
+                      "the system does not permit AMX: a thread's signal stack may be too small");
+  if (!fovea_bf16_holds_amx())
+    return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this CPU's AMX does not give the bits of its manual");
+  atomic_store_explicit(&allowed, 1, memory_order_release);
+  return FOVEA_OK;
+}
+
+/* Its tiles are those of AVX-512. */
+static int has_tiles(const fovea_kernels *kernels) {
+  return strcmp(kernels->name, "avx512") == 0 || strcmp(kernels->name, "avx512_bf16") == 0;
+}
+
+const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
+  if (mode == FOVEA_MODE_EXACT) return NULL;
+  const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0';
+  if (!named && has_tiles(kernels) && atomic_load_explicit(&allowed, memory_order_acquire)) return &fovea_bf16_amx;
+  return kernels->bf16;
+}
+#else
+fovea_status fovea_allow_amx(fovea_error *error) {
+  return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this build has no AMX: it is for x86-64 on Linux");
+}
+
+const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
+  (void)isa_named;
+  return mode == FOVEA_MODE_EXACT ? NULL : kernels->bf16;
+}
+#endif
