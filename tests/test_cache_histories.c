@@ -4,6 +4,7 @@
 #include "contract_rotary.h"
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/modes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -174,8 +175,8 @@ static int sees(const void *rules, int64_t position) {
   return position >= seen->begin && position < seen->end;
 }
 
-static void assert_row(const struct world *world, int s, const float *q, int64_t head, struct seen seen,
-                       const float *o, float lse) {
+static void assert_row(const struct world *world, const fovea_problem *problem, int s, const float *q, int64_t head,
+                       struct seen seen, const float *o, float lse) {
   const struct model *model = &world->models[s];
   float expected[DIM_LIMIT], expected_lse;
   const struct contract_row row = {.q = q,
@@ -189,7 +190,7 @@ static void assert_row(const struct world *world, int s, const float *q, int64_t
                                    .scale = 1.0 / sqrt((double)world->dim),
                                    .sees = sees,
                                    .rules = &seen};
-  contract_row(&row, expected, &expected_lse);
+  mode_contract_row(problem, &row, expected, &expected_lse);
   assert_memory_equal(o, expected, (size_t)world->dim * sizeof *o);
   assert_memory_equal(&lse, &expected_lse, sizeof lse);
 }
@@ -221,6 +222,7 @@ static void attend(struct world *world) {
   problem.kv_begins = begins;
   problem.q_lens = q_lens;
   problem.isa = world->isa;
+  problem_random_modes(&problem, generator, 4);
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse[0][0]);
   tensors.sequences = world->sequences;
   assert_ok(fovea_attend(&problem, &tensors, NULL, &error), &error);
@@ -228,7 +230,7 @@ static void attend(struct world *world) {
     for (int64_t head = 0; head < HEADS; head++)
       for (int64_t row = 0; row < q_lens[s]; row++) {
         const struct seen seen = {begins[s], lengths[s] - q_lens[s] + row + 1};
-        assert_row(world, s, q[s][head][row], head, seen, o[s][head][row], lse[s][head][row]);
+        assert_row(world, &problem, s, q[s][head][row], head, seen, o[s][head][row], lse[s][head][row]);
       }
 }
 

@@ -1,6 +1,7 @@
 /* Attention over caches of every kind gives the bits that contiguous tensors give, on every instruction set. */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/modes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static void test_random_problems(void **state) {
     }
     problem_random_features(problem, &generator);
     problem_random_normaliser(problem, &generator);
+    problem_random_modes(problem, &generator, 4);
     check_problem(problem, (uint64_t)i, &generator);
   }
 }

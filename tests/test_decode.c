@@ -1,6 +1,7 @@
 /* Decoding gives the bits of prefill: single rows, or a few at a time, over the keys so far, equal the rows of one
  * causal call over everything. */
 #include "support/check.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -72,6 +73,7 @@ static void test_rows_alone(void **state) {
       problem.v_type = (fovea_type)generator_below(&generator, 3);
       problem.o_type = (fovea_type)generator_below(&generator, 3);
     }
+    if (i % 4 == 3) problem_set_modes(&problem, 1 + i / 4 % 3);
     check_problem(&problem, (uint64_t)i, &generator);
   }
 }

@@ -2,6 +2,7 @@
  * buffer also lies behind one, inputs are read-only, and sizes are odd. */
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -80,6 +81,7 @@ static void test_random_shapes(void **state) {
     problem_random(&listed, &generator, 600000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     problem_random_layout(&listed.problem, &generator);
+    problem_random_modes(&listed.problem, &generator, 4);
     if (i % 4 < 2)
       cpus_use_one();
     else

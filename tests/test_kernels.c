@@ -2,6 +2,7 @@
  * in random layouts. */
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -107,6 +108,7 @@ static void test_random_problems(void **state) {
     problem_random(&listed, &generator, 3000000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
     if (i % 2 == 1) problem_random_layout(&listed.problem, &generator);
+    problem_random_modes(&listed.problem, &generator, 4);
     if (i % 4 < 2)
       cpus_use_one();
     else

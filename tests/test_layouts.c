@@ -1,6 +1,7 @@
 /* Any layout gives the same bits: any order of axes, gaps, directions, and axes that are repeated by a stride of 0.
  * Nothing is written between the rows of an output. */
 #include "support/check.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -12,6 +13,7 @@ static void test_random_layouts(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1000000);
     if (i % 2 == 1) problem_random_features(&listed.problem, &generator);
+    problem_random_modes(&listed.problem, &generator, 4);
     struct trial contiguous = trial_create(&listed.problem, (uint64_t)i);
     trial_run(&contiguous, isas[0], NULL);
     for (int isa = 0; isas[isa] != NULL; isa++) {

@@ -1,6 +1,7 @@
 /* Masks give the bits of rules that say the same, and of the contract. What they hide changes no bit. */
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -84,6 +85,7 @@ static void test_rules_as_masks(void **state) {
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
       if (rule % 5 == 0) problem.softcap = 2.0;
+      if (rule % 4 == 1) problem_set_modes(&problem, 1 + rule / 4 % 3);
       fovea_problem plain = problem;
       take_rules_away(&plain);
       check_rules_as_masks(&problem, &plain, (uint64_t)rule);
@@ -98,6 +100,7 @@ static void test_lengths_as_masks(void **state) {
   for (int i = 0; i < IF_QUICK(25, 150); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 300000);
+    problem_random_modes(&listed.problem, &generator, 4);
     fovea_problem plain = listed.problem;
     plain.q_lens = plain.kv_lens = NULL;
     if (i % 2 == 0) {

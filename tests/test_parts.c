@@ -2,6 +2,7 @@
  * order. */
 #include "support/check.h"
 #include "support/executors.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/single_task.h"
 #include "support/trial.h"
@@ -16,6 +17,7 @@ static fovea_problem few_rows(struct generator *generator, int64_t keys) {
   problem.causal = (int)generator_below(generator, 2);
   if (generator_below(generator, 4) == 0) problem.window_left = generator_below(generator, keys);
   problem_random_features(&problem, generator);
+  problem_random_modes(&problem, generator, 4);
   return problem;
 }
 

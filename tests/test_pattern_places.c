@@ -3,6 +3,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/executors.h"
+#include "support/modes.h"
 #include "support/scenes.h"
 #include "support/trial.h"
 
@@ -29,6 +30,7 @@ static void scene_begin(struct scene *scene, struct generator *generator, uint64
   if (generator_below(generator, 4) == 0)
     problem->keys_end = problem->keys_begin + generator_below(generator, problem->kv_len - problem->keys_begin + 1);
   scene_add_patterns(scene, generator);
+  problem_random_modes(problem, generator, 4);
 }
 
 /* Every kind of cache, each on one instruction set. */

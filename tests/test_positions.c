@@ -1,6 +1,7 @@
 /* Position terms: the bits of the contract, and of an additive mask that holds the same numbers. */
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/modes.h"
 #include "support/other_ways.h"
 #include "support/positions.h"
 #include "support/problems.h"
@@ -236,6 +237,7 @@ static void test_entries(void **state) {
     listed.problem.scales = (fovea_scales)(i % 3 ? 0 : generator_below(&generator, 4));
     if (listed.problem.scales & FOVEA_SCALES_PER_HEAD)
       listed.problem.scale = 1.0 / sqrt((double)listed.problem.qk_dim);
+    problem_random_modes(&listed.problem, &generator, 4);
     check(&listed.problem, (uint64_t)i);
   }
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "support/check.h"
 #include "support/executors.h"
+#include "support/modes.h"
 #include "support/trial.h"
 
 #include <errno.h>
@@ -18,10 +19,13 @@
 enum { STACK_SIZE = IF_QUICK(512, 128) * 1024 };
 
 /* Uses all that a call may use on its stack: masks, softcap, sinks, values that are not finite. */
+static int modes; /* of all problems here; see modes.h */
+
 static fovea_problem deep_problem(void) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 4, 2, 70, 300, 40, 24);
   problem.q_type = problem.k_type = problem.v_type = FOVEA_BF16;
+  problem_set_modes(&problem, modes);
   problem.causal = 1;
   problem.softcap = 3.0;
   problem.sink = FOVEA_SINK_PER_HEAD;
@@ -113,6 +117,7 @@ static void handle(int signal, void (*handler)(int), int flags) {
 static void run_while_interrupted(int wanted) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, 100, 500, 64, 64);
+  problem_set_modes(&problem, modes);
   problem.causal = 1;
   struct trial expected = trial_create(&problem, 2), actual = trial_create(&problem, 2);
   struct executor executor = {.order = TASKS_FORWARDS};
@@ -203,7 +208,12 @@ static void test_small_stack(void **state) {
   pthread_attr_destroy(&attributes);
 }
 
-int main(void) {
+/* With an argument: bf16 mode, with AMX, whose tiles are in signal frames then. */
+int main(int argc, char **argv) {
+  (void)argv;
+  fovea_error error;
+  modes = argc > 1 ? 3 : 0;
+  if (modes && fovea_allow_amx(&error) != FOVEA_OK) print_message("AMX is not tried: %s\n", error.text);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small_stack),
       cmocka_unit_test(test_handler_that_attends),

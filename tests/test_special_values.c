@@ -1,6 +1,7 @@
 /* NaN, infinities, zeros and subnormals, as docs/numerics.md describes them, on every kernel. */
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -307,6 +308,7 @@ static void test_random_specials(void **state) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 300000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
+    problem_random_modes(&listed.problem, &generator, 4);
     struct trial trial = trial_create(&listed.problem, (uint64_t)i);
     make_special(&trial, &generator);
     if (i % 2 == 1) make_added_special(&trial, &generator);

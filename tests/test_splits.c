@@ -1,6 +1,7 @@
 /* A row's bits depend on its own query and on what it sees, and on nothing else: not on the batch around it, not on
  * how many rows one call computes, not on how entries of different lengths are stored. */
 #include "support/check.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/trial.h"
 
@@ -82,6 +83,7 @@ static void check_features(const char *isa, uint64_t seed) {
   fovea_problem problem, single;
   fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 20, 12);
   problem_random_features(&problem, &generator);
+  problem_random_modes(&problem, &generator, 4);
   struct trial whole = trial_create(&problem, seed);
   trial_run(&whole, isa, NULL);
   for (int64_t b = 0; b < BATCH; b++)

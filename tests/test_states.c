@@ -1,6 +1,7 @@
 /* Attention over some of the keys. If states are cut at ends of spans, they have the bits of one run, however they
  * are made, merged and finished. Other states are as close to the formula as one run. */
 #include "support/check.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/reference.h"
 #include "support/trial.h"
@@ -151,6 +152,7 @@ static fovea_problem long_problem(struct generator *generator, int64_t keys, int
   problem.score_output = FOVEA_SCORES_NONE; /* a state keeps none */
   problem_random_normaliser(&problem, generator);
   if (problem.divisor == FOVEA_DIVISOR_KEYS) problem.divisor = FOVEA_DIVISOR_SUM; /* nor does it count keys */
+  problem_random_modes(&problem, generator, 4);
   return problem;
 }
 
@@ -252,6 +254,7 @@ static void test_keys_as_rule(void **state) {
     problem_random(&listed, &generator, 3000000);
     problem_random_features(&listed.problem, &generator);
     listed.problem.score_output = FOVEA_SCORES_NONE;
+    problem_random_modes(&listed.problem, &generator, 4);
     listed.problem.keys_begin = generator_below(&generator, listed.problem.kv_len + 1);
     listed.problem.keys_end = listed.problem.keys_begin +
                               generator_below(&generator, listed.problem.kv_len + 1 - listed.problem.keys_begin);

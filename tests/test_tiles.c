@@ -6,6 +6,7 @@
 #include "src/plan/make.h"
 #include "support/check.h"
 #include "support/cpus.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/scenes.h"
 #include "support/trial.h"
@@ -132,6 +133,7 @@ static void test_random_problems(void **state) {
       listed.problem.column_sums = i % 6 < 2;
       if (i % 5 > 2) listed.problem.top_k = i;
     }
+    problem_random_modes(&listed.problem, &generator, 4);
     if (i % 4 < 2)
       cpus_use_one();
     else

@@ -4,6 +4,7 @@
 
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/modes.h"
 
 #include <string.h>
 
@@ -122,6 +123,7 @@ static void test_mixed(void **state) {
     problem_random_features(problem, &generator);
     problem->q_type = problem->k_type = problem->v_type = FOVEA_F32;
     problem_random_normaliser(problem, &generator);
+    problem_random_modes(problem, &generator, 4);
     check_formats(problem, &k, &v, 1, (uint64_t)i, &generator);
   }
 }

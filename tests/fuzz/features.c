@@ -1,5 +1,6 @@
 #include "features.h"
 
+#include "support/modes.h"
 #include "support/rules.h"
 #include "wild.h"
 
@@ -142,13 +143,26 @@ static void take_normaliser(fovea_problem *problem, struct bytes *bytes) {
   if (problem->divisor == FOVEA_DIVISOR_KEYS && problem->term_count > 0) problem->divisor = FOVEA_DIVISOR_NONE;
 }
 
+/* Sound problems with a mode lose what modes do not know. */
+static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, enum description_kind kind) {
+  const int64_t choice = bytes_below(bytes, 8);
+  if (choice < 4) {
+    problem->scales = (fovea_scales)choice;
+  } else if (choice == 4 && kind == DESCRIBE_WILD) {
+    problem->scores = (fovea_mode)wild_number(bytes);
+    problem->values = (fovea_mode)bytes_below(bytes, 3);
+  } else if (choice > 4) {
+    problem_set_modes(problem, (int)choice - 4);
+    if (kind == DESCRIBE_SOUND) problem_suit_modes(problem);
+  }
+}
+
 void description_add_features(struct description *description, struct bytes *bytes, enum description_kind kind) {
   fovea_problem *problem = &description->problem;
   take_terms(description, bytes, kind);
   take_outputs(problem, bytes);
   take_normaliser(problem, bytes);
-  const int64_t scales = bytes_below(bytes, 8);
-  if (scales < 4) problem->scales = (fovea_scales)scales;
+  take_scales_or_modes(problem, bytes, kind);
   if (kind == DESCRIBE_WILD)
     wild_edit(problem, problem_fields, sizeof problem_fields / sizeof problem_fields[0], bytes);
 }

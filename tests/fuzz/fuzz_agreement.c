@@ -1,10 +1,12 @@
 /* Random small problems, of any rules, patterns, types, masks, terms, normalisers, outputs and layout, with any
- * numbers, run by any number of workers. The library must give the bits of tests/contract.c. */
+ * numbers, run by any number of workers. The library must give the bits of tests/contract.c, or of
+ * tests/modes/contract_modes.c. */
 #define _XOPEN_SOURCE 700 /* putenv */
 #include "description.h"
 #include "expect.h"
 #include "features.h"
 #include "support/executors.h"
+#include "support/modes.h"
 #include "support/problems.h"
 #include "support/scenes.h"
 #include "support/trial.h"
@@ -97,6 +99,7 @@ static void compare_random(struct bytes *bytes) {
   problem_random(&listed, &generator, BUDGET);
   problem_random_features(&listed.problem, &generator);
   problem_random_layout(&listed.problem, &generator);
+  problem_random_modes(&listed.problem, &generator, 4);
   compare(&listed.problem, NULL, bytes);
 }
 
@@ -112,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct bytes bytes = {data, size};
   static char abort_setting[] = "CMOCKA_TEST_ABORT=1";
   putenv(abort_setting); /* a failure must end the program, since no cmocka test is running */
+  static int amx_asked;  /* once */
+  if (!amx_asked++) fovea_allow_amx(NULL);
   const int64_t kind = bytes_below(&bytes, 256); /* the lowest three bits chose before there were features */
   if (kind % 8 == 7) {
     (kind < 128 ? compare_random : compare_combination)(&bytes);

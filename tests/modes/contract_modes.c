@@ -170,21 +170,19 @@ static void open_values(const struct contract_mode_row *row, struct block *block
 
 static void multiply(const struct contract_mode_row *row, const struct block *block, const float *p, float *o) {
   for (int64_t d = 0; d < row->v_dim; d++) {
-    float values[BLOCK] = {0}, rounded[BLOCK] = {0}, sum = 0;
+    float values[BLOCK] = {0}, sum = 0;
     int64_t total = 0;
     int none = 0;
     for (int i = 0; i < BLOCK; i++) {
       if (!block->seen[i]) continue;
-      const float v = row->v[(block->first + i) * row->v_stride + d];
-      values[i] = v;
-      rounded[i] = contract_mode_bf16(p[i]);
-      sum = fmaf(p[i], v, sum);
+      values[i] = row->v[(block->first + i) * row->v_stride + d];
+      if (row->values == MODE_EXACT) sum = fmaf(p[i], values[i], sum);
       none |= isnan(p[i]) || isnan(block->h[i]);
       if (row->values == MODE_INT8 && !isnan(p[i]))
         total += (int64_t)fminf(255.0f, rintf(p[i])) * block->codes[i * row->v_dim + d];
     }
     if (row->values == MODE_EXACT) o[d] = sum;
-    if (row->values == MODE_BF16) o[d] = dot_bf16(rounded, values, BLOCK);
+    if (row->values == MODE_BF16) o[d] = dot_bf16(p, values, BLOCK);
     if (row->values == MODE_INT8) o[d] = none ? NAN : (float)total;
   }
 }

@@ -1,93 +1,126 @@
-/* bf16 mode has the bits of its contract on every instruction set, for any rules, threads and types. */
-#include "contract_modes.h"
-
+/* bf16 mode has the bits of its contract on every instruction set and with AMX: each size, each rule, and what
+ * scores may have added. Random problems are in the tests of exact mode, which draw modes, too. */
 #include "support/check.h"
+#include "support/modes.h"
+#include "support/problems.h"
 #include "support/trial.h"
 
-#include <string.h>
+#include <math.h>
 
-struct rules {
-  const struct trial *trial;
-  int64_t batch, head, row;
-};
+enum { BUDGET = IF_QUICK(10000, 40000) };
 
-static int sees(const void *data, int64_t position) {
-  const struct rules *rules = data;
-  return trial_sees(rules->trial, rules->batch, rules->head, rules->row, position);
+/* On one set all rows that the budget allows; the others have its bits, and some rows of the contract's, too. */
+static void check(const fovea_problem *problem, uint64_t seed) {
+  const char *sets[MODE_SETS];
+  const int count = mode_sets(sets);
+  struct trial first = trial_create(problem, seed), other = trial_sharing_inputs(&first);
+  trial_run(&first, sets[0], NULL);
+  assert_contract(&first, BUDGET);
+  for (int i = 1; i < count; i++) {
+    trial_run(&other, sets[i], NULL);
+    assert_same_outputs(&other, &first);
+    assert_true(trial_gaps_untouched(&other));
+  }
+  trial_destroy(&other);
+  trial_destroy(&first);
 }
 
-static void check_row(const struct trial *trial, const struct trial *got, int64_t b, int64_t h, int64_t i) {
-  const fovea_problem *p = &trial->problem;
-  const int64_t kv = h / (p->heads / p->kv_heads);
-  const struct rules rules = {trial, b, h, i};
-  float out[512], lse;
-  const struct contract_mode_row row = {
-      .scores = p->scores == FOVEA_MODE_BF16 ? MODE_BF16 : MODE_EXACT,
-      .values = p->values == FOVEA_MODE_BF16 ? MODE_BF16 : MODE_EXACT,
-      .q = tensor_row(&trial->q, b, h, i),
-      .k = p->kv_len > 0 ? tensor_row(&trial->k, b, kv, 0) : NULL,
-      .v = p->kv_len > 0 ? tensor_row(&trial->v, b, kv, 0) : NULL,
-      .k_stride = p->k_strides.row,
-      .v_stride = p->v_strides.row,
-      .qk_dim = p->qk_dim,
-      .v_dim = p->v_dim,
-      .positions = p->kv_len,
-      .scale = p->scale,
-      .softcap = p->softcap,
-      .sees = sees,
-      .rules = &rules,
-  };
-  contract_mode_row(&row, out, &lse);
-  if (memcmp(out, tensor_row(&got->o, b, h, i), (size_t)p->v_dim * sizeof(float)) != 0)
-    fail_msg("head %d, row %d of %d x %d, dims %d, %d: other bits", (int)h, (int)i, (int)p->q_len, (int)p->kv_len,
-             (int)p->qk_dim, (int)p->v_dim);
+static fovea_problem problem_of(int modes, int64_t heads, int64_t rows, int64_t keys, int64_t qk_dim,
+                                int64_t v_dim) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, heads, 1, rows, keys, qk_dim, v_dim);
+  problem_set_modes(&problem, modes);
+  return problem;
 }
 
-/* With AMX, if it can be allowed; else with the sets that this CPU has. */
-static void check_contract(int amx) {
-  static const int64_t shapes[][4] = {{1, 1, 1, 1},       {1, 40, 64, 64}, {5, 130, 33, 7},    {70, 70, 40, 130},
-                                      {20, 300, 128, 96}, {64, 64, 2, 3},  {33, 2100, 31, 16}, {150, 260, 64, 64}};
-  for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-    for (int variant = 0; variant < 6; variant++) {
-      fovea_problem problem;
-      fovea_problem_init(&problem, 1 + variant % 2, 4, 1 + variant % 2, shapes[s][0], shapes[s][1], shapes[s][2],
-                         shapes[s][3]);
-      problem.scores = variant % 3 != 1 ? FOVEA_MODE_BF16 : FOVEA_MODE_EXACT;
-      problem.values = variant % 3 != 2 ? FOVEA_MODE_BF16 : FOVEA_MODE_EXACT;
-      problem.causal = variant & 1;
-      if (variant > 3) problem.window_left = 50;
-      if (variant == 2) problem.softcap = 3;
-      struct trial expected = trial_create(&problem, s * 10 + (size_t)variant);
-      struct trial trial = trial_sharing_inputs(&expected);
-      for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
-        if (amx && isa != usable_isas()) break;
-        trial_run(&trial, amx ? NULL : *isa, NULL);
-        for (int64_t b = 0; b < problem.batch; b++)
-          for (int64_t h = 0; h < problem.heads; h++)
-            for (int64_t i = 0; i < problem.q_len; i += 1 + problem.q_len / 9)
-              check_row(&expected, &trial, b, h, i);
-      }
-      trial_destroy(&trial);
-      trial_destroy(&expected);
+/* Groups of 32 dims, the last filled up; AMX takes 256 dims at most. */
+static void test_every_dim(void **state) {
+  (void)state;
+  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 70 ? 1 : 9) {
+    const fovea_problem scores = problem_of(dim % 4 ? 1 : 3, 1, 5, 37, dim, 3);
+    const fovea_problem values = problem_of(dim % 4 ? 2 : 3, 2, 35, 19, 3, dim);
+    check(&scores, 1);
+    check(&values, 2);
+  }
+}
+
+static void test_every_q_len(void **state) {
+  (void)state;
+  for (int64_t q_len = 0; q_len <= IF_QUICK(70, 270); q_len += q_len < 35 ? 1 : 11)
+    for (int64_t group = 1; group <= 4; group += 3) {
+      fovea_problem problem = problem_of(3, group, q_len, 33, 16, 16);
+      problem.causal = (int)(q_len % 2);
+      check(&problem, 3);
     }
 }
 
-static void test_sets(void **state) {
+/* Groups of 32 keys in blocks of 128. */
+static void test_every_kv_len(void **state) {
   (void)state;
-  check_contract(0);
+  for (int64_t kv_len = 0; kv_len <= IF_QUICK(300, 5000); kv_len += kv_len < 140 ? 1 : kv_len < 300 ? 7 : 271) {
+    fovea_problem problem = problem_of(1 + (int)(kv_len % 3), 1, 1 + kv_len % 7, kv_len, 8, 8);
+    check(&problem, 4);
+    problem.causal = 1;
+    problem.q_len = 20;
+    check(&problem, 5);
+  }
 }
 
-static void test_amx(void **state) {
+static void test_span_borders(void **state) {
   (void)state;
-  fovea_error error;
-  if (fovea_allow_amx(&error) != FOVEA_OK) {
-    print_message("not tried: %s\n", error.text);
-    skip();
+  static const int64_t lengths[] = {2047, 2048, 2049, 4097, 8193, 12300};
+  const int count = (int)(sizeof lengths / sizeof lengths[0]);
+  for (int i = 0; i < IF_QUICK(3, count); i++)
+    for (int64_t q_len = 1; q_len <= 40; q_len += 39) {
+      fovea_problem problem = problem_of(3, 1, q_len, lengths[i], 16, 8);
+      check(&problem, 6);
+      problem.window_left = 2100; /* skips whole spans */
+      problem.offset = lengths[i] / 2;
+      check(&problem, 7);
+    }
+}
+
+static void test_every_rule(void **state) {
+  (void)state;
+  static const int64_t lengths[][2] = {{1, 1}, {1, 300}, {40, 40}, {150, 150}, {70, 400}, {200, 60}};
+  const int count = (int)(sizeof lengths / sizeof lengths[0]);
+  for (int rule = 0; rule < rule_count; rule++)
+    for (int i = 0; i < IF_QUICK(3, count); i++) {
+      fovea_problem problem = problem_of(1 + (rule + i) % 3, 2, lengths[i][0], lengths[i][1], 24, 17);
+      problem_apply(&problem, &rule_list[rule]);
+      check(&problem, (uint64_t)rule);
+    }
+}
+
+/* Scores with all that is added to them, in each mode, each type, over tiles and single rows. */
+static void test_score_terms(void **state) {
+  (void)state;
+  const fovea_position_term terms[] = {fovea_term_alibi(0), fovea_term_t5(4, 32, 90, 1)};
+  for (int i = 0; i < IF_QUICK(24, 96); i++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1 + i % 2, 4, 2, i % 5 ? 40 : 1, 150 + i, 40, 24);
+    problem_set_modes(&problem, 1 + i % 3);
+    problem.softcap = i & 1 ? 20 : 0;
+    problem.sink = (fovea_sink)(i / 2 % 3);
+    problem.scales = (fovea_scales)(i / 3 % 4);
+    if (problem.scales & FOVEA_SCALES_PER_HEAD) problem.scale = 1.0 / sqrt(40.0);
+    if (i / 4 % 3 > 0) fovea_problem_set_terms(&problem, terms, i / 4 % 3);
+    problem.mask_type = (fovea_mask_type)(i / 5 % 6);
+    if (problem.mask_type != FOVEA_MASK_NONE)
+      problem.mask_strides =
+          fovea_mask_layout(problem.mask_type, problem.batch, problem.heads, problem.q_len, problem.kv_len);
+    problem.q_type = (fovea_type)(i % 3);
+    problem.k_type = (fovea_type)(i / 3 % 3);
+    problem.v_type = (fovea_type)(i / 9 % 3);
+    problem.o_type = (fovea_type)(i / 2 % 3);
+    check(&problem, (uint64_t)i);
   }
-  check_contract(1);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sets), cmocka_unit_test(test_amx)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_every_dim),    cmocka_unit_test(test_every_q_len), cmocka_unit_test(test_every_kv_len),
+      cmocka_unit_test(test_span_borders), cmocka_unit_test(test_every_rule),  cmocka_unit_test(test_score_terms),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

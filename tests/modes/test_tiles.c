@@ -1,12 +1,13 @@
-/* What products of AMX's tiles compute, bit for bit: the contract of bf16 mode (docs/numerics.md, "Fast modes") is
+/* What products of AMX's tiles compute, bit for bit: the dot16 of bf16 mode (docs/numerics.md, section 16) is
  * Intel's pseudocode of TDPBF16PS. Runs where the CPU has AMX and the system permits it, and says so if it does
- * not. */
-#include "../../arch/amx/tiles.h"
-
+ * not. Compiled with -mamx-tile -mamx-bf16 -mamx-int8. */
+#define _GNU_SOURCE /* syscall */
 #include "support/check.h"
 #include "support/generator.h"
 #include "support/types.h"
 
+#include <cpuid.h>
+#include <immintrin.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,63 @@
 
 enum { TURNS = 4000, PERMIT = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
 
+/* ---- A product of tiles, of 16 rows of 64 bytes each ----------------------------------------------------------
+ */
+
+/* What LDTILECFG reads: Intel's manual, volume 1, section 18.3. */
+struct tile_config {
+  _Alignas(64) uint8_t palette;
+  uint8_t start, zero[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+};
+
+/* Tile 0 is 16 x 16 sums; tile 1 has 16 rows of `groups` groups of four bytes; tile 2 has `groups` rows, of which
+ * each has a group of four bytes for each of 16 columns. */
+static void tiles_begin(int groups) {
+  struct tile_config config = {.palette = 1};
+  for (int i = 0; i < 3; i++) config.row_bytes[i] = 64, config.rows[i] = 16;
+  config.row_bytes[1] = (uint16_t)(4 * groups);
+  config.rows[2] = (uint8_t)groups;
+  _tile_loadconfig(&config);
+}
+
+static void tiles_end(void) {
+  _tile_release();
+}
+
+/* sums += a * b: pairs of bf16 in the groups. */
+static void tiles_bf16(float sums[16][16], uint16_t a[16][32], uint16_t b[16][32]) {
+  _tile_loadd(0, sums, 64);
+  _tile_loadd(1, a, 64);
+  _tile_loadd(2, b, 64);
+  _tile_dpbf16ps(0, 1, 2);
+  _tile_stored(0, sums, 64);
+}
+
+/* sums += a * b: four bytes in the groups, of int8 or, of a, uint8. */
+static void tiles_s8(int32_t sums[16][16], int8_t a[16][64], int8_t b[16][64]) {
+  _tile_loadd(0, sums, 64);
+  _tile_loadd(1, a, 64);
+  _tile_loadd(2, b, 64);
+  _tile_dpbssd(0, 1, 2);
+  _tile_stored(0, sums, 64);
+}
+static void tiles_u8(int32_t sums[16][16], uint8_t a[16][64], int8_t b[16][64]) {
+  _tile_loadd(0, sums, 64);
+  _tile_loadd(1, a, 64);
+  _tile_loadd(2, b, 64);
+  _tile_dpbusd(0, 1, 2);
+  _tile_stored(0, sums, 64);
+}
+
+/* ---- Tests --------------------------------------------------------------------------------------------------- */
+
+/* AMX-BF16, AMX-TILE and AMX-INT8, and the system's permission. */
 static int permitted(void) {
+  const unsigned wanted = 1u << 22 | 1u << 24 | 1u << 25;
+  unsigned eax, ebx, ecx, edx;
+  if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & wanted) != wanted) return 0;
   return syscall(SYS_arch_prctl, PERMIT, TILE_DATA) == 0;
 }
 
@@ -61,9 +118,9 @@ static void test_bf16(void **state) {
     const int groups = 1 + turn % 16;
     fill(a, b, before, 1 + turn % 50, &generator); /* 2^-50 and larger: nothing is flushed */
     memcpy(after, before, sizeof after);
-    fovea_tiles_begin(groups);
-    fovea_tiles_bf16(after, a, b);
-    fovea_tiles_end();
+    tiles_begin(groups);
+    tiles_bf16(after, a, b);
+    tiles_end();
     for (int i = 0; i < 16; i++)
       for (int j = 0; j < 16; j++) {
         const float wanted = expected(a[i], b, j, groups, before[i][j]);
@@ -88,10 +145,10 @@ static void test_bytes(void **state) {
         u[i][j] = (uint8_t)generator_bits(&generator);
       }
     memset(sums, 0, sizeof sums);
-    fovea_tiles_begin(groups);
-    fovea_tiles_s8(sums[0], a, b);
-    fovea_tiles_u8(sums[1], u, b);
-    fovea_tiles_end();
+    tiles_begin(groups);
+    tiles_s8(sums[0], a, b);
+    tiles_u8(sums[1], u, b);
+    tiles_end();
     for (int i = 0; i < 16; i++)
       for (int j = 0; j < 16; j++) {
         int32_t wanted[2] = {0, 0};

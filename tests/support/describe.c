@@ -16,6 +16,9 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
         " mask %s of %" PRId64 " keys from %" PRId64 "%s, strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64,
         mask_type_name(problem->mask_type), problem->mask_keys, problem->mask_begin,
         problem->mask_begins != NULL ? " begins" : "", strides->batch, strides->head, strides->row, strides->key);
+  if (problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT)
+    length +=
+        snprintf(text + length, size - (size_t)length, " modes %d %d", (int)problem->scores, (int)problem->values);
   if (problem->top_k > 0) length += snprintf(text + length, size - (size_t)length, " top %d", (int)problem->top_k);
   if (problem->score_output != FOVEA_SCORES_NONE)
     length += snprintf(text + length, size - (size_t)length, " scores %d", (int)problem->score_output);

@@ -57,8 +57,9 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
     sum += number;
     absolute += fabs(number);
   }
-  if (mask_is_additive(problem->mask_type)) {
-    const double bias = (double)mask_get(&inputs->trial->mask, inputs->batch, inputs->head, inputs->row, key);
+  const int64_t element = key - problem_mask_begin(problem, inputs->batch);
+  if (mask_is_additive(problem->mask_type) && element >= 0) {
+    const double bias = (double)mask_get(&inputs->trial->mask, inputs->batch, inputs->head, inputs->row, element);
     sum += bias;
     absolute += fabs(bias);
   }
@@ -71,6 +72,31 @@ static double reference_sink(const struct row_inputs *inputs) {
   const struct trial *trial = inputs->trial;
   if (trial->problem.sink == FOVEA_SINK_NONE) return -INFINITY;
   return trial->problem.sink == FOVEA_SINK_ZERO ? 0.0 : (double)trial->sinks.data[inputs->head];
+}
+
+/* What modes add to the errors: of O relative to the sum of weight * |v|; of O for numbers that modes make 0; of
+ * the LSE. An input of f32 or f16 is rounded to bf16, and so are weights. The function of weights has an error in
+ * them and in their sum. An error x in scores changes each weight, and the sum, by e^x at most. */
+struct mode_errors {
+  double relative, absolute, lse;
+};
+
+static struct mode_errors mode_errors(const fovea_problem *p, const struct reference *reference) {
+  const double once = 1.0 + 0x1p-8, function = 1.014e-4, smallest = 0x1p-56;
+  struct mode_errors errors = {0.0, 0.0, 0.0};
+  double factor = 1.0;
+  if (p->scores == FOVEA_MODE_BF16) {
+    const int inputs = (p->q_type != FOVEA_BF16) + (p->k_type != FOVEA_BF16);
+    errors.lse = (pow(once, inputs) - 1.0) * reference->amplitude;
+    factor = exp(2.0 * errors.lse);
+  }
+  if (p->values == FOVEA_MODE_BF16) {
+    factor *= once * (1.0 + function) / (1.0 - function) * (p->v_type != FOVEA_BF16 ? once : 1.0);
+    errors.lse += function / (1.0 - function);
+    errors.absolute = 2.0 * smallest * (double)p->kv_len; /* of weights, and of values, beside numbers up to 1 */
+  }
+  errors.relative = factor - 1.0;
+  return errors;
 }
 
 /* Two passes: the scores and their maximum, then the weights. Returns how many keys the row sees. */
@@ -124,9 +150,12 @@ static double assert_accurate_row(const struct row_inputs *inputs, const struct 
   const double measure = unit * (2.0 + reference->amplitude);
   char problem[DESCRIPTION_SIZE];
   problem_describe(&trial->problem, problem, sizeof problem);
+  const struct mode_errors mode = mode_errors(&trial->problem, reference);
   double worst = 0.0;
   for (int64_t d = 0; d < trial->problem.v_dim; d++) {
-    const double error = fabs((double)o[d] - reference->o[d]) - rounding(trial->problem.o_type, (double)o[d]);
+    const double more = mode.relative * reference->absolute[d] + mode.absolute;
+    const double error =
+        fabs((double)o[d] - reference->o[d]) - rounding(trial->problem.o_type, (double)o[d]) - more;
     /* The last term is the spacing of subnormal results. */
     if (!(error <= bound * measure * reference->absolute[d] + 0x1p-149))
       fail_msg("head %lld row %lld dim %lld is %.9g, not %.9g: off by %.1f u (2 + A), bound %.1f; %s",
@@ -134,7 +163,7 @@ static double assert_accurate_row(const struct row_inputs *inputs, const struct 
                error / (measure * reference->absolute[d]), bound, problem);
     if (error > 0x1p-149) worst = fmax(worst, error / (measure * reference->absolute[d]));
   }
-  if (!(fabs(lse - reference->lse) <= bound * measure + 2.0 * unit * fabs(reference->lse)))
+  if (!(fabs(lse - reference->lse) <= bound * measure + 2.0 * unit * fabs(reference->lse) + mode.lse))
     fail_msg("LSE of head %lld row %lld is %.9g, not %.9g; %s", (long long)inputs->head, (long long)row, lse,
              reference->lse, problem);
   return worst;

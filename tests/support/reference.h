@@ -12,7 +12,8 @@
 
 /* Asserts, for some rows of a trial that ran (at most `budget` products), that every component of O is within bound
  * * u * (2 + A) * sum of weight * |v| plus half a unit of its type, and LSE within bound * u * (2 + A) + 2 u |LSE|.
- * Returns the largest error of O in u * (2 + A). */
+ * A mode adds what its roundings to bf16 and its weights may add: for inputs of bf16, 2^-8 + 2 * 1.014e-4 times the
+ * sum of weight * |v|. Returns the largest error of O in u * (2 + A), beyond what a mode adds. */
 double assert_accuracy(const struct trial *trial, double bound, int64_t budget);
 
 #endif

@@ -1,6 +1,7 @@
 #include "scenes.h"
 
 #include "check.h"
+#include "modes.h"
 
 #include <math.h>
 #include <string.h>
@@ -168,8 +169,9 @@ static void add_outputs(fovea_problem *problem, struct generator *generator) {
   if (one_in(generator, 3)) problem->top_k = 1 + generator_below(generator, one_in(generator, 4) ? 300 : 20);
 }
 
-/* What a normaliser other than the softmax excludes. */
+/* What a mode, or a normaliser other than the softmax, excludes. */
 static void make_compatible(fovea_problem *problem) {
+  if (problem_has_mode(problem)) problem_suit_modes(problem);
   if (problem->scales & FOVEA_SCALES_PER_HEAD) problem->scale = 1.0 / sqrt((double)problem->qk_dim);
   if (problem->term_count > 0 && problem->divisor == FOVEA_DIVISOR_KEYS) problem->divisor = FOVEA_DIVISOR_SUM;
   if (problem->normaliser == FOVEA_NORMALISER_SOFTMAX) return;
@@ -194,7 +196,12 @@ void scene_combine(struct scene *scene, struct generator *generator, int64_t bud
   if (one_in(generator, 3)) problem_set_normaliser(problem, (int)generator_below(generator, 12));
   if (one_in(generator, 2)) problem_random_layout(problem, generator);
   add_outputs(problem, generator);
-  if (!one_in(generator, 4)) make_compatible(problem);
+  const int compatible = !one_in(generator, 4);
+  if (one_in(generator, 4)) {
+    problem->scores = (fovea_mode)generator_below(generator, 2);
+    problem->values = (fovea_mode)generator_below(generator, 2);
+  }
+  if (compatible) make_compatible(problem);
 }
 
 /* A few numbers of a tensor become NaN, infinite or zeros of either sign. */

@@ -2,6 +2,7 @@
 
 #include "check.h"
 #include "contract.h"
+#include "modes.h"
 #include "patterns.h"
 #include "positions.h"
 
@@ -411,7 +412,7 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .sigmoid_bias = problem->sigmoid_bias,
   };
   float lse = *tensor_row(&trial->lse, at.batch, at.head, at.row); /* stays, where there is none */
-  contract_row(&contract, workspace->out, &lse);
+  mode_contract_row(problem, &contract, workspace->out, &lse);
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);

@@ -69,8 +69,9 @@ void assert_same_outputs(const struct trial *actual, const struct trial *expecte
 void assert_same_part(const struct trial *actual, struct part actual_first, const struct trial *expected,
                       struct part expected_first, int64_t batches, int64_t heads, int64_t rows);
 
-/* Compares with tests/contract.c, for at most about `budget` products. If that is not enough for all rows, the
- * first, the last and a fixed choice of others are compared. */
+/* Compares with tests/contract.c, or with modes/contract_modes.c if the problem has a mode, for at most about
+ * `budget` products. If that is not enough for all rows, the first, the last and a fixed choice of others are
+ * compared. */
 void assert_contract(const struct trial *trial, int64_t budget);
 
 /* Every instruction set that this process may name, the best first. NULL ends the list. */

@@ -1,0 +1,344 @@
+/* bf16 mode with NaN, infinities, zeros, and numbers at the ends of what bf16 holds: what docs/numerics.md says of
+ * them, and the bits of the contract, on every instruction set and with AMX. */
+#include "support/check.h"
+#include "support/modes.h"
+#include "support/problems.h"
+#include "support/trial.h"
+
+#include <float.h>
+#include <math.h>
+
+static const uint32_t quiet_nan = 0x7fc00000;
+
+/* One head, three blocks of keys. */
+enum { ROWS = 40, KEYS = 300, DIM = 20, BLOCK = 128 };
+
+static const struct part start = {0, 0, 0};
+
+static struct trial plain_trial(int modes) {
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  problem_set_modes(&problem, modes);
+  return trial_create(&problem, 1);
+}
+
+static float *q_of(struct trial *trial, int64_t row) {
+  return tensor_row(&trial->q, 0, 0, row);
+}
+static float *k_of(struct trial *trial, int64_t key) {
+  return tensor_row(&trial->k, 0, 0, key);
+}
+static float *v_of(struct trial *trial, int64_t key) {
+  return tensor_row(&trial->v, 0, 0, key);
+}
+static uint32_t o_bits(const struct trial *trial, int64_t row, int64_t d) {
+  return bits_of(tensor_row(&trial->o, 0, 0, row)[d]);
+}
+static uint32_t lse_bits(const struct trial *trial, int64_t row) {
+  return bits_of(*tensor_row(&trial->lse, 0, 0, row));
+}
+
+/* What a test changes, and what it then expects beside the contract's bits; either may do nothing. */
+typedef void change(struct trial *trial, float number);
+typedef void comparison(const struct trial *changed, const struct trial *clean);
+
+/* In each mode, on each set. */
+static void run_changed(change *change_it, float number, comparison *check) {
+  const char *sets[MODE_SETS];
+  const int count = mode_sets(sets);
+  for (int modes = 1; modes <= 3; modes++) {
+    struct trial clean = plain_trial(modes), changed = plain_trial(modes);
+    change_it(&changed, number);
+    clean.problem = changed.problem;
+    for (int i = 0; i < count; i++) {
+      trial_run(&changed, sets[i], NULL);
+      assert_contract(&changed, i == 0 ? IF_QUICK(30000, 100000) : 20000);
+      if (check == NULL) continue;
+      trial_run(&clean, sets[i], NULL);
+      check(&changed, &clean);
+    }
+    trial_destroy(&changed);
+    trial_destroy(&clean);
+  }
+}
+
+static void assert_row_is_nan(const struct trial *trial, int64_t row) {
+  for (int64_t d = 0; d < DIM; d++) assert_int_equal(o_bits(trial, row, d), quiet_nan);
+  assert_int_equal(lse_bits(trial, row), quiet_nan);
+}
+
+static void all_rows_are_nan(const struct trial *changed, const struct trial *clean) {
+  (void)clean;
+  for (int64_t i = 0; i < ROWS; i++) assert_row_is_nan(changed, i);
+}
+
+static void nothing_differs(const struct trial *changed, const struct trial *clean) {
+  assert_same_outputs(changed, clean);
+}
+
+/* ---- Queries and keys ---------------------------------------------------------------------------------------- */
+
+static void only_row_7_is_nan(const struct trial *changed, const struct trial *clean) {
+  const struct part after = {0, 0, 8};
+  assert_same_part(changed, start, clean, start, 1, 1, 7);
+  assert_row_is_nan(changed, 7);
+  assert_same_part(changed, after, clean, after, 1, 1, ROWS - 8);
+}
+
+static void change_q(struct trial *trial, float number) {
+  q_of(trial, 7)[DIM - 1] = number;
+}
+
+/* Infinities meet keys of either sign, so that some score is +Inf. */
+static void test_q(void **state) {
+  (void)state;
+  run_changed(change_q, NAN, only_row_7_is_nan);
+  run_changed(change_q, from_bits(0xff800123), only_row_7_is_nan);
+  run_changed(change_q, INFINITY, only_row_7_is_nan);
+  run_changed(change_q, -INFINITY, only_row_7_is_nan);
+}
+
+static void change_k(struct trial *trial, float number) {
+  for (int64_t i = 0; i < ROWS; i++) q_of(trial, i)[3] = 1;
+  k_of(trial, 150)[3] = number;
+}
+
+static void test_seen_k(void **state) {
+  (void)state;
+  run_changed(change_k, from_bits(0x7f800001), all_rows_are_nan);
+  run_changed(change_k, INFINITY, all_rows_are_nan);
+}
+
+/* Numbers that bf16 rounds to infinity, and the largest that it does not. */
+static void test_overflow_in_scores(void **state) {
+  (void)state;
+  run_changed(change_k, from_bits(0x7f7f7fff), NULL);
+  run_changed(change_k, from_bits(0x7f7f8000), NULL);
+  run_changed(change_k, -FLT_MAX, NULL);
+  run_changed(change_q, FLT_MAX, NULL);
+}
+
+static void change_scale(struct trial *trial, float number) {
+  trial->problem.scale = (double)number;
+}
+
+static void test_scales(void **state) {
+  (void)state;
+  static const float scales[] = {0.0f, -0.0f, -1.0f, 1e-40f, 1e30f, -1e37f, 100.0f};
+  for (int i = 0; i < 7; i++) run_changed(change_scale, scales[i], NULL);
+}
+
+/* Below 2^-56 bf16 mode knows only +0. Half of the last place under it is rounded first. */
+static void change_small(struct trial *trial, float number) {
+  for (int64_t i = 0; i < ROWS; i++) q_of(trial, i)[i % DIM] = i % 2 ? number : -number;
+  for (int64_t j = 0; j < KEYS; j++) {
+    k_of(trial, j)[j % DIM] = j % 3 ? number : -number;
+    for (int64_t d = 0; d < DIM; d++) v_of(trial, j)[d] = (j + d) % 3 ? number : d % 2 ? -number : 0;
+  }
+}
+
+static void test_small_numbers(void **state) {
+  (void)state;
+  static const uint32_t numbers[] = {0x23800000, 0x237fffff, 0x237f8000, 0x237f7fff, 0x23808001,
+                                     0x23000000, 0x00800000, 0x007fffff, 0x00000001, 0x80000000};
+  for (int i = 0; i < 10; i++) run_changed(change_small, from_bits(numbers[i]), NULL);
+}
+
+static void make_products_small(struct trial *trial, float number) {
+  for (int64_t i = 0; i < KEYS * DIM; i++) trial->k.data[i] *= number;
+  for (int64_t i = 0; i < ROWS * DIM; i++) trial->q.data[i] *= number;
+  trial->problem.scale = 1 / ((double)number * (double)number);
+}
+
+static void test_small_products(void **state) {
+  (void)state;
+  run_changed(make_products_small, 0x1p-30f, NULL);
+  run_changed(make_products_small, 0x1p-50f, NULL); /* some numbers are below 2^-56 */
+}
+
+/* ---- Scores of -Inf ------------------------------------------------------------------------------------------ */
+
+static void hide_by_score(struct trial *trial, int64_t first, int64_t end, float value) {
+  for (int64_t i = 0; i < ROWS; i++) q_of(trial, i)[DIM - 1] = 1;
+  for (int64_t key = first; key < end && key < KEYS; key++) {
+    k_of(trial, key)[DIM - 1] = -INFINITY;
+    v_of(trial, key)[4] = value;
+  }
+}
+
+/* Blocks without state are passed over, values and all. */
+static void hide_first_block(struct trial *trial, float value) {
+  hide_by_score(trial, 0, BLOCK, value);
+}
+static void hide_middle_block(struct trial *trial, float value) {
+  hide_by_score(trial, BLOCK, 2 * BLOCK, value);
+}
+static void hide_last_block(struct trial *trial, float value) {
+  hide_by_score(trial, 2 * BLOCK, KEYS, value);
+}
+static void hide_most(struct trial *trial, float value) {
+  hide_by_score(trial, 0, KEYS - 1, value);
+}
+static void hide_all(struct trial *trial, float value) {
+  hide_by_score(trial, 0, KEYS, value);
+}
+
+static void all_rows_are_empty(const struct trial *changed, const struct trial *clean) {
+  (void)clean;
+  for (int64_t i = 0; i < ROWS; i++) {
+    for (int64_t d = 0; d < DIM; d++) assert_int_equal(o_bits(changed, i, d), 0);
+    assert_int_equal(lse_bits(changed, i), bits_of(-INFINITY));
+  }
+}
+
+static void test_minus_infinity(void **state) {
+  (void)state;
+  static const float values[] = {1, NAN, INFINITY};
+  for (int i = 0; i < 3; i++) {
+    run_changed(hide_first_block, values[i], NULL);
+    run_changed(hide_middle_block, values[i], NULL);
+    run_changed(hide_last_block, values[i], NULL);
+    run_changed(hide_most, values[i], NULL);
+    run_changed(hide_all, values[i], all_rows_are_empty);
+  }
+}
+
+static void hide_all_but_nan(struct trial *trial, float number) {
+  hide_all(trial, number);
+  k_of(trial, 200)[0] = NAN;
+}
+
+static void test_nan_among_minus_infinity(void **state) {
+  (void)state;
+  run_changed(hide_all_but_nan, 1, all_rows_are_nan);
+}
+
+/* ---- Values -------------------------------------------------------------------------------------------------- */
+
+static void only_column_6_differs(const struct trial *changed, const struct trial *clean) {
+  for (int64_t i = 0; i < ROWS; i++) {
+    for (int64_t d = 0; d < DIM; d++)
+      if (d != 6) assert_int_equal(o_bits(changed, i, d), o_bits(clean, i, d));
+    assert_int_equal(lse_bits(changed, i), lse_bits(clean, i));
+  }
+}
+
+static void change_v(struct trial *trial, float number) {
+  v_of(trial, 140)[6] = number;
+}
+static void change_two_v(struct trial *trial, float number) {
+  v_of(trial, 10)[6] = number;
+  v_of(trial, KEYS - 1)[6] = -number;
+}
+
+static void test_seen_v(void **state) {
+  (void)state;
+  static const uint32_t numbers[] = {0x7fc00000, 0xff800001, 0x7f800000, 0xff800000,
+                                     0x7f7fffff, 0x7f7f8000, 0x7f7f7fff, 0x80000000};
+  for (int i = 0; i < 8; i++) {
+    run_changed(change_v, from_bits(numbers[i]), only_column_6_differs);
+    run_changed(change_two_v, from_bits(numbers[i]), only_column_6_differs);
+  }
+}
+
+/* Weights around 2^-56, below which there is none, beside one of 1. */
+static void spread_scores(struct trial *trial, float number) {
+  for (int64_t i = 0; i < ROWS; i++)
+    for (int64_t d = 0; d < DIM; d++) q_of(trial, i)[d] = d == 0;
+  for (int64_t j = 0; j < KEYS; j++)
+    for (int64_t d = 0; d < DIM; d++) k_of(trial, j)[d] = d > 0 || j == 150 ? 0 : -number - (float)(j % 40) / 16;
+  for (int64_t d = 0; d < DIM; d++) v_of(trial, 150)[d] = d % 2 ? 0 : 1;
+  trial->problem.scale = 0x1.62e42fefa39efp-1;
+}
+
+static void test_small_weights(void **state) {
+  (void)state;
+  run_changed(spread_scores, 54.5f, NULL);
+  run_changed(spread_scores, 125.0f, NULL);
+  run_changed(spread_scores, 5e5f, NULL);
+}
+
+/* ---- What no row, or not every row, sees ----------------------------------------------------------------------
+ */
+
+static void see_half(struct trial *trial) {
+  trial->problem.causal = 1;
+  trial->problem.offset = 100; /* rows see keys of one block or of two */
+}
+static void hide_end(struct trial *trial, float number) {
+  see_half(trial);
+  for (int64_t key = 140; key < KEYS; key++) {
+    for (int64_t d = 0; d < DIM; d++) k_of(trial, key)[d] = v_of(trial, key)[d] = number;
+  }
+}
+static void hide_some_k(struct trial *trial, float number) {
+  see_half(trial);
+  k_of(trial, 120)[1] = k_of(trial, 131)[0] = number;
+}
+static void hide_some_v(struct trial *trial, float number) {
+  see_half(trial);
+  v_of(trial, 120)[6] = v_of(trial, 131)[6] = number;
+}
+
+static void rows_before_key_120_are_clean(const struct trial *changed, const struct trial *clean) {
+  assert_same_part(changed, start, clean, start, 1, 1, 20);
+}
+
+static void test_unseen(void **state) {
+  (void)state;
+  static const float numbers[] = {NAN, INFINITY, -INFINITY, FLT_MAX};
+  for (int i = 0; i < 4; i++) {
+    run_changed(hide_end, numbers[i], nothing_differs);
+    run_changed(hide_some_k, numbers[i], rows_before_key_120_are_clean);
+  }
+}
+
+/* Values of a block that some rows see, and others do not. */
+static void test_partly_unseen_v(void **state) {
+  (void)state;
+  static const float numbers[] = {NAN, INFINITY, -INFINITY, FLT_MAX};
+  for (int i = 0; i < 4; i++) {
+    run_changed(hide_some_v, numbers[i], rows_before_key_120_are_clean);
+    run_changed(hide_some_v, numbers[i], only_column_6_differs);
+  }
+}
+
+/* Rows that see nothing, among rows that see something. */
+static void see_little(struct trial *trial, float number) {
+  trial->problem.window_left = trial->problem.window_right = 1;
+  trial->problem.offset = KEYS - 20;
+  for (int64_t key = 0; key < KEYS - 30; key++) v_of(trial, key)[6] = number;
+}
+
+static void last_rows_are_empty(const struct trial *changed, const struct trial *clean) {
+  nothing_differs(changed, clean);
+  for (int64_t i = 22; i < ROWS; i++) {
+    for (int64_t d = 0; d < DIM; d++) assert_int_equal(o_bits(changed, i, d), 0);
+    assert_int_equal(lse_bits(changed, i), bits_of(-INFINITY));
+  }
+}
+
+static void test_rows_without_keys(void **state) {
+  (void)state;
+  run_changed(see_little, 1, last_rows_are_empty);
+  run_changed(see_little, NAN, last_rows_are_empty);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_q),
+      cmocka_unit_test(test_seen_k),
+      cmocka_unit_test(test_overflow_in_scores),
+      cmocka_unit_test(test_scales),
+      cmocka_unit_test(test_small_numbers),
+      cmocka_unit_test(test_small_products),
+      cmocka_unit_test(test_minus_infinity),
+      cmocka_unit_test(test_nan_among_minus_infinity),
+      cmocka_unit_test(test_seen_v),
+      cmocka_unit_test(test_small_weights),
+      cmocka_unit_test(test_unseen),
+      cmocka_unit_test(test_partly_unseen_v),
+      cmocka_unit_test(test_rows_without_keys),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

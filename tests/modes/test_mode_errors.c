@@ -1,0 +1,123 @@
+/* What modes do not know is refused: the argument, its status and its text. */
+#ifdef __linux__
+#define _GNU_SOURCE /* sigaltstack */
+#include <signal.h>
+#endif
+#include "support/refusals.h"
+
+#include <string.h>
+
+static int set_up(void **state) {
+  (void)state;
+  fovea_problem problem;
+  fovea_problem_init(&problem, 2, 6, 3, 10, 20, 8, 16);
+  problem.scores = problem.values = FOVEA_MODE_BF16;
+  trial = trial_create(&problem, 1);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  trial_destroy(&trial);
+  return 0;
+}
+
+static void test_enumerators(void **state) {
+  (void)state;
+  ACCEPTED((void)0);
+  ACCEPTED(call.problem.scores = FOVEA_MODE_EXACT);
+  ACCEPTED(call.problem.values = FOVEA_MODE_EXACT);
+  REFUSED(call.problem.scores = (fovea_mode)3, FOVEA_ERROR_TYPE, "scores", "3", "0", "1");
+  REFUSED(call.problem.scores = (fovea_mode)-1, FOVEA_ERROR_TYPE, "scores", "-1", "0");
+  REFUSED(call.problem.values = (fovea_mode)99, FOVEA_ERROR_TYPE, "values", "99", "1");
+  REFUSED(call.problem.values = (fovea_mode)INT32_MIN, FOVEA_ERROR_TYPE, "values", "-2147483648", "0");
+  REFUSED(call.problem.values = (fovea_mode)INT32_MAX, FOVEA_ERROR_TYPE, "values", "2147483647");
+}
+
+/* `change` is refused with every mode, whose argument the text names, and is not what is wrong without one. */
+#define UNKNOWN(change, ...)                                                                                       \
+  do {                                                                                                             \
+    REFUSED(change, FOVEA_ERROR_UNUSED, "scores", "bf16", __VA_ARGS__);                                            \
+    REFUSED((call.problem.values = FOVEA_MODE_EXACT, change), FOVEA_ERROR_UNUSED, "scores", "bf16", __VA_ARGS__);  \
+    REFUSED((call.problem.scores = FOVEA_MODE_EXACT, change), FOVEA_ERROR_UNUSED, "values", "bf16", __VA_ARGS__);  \
+  } while (0)
+
+static void test_unknown(void **state) {
+  (void)state;
+  static float numbers[4096];
+  static int32_t keys[4096];
+  UNKNOWN((call.problem.shaw = FOVEA_SHAW_KEYS, call.problem.shaw_distance = 4, call.tensors.shaw_keys = numbers),
+          "shaw");
+  UNKNOWN(
+      (call.problem.shaw = FOVEA_SHAW_VALUES, call.problem.shaw_distance = 4, call.tensors.shaw_values = numbers),
+      "shaw");
+  UNKNOWN((call.problem.normaliser = FOVEA_NORMALISER_RELU, call.tensors.lse = NULL), "normaliser");
+  UNKNOWN((call.problem.normaliser = FOVEA_NORMALISER_SIGMOID, call.problem.divisor = FOVEA_DIVISOR_SUM,
+           call.tensors.lse = NULL),
+          "normaliser");
+  UNKNOWN((call.problem.entropy = 1, call.tensors.entropy = numbers), "entropy");
+  UNKNOWN((call.problem.top_k = 3, call.tensors.top_keys = keys, call.tensors.top_scores = numbers), "top_k");
+  UNKNOWN((call.problem.max_logits = 1, call.tensors.max_logits = numbers), "max_logits");
+  UNKNOWN((call.problem.column_sums = 1, call.tensors.column_sums = numbers), "column_sums");
+  UNKNOWN((call.problem.score_output = FOVEA_SCORES_WEIGHTS, call.tensors.scores = numbers), "score_output");
+  UNKNOWN((call.problem.score_output = FOVEA_SCORES_RAW, call.tensors.scores = numbers), "score_output");
+  UNKNOWN(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, "score_activation");
+}
+
+/* A program compiled before there were modes passes a shorter problem, which has exact mode. */
+static void test_older_programs(void **state) {
+  (void)state;
+  struct call call = good_call();
+  struct trial exact = trial_sharing_inputs(&trial);
+  fovea_error error;
+  call.problem.struct_size = offsetof(fovea_problem, scores);
+  assert_int_equal(fovea_attend(&call.problem, &call.tensors, &call.execution, &error), FOVEA_OK);
+  exact.problem.scores = exact.problem.values = FOVEA_MODE_EXACT;
+  trial_run(&exact, NULL, NULL);
+  assert_same_outputs(&trial, &exact);
+  trial_clear(&trial);
+  trial_destroy(&exact);
+}
+
+/* A signal stack that has no room for tiles: AMX is refused while it is set. Before AMX is allowed. */
+static void test_small_signal_stack(void **state) {
+  (void)state;
+#ifdef __linux__
+  static char memory[4096];
+  static const char *const words[] = {"AMX", NULL};
+  const stack_t small = {.ss_sp = memory, .ss_size = sizeof memory}, none = {.ss_flags = SS_DISABLE};
+  fovea_error error;
+  if (sigaltstack(&small, NULL) != 0) skip(); /* too small already */
+  const fovea_status status = fovea_allow_amx(&error);
+  assert_int_equal(sigaltstack(&none, NULL), 0);
+  assert_int_equal(status, FOVEA_ERROR_ISA_UNUSABLE);
+  assert_says(&error, status, words);
+#endif
+}
+
+/* Allowing AMX again is allowed; without it, the text says why. */
+static void test_amx(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    fovea_error error;
+    memset(&error, 'x', sizeof error);
+    const fovea_status status = fovea_allow_amx(&error), again = fovea_allow_amx(NULL);
+    assert_int_equal(again, status);
+    if (status == FOVEA_OK) continue;
+    static const char *const words[] = {"AMX", NULL};
+    assert_int_equal(status, FOVEA_ERROR_ISA_UNUSABLE);
+    assert_says(&error, status, words);
+  }
+  ACCEPTED((void)0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_enumerators),
+      cmocka_unit_test(test_unknown),
+      cmocka_unit_test(test_older_programs),
+      cmocka_unit_test(test_small_signal_stack),
+      cmocka_unit_test(test_amx),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

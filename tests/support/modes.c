@@ -1,0 +1,87 @@
+#include "modes.h"
+
+#include "check.h"
+#include "modes/contract_modes.h"
+#include "trial.h"
+
+#include <stdlib.h>
+
+int problem_has_mode(const fovea_problem *problem) {
+  return problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT;
+}
+
+void mode_contract_row(const fovea_problem *problem, const struct contract_row *row, float *out, float *lse) {
+  if (!problem_has_mode(problem)) {
+    contract_row(row, out, lse);
+    return;
+  }
+  /* The mask is a term, which adds 0 to the scores of keys before its first. */
+  const float *terms[FOVEA_POSITION_TERMS_LIMIT + 1];
+  float *bias = calloc((size_t)row->positions + 1, sizeof *bias);
+  assert_non_null(bias);
+  int count = 0;
+  while (count < row->term_count) terms[count] = row->terms[count], count++;
+  for (int64_t j = row->bias_begin; row->bias != NULL && j < row->positions; j++)
+    bias[j] = row->bias[j - row->bias_begin];
+  if (row->bias != NULL) terms[count++] = bias;
+  const struct contract_mode_row mode_row = {
+      .scores = (enum contract_mode)problem->scores,
+      .values = (enum contract_mode)problem->values,
+      .q = row->q,
+      .k = row->k,
+      .v = row->v,
+      .k_stride = row->k_stride,
+      .v_stride = row->v_stride,
+      .qk_dim = row->qk_dim,
+      .v_dim = row->v_dim,
+      .positions = row->positions,
+      .scale = row->scale,
+      .softcap = row->softcap,
+      .terms = terms,
+      .term_count = count,
+      .sink = row->sink,
+      .sees = row->sees,
+      .rules = row->rules,
+  };
+  contract_mode_row(&mode_row, out, lse);
+  free(bias);
+}
+
+void problem_set_modes(fovea_problem *problem, int modes) {
+  problem->scores = modes & 1 ? FOVEA_MODE_BF16 : FOVEA_MODE_EXACT;
+  problem->values = modes & 2 ? FOVEA_MODE_BF16 : FOVEA_MODE_EXACT;
+}
+
+void problem_suit_modes(fovea_problem *problem) {
+  problem->shaw = FOVEA_SHAW_NONE;
+  problem->shaw_distance = 0;
+  problem->shaw_heads = 1;
+  problem->normaliser = FOVEA_NORMALISER_SOFTMAX;
+  problem->divisor = FOVEA_DIVISOR_NONE;
+  problem->divisor_value = problem->sigmoid_bias = 0;
+  problem->score_activation = FOVEA_SCORE_ACTIVATION_NONE;
+  problem->leaky_slope = 0;
+  problem->score_output = FOVEA_SCORES_NONE;
+  problem->score_heads = problem->score_rows = problem->score_keys = problem->column_rows =
+      (fovea_range){0, FOVEA_UNLIMITED};
+  problem->entropy = problem->max_logits = problem->column_sums = 0;
+  problem->top_k = 0;
+}
+
+void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity) {
+  if (generator_below(generator, rarity) > 0) return;
+  const int64_t choice = generator_below(generator, 4);
+  problem_set_modes(problem, choice == 0 ? 3 : (int)choice);
+  problem_suit_modes(problem);
+}
+
+int mode_sets(const char *names[MODE_SETS]) {
+  static int asked;
+  fovea_error error;
+  int count = 0;
+  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) names[count++] = *isa;
+  if (fovea_allow_amx(&error) != FOVEA_OK && !asked) print_message("AMX is not tried: %s\n", error.text);
+  asked = 1;
+  names[count++] = NULL;
+  return count;
+}
