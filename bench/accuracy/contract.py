@@ -37,15 +37,15 @@ class Contract:
         self.rows.restype = None
         self.rows.argtypes = [ctypes.c_int] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_double] + [ctypes.c_void_p] * 8
 
-    def attend(self, scores, values, head, centre=None, key_scale=None, value_scale=None):
+    def attend(self, scores, values, head, key_centre=None, key_scale=None, value_scale=None):
         """Rows of `head` (attention.Head). With fixed vectors, K and V are divided as a caller would."""
         k = head.k if key_scale is None else head.k / key_scale
         v = head.v if value_scale is None else head.v / value_scale
-        if centre is not None and key_scale is not None:
-            centre = centre / key_scale
-        q, k, v, centre, key_scale, value_scale = map(f32, (head.q, k, v, centre, key_scale, value_scale))
+        if key_centre is not None and key_scale is not None:
+            key_centre = key_centre / key_scale
+        q, k, v, key_centre, key_scale, value_scale = map(f32, (head.q, k, v, key_centre, key_scale, value_scale))
         last = numpy.ascontiguousarray(head.last, numpy.int64)
         out = numpy.empty_like(q)
         self.rows(MODES[scores], MODES[values], len(q), len(k), q.shape[1], head.scale,
-                  *map(pointer, (q, last, k, v, centre, key_scale, value_scale, out)))
+                  *map(pointer, (q, last, k, v, key_centre, key_scale, value_scale, out)))
         return out
