@@ -39,13 +39,13 @@ def hardness(head):
             "deviation_of_scores": numpy.mean([row[: last + 1].std() for row, last in zip(scores, head.last)])}
 
 
-def short(x):
-    return float(f"{x:.3g}")
+def short(x, digits=3):
+    return float(f"{x:.{digits}g}")
 
 
-def distance(cosine):
+def distance(cosine, digits=3):
     """1 - cosine, which keeps more digits."""
-    return short(max(0.0, 1 - cosine))
+    return short(max(0.0, 1 - cosine), digits)
 
 
 def of_method(got, wanted):
@@ -53,7 +53,7 @@ def of_method(got, wanted):
     pairs = [errors(*pair) for pair in zip(got, wanted)]
     cosine, rms = errors(numpy.stack(got), numpy.stack(wanted))
     return {"one_minus_cosine": distance(cosine), "rms": short(rms),
-            "heads_one_minus_cosine": [distance(c) for c, _ in pairs], "heads_rms": [short(r) for _, r in pairs]}
+            "heads_one_minus_cosine": [distance(c, 2) for c, _ in pairs], "heads_rms": [short(r, 2) for _, r in pairs]}
 
 
 def measure_layer(subject, found, layer, rows, ways):
@@ -65,7 +65,7 @@ def measure_layer(subject, found, layer, rows, ways):
         hard.append(hardness(heads[0][1]))
         for name, way in ways.items():
             got[name].append(numpy.concatenate([way(head, layer, kv_head) for kv_head, head in heads]))
-    return {"hardness": {name: [short(each[name]) for each in hard] for name in hard[0]},
+    return {"hardness": {name: [short(each[name], 2) for each in hard] for name in hard[0]},
             "methods": {name: of_method(got[name], wanted) for name in ways}}
 
 

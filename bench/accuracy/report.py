@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Tables (Markdown) of what layers.py and whole.py wrote.
+
+    report.py layers.json [whole.json]            on stdout; --layers: with a line for each layer
+    report.py layers.json [whole.json] --keep     also into bench/results and docs/numerics.md
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import statistics
+import sys
+
+import methods
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "numerics.md"
+MARKERS = ("<!-- real layers: begin, written by bench/accuracy/report.py --keep -->", "<!-- real layers: end -->")
+LEAST = 0.999  # a cosine below it is named
+LEFT_OUT = ("exact/exact",)
+# Of hardness: what the page says, and how it speaks of a model: by the most or the least of all heads.
+HARDNESS = (("weight_of_first_key", "mean weight of the first key, up to", max),
+            ("length_of_first_value_over_median", "its value over the median's length, down to", min),
+            ("largest_channel_mean_of_keys_over_rms", "mean of a channel of K over the rms of K, up to", max),
+            ("largest_channel_of_values_over_median", "channel of V over the median, up to", max),
+            ("deviation_of_scores", "deviation of a row's scores, up to", max))
+
+
+def cosine(distance):
+    return f"{1 - distance:.6f}" if distance < 1e-4 else f"{1 - distance:.5f}"
+
+
+def worst(entries):
+    """Of layers: (1 - cosine, rms, index); the smallest cosine counts."""
+    return max((entry["one_minus_cosine"], entry["rms"], i) for i, entry in enumerate(entries))
+
+
+def worst_head(entries):
+    return max((d, r, f"{layer}.{head}") for layer, entry in enumerate(entries)
+               for head, (d, r) in enumerate(zip(entry["heads_one_minus_cosine"], entry["heads_rms"])))
+
+
+def below(entries):
+    return sum(1 - entry["one_minus_cosine"] < LEAST for entry in entries)
+
+
+def heads_below(entries):
+    return sum(1 - d < LEAST for entry in entries for d in entry["heads_one_minus_cosine"])
+
+
+def of(model, method):
+    return [layer["methods"][method] for layer in model["layers"]]
+
+
+def line(method, entries):
+    d, rms, layer = worst(entries)
+    head_d, head_rms, head = worst_head(entries)
+    middle_d = statistics.median(entry["one_minus_cosine"] for entry in entries)
+    middle_rms = statistics.median(entry["rms"] for entry in entries)
+    return (f"| {method} | {cosine(d)}, {rms:.2g} ({layer}) | {cosine(middle_d)}, {middle_rms:.2g} "
+            f"| {cosine(head_d)}, {head_rms:.2g} ({head}) | {below(entries)}, {heads_below(entries)} |")
+
+
+def title(model):
+    heads, tokens = len(model["layers"][0]["hardness"]["weight_of_first_key"]), {t["tokens"] for t in model["texts"].values()}
+    found = "; ".join(f"{text} {most(x for layer in model['layers'] for x in layer['hardness'][name]):.2g}"
+                      for name, text, most in HARDNESS)
+    return (f"**{model['name']}**: {len(model['layers'])} layers of {heads} heads, {' and '.join(map(str, tokens))} tokens"
+            f"{', causal' if model['causal'] else ''}. Of all heads: {found}.")
+
+
+def table(model):
+    names = [name for name in model["layers"][0]["methods"] if name not in LEFT_OUT]
+    return [title(model), "", "| scores/values | worst layer | median of layers | worst head | layers, heads below 0.999 |",
+            "|---|---|---|---|--:|", *(line(name, of(model, name)) for name in names), ""]
+
+
+def table_of_layers(model):
+    """The layer's cosine and rms, and its worst head's cosine."""
+    names = [name for name in model["layers"][0]["methods"] if name not in LEFT_OUT]
+    lines = [f"**{model['name']}**", "", "| layer | " + " | ".join(names) + " |", "|--:|" + "---|" * len(names)]
+    for i, layer in enumerate(model["layers"]):
+        cells = []
+        for name in names:
+            entry = layer["methods"][name]
+            distances = entry["heads_one_minus_cosine"]
+            head = max(range(len(distances)), key=distances.__getitem__)
+            cells.append(f"{cosine(entry['one_minus_cosine'])}, {entry['rms']:.2g}; {cosine(distances[head])} ({head})")
+        lines.append(f"| {i} | " + " | ".join(cells) + " |")
+    return lines + [""]
+
+
+def where_worse(model):
+    """Layers where a mode falls below LEAST and Sage's recipe (int8 scores, f16 values) does not."""
+    sage, lines = of(model, methods.SAGE), []
+    for name in model["layers"][0]["methods"]:
+        found = [str(i) for i, (own, other) in enumerate(zip(of(model, name), sage))
+                 if 1 - own["one_minus_cosine"] < LEAST <= 1 - other["one_minus_cosine"]]
+        if found:
+            lines.append(f"{model['name']}, {name}: below {LEAST} in layers {', '.join(found)}, where Sage is not")
+    return lines
+
+
+def table_of_words(document):
+    lines = ["| model | attention | surprise | divergence | same likeliest token |", "|---|---|--:|--:|--:|"]
+    for model in document["models"]:
+        lines.append(f"| {model['name']} | float64 | {model['float64']['surprise']:.4f} | | |")
+        lines += [f"| | {name} | {entry['surprise']:.4f} | {entry['divergence']:.1e} | {100 * entry['same_token']:.1f} % |"
+                  for name, entry in model["methods"].items()]
+    return lines + [""]
+
+
+def about(document):
+    context = document["context"]
+    versions = ", ".join(f"{name} {version}" for name, version in context["versions"].items())
+    return f"{document['date']}, {context['cpu']}; {versions}."
+
+
+def keep(arguments, lines):
+    slug = re.sub(r"[^a-z]+", "-", json.loads(arguments.layers.read_text())["context"]["cpu"].lower().replace("(r)", ""))
+    slug = "-".join(slug.split("-")[:2])
+    results = ROOT / "bench" / "results"
+    shutil.copy(arguments.layers, results / f"accuracy-layers-{slug}.json")
+    if arguments.whole:
+        shutil.copy(arguments.whole, results / f"accuracy-whole-{slug}.json")
+    text = PAGE.read_text(encoding="utf-8")
+    begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
+    if begin < 0 or end < begin:
+        sys.exit(f"report.py: {PAGE.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
+    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n\n" + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("layers", type=pathlib.Path)
+    parser.add_argument("whole", type=pathlib.Path, nargs="?")
+    parser.add_argument("--layers", dest="each", action="store_true", help="also a line for each layer")
+    parser.add_argument("--keep", action="store_true")
+    arguments = parser.parse_args()
+    document = json.loads(arguments.layers.read_text(encoding="utf-8"))
+    lines = [about(document), ""] + [text for model in document["models"] for text in table(model)]
+    if arguments.whole:
+        lines += table_of_words(json.loads(arguments.whole.read_text(encoding="utf-8")))
+    if arguments.keep:
+        keep(arguments, lines)
+    print("\n".join(lines + [text for model in document["models"] for text in where_worse(model)]))
+    if arguments.each:
+        print("\n".join(text for model in document["models"] for text in table_of_layers(model)))
+
+
+if __name__ == "__main__":
+    main()
