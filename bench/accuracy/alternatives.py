@@ -94,8 +94,9 @@ def measure(subject, count):
 def summary(entries):
     distances, rms = ([entry[key] for entry in entries] for key in ("one_minus_cosine", "rms"))
     heads = [d for entry in entries for d in entry["heads_one_minus_cosine"]]
-    return {"worst_cosine": 1 - max(distances), "worst_rms": max(rms), "median_cosine": float(1 - numpy.median(distances)),
-            "median_rms": float(numpy.median(rms)), "worst_head_cosine": 1 - max(heads)}
+    found = {"worst_cosine": 1 - max(distances), "worst_rms": max(rms), "median_cosine": 1 - numpy.median(distances),
+             "median_rms": numpy.median(rms), "worst_head_cosine": 1 - max(heads)}
+    return {name: round(float(x), 6) for name, x in found.items()}
 
 
 def main():

@@ -43,9 +43,9 @@ def short(x, digits=3):
     return float(f"{x:.{digits}g}")
 
 
-def distance(cosine, digits=3):
+def distance(cosine):
     """1 - cosine, which keeps more digits."""
-    return short(max(0.0, 1 - cosine), digits)
+    return short(max(0.0, 1 - cosine))
 
 
 def of_method(got, wanted):
@@ -53,7 +53,7 @@ def of_method(got, wanted):
     pairs = [errors(*pair) for pair in zip(got, wanted)]
     cosine, rms = errors(numpy.stack(got), numpy.stack(wanted))
     return {"one_minus_cosine": distance(cosine), "rms": short(rms),
-            "heads_one_minus_cosine": [distance(c, 2) for c, _ in pairs], "heads_rms": [short(r, 2) for _, r in pairs]}
+            "heads_one_minus_cosine": [distance(c) for c, _ in pairs], "heads_rms": [short(r, 2) for _, r in pairs]}
 
 
 def measure_layer(subject, found, layer, rows, ways):
@@ -87,7 +87,7 @@ def main():
         calls = contract.build(place)
         entries = [measure(subject, calls, arguments.rows) for subject in subjects.subjects(arguments)]
     document = {"date": time.strftime("%Y-%m-%d"), "context": subjects.context(arguments), "models": entries}
-    arguments.out.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    arguments.out.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,25 +1,27 @@
 #!/usr/bin/env python3
-"""Tables (Markdown) of what layers.py and whole.py wrote.
+"""Tables (Markdown) of what layers.py, whole.py and alternatives.py wrote.
 
-    report.py layers.json [whole.json]            on stdout; --layers: with a line for each layer
-    report.py layers.json [whole.json] --keep     also into bench/results and docs/numerics.md
+    report.py layers.json [whole.json [alternatives.json]]            on stdout; --layers: with a line for each layer
+    report.py layers.json [whole.json [alternatives.json]] --keep     also into bench/results and docs/numerics.md
 """
 
 import argparse
 import json
 import pathlib
-import re
 import shutil
 import statistics
 import sys
 
-import methods
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "bench"))
+import measurements  # noqa: E402 (of bench)
+
 PAGE = ROOT / "docs" / "numerics.md"
 MARKERS = ("<!-- real layers: begin, written by bench/accuracy/report.py --keep -->", "<!-- real layers: end -->")
+SAGE = "Sage int8, f16"
 LEAST = 0.999  # a cosine below it is named
-LEFT_OUT = ("exact/exact",)
+# What the page leaves out; bench/results has it.
+LEFT_OUT = ("exact/exact", "exact/int8 +v", "int8/int8 +c", "int8/int8 +k", "int8/int8 +ckv")
 # Of hardness: what the page says, and how it speaks of a model: by the most or the least of all heads.
 HARDNESS = (("weight_of_first_key", "mean weight of the first key, up to", max),
             ("length_of_first_value_over_median", "its value over the median's length, down to", min),
@@ -71,15 +73,15 @@ def title(model):
             f"{', causal' if model['causal'] else ''}. Of all heads: {found}.")
 
 
-def table(model):
-    names = [name for name in model["layers"][0]["methods"] if name not in LEFT_OUT]
+def table(model, left_out=()):
+    names = [name for name in model["layers"][0]["methods"] if name not in left_out]
     return [title(model), "", "| scores/values | worst layer | median of layers | worst head | layers, heads below 0.999 |",
             "|---|---|---|---|--:|", *(line(name, of(model, name)) for name in names), ""]
 
 
 def table_of_layers(model):
     """The layer's cosine and rms, and its worst head's cosine."""
-    names = [name for name in model["layers"][0]["methods"] if name not in LEFT_OUT]
+    names = list(model["layers"][0]["methods"])
     lines = [f"**{model['name']}**", "", "| layer | " + " | ".join(names) + " |", "|--:|" + "---|" * len(names)]
     for i, layer in enumerate(model["layers"]):
         cells = []
@@ -94,7 +96,7 @@ def table_of_layers(model):
 
 def where_worse(model):
     """Layers where a mode falls below LEAST and Sage's recipe (int8 scores, f16 values) does not."""
-    sage, lines = of(model, methods.SAGE), []
+    sage, lines = of(model, SAGE), []
     for name in model["layers"][0]["methods"]:
         found = [str(i) for i, (own, other) in enumerate(zip(of(model, name), sage))
                  if 1 - own["one_minus_cosine"] < LEAST <= 1 - other["one_minus_cosine"]]
@@ -104,11 +106,25 @@ def where_worse(model):
 
 
 def table_of_words(document):
-    lines = ["| model | attention | surprise | divergence | same likeliest token |", "|---|---|--:|--:|--:|"]
+    lines = ["| model | attention | surprise | more than by float64 | divergence | same likeliest token |",
+             "|---|---|--:|--:|--:|--:|"]
     for model in document["models"]:
-        lines.append(f"| {model['name']} | float64 | {model['float64']['surprise']:.4f} | | |")
-        lines += [f"| | {name} | {entry['surprise']:.4f} | {entry['divergence']:.1e} | {100 * entry['same_token']:.1f} % |"
-                  for name, entry in model["methods"].items()]
+        title = model["name"]
+        for name, entry in model["methods"].items():
+            lines.append(f"| {title} | {name} | {entry['surprise']:.4f} | {entry['more']:+.4f} ± {entry['error_of_more']:.4f} "
+                         f"| {entry['divergence']:.1e} | {100 * entry['same_token']:.1f} % |")
+            title = ""
+    return lines + [""]
+
+
+def table_of_alternatives(document):
+    """Of each model: cosine and rms error of the worst layer, and the worst head's cosine."""
+    models = document["models"]
+    lines = ["| scores in int8 | " + " | ".join(models) + " |", "|---|" + "---|" * len(models)]
+    for name in next(iter(models.values())):
+        cells = [f"{cosine(1 - entry['worst_cosine'])}, {entry['worst_rms']:.2g}; {cosine(1 - entry['worst_head_cosine'])}"
+                 for entry in (model[name] for model in models.values())]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines + [""]
 
 
@@ -118,36 +134,44 @@ def about(document):
     return f"{document['date']}, {context['cpu']}; {versions}."
 
 
-def keep(arguments, lines):
-    slug = re.sub(r"[^a-z]+", "-", json.loads(arguments.layers.read_text())["context"]["cpu"].lower().replace("(r)", ""))
-    slug = "-".join(slug.split("-")[:2])
-    results = ROOT / "bench" / "results"
-    shutil.copy(arguments.layers, results / f"accuracy-layers-{slug}.json")
+def page(arguments, left_out):
+    document = json.loads(arguments.layers.read_text(encoding="utf-8"))
+    lines = [about(document), ""] + [text for model in document["models"] for text in table(model, left_out)]
     if arguments.whole:
-        shutil.copy(arguments.whole, results / f"accuracy-whole-{slug}.json")
+        lines += table_of_words(json.loads(arguments.whole.read_text(encoding="utf-8")))
+    if arguments.alternatives:
+        lines += table_of_alternatives(json.loads(arguments.alternatives.read_text(encoding="utf-8")))
+    return "\n".join(lines)
+
+
+def keep(arguments):
+    for path, kind in ((arguments.layers, "layers"), (arguments.whole, "whole"), (arguments.alternatives, "alternatives")):
+        if path:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            slug = measurements.Run(document["date"], document["context"]).cpu_slug
+            shutil.copy(path, ROOT / "bench" / "results" / f"accuracy-{kind}-{slug}.json")
     text = PAGE.read_text(encoding="utf-8")
     begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
     if begin < 0 or end < begin:
         sys.exit(f"report.py: {PAGE.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n\n" + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
+    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n\n" + page(arguments, LEFT_OUT) + "\n" + text[end:], encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layers", type=pathlib.Path)
     parser.add_argument("whole", type=pathlib.Path, nargs="?")
+    parser.add_argument("alternatives", type=pathlib.Path, nargs="?")
     parser.add_argument("--layers", dest="each", action="store_true", help="also a line for each layer")
     parser.add_argument("--keep", action="store_true")
     arguments = parser.parse_args()
-    document = json.loads(arguments.layers.read_text(encoding="utf-8"))
-    lines = [about(document), ""] + [text for model in document["models"] for text in table(model)]
-    if arguments.whole:
-        lines += table_of_words(json.loads(arguments.whole.read_text(encoding="utf-8")))
     if arguments.keep:
-        keep(arguments, lines)
-    print("\n".join(lines + [text for model in document["models"] for text in where_worse(model)]))
+        keep(arguments)
+    models = json.loads(arguments.layers.read_text(encoding="utf-8"))["models"]
+    print(page(arguments, ()))
+    print("\n".join(text for model in models for text in where_worse(model)))
     if arguments.each:
-        print("\n".join(text for model in document["models"] for text in table_of_layers(model)))
+        print("\n".join(text for model in models for text in table_of_layers(model)))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ import fixed
 import methods
 import subjects
 
+FLOAT64 = "float64"
 WAYS = ("bf16/bf16", "int8/bf16", "int8/bf16 +ck", "int8/int8", "int8/int8 +ck", methods.TORCH, methods.SAGE,
         methods.SAGE_INT8)
 
@@ -42,32 +43,42 @@ def said(subject, ids, way):
     return torch.log_softmax(subject.model.forward(ids, by(way, subject))[:-1].double(), -1)
 
 
-def surprise(logs, ids):
-    return float(-logs[torch.arange(len(logs)), torch.as_tensor(ids[1:])].mean())
+def surprises(logs, ids):
+    """-ln of the chance of each next token."""
+    return -logs[torch.arange(len(logs)), torch.as_tensor(ids[1:])]
 
 
-def compare(logs, wanted, ids):
-    """Of all positions: the mean of -log(chance of the next token); the mean divergence from what is wanted; how often
-    the likeliest token is the same."""
-    return {"surprise": round(surprise(logs, ids), 6),
-            "divergence": float(f"{float((wanted.exp() * (wanted - logs)).sum(-1).mean()):.3g}"),
-            "same_token": round(float((logs.argmax(-1) == wanted.argmax(-1)).double().mean()), 4)}
+def measure_text(subject, ids, ways):
+    """{way: (surprises, divergences, whether the likeliest token is the same)}, of all positions."""
+    wanted, found = said(subject, ids, lambda head, *_: attention.exact(head)), {}
+    for name, way in {FLOAT64: None, **ways}.items():
+        logs = said(subject, ids, way) if way else wanted
+        found[name] = (surprises(logs, ids), (wanted.exp() * (wanted - logs)).sum(-1),
+                       (logs.argmax(-1) == wanted.argmax(-1)).double())
+        print(f"{subject.name}: {name}: divergence {float(found[name][1].mean()):.3g}", file=sys.stderr)
+    return found
+
+
+def summary(way, wanted):
+    """`more`: how much more surprise than by float64, and the standard error of that."""
+    surprise, divergence, same = way
+    more = surprise - wanted[0]
+    return {"surprise": round(float(surprise.mean()), 5), "more": round(float(more.mean()), 5),
+            "error_of_more": round(float(more.std() / len(more) ** 0.5), 5),
+            "divergence": float(f"{float(divergence.mean()):.3g}"), "same_token": round(float(same.mean()), 4)}
 
 
 def measure(subject, calls):
-    name, ids = next(iter(subject.texts.items()))
-    wanted = said(subject, ids, lambda head, *_: attention.exact(head))
-    ways, found = methods.methods(calls, fixed.Fixed(subject.model.qkv(subject.calibration))), {}
-    for way in WAYS:
-        found[way] = compare(said(subject, ids, ways[way]), wanted, ids)
-        print(f"{subject.name}: {way}: {found[way]}", file=sys.stderr)
-    return subject.describe() | {"read": name, "float64": {"surprise": round(surprise(wanted, ids), 6)}, "methods": found}
+    own = methods.methods(calls, fixed.Fixed(subject.model.qkv(subject.calibration)))
+    texts = [measure_text(subject, ids, {name: own[name] for name in WAYS}) for ids in subject.texts.values()]
+    found = {name: [torch.cat(parts) for parts in zip(*(text[name] for text in texts))] for name in texts[0]}
+    return subject.describe() | {"methods": {name: summary(way, found[FLOAT64]) for name, way in found.items()}}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     subjects.add_arguments(parser)
-    parser.set_defaults(models=("stories", "smollm2"), tokens=512)
+    parser.set_defaults(models=("stories", "smollm2"), tokens=384)
     arguments = subjects.prepare(parser)
     with tempfile.TemporaryDirectory() as place:
         calls = contract.build(place)
