@@ -108,7 +108,7 @@ def main():
     for subject in subjects.subjects(arguments):
         document["models"][subject.name] = measure(subject, arguments.rows)
         for name, entry in document["models"][subject.name].items():
-            print(f"{subject.name}, {name}: " + ", ".join(f"{key} {x:.5f}" for key, x in entry.items()), file=sys.stderr)
+            print(f"{subject.name}, {name}: {entry}", file=sys.stderr)
     arguments.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 

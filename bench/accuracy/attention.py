@@ -46,16 +46,20 @@ def codes(x, axis):
     return numpy.rint(x / numpy.where(scale == 0, 1, scale)), scale
 
 
+def f16(x):
+    return x.astype(numpy.float16).astype(numpy.float32)
+
+
 def sage(head, values):
-    """SageAttention (2410.02367), one scale a token, K less its mean over all keys of this very text. `values` f16: P and
-    V in f16, sums in f32 (kinder than its kernel, which sums in f16). int8: P in steps of 1/127 of the row's largest
-    weight, V with a scale for each channel."""
+    """SageAttention (2410.02367), one scale a token, K less its mean over all keys of this very text. `values` f16: P
+    and V in f16, sums in f32 (kinder than its kernel, which sums in f16). int8: P in steps of 1/127 of the row's
+    largest weight, V with a scale for each channel."""
     k, k_scale = codes(head.k - head.k.mean(0), 1)
     q, q_scale = codes(head.q * numpy.float32(head.scale), 1)
     scores = hide((q @ k.T) * q_scale * k_scale.T, head)
     p = numpy.exp(scores - scores.max(1, keepdims=True)).astype(numpy.float32)
     total = p.sum(1, keepdims=True)
     if values == "f16":
-        return p.astype(numpy.float16).astype(numpy.float32) @ head.v.astype(numpy.float16).astype(numpy.float32) / total
+        return f16(p) @ f16(head.v) / total
     v, v_scale = codes(head.v, 0)
     return numpy.rint(p * 127) @ v * v_scale / 127 / total

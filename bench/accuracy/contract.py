@@ -11,8 +11,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ("bench/accuracy/contract_rows.c", "tests/modes/contract_modes.c", "tests/contract.c")
 MODES = {"exact": 0, "bf16": 1, "int8": 2}
 # fmaf() is an instruction with -march=native, a slow function without; the results are the same.
-FLAGS = ("-std=c11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", "-I.", "-Iinclude",
-         "-Itests")
+FLAGS = ("-std=c11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", "-I.",
+         "-Iinclude", "-Itests")
 
 
 def build(place):

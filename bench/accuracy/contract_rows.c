@@ -6,14 +6,14 @@ static int sees(const void *last, int64_t position) {
   return position <= *(const int64_t *)last;
 }
 
-void contract_rows(int scores, int values, int64_t rows, int64_t positions, int64_t dim, double scale, const float *q,
-                   const int64_t *last, const float *k, const float *v, const float *key_centre,
+void contract_rows(int scores, int values, int64_t rows, int64_t positions, int64_t dim, double scale,
+                   const float *q, const int64_t *last, const float *k, const float *v, const float *key_centre,
                    const float *key_scale, const float *value_scale, float *out);
 
 /* q and out are [rows][dim], k and v [positions][dim]; row i sees positions 0 to last[i]. A vector that is NULL is
  * absent. */
-void contract_rows(int scores, int values, int64_t rows, int64_t positions, int64_t dim, double scale, const float *q,
-                   const int64_t *last, const float *k, const float *v, const float *key_centre,
+void contract_rows(int scores, int values, int64_t rows, int64_t positions, int64_t dim, double scale,
+                   const float *q, const int64_t *last, const float *k, const float *v, const float *key_centre,
                    const float *key_scale, const float *value_scale, float *out) {
   for (int64_t i = 0; i < rows; i++) {
     float lse;

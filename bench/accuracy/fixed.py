@@ -12,8 +12,8 @@ def root_mean_square(x, axis=None):
 class Fixed:
     """`found` is what a model's qkv() gives.
 
-    c: the mean of K. v: the rms of each channel of V. k: what the largest |k| and |q| of each channel share fairly,
-    sqrt(max |k| / max |q|), so that neither K nor Q has a channel that stands out. With c, k is that of K less its mean.
+    c: the mean of K. v: the rms of each channel of V. k: sqrt(max |k| / max |q|) of each channel, so that the largest
+    numbers of K and of Q are alike in it; with c, of K less its mean.
     """
 
     def __init__(self, found):
@@ -28,4 +28,5 @@ class Fixed:
     def vectors(self, layer, head, letters):
         """{name: vector} of those that `letters` name."""
         found = self.layers[layer]
-        return {LETTERS[letter]: found["ck" if letter == "k" and "c" in letters else letter][head] for letter in letters}
+        keys = {letter: "ck" if letter == "k" and "c" in letters else letter for letter in letters}
+        return {LETTERS[letter]: found[key][head] for letter, key in keys.items()}

@@ -10,8 +10,8 @@ import torch
 
 
 class Llama:
-    """Layers are dictionaries of tensors (out, in): norm, q, k, v, o, norm2, gate, up, down. Pairs that are rotated lie side
-    by side, as both formats have them."""
+    """Layers are dictionaries of tensors (out, in): norm, q, k, v, o, norm2, gate, up, down. Pairs that are rotated lie
+    side by side, as both formats have them."""
 
     def __init__(self, layers, embedding, final_norm, heads, kv_heads, base, eps):
         self.layers, self.embedding, self.final_norm = layers, embedding, final_norm
@@ -79,8 +79,8 @@ class Stories(Llama):
         self.rest = torch.from_numpy(numpy.frombuffer(data[28:], "<f4").copy())
         kv_dim = dim // heads * kv_heads
         embedding = self.take(vocabulary, dim)
-        shapes = {"norm": (dim,), "q": (dim, dim), "k": (kv_dim, dim), "v": (kv_dim, dim), "o": (dim, dim), "norm2": (dim,),
-                  "gate": (hidden, dim), "down": (dim, hidden), "up": (hidden, dim)}
+        shapes = {"norm": (dim,), "q": (dim, dim), "k": (kv_dim, dim), "v": (kv_dim, dim), "o": (dim, dim),
+                  "norm2": (dim,), "gate": (hidden, dim), "down": (dim, hidden), "up": (hidden, dim)}
         stacks = {name: self.take(count, *shape) for name, shape in shapes.items()}
         layers = [{name: stack[i] for name, stack in stacks.items()} for i in range(count)]
         super().__init__(layers, embedding, self.take(dim), heads, kv_heads, 10000.0, 1e-5)

@@ -3,9 +3,11 @@
 import attention
 
 # (scores, values) of the contract of modes, and the letters of fixed.py: what the caller gives.
-MODES = (("exact", "exact", ""), ("bf16", "bf16", ""), ("int8", "bf16", ""), ("int8", "bf16", "c"), ("int8", "bf16", "k"),
-         ("int8", "bf16", "ck"), ("exact", "int8", ""), ("exact", "int8", "v"), ("int8", "int8", ""), ("int8", "int8", "c"),
-         ("int8", "int8", "k"), ("int8", "int8", "ck"), ("int8", "int8", "ckv"))
+MODES = (("exact", "exact", ""), ("bf16", "bf16", ""),
+         ("int8", "bf16", ""), ("int8", "bf16", "c"), ("int8", "bf16", "k"), ("int8", "bf16", "ck"),
+         ("exact", "int8", ""), ("exact", "int8", "v"),
+         ("int8", "int8", ""), ("int8", "int8", "c"), ("int8", "int8", "k"), ("int8", "int8", "ck"),
+         ("int8", "int8", "ckv"))
 TORCH, SAGE, SAGE_INT8 = "PyTorch bf16", "Sage int8, f16", "Sage int8, int8"
 
 
@@ -22,5 +24,6 @@ def mode(calls, fixed, scores, values, letters):
 
 def methods(calls, fixed):
     found = {name_of(*triple): mode(calls, fixed, *triple) for triple in MODES}
-    return found | {TORCH: lambda head, *_: attention.torch_bf16(head), SAGE: lambda head, *_: attention.sage(head, "f16"),
+    return found | {TORCH: lambda head, *_: attention.torch_bf16(head),
+                    SAGE: lambda head, *_: attention.sage(head, "f16"),
                     SAGE_INT8: lambda head, *_: attention.sage(head, "int8")}

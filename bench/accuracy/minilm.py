@@ -16,7 +16,8 @@ class Recorder(golden.Torch):
         self.found = []
 
     def attend(self, q, k, v):
-        self.found.append(tuple(x.reshape(len(x), golden.HEADS, -1).transpose(0, 1).contiguous().numpy() for x in (q, k, v)))
+        heads = (x.reshape(len(x), golden.HEADS, -1).transpose(0, 1) for x in (q, k, v))
+        self.found.append(tuple(x.contiguous().numpy() for x in heads))
         return super().attend(q, k, v)
 
 

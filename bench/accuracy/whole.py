@@ -33,7 +33,8 @@ def by(way, subject):
     def attend(*qkv):
         layer, qkv = next(layers), [x.contiguous().numpy() for x in qkv]
         heads = [subject.head(qkv, h, numpy.arange(qkv[0].shape[1])) for h in range(len(qkv[0]))]
-        return torch.from_numpy(numpy.stack([way(head, layer, kv_head) for kv_head, head in heads]).astype(numpy.float32))
+        outputs = numpy.stack([way(head, layer, kv_head) for kv_head, head in heads])
+        return torch.from_numpy(outputs.astype(numpy.float32))
 
     return attend
 
