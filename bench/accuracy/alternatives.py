@@ -35,7 +35,7 @@ class Way:
         scale = vectors.get("key_scale", 1)
         q, k = head.q * scale, (head.k - centre) / scale
         if self.turn:
-            q, k = (x @ hadamard(q.shape[1]) for x in (q, k))
+            q, k = (x @ fixed.hadamard(q.shape[1]) for x in (q, k))
         q, k = rounded(q, self.group, self.q_codes), rounded(k, self.group, self.k_codes)
         return attention.exact(attention.Head(q, k, head.v, head.last, head.scale))
 
@@ -58,13 +58,6 @@ WAYS = {
     "centre and scale, Q of two bytes": Way("ck", q_codes=TWO_BYTES),
     "centre, K of two bytes": Way("c", k_codes=TWO_BYTES),
 }
-
-
-def hadamard(size):
-    found = numpy.ones((1, 1))
-    while len(found) < size:
-        found = numpy.block([[found, found], [found, -found]])
-    return found / numpy.sqrt(size)
 
 
 def rounded(x, group, codes):

@@ -7,6 +7,8 @@ import subprocess
 
 import numpy
 
+import fixed
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCES = ("bench/accuracy/contract_rows.c", "tests/modes/contract_modes.c", "tests/contract.c")
 MODES = {"exact": 0, "bf16": 1, "int8": 2}
@@ -37,13 +39,18 @@ class Contract:
         self.rows.restype = None
         self.rows.argtypes = [ctypes.c_int] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_double] + [ctypes.c_void_p] * 8
 
-    def attend(self, scores, values, head, key_centre=None, key_scale=None, value_scale=None):
-        """Rows of `head` (attention.Head). With fixed vectors, K and V are divided as a caller would."""
-        k = head.k if key_scale is None else head.k / key_scale
+    def attend(self, scores, values, head, key_centre=None, key_scale=None, value_scale=None, turn=False):
+        """Rows of `head` (attention.Head). With fixed vectors, K and V are divided as a caller would. A caller who turns
+        Q and K by a Hadamard matrix moves and scales them, too."""
+        q, k = head.q, head.k if key_scale is None else head.k / key_scale
         v = head.v if value_scale is None else head.v / value_scale
         if key_centre is not None and key_scale is not None:
             key_centre = key_centre / key_scale
-        q, k, v, key_centre, key_scale, value_scale = map(f32, (head.q, k, v, key_centre, key_scale, value_scale))
+        if turn:
+            q, k = q if key_scale is None else q * key_scale, k if key_centre is None else k - key_centre
+            q, k = (x @ fixed.hadamard(q.shape[1]) for x in (q, k))
+            key_centre = key_scale = None
+        q, k, v, key_centre, key_scale, value_scale = map(f32, (q, k, v, key_centre, key_scale, value_scale))
         last = numpy.ascontiguousarray(head.last, numpy.int64)
         out = numpy.empty_like(q)
         self.rows(MODES[scores], MODES[values], len(q), len(k), q.shape[1], head.scale,

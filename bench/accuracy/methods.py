@@ -5,9 +5,10 @@ import attention
 # (scores, values) of the contract of modes, and the letters of fixed.py: what the caller gives.
 MODES = (("exact", "exact", ""), ("bf16", "bf16", ""),
          ("int8", "bf16", ""), ("int8", "bf16", "c"), ("int8", "bf16", "k"), ("int8", "bf16", "ck"),
+         ("int8", "bf16", "h"), ("int8", "bf16", "ch"),
          ("exact", "int8", ""), ("exact", "int8", "v"),
          ("int8", "int8", ""), ("int8", "int8", "c"), ("int8", "int8", "k"), ("int8", "int8", "ck"),
-         ("int8", "int8", "ckv"))
+         ("int8", "int8", "h"), ("int8", "int8", "ch"), ("int8", "int8", "ckv"))
 TORCH, SAGE, SAGE_INT8 = "PyTorch bf16", "Sage int8, f16", "Sage int8, int8"
 
 

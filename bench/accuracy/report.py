@@ -22,7 +22,7 @@ SAGE = "Sage int8, f16"
 LEAST = 0.999  # a cosine below it is named
 MUCH, LITTLE = 0.3, 0.05  # of a row's weight
 # What the page leaves out; bench/results has it.
-LEFT_OUT = ("exact/exact", "exact/int8 +v", "int8/int8 +c", "int8/int8 +k", "int8/int8 +ckv")
+LEFT_OUT = ("exact/exact", "exact/int8 +v", "int8/int8 +c", "int8/int8 +k", "int8/int8 +ch", "int8/int8 +ckv")
 # Of hardness: what the page says, and how it speaks of a model: by the most or the least of all heads.
 HARDNESS = (("weight_of_first_key", "mean weight of the first key, up to", max),
             ("length_of_first_value_over_median", "its value over the median's length, down to", min),

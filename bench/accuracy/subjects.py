@@ -96,4 +96,5 @@ def context(arguments):
     return {"cpu": cpu.group(1) if cpu else "unknown CPU", "torch_uses": torch.backends.cpu.get_cpu_capability(),
             "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
             "sha256": {path: sha256(pathlib.Path(path).read_bytes()) for path in paths},
-            "calibration": arguments.calibration, "seed": SEED}
+            "calibration": arguments.calibration, "calibration_tokens": arguments.calibration_tokens,
+            "tokens_of_smollm2": arguments.tokens, "seed": SEED}
