@@ -1,4 +1,4 @@
-/* The contract of modes with other arithmetic (docs/numerics.md, "Fast modes"), one output row at a time, written
+/* The contract of modes with other arithmetic (docs/numerics.md, section 16), one output row at a time, written
  * for reading. Scores and values have a mode each. It shares no code with the library. */
 #ifndef FOVEA_TESTS_CONTRACT_MODES_H
 #define FOVEA_TESTS_CONTRACT_MODES_H
