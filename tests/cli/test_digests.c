@@ -1,6 +1,7 @@
 /* The stored digests of `fovea selftest`, computed from the contract: none of them relies on the library. */
 #include "answer.h"
 #include "contract.h"
+#include "modes/contract_modes.h"
 #include "support/check.h"
 #include "support/types.h"
 
@@ -63,6 +64,7 @@ static const struct {
     {&selftest_term_table, 23, UINT64_C(0x2bf0d1b0f640d6ce)},
     {&selftest_term_table, 32, UINT64_C(0x0d9863a8a1f5425c)},
     {&selftest_output_table, 36, UINT64_C(0x34d1b96c59c275c2)},
+    {&selftest_mode_table, 51, UINT64_C(0x634d265a360433d3)},
 };
 
 static void test_final_digests_stand(void **state) {
@@ -100,6 +102,8 @@ static void test_final_functions_stand(void **state) {
   assert_int_equal(sweep(contract_log2, 1.0f, 0x1p26f, 61), UINT64_C(0xced5a1dba68f3806));
   assert_int_equal(sweep(contract_tanh, 0x1p-16f, 10.5f, 61), UINT64_C(0xb315a8b0c696da29));
   assert_int_equal(sweep(contract_tanh, 0.15f, 0.2f, 1), UINT64_C(0xa2725e8255cb0abb));
+  assert_int_equal(sweep(contract_mode_exp2, -0x1p-25f, -126.0f, 61), UINT64_C(0xecd8486a1ba0b8fa));
+  assert_int_equal(sweep(contract_mode_exp2, -0.4f, -0.6f, 1), UINT64_C(0xb3e584f118203229));
 }
 
 /* Whether the digest sees every bit of these bytes, in a tensor that nobody else has changed. */
