@@ -43,7 +43,8 @@ static void check_plan(bench_runner *runner, const bench_case *wanted) {
   if (strncmp(fovea_plan_isa(runner->plan), isa, strlen(isa)) != 0) {
     snprintf(runner->refusal, sizeof runner->refusal, "the plan runs on %s", fovea_plan_isa(runner->plan));
   } else if (isa != wanted->isa) {
-    if (fovea_plan_explain(runner->plan, &explanation, NULL) != FOVEA_OK || strcmp(explanation.products, "AMX") != 0)
+    if (fovea_plan_explain(runner->plan, &explanation, NULL) != FOVEA_OK ||
+        strcmp(explanation.products, "AMX") != 0)
       snprintf(runner->refusal, sizeof runner->refusal, "the plan does not run on AMX");
   }
 }

@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-/* The sizes that docs/threads.md says are enough, without AMX and with it. Without optimisation, and with sanitizers,
- * functions need more. */
+/* The sizes that docs/threads.md says are enough, without AMX and with it. Without optimisation, and with
+ * sanitizers, functions need more. */
 enum { PLAIN_STACK = IF_QUICK(512, 128) * 1024, AMX_STACK = IF_QUICK(512, 144) * 1024 };
 
 static int modes; /* of all problems here; see modes.h */

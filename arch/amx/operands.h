@@ -109,8 +109,8 @@ FOVEA_NOINLINE void store_value_tile(const __m512i *pairs, float *to) {
 /* 32 dims of 32 keys: two tiles, of which the second may have no dims. */
 FOVEA_INLINE void load_value_tiles(const fovea_operand_args *args, int64_t dim, int64_t key, float *to,
                                    __mmask32 *lost) {
-  const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37,
-                                       5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
+  const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
+                                       37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
   const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
   __m512i pairs[2][TILE_PAIRS];
   FOVEA_NO_UNROLL

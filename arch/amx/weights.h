@@ -21,7 +21,8 @@ FOVEA_INLINE vec weight_pair(vec first, vec second) {
   return _mm512_castsi512_ps(_mm512_permutexvar_epi16(index, halves));
 }
 
-/* Weights of sixteen keys of one vector. A pair lies in front of the scores that it is made of, or in their place. */
+/* Weights of sixteen keys of one vector. A pair lies in front of the scores that it is made of, or in their place.
+ */
 FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, float *to, vec *sums) {
   FOVEA_UNROLL
   for (int key = 0; key < FOVEA_WEIGHT_SUMS; key += 2) {
@@ -40,8 +41,8 @@ FOVEA_INLINE void fill_keys(float *scores, int begin, int end, float x) {
   for (int key = begin; key < end; key++) vec_store(scores + key * ROW_TILE, vec_set1(x));
 }
 
-/* Pairs of weights of one vector, 0 for keys that are not from begin to end - 1. Returns their sum. Rounds of sixteen
- * keys are filled up with scores of -Inf: adding 0 changes no sum of weights. */
+/* Pairs of weights of one vector, 0 for keys that are not from begin to end - 1. Returns their sum. Rounds of
+ * sixteen keys are filled up with scores of -Inf: adding 0 changes no sum of weights. */
 FOVEA_NOINLINE vec weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
   enum { SUMS = FOVEA_WEIGHT_SUMS };
   const int first = begin / SUMS * SUMS, last = (end + SUMS - 1) / SUMS * SUMS;

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <string.h>
 
 static const char help[] =
     "Usage: fovea info\n"
@@ -38,8 +37,8 @@ static bool print_modes(failure *why) {
   if (!explain_bf16(&with, why)) return false;
   printf("%-*s  %s\n", WIDTH, "exact mode", without.isa);
   if (strcmp(with.products, "AMX") == 0)
-    printf("%-*s  AMX, if the program allows it (fovea_allow_amx()); else %s by %s\n", WIDTH, "bf16 mode", without.isa,
-           without.products);
+    printf("%-*s  AMX, if the program allows it (fovea_allow_amx()); else %s by %s\n", WIDTH, "bf16 mode",
+           without.isa, without.products);
   else
     printf("%-*s  %s by %s; not AMX: %s\n", WIDTH, "bf16 mode", without.isa, without.products,
            allowed ? "FOVEA_ISA is set" : error.text);

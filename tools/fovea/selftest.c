@@ -168,7 +168,8 @@ static bool amx_is_used(fovea_error *error) {
   problem.scores = problem.values = FOVEA_MODE_BF16;
   fovea_explanation_init(&explanation);
   if (fovea_plan_create(&problem, &plan, error) != FOVEA_OK) return false;
-  const bool used = fovea_plan_explain(plan, &explanation, error) == FOVEA_OK && strcmp(explanation.products, "AMX") == 0;
+  const bool used =
+      fovea_plan_explain(plan, &explanation, error) == FOVEA_OK && strcmp(explanation.products, "AMX") == 0;
   if (!used) snprintf(error->text, sizeof error->text, "%s is the chosen set", explanation.isa);
   fovea_plan_destroy(plan);
   return used;

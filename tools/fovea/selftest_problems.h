@@ -110,7 +110,8 @@ typedef struct selftest_problem {
   selftest_features features;
 } selftest_problem;
 
-/* Problems, and the digest that selftest_digest() must give for each. They are final: problems are added at the end of a table, with their digests, and none is changed or removed. */
+/* Problems, and the digest that selftest_digest() must give for each. They are final: problems are added at the end
+ * of a table, with their digests, and none is changed or removed. */
 typedef struct selftest_table {
   const char *option; /* prints the digests */
   const selftest_problem *problems;
