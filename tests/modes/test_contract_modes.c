@@ -91,7 +91,7 @@ static void test_exact(void **state) {
 
 /* Attention in double. */
 static double reference(const struct scene *scene, int with_term, double *out) {
-  double largest = -INFINITY, sum = 0, scores[KEYS];
+  double largest = -INFINITY, sum = 0, scores[KEYS] = {0};
   for (int64_t j = scene->first; j <= scene->last; j++) {
     scores[j] = with_term ? scene->term[j] : 0;
     for (int d = 0; d < DIM; d++) scores[j] += 0.125 * scene->q[d] * scene->k[j * DIM + d];
@@ -104,7 +104,7 @@ static double reference(const struct scene *scene, int with_term, double *out) {
     for (int d = 0; d < DIM; d++) out[d] += p * scene->v[j * DIM + d];
   }
   for (int d = 0; d < DIM; d++) out[d] /= sum;
-  return largest + log(sum);
+  return largest + (sum > 0 ? log(sum) : 0);
 }
 
 /* The error of all outputs as a part of their root mean square, and the largest error of the LSE. */
