@@ -4,7 +4,7 @@
 
 file(GLOB fovea_nn_sources CONFIGURE_DEPENDS nn/*.c nn/variants/*.c arch/*/nn/*.c)
 file(GLOB fovea_nn_copied CONFIGURE_DEPENDS src/base/*.c src/system/*.c src/rotary/angle.c)
-list(FILTER fovea_nn_copied EXCLUDE REGEX "/dispatch\\.c$")
+list(FILTER fovea_nn_copied EXCLUDE REGEX "/(arithmetic|dispatch)\\.c$")
 
 fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
 # As in FoveaLibrary.cmake: nn/ gains nothing by -O3, and what only checks, or is only a fallback, is compiled for size.
