@@ -16,7 +16,7 @@ typedef struct fovea_operand_args {
   int bf16;         /* of keys and values: 1: rows are bf16; 0: all rows are f32 */
   int64_t stride;   /* elements from key to key */
   int64_t dim;
-  int first, end; /* of keys and values: those of the block that are there. What is multiplied beside them is 0 */
+  int first, end; /* of keys and values: those of the block that are there. Other values are 0 as operands */
   float *to;
 } fovea_operand_args;
 
@@ -44,5 +44,17 @@ typedef struct fovea_arithmetic {
   /* As fovea_kernels.value() for the whole block: the keys from `key` on are met. Knows no partial sums. */
   void (*value)(const struct fovea_value_args *args);
 } fovea_arithmetic;
+
+/* One output of a block in which a seen value is not finite. */
+typedef struct fovea_lost_args {
+  const float *weights; /* of all keys of the block */
+  const float *values;  /* the dim of the block's first key */
+  int64_t value_stride;
+  const unsigned char *seen; /* 1: the row sees the key; no other weight or value is read */
+  int merges;                /* 1: into what was there before */
+  float before, old_part, new_part;
+} fovea_lost_args;
+
+float fovea_bf16_lost(const fovea_lost_args *args);
 
 #endif

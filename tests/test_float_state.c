@@ -111,6 +111,21 @@ static void test_attend(void **state) {
 }
 
 /* Weights and sums that are subnormal, and constants that round up and down; decoded rows and tiles. */
+/* On AMX, if it can be allowed: that compares products first. */
+static void act_modes(void) {
+  fovea_problem problem = full_problem();
+  fovea_tensors tensors;
+  everywhere_keep(fovea_allow_amx(NULL));
+  problem.scores = problem.values = FOVEA_MODE_BF16;
+  fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
+  everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+}
+
+static void test_modes(void **state) {
+  (void)state;
+  assert_same_everywhere(act_modes);
+}
+
 static void act_normalisers(void) {
   static const double scales[] = {0.3, 0x1p-70, 1e-40}, biases[] = {0.1, -97.3, -0.7};
   for (int normaliser = FOVEA_NORMALISER_RELU; normaliser <= FOVEA_NORMALISER_SIGMOID; normaliser++)
@@ -407,6 +422,7 @@ int main(void) {
       cmocka_unit_test(test_counts),         cmocka_unit_test(test_refused),
       cmocka_unit_test(test_rows),           cmocka_unit_test(test_parallel_for),
       cmocka_unit_test(test_tasks),          cmocka_unit_test(test_normalisers),
+      cmocka_unit_test(test_modes),
 #ifdef _OPENMP
       cmocka_unit_test(test_openmp),         cmocka_unit_test(test_openmp_workers),
 #endif

@@ -773,7 +773,8 @@ FOVEA_API fovea_status fovea_plan_create_in(const fovea_problem *problem, void *
 #define FOVEA_SCRATCH_ALIGNMENT 64
 
 /* Returns the bytes of scratch for `workers` workers, 0 if workers is below 1. They depend on the dimensions, the
- * types, the batch, the number of position terms, the CPUs of this process (if keys may be split between them) and
+ * types, the modes and whether AMX was allowed when the plan was made, the batch, the number of position terms, the
+ * CPUs of this process (if keys may be split between them) and
  * the logarithm of how many keys a row can see. This number follows from window, chunks, keys_begin and keys_end,
  * and from kv_len, or with kv_begins from the longest entry from its begin to its end; offsets, masks and other
  * lengths of entries do not matter. So with the same batch and the same rules, scratch for the largest lengths is
@@ -1188,7 +1189,8 @@ typedef struct fovea_library_info {
  * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
-/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16, if they name no isa. No result
+/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16, if they name no isa and the
+ * environment variable FOVEA_ISA is not set. No result
  * changes, and nothing undoes it. On Linux this asks the system, for the whole process: a signal that interrupts
  * work with AMX then has a frame that is 8 KB larger, and alternate signal stacks must have room for that. If the
  * stack of a thread is too small, the call fails. `error` may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no

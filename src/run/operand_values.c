@@ -2,6 +2,8 @@
 
 #include "operands.h"
 
+#include <string.h>
+
 /* The vectors that have keys in the block; the others keep their state. */
 static void multiply(const fovea_task_context *context, const fovea_tile_state *state, const fovea_block_view *view,
                      int vectors, const fovea_fetch *fetch, int first) {
@@ -31,35 +33,18 @@ static void multiply(const fovea_task_context *context, const fovea_tile_state *
 /* ---- Values that are not finite -------------------------------------------------------------------------------
  */
 
-/* The operands have 0 in place of such values. 0 * Inf is NaN, so they are added afterwards, for the rows that see
- * them. This is rare, so the code is simple: portable C, one product at a time. */
+/* The operands have 0 in place of such values, since 0 * Inf is NaN. Outputs of rows that see one are computed
+ * again. */
 typedef struct lost_values {
-  fovea_task_context *context;
+  const fovea_task_context *context;
   const fovea_tile_state *state;
-  int first;
+  const float *before; /* outputs before this block */
+  int merges;
 } lost_values;
 
 /* Whether f32 becomes Inf or NaN as an operand of bf16, whose numbers end earlier. */
 static int is_lost(float x) {
   return !(__builtin_fabsf(x) < 0x1.ffp127f);
-}
-
-/* Adds a lost value: one step of a chain from +0, then the merge of the block. */
-static void add_lost(const lost_values *lost, int row, int64_t dim, float weight, float value) {
-  const int64_t row_tile = lost->context->kernels->row_tile;
-  const float infinite = value > 0 ? __builtin_inff() : value < 0 ? -__builtin_inff() : value;
-  float product = weight * infinite;
-  if (!lost->first) product *= lost->context->memory.new_part[row];
-  lost->state->output[dim * row_tile + row] += product;
-}
-
-static void add_key(const lost_values *lost, int row, int key) {
-  const fovea_task_context *context = lost->context;
-  const float *values = context->block.values + key * context->block.value_stride;
-  const float weight = context->plan->values->weight(context->memory.scores, key, row);
-  for (int64_t dim = 0; dim < context->plan->problem.v_dim; dim++) {
-    if (is_lost(values[dim])) add_lost(lost, row, dim, weight, values[dim]);
-  }
 }
 
 /* A row without state, which has neither a maximum nor a NaN, reads no value. */
@@ -68,32 +53,72 @@ static int has_state(const fovea_task_context *context, int row) {
   return context->memory.maxima[row] > -__builtin_inff() || sum != sum;
 }
 
-static void add_lost_values(const lost_values *lost, const fovea_tile *t, const fovea_sight *sight,
-                            const fovea_position_block *positions) {
-  const fovea_task_context *context = lost->context;
+/* The keys of the block that a row sees. */
+static void see_keys(const fovea_task_context *context, const fovea_sight *sight,
+                     const fovea_position_block *positions, int row, unsigned char seen[FOVEA_BLOCK_KEYS]) {
   const int64_t lanes = context->kernels->lanes, block = context->walk.block;
+  memset(seen, 0, FOVEA_BLOCK_KEYS);
   for (int i = 0; i < sight->view.count; i++) {
     const fovea_block_slice *slice = &sight->view.slices[i];
     const fovea_mask_tile *mask = positions->hides ? &positions->hidden : slice->masked ? &sight->mask.tile : NULL;
-    const int64_t first = slice->vectors.first * lanes, end = first + slice->vectors.count * lanes;
-    for (int row = (int)first; row < end && row < t->rows.count; row++) {
-      const fovea_interval of_slice = {block + slice->begin, block + slice->end};
-      const fovea_interval keys = fovea_intersect(sight->rows->rows[row], of_slice);
-      if (!has_state(context, row)) continue;
-      for (int64_t key = keys.begin - block; key < keys.end - block; key++) {
-        if (!mask || fovea_mask_shows(mask, row, (int)key, (int)key + 1)) add_key(lost, row, (int)key);
-      }
-    }
+    const fovea_interval of_slice = {block + slice->begin, block + slice->end};
+    const fovea_interval keys = fovea_intersect(sight->rows->rows[row], of_slice);
+    if (row < slice->vectors.first * lanes || row >= (slice->vectors.first + slice->vectors.count) * lanes)
+      continue;
+    for (int64_t key = keys.begin - block; key < keys.end - block; key++)
+      seen[key] = !mask || fovea_mask_shows(mask, row, (int)key, (int)key + 1);
+  }
+}
+
+/* Computes a dim of a row again, if the row sees a value that is not finite there. */
+static void compute_dim(const lost_values *lost, int row, int64_t dim, fovea_lost_args *args) {
+  const fovea_task_context *context = lost->context;
+  const int64_t at = dim * context->kernels->row_tile + row;
+  int any = 0;
+  args->values = context->block.values + dim;
+  for (int key = 0; key < FOVEA_BLOCK_KEYS && !any; key++)
+    any = args->seen[key] && is_lost(args->values[key * args->value_stride]);
+  if (!any) return;
+  if (args->merges) args->before = lost->before[at];
+  lost->state->output[at] = fovea_bf16_lost(args);
+}
+
+static void compute_row(const lost_values *lost, int row, const unsigned char *seen) {
+  const fovea_task_context *context = lost->context;
+  float weights[FOVEA_BLOCK_KEYS];
+  fovea_lost_args args = {.weights = weights,
+                          .value_stride = context->block.value_stride,
+                          .seen = seen,
+                          .merges = lost->merges,
+                          .old_part = context->memory.old_part[row],
+                          .new_part = context->memory.new_part[row]};
+  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++)
+    weights[key] = seen[key] ? context->plan->values->weight(context->memory.scores, key, row) : 0;
+  for (int64_t dim = 0; dim < context->plan->problem.v_dim; dim++) compute_dim(lost, row, dim, &args);
+}
+
+static void compute_again(const lost_values *lost, const fovea_tile *t, const fovea_sight *sight,
+                          const fovea_position_block *positions) {
+  const fovea_task_context *context = lost->context;
+  for (int row = 0; row < t->rows.count; row++) {
+    const int v = row / context->kernels->lanes;
+    unsigned char seen[FOVEA_BLOCK_KEYS];
+    if (sight->view.begin[v] == sight->view.end[v] || !has_state(context, row)) continue;
+    see_keys(context, sight, positions, row, seen);
+    compute_row(lost, row, seen);
   }
 }
 
 void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                               const fovea_sight *sight, fovea_position_block *positions, const fovea_fetch *fetch,
                               int first) {
+  const int64_t outputs = context->plan->problem.v_dim * context->kernels->row_tile;
+  const lost_values lost = {context, state, context->memory.partial, !first};
+  if (!context->block.finite && !first)
+    memcpy(context->memory.partial, state->output, (size_t)outputs * sizeof(float));
   multiply(context, state, &sight->view, t->view.vectors, fetch, first);
   if (context->block.finite) return;
-  const lost_values lost = {context, state, first};
   fovea_widen_values(context);
   if (positions->hides) fovea_hide_by_positions(context, t, sight, positions);
-  add_lost_values(&lost, t, sight, positions);
+  compute_again(&lost, t, sight, positions);
 }

@@ -1,6 +1,7 @@
 #include "arithmetic.h"
 
 #include "../../arch/amx/amx.h"
+#include "../../arch/float_state.h"
 #include "../../arch/registry.h"
 #include "../base/error.h"
 #include "cpu.h"
@@ -23,7 +24,10 @@ fovea_status fovea_allow_amx(fovea_error *error) {
   if (!fovea_platform_permit_amx())
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
                       "the system does not permit AMX: a thread's signal stack may be too small");
-  if (!fovea_bf16_holds_amx())
+  fovea_float_state caller = fovea_float_begin();
+  const int holds = fovea_bf16_holds_amx();
+  fovea_float_end(caller);
+  if (!holds)
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this CPU's AMX does not give the bits of its manual");
   atomic_store_explicit(&allowed, 1, memory_order_release);
   return FOVEA_OK;

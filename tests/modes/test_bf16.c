@@ -33,7 +33,7 @@ static fovea_problem problem_of(int modes, int64_t heads, int64_t rows, int64_t 
   return problem;
 }
 
-/* Groups of 32 dims, the last filled up; AMX takes 256 dims at most. */
+/* Groups of 32 dims, the last filled up. */
 static void test_every_dim(void **state) {
   (void)state;
   for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 70 ? 1 : 9) {

@@ -241,6 +241,29 @@ static void test_seen_v(void **state) {
   }
 }
 
+/* Finite sums overflow beside an infinity of the other sign: in a chain, and where two blocks merge. The chain has
+ * the infinity first, so that stays. */
+static void overflow_in_chain(struct trial *trial, float number) {
+  for (int64_t i = 0; i < ROWS; i++)
+    for (int64_t d = 0; d < DIM; d++) q_of(trial, i)[d] = 0;
+  v_of(trial, 0)[6] = number;
+  v_of(trial, 2)[6] = v_of(trial, 4)[6] = number > 0 ? -3e38f : 3e38f;
+}
+static void overflow_in_merge(struct trial *trial, float number) {
+  overflow_in_chain(trial, 0);
+  v_of(trial, 2)[6] = v_of(trial, 4)[6] = 0;
+  v_of(trial, 0)[6] = v_of(trial, BLOCK)[6] = number > 0 ? -2e38f : 2e38f;
+  v_of(trial, BLOCK + 2)[6] = number;
+}
+
+static void test_overflow_beside_infinity(void **state) {
+  (void)state;
+  for (int sign = -1; sign <= 1; sign += 2) {
+    run_changed(overflow_in_chain, (float)sign * INFINITY, NULL);
+    run_changed(overflow_in_merge, (float)sign * INFINITY, NULL);
+  }
+}
+
 /* Weights around 2^-56, below which there is none, beside one of 1. */
 static void spread_scores(struct trial *trial, float number) {
   for (int64_t i = 0; i < ROWS; i++)
@@ -335,6 +358,7 @@ int main(void) {
       cmocka_unit_test(test_minus_infinity),
       cmocka_unit_test(test_nan_among_minus_infinity),
       cmocka_unit_test(test_seen_v),
+      cmocka_unit_test(test_overflow_beside_infinity),
       cmocka_unit_test(test_small_weights),
       cmocka_unit_test(test_unseen),
       cmocka_unit_test(test_partly_unseen_v),
