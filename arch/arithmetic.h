@@ -27,6 +27,7 @@ typedef struct fovea_operand_sizes {
 
 typedef struct fovea_arithmetic {
   const char *name; /* of its instructions */
+  int has_factor;   /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);
   void (*end)(void);

@@ -213,11 +213,12 @@ typedef struct fovea_top_finish_args {
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
-  float *scores;    /* the block's first key */
-  float factor;     /* above 0: scores and maxima are multiplied by it first; only an arithmetic reads it */
-  float *maxima;    /* of the block; each -0 is replaced by +0 */
-  float *row_max;   /* running maximum m */
-  float *row_sum;   /* running sum l */
+  float *scores;  /* the block's first key */
+  float factor;   /* above 0: scores and maxima are multiplied by it first; only an arithmetic with has_factor reads
+                     it */
+  float *maxima;  /* of the block; each -0 is replaced by +0 */
+  float *row_max; /* running maximum m */
+  float *row_sum; /* running sum l */
   float *block_sum; /* returned: l of this block alone */
   float *old_part;  /* returned: the factor of the accumulated output */
   float *new_part;  /* returned: the factor of the block's output */

@@ -24,6 +24,7 @@ FOVEA_KERNEL static void amx_end(void) {
 
 const fovea_arithmetic fovea_bf16_amx = {
     .name = "AMX",
+    .has_factor = 1,
     .begin = amx_begin,
     .end = amx_end,
     .sizes = amx_sizes,

@@ -1,4 +1,5 @@
-/* Whether AMX computes what its manual says. The contract of bf16 rests on it, so whoever allows AMX looks first. */
+/* Whether AMX computes what its manual says. The contract of bf16 rests on it, so whoever allows AMX looks first.
+ */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define FOVEA_ISA amx

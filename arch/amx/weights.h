@@ -29,7 +29,9 @@ FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, flo
     vec p[2];
     FOVEA_UNROLL
     for (int i = 0; i < 2; i++) {
-      p[i] = weight_of(vec_sub(vec_mul(vec_load(scores + (key + i) * ROW_TILE), factor), reference));
+      vec s = vec_mul(vec_load(scores + (key + i) * ROW_TILE), factor);
+      __asm__("" : "+v"(s)); /* with -ffp-contract=fast clang would fuse the difference */
+      p[i] = weight_of(vec_sub(s, reference));
       sums[key + i] = vec_add(sums[key + i], p[i]);
     }
     vec_store(to + key / 2 * ROW_TILE, weight_pair(p[0], p[1]));

@@ -56,15 +56,15 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
 }
 
 /* The weight itself is added to the sum; what is stored has been rounded. */
-FOVEA_INLINE void bf16_weigh(float *score, vec factor, vec reference, vec *sum) {
-  const vec p = bf16_exp2(vec_sub(vec_mul(vec_load(score), factor), reference));
+FOVEA_INLINE void bf16_weigh(float *score, vec reference, vec *sum) {
+  const vec p = bf16_exp2(vec_sub(vec_load(score), reference));
   *sum = vec_add(*sum, p);
   vec_store(score, bf16_rounded(p));
 }
 
 /* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. Rounds of
  * sixteen keys are filled up with scores of -Inf: adding 0 changes no sum of weights. */
-FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
+FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, int end) {
   enum { ROUND = FOVEA_WEIGHT_SUMS, TOGETHER = 4 };
   const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
   float sums[ROUND * LANES];
@@ -80,7 +80,7 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, i
     FOVEA_NO_UNROLL
     for (int key = first + i; key < last; key += ROUND) {
       FOVEA_UNROLL
-      for (int j = 0; j < TOGETHER; j++) bf16_weigh(scores + (key + j) * ROW_TILE, factor, reference, &chain[j]);
+      for (int j = 0; j < TOGETHER; j++) bf16_weigh(scores + (key + j) * ROW_TILE, reference, &chain[j]);
     }
     FOVEA_UNROLL
     for (int j = 0; j < TOGETHER; j++) vec_store(sums + (i + j) * LANES, chain[j]);

@@ -97,7 +97,7 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
 
 /* Rounds of sixteen keys, four at a time: their words lie in front of the scores that they are made of, or in their
  * place. Rounds are filled up with scores of -Inf: adding 0 changes no sum of weights. */
-FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end) {
+FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, int end) {
   enum { ROUND = FOVEA_WEIGHT_SUMS };
   const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
   vec sums[ROUND];
@@ -112,7 +112,7 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, i
       vec p[4];
       FOVEA_UNROLL
       for (int j = 0; j < 4; j++) {
-        p[j] = bf16_exp2(vec_sub(vec_mul(vec_load(scores + (key + i + j) * ROW_TILE), factor), reference));
+        p[j] = bf16_exp2(vec_sub(vec_load(scores + (key + i + j) * ROW_TILE), reference));
         sums[i + j] = vec_add(sums[i + j], p[j]);
         p[j] = bf16_rounded(p[j]);
       }

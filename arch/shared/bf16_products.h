@@ -246,17 +246,16 @@ FOVEA_INLINE void bf16_fill(float *scores, int begin, int end, float x) {
 }
 
 /* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. */
-FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, int begin, int end);
+FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, int end);
 
 FOVEA_KERNEL static int bf16_softmax(const fovea_softmax_args *args) {
   vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
   FOVEA_NO_UNROLL
   for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
     const int row = vector * LANES;
-    const vec factor = vec_set1(args->factor), scaled = vec_mul(vec_load(args->maxima + row), factor);
-    const vec block_max = vec_add(scaled, vec_set1(0.0f)); /* -0 becomes +0 */
-    const vec block_sum = bf16_weigh_vector(args->scores + row, factor, state_reference(block_max),
-                                            args->key_begin[vector], args->key_end[vector]);
+    const vec block_max = vec_add(vec_load(args->maxima + row), vec_set1(0.0f)); /* -0 becomes +0 */
+    const vec block_sum = bf16_weigh_vector(args->scores + row, state_reference(block_max), args->key_begin[vector],
+                                            args->key_end[vector]);
     vec_store(args->maxima + row, block_max);
     vec_store(args->block_sum + row, block_sum);
     const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};

@@ -77,7 +77,8 @@ static int scales_later(const fovea_task_context *context, const fovea_score_ter
                         const fovea_block_view *view) {
   int adjusted = terms->adjusted;
   for (int i = 0; i < view->count; i++) adjusted |= view->slices[i].masked;
-  return context->plan->values && terms->c > 0 && !adjusted;
+  const fovea_arithmetic *values = context->plan->values;
+  return values && values->has_factor && terms->c > 0 && !adjusted;
 }
 
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
