@@ -73,6 +73,7 @@ typedef struct fovea_score_args {
   int64_t dim;
   int key_count;
   float c; /* scale * log2(e) */
+  const float *row_scales; /* in place of c, of each row; NULL: none; only an arithmetic with scales_rows reads it */
   float *scores;
   float *maxima;
   fovea_vector_range vectors;
@@ -215,6 +216,8 @@ typedef struct fovea_top_finish_args {
 typedef struct fovea_softmax_args {
   float *scores;    /* the block's first key */
   float factor;     /* above 0: scores and maxima are multiplied by it first; only an arithmetic reads it */
+  const float *values; /* operands of the block's values; only an arithmetic reads them */
+  int64_t v_dim;
   float *maxima;    /* of the block; each -0 is replaced by +0 */
   float *row_max;   /* running maximum m */
   float *row_sum;   /* running sum l */
@@ -557,7 +560,7 @@ typedef struct fovea_kernels {
   void (*narrow_codes)(const fovea_narrow_args *args);
   void (*hadamard)(const fovea_hadamard_args *args);
   void (*gather)(const fovea_gather_args *args);
-  const fovea_arithmetic *bf16; /* of the mode */
+  const fovea_arithmetic *bf16, *int8; /* of the modes */
 } fovea_kernels;
 
 /* Declares fovea_kernels_<name> for every instruction set. The build defines only those of its architecture. */

@@ -57,7 +57,7 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
 
 /* The weight itself is added to the sum; what is stored has been rounded. */
 FOVEA_INLINE void bf16_weigh(float *score, vec factor, vec reference, vec *sum) {
-  const vec p = bf16_exp2(vec_sub(vec_mul(vec_load(score), factor), reference));
+  const vec p = mode_exp2(vec_sub(vec_mul(vec_load(score), factor), reference), -56.0f);
   *sum = vec_add(*sum, p);
   vec_store(score, bf16_rounded(p));
 }

@@ -112,7 +112,7 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec factor, vec reference, i
       vec p[4];
       FOVEA_UNROLL
       for (int j = 0; j < 4; j++) {
-        p[j] = bf16_exp2(vec_sub(vec_mul(vec_load(scores + (key + i + j) * ROW_TILE), factor), reference));
+        p[j] = mode_exp2(vec_sub(vec_mul(vec_load(scores + (key + i + j) * ROW_TILE), factor), reference), -56.0f);
         sums[i + j] = vec_add(sums[i + j], p[j]);
         p[j] = bf16_rounded(p[j]);
       }

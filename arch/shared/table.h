@@ -55,6 +55,7 @@ void FOVEA_OPERATION(widen_codes)(const fovea_widen_codes_args *args);
 void FOVEA_OPERATION(narrow_codes)(const fovea_narrow_args *args);
 void FOVEA_OPERATION(hadamard)(const fovea_hadamard_args *args);
 void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
+extern const fovea_arithmetic FOVEA_OPERATION(int8);
 #ifndef FOVEA_PAIR_INSTRUCTION
 extern const fovea_arithmetic FOVEA_OPERATION(bf16);
 #endif
@@ -123,6 +124,7 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .narrow_codes = FOVEA_OPERATION(narrow_codes),
     .hadamard = FOVEA_OPERATION(hadamard),
     .gather = FOVEA_OPERATION(gather),
+    .int8 = &FOVEA_OPERATION(int8),
 #ifdef FOVEA_PAIR_INSTRUCTION
     .bf16 = &FOVEA_NAME(bf16),
 #else
