@@ -101,6 +101,32 @@ static void test_features(void **state) {
   }
 }
 
+/* AMX is there if the CPU says tiles and bf16, and the system saves the tiles and what says how they lie. */
+static void test_amx_features(void **state) {
+  (void)state;
+#ifdef __APPLE__
+  skip();
+#endif
+  static const struct {
+    uint32_t leaf7_edx;
+    uint64_t saved;
+    int has_amx;
+  } systems[] = {{BIT(22) | BIT(24), AMX_TOO, 1},
+                 {BIT(22) | BIT(24), ZMM_SAVED, 0},
+                 {BIT(22) | BIT(24), AMX_TOO & ~0x20000, 0},
+                 {BIT(22) | BIT(24), AMX_TOO & ~0x40000, 0},
+                 {BIT(24), AMX_TOO, 0},
+                 {BIT(22), AMX_TOO, 0}};
+  for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
+    const fovea_x86_words words = {.leaf1_ecx = HASWELL_WORDS,
+                                   .leaf7_ebx = AVX512_WORD,
+                                   .leaf7_edx = systems[i].leaf7_edx,
+                                   .saved = systems[i].saved};
+    const uint64_t features = fovea_cpu_x86_features(&words);
+    assert_int_equal(features, SKYLAKE | (systems[i].has_amx ? FOVEA_CPU_AMX_BF16 : 0));
+  }
+}
+
 /* Replaces by the linker what the library finds in this process. Whether products of pairs are fast, or rows as
  * good as panels, depends on the maker, and here any CPU that has the instructions may pass for one of his. */
 static uint64_t visible = UINT64_MAX, fast_pairs, reads_rows;
@@ -225,7 +251,8 @@ static void test_visible_parts(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_features), cmocka_unit_test(test_visible_parts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_features), cmocka_unit_test(test_amx_features),
+                                     cmocka_unit_test(test_visible_parts)};
   if (argc >= 2) return check_visible_part(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,17 +9,6 @@ FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim
                                FOVEA_BLOCK_KEYS * bf16_stride(v_dim)};
 }
 
-/* Up to LANES elements of a row of keys or values from dim d on, as numbers; 0 behind the last. */
-FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d, rest = args->dim - d;
-  const float *row = (const float *)args->rows + at;
-  if (!args->bf16) return bf16_number(rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest));
-  const uint16_t *elements = (const uint16_t *)args->rows + at;
-  uint16_t some[LANES] = {0};
-  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
-  return bf16_number(vec_load_bf16(elements));
-}
-
 FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   const float *rows = args->rows;
   const int64_t count = args->dim * ROW_TILE;
@@ -46,7 +35,7 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
     float *to = args->to + key * stride;
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec x = key >= args->first && key < args->end ? bf16_element(args, key, d) : zero;
+      const vec x = bf16_element(args, key, d);
       const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
       lost = vecmask_or(lost, vecmask_not(finite));
       vec_store(to + d, vec_select(finite, x, zero));

@@ -39,20 +39,6 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   }
 }
 
-/* Up to LANES elements of a row of keys or values from dim d on, as numbers; 0 behind the last, and for keys that
- * are not there. */
-FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d;
-  const int64_t rest = key >= args->first && key < args->end ? args->dim - d : 0;
-  const float *row = (const float *)args->rows + at;
-  if (rest <= 0) return vec_set1(0.0f);
-  if (!args->bf16) return bf16_number(rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest));
-  const uint16_t *elements = (const uint16_t *)args->rows + at;
-  uint16_t some[LANES] = {0};
-  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
-  return bf16_number(vec_load_bf16(elements));
-}
-
 /* Element by element: a block's keys are met by many rows. */
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(bf16_items(args->dim));

@@ -42,6 +42,19 @@ FOVEA_INLINE vec bf16_number(vec x) {
   return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
 }
 
+/* Up to LANES elements of a row of keys or values from dim d on, as numbers; 0 behind the last, and for keys that
+ * are not there. */
+FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
+  if (key < args->first || key >= args->end) return vec_set1(0.0f);
+  const int64_t at = key * args->stride + d, rest = args->dim - d;
+  const float *row = (const float *)args->rows + at;
+  if (!args->bf16) return bf16_number(rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest));
+  const uint16_t *elements = (const uint16_t *)args->rows + at;
+  uint16_t some[LANES] = {0};
+  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
+  return bf16_number(vec_load_bf16(elements));
+}
+
 /* The rows of keys and values are apart as exact mode's copies are: an odd number of cache lines. */
 FOVEA_INLINE int64_t bf16_stride(int64_t items) {
   return ((items + 15) / 16 | 1) * 16;
