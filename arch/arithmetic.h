@@ -28,6 +28,8 @@ typedef struct fovea_operand_sizes {
 typedef struct fovea_arithmetic {
   const char *name; /* of its instructions */
   int has_factor;   /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
+  int scales_rows;  /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
+  int whole_rows;   /* 1: a value that is not finite is one in every dim of its key */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);
   void (*end)(void);

@@ -16,10 +16,14 @@
 /* AVX2's tiles gain nothing from a copy of V in panels. The bit is set on AMD's cores: without the copy, a Zen 5 is
  * 2 to 5 % faster and a Zen 3 equally fast. Intel's cores gain from the copy (Granite Rapids, S 2048, D 128, tiles
  * of 2 x 6: 0.79 to 0.83 of the FMA peak). The size of L1 does not tell them apart: 48, 32 and 48 KB. */
-#define FOVEA_CPU_READS_ROWS (UINT64_C(1) << 6)
-#define FOVEA_CPU_AMX_BF16   (UINT64_C(1) << 7) /* AMX-TILE and AMX-BF16 */
-#define FOVEA_CPU_NEON       (UINT64_C(1) << 8)
-#define FOVEA_CPU_NEON_BF16  (UINT64_C(1) << 9)  /* BFMLALB, BFMLALT */
-#define FOVEA_CPU_NEON_FHM   (UINT64_C(1) << 10) /* FMLAL, FMLAL2 */
+#define FOVEA_CPU_READS_ROWS  (UINT64_C(1) << 6)
+#define FOVEA_CPU_AMX_BF16    (UINT64_C(1) << 7) /* AMX-TILE and AMX-BF16 */
+#define FOVEA_CPU_NEON        (UINT64_C(1) << 8)
+#define FOVEA_CPU_NEON_BF16   (UINT64_C(1) << 9)  /* BFMLALB, BFMLALT */
+#define FOVEA_CPU_NEON_FHM    (UINT64_C(1) << 10) /* FMLAL, FMLAL2 */
+#define FOVEA_CPU_AVX512_VNNI (UINT64_C(1) << 11) /* VPDPBUSD of 512 bits */
+#define FOVEA_CPU_AVX_VNNI    (UINT64_C(1) << 12) /* VPDPBUSD of 256 bits, without AVX-512 */
+#define FOVEA_CPU_NEON_DOT    (UINT64_C(1) << 13) /* SDOT, UDOT */
+#define FOVEA_CPU_NEON_I8MM   (UINT64_C(1) << 14) /* USDOT, SMMLA */
 
 #endif

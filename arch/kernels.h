@@ -73,6 +73,8 @@ typedef struct fovea_score_args {
   int64_t dim;
   int key_count;
   float c; /* scale * log2(e) */
+  const float
+      *row_scales; /* in place of c, of each row; NULL: none; only an arithmetic with scales_rows reads it */
   float *scores;
   float *maxima;
   fovea_vector_range vectors;
@@ -213,12 +215,14 @@ typedef struct fovea_top_finish_args {
 /* Replaces the scores of one block by weights 2^(score - maximum), sums the weights, and merges maximum and sum
  * into the running ones of each row. Vector v has the keys key_begin[v] to key_end[v] - 1 of the block. */
 typedef struct fovea_softmax_args {
-  float *scores;  /* the block's first key */
-  float factor;   /* above 0: scores and maxima are multiplied by it first; only an arithmetic with has_factor reads
-                     it */
-  float *maxima;  /* of the block; each -0 is replaced by +0 */
-  float *row_max; /* running maximum m */
-  float *row_sum; /* running sum l */
+  float *scores; /* the block's first key */
+  float factor;  /* above 0: scores and maxima are multiplied by it first; only an arithmetic with has_factor reads
+                    it */
+  const float *values; /* operands of the block's values; only an arithmetic reads them */
+  int64_t v_dim;
+  float *maxima;    /* of the block; each -0 is replaced by +0 */
+  float *row_max;   /* running maximum m */
+  float *row_sum;   /* running sum l */
   float *block_sum; /* returned: l of this block alone */
   float *old_part;  /* returned: the factor of the accumulated output */
   float *new_part;  /* returned: the factor of the block's output */
@@ -558,7 +562,7 @@ typedef struct fovea_kernels {
   void (*narrow_codes)(const fovea_narrow_args *args);
   void (*hadamard)(const fovea_hadamard_args *args);
   void (*gather)(const fovea_gather_args *args);
-  const fovea_arithmetic *bf16; /* of the mode */
+  const fovea_arithmetic *bf16, *int8; /* of the modes */
 } fovea_kernels;
 
 /* Declares fovea_kernels_<name> for every instruction set. The build defines only those of its architecture. */
@@ -567,7 +571,7 @@ typedef struct fovea_kernels {
 FOVEA_INSTRUCTION_SETS(FOVEA_DECLARE_TABLE)
 #undef FOVEA_DECLARE_TABLE
 /* The same for the other tables of the sets. */
-#define FOVEA_DECLARE_TABLE(set, architecture, tiles, symbol, prefers)                                             \
+#define FOVEA_DECLARE_TABLE(set, architecture, tiles, symbol, needs, prefers)                                      \
   extern const fovea_kernels fovea_kernels_##symbol;
 FOVEA_TILE_TABLES(FOVEA_DECLARE_TABLE)
 #undef FOVEA_DECLARE_TABLE

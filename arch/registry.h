@@ -42,21 +42,28 @@
   EXTENSION(amx, X86_64, FOVEA_CPU_AVX512 | FOVEA_CPU_AVX512_BF16 | FOVEA_CPU_AMX_BF16)
 /* clang-format on */
 
-/* Sets with several tables: the same instructions and results, but other uses of registers and caches. The name of
- * the set stands for the table that this CPU prefers. Each table also has a name of its own, for tests and
- * benchmarks.
+/* Sets with several tables: the same results, but other uses of registers and caches, or other instructions for
+ * modes. The name of the set stands for the table that this CPU prefers. Each table also has a name of its own, for
+ * tests and benchmarks.
  *
- *   TABLE(set, architecture, tiles, symbol, prefers)
+ *   TABLE(set, architecture, tiles, symbol, needs, prefers)
  *
  *   set, tiles    the table's name is <set>/<tiles>
- *   symbol        the table is fovea_kernels_<symbol>, in a file of arch/<set>
- *   prefers       FOVEA_CPU_* bits: a CPU takes the first table of a set whose bits it has. The last table has 0,
- *                 and is fovea_kernels_<set>
+ *   symbol        the table is fovea_kernels_<symbol>, in a file of arch/<set> or in arch/<symbol>
+ *   needs         FOVEA_CPU_* bits that the table needs to run, beside those of its set
+ *   prefers       FOVEA_CPU_* bits: a CPU takes the first table of a set that it runs and whose bits it has. The
+ *                 last table has 0 for both, and is fovea_kernels_<set>
  */
 /* clang-format off */
 #define FOVEA_TILE_TABLES(TABLE)                                                                                   \
-  TABLE(avx2, X86_64, rows, avx2_rows, FOVEA_CPU_READS_ROWS)                                                       \
-  TABLE(avx2, X86_64, panels, avx2, 0)
+  TABLE(avx512, X86_64, vnni, avx512_vnni, FOVEA_CPU_AVX512_VNNI, 0)                                               \
+  TABLE(avx512, X86_64, words, avx512, 0, 0)                                                                       \
+  TABLE(avx2, X86_64, rows, avx2_rows, 0, FOVEA_CPU_READS_ROWS)                                                    \
+  TABLE(avx2, X86_64, vnni, avx2_vnni, FOVEA_CPU_AVX_VNNI, 0)                                                      \
+  TABLE(avx2, X86_64, panels, avx2, 0, 0)                                                                          \
+  TABLE(neon, AARCH64_EXTENSIONS, i8mm, neon_i8mm, FOVEA_CPU_NEON_DOT | FOVEA_CPU_NEON_I8MM, 0)                    \
+  TABLE(neon, AARCH64_EXTENSIONS, dot, neon_dot, FOVEA_CPU_NEON_DOT, 0)                                            \
+  TABLE(neon, AARCH64, words, neon, 0, 0)
 /* clang-format on */
 
 /* FOVEA_GENERAL_<type>(text) is the text if a set of this type serves every problem, nothing if it adds pairs. */

@@ -3,7 +3,7 @@
 #define FOVEA_ARCH_AMX_SCORES_H
 
 #include "../shared/fetch.h"
-#include "../shared/terms.h"
+#include "../shared/score_hide.h"
 
 /* Sums to finish: of keys from `key` on. */
 typedef struct score_sums {
@@ -85,23 +85,6 @@ FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns)
   finish_scores(&before, 0, TILE);
 }
 
-/* As score_hide() of shared/score.h. */
-FOVEA_NOINLINE void hide_scores(const fovea_score_args *args) {
-  for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
-    const int row = vector * LANES;
-    const veci from = veci_load(args->seen_from + row), to = veci_load(args->seen_to + row);
-    vec maximum = vec_load(args->maxima + row);
-    FOVEA_NO_UNROLL
-    for (int key = 0; key < args->key_count; key++) {
-      float *score = args->scores + (int64_t)key * ROW_TILE + row;
-      const vec s = term_hide(vec_load(score), vec_seen(key, from, to));
-      vec_store(score, s);
-      maximum = vec_max(s, maximum);
-    }
-    vec_store(args->maxima + row, maximum);
-  }
-}
-
 FOVEA_NOINLINE void score_4(const fovea_score_args *args) {
   score_columns(args, 4);
 }
@@ -121,7 +104,7 @@ FOVEA_KERNEL static void amx_score(const fovea_score_args *args) {
   fovea_score_args all = *args;
   if (args->seen_from) all.maxima = not_wanted;
   of[args->vectors.count - 1](&all);
-  if (args->seen_from) hide_scores(args);
+  if (args->seen_from) score_hide(args);
 }
 
 #endif

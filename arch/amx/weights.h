@@ -2,16 +2,8 @@
 #ifndef FOVEA_ARCH_AMX_WEIGHTS_H
 #define FOVEA_ARCH_AMX_WEIGHTS_H
 
+#include "../shared/mode_exp2.h"
 #include "../shared/state.h"
-
-/* E(x), 0 below -56. */
-FOVEA_INLINE vec weight_of(vec x) {
-  const vec fraction = vec_fraction(x), whole = vec_sub(x, fraction);
-  vec p = vec_fma(vec_set1(0x1.c2a392p-5f), fraction, vec_set1(0x1.f00c5ap-3f));
-  p = vec_fma(p, fraction, vec_set1(0x1.62f5f6p-1f));
-  p = vec_fma(p, fraction, vec_set1(1.0f));
-  return vec_scalef_unless_less(x, vec_set1(-56.0f), p, whole);
-}
 
 /* The weights of two keys as pairs: VCVTNE2PS2BF16 gives the halves of one after those of the other. */
 FOVEA_INLINE vec weight_pair(vec first, vec second) {
@@ -30,8 +22,8 @@ FOVEA_INLINE void weigh_keys(const float *scores, vec factor, vec reference, flo
     FOVEA_UNROLL
     for (int i = 0; i < 2; i++) {
       vec s = vec_mul(vec_load(scores + (key + i) * ROW_TILE), factor);
-      __asm__("" : "+v"(s)); /* with -ffp-contract=fast clang would fuse the difference */
-      p[i] = weight_of(vec_sub(s, reference));
+      vec_opaque(s); /* with -ffp-contract=fast clang would fuse the difference */
+      p[i] = mode_exp2(vec_sub(s, reference), -56.0f);
       sums[key + i] = vec_add(sums[key + i], p[i]);
     }
     vec_store(to + key / 2 * ROW_TILE, weight_pair(p[0], p[1]));

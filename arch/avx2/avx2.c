@@ -4,6 +4,8 @@
 #include "tiles.h"
 #include "vector.h"
 
+#include "int8_layer.h"
+
 /* Three vectors beside four keys take all sixteen registers. gcc's coalescing of variables ties sums to registers
  * that are in use, and so keeps two sums on the stack. */
 #ifndef __clang__

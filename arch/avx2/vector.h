@@ -5,7 +5,9 @@
 #ifndef FOVEA_ISA
 #define FOVEA_ISA avx2
 #endif
+#ifndef FOVEA_TARGET
 #define FOVEA_TARGET __attribute__((target("avx2,fma,f16c")))
+#endif
 #include "../shared/compiler.h"
 #include "keep_table.h"
 
@@ -220,6 +222,9 @@ FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
   (void)shift; /* 0: eight lanes are a byte */
   return hidden_where_zero(_mm256_and_si256(_mm256_set1_epi32(*p), _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128)));
 }
+/* The compiler does not know what comes out, so it fuses nothing with it. */
+#define vec_opaque(a) __asm__("" : "+x"(a))
+
 FOVEA_INLINE vec vec_set1(float x) {
   return _mm256_set1_ps(x);
 }

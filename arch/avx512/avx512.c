@@ -4,5 +4,7 @@
 #include "tiles.h"
 #include "vector.h"
 
+#include "int8_layer.h"
+
 #include "../shared/bodies.h"
 #endif

@@ -227,6 +227,9 @@ FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
   (void)shift; /* 0: sixteen lanes are two bytes */
   return _mm512_maskz_mov_ps((__mmask16)(0xffffu ^ (unsigned)(p[0] | p[1] << 8)), _mm512_set1_ps(-INFINITY));
 }
+/* The compiler does not know what comes out, so it fuses nothing with it. */
+#define vec_opaque(a) __asm__("" : "+v"(a))
+
 FOVEA_INLINE vec vec_set1(float x) {
   return _mm512_set1_ps(x);
 }

@@ -5,6 +5,9 @@
 #include "tiles.h"
 #include "vector.h"
 
+#define INT8_INSTRUCTION "FMA"
+#include "../shared/int8_floats.h"
+
 NEON_REGISTERS_FULL
 #include "../shared/score.h"
 #include "../shared/value.h"

@@ -181,6 +181,9 @@ FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
   static const uint32_t bit[LANES] = {1, 2, 4, 8};
   return hidden_where_zero(vandq_u32(vdupq_n_u32((uint32_t)(*p >> shift)), vld1q_u32(bit)));
 }
+/* The compiler does not know what comes out, so it fuses nothing with it. */
+#define vec_opaque(a) __asm__("" : "+w"(a))
+
 FOVEA_INLINE vec vec_set1(float x) {
   return vdupq_n_f32(x);
 }

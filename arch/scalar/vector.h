@@ -164,6 +164,13 @@ FOVEA_INLINE vec vec_load_bool(const uint8_t *p) {
 FOVEA_INLINE vec vec_load_bits(const uint8_t *p, int shift) {
   return *p >> shift & 1 ? 0.0f : -INFINITY;
 }
+/* The compiler does not know what comes out, so it fuses nothing with it. gcc is told so already (compiler.h). */
+#ifdef __clang__
+#define vec_opaque(a) __asm__("" : "+m"(a))
+#else
+#define vec_opaque(a) (void)(a)
+#endif
+
 FOVEA_INLINE vec vec_set1(float x) {
   return x;
 }

@@ -46,7 +46,7 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
 
 /* The weight itself is added to the sum; what is stored has been rounded. */
 FOVEA_INLINE void bf16_weigh(float *score, vec reference, vec *sum) {
-  const vec p = bf16_exp2(vec_sub(vec_load(score), reference));
+  const vec p = mode_exp2(vec_sub(vec_load(score), reference), -56.0f);
   *sum = vec_add(*sum, p);
   vec_store(score, bf16_rounded(p));
 }

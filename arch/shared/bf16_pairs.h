@@ -98,7 +98,7 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, in
       vec p[4];
       FOVEA_UNROLL
       for (int j = 0; j < 4; j++) {
-        p[j] = bf16_exp2(vec_sub(vec_load(scores + (key + i + j) * ROW_TILE), reference));
+        p[j] = mode_exp2(vec_sub(vec_load(scores + (key + i + j) * ROW_TILE), reference), -56.0f);
         sums[i + j] = vec_add(sums[i + j], p[j]);
         p[j] = bf16_rounded(p[j]);
       }

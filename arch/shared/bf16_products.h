@@ -11,6 +11,7 @@
 #include "../kernels.h"
 #include "exp2.h"
 #include "fetch.h"
+#include "mode_exp2.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
@@ -227,26 +228,6 @@ FOVEA_KERNEL static void bf16_score(const fovea_score_args *args) {
 }
 
 /* ---- Weights ------------------------------------------------------------------------------------------------- */
-
-/* E(x), 0 below -56. */
-FOVEA_INLINE vec bf16_exp2(vec x) {
-#ifdef FOVEA_VECTOR_HAS_SCALEF
-  const vec fraction = vec_fraction(x), whole = vec_sub(x, fraction);
-  const float half = 1.0f;
-#else /* as vec_exp2() does it */
-  const vec shift = vec_set1(0x1.8p23f + 128.0f), shifted = vec_add(x, shift);
-  const vec fraction = vec_sub(x, vec_sub(shifted, shift));
-  const float half = 0.5f;
-#endif
-  vec p = vec_fma(vec_set1(half * 0x1.c2a392p-5f), fraction, vec_set1(half * 0x1.f00c5ap-3f));
-  p = vec_fma(p, fraction, vec_set1(half * 0x1.62f5f6p-1f));
-  p = vec_fma(p, fraction, vec_set1(half));
-#ifdef FOVEA_VECTOR_HAS_SCALEF
-  return vec_scalef_unless_less(x, vec_set1(-56.0f), p, whole);
-#else
-  return vec_zero_if_less(x, vec_set1(-56.0f), vec_mul(p, vec_exponent_from_low_bits(shifted)));
-#endif
-}
 
 /* To bf16. The weight is 0 or at least 2^-56. */
 FOVEA_INLINE vec bf16_rounded(vec p) {

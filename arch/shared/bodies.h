@@ -26,5 +26,6 @@
 #include "value.h"
 
 #include "bf16.h"
+#include "int8.h"
 
 #include "table.h"

@@ -13,6 +13,7 @@
 
 #include "../kernels.h"
 #include "fetch.h"
+#include "score_hide.h"
 #include "terms.h"
 #include "tile.h"
 
@@ -200,23 +201,6 @@ FOVEA_NOINLINE void score_vectors(const fovea_score_args *args) {
   }
 #endif
   score_keys(&part, FOVEA_SCORE_KEYS_1, score_main_1, score_two_1, score_one_1);
-}
-
-/* Sets scores that rows do not see to -Inf. Takes the maxima of the others. */
-FOVEA_NOINLINE void score_hide(const fovea_score_args *args) {
-  for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
-    const int row = vector * LANES;
-    const veci from = veci_load(args->seen_from + row), to = veci_load(args->seen_to + row);
-    vec maximum = vec_load(args->maxima + row);
-    FOVEA_NO_UNROLL
-    for (int key = 0; key < args->key_count; key++) {
-      float *score = args->scores + (int64_t)key * ROW_TILE + row;
-      vec s = term_hide(vec_load(score), vec_seen(key, from, to));
-      vec_store(score, s);
-      maximum = vec_max(s, maximum);
-    }
-    vec_store(args->maxima + row, maximum);
-  }
 }
 
 FOVEA_KERNEL void FOVEA_NAME(SCORE_OPERATION)(const fovea_score_args *args) {

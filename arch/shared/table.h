@@ -3,7 +3,7 @@
  *
  *   FOVEA_TABLE         the suffix of the table's symbol; FOVEA_ISA if it is not defined
  *   FOVEA_SET           the name of the instruction set; FOVEA_ISA if it is not defined
- *   FOVEA_BASE          if the table only adds pairs (pairs.h): the set whose operations it shares
+ *   FOVEA_BASE          if the table only adds pairs (pairs.h) or a mode (int8.h): the set whose operations it shares
  *   FOVEA_BLOCK_TILES   row tiles that share one pass over the keys
  *   FOVEA_DECODE_ROWS   tiles of up to this many rows are decoded (decode.h)
  *   FOVEA_VALUE_FETCH_ROWS
@@ -55,6 +55,9 @@ void FOVEA_OPERATION(widen_codes)(const fovea_widen_codes_args *args);
 void FOVEA_OPERATION(narrow_codes)(const fovea_narrow_args *args);
 void FOVEA_OPERATION(hadamard)(const fovea_hadamard_args *args);
 void FOVEA_OPERATION(gather)(const fovea_gather_args *args);
+#ifndef INT8_INSTRUCTION
+extern const fovea_arithmetic FOVEA_OPERATION(int8);
+#endif
 #ifndef FOVEA_PAIR_INSTRUCTION
 extern const fovea_arithmetic FOVEA_OPERATION(bf16);
 #endif
@@ -123,6 +126,11 @@ const fovea_kernels FOVEA_JOIN(kernels, FOVEA_TABLE) = {
     .narrow_codes = FOVEA_OPERATION(narrow_codes),
     .hadamard = FOVEA_OPERATION(hadamard),
     .gather = FOVEA_OPERATION(gather),
+#ifdef INT8_INSTRUCTION
+    .int8 = &FOVEA_NAME(int8),
+#else
+    .int8 = &FOVEA_OPERATION(int8),
+#endif
 #ifdef FOVEA_PAIR_INSTRUCTION
     .bf16 = &FOVEA_NAME(bf16),
 #else

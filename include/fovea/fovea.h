@@ -254,7 +254,8 @@ typedef enum fovea_mode {
   FOVEA_MODE_EXACT = 0, /* f32 */
   /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()), and to
    * reproduce their answers elsewhere, where it is slower than exact mode. */
-  FOVEA_MODE_BF16 = 1
+  FOVEA_MODE_BF16 = 1,
+  FOVEA_MODE_INT8 = 2 /* being built: not final */
 } fovea_mode;
 
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum

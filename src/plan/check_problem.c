@@ -84,11 +84,14 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"normaliser", (int)p->normaliser, 0, FOVEA_NORMALISER_SIGMOID},
                                  {"divisor", (int)p->divisor, 0, FOVEA_DIVISOR_SUM},
                                  {"shaw", (int)p->shaw, 0, FOVEA_SHAW_BOTH},
-                                 {"scores", (int)p->scores, 0, FOVEA_MODE_BF16},
-                                 {"values", (int)p->values, 0, FOVEA_MODE_BF16},
+                                 {"scores", (int)p->scores, 0, FOVEA_MODE_INT8},
+                                 {"values", (int)p->values, 0, FOVEA_MODE_INT8},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
+
+/* Sums of products of this many codes are integers below 2^24, which f32 has. */
+enum { MOST_INT8_DIMS = 1032 };
 
 /* Modes whose clause does not know a feature. */
 static fovea_status check_modes(const fovea_problem *p, fovea_error *error) {
@@ -106,9 +109,12 @@ static fovea_status check_modes(const fovea_problem *p, fovea_error *error) {
                  {p->score_activation != 0, "score_activation"}};
   for (size_t i = 0; (p->scores || p->values) && i < sizeof unknown / sizeof unknown[0]; i++) {
     if (unknown[i].set)
-      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set; with %s in bf16 it must not be", unknown[i].what,
-                        mode);
+      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set; with %s in %s it must not be", unknown[i].what,
+                        mode, (p->scores ? p->scores : p->values) == FOVEA_MODE_BF16 ? "bf16" : "int8");
   }
+  if (p->scores == FOVEA_MODE_INT8 && p->qk_dim > MOST_INT8_DIMS)
+    return fovea_fail(error, FOVEA_ERROR_SIZE, "qk_dim is %d; with scores in int8 it must be at most %d", p->qk_dim,
+                      (int64_t)MOST_INT8_DIMS);
   return FOVEA_OK;
 }
 

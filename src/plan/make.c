@@ -160,7 +160,7 @@ fovea_status fovea_plan_check(const fovea_problem *problem, fovea_checked *check
   fovea_status status = fovea_validate_problem(problem, checked->reaches, error);
   fovea_float_end(caller);
   if (status) return status;
-  const int alike = problem->q_type == problem->k_type && !problem->segmented;
+  const int alike = problem->q_type == problem->k_type && !problem->segmented && !problem->scores;
   const int bf16 = problem->scores == FOVEA_MODE_BF16 || problem->values == FOVEA_MODE_BF16;
   const fovea_type pair_type = bf16 ? FOVEA_BF16 : alike ? problem->q_type : FOVEA_F32;
   return fovea_dispatch_wanted(problem->isa, pair_type, &checked->kernels, error);

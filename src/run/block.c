@@ -77,8 +77,8 @@ static int scales_later(const fovea_task_context *context, const fovea_score_ter
                         const fovea_block_view *view) {
   int adjusted = terms->adjusted;
   for (int i = 0; i < view->count; i++) adjusted |= view->slices[i].masked;
-  const fovea_arithmetic *values = context->plan->values;
-  return values && values->has_factor && terms->c > 0 && !adjusted;
+  const fovea_arithmetic *scores = context->plan->scores, *values = context->plan->values;
+  return values && values->has_factor && !(scores && scores->scales_rows) && terms->c > 0 && !adjusted;
 }
 
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
@@ -90,7 +90,12 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   const float c = scales_later(context, terms, view) ? 1.0f : terms->c;
   clear_maxima(context->memory.maxima, rows);
+  const float *row_scales = NULL;
   if (positions->present) fovea_read_scales(context, t, terms, positions);
+  if (positions->present && plan->scores && plan->scores->scales_rows) {
+    row_scales = positions->terms.scales; /* score() multiplies by them */
+    positions->terms.scales = NULL;
+  }
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
     int adjusted = slice->masked || terms->adjusted;
@@ -102,6 +107,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
         .c = c,
+        .row_scales = row_scales,
         .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,
@@ -167,6 +173,8 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
     fovea_softmax_args args = {
         .scores = context->memory.scores,
         .factor = factor,
+        .values = context->memory.value_operands,
+        .v_dim = plan->problem.v_dim,
         .maxima = context->memory.maxima,
         .row_max = state->row_max,
         .row_sum = state->row_sum,

@@ -40,6 +40,7 @@ static int has_tiles(const fovea_kernels *kernels) {
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
   if (mode == FOVEA_MODE_EXACT) return NULL;
+  if (mode == FOVEA_MODE_INT8) return kernels->int8;
   const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0';
   if (!named && has_tiles(kernels) && atomic_load_explicit(&allowed, memory_order_acquire)) return &fovea_bf16_amx;
   return kernels->bf16;
@@ -51,6 +52,6 @@ fovea_status fovea_allow_amx(fovea_error *error) {
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
   (void)isa_named;
-  return mode == FOVEA_MODE_EXACT ? NULL : kernels->bf16;
+  return mode == FOVEA_MODE_EXACT ? NULL : mode == FOVEA_MODE_INT8 ? kernels->int8 : kernels->bf16;
 }
 #endif

@@ -13,21 +13,24 @@ static int has_all(uint64_t bits, uint64_t wanted) {
 
 uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
   const uint32_t leaf1_fma = UINT32_C(1) << 12, leaf1_f16c = UINT32_C(1) << 29, leaf7_avx2 = UINT32_C(1) << 5;
+  const uint32_t leaf7_1_avx_vnni = UINT32_C(1) << 4;
   const uint64_t ymm_state = 0x6;
   uint64_t features = 0;
   if (!has_all(words->leaf1_ecx, leaf1_osxsave) || !has_all(words->saved, ymm_state)) return 0;
   if (words->leaf7_ebx & leaf7_avx2) features |= FOVEA_CPU_AVX2;
+  if (words->leaf7_1_eax & leaf7_1_avx_vnni) features |= FOVEA_CPU_AVX_VNNI;
   if (words->leaf1_ecx & leaf1_fma) features |= FOVEA_CPU_FMA;
   if (words->leaf1_ecx & leaf1_f16c) features |= FOVEA_CPU_F16C;
   int amd = memcmp(words->vendor, "AuthenticAMD", sizeof words->vendor) == 0;
   if (amd && features & FOVEA_CPU_AVX2) features |= FOVEA_CPU_READS_ROWS;
 #ifndef __APPLE__ /* macOS enables the ZMM state lazily, and up to 12.1 it corrupted mask registers */
   const uint32_t f_dq_bw_vl = UINT32_C(1) << 16 | UINT32_C(1) << 17 | UINT32_C(1) << 30 | UINT32_C(1) << 31;
-  const uint32_t leaf7_1_avx512_bf16 = UINT32_C(1) << 5;
+  const uint32_t leaf7_1_avx512_bf16 = UINT32_C(1) << 5, leaf7_avx512_vnni = UINT32_C(1) << 11;
   const uint64_t zmm_state = 0xe6;
   if (has_all(words->saved, zmm_state) && has_all(words->leaf7_ebx, f_dq_bw_vl)) {
     features |= FOVEA_CPU_AVX512;
     if (words->leaf7_1_eax & leaf7_1_avx512_bf16) features |= FOVEA_CPU_AVX512_BF16;
+    if (words->leaf7_ecx & leaf7_avx512_vnni) features |= FOVEA_CPU_AVX512_VNNI;
     if (amd) features |= FOVEA_CPU_FAST_BF16;
   }
   const uint32_t leaf7_amx_bf16_and_tile = UINT32_C(1) << 22 | UINT32_C(1) << 24;
@@ -57,6 +60,7 @@ uint64_t fovea_cpu_features(void) {
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx)) words.leaf1_ecx = ecx;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
     words.leaf7_ebx = ebx;
+    words.leaf7_ecx = ecx;
     words.leaf7_edx = edx;
     if (eax >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx)) words.leaf7_1_eax = eax;
   }

@@ -12,7 +12,7 @@ uint64_t fovea_cpu_features(void);
 /* What an x86 CPU says of itself that the FOVEA_CPU_* bits depend on. Words that it does not have are 0. */
 typedef struct fovea_x86_words {
   char vendor[12];
-  uint32_t leaf1_ecx, leaf7_ebx, leaf7_edx, leaf7_1_eax;
+  uint32_t leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_edx, leaf7_1_eax;
   uint64_t saved; /* XCR0: registers that the operating system saves at a context switch; 0 without OSXSAVE */
 } fovea_x86_words;
 

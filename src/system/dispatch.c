@@ -15,7 +15,7 @@ typedef struct candidate {
   const char *name;
   const char *set;              /* of a table of a set; NULL: this is a set */
   const fovea_kernels *kernels; /* NULL: not in this build */
-  uint64_t needs, prefers;      /* FOVEA_CPU_* bits. A table needs what its set does */
+  uint64_t needs, prefers;      /* FOVEA_CPU_* bits. A table also needs what its set does */
   const char *lacking;
 } candidate;
 
@@ -25,9 +25,10 @@ typedef struct candidate {
    .prefers = (preferred),                                                                                         \
    .lacking = "the CPU or the operating system lacks " lacks,                                                      \
    FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##table)},
-#define TILE_CANDIDATE(of, architecture, tiles, symbol, preferred)                                                 \
+#define TILE_CANDIDATE(of, architecture, tiles, symbol, needed, preferred)                                         \
   {.name = #of "/" #tiles,                                                                                         \
    .set = #of,                                                                                                     \
+   .needs = (needed),                                                                                              \
    .prefers = (preferred),                                                                                         \
    FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##symbol)},
 static const candidate candidates[] = {FOVEA_INSTRUCTION_SETS(CANDIDATE) FOVEA_TILE_TABLES(TILE_CANDIDATE)};
@@ -66,7 +67,7 @@ static int pairs_hold(int i) {
 }
 
 static int runs_here(int i) {
-  return candidates[i].kernels && has(candidates[set_of(i)].needs) && pairs_hold(i);
+  return candidates[i].kernels && has(candidates[i].needs | candidates[set_of(i)].needs) && pairs_hold(i);
 }
 
 /* The candidate that FOVEA_ISA names, if this build has it; else the first. */
@@ -83,9 +84,11 @@ static int cap(void) {
 
 /* The table that a set's name stands for: the one that FOVEA_ISA names, else the first that this CPU prefers. */
 static const fovea_kernels *table_of(int set) {
-  if (candidates[named()].set && cap() == set) return candidates[named()].kernels;
+  if (candidates[named()].set && cap() == set && has(candidates[named()].needs)) return candidates[named()].kernels;
   for (int i = 0; i < CANDIDATES; i++) {
-    if (candidates[i].set && set_of(i) == set && has(candidates[i].prefers)) return candidates[i].kernels;
+    const candidate *table = &candidates[i];
+    if (table->set && table->kernels && set_of(i) == set && has(table->needs | table->prefers))
+      return table->kernels;
   }
   return candidates[set].kernels;
 }
@@ -147,6 +150,8 @@ static const char *reason(int i, const fovea_kernels *chosen) {
   const fovea_kernels *kernels = candidates[i].kernels;
   if (!kernels) return "not in this build: it is for another architecture, or the compiler lacks it";
   if (!has(candidates[set_of(i)].needs)) return candidates[set_of(i)].lacking;
+  if (candidates[i].set && !has(candidates[i].needs))
+    return "the CPU or the operating system lacks its instructions";
   if (candidates[i].set) return table_reason(i);
   kernels = table_of(i);
   if (!pairs_hold(i)) return "this CPU's products of pairs do not give the bits of f32";

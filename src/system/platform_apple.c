@@ -32,6 +32,8 @@ long fovea_platform_process(void) {
 uint64_t fovea_platform_arm_features(void) {
   uint64_t features = 0;
   if (published("hw.optional.arm.FEAT_FHM")) features |= FOVEA_CPU_NEON_FHM;
+  if (published("hw.optional.arm.FEAT_DotProd")) features |= FOVEA_CPU_NEON_DOT;
+  if (published("hw.optional.arm.FEAT_I8MM")) features |= FOVEA_CPU_NEON_I8MM;
   if (published("hw.optional.arm.FEAT_BF16")) features |= FOVEA_CPU_NEON_BF16;
   return features;
 }

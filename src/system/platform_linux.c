@@ -42,9 +42,12 @@ long fovea_platform_process(void) {
 #include <sys/auxv.h>
 
 uint64_t fovea_platform_arm_features(void) {
-  const unsigned long fhm = 1ul << 23, bf16 = 1ul << 14; /* HWCAP_ASIMDFHM, HWCAP2_BF16 */
+  const unsigned long dot = 1ul << 20, fhm = 1ul << 23;   /* HWCAP_ASIMDDP, HWCAP_ASIMDFHM */
+  const unsigned long i8mm = 1ul << 13, bf16 = 1ul << 14; /* HWCAP2_I8MM, HWCAP2_BF16 */
   uint64_t features = 0;
+  if (getauxval(AT_HWCAP) & dot) features |= FOVEA_CPU_NEON_DOT;
   if (getauxval(AT_HWCAP) & fhm) features |= FOVEA_CPU_NEON_FHM;
+  if (getauxval(AT_HWCAP2) & i8mm) features |= FOVEA_CPU_NEON_I8MM;
   if (getauxval(AT_HWCAP2) & bf16) features |= FOVEA_CPU_NEON_BF16;
   return features;
 }

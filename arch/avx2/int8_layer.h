@@ -1,0 +1,39 @@
+/* int8 by VPMADDWD: words of two codes. shared/int8_products.h says what each function does. */
+#ifndef FOVEA_ARCH_AVX2_INT8_LAYER_H
+#define FOVEA_ARCH_AVX2_INT8_LAYER_H
+
+#include "vector.h"
+
+#define INT8_CODES         2
+#define INT8_INSTRUCTION   "VPMADDWD"
+#define INT8_KEYS_OFFSET   0
+#define INT8_VALUES_OFFSET 0
+#define INT8_MANY          3
+#define INT8_OF_ONE        8
+#define INT8_CHAINS        4
+
+typedef __m256i int8_sum;
+
+FOVEA_INLINE int8_sum int8_start(vec x) {
+  return _mm256_cvtps_epi32(x);
+}
+FOVEA_INLINE int8_sum int8_add_keys(vec x, vec y, int8_sum sum) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_castps_si256(x), _mm256_castps_si256(y)));
+}
+FOVEA_INLINE int8_sum int8_add_values(vec x, vec y, int8_sum sum) {
+  return int8_add_keys(x, y, sum);
+}
+FOVEA_INLINE vec int8_number(int8_sum sum) {
+  return _mm256_cvtepi32_ps(sum);
+}
+FOVEA_INLINE vec int8_word(const vec codes[2]) {
+  const __m256i above = _mm256_slli_epi32(_mm256_castps_si256(codes[1]), 16);
+  return _mm256_castsi256_ps(_mm256_blend_epi16(_mm256_castps_si256(codes[0]), above, 0xaa));
+}
+FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
+  const __m256i whole = _mm256_srai_epi32(_mm256_slli_epi32(_mm256_castps_si256(codes), 16), 16);
+  const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+  _mm_storeu_si128((__m128i *)(void *)((int16_t *)(void *)p + d), halves);
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* A table of AVX2 for CPUs with AVX-VNNI. */
+#include "../targets.h"
+#ifdef FOVEA_ARCH_X86_64
+#define FOVEA_ISA    avx2_vnni
+#define FOVEA_SET    avx2
+#define FOVEA_BASE   avx2
+#define FOVEA_TARGET __attribute__((target("avx2,fma,f16c,avxvnni")))
+#include "../avx2/tiles.h"
+#include "../avx2/vector.h"
+#include "int8_layer.h"
+
+#include "../shared/int8.h"
+
+#include "../shared/table.h"
+#endif

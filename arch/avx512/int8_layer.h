@@ -1,0 +1,38 @@
+/* int8 by VPMADDWD: words of two codes. shared/int8_products.h says what each function does. */
+#ifndef FOVEA_ARCH_AVX512_INT8_LAYER_H
+#define FOVEA_ARCH_AVX512_INT8_LAYER_H
+
+#include "vector.h"
+
+#define INT8_CODES         2
+#define INT8_INSTRUCTION   "VPMADDWD"
+#define INT8_KEYS_OFFSET   0
+#define INT8_VALUES_OFFSET 0
+#define INT8_MANY          6
+#define INT8_OF_ONE        8
+#define INT8_CHAINS        16
+
+typedef __m512i int8_sum;
+
+FOVEA_INLINE int8_sum int8_start(vec x) {
+  return _mm512_cvtps_epi32(x);
+}
+FOVEA_INLINE int8_sum int8_add_keys(vec x, vec y, int8_sum sum) {
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_castps_si512(x), _mm512_castps_si512(y)));
+}
+FOVEA_INLINE int8_sum int8_add_values(vec x, vec y, int8_sum sum) {
+  return int8_add_keys(x, y, sum);
+}
+FOVEA_INLINE vec int8_number(int8_sum sum) {
+  return _mm512_cvtepi32_ps(sum);
+}
+FOVEA_INLINE vec int8_word(const vec codes[2]) {
+  const __m512i above = _mm512_slli_epi32(_mm512_castps_si512(codes[1]), 16);
+  return _mm512_castsi512_ps(_mm512_mask_mov_epi16(_mm512_castps_si512(codes[0]), 0xaaaaaaaau, above));
+}
+FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
+  _mm256_storeu_si256((__m256i *)(void *)((int16_t *)(void *)p + d),
+                      _mm512_cvtepi32_epi16(_mm512_castps_si512(codes)));
+}
+
+#endif

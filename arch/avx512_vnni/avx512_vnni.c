@@ -1,0 +1,15 @@
+/* A table of AVX-512 for CPUs with VNNI. */
+#include "../targets.h"
+#ifdef FOVEA_ARCH_X86_64
+#define FOVEA_ISA    avx512_vnni
+#define FOVEA_SET    avx512
+#define FOVEA_BASE   avx512
+#define FOVEA_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma,f16c")))
+#include "../avx512/tiles.h"
+#include "../avx512/vector.h"
+#include "int8_layer.h"
+
+#include "../shared/int8.h"
+
+#include "../shared/table.h"
+#endif

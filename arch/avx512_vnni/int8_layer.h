@@ -1,0 +1,43 @@
+/* int8 by VPDPBUSD, which multiplies unsigned bytes by signed ones: words of four codes.
+ * shared/int8_products.h says what each function does. */
+#ifndef FOVEA_ARCH_AVX512_VNNI_INT8_LAYER_H
+#define FOVEA_ARCH_AVX512_VNNI_INT8_LAYER_H
+
+#define INT8_CODES         4
+#define INT8_INSTRUCTION   "VPDPBUSD"
+#define INT8_KEYS_OFFSET   128
+#define INT8_VALUES_OFFSET 0
+#define INT8_MANY          6
+#define INT8_OF_ONE        8
+#define INT8_CHAINS        16
+
+typedef __m512i int8_sum;
+
+FOVEA_INLINE int8_sum int8_start(vec x) {
+  return _mm512_cvtps_epi32(x);
+}
+FOVEA_INLINE int8_sum int8_add_keys(vec x, vec y, int8_sum sum) {
+  return _mm512_dpbusd_epi32(sum, _mm512_castps_si512(y), _mm512_castps_si512(x));
+}
+FOVEA_INLINE int8_sum int8_add_values(vec x, vec y, int8_sum sum) {
+  return _mm512_dpbusd_epi32(sum, _mm512_castps_si512(x), _mm512_castps_si512(y));
+}
+FOVEA_INLINE vec int8_number(int8_sum sum) {
+  return _mm512_cvtepi32_ps(sum);
+}
+/* Bits of `low` where the mask has 1, else of `high`. */
+FOVEA_INLINE __m512i int8_choose(__m512i low, __m512i high, int mask) {
+  return _mm512_ternarylogic_epi32(low, high, _mm512_set1_epi32(mask), 0xe4);
+}
+FOVEA_INLINE vec int8_word(const vec codes[4]) {
+  const __m512i low =
+      int8_choose(_mm512_castps_si512(codes[0]), _mm512_slli_epi32(_mm512_castps_si512(codes[1]), 8), 0xff);
+  const __m512i high =
+      int8_choose(_mm512_castps_si512(codes[2]), _mm512_slli_epi32(_mm512_castps_si512(codes[3]), 8), 0xff);
+  return _mm512_castsi512_ps(int8_choose(low, _mm512_slli_epi32(high, 16), 0xffff));
+}
+FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
+  vec_store_bytes((uint8_t *)(void *)p + d, codes);
+}
+
+#endif

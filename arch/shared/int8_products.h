@@ -1,0 +1,163 @@
+/* Sums of products of codes for the mode int8 (docs/numerics.md, section 16), with rows in the lanes. All sums are
+ * integers that 32 bits have, so any order gives the same. A word of 32 bits has the codes of INT8_CODES dims, or
+ * keys, one after the other. Before it comes a layer, which gives
+ *
+ *   INT8_CODES                 codes of a word; 1: it is an f32 number
+ *   INT8_INSTRUCTION           what adds products, by name
+ *   INT8_KEYS_OFFSET           128: codes of keys are stored with this added; else 0
+ *   INT8_VALUES_OFFSET         the same for values
+ *   INT8_MANY, INT8_OF_ONE     keys or dims of a register tile beside all vectors of a tile, and beside one
+ *   INT8_CHAINS                keys whose weights are computed at once, a multiple of INT8_CODES
+ *   int8_sum                   sums, one in each lane
+ *   int8_start(x)              of integers in f32
+ *   int8_add_keys(x, y, sum)   adds products of words: x of a row each, y of one key in all lanes
+ *   int8_add_values(x, y, sum) the same for weights and values
+ *   int8_number(sum)           as f32
+ *   int8_word(codes)           a word in each lane of the lowest bytes of INT8_CODES vectors
+ *   int8_store(p, d, codes)    stores the lowest bytes of a vector as codes d to d + LANES - 1 of the words at p
+ *
+ * The vectors of the last two are the sums of an integer and INT8_SHIFT. Part of int8.h. */
+
+#define INT8_SHIFT 0x1.8p23f
+
+/* What a register tile multiplies: word i has rows lanes[i * ROW_TILE + row] and scalars[i * item + n * step], for
+ * keys or dims n. */
+typedef struct int8_products {
+  const float *lanes, *scalars;
+  int64_t item, step, count;
+  const float *start; /* of each row; NULL: 0 */
+} int8_products;
+
+typedef struct int8_tile {
+  int8_sum sum[16][4];
+} int8_tile;
+
+FOVEA_INLINE void int8_multiply(const int numbers, const int vectors, const int of_keys,
+                                const int8_products *products, int8_tile *tile) {
+  const float *lanes = products->lanes, *scalars = products->scalars;
+  FOVEA_UNROLL
+  for (int n = 0; n < numbers; n++) {
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++)
+      tile->sum[n][v] = int8_start(products->start ? vec_load(products->start + v * LANES) : vec_set1(0.0f));
+  }
+  FOVEA_NO_UNROLL
+  for (int64_t count = products->count; count > 0; count--, lanes += ROW_TILE, scalars += products->item) {
+    vec x[4];
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      const vec y = vec_set1(scalars[n * products->step]);
+      FOVEA_UNROLL
+      for (int v = 0; v < vectors; v++)
+        tile->sum[n][v] =
+            of_keys ? int8_add_keys(x[v], y, tile->sum[n][v]) : int8_add_values(x[v], y, tile->sum[n][v]);
+    }
+  }
+}
+
+/* Scores of keys `first` to `first + numbers` - 1 of a call, for vectors from `vector` on. */
+typedef struct int8_score_work {
+  const fovea_score_args *args;
+  int8_products products; /* of the call's first key and the tile's first vector */
+  const float *key_scales;
+  float *maxima;
+  float c[FOVEA_ROW_TILE_LIMIT]; /* of each row */
+} int8_score_work;
+
+FOVEA_INLINE void int8_score_keys(const int numbers, const int vectors, const int8_score_work *work, int64_t first,
+                                  int vector) {
+  int8_products products = work->products;
+  int8_tile tile;
+  float *to = work->args->scores + first * ROW_TILE + vector * LANES, *maxima = work->maxima + vector * LANES;
+  products.lanes += vector * LANES;
+  products.scalars += first * products.step;
+  if (INT8_KEYS_OFFSET) products.start += vector * LANES;
+  int8_multiply(numbers, vectors, 1, &products, &tile);
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    const vec c = vec_load(work->c + (vector + v) * LANES);
+    vec maximum = vec_load(maxima + v * LANES);
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      const vec s = vec_mul(vec_mul(int8_number(tile.sum[n][v]), vec_set1(work->key_scales[first + n])), c);
+      vec_store(to + n * ROW_TILE + v * LANES, s);
+      maximum = vec_max(s, maximum);
+    }
+    vec_store(maxima + v * LANES, maximum);
+  }
+}
+
+/* Outputs of dims `first` to `first + numbers` - 1. */
+typedef struct int8_value_work {
+  const fovea_value_args *args;
+  int8_products products;
+} int8_value_work;
+
+FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const int8_value_work *work, int64_t first,
+                                  int vector) {
+  const fovea_value_args *args = work->args;
+  int8_products products = work->products;
+  int8_tile tile;
+  products.lanes += vector * LANES;
+  products.scalars += first;
+  if (INT8_VALUES_OFFSET) products.start += vector * LANES;
+  int8_multiply(numbers, vectors, 0, &products, &tile);
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) {
+    const int row = (vector + v) * LANES;
+    const vec old_part = vec_load(args->old_part + row), new_part = vec_load(args->new_part + row);
+    const vec total = vec_load(args->block_sum + row), poison = vec_sub(total, total); /* 0 or NaN */
+    float *to = args->output + first * ROW_TILE + row;
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++, to += ROW_TILE) {
+      const vec sum = vec_add(int8_number(tile.sum[n][v]), poison);
+      vec_store(to, args->flags & FOVEA_VALUE_MERGE ? state_join(vec_load(to), old_part, sum, new_part) : sum);
+    }
+  }
+}
+
+/* Each register tile is a function of its own. */
+#define INT8_TILE(name, vectors, numbers)                                                                          \
+  FOVEA_NOINLINE void int8_score_##name(const int8_score_work *work, int64_t first, int vector) {                  \
+    int8_score_keys(numbers, vectors, work, first, vector);                                                        \
+  }                                                                                                                \
+  FOVEA_NOINLINE void int8_value_##name(const int8_value_work *work, int64_t first, int vector) {                  \
+    int8_value_dims(numbers, vectors, work, first, vector);                                                        \
+  }
+INT8_TILE(many, FOVEA_TILE_VECTORS, INT8_MANY)
+INT8_TILE(many_one, FOVEA_TILE_VECTORS, 1)
+INT8_TILE(single, 1, INT8_OF_ONE)
+INT8_TILE(single_one, 1, 1)
+
+/* All keys or dims, a register tile at a time. */
+#define INT8_NUMBERS(kind)                                                                                         \
+  FOVEA_NOINLINE void int8_##kind##_numbers(const int8_##kind##_work *work, int64_t numbers, int vector,           \
+                                            int vectors, int prefetch_count) {                                     \
+    const int whole = vectors == 1 ? INT8_OF_ONE : INT8_MANY;                                                      \
+    row_fetch fetch = fetch_rows(work->args->prefetch, prefetch_count);                                            \
+    const int64_t lines = fetch_share_of(work->args->prefetch, prefetch_count, (numbers + whole - 1) / whole);     \
+    int64_t first = 0;                                                                                             \
+    FOVEA_NO_UNROLL                                                                                                \
+    for (; first + whole <= numbers; first += whole) {                                                             \
+      fetch_lines(lines, &fetch);                                                                                  \
+      (vectors == 1 ? int8_##kind##_single : int8_##kind##_many)(work, first, vector);                             \
+    }                                                                                                              \
+    FOVEA_NO_UNROLL                                                                                                \
+    for (; first < numbers; first++)                                                                               \
+      (vectors == 1 ? int8_##kind##_single_one : int8_##kind##_many_one)(work, first, vector);                     \
+  }                                                                                                                \
+  FOVEA_NOINLINE void int8_##kind##_vectors(const int8_##kind##_work *work, int64_t numbers) {                     \
+    const fovea_vector_range vectors = work->args->vectors;                                                        \
+    int prefetch_count = work->args->prefetch_count;                                                               \
+    if (vectors.count == FOVEA_TILE_VECTORS) {                                                                     \
+      int8_##kind##_numbers(work, numbers, vectors.first, FOVEA_TILE_VECTORS, prefetch_count);                     \
+      return;                                                                                                      \
+    }                                                                                                              \
+    FOVEA_NO_UNROLL                                                                                                \
+    for (int v = 0; v < vectors.count; v++, prefetch_count = 0)                                                    \
+      int8_##kind##_numbers(work, numbers, vectors.first + v, 1, prefetch_count);                                  \
+  }
+INT8_NUMBERS(score)
+INT8_NUMBERS(value)
