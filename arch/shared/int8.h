@@ -147,37 +147,53 @@ FOVEA_INLINE float int8_largest(const fovea_operand_args *args, const int bf16, 
   return lanes[0];
 }
 
-/* The scales of a block's rows, 0 for those that are not there, and the factors for their codes. */
-FOVEA_INLINE void int8_measure(const fovea_operand_args *args, const int bf16, float *scales, float *factors) {
-  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
+/* Rows that are measured together, so that they are still in L1 when their codes are made. */
+enum { INT8_TOGETHER = 16 };
+
+/* The scales of INT8_TOGETHER rows from `first` on, 0 for those that are not there, and the factors for their
+ * codes. */
+FOVEA_INLINE void int8_measure(const fovea_operand_args *args, const int bf16, int first, float *scales,
+                               float *factors) {
   FOVEA_NO_UNROLL
-  for (int key = args->first; key < args->end; key++) scales[key] = int8_largest(args, bf16, key);
-  FOVEA_NO_UNROLL
-  for (int key = 0; key < FOVEA_BLOCK_KEYS; key += LANES) {
-    const vec largest = vec_load(scales + key);
-    vec_store(factors + key, int8_factor(largest));
-    vec_store(scales + key, int8_scale(largest));
+  for (int i = 0; i < INT8_TOGETHER; i++) {
+    const int key = first + i;
+    scales[i] = key >= args->first && key < args->end ? int8_largest(args, bf16, key) : 0.0f;
   }
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i += LANES) {
+    const vec largest = vec_load(scales + i);
+    vec_store(factors + i, int8_factor(largest));
+    vec_store(scales + i, int8_scale(largest));
+  }
+}
+
+/* The codes of one key. */
+FOVEA_INLINE void int8_quantise_key(const fovea_operand_args *args, const int bf16, int key, float scale,
+                                    float factor, float *to) {
+  const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET), factors = vec_set1(factor);
+  int64_t d = 0;
+  if (scale != scale) {
+    for (; d < args->dim; d += LANES) int8_store(to, d, shift);
+    return;
+  }
+  FOVEA_NO_UNROLL
+  for (; d + LANES <= args->dim; d += LANES)
+    int8_store(to, d, int8_code(int8_elements(args, bf16, key, d), factors, shift));
+  if (d < args->dim) int8_store(to, d, int8_code(int8_last_elements(args, bf16, key, d), factors, shift));
 }
 
 FOVEA_INLINE void int8_quantise_keys(const fovea_operand_args *args, const int bf16) {
   const int64_t stride = int8_stride(int8_words(args->dim));
-  const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET);
-  float *scales = args->to + FOVEA_BLOCK_KEYS * stride, factors[FOVEA_BLOCK_KEYS];
-  int8_measure(args, bf16, scales, factors);
+  float *scales = args->to + FOVEA_BLOCK_KEYS * stride, factors[INT8_TOGETHER];
+  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
-  for (int key = args->first; key < args->end; key++) {
-    float *to = args->to + key * stride;
-    const vec factor = vec_set1(factors[key]);
-    int64_t d = 0;
-    if (scales[key] != scales[key]) {
-      for (; d < args->dim; d += LANES) int8_store(to, d, shift);
-      continue;
-    }
+  for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
+    const int begin = first > args->first ? first : args->first;
+    const int end = first + INT8_TOGETHER < args->end ? first + INT8_TOGETHER : args->end;
+    int8_measure(args, bf16, first, scales + first, factors);
     FOVEA_NO_UNROLL
-    for (; d + LANES <= args->dim; d += LANES)
-      int8_store(to, d, int8_code(int8_elements(args, bf16, key, d), factor, shift));
-    if (d < args->dim) int8_store(to, d, int8_code(int8_last_elements(args, bf16, key, d), factor, shift));
+    for (int key = begin; key < end; key++)
+      int8_quantise_key(args, bf16, key, scales[key], factors[key - first], args->to + key * stride);
   }
 }
 
@@ -215,7 +231,7 @@ FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, const int b
   int64_t d = 0;
   FOVEA_UNROLL
   for (int j = 0; j < INT8_CODES; j++)
-    there[j] = first + j >= args->first && first + j < args->end && scales[first + j] == scales[first + j];
+    there[j] = first + j >= args->first && first + j < args->end && scales[j] == scales[j];
   FOVEA_NO_UNROLL
   for (; d < args->dim; d += LANES) {
     const int whole = d + LANES <= args->dim;
@@ -225,7 +241,7 @@ FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, const int b
       codes[j] = shift;
       if (!there[j]) continue;
       const vec x = whole ? int8_elements(args, bf16, first + j, d) : int8_last_elements(args, bf16, first + j, d);
-      codes[j] = int8_code(x, vec_set1(factors[first + j]), shift);
+      codes[j] = int8_code(x, vec_set1(factors[j]), shift);
     }
     vec_store(to + d, int8_word(codes));
   }
@@ -233,11 +249,16 @@ FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, const int b
 
 FOVEA_INLINE int int8_quantise_values(const fovea_operand_args *args, const int bf16) {
   const int64_t stride = int8_stride(args->dim);
-  float *scales = args->to + INT8_KEY_WORDS * stride, factors[FOVEA_BLOCK_KEYS];
-  int8_measure(args, bf16, scales, factors);
+  float *scales = args->to + INT8_KEY_WORDS * stride, factors[INT8_TOGETHER];
+  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
-  for (int first = args->first / INT8_CODES * INT8_CODES; first < args->end; first += INT8_CODES)
-    int8_quantise_word(args, bf16, first, scales, factors, args->to + first / INT8_CODES * stride);
+  for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
+    int8_measure(args, bf16, first, scales + first, factors);
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < INT8_TOGETHER; i += INT8_CODES)
+      int8_quantise_word(args, bf16, first + i, scales + first + i, factors + i,
+                         args->to + (first + i) / INT8_CODES * stride);
+  }
   return int8_load_scales(scales);
 }
 
