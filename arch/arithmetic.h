@@ -17,27 +17,34 @@ typedef struct fovea_operand_args {
   int64_t stride;   /* elements from key to key */
   int64_t dim;
   int first, end; /* of keys and values: those of the block that are there. Other values are 0 as operands */
+  /* Of keys and values, in place of rows: those of int8, the block's first key at `codes`, and a scale for each key
+   * of the block. NULL: there are none. */
+  const int8_t *codes;
+  int64_t code_stride; /* bytes from key to key */
+  const float *scales;
   float *to;
 } fovea_operand_args;
 
-/* Floats of operands: of a tile's queries, of a block's keys and values. */
+/* Floats of operands: of a tile's queries, of a block's keys and values, and of a block's rows as codes. */
 typedef struct fovea_operand_sizes {
-  int64_t queries, keys, values;
+  int64_t queries, keys, values, codes;
 } fovea_operand_sizes;
 
 typedef struct fovea_arithmetic {
   const char *name; /* of its instructions */
   int has_factor;   /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
   int scales_rows;  /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
-  int whole_rows;   /* 1: a value that is not finite is one in every dim of its key */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);
   void (*end)(void);
   fovea_operand_sizes (*sizes)(int64_t qk_dim, int64_t v_dim);
   void (*load_queries)(const fovea_operand_args *args);
   void (*load_keys)(const fovea_operand_args *args);
-  /* Returns 1 if all are finite; NaN and Inf become 0. */
+  /* Returns 0 if outputs are to be computed again where rows see NaN and Inf, which became 0. */
   int (*load_values)(const fovea_operand_args *args);
+  /* Writes rows as codes and scales, [key], as the loads read them; NULL: they do not. Whole vectors are written,
+   * so code_stride is a multiple of 16. */
+  void (*make_codes)(const fovea_operand_args *args, int8_t *codes, float *scales);
   /* As fovea_kernels.score(), but `keys` are the operands of the whole block, and `key` is the first. */
   void (*score)(const struct fovea_score_args *args);
   /* As fovea_kernels.softmax(); weights lie in the place of the scores. */

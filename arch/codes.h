@@ -24,6 +24,7 @@ typedef struct fovea_codes {
   int mixed;           /* 1: groups are small, and their codes follow each other without a gap */
   int64_t group_step;  /* bytes from the codes of a group of dims to those of the next group */
   int64_t scale_group; /* bytes from the scale of a group of dims to that of the next group */
+  int int8_rows; /* 1: rows are int8 with one scale, which several rows may share; 2: each has its own; else 0 */
 } fovea_codes;
 
 /* Whether decoding knows a format: its codes become numbers in registers, sixteen bytes at a time, whose dims have

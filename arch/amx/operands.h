@@ -19,7 +19,7 @@ static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
   enum { MOST_DIMS = 4 * TILE }; /* that are multiplied at once, some of them behind the last */
   const int64_t words = groups_of(qk_dim) * TILE_PAIRS;
   return (fovea_operand_sizes){words * ROW_TILE, words * FOVEA_BLOCK_KEYS,
-                               (v_dim + MOST_DIMS - 1) / MOST_DIMS * MOST_DIMS * KEY_WORDS};
+                               (v_dim + MOST_DIMS - 1) / MOST_DIMS * MOST_DIMS * KEY_WORDS, 0};
 }
 
 /* Rounded to bf16, and 0 below 2^-56, as bf16_number() of shared/bf16.h. */

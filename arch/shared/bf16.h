@@ -6,7 +6,7 @@
 
 FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
   return (fovea_operand_sizes){qk_dim * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(qk_dim),
-                               FOVEA_BLOCK_KEYS * bf16_stride(v_dim)};
+                               FOVEA_BLOCK_KEYS * bf16_stride(v_dim), 0};
 }
 
 FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {

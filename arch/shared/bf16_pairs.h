@@ -16,7 +16,7 @@
 FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
   const int64_t items = bf16_items(qk_dim);
   return (fovea_operand_sizes){items * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(items),
-                               FOVEA_BLOCK_KEYS / 2 * bf16_stride(v_dim)};
+                               FOVEA_BLOCK_KEYS / 2 * bf16_stride(v_dim), 0};
 }
 
 /* Two numbers of bf16 in a word. */

@@ -31,6 +31,11 @@
 /* log2(255): the largest weight of a block is 2^A. */
 #define INT8_A 0x1.ffa37cp+2f
 
+/* Rows whose largest number is below this have codes of 0, and a value's scale counts as at least the other, which
+ * no such row has. */
+#define INT8_LEAST       0x1p-80f
+#define INT8_LEAST_SCALE 0x1p-87f
+
 enum { INT8_KEY_WORDS = FOVEA_BLOCK_KEYS / INT8_CODES };
 
 FOVEA_INLINE int64_t int8_words(int64_t dim) {
@@ -45,19 +50,20 @@ FOVEA_INLINE int64_t int8_stride(int64_t words) {
 FOVEA_KERNEL static fovea_operand_sizes int8_sizes(int64_t qk_dim, int64_t v_dim) {
   return (fovea_operand_sizes){(int8_words(qk_dim) + 2) * ROW_TILE,
                                FOVEA_BLOCK_KEYS * (int8_stride(int8_words(qk_dim)) + 1),
-                               INT8_KEY_WORDS * int8_stride(v_dim) + 3 * FOVEA_BLOCK_KEYS + 1};
+                               INT8_KEY_WORDS * int8_stride(v_dim) + 3 * FOVEA_BLOCK_KEYS + 1,
+                               FOVEA_BLOCK_KEYS * (((qk_dim > v_dim ? qk_dim : v_dim) + 15) / 16 * 4 + 1)};
 }
 
 /* ---- Operands ------------------------------------------------------------------------------------------------ */
 
 /* The factor of a row for its codes, and its scale: 0 if the row is next to nothing. */
 FOVEA_INLINE vec int8_factor(vec largest) {
-  const vec small = vec_set1(0x1p-100f);
+  const vec small = vec_set1(INT8_LEAST);
   const vecmask none = vec_less(largest, small);
   return vec_select(none, vec_set1(0.0f), vec_div(vec_set1(127.0f), vec_select(none, small, largest)));
 }
 FOVEA_INLINE vec int8_scale(vec largest) {
-  return vec_select(vec_less(largest, vec_set1(0x1p-100f)), vec_set1(0.0f), vec_div(largest, vec_set1(127.0f)));
+  return vec_select(vec_less(largest, vec_set1(INT8_LEAST)), vec_set1(0.0f), vec_div(largest, vec_set1(127.0f)));
 }
 
 /* The code of a number, the nearest integer, ties to even, and `shift`: INT8_SHIFT, or with an offset. */
@@ -197,17 +203,10 @@ FOVEA_INLINE void int8_quantise_keys(const fovea_operand_args *args, const int b
   }
 }
 
-FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
-  if (args->bf16)
-    int8_quantise_keys(args, 1);
-  else
-    int8_quantise_keys(args, 0);
-}
-
-/* What softmax() needs of the values' scales. Returns 1 if all are finite. */
-FOVEA_NOINLINE int int8_load_scales(float *logs) {
+/* What softmax() needs of the values' scales. */
+FOVEA_NOINLINE void int8_load_scales(float *logs) {
   float *parts = logs + FOVEA_BLOCK_KEYS, *marks = parts + FOVEA_BLOCK_KEYS;
-  const vec small = vec_set1(0x1p-100f), one = vec_set1(1.0f), zero = vec_set1(0.0f);
+  const vec small = vec_set1(INT8_LEAST_SCALE), one = vec_set1(1.0f), zero = vec_set1(0.0f);
   vecmask any = vec_less(zero, zero);
   FOVEA_NO_UNROLL
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key += LANES) {
@@ -220,7 +219,6 @@ FOVEA_NOINLINE int int8_load_scales(float *logs) {
     any = vecmask_or(any, lost);
   }
   marks[FOVEA_BLOCK_KEYS] = vecmask_any(any) ? 1.0f : 0.0f;
-  return !vecmask_any(any);
 }
 
 /* Words of INT8_CODES keys. Those that are not there, or not finite, have codes of 0. */
@@ -247,7 +245,7 @@ FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, const int b
   }
 }
 
-FOVEA_INLINE int int8_quantise_values(const fovea_operand_args *args, const int bf16) {
+FOVEA_INLINE void int8_quantise_values(const fovea_operand_args *args, const int bf16) {
   const int64_t stride = int8_stride(args->dim);
   float *scales = args->to + INT8_KEY_WORDS * stride, factors[INT8_TOGETHER];
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
@@ -259,11 +257,28 @@ FOVEA_INLINE int int8_quantise_values(const fovea_operand_args *args, const int 
       int8_quantise_word(args, bf16, first + i, scales + first + i, factors + i,
                          args->to + (first + i) / INT8_CODES * stride);
   }
-  return int8_load_scales(scales);
+  int8_load_scales(scales);
+}
+
+#include "int8_codes.h"
+
+FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
+  if (args->codes)
+    int8_copy_keys(args);
+  else if (args->bf16)
+    int8_quantise_keys(args, 1);
+  else
+    int8_quantise_keys(args, 0);
 }
 
 FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
-  return args->bf16 ? int8_quantise_values(args, 1) : int8_quantise_values(args, 0);
+  if (args->codes)
+    int8_copy_values(args);
+  else if (args->bf16)
+    int8_quantise_values(args, 1);
+  else
+    int8_quantise_values(args, 0);
+  return 1;
 }
 
 /* ---- Scores -------------------------------------------------------------------------------------------------- */
@@ -414,11 +429,11 @@ FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
 const fovea_arithmetic FOVEA_NAME(int8) = {
     .name = INT8_INSTRUCTION,
     .scales_rows = 1,
-    .whole_rows = 1,
     .sizes = int8_sizes,
     .load_queries = int8_load_queries,
     .load_keys = int8_load_keys,
     .load_values = int8_load_values,
+    .make_codes = int8_make_codes,
     .score = int8_score,
     .softmax = int8_softmax,
     .value = int8_value,

@@ -268,6 +268,13 @@ static void lay_out_order(const fovea_format *format, fovea_code_layout *layout)
   }
 }
 
+/* Whether rows are those of the mode int8: int8_rows of fovea_codes. */
+static int has_int8_rows(const fovea_format *format, int64_t dim) {
+  if (format->code != FOVEA_CODE_S8 || format->formula != FOVEA_FORMULA_SCALE || group_of(format, dim) != dim)
+    return 0;
+  return format->key_group == 1 ? 2 : 1;
+}
+
 fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, int panels) {
   const code_traits *code = &traits[format->code];
   const int64_t group = group_of(format, dim), mixed = codes_are_mixed(format, dim);
@@ -282,7 +289,8 @@ fovea_code_layout fovea_lay_out_codes(const fovea_format *format, int64_t dim, i
                 .group = group,
                 .mixed = (int)mixed,
                 .group_step = mixed ? 0 : fovea_code_bytes(format, group),
-                .scale_group = fovea_scale_bytes(format)},
+                .scale_group = fovea_scale_bytes(format),
+                .int8_rows = has_int8_rows(format, dim)},
       .key_group = format->key_group == 0 ? INT64_MAX : format->key_group,
       .unit_keys = code->along ? 32 / code->bits : 1,
       .word_keys = code->along ? 32 / code->bits : 1,

@@ -109,8 +109,8 @@ static fovea_status check_modes(const fovea_problem *p, fovea_error *error) {
                  {p->score_activation != 0, "score_activation"}};
   for (size_t i = 0; (p->scores || p->values) && i < sizeof unknown / sizeof unknown[0]; i++) {
     if (unknown[i].set)
-      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set; with %s in %s it must not be", unknown[i].what,
-                        mode, (p->scores ? p->scores : p->values) == FOVEA_MODE_BF16 ? "bf16" : "int8");
+      return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set; with %s in %s it must not be", unknown[i].what, mode,
+                        (p->scores ? p->scores : p->values) == FOVEA_MODE_BF16 ? "bf16" : "int8");
   }
   if (p->scores == FOVEA_MODE_INT8 && p->qk_dim > MOST_INT8_DIMS)
     return fovea_fail(error, FOVEA_ERROR_SIZE, "qk_dim is %d; with scores in int8 it must be at most %d", p->qk_dim,

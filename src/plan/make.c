@@ -52,9 +52,11 @@ static int most_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
 
 /* Of the scores' arithmetic for queries and keys, of the values' for values. */
 static fovea_operand_sizes operand_sizes(const fovea_plan *plan, const fovea_problem *p) {
-  fovea_operand_sizes sizes = {0, 0, 0};
+  fovea_operand_sizes sizes = {0, 0, 0, 0}, of_values = sizes;
   if (plan->scores) sizes = plan->scores->sizes(p->qk_dim, p->v_dim);
-  sizes.values = plan->values ? plan->values->sizes(p->qk_dim, p->v_dim).values : 0;
+  if (plan->values) of_values = plan->values->sizes(p->qk_dim, p->v_dim);
+  sizes.values = of_values.values;
+  if (of_values.codes > sizes.codes) sizes.codes = of_values.codes;
   return sizes;
 }
 

@@ -82,6 +82,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
       .query_operands = aligned((uint64_t)operands.queries),
       .key_operands = aligned((uint64_t)operands.keys),
       .value_operands = aligned((uint64_t)operands.values),
+      .codes = problem->segmented ? aligned((uint64_t)operands.codes) : 0,
       .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
   if (gathered) layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(states, problem->v_dim);
@@ -98,8 +99,9 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.key_operands +
-                 layout.value_operands + layout.scores + layout.output + 6 * layout.row + layout.mask +
-                 layout.row_scores + layout.top_order + layout.columns + layout.gather + layout.terms + layout.shaw;
+                 layout.value_operands + layout.codes + layout.scores + layout.output + 6 * layout.row +
+                 layout.mask + layout.row_scores + layout.top_order + layout.columns + layout.gather +
+                 layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
   layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
                 layout.shaw_tile + (uint64_t)states * layout.state;

@@ -13,19 +13,20 @@ typedef struct fovea_scratch_layout {
   uint64_t panel, keys, values;          /* copies of one block */
   uint64_t query_operands;               /* of a tile, for another arithmetic than exact mode's; else 0 */
   uint64_t key_operands, value_operands; /* of one block, likewise */
-  uint64_t mask;                         /* copy of a block's mask, 0 if none is needed */
-  uint64_t gather;                       /* outputs of rows that are gathered; 0 if none are */
-  uint64_t terms;                        /* numbers of position terms, 0 without these */
-  uint64_t decode, decode_rows;          /* arrays of a tile that is decoded; the rows that they have room for */
-  uint64_t top_lists;   /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
-  uint64_t row_scores;  /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
-  uint64_t top_order;   /* numbers to sort */
-  uint64_t columns;     /* cells of a task that sums columns, columns.h */
-  uint64_t shaw_tile;   /* of a tile: what Shaw's keys add, by distances; 0 without these */
-  uint64_t shaw;        /* sums of weights by distances; 0 without Shaw's keys and values */
-  uint64_t seen;        /* counts of a tile's rows, if the divisor counts keys */
-  uint64_t state;       /* of a tile: maximum, sum, output */
-  uint64_t block, tile; /* all arrays that tiles share; all arrays of one tile */
+  uint64_t codes;               /* rows of one block as codes of int8, likewise, if rows may lie in formats */
+  uint64_t mask;                /* copy of a block's mask, 0 if none is needed */
+  uint64_t gather;              /* outputs of rows that are gathered; 0 if none are */
+  uint64_t terms;               /* numbers of position terms, 0 without these */
+  uint64_t decode, decode_rows; /* arrays of a tile that is decoded; the rows that they have room for */
+  uint64_t top_lists;           /* of a tile: candidates for the largest scores, top_k.h; 0 if none are wanted */
+  uint64_t row_scores;          /* of a tile and a block, row by row, for outputs that take a row's keys in turn */
+  uint64_t top_order;           /* numbers to sort */
+  uint64_t columns;             /* cells of a task that sums columns, columns.h */
+  uint64_t shaw_tile;           /* of a tile: what Shaw's keys add, by distances; 0 without these */
+  uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
+  uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
+  uint64_t state;               /* of a tile: maximum, sum, output */
+  uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
 } fovea_scratch_layout;
 
 /* Elements from row to row of a copy in scratch. It is an odd number of cache lines, so that the rows of a block do

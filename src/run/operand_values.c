@@ -84,26 +84,6 @@ static void compute_dim(const lost_values *lost, int row, int64_t dim, fovea_los
   lost->state->output[at] = fovea_bf16_lost(args);
 }
 
-static int key_is_lost(const fovea_task_context *context, int key) {
-  const float *values = context->block.values + key * context->block.value_stride;
-  int lost = 0;
-  for (int64_t dim = 0; dim < context->plan->problem.v_dim && !lost; dim++)
-    lost = !(__builtin_fabsf(values[dim]) < __builtin_inff());
-  return lost;
-}
-
-/* int8: if a row sees a key with such a value, all of its numbers but the maximum are NaN. */
-static void lose_row(const lost_values *lost, int row, const unsigned char *seen) {
-  const fovea_task_context *context = lost->context;
-  const int64_t row_tile = context->kernels->row_tile;
-  int any = 0;
-  for (int key = 0; key < FOVEA_BLOCK_KEYS && !any; key++) any = seen[key] && key_is_lost(context, key);
-  if (!any) return;
-  lost->state->row_sum[row] = __builtin_nanf("");
-  for (int64_t dim = 0; dim < context->plan->problem.v_dim; dim++)
-    lost->state->output[dim * row_tile + row] = __builtin_nanf("");
-}
-
 static void compute_row(const lost_values *lost, int row, const unsigned char *seen) {
   const fovea_task_context *context = lost->context;
   float weights[FOVEA_BLOCK_KEYS];
@@ -113,10 +93,6 @@ static void compute_row(const lost_values *lost, int row, const unsigned char *s
                           .merges = lost->merges,
                           .old_part = context->memory.old_part[row],
                           .new_part = context->memory.new_part[row]};
-  if (context->plan->values->whole_rows) {
-    lose_row(lost, row, seen);
-    return;
-  }
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++)
     weights[key] = seen[key] ? context->plan->values->weight(context->memory.scores, key, row) : 0;
   for (int64_t dim = 0; dim < context->plan->problem.v_dim; dim++) compute_dim(lost, row, dim, &args);

@@ -1,5 +1,7 @@
 #include "operands.h"
 
+#include "code_rows.h"
+
 void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   if (t->forms & FOVEA_FORM_F32) return;
@@ -36,10 +38,8 @@ static int crowds_sets(int64_t row_stride) {
   return row_stride * (int64_t)sizeof(float) % 1024 == 0;
 }
 
-/* Copies rows `begin` to `end` - 1 of the block to scratch, as f32. Returns the address of the row of the block's
- * first key there. */
-static const float *widen(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
-                          int64_t begin, int64_t end, float *to) {
+const float *fovea_widen_block_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
+                                    int64_t base, int64_t begin, int64_t end, float *to) {
   int64_t stride = fovea_copied_stride(dim);
   while (begin < end) {
     fovea_row_run run = find(context, base + begin);
@@ -65,7 +65,7 @@ static const float *widen(const fovea_task_context *context, fovea_find_run *fin
 void fovea_widen_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
                       float *to) {
   fovea_interval keys = fovea_met_keys(context, base);
-  widen(context, find, dim, base, keys.begin, keys.end, to);
+  fovea_widen_block_rows(context, find, dim, base, keys.begin, keys.end, to);
 }
 
 /* Whether the keys of the block may be multiplied as pairs. If one of their elements is not for pairs, the block is
@@ -83,7 +83,7 @@ static int keys_are_paired(const fovea_task_context *context, const fovea_row_ru
 
 static void widen_keys(fovea_task_context *context, int64_t base, int64_t begin, int64_t end) {
   int64_t dim = context->plan->problem.qk_dim;
-  context->block.keys = widen(context, fovea_key_run, dim, base, begin, end, context->memory.keys);
+  context->block.keys = fovea_widen_block_rows(context, fovea_key_run, dim, base, begin, end, context->memory.keys);
   context->block.key_stride = fovea_copied_stride(dim);
 }
 
@@ -99,7 +99,7 @@ static fovea_operand_args operand_rows(const fovea_task_context *context, const 
   const int64_t base = context->walk.block;
   fovea_operand_args args = {.dim = dim, .first = (int)keys.begin, .end = (int)keys.end};
   if (run->codes || run->panels || run->end < base + keys.end || run->type == FOVEA_F16) {
-    args.rows = widen(context, find, dim, base, keys.begin, keys.end, to);
+    args.rows = fovea_widen_block_rows(context, find, dim, base, keys.begin, keys.end, to);
     args.stride = fovea_copied_stride(dim);
     return args;
   }
@@ -111,7 +111,10 @@ static fovea_operand_args operand_rows(const fovea_task_context *context, const 
 
 static void load_keys(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
   const int64_t dim = context->plan->problem.qk_dim;
-  fovea_operand_args args = operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
+  const fovea_code_side side = {context, context->plan->scores, fovea_key_run, dim, 0, context->memory.keys};
+  fovea_operand_args args = {.to = NULL};
+  if (!fovea_read_codes(&side, keys, &args))
+    args = operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
   args.to = context->memory.key_operands;
   context->plan->scores->load_keys(&args);
   context->block.key_forms = FOVEA_FORM_F32;
@@ -120,11 +123,14 @@ static void load_keys(fovea_task_context *context, const fovea_row_run *run, fov
 static void load_values(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
   fovea_block_rows *block = &context->block;
   const int64_t dim = context->plan->problem.v_dim;
-  fovea_operand_args args = operand_rows(context, run, fovea_value_run, dim, keys, context->memory.values);
+  const fovea_code_side side = {context, context->plan->values, fovea_value_run, dim, 1, context->memory.values};
+  fovea_operand_args args = {.to = NULL};
+  if (!fovea_read_codes(&side, keys, &args))
+    args = operand_rows(context, run, fovea_value_run, dim, keys, context->memory.values);
   args.to = context->memory.value_operands;
   block->finite = context->plan->values->load_values(&args);
   block->packed = 0;
-  block->values = args.bf16 ? NULL : args.rows;
+  block->values = args.bf16 || args.codes ? NULL : args.rows;
   block->value_stride = args.stride;
 }
 
@@ -163,7 +169,8 @@ static void place_values(fovea_task_context *context, const fovea_row_run *run, 
     context->block.value_stride = run->step / (int64_t)sizeof(float);
     context->block.values = (const float *)(const void *)run->row - begin * context->block.value_stride;
   } else {
-    context->block.values = widen(context, fovea_value_run, dim, base, begin, end, context->memory.values);
+    context->block.values =
+        fovea_widen_block_rows(context, fovea_value_run, dim, base, begin, end, context->memory.values);
     context->block.value_stride = fovea_copied_stride(dim);
   }
   context->block.finite = -1;

@@ -52,7 +52,7 @@ float contract_mode_quantise(const float *x, int64_t count, int8_t *codes) {
     if (!isfinite(x[i])) return NAN;
     if (fabsf(x[i]) > a) a = fabsf(x[i]);
   }
-  if (a < 0x1p-100f) return 0;
+  if (a < 0x1p-80f) return 0;
   const float t = 127.0f / a;
   for (int64_t i = 0; i < count; i++) codes[i] = (int8_t)rintf(x[i] * t);
   return a / 127.0f;
@@ -104,12 +104,16 @@ static struct query quantise_query(const struct contract_mode_row *row) {
   return query;
 }
 
+static int is_stored(const int8_t *codes, const unsigned char *stored, int64_t j) {
+  return codes != NULL && (stored == NULL || stored[j]);
+}
+
 /* Codes of a key's or value's row: as they are stored, or made. Returns the scale. */
 static float row_codes(const float *x, int64_t dim, const float *centre, const int8_t *stored, const float *scales,
                        int64_t j, int8_t *codes) {
   if (stored != NULL) {
     memcpy(codes, stored + j * dim, (size_t)dim);
-    return scales[j];
+    return fabsf(scales[j]) < 0x1p120f ? scales[j] : NAN;
   }
   float *moved = room(dim, sizeof *moved);
   for (int64_t d = 0; d < dim; d++) moved[d] = centre == NULL ? x[d] : x[d] - centre[d];
@@ -127,7 +131,8 @@ static float score(const struct contract_mode_row *row, const struct query *quer
   if (row->scores == MODE_INT8) {
     int8_t *codes = room(row->qk_dim, 1);
     int32_t sum = 0;
-    const float scale = row_codes(k, row->qk_dim, row->key_centre, row->k_codes, row->k_scales, j, codes);
+    const int8_t *stored = is_stored(row->k_codes, row->k_stored, j) ? row->k_codes : NULL;
+    const float scale = row_codes(k, row->qk_dim, row->key_centre, stored, row->k_scales, j, codes);
     for (int64_t d = 0; d < row->qk_dim; d++) sum += (int32_t)query->codes[d] * codes[d];
     r = (float)sum * scale;
     c = query->scale * c;
@@ -160,11 +165,13 @@ static void open_values(const struct contract_mode_row *row, struct block *block
   for (int i = 0; i < BLOCK; i++) {
     const int64_t j = block->first + i;
     if (!block->seen[i] || row->values != MODE_INT8) continue;
-    const float scale = row_codes(row->v + j * row->v_stride, row->v_dim, NULL, row->v_codes, row->v_scales, j,
-                                  block->codes + i * row->v_dim);
-    const float w = scale > 0x1p-100f || isnan(scale) ? scale : 0x1p-100f;
+    /* A negative scale has no logarithm, so such a row is quantised. */
+    const int stored = is_stored(row->v_codes, row->v_stored, j) && !(row->v_scales[j] < 0);
+    const float scale = row_codes(row->v + j * row->v_stride, row->v_dim, NULL, stored ? row->v_codes : NULL,
+                                  row->v_scales, j, block->codes + i * row->v_dim);
+    const float w = scale > 0x1p-87f || isnan(scale) ? scale : 0x1p-87f;
     block->g[i] = isnan(w) ? w : contract_log2(w);
-    block->h[i] = 1.0f / w;
+    block->h[i] = isnan(w) ? 1.0f : 1.0f / w;
   }
 }
 
@@ -177,7 +184,7 @@ static void multiply(const struct contract_mode_row *row, const struct block *bl
       if (!block->seen[i]) continue;
       values[i] = row->v[(block->first + i) * row->v_stride + d];
       if (row->values == MODE_EXACT) sum = fmaf(p[i], values[i], sum);
-      none |= isnan(p[i]) || isnan(block->h[i]);
+      none |= isnan(p[i]);
       if (row->values == MODE_INT8 && !isnan(p[i]))
         total += (int64_t)fminf(255.0f, rintf(p[i])) * block->codes[i * row->v_dim + d];
     }
@@ -200,7 +207,7 @@ static struct state block_state(const struct contract_mode_row *row, const struc
   for (int i = 0; i < BLOCK; i++) {
     if (!block.seen[i]) continue;
     block.s[i] = score(row, query, first + i);
-    if (row->values == MODE_INT8) block.s[i] = block.s[i] + block.g[i];
+    if (row->values == MODE_INT8 && block.s[i] != -INFINITY) block.s[i] = block.s[i] + block.g[i];
     any_nan |= isnan(block.s[i]);
     if (block.s[i] > state.m) state.m = block.s[i];
   }

@@ -20,7 +20,8 @@ struct contract_mode_row {
   int (*sees)(const void *rules, int64_t position);
   const void *rules;
   /* int8: rows that are stored as codes with one scale each, in place of k, v; NULL: rows are quantised. */
-  const int8_t *k_codes, *v_codes; /* [position][dim] */
+  const int8_t *k_codes, *v_codes;          /* [position][dim] */
+  const unsigned char *k_stored, *v_stored; /* 1: the position's row is stored so; NULL: all are */
   const float *k_scales, *v_scales;
   /* int8: fixed numbers of the caller for each dim. */
   const float *key_centre, *key_scale, *value_scale;

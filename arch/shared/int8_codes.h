@@ -1,0 +1,75 @@
+/* Rows that are stored as codes with a scale each become operands as they are. Part of int8.h. */
+
+/* Rows from LANES codes: behind the last dim they are 0. */
+FOVEA_INLINE vec int8_stored(const fovea_operand_args *args, int64_t key, int64_t d) {
+  const int8_t *codes = args->codes + key * args->code_stride + d;
+  const int64_t rest = args->dim - d;
+  int8_t some[LANES] = {0};
+  if (rest < LANES) codes = memcpy(some, codes, (size_t)rest);
+  return vec_load_s8(codes);
+}
+
+FOVEA_NOINLINE void int8_copy_keys(const fovea_operand_args *args) {
+  const int64_t stride = int8_stride(int8_words(args->dim));
+  const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET);
+  float *scales = args->to + FOVEA_BLOCK_KEYS * stride;
+  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
+  FOVEA_NO_UNROLL
+  for (int key = args->first; key < args->end; key++) {
+    scales[key] = args->scales[key];
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < args->dim; d += LANES)
+      int8_store(args->to + key * stride, d, vec_add(int8_stored(args, key, d), shift));
+  }
+}
+
+FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args) {
+  const int64_t stride = int8_stride(args->dim);
+  const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
+  float *scales = args->to + INT8_KEY_WORDS * stride;
+  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++)
+    scales[key] = key >= args->first && key < args->end ? args->scales[key] : 0;
+  FOVEA_NO_UNROLL
+  for (int first = args->first / INT8_CODES * INT8_CODES; first < args->end; first += INT8_CODES) {
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < args->dim; d += LANES) {
+      vec codes[INT8_CODES];
+      FOVEA_UNROLL
+      for (int j = 0; j < INT8_CODES; j++) {
+        const int key = first + j;
+        codes[j] = shift;
+        if (key >= args->first && key < args->end) codes[j] = vec_add(int8_stored(args, key, d), shift);
+      }
+      vec_store(args->to + first / INT8_CODES * stride + d, int8_word(codes));
+    }
+  }
+  int8_load_scales(scales);
+}
+
+/* The same rule as that of operands. */
+FOVEA_INLINE void int8_write_codes(const fovea_operand_args *args, const int bf16, int8_t *codes, float *scales) {
+  const vec shift = vec_set1(INT8_SHIFT);
+  FOVEA_NO_UNROLL
+  for (int key = args->first; key < args->end; key++) {
+    float measured[LANES], factors[LANES];
+    vec_store(measured, vec_set1(int8_largest(args, bf16, key)));
+    vec_store(factors, int8_factor(vec_load(measured)));
+    vec_store(measured, int8_scale(vec_load(measured)));
+    scales[key] = measured[0];
+    const int lost = measured[0] != measured[0];
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < args->dim; d += LANES) {
+      const vec x =
+          d + LANES <= args->dim ? int8_elements(args, bf16, key, d) : int8_last_elements(args, bf16, key, d);
+      const vec code = lost ? shift : int8_code(x, vec_set1(factors[0]), shift);
+      vec_store_bytes((uint8_t *)codes + key * args->code_stride + d, code);
+    }
+  }
+}
+
+FOVEA_KERNEL static void int8_make_codes(const fovea_operand_args *args, int8_t *codes, float *scales) {
+  if (args->bf16)
+    int8_write_codes(args, 1, codes, scales);
+  else
+    int8_write_codes(args, 0, codes, scales);
+}

@@ -1,0 +1,110 @@
+#include "code_rows.h"
+
+#include "../base/types.h"
+#include "operands.h"
+
+#include <string.h>
+
+/* Whether the rows of a run are read as they are. Values need a scale each: one that several share would let a sink
+ * with a small value take the weights of all others (docs/numerics.md, section 16). */
+static int run_has_codes(const fovea_code_side *side, const fovea_row_run *run) {
+  return run->codes && run->codes->int8_rows > side->values && !run->coded.centre;
+}
+
+static int block_has_codes(const fovea_code_side *side, fovea_interval keys) {
+  const int64_t base = side->context->walk.block;
+  int any = 0;
+  for (int64_t position = base + keys.begin; position < base + keys.end && !any;) {
+    const fovea_row_run run = side->find(side->context, position);
+    any = run_has_codes(side, &run);
+    position = run.end;
+  }
+  return any;
+}
+
+/* A row makes no codes that stand for infinities: numbers of codes are below 2^127. */
+static float stored_scale(float scale) {
+  return __builtin_fabsf(scale) < 0x1p120f ? scale : __builtin_nanf("");
+}
+
+/* The scales of a run's rows, from the block's key `begin` on. */
+static void read_scales(const fovea_code_side *side, const fovea_row_run *run, int64_t begin, int64_t end,
+                        float *scales) {
+  enum { STEP = 16 }; /* a whole vector is written for each */
+  float wide[STEP];
+  const char *scale = run->coded.scales;
+  for (int64_t key = begin; key < end; key++, scale += run->coded.scale_step) {
+    const fovea_widen_args args = {scale, run->codes->scale_type, 0, 1, 1, wide, STEP};
+    side->context->kernels->widen(&args);
+    scales[key] = stored_scale(wide[0]);
+  }
+}
+
+/* The codes of a row, whose items may lie apart. */
+static void copy_codes(const fovea_codes *codes, const char *from, int64_t dim, int8_t *to) {
+  if (codes->item == 0) {
+    memcpy(to, from, (size_t)dim);
+    return;
+  }
+  for (int64_t d = 0; d < dim; d += codes->item) {
+    const int64_t item = d / codes->item;
+    memcpy(to + d, from + item % 16 * codes->item_step + item / 16 * codes->chunk_step, (size_t)codes->item);
+  }
+}
+
+/* Where the codes of a block are gathered. */
+typedef struct code_copy {
+  int8_t *codes;
+  int64_t stride;
+  float *scales;
+} code_copy;
+
+/* Rows that are not stored as codes, or whose scale is negative, which has no logarithm. */
+static void make_codes(const fovea_code_side *side, int64_t begin, int64_t end, const code_copy *to) {
+  const fovea_task_context *context = side->context;
+  const fovea_operand_args args = {
+      .rows = fovea_widen_block_rows(context, side->find, side->dim, context->walk.block, begin, end, side->room),
+      .stride = fovea_copied_stride(side->dim),
+      .dim = side->dim,
+      .first = (int)begin,
+      .end = (int)end,
+      .code_stride = to->stride,
+  };
+  side->arithmetic->make_codes(&args, to->codes, to->scales);
+}
+
+static void copy_run(const fovea_code_side *side, const fovea_row_run *run, int64_t begin, int64_t end,
+                     const code_copy *to) {
+  const char *from = run->coded.codes;
+  read_scales(side, run, begin, end, to->scales);
+  for (int64_t key = begin; key < end; key++, from += run->coded.code_step) {
+    if (side->values && to->scales[key] < 0.0f)
+      make_codes(side, key, key + 1, to);
+    else
+      copy_codes(run->codes, from, side->dim, to->codes + key * to->stride);
+  }
+}
+
+int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, fovea_operand_args *args) {
+  const fovea_task_context *context = side->context;
+  const int64_t base = context->walk.block, stride = (side->dim + 15) / 16 * 16;
+  int8_t *codes = context->memory.codes;
+  const code_copy copy = {codes, stride, (float *)(void *)(codes + FOVEA_BLOCK_KEYS * stride)};
+  if (!side->arithmetic->make_codes || !context->plan->problem.segmented || !block_has_codes(side, keys)) return 0;
+  for (int64_t key = keys.begin; key < keys.end;) {
+    const fovea_row_run run = side->find(context, base + key);
+    const int64_t end = run.end - base < keys.end ? run.end - base : keys.end;
+    if (run_has_codes(side, &run))
+      copy_run(side, &run, key, end, &copy);
+    else
+      make_codes(side, key, end, &copy);
+    key = end;
+  }
+  *args = (fovea_operand_args){.dim = side->dim,
+                               .first = (int)keys.begin,
+                               .end = (int)keys.end,
+                               .codes = copy.codes,
+                               .code_stride = stride,
+                               .scales = copy.scales};
+  return 1;
+}
