@@ -1,0 +1,208 @@
+/* int8 mode over narrow caches: rows that are stored as int8 with one scale are used as they lie, all others are
+ * quantised, wherever segments are cut and whatever lies beside them in a block. */
+#include "narrow.h"
+
+#include "modes/contract_modes.h"
+#include "support/caches.h"
+#include "support/check.h"
+#include "support/types.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SEGMENTS = 6, MOST_KEYS = 320, MOST_DIMS = 96 };
+
+/* A kv head's rows of a side, as the contract takes them. */
+struct side {
+  int8_t codes[MOST_KEYS * MOST_DIMS];
+  unsigned char stored[MOST_KEYS];
+  float scales[MOST_KEYS];
+};
+
+struct scene {
+  fovea_segment segments[SEGMENTS];
+  struct narrow keys[SEGMENTS], values[SEGMENTS];
+  int count;
+  struct side k[2], v[2]; /* of each kv head */
+};
+
+/* By the words of section 16: int8 with one scale a row; values need one of their own. */
+static int is_stored(const struct narrow *n, const fovea_segment *segment, int values) {
+  const fovea_format *f = &n->format;
+  const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
+  if (f->code != FOVEA_CODE_S8 || f->formula != FOVEA_FORMULA_SCALE || scales->centre != NULL) return 0;
+  return (f->group == 0 || f->group == n->dim) && (!values || f->key_group == 1);
+}
+
+static fovea_format any_format(int64_t dim, struct generator *generator) {
+  static const fovea_format_name names[] = {FOVEA_FORMAT_I8_ROWS, FOVEA_FORMAT_Q8_KV,  FOVEA_FORMAT_OPENVINO_I8,
+                                            FOVEA_FORMAT_ORT_S8,  FOVEA_FORMAT_Q8_0,   FOVEA_FORMAT_E4M3,
+                                            FOVEA_FORMAT_I8_ROWS, FOVEA_FORMAT_I8_ROWS};
+  fovea_format format = narrow_format(names[generator_below(generator, 8)]), other = format;
+  if (format.code == FOVEA_CODE_S8 && format.place == FOVEA_SCALES_APART) {
+    other.scale_type = (fovea_type)generator_below(generator, 3);
+    other.key_group = other.key_group ? 1 + 2 * generator_below(generator, 2) : 0;
+    narrow_any_order(&other, generator);
+  }
+  if (fovea_format_bytes(&other, dim, NULL) > 0) format = other;
+  return fovea_format_bytes(&format, dim, NULL) > 0 ? format : narrow_format(FOVEA_FORMAT_I8_ROWS);
+}
+
+/* Some scales become negative, or no number, or very large. */
+static void spoil_scales(const struct narrow *n, const fovea_segment *segment, int values, int64_t kv_heads,
+                         struct generator *generator) {
+  static const uint32_t scales[] = {0x7f800000u, 0x7fc00000u, 0x7b800000u, 0x7c000000u,
+                                    0,           0x1fffffffu, 0x80000000u};
+  if (n->format.scale_type != FOVEA_F32 || n->format.code != FOVEA_CODE_S8) return;
+  for (int64_t h = 0; h < kv_heads; h++)
+    for (int64_t row = 0; row < segment->rows; row++) {
+      unsigned char *at = narrow_number(n, segment, values, h, row, 0, 0);
+      uint32_t bits;
+      memcpy(&bits, at, sizeof bits);
+      if (generator_below(generator, 9) == 0) bits ^= 0x80000000u;
+      if (generator_below(generator, 150) == 0) bits = scales[generator_below(generator, 7)];
+      memcpy(at, &bits, sizeof bits);
+    }
+}
+
+static void fill_side(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
+                      struct side *side, struct tensor *numbers) {
+  for (int64_t row = 0; row < segment->rows; row++) {
+    const int64_t j = segment->first + row;
+    float *to = tensor_row(numbers, 0, head, j);
+    side->stored[j] = (unsigned char)is_stored(n, segment, values);
+    for (int64_t d = 0; d < n->dim; d++) to[d] = narrow_element(n, segment, values, head, row, d);
+    if (!side->stored[j]) continue;
+    side->scales[j] = narrow_scale(n, segment, values, head, row, 0, 0);
+    for (int64_t d = 0; d < n->dim; d++)
+      side->codes[j * n->dim + d] = (int8_t)narrow_code(n, segment, values, head, row, d);
+  }
+}
+
+static void fill(struct scene *scene, struct trial *trial, int spoilt, struct generator *generator) {
+  const fovea_problem *p = &trial->problem;
+  memset(scene, 0, sizeof *scene);
+  for (int64_t first = 0; first < p->kv_len; scene->count++) {
+    const int i = scene->count;
+    const int64_t left = p->kv_len - first;
+    const fovea_format k = any_format(p->qk_dim, generator), v = any_format(p->v_dim, generator);
+    fovea_segment *segment = &scene->segments[i];
+    segment->first = first;
+    segment->rows =
+        i == SEGMENTS - 1 || generator_below(generator, 3) == 0 ? left : 1 + generator_below(generator, left);
+    if (first % 16 == 0 && i % 2 == 0 && fovea_format_panel_bytes(&k, p->qk_dim, NULL) > 0)
+      segment->k_layout = FOVEA_KEYS_IN_PANELS;
+    narrow_make(&scene->keys[i], &k, p->kv_heads, p->qk_dim, i % 4 == 1, segment, 0, generator);
+    narrow_make(&scene->values[i], &v, p->kv_heads, p->v_dim, i % 4 == 2, segment, 1, generator);
+    if (spoilt) spoil_scales(&scene->keys[i], segment, 0, p->kv_heads, generator);
+    if (spoilt) spoil_scales(&scene->values[i], segment, 1, p->kv_heads, generator);
+    for (int64_t h = 0; h < p->kv_heads; h++) {
+      fill_side(&scene->keys[i], segment, 0, h, &scene->k[h], &trial->k);
+      fill_side(&scene->values[i], segment, 1, h, &scene->v[h], &trial->v);
+    }
+    first += segment->rows;
+  }
+}
+
+struct limit {
+  int64_t end;
+};
+
+static int sees(const void *rules, int64_t position) {
+  return position < ((const struct limit *)rules)->end;
+}
+
+static void check_row(const struct scene *scene, struct trial *trial, int64_t head, int64_t row) {
+  const fovea_problem *p = &trial->problem;
+  const int64_t kv = head / (p->heads / p->kv_heads);
+  const struct limit limit = {p->kv_len - p->q_len + row + 1};
+  float out[MOST_DIMS], lse;
+  const struct contract_mode_row rules = {
+      .scores = (enum contract_mode)p->scores,
+      .values = (enum contract_mode)p->values,
+      .q = tensor_row(&trial->q, 0, head, row),
+      .k = tensor_row(&trial->k, 0, kv, 0),
+      .v = tensor_row(&trial->v, 0, kv, 0),
+      .k_stride = trial->k.strides.row,
+      .v_stride = trial->v.strides.row,
+      .qk_dim = p->qk_dim,
+      .v_dim = p->v_dim,
+      .positions = p->kv_len,
+      .scale = p->scale,
+      .sees = sees,
+      .rules = &limit,
+      .k_codes = scene->k[kv].codes,
+      .v_codes = scene->v[kv].codes,
+      .k_stored = scene->k[kv].stored,
+      .v_stored = scene->v[kv].stored,
+      .k_scales = scene->k[kv].scales,
+      .v_scales = scene->v[kv].scales,
+  };
+  contract_mode_row(&rules, out, &lse);
+  assert_memory_equal(tensor_row(&trial->o, 0, head, row), out, (size_t)p->v_dim * sizeof out[0]);
+}
+
+static void check(const fovea_problem *problem, int spoilt, uint64_t seed, struct generator *generator) {
+  static struct scene scene;
+  struct trial trial = trial_create(problem, seed);
+  fill(&scene, &trial, spoilt, generator);
+  const fovea_sequence sequence = fovea_sequence_of(scene.segments, scene.count);
+  for (const char *const *name = usable_names(); *name != NULL; name++) {
+    trial_run_cached(&trial, *name, &sequence, NULL);
+    for (int64_t head = 0; head < problem->heads; head++)
+      for (int64_t row = 0; row < problem->q_len; row += 1 + problem->q_len / 8)
+        check_row(&scene, &trial, head, row);
+    assert_true(trial_gaps_untouched(&trial));
+  }
+  for (int i = 0; i < scene.count; i++) {
+    narrow_destroy(&scene.keys[i]);
+    narrow_destroy(&scene.values[i]);
+  }
+  trial_destroy(&trial);
+}
+
+/* Scores, values, or both in int8, the other half exact or bf16. */
+static void set_modes(fovea_problem *problem, int i) {
+  static const fovea_mode modes[][2] = {{FOVEA_MODE_INT8, FOVEA_MODE_INT8},
+                                        {FOVEA_MODE_INT8, FOVEA_MODE_EXACT},
+                                        {FOVEA_MODE_EXACT, FOVEA_MODE_INT8},
+                                        {FOVEA_MODE_INT8, FOVEA_MODE_BF16},
+                                        {FOVEA_MODE_BF16, FOVEA_MODE_INT8}};
+  problem->scores = modes[i % 5][0];
+  problem->values = modes[i % 5][1];
+}
+
+static void check_many(int count, int spoilt) {
+  static const int64_t dims[] = {32, 48, 7, 96, 64, 33};
+  struct generator generator = {(uint64_t)(1 + spoilt)};
+  for (int i = 0; i < count; i++) {
+    fovea_problem problem;
+    const int64_t kv_len = 1 + generator_below(&generator, i % 4 ? 140 : MOST_KEYS);
+    const int64_t q_len = i % 3 == 0 ? 1 : 1 + generator_below(&generator, kv_len < 70 ? kv_len : 70);
+    fovea_problem_init(&problem, 1, 4, 2, q_len, kv_len, dims[generator_below(&generator, 6)],
+                       dims[generator_below(&generator, 6)]);
+    problem.causal = 1;
+    problem.offset = kv_len - q_len;
+    set_modes(&problem, i / 2);
+    check(&problem, spoilt, (uint64_t)i, &generator);
+  }
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  check_many(IF_QUICK(30, 70), 0);
+}
+
+/* Negative scales, infinite ones, NaN, and scales whose numbers have no room in f32. */
+static void test_special_scales(void **state) {
+  (void)state;
+  check_many(IF_QUICK(30, 70), 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_special_scales),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
