@@ -40,4 +40,28 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   vec_store_bytes((uint8_t *)(void *)p + d, codes);
 }
 
+#define INT8_COPIES 64
+FOVEA_INLINE void int8_copy_key(float *p, const int8_t *codes) {
+  _mm512_storeu_si512(p, _mm512_xor_si512(_mm512_loadu_si512(codes), _mm512_set1_epi8((char)0x80)));
+}
+/* Unpacking works within 128 bits, so that a vector has four dims of each quarter of the row. */
+FOVEA_INLINE void int8_copy_word(float *p, const int8_t *codes, int64_t stride) {
+  __m512i k[4], z[4];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) k[i] = _mm512_loadu_si512(codes + i * stride);
+  const __m512i low[2] = {_mm512_unpacklo_epi8(k[0], k[1]), _mm512_unpacklo_epi8(k[2], k[3])};
+  const __m512i high[2] = {_mm512_unpackhi_epi8(k[0], k[1]), _mm512_unpackhi_epi8(k[2], k[3])};
+  z[0] = _mm512_unpacklo_epi16(low[0], low[1]);
+  z[1] = _mm512_unpackhi_epi16(low[0], low[1]);
+  z[2] = _mm512_unpacklo_epi16(high[0], high[1]);
+  z[3] = _mm512_unpackhi_epi16(high[0], high[1]);
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) {
+    _mm_storeu_ps(p + 4 * i, _mm512_castps512_ps128(_mm512_castsi512_ps(z[i])));
+    _mm_storeu_ps(p + 16 + 4 * i, _mm512_extractf32x4_ps(_mm512_castsi512_ps(z[i]), 1));
+    _mm_storeu_ps(p + 32 + 4 * i, _mm512_extractf32x4_ps(_mm512_castsi512_ps(z[i]), 2));
+    _mm_storeu_ps(p + 48 + 4 * i, _mm512_extractf32x4_ps(_mm512_castsi512_ps(z[i]), 3));
+  }
+}
+
 #endif

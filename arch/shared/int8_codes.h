@@ -1,6 +1,6 @@
 /* Rows that are stored as codes with a scale each become operands as they are. Part of int8.h. */
 
-/* Rows from LANES codes: behind the last dim they are 0. */
+/* LANES codes of a row from dim d on as numbers: behind the last dim 0. */
 FOVEA_INLINE vec int8_stored(const fovea_operand_args *args, int64_t key, int64_t d) {
   const int8_t *codes = args->codes + key * args->code_stride + d;
   const int64_t rest = args->dim - d;
@@ -17,8 +17,13 @@ FOVEA_NOINLINE void int8_copy_keys(const fovea_operand_args *args) {
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     scales[key] = args->scales[key];
+    int64_t d = 0;
+#ifdef INT8_COPIES
+    for (; d + INT8_COPIES <= args->dim; d += INT8_COPIES)
+      int8_copy_key(args->to + key * stride + d / INT8_CODES, args->codes + key * args->code_stride + d);
+#endif
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES)
+    for (; d < args->dim; d += LANES)
       int8_store(args->to + key * stride, d, vec_add(int8_stored(args, key, d), shift));
   }
 }
@@ -31,8 +36,15 @@ FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args) {
     scales[key] = key >= args->first && key < args->end ? args->scales[key] : 0;
   FOVEA_NO_UNROLL
   for (int first = args->first / INT8_CODES * INT8_CODES; first < args->end; first += INT8_CODES) {
+    int64_t d = 0;
+#ifdef INT8_COPIES
+    if (first >= args->first && first + INT8_CODES <= args->end)
+      for (; d + INT8_COPIES <= args->dim; d += INT8_COPIES)
+        int8_copy_word(args->to + first / INT8_CODES * stride + d, args->codes + first * args->code_stride + d,
+                       args->code_stride);
+#endif
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) {
+    for (; d < args->dim; d += LANES) {
       vec codes[INT8_CODES];
       FOVEA_UNROLL
       for (int j = 0; j < INT8_CODES; j++) {

@@ -16,7 +16,13 @@
  *   int8_word(codes)           a word in each lane of the lowest bytes of INT8_CODES vectors
  *   int8_store(p, d, codes)    stores the lowest bytes of a vector as codes d to d + LANES - 1 of the words at p
  *
- * The vectors of the last two are the sums of an integer and INT8_SHIFT. Part of int8.h. */
+ * and may give, for rows that are stored as codes
+ *
+ *   INT8_COPIES                      codes that the next two copy of a row
+ *   int8_copy_key(p, codes)          as words of a key
+ *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims
+ *
+ * The vectors of int8_word() and int8_store() are the sums of an integer and INT8_SHIFT. Part of int8.h. */
 
 #define INT8_SHIFT 0x1.8p23f
 

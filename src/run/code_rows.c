@@ -33,7 +33,13 @@ static void read_scales(const fovea_code_side *side, const fovea_row_run *run, i
   enum { STEP = 16 }; /* a whole vector is written for each */
   float wide[STEP];
   const char *scale = run->coded.scales;
-  for (int64_t key = begin; key < end; key++, scale += run->coded.scale_step) {
+  for (int64_t key = begin; key < end && run->codes->scale_type == FOVEA_F32;
+       key++, scale += run->coded.scale_step) {
+    memcpy(wide, scale, sizeof wide[0]);
+    scales[key] = stored_scale(wide[0]);
+  }
+  for (int64_t key = begin; key < end && run->codes->scale_type != FOVEA_F32;
+       key++, scale += run->coded.scale_step) {
     const fovea_widen_args args = {scale, run->codes->scale_type, 0, 1, 1, wide, STEP};
     side->context->kernels->widen(&args);
     scales[key] = stored_scale(wide[0]);
@@ -73,10 +79,18 @@ static void make_codes(const fovea_code_side *side, int64_t begin, int64_t end, 
   side->arithmetic->make_codes(&args, to->codes, to->scales);
 }
 
+/* Whether all rows of a run can be read where they lie: their scales have been read. */
+static int lies_well(const fovea_code_side *side, const fovea_row_run *run, const float *scales, int64_t begin,
+                     int64_t end) {
+  if (run->codes->item != 0) return 0;
+  for (int64_t key = begin; side->values && key < end; key++)
+    if (scales[key] < 0.0f) return 0;
+  return 1;
+}
+
 static void copy_run(const fovea_code_side *side, const fovea_row_run *run, int64_t begin, int64_t end,
                      const code_copy *to) {
   const char *from = run->coded.codes;
-  read_scales(side, run, begin, end, to->scales);
   for (int64_t key = begin; key < end; key++, from += run->coded.code_step) {
     if (side->values && to->scales[key] < 0.0f)
       make_codes(side, key, key + 1, to);
@@ -91,20 +105,26 @@ int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, fovea_ope
   int8_t *codes = context->memory.codes;
   const code_copy copy = {codes, stride, (float *)(void *)(codes + FOVEA_BLOCK_KEYS * stride)};
   if (!side->arithmetic->make_codes || !context->plan->problem.segmented || !block_has_codes(side, keys)) return 0;
-  for (int64_t key = keys.begin; key < keys.end;) {
-    const fovea_row_run run = side->find(context, base + key);
-    const int64_t end = run.end - base < keys.end ? run.end - base : keys.end;
-    if (run_has_codes(side, &run))
-      copy_run(side, &run, key, end, &copy);
-    else
-      make_codes(side, key, end, &copy);
-    key = end;
-  }
   *args = (fovea_operand_args){.dim = side->dim,
                                .first = (int)keys.begin,
                                .end = (int)keys.end,
                                .codes = copy.codes,
                                .code_stride = stride,
                                .scales = copy.scales};
+  for (int64_t key = keys.begin; key < keys.end;) {
+    const fovea_row_run run = side->find(context, base + key);
+    const int64_t end = run.end - base < keys.end ? run.end - base : keys.end;
+    const int has_codes = run_has_codes(side, &run);
+    if (has_codes) read_scales(side, &run, key, end, copy.scales);
+    if (has_codes && key == keys.begin && end == keys.end && lies_well(side, &run, copy.scales, key, end)) {
+      args->codes = (const int8_t *)run.coded.codes - key * run.coded.code_step;
+      args->code_stride = run.coded.code_step;
+    } else if (has_codes) {
+      copy_run(side, &run, key, end, &copy);
+    } else {
+      make_codes(side, key, end, &copy);
+    }
+    key = end;
+  }
   return 1;
 }
