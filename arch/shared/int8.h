@@ -145,9 +145,16 @@ FOVEA_INLINE float int8_largest(const fovea_operand_args *args, const int bf16, 
   }
   largest = int8_or_lost(largest, zeros);
   if (vecmask_any(vec_is_nan(largest))) return __builtin_nanf("");
-  FOVEA_UNROLL
-  for (int distance = LANES / 2; distance > 0; distance /= 2)
-    largest = vec_max(vec_swap(largest, distance), largest);
+#if LANES > 8
+  largest = vec_max(vec_swap(largest, 8), largest);
+#endif
+#if LANES > 4
+  largest = vec_max(vec_swap(largest, 4), largest);
+#endif
+#if LANES > 1
+  largest = vec_max(vec_swap(largest, 2), largest);
+  largest = vec_max(vec_swap(largest, 1), largest);
+#endif
   float lanes[LANES];
   vec_store(lanes, largest);
   return lanes[0];

@@ -5,7 +5,7 @@ FOVEA_INLINE vec int8_stored(const fovea_operand_args *args, int64_t key, int64_
   const int8_t *codes = args->codes + key * args->code_stride + d;
   const int64_t rest = args->dim - d;
   int8_t some[LANES] = {0};
-  if (rest < LANES) codes = memcpy(some, codes, (size_t)rest);
+  if (rest < LANES) codes = memcpy(some, codes, TYPED_AT_MOST(rest));
   return vec_load_s8(codes);
 }
 
