@@ -7,31 +7,14 @@
  *            and once 1 if there is such a key
  *   weights  [word of keys][row], in the place of the scores; then, with an offset, starts of sums, [row] */
 
-#include "../kernels.h"
 #include "fetch.h"
-#include "mode_exp2.h"
 #include "score_hide.h"
 #include "state.h"
-#include "tile.h"
-#include "types.h"
-
-#include <string.h>
 
 #include "int8_products.h"
 
-/* log2(255): the largest weight of a block is 2^A. */
-#define INT8_A 0x1.ffa37cp+2f
-
-enum { INT8_KEY_WORDS = FOVEA_BLOCK_KEYS / INT8_CODES };
-
-FOVEA_INLINE int64_t int8_words(int64_t dim) {
-  return (dim + INT8_CODES - 1) / INT8_CODES;
-}
-
-/* Words from key to key: whole vectors of codes, an odd number of cache lines. */
-FOVEA_INLINE int64_t int8_stride(int64_t words) {
-  return ((words + 15) / 16 | 1) * 16;
-}
+#include "int8_operands.h"
+#include "int8_softmax.h"
 
 FOVEA_KERNEL static fovea_operand_sizes int8_sizes(int64_t qk_dim, int64_t v_dim) {
   return (fovea_operand_sizes){(int8_words(qk_dim) + 2) * ROW_TILE,
@@ -41,99 +24,10 @@ FOVEA_KERNEL static fovea_operand_sizes int8_sizes(int64_t qk_dim, int64_t v_dim
 
 /* ---- Operands ------------------------------------------------------------------------------------------------ */
 
-/* The factor of a row for its codes, and its scale: 0 if the row is next to nothing. */
-FOVEA_INLINE vec int8_factor(vec largest) {
-  const vec small = vec_set1(0x1p-100f);
-  const vecmask none = vec_less(largest, small);
-  return vec_select(none, vec_set1(0.0f), vec_div(vec_set1(127.0f), vec_select(none, small, largest)));
-}
-FOVEA_INLINE vec int8_scale(vec largest) {
-  return vec_select(vec_less(largest, vec_set1(0x1p-100f)), vec_set1(0.0f), vec_div(largest, vec_set1(127.0f)));
-}
-
-/* The code of a number, the nearest integer, ties to even, and INT8_SHIFT. */
-FOVEA_INLINE vec int8_code(vec x, vec factor) {
-  vec product = vec_mul(x, factor);
-  vec_opaque(product); /* with -ffp-contract=fast clang would fuse the sum */
-  return vec_add(product, vec_set1(INT8_SHIFT));
-}
-
-/* The size of the largest number of rows in the lanes; NaN if one is not finite. */
-FOVEA_INLINE vec int8_largest_of_lanes(const float *rows, int64_t dim) {
-  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
-  vec largest = zero;
-  vecmask finite = vec_equal(zero, zero);
-  FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d++) {
-    const vec size = vec_abs(vec_load(rows + d * ROW_TILE));
-    largest = vec_max(size, largest);
-    finite = vecmask_and(finite, vec_less(size, infinity));
-  }
-  return vec_select(finite, largest, vec_set1(__builtin_nanf("")));
-}
-
-/* One vector of rows in the lanes. A row with NaN or Inf has codes of 0 and the scale NaN. */
-FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to) {
-  const vec largest = int8_largest_of_lanes(rows, dim), shift = vec_set1(INT8_SHIFT);
-  const vecmask lost = vec_is_nan(largest);
-  const vec factor = int8_factor(largest);
-  const int64_t words = int8_words(dim);
-  vec total = vec_set1(0.0f);
-  FOVEA_NO_UNROLL
-  for (int64_t i = 0; i < words; i++) {
-    vec codes[INT8_CODES];
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_CODES; j++) {
-      const int64_t d = i * INT8_CODES + j;
-      codes[j] = shift;
-      if (d < dim) codes[j] = vec_select(lost, shift, int8_code(vec_load(rows + d * ROW_TILE), factor));
-      total = vec_add(total, vec_sub(codes[j], shift));
-    }
-    vec_store(to + i * ROW_TILE, int8_word(codes));
-  }
-  vec_store(to + words * ROW_TILE, int8_scale(largest));
-  vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
-}
-
 FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args *args) {
   FOVEA_NO_UNROLL
   for (int row = 0; row < ROW_TILE; row += LANES)
     int8_quantise_lanes((const float *)args->rows + row, args->dim, args->to + row);
-}
-
-/* Up to LANES elements of a row of keys or values from dim d on; 0 behind the last. */
-FOVEA_INLINE vec int8_element(const fovea_operand_args *args, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d, rest = args->dim - d;
-  const float *row = (const float *)args->rows + at;
-  if (!args->bf16) return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
-  const uint16_t *elements = (const uint16_t *)args->rows + at;
-  uint16_t some[LANES] = {0};
-  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
-  return vec_load_bf16(elements);
-}
-
-/* In all lanes the size of the row's largest number; NaN if one is not finite. */
-FOVEA_INLINE vec int8_largest(const fovea_operand_args *args, int64_t key) {
-  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
-  vec most = zero;
-  vecmask finite = vec_equal(zero, zero);
-  FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < args->dim; d += LANES) {
-    const vec size = vec_abs(int8_element(args, key, d));
-    most = vec_max(size, most);
-    finite = vecmask_and(finite, vec_less(size, infinity));
-  }
-  if (vecmask_any(vecmask_not(finite))) return vec_set1(__builtin_nanf(""));
-  FOVEA_UNROLL
-  for (int distance = LANES / 2; distance > 0; distance /= 2) most = vec_max(vec_swap(most, distance), most);
-  return most;
-}
-
-/* The scale of a row of which int8_largest() is given. */
-FOVEA_INLINE float int8_scale_of(vec largest) {
-  float scales[LANES];
-  vec_store(scales, int8_scale(largest));
-  return scales[0];
 }
 
 FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
@@ -152,25 +46,6 @@ FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
     }
     scales[key] = int8_scale_of(largest);
   }
-}
-
-/* What softmax() needs of the values' scales. Returns 1 if all are finite. */
-FOVEA_NOINLINE int int8_load_scales(float *logs) {
-  float *parts = logs + FOVEA_BLOCK_KEYS, *marks = parts + FOVEA_BLOCK_KEYS;
-  const vec small = vec_set1(0x1p-100f), one = vec_set1(1.0f), zero = vec_set1(0.0f);
-  vecmask any = vec_less(zero, zero);
-  FOVEA_NO_UNROLL
-  for (int key = 0; key < FOVEA_BLOCK_KEYS; key += LANES) {
-    const vec scale = vec_load(logs + key);
-    const vecmask lost = vec_is_nan(scale);
-    const vec w = vec_select(lost, one, vec_select(vec_less(scale, small), small, scale));
-    vec_store(logs + key, vec_log2(w));
-    vec_store(parts + key, vec_div(one, w));
-    vec_store(marks + key, vec_select(lost, one, zero));
-    any = vecmask_or(any, lost);
-  }
-  marks[FOVEA_BLOCK_KEYS] = vecmask_any(any) ? 1.0f : 0.0f;
-  return !vecmask_any(any);
 }
 
 FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
@@ -225,117 +100,6 @@ FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
   }
   int8_score_vectors(&work, args->key_count);
   if (args->seen_from) score_hide(args);
-}
-
-/* ---- Weights ------------------------------------------------------------------------------------------------- */
-
-FOVEA_INLINE void int8_fill(float *to, int begin, int end, float x) {
-  FOVEA_NO_UNROLL
-  for (int i = begin; i < end; i++) vec_store(to + i * ROW_TILE, vec_set1(x));
-}
-
-/* Scores of keys whose values are not finite become NaN where the key is seen. */
-FOVEA_NOINLINE void int8_lose_scores(float *scores, const float *marks, int begin, int end) {
-  const vec none = vec_set1(-INFINITY), nan = vec_set1(__builtin_nanf(""));
-  for (int key = begin; key < end; key++) {
-    float *score = scores + key * ROW_TILE;
-    if (marks[key] != 0.0f) vec_store(score, vec_select(vec_equal(vec_load(score), none), none, nan));
-  }
-}
-
-/* The largest score with log2 of the value's scale. Rounds of keys are filled up with -Inf. */
-FOVEA_NOINLINE vec int8_maximum(float *scores, const float *logs, int first, int last) {
-  vec maximum[4];
-  for (int i = 0; i < 4; i++) maximum[i] = vec_set1(-INFINITY);
-  FOVEA_NO_UNROLL
-  for (int key = first; key < last; key += 4) {
-    FOVEA_UNROLL
-    for (int i = 0; i < 4; i++)
-      maximum[i] = vec_max(vec_add(vec_load(scores + (key + i) * ROW_TILE), vec_set1(logs[key + i])), maximum[i]);
-  }
-  return vec_max(vec_max(maximum[0], maximum[1]), vec_max(maximum[2], maximum[3]));
-}
-
-/* The words of INT8_CHAINS keys, whose unrounded weights without the values' scales are added to the sums. */
-FOVEA_INLINE void int8_weigh(const float *scores, vec reference, const float *logs, const float *parts,
-                             float *words, vec *sums) {
-  FOVEA_UNROLL
-  for (int i = 0; i < INT8_CHAINS; i += INT8_CODES) {
-    vec codes[INT8_CODES];
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_CODES; j++) {
-      const vec s = vec_add(vec_load(scores + (i + j) * ROW_TILE), vec_set1(logs[i + j]));
-      const vec e = mode_exp2(vec_sub(s, reference), -126.0f);
-      sums[i + j] = vec_fma(e, vec_set1(parts[i + j]), sums[i + j]);
-      codes[j] = vec_add(vec_min(e, vec_set1(255.0f)), vec_set1(INT8_SHIFT));
-    }
-    vec_store(words + i / INT8_CODES * LANES, int8_word(codes));
-  }
-}
-
-/* Weights of one vector as words, [word of keys][lane], from `first` to `last`, multiples of sixteen. Returns the
- * sum of the unrounded ones. */
-FOVEA_NOINLINE vec int8_weigh_vector(const float *scores, vec reference, const float *logs, int first, int last,
-                                     float *words) {
-  enum { ROUND = FOVEA_WEIGHT_SUMS };
-  const float *parts = logs + FOVEA_BLOCK_KEYS;
-  vec sums[ROUND];
-  FOVEA_UNROLL
-  for (int i = 0; i < ROUND; i += INT8_CHAINS) {
-    vec chain[INT8_CHAINS];
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_CHAINS; j++) chain[j] = vec_set1(0.0f);
-    FOVEA_NO_UNROLL
-    for (int key = first + i; key < last; key += ROUND)
-      int8_weigh(scores + key * ROW_TILE, reference, logs + key, parts + key, words + key / INT8_CODES * LANES,
-                 chain);
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_CHAINS; j++) sums[i + j] = chain[j];
-  }
-  FOVEA_UNROLL
-  for (int i = 0; i < 8; i++) sums[i] = vec_add(sums[i], sums[i + 8]);
-  FOVEA_UNROLL
-  for (int i = 0; i < 4; i++) sums[i] = vec_add(sums[i], sums[i + 4]);
-  return vec_add(vec_add(sums[0], sums[2]), vec_add(sums[1], sums[3]));
-}
-
-/* Words of weights to the place of scores, 0 for all other keys of the block. */
-FOVEA_NOINLINE void int8_store_words(const float *words, int first, int last, float *to) {
-  int8_fill(to, 0, first / INT8_CODES, 0.0f);
-  FOVEA_NO_UNROLL
-  for (int i = first / INT8_CODES; i < last / INT8_CODES; i++)
-    vec_store(to + i * ROW_TILE, vec_load(words + i * LANES));
-  int8_fill(to, last / INT8_CODES, INT8_KEY_WORDS, 0.0f);
-#if INT8_VALUES_OFFSET
-  int8_start_of_weights(to, ROW_TILE, INT8_KEY_WORDS);
-#endif
-}
-
-FOVEA_KERNEL static int int8_softmax(const fovea_softmax_args *args) {
-  enum { ROUND = FOVEA_WEIGHT_SUMS };
-  const float *logs = args->values + INT8_KEY_WORDS * int8_stride(args->v_dim),
-              *marks = logs + 2 * FOVEA_BLOCK_KEYS;
-  vecmask none = vec_less(vec_set1(0.0f), vec_set1(0.0f));
-  FOVEA_NO_UNROLL
-  for (int vector = args->vectors.first; vector < args->vectors.first + args->vectors.count; vector++) {
-    const int row = vector * LANES, begin = args->key_begin[vector], end = args->key_end[vector];
-    const int first = begin / ROUND * ROUND, last = (end + ROUND - 1) / ROUND * ROUND;
-    float *scores = args->scores + row, words[INT8_KEY_WORDS * LANES];
-    int8_fill(scores, first, begin, -INFINITY);
-    int8_fill(scores, end, last, -INFINITY);
-    if (marks[FOVEA_BLOCK_KEYS] != 0.0f) int8_lose_scores(scores, marks, begin, end);
-    /* -0 becomes +0 */
-    const vec maximum = vec_add(int8_maximum(scores, logs, first, last), vec_set1(0.0f));
-    const vec block_max = vec_sub(maximum, vec_set1(INT8_A));
-    const vec block_sum = int8_weigh_vector(scores, state_reference(block_max), logs, first, last, words);
-    int8_store_words(words, first, last, scores);
-    vec_store(args->maxima + row, block_max);
-    vec_store(args->block_sum + row, block_sum);
-    const state_running running = {args->row_max, args->row_sum, args->old_part, args->new_part};
-    state_advance(&running, row, args->first, block_max, block_sum);
-    none = vecmask_or(none, vec_equal(block_max, vec_set1(-INFINITY)));
-  }
-  return vecmask_any(none);
 }
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */

@@ -16,9 +16,7 @@
  *   int8_word(codes)           a word in each lane of the lowest bytes of INT8_CODES vectors
  *   int8_store(p, d, codes)    stores the lowest bytes of a vector as codes d to d + LANES - 1 of the words at p
  *
- * The vectors of the last two are the sums of an integer and INT8_SHIFT. Part of int8.h. */
-
-#define INT8_SHIFT 0x1.8p23f
+ * The vectors of the last two are the sums of an integer and INT8_SHIFT (int8_operands.h). Part of int8.h. */
 
 /* What a register tile multiplies: word i has rows lanes[i * ROW_TILE + row] and scalars[i * item + n * step], for
  * keys or dims n. */
