@@ -8,13 +8,21 @@
  *   weights  [word of keys][row], in the place of the scores; then, with an offset, starts of sums, [row] */
 
 #include "fetch.h"
+#include "int8_operands.h"
+#include "int8_softmax.h"
 #include "score_hide.h"
 #include "state.h"
 
+/* gcc's coalescing of variables ties sums to registers that are in use: of 24 sums of AVX-512 it would move 46 and
+ * keep 19 on the stack. */
+#ifndef __clang__
+#pragma GCC push_options
+#pragma GCC optimize("no-tree-coalesce-vars")
+#endif
 #include "int8_products.h"
-
-#include "int8_operands.h"
-#include "int8_softmax.h"
+#ifndef __clang__
+#pragma GCC pop_options
+#endif
 
 FOVEA_KERNEL static fovea_operand_sizes int8_sizes(int64_t qk_dim, int64_t v_dim) {
   return (fovea_operand_sizes){(int8_words(qk_dim) + 2) * ROW_TILE,
@@ -30,54 +38,84 @@ FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args *args) {
     int8_quantise_lanes((const float *)args->rows + row, args->dim, args->to + row);
 }
 
-FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
+/* The codes of one key. */
+FOVEA_INLINE void int8_quantise_key(const fovea_operand_args *args, const int bf16, int key, float scale,
+                                    float factor, float *to) {
+  const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET), factors = vec_set1(factor);
+  int64_t d = 0;
+  if (scale != scale) {
+    for (; d < args->dim; d += LANES) int8_store(to, d, shift);
+    return;
+  }
+  FOVEA_NO_UNROLL
+  for (; d + LANES <= args->dim; d += LANES)
+    int8_store(to, d, int8_code(int8_elements(args, bf16, key, d), factors, shift));
+  if (d < args->dim) int8_store(to, d, int8_code(int8_last_elements(args, bf16, key, d), factors, shift));
+}
+
+FOVEA_INLINE void int8_quantise_keys(const fovea_operand_args *args, const int bf16) {
   const int64_t stride = int8_stride(int8_words(args->dim));
-  const vec shift = vec_set1(INT8_SHIFT), offset = vec_set1(INT8_KEYS_OFFSET);
-  float *scales = args->to + FOVEA_BLOCK_KEYS * stride;
+  float *scales = args->to + FOVEA_BLOCK_KEYS * stride, factors[INT8_TOGETHER];
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
-  for (int key = args->first; key < args->end; key++) {
-    const vec largest = int8_largest(args, key), factor = int8_factor(largest);
-    const vecmask lost = vec_is_nan(largest);
+  for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
+    const int begin = first > args->first ? first : args->first;
+    const int end = first + INT8_TOGETHER < args->end ? first + INT8_TOGETHER : args->end;
+    int8_measure(args, bf16, first, scales + first, factors);
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec code = vec_select(lost, shift, int8_code(int8_element(args, key, d), factor));
-      int8_store(args->to + key * stride, d, vec_add(code, offset));
-    }
-    scales[key] = int8_scale_of(largest);
+    for (int key = begin; key < end; key++)
+      int8_quantise_key(args, bf16, key, scales[key], factors[key - first], args->to + key * stride);
   }
 }
 
-FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
+FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
+  if (args->bf16)
+    int8_quantise_keys(args, 1);
+  else
+    int8_quantise_keys(args, 0);
+}
+
+/* Words of INT8_CODES keys. Those that are not there, or not finite, have codes of 0. */
+FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, const int bf16, int first, const float *scales,
+                                     const float *factors, float *to) {
+  const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
+  int there[INT8_CODES];
+  int64_t d = 0;
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_CODES; j++)
+    there[j] = first + j >= args->first && first + j < args->end && scales[j] == scales[j];
+  FOVEA_NO_UNROLL
+  for (; d < args->dim; d += LANES) {
+    const int whole = d + LANES <= args->dim;
+    vec codes[INT8_CODES];
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_CODES; j++) {
+      codes[j] = shift;
+      if (!there[j]) continue;
+      const vec x = whole ? int8_elements(args, bf16, first + j, d) : int8_last_elements(args, bf16, first + j, d);
+      codes[j] = int8_code(x, vec_set1(factors[j]), shift);
+    }
+    vec_store(to + d, int8_word(codes));
+  }
+}
+
+FOVEA_INLINE int int8_quantise_values(const fovea_operand_args *args, const int bf16) {
   const int64_t stride = int8_stride(args->dim);
-  const vec shift = vec_set1(INT8_SHIFT), offset = vec_set1(INT8_VALUES_OFFSET);
-  float *scales = args->to + INT8_KEY_WORDS * stride;
+  float *scales = args->to + INT8_KEY_WORDS * stride, factors[INT8_TOGETHER];
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
-  for (int first = args->first / INT8_CODES * INT8_CODES; first < args->end; first += INT8_CODES) {
-    vec factors[INT8_CODES];
-    int there[INT8_CODES];
+  for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
+    int8_measure(args, bf16, first, scales + first, factors);
     FOVEA_NO_UNROLL
-    for (int j = 0; j < INT8_CODES; j++) {
-      const int key = first + j;
-      there[j] = key >= args->first && key < args->end;
-      factors[j] = vec_set1(0.0f);
-      if (!there[j]) continue;
-      const vec largest = int8_largest(args, key);
-      scales[key] = int8_scale_of(largest);
-      there[j] = scales[key] == scales[key];
-      factors[j] = int8_factor(largest);
-    }
-    FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) {
-      vec codes[INT8_CODES];
-      FOVEA_UNROLL
-      for (int j = 0; j < INT8_CODES; j++)
-        codes[j] = vec_add(there[j] ? int8_code(int8_element(args, first + j, d), factors[j]) : shift, offset);
-      vec_store(args->to + first / INT8_CODES * stride + d, int8_word(codes));
-    }
+    for (int i = 0; i < INT8_TOGETHER; i += INT8_CODES)
+      int8_quantise_word(args, bf16, first + i, scales + first + i, factors + i,
+                         args->to + (first + i) / INT8_CODES * stride);
   }
   return int8_load_scales(scales);
+}
+
+FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
+  return args->bf16 ? int8_quantise_values(args, 1) : int8_quantise_values(args, 0);
 }
 
 /* ---- Scores -------------------------------------------------------------------------------------------------- */

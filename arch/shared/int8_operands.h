@@ -1,6 +1,5 @@
 /* Codes of rows for the mode int8, and their scales (docs/numerics.md, section 16). Every arithmetic of the mode
- * lays them out as it likes. Included after a layer for int8_products.h: words of INT8_CODES codes by int8_word().
- */
+ * lays them out as it likes. Included after a layer (int8_products.h). */
 #ifndef FOVEA_ARCH_SHARED_INT8_OPERANDS_H
 #define FOVEA_ARCH_SHARED_INT8_OPERANDS_H
 
@@ -35,34 +34,33 @@ FOVEA_INLINE vec int8_scale(vec largest) {
   return vec_select(vec_less(largest, vec_set1(0x1p-100f)), vec_set1(0.0f), vec_div(largest, vec_set1(127.0f)));
 }
 
-/* The code of a number, the nearest integer, ties to even, and INT8_SHIFT. */
-FOVEA_INLINE vec int8_code(vec x, vec factor) {
+/* The code of a number, the nearest integer, ties to even, and `shift`: INT8_SHIFT, or with an offset. */
+FOVEA_INLINE vec int8_code(vec x, vec factor, vec shift) {
   vec product = vec_mul(x, factor);
   vec_opaque(product); /* with -ffp-contract=fast clang would fuse the sum */
-  return vec_add(product, vec_set1(INT8_SHIFT));
+  return vec_add(product, shift);
 }
 
-/* The size of the largest number of rows in the lanes; NaN if one is not finite. */
-FOVEA_INLINE vec int8_largest_of_lanes(const float *rows, int64_t dim) {
-  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
-  vec largest = zero;
-  vecmask finite = vec_equal(zero, zero);
-  FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d++) {
-    const vec size = vec_abs(vec_load(rows + d * ROW_TILE));
-    largest = vec_max(size, largest);
-    finite = vecmask_and(finite, vec_less(size, infinity));
-  }
-  return vec_select(finite, largest, vec_set1(__builtin_nanf("")));
+/* Whether numbers are finite shows in a sum of their products with 0: it is NaN if one is not. Where that is so,
+ * the size of the largest number becomes NaN. */
+FOVEA_INLINE vec int8_or_lost(vec largest, vec zeros) {
+  return vec_select(vec_is_nan(zeros), zeros, largest);
 }
 
 /* One vector of rows in the lanes. A row with NaN or Inf has codes of 0 and the scale NaN. */
 FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to) {
-  const vec largest = int8_largest_of_lanes(rows, dim), shift = vec_set1(INT8_SHIFT);
+  const vec zero = vec_set1(0.0f), shift = vec_set1(INT8_SHIFT);
+  const int64_t words = int8_words(dim);
+  vec largest = zero, zeros = zero, total = zero;
+  FOVEA_NO_UNROLL
+  for (int64_t d = 0; d < dim; d++) {
+    const vec x = vec_load(rows + d * ROW_TILE);
+    largest = vec_max(vec_abs(x), largest);
+    zeros = vec_fma(x, zero, zeros);
+  }
+  largest = int8_or_lost(largest, zeros);
   const vecmask lost = vec_is_nan(largest);
   const vec factor = int8_factor(largest);
-  const int64_t words = int8_words(dim);
-  vec total = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < words; i++) {
     vec codes[INT8_CODES];
@@ -70,7 +68,7 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
     for (int j = 0; j < INT8_CODES; j++) {
       const int64_t d = i * INT8_CODES + j;
       codes[j] = shift;
-      if (d < dim) codes[j] = vec_select(lost, shift, int8_code(vec_load(rows + d * ROW_TILE), factor));
+      if (d < dim) codes[j] = vec_select(lost, shift, int8_code(vec_load(rows + d * ROW_TILE), factor, shift));
       total = vec_add(total, vec_sub(codes[j], shift));
     }
     vec_store(to + i * ROW_TILE, int8_word(codes));
@@ -79,39 +77,62 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
   vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
 }
 
-/* Up to LANES elements of a row of keys or values from dim d on; 0 behind the last. */
-FOVEA_INLINE vec int8_element(const fovea_operand_args *args, int64_t key, int64_t d) {
+/* LANES elements of a row of keys or values from dim d on; of the last vector those that are there, then 0. */
+FOVEA_INLINE vec int8_elements(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d;
+  return bf16 ? vec_load_bf16((const uint16_t *)args->rows + at) : vec_load((const float *)args->rows + at);
+}
+FOVEA_INLINE vec int8_last_elements(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
   const int64_t at = key * args->stride + d, rest = args->dim - d;
-  const float *row = (const float *)args->rows + at;
-  if (!args->bf16) return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
-  const uint16_t *elements = (const uint16_t *)args->rows + at;
   uint16_t some[LANES] = {0};
-  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
-  return vec_load_bf16(elements);
+  if (!bf16) return vec_load_first((const float *)args->rows + at, (int)rest);
+  memcpy(some, (const uint16_t *)args->rows + at, (size_t)rest * sizeof *some);
+  return vec_load_bf16(some);
 }
 
-/* In all lanes the size of the row's largest number; NaN if one is not finite. */
-FOVEA_INLINE vec int8_largest(const fovea_operand_args *args, int64_t key) {
-  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
-  vec most = zero;
-  vecmask finite = vec_equal(zero, zero);
+/* The size of the largest number of a row; NaN if one is not finite. */
+FOVEA_INLINE float int8_largest(const fovea_operand_args *args, const int bf16, int64_t key) {
+  vec largest = vec_set1(0.0f), zeros = vec_set1(0.0f);
+  int64_t d = 0;
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < args->dim; d += LANES) {
-    const vec size = vec_abs(int8_element(args, key, d));
-    most = vec_max(size, most);
-    finite = vecmask_and(finite, vec_less(size, infinity));
+  for (; d + LANES <= args->dim; d += LANES) {
+    const vec x = int8_elements(args, bf16, key, d);
+    largest = vec_max(vec_abs(x), largest);
+    zeros = vec_fma(x, vec_set1(0.0f), zeros);
   }
-  if (vecmask_any(vecmask_not(finite))) return vec_set1(__builtin_nanf(""));
+  if (d < args->dim) {
+    const vec x = int8_last_elements(args, bf16, key, d);
+    largest = vec_max(vec_abs(x), largest);
+    zeros = vec_fma(x, vec_set1(0.0f), zeros);
+  }
+  largest = int8_or_lost(largest, zeros);
+  if (vecmask_any(vec_is_nan(largest))) return __builtin_nanf("");
   FOVEA_UNROLL
-  for (int distance = LANES / 2; distance > 0; distance /= 2) most = vec_max(vec_swap(most, distance), most);
-  return most;
+  for (int distance = LANES / 2; distance > 0; distance /= 2)
+    largest = vec_max(vec_swap(largest, distance), largest);
+  float lanes[LANES];
+  vec_store(lanes, largest);
+  return lanes[0];
 }
 
-/* The scale of a row of which int8_largest() is given. */
-FOVEA_INLINE float int8_scale_of(vec largest) {
-  float scales[LANES];
-  vec_store(scales, int8_scale(largest));
-  return scales[0];
+/* Rows that are measured together, so that they are still in L1 when their codes are made. */
+enum { INT8_TOGETHER = 16 };
+
+/* The scales of INT8_TOGETHER rows from `first` on, 0 for those that are not there, and the factors for their
+ * codes. */
+FOVEA_INLINE void int8_measure(const fovea_operand_args *args, const int bf16, int first, float *scales,
+                               float *factors) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) {
+    const int key = first + i;
+    scales[i] = key >= args->first && key < args->end ? int8_largest(args, bf16, key) : 0.0f;
+  }
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i += LANES) {
+    const vec largest = vec_load(scales + i);
+    vec_store(factors + i, int8_factor(largest));
+    vec_store(scales + i, int8_scale(largest));
+  }
 }
 
 /* What softmax() needs of the values' scales. Returns 1 if all are finite. */

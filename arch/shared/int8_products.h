@@ -33,26 +33,29 @@ typedef struct int8_tile {
 FOVEA_INLINE void int8_multiply(const int numbers, const int vectors, const int of_keys,
                                 const int8_products *products, int8_tile *tile) {
   const float *lanes = products->lanes, *scalars = products->scalars;
+  const int64_t item = of_keys ? 1 : products->item, step = of_keys ? products->step : 1;
+  int64_t count = products->count; /* at least 1: gcc keeps copies of sums if the loop may be skipped */
   FOVEA_UNROLL
   for (int n = 0; n < numbers; n++) {
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++)
       tile->sum[n][v] = int8_start(products->start ? vec_load(products->start + v * LANES) : vec_set1(0.0f));
   }
-  FOVEA_NO_UNROLL
-  for (int64_t count = products->count; count > 0; count--, lanes += ROW_TILE, scalars += products->item) {
+  do {
     vec x[4];
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
     FOVEA_UNROLL
     for (int n = 0; n < numbers; n++) {
-      const vec y = vec_set1(scalars[n * products->step]);
+      const vec y = vec_set1(scalars[n * step]);
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++)
         tile->sum[n][v] =
             of_keys ? int8_add_keys(x[v], y, tile->sum[n][v]) : int8_add_values(x[v], y, tile->sum[n][v]);
     }
-  }
+    lanes += ROW_TILE;
+    scalars += item;
+  } while (--count > 0);
 }
 
 /* Scores of keys `first` to `first + numbers` - 1 of a call, for vectors from `vector` on. */
@@ -125,6 +128,7 @@ FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const in
     int8_value_dims(numbers, vectors, work, first, vector);                                                        \
   }
 INT8_TILE(many, FOVEA_TILE_VECTORS, INT8_MANY)
+INT8_TILE(many_two, FOVEA_TILE_VECTORS, 2)
 INT8_TILE(many_one, FOVEA_TILE_VECTORS, 1)
 INT8_TILE(single, 1, INT8_OF_ONE)
 INT8_TILE(single_one, 1, 1)
@@ -141,6 +145,10 @@ INT8_TILE(single_one, 1, 1)
     for (; first + whole <= numbers; first += whole) {                                                             \
       fetch_lines(lines, &fetch);                                                                                  \
       (vectors == 1 ? int8_##kind##_single : int8_##kind##_many)(work, first, vector);                             \
+    }                                                                                                              \
+    if (vectors > 1 && INT8_MANY > 2) {                                                                            \
+      FOVEA_NO_UNROLL                                                                                              \
+      for (; first + 2 <= numbers; first += 2) int8_##kind##_many_two(work, first, vector);                        \
     }                                                                                                              \
     FOVEA_NO_UNROLL                                                                                                \
     for (; first < numbers; first++)                                                                               \

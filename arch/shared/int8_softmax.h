@@ -1,5 +1,5 @@
-/* Weights of the mode int8 in the place of the scores, [word of keys][row]. Included after a layer for
- * int8_products.h and after int8_operands.h. What softmax() needs of the values' scales follows INT8_KEY_WORDS *
+/* Weights of the mode int8 in the place of the scores, [word of keys][row]. Included after a layer
+ * (int8_products.h) and after int8_operands.h. What softmax() needs of the values' scales follows INT8_KEY_WORDS *
  * int8_stride(v_dim) words of values: log2 of the scales, their reciprocals, 1 where a value is not finite, each of
  * FOVEA_BLOCK_KEYS keys, and once 1 if there is such a key. */
 #ifndef FOVEA_ARCH_SHARED_INT8_SOFTMAX_H
