@@ -84,15 +84,13 @@ FOVEA_KERNEL static void amx_load_keys(const fovea_operand_args *args) {
 /* Sixteen dims of 64 keys. */
 FOVEA_INLINE void load_value_tile(const fovea_operand_args *args, const int bf16, int64_t dim, int first,
                                   const float *factors, float *to) {
-  const __m512i in_words =
-      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   vec words[TILE];
   FOVEA_NO_UNROLL
   for (int i = 0; i < TILE; i++) {
     __m512i codes[4];
     FOVEA_UNROLL
     for (int j = 0; j < 4; j++) codes[j] = load_codes(args, bf16, first + 4 * i + j, dim, factors[4 * i + j]);
-    words[i] = _mm512_castsi512_ps(_mm512_shuffle_epi8(bytes_of(codes), in_words));
+    words[i] = _mm512_castsi512_ps(int8_in_words(bytes_of(codes)));
   }
   vec_transpose(words);
   FOVEA_UNROLL

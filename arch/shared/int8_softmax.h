@@ -38,20 +38,31 @@ FOVEA_NOINLINE vec int8_maximum(float *scores, const float *logs, int first, int
   return vec_max(vec_max(maximum[0], maximum[1]), vec_max(maximum[2], maximum[3]));
 }
 
+/* The word of weights: each rounded, and at most 255. Where one is NaN, any word: the sum of weights is NaN. */
+#ifndef INT8_HAS_WEIGHT_WORD
+FOVEA_INLINE vec int8_weight_word(const vec weights[INT8_CODES]) {
+  vec codes[INT8_CODES];
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_CODES; j++)
+    codes[j] = vec_add(vec_min(weights[j], vec_set1(255.0f)), vec_set1(INT8_SHIFT));
+  return int8_word(codes);
+}
+#endif
+
 /* The words of INT8_CHAINS keys, whose unrounded weights without the values' scales are added to the sums. */
 FOVEA_INLINE void int8_weigh(const float *scores, vec reference, const float *logs, const float *parts,
                              float *words, vec *sums) {
   FOVEA_UNROLL
   for (int i = 0; i < INT8_CHAINS; i += INT8_CODES) {
-    vec codes[INT8_CODES];
+    vec weights[INT8_CODES];
     FOVEA_UNROLL
     for (int j = 0; j < INT8_CODES; j++) {
       const vec s = vec_add(vec_load(scores + (i + j) * ROW_TILE), vec_set1(logs[i + j]));
       const vec e = mode_exp2(vec_sub(s, reference), -126.0f);
       sums[i + j] = vec_fma(e, vec_set1(parts[i + j]), sums[i + j]);
-      codes[j] = vec_add(vec_min(e, vec_set1(255.0f)), vec_set1(INT8_SHIFT));
+      weights[j] = e;
     }
-    vec_store(words + i / INT8_CODES * LANES, int8_word(codes));
+    vec_store(words + i / INT8_CODES * LANES, int8_weight_word(weights));
   }
 }
 
