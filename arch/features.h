@@ -25,5 +25,6 @@
 #define FOVEA_CPU_AVX_VNNI    (UINT64_C(1) << 12) /* VPDPBUSD of 256 bits, without AVX-512 */
 #define FOVEA_CPU_NEON_DOT    (UINT64_C(1) << 13) /* SDOT, UDOT */
 #define FOVEA_CPU_NEON_I8MM   (UINT64_C(1) << 14) /* USDOT, SMMLA */
+#define FOVEA_CPU_AMX_INT8    (UINT64_C(1) << 15) /* AMX-INT8, beside AMX-TILE and AMX-BF16 */
 
 #endif

@@ -3,7 +3,8 @@
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define FOVEA_ISA amx
 #define FOVEA_TARGET                                                                                               \
-  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16")))
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16,amx-"       \
+                        "int8")))
 #include "../avx512/tiles.h"
 #include "../avx512/vector.h"
 #include "amx.h"

@@ -1,10 +1,11 @@
-/* Whether AMX computes what its manual says. The contract of bf16 rests on it, so whoever allows AMX looks first.
+/* Whether AMX computes what its manual says. The contract of modes rests on it, so whoever allows AMX looks first.
  */
 #include "../targets.h"
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define FOVEA_ISA amx
 #define FOVEA_TARGET                                                                                               \
-  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16")))
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma,f16c,amx-tile,amx-bf16,amx-"       \
+                        "int8")))
 #include "../avx512/vector.h"
 #include "amx.h"
 #include "tiles.h"
@@ -12,21 +13,21 @@
 #include <string.h>
 
 typedef struct words {
-  uint32_t word[TILE][TILE_PAIRS];
+  uint32_t word[TILE][TILE_WORDS];
 } words;
 
 /* Exponents from -spread to spread - 1; every fifth element is the opposite of the one before the last, so that
  * sums cancel. */
 static void fill(words *to, int spread, uint32_t *seed) {
   uint32_t elements[2] = {0, 0};
-  for (int i = 0; i < TILE * TILE_PAIRS; i++) {
+  for (int i = 0; i < TILE * TILE_WORDS; i++) {
     for (int j = 0; j < 2; j++) {
       *seed = *seed * 1664525u + 1013904223u;
       const uint32_t exponent = 127u - (uint32_t)spread + (*seed >> 12) % (2u * (uint32_t)spread);
       const uint32_t made = (*seed & 0x80000000u) >> 16 | exponent << 7 | (*seed >> 4 & 0x7f);
       elements[j] = *seed >> 24 & 7 ? made : elements[j] ^ 0x8000;
     }
-    to->word[i / TILE_PAIRS][i % TILE_PAIRS] = elements[0] | elements[1] << 16;
+    to->word[i / TILE_WORDS][i % TILE_WORDS] = elements[0] | elements[1] << 16;
   }
 }
 
@@ -42,7 +43,7 @@ FOVEA_KERNEL static float expected(const words *a, const words *b, int row, int 
   float sum = 0;
   for (int g = 0; g < 2; g++) {
     float chain[2] = {0, 0};
-    for (int p = 0; p < TILE_PAIRS; p++)
+    for (int p = 0; p < TILE_WORDS; p++)
       for (int odd = 0; odd < 2; odd++)
         chain[odd] =
             __builtin_fmaf(element(a[g].word[row][p], odd), element(b[g].word[p][column], odd), chain[odd]);
@@ -72,6 +73,57 @@ FOVEA_KERNEL int fovea_bf16_holds_amx(void) {
     for (int i = 0; i < TILE * TILE; i++) {
       const float wanted = expected(a, b, i / TILE, i % TILE);
       holds &= memcmp(&room.sums[i], &wanted, sizeof wanted) == 0;
+    }
+  }
+  _tile_release();
+  return holds;
+}
+
+static uint32_t next(uint32_t *seed) {
+  *seed = *seed * 1664525u + 1013904223u;
+  return *seed ^ *seed >> 16;
+}
+
+static int32_t byte_of(uint32_t word, int i, int is_signed) {
+  const int32_t byte = (int32_t)(word >> 8 * i & 0xff);
+  return is_signed && byte > 127 ? byte - 256 : byte;
+}
+
+/* The products of one sum, with bytes of B that are signed, or not. */
+static int32_t integer(const words *a, const words *b, int row, int column, int is_signed) {
+  int32_t sum = 0;
+  for (int p = 0; p < TILE_WORDS; p++)
+    for (int i = 0; i < 4; i++) sum += byte_of(a->word[row][p], i, 1) * byte_of(b->word[p][column], i, is_signed);
+  return sum;
+}
+
+FOVEA_KERNEL int fovea_int8_holds_amx(void) {
+  enum { TURNS = 4 };
+  words a, b;
+  tile_room signed_room, unsigned_room;
+  uint32_t seed = 1;
+  int holds = 1;
+  tiles_begin();
+  for (int turn = 0; turn < TURNS && holds; turn++) {
+    for (int i = 0; i < TILE * TILE_WORDS; i++) {
+      a.word[i / TILE_WORDS][i % TILE_WORDS] = turn ? next(&seed) : 0x80808080u; /* the largest sums, too */
+      b.word[i / TILE_WORDS][i % TILE_WORDS] = turn ? next(&seed) : i % 2 ? 0xffffffffu : 0x80808080u;
+    }
+    tiles_see_memory(&a);
+    tiles_see_memory(&b);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_loadd(4, a.word, 64);
+    _tile_loadd(5, b.word, 64);
+    TILE_PRODUCT(TILE_S8, 0, 4, 5);
+    TILE_PRODUCT(TILE_S8_U8, 1, 4, 5);
+    _tile_stored(0, signed_room.sums, 64);
+    _tile_stored(1, unsigned_room.sums, 64);
+    for (int i = 0; i < TILE * TILE; i++) {
+      const int32_t of_signed = integer(&a, &b, i / TILE, i % TILE, 1);
+      const int32_t of_unsigned = integer(&a, &b, i / TILE, i % TILE, 0);
+      holds &= memcmp(&signed_room.sums[i], &of_signed, sizeof of_signed) == 0;
+      holds &= memcmp(&unsigned_room.sums[i], &of_unsigned, sizeof of_unsigned) == 0;
     }
   }
   _tile_release();

@@ -9,7 +9,7 @@
 #include "../shared/tile.h"
 #include "tiles.h"
 
-enum { KEY_WORDS = FOVEA_BLOCK_KEYS / 2 };
+enum { TILE_ITEMS = 2 * TILE_WORDS, KEY_WORDS = FOVEA_BLOCK_KEYS / 2 };
 
 static int64_t groups_of(int64_t dim) {
   return (dim + TILE_ITEMS - 1) / TILE_ITEMS;
@@ -17,7 +17,7 @@ static int64_t groups_of(int64_t dim) {
 
 static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
   enum { MOST_DIMS = 4 * TILE }; /* that are multiplied at once, some of them behind the last */
-  const int64_t words = groups_of(qk_dim) * TILE_PAIRS;
+  const int64_t words = groups_of(qk_dim) * TILE_WORDS;
   return (fovea_operand_sizes){words * ROW_TILE, words * FOVEA_BLOCK_KEYS,
                                (v_dim + MOST_DIMS - 1) / MOST_DIMS * MOST_DIMS * KEY_WORDS, 0};
 }
@@ -39,7 +39,7 @@ FOVEA_INLINE vec load_some(const float *p, int64_t count) {
 }
 
 FOVEA_KERNEL static void amx_load_queries(const fovea_operand_args *args) {
-  const int64_t pairs = groups_of(args->dim) * TILE_PAIRS;
+  const int64_t pairs = groups_of(args->dim) * TILE_WORDS;
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < pairs; i++) {
     const float *rows = (const float *)args->rows + 2 * i * ROW_TILE;
@@ -81,10 +81,10 @@ FOVEA_KERNEL static void amx_load_keys(const fovea_operand_args *args) {
   const int begin = args->first / TILE * TILE, end = (args->end + TILE - 1) / TILE * TILE;
   FOVEA_NO_UNROLL
   for (int key = begin; key < end; key++) {
-    float *to = args->to + key * groups * TILE_PAIRS;
+    float *to = args->to + key * groups * TILE_WORDS;
     FOVEA_NO_UNROLL
     for (int64_t g = 0; g < groups; g++)
-      _mm512_storeu_si512(to + g * TILE_PAIRS, load_pairs(args, key, g * TILE_ITEMS));
+      _mm512_storeu_si512(to + g * TILE_WORDS, load_pairs(args, key, g * TILE_ITEMS));
   }
 }
 
@@ -112,9 +112,9 @@ FOVEA_INLINE void load_value_tiles(const fovea_operand_args *args, int64_t dim, 
   const __m512i low = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
                                        37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
   const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  __m512i pairs[2][TILE_PAIRS];
+  __m512i pairs[2][TILE_WORDS];
   FOVEA_NO_UNROLL
-  for (int i = 0; i < TILE_PAIRS; i++) {
+  for (int i = 0; i < TILE_WORDS; i++) {
     const __m512i even = without_lost(load_pairs(args, key + 2 * i, dim), lost);
     const __m512i odd = without_lost(load_pairs(args, key + 2 * i + 1, dim), lost);
     pairs[0][i] = _mm512_permutex2var_epi16(even, low, odd);

@@ -55,14 +55,14 @@ FOVEA_INLINE void finish_scores(const void *data, int begin, int end) {
 /* The vector units finish the sums of one step while AMX multiplies those of the next. With a factor of 1 the sums
  * are the scores, and go to their place at once, if the slice has all keys of the step. */
 FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns) {
-  const int64_t groups = groups_of(args->dim), key_words = groups * TILE_PAIRS;
+  const int64_t groups = groups_of(args->dim), key_words = groups * TILE_WORDS;
   const int step = TILE * tiles_of_a(columns), end = args->key + args->key_count;
   tile_room room;
   tile_operands x = {.b = (const uint32_t *)(const void *)(args->queries + args->vectors.first * LANES),
                      .a_row = key_words,
                      .a_tile = key_words * TILE,
                      .b_row = ROW_TILE,
-                     .b_group = TILE_PAIRS * ROW_TILE,
+                     .b_group = TILE_WORDS * ROW_TILE,
                      .groups = (int)groups};
   score_sums before = {
       .args = args, .key = end, .columns = columns, .home = tiles_in_room(&room, columns)}; /* none */
@@ -73,7 +73,7 @@ FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns)
   for (int key = args->key / step * step; key < end; key += step) {
     fetch_lines(lines, &fetch);
     x.a = (const uint32_t *)args->keys + key * key_words;
-    tiles_multiply(&x, columns, &before.home, finish_scores, &before);
+    tiles_multiply(&x, TILE_BF16, columns, &before.home, finish_scores, &before);
     before.key = key;
     before.in_place = args->c == 1.0f && key >= args->key && key + step <= end;
     before.home = tiles_in_room(&room, columns);

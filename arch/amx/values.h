@@ -53,13 +53,13 @@ FOVEA_INLINE void finish_values(const void *data, int begin, int end) {
 
 FOVEA_INLINE void value_columns(const fovea_value_args *args, const int columns) {
   const int64_t begin = args->key / TILE_ITEMS, step = TILE * tiles_of_a(columns);
-  const float *pairs = args->weights + begin * TILE_PAIRS * ROW_TILE + args->vectors.first * LANES;
+  const float *pairs = args->weights + begin * TILE_WORDS * ROW_TILE + args->vectors.first * LANES;
   tile_room room;
   tile_operands x = {.b = (const uint32_t *)(const void *)pairs,
                      .a_row = KEY_WORDS,
                      .a_tile = KEY_WORDS * TILE,
                      .b_row = ROW_TILE,
-                     .b_group = TILE_PAIRS * ROW_TILE,
+                     .b_group = TILE_WORDS * ROW_TILE,
                      .groups = (int)((args->key + args->key_count - 1) / TILE_ITEMS + 1 - begin)};
   value_sums before = {
       .args = args, .dim = args->dim, .columns = columns, .home = tiles_in_room(&room, columns)}; /* none */
@@ -69,8 +69,8 @@ FOVEA_INLINE void value_columns(const fovea_value_args *args, const int columns)
   FOVEA_NO_UNROLL
   for (int64_t dim = 0; dim < args->dim; dim += step) {
     fetch_lines(lines, &fetch);
-    x.a = (const uint32_t *)(const void *)args->values + dim * KEY_WORDS + begin * TILE_PAIRS;
-    tiles_multiply(&x, columns, &before.home, finish_values, &before);
+    x.a = (const uint32_t *)(const void *)args->values + dim * KEY_WORDS + begin * TILE_WORDS;
+    tiles_multiply(&x, TILE_BF16, columns, &before.home, finish_values, &before);
     before.dim = dim;
   }
   tiles_keep(&before.home, columns);

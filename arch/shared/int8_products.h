@@ -22,9 +22,13 @@
  *   int8_copy_key(p, codes)          as words of a key
  *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims
  *
- * The vectors of int8_word() and int8_store() are the sums of an integer and INT8_SHIFT. Part of int8.h. */
-
-#define INT8_SHIFT 0x1.8p23f
+ * and, if packing takes fewer instructions than int8_word(),
+ *
+ *   INT8_HAS_WEIGHT_WORD
+ *   int8_weight_word(weights)        a word of the nearest integers of weights, at most 255
+ *
+ * The vectors of int8_word() and int8_store() are the sums of an integer and INT8_SHIFT (int8_operands.h). Part of
+ * int8.h. */
 
 /* What a register tile multiplies: word i has rows lanes[i * ROW_TILE + row] and scalars[i * item + n * step], for
  * keys or dims n. */

@@ -15,7 +15,8 @@
 #define NEEDS(name, architecture, needs) static const uint64_t needs_##name = (needs);
 FOVEA_EXTENSIONS(NEEDS)
 
-static atomic_int allowed;
+/* What fovea_allow_amx() allowed, by mode. */
+static atomic_int bf16_allowed, int8_allowed;
 
 fovea_status fovea_allow_amx(fovea_error *error) {
   if ((fovea_process_record()->features & needs_amx) != needs_amx)
@@ -25,11 +26,13 @@ fovea_status fovea_allow_amx(fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE,
                       "the system does not permit AMX: a thread's signal stack may be too small");
   fovea_float_state caller = fovea_float_begin();
-  const int holds = fovea_bf16_holds_amx();
+  const int has_int8 = (fovea_process_record()->features & FOVEA_CPU_AMX_INT8) != 0;
+  const int holds = fovea_bf16_holds_amx() && (!has_int8 || fovea_int8_holds_amx());
   fovea_float_end(caller);
   if (!holds)
     return fovea_fail(error, FOVEA_ERROR_ISA_UNUSABLE, "this CPU's AMX does not give the bits of its manual");
-  atomic_store_explicit(&allowed, 1, memory_order_release);
+  atomic_store_explicit(&bf16_allowed, 1, memory_order_release);
+  atomic_store_explicit(&int8_allowed, has_int8, memory_order_release);
   return FOVEA_OK;
 }
 
@@ -38,12 +41,15 @@ static int has_tiles(const fovea_kernels *kernels) {
   return strcmp(kernels->name, "avx512") == 0 || strcmp(kernels->name, "avx512_bf16") == 0;
 }
 
+static int is_allowed(atomic_int *mode) {
+  return atomic_load_explicit(mode, memory_order_acquire);
+}
+
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
+  const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0', amx = !named && has_tiles(kernels);
   if (mode == FOVEA_MODE_EXACT) return NULL;
-  if (mode == FOVEA_MODE_INT8) return kernels->int8;
-  const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0';
-  if (!named && has_tiles(kernels) && atomic_load_explicit(&allowed, memory_order_acquire)) return &fovea_bf16_amx;
-  return kernels->bf16;
+  if (mode == FOVEA_MODE_INT8) return amx && is_allowed(&int8_allowed) ? &fovea_int8_amx : kernels->int8;
+  return amx && is_allowed(&bf16_allowed) ? &fovea_bf16_amx : kernels->bf16;
 }
 #else
 fovea_status fovea_allow_amx(fovea_error *error) {

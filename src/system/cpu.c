@@ -34,9 +34,10 @@ uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
     if (amd) features |= FOVEA_CPU_FAST_BF16;
   }
   const uint32_t leaf7_amx_bf16_and_tile = UINT32_C(1) << 22 | UINT32_C(1) << 24;
+  const uint32_t leaf7_amx_int8 = UINT32_C(1) << 25;
   const uint64_t tile_state = UINT64_C(3) << 17;
   if (has_all(words->saved, tile_state) && has_all(words->leaf7_edx, leaf7_amx_bf16_and_tile))
-    features |= FOVEA_CPU_AMX_BF16;
+    features |= FOVEA_CPU_AMX_BF16 | (words->leaf7_edx & leaf7_amx_int8 ? FOVEA_CPU_AMX_INT8 : 0);
 #endif
   return features;
 }

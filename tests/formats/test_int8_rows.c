@@ -5,6 +5,7 @@
 #include "modes/contract_modes.h"
 #include "support/caches.h"
 #include "support/check.h"
+#include "support/modes.h"
 #include "support/types.h"
 
 #include <math.h>
@@ -147,8 +148,10 @@ static void check(const fovea_problem *problem, int spoilt, uint64_t seed, struc
   struct trial trial = trial_create(problem, seed);
   fill(&scene, &trial, spoilt, generator);
   const fovea_sequence sequence = fovea_sequence_of(scene.segments, scene.count);
-  for (const char *const *name = usable_names(); *name != NULL; name++) {
-    trial_run_cached(&trial, *name, &sequence, NULL);
+  const char *sets[MODE_SETS];
+  const int count = mode_sets(sets);
+  for (int i = 0; i < count; i++) {
+    trial_run_cached(&trial, sets[i], &sequence, NULL);
     for (int64_t head = 0; head < problem->heads; head++)
       for (int64_t row = 0; row < problem->q_len; row += 1 + problem->q_len / 8)
         check_row(&scene, &trial, head, row);

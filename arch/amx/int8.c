@@ -1,0 +1,43 @@
+/* The mode int8 on AMX: operands, scores and values in headers of their own, weights those of all sets. */
+#include "../targets.h"
+#if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
+#define FOVEA_ISA amx
+#define FOVEA_TARGET                                                                                               \
+  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,amx-tile,amx-bf16,amx-int8")))
+#include "../avx512/tiles.h"
+#include "../avx512/vector.h"
+#include "amx.h"
+#include "tiles.h"
+
+#include "int8_layer.h"
+
+#include "int8_operands.h"
+
+#include "../shared/int8_softmax.h"
+#include "int8_scores.h"
+#include "int8_stored.h"
+#include "int8_values.h"
+
+FOVEA_KERNEL static void amx_begin(void) {
+  tiles_begin();
+}
+
+FOVEA_KERNEL static void amx_end(void) {
+  _tile_release();
+}
+
+const fovea_arithmetic fovea_int8_amx = {
+    .name = "AMX",
+    .scales_rows = 1,
+    .begin = amx_begin,
+    .end = amx_end,
+    .sizes = amx_sizes,
+    .load_queries = amx_load_queries,
+    .load_keys = amx_load_keys,
+    .load_values = amx_load_values,
+    .make_codes = int8_make_codes,
+    .score = amx_score,
+    .softmax = int8_softmax,
+    .value = amx_value,
+};
+#endif

@@ -1,0 +1,168 @@
+/* Codes of rows for the mode int8, and their scales (docs/numerics.md, section 16). Every arithmetic of the mode
+ * lays them out as it likes. Included after a layer (int8_products.h). */
+#ifndef FOVEA_ARCH_SHARED_INT8_OPERANDS_H
+#define FOVEA_ARCH_SHARED_INT8_OPERANDS_H
+
+#include "../kernels.h"
+#include "exp2.h"
+#include "tile.h"
+#include "types.h"
+
+#include <string.h>
+
+/* Rows whose largest number is below this have codes of 0, and a value's scale counts as at least the other, which
+ * no other row is below. */
+#define INT8_LEAST       0x1p-80f
+#define INT8_LEAST_SCALE 0x1p-87f
+
+/* A number and this, added in f32: the nearest integer in the lower bytes, ties to even. */
+#define INT8_SHIFT 0x1.8p23f
+
+enum { INT8_KEY_WORDS = FOVEA_BLOCK_KEYS / INT8_CODES };
+
+FOVEA_INLINE int64_t int8_words(int64_t dim) {
+  return (dim + INT8_CODES - 1) / INT8_CODES;
+}
+
+/* Words from key to key: whole vectors of codes, an odd number of cache lines. */
+FOVEA_INLINE int64_t int8_stride(int64_t words) {
+  return ((words + 15) / 16 | 1) * 16;
+}
+
+/* The factor of a row for its codes, and its scale: 0 if the row is next to nothing. */
+FOVEA_INLINE vec int8_factor(vec largest) {
+  const vec small = vec_set1(INT8_LEAST);
+  const vecmask none = vec_less(largest, small);
+  return vec_select(none, vec_set1(0.0f), vec_div(vec_set1(127.0f), vec_select(none, small, largest)));
+}
+FOVEA_INLINE vec int8_scale(vec largest) {
+  return vec_select(vec_less(largest, vec_set1(INT8_LEAST)), vec_set1(0.0f), vec_div(largest, vec_set1(127.0f)));
+}
+
+/* The code of a number, the nearest integer, ties to even, and `shift`: INT8_SHIFT, or with an offset. */
+FOVEA_INLINE vec int8_code(vec x, vec factor, vec shift) {
+  vec product = vec_mul(x, factor);
+  vec_opaque(product); /* with -ffp-contract=fast clang would fuse the sum */
+  return vec_add(product, shift);
+}
+
+/* Whether numbers are finite shows in a sum of their products with 0: it is NaN if one is not. Where that is so,
+ * the size of the largest number becomes NaN. */
+FOVEA_INLINE vec int8_or_lost(vec largest, vec zeros) {
+  return vec_select(vec_is_nan(zeros), zeros, largest);
+}
+
+/* One vector of rows in the lanes. A row with NaN or Inf has codes of 0 and the scale NaN. */
+FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to) {
+  const vec zero = vec_set1(0.0f), shift = vec_set1(INT8_SHIFT);
+  const int64_t words = int8_words(dim);
+  vec largest = zero, zeros = zero, total = zero;
+  FOVEA_NO_UNROLL
+  for (int64_t d = 0; d < dim; d++) {
+    const vec x = vec_load(rows + d * ROW_TILE);
+    largest = vec_max(vec_abs(x), largest);
+    zeros = vec_fma(x, zero, zeros);
+  }
+  largest = int8_or_lost(largest, zeros);
+  const vecmask lost = vec_is_nan(largest);
+  const vec factor = int8_factor(largest);
+  FOVEA_NO_UNROLL
+  for (int64_t i = 0; i < words; i++) {
+    vec codes[INT8_CODES];
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_CODES; j++) {
+      const int64_t d = i * INT8_CODES + j;
+      codes[j] = shift;
+      if (d < dim) codes[j] = vec_select(lost, shift, int8_code(vec_load(rows + d * ROW_TILE), factor, shift));
+      total = vec_add(total, vec_sub(codes[j], shift));
+    }
+    vec_store(to + i * ROW_TILE, int8_word(codes));
+  }
+  vec_store(to + words * ROW_TILE, int8_scale(largest));
+  vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
+}
+
+/* LANES elements of a row of keys or values from dim d on; of the last vector those that are there, then 0. */
+FOVEA_INLINE vec int8_elements(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d;
+  return bf16 ? vec_load_bf16((const uint16_t *)args->rows + at) : vec_load((const float *)args->rows + at);
+}
+FOVEA_INLINE vec int8_last_elements(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d, rest = args->dim - d;
+  uint16_t some[LANES] = {0};
+  if (!bf16) return vec_load_first((const float *)args->rows + at, (int)rest);
+  memcpy(some, (const uint16_t *)args->rows + at, (size_t)rest * sizeof *some);
+  return vec_load_bf16(some);
+}
+
+/* The size of the largest number of a row; NaN if one is not finite. */
+FOVEA_INLINE float int8_largest(const fovea_operand_args *args, const int bf16, int64_t key) {
+  vec largest = vec_set1(0.0f), zeros = vec_set1(0.0f);
+  int64_t d = 0;
+  FOVEA_NO_UNROLL
+  for (; d + LANES <= args->dim; d += LANES) {
+    const vec x = int8_elements(args, bf16, key, d);
+    largest = vec_max(vec_abs(x), largest);
+    zeros = vec_fma(x, vec_set1(0.0f), zeros);
+  }
+  if (d < args->dim) {
+    const vec x = int8_last_elements(args, bf16, key, d);
+    largest = vec_max(vec_abs(x), largest);
+    zeros = vec_fma(x, vec_set1(0.0f), zeros);
+  }
+  largest = int8_or_lost(largest, zeros);
+  if (vecmask_any(vec_is_nan(largest))) return __builtin_nanf("");
+#if LANES > 8
+  largest = vec_max(vec_swap(largest, 8), largest);
+#endif
+#if LANES > 4
+  largest = vec_max(vec_swap(largest, 4), largest);
+#endif
+#if LANES > 1
+  largest = vec_max(vec_swap(largest, 2), largest);
+  largest = vec_max(vec_swap(largest, 1), largest);
+#endif
+  float lanes[LANES];
+  vec_store(lanes, largest);
+  return lanes[0];
+}
+
+/* Rows that are measured together, so that they are still in L1 when their codes are made. */
+enum { INT8_TOGETHER = 16 };
+
+/* The scales of INT8_TOGETHER rows from `first` on, 0 for those that are not there, and the factors for their
+ * codes. */
+FOVEA_INLINE void int8_measure(const fovea_operand_args *args, const int bf16, int first, float *scales,
+                               float *factors) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) {
+    const int key = first + i;
+    scales[i] = key >= args->first && key < args->end ? int8_largest(args, bf16, key) : 0.0f;
+  }
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i += LANES) {
+    const vec largest = vec_load(scales + i);
+    vec_store(factors + i, int8_factor(largest));
+    vec_store(scales + i, int8_scale(largest));
+  }
+}
+
+/* What softmax() needs of the values' scales. */
+FOVEA_NOINLINE void int8_load_scales(float *logs) {
+  float *parts = logs + FOVEA_BLOCK_KEYS, *marks = parts + FOVEA_BLOCK_KEYS;
+  const vec small = vec_set1(INT8_LEAST_SCALE), one = vec_set1(1.0f), zero = vec_set1(0.0f);
+  vecmask any = vec_less(zero, zero);
+  FOVEA_NO_UNROLL
+  for (int key = 0; key < FOVEA_BLOCK_KEYS; key += LANES) {
+    const vec scale = vec_load(logs + key);
+    const vecmask lost = vec_is_nan(scale);
+    const vec w = vec_select(lost, one, vec_select(vec_less(scale, small), small, scale));
+    vec_store(logs + key, vec_log2(w));
+    vec_store(parts + key, vec_div(one, w));
+    vec_store(marks + key, vec_select(lost, one, zero));
+    any = vecmask_or(any, lost);
+  }
+  marks[FOVEA_BLOCK_KEYS] = vecmask_any(any) ? 1.0f : 0.0f;
+}
+
+#endif
