@@ -46,14 +46,11 @@ typedef struct code_rows {
 
 /* Thirty-two elements of bf16, or sixteen of f32, of which `rest` are there, then 0. */
 FOVEA_INLINE __m512i load_bf16(const void *row, int64_t d, int64_t rest) {
-  const uint16_t *p = (const uint16_t *)row + d;
-  if (rest >= 32) return _mm512_loadu_si512(p);
-  return rest > 0 ? _mm512_maskz_loadu_epi16((1u << rest) - 1u, p) : _mm512_setzero_si512();
+  const __mmask32 there = rest >= 32 ? 0xffffffffu : rest > 0 ? (1u << rest) - 1u : 0;
+  return _mm512_maskz_loadu_epi16(there, (const uint16_t *)row + d);
 }
 FOVEA_INLINE vec load_f32(const void *row, int64_t d, int64_t rest) {
-  const float *p = (const float *)row + d;
-  if (rest >= LANES) return vec_load(p);
-  return rest > 0 ? vec_load_first(p, (int)rest) : vec_set1(0.0f);
+  return vec_load_first((const float *)row + d, rest >= LANES ? LANES : rest > 0 ? (int)rest : 0);
 }
 
 /* The bits of the largest size of a row's numbers: as integers they are in the order of the sizes, with NaN above

@@ -9,16 +9,16 @@
 typedef struct score_sums {
   const fovea_score_args *args;
   const float *key_scales; /* of the block */
+  const float *c;          /* of each row of the columns */
   int key, columns;
   tile_home home;
-  float c[4 * LANES]; /* of each row */
 } score_sums;
 
 /* Keys `from` to `end` - 1 of a row of tiles. */
 FOVEA_INLINE void finish_keys(const score_sums *work, int key, int from, int end, const int columns,
                               const float *sums) {
   const fovea_score_args *args = work->args;
-  const float *scales = work->key_scales + key;
+  const float *scale = work->key_scales + key + from;
   float *maxima = args->maxima + args->vectors.first * LANES;
   float *to = args->scores + (int64_t)(key - args->key + from) * ROW_TILE + args->vectors.first * LANES;
   vec maximum[4], c[4];
@@ -26,12 +26,11 @@ FOVEA_INLINE void finish_keys(const score_sums *work, int key, int from, int end
   FOVEA_UNROLL
   for (int v = 0; v < columns; v++) maximum[v] = vec_load(maxima + v * LANES), c[v] = vec_load(work->c + v * LANES);
   FOVEA_NO_UNROLL
-  for (int n = from; n < end; n++, to += ROW_TILE, sums += TILE) {
-    const vec scale = vec_set1(scales[n]);
+  for (int n = from; n < end; n++, to += ROW_TILE, sums += TILE, scale++) {
     FOVEA_UNROLL
     for (int v = 0; v < columns; v++) {
       const vec sum = _mm512_cvtepi32_ps(_mm512_castps_si512(vec_load(sums + v * TILE * TILE)));
-      const vec s = vec_mul(vec_mul(sum, scale), c[v]);
+      const vec s = vec_mul(vec_mul(sum, vec_set1(*scale)), c[v]);
       vec_store(to + v * LANES, s);
       maximum[v] = vec_max(s, maximum[v]);
     }
@@ -64,6 +63,7 @@ FOVEA_INLINE void multiply_scales(const fovea_score_args *args, const float *sca
 FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns) {
   const int64_t words = padded_words(args->dim);
   const int step = TILE * tiles_of_a(columns), end = args->key + args->key_count;
+  float c[4 * LANES];
   tile_room room;
   tile_operands x = {.b = (const uint32_t *)(const void *)(args->queries + args->vectors.first * LANES),
                      .a_row = words,
@@ -73,13 +73,14 @@ FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns)
                      .groups = (int)(words / TILE_WORDS)};
   score_sums before = {.args = args,
                        .key_scales = (const float *)args->keys + FOVEA_BLOCK_KEYS * words,
+                       .c = c,
                        .key = end, /* none */
                        .columns = columns,
                        .home = tiles_in_room(&room, columns)};
   const int steps = (end - args->key / step * step + step - 1) / step;
   row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
   const int64_t lines = fetch_share_of(args->prefetch, args->prefetch_count, steps);
-  multiply_scales(args, args->queries + words * ROW_TILE, columns, before.c);
+  multiply_scales(args, args->queries + words * ROW_TILE, columns, c);
   FOVEA_NO_UNROLL
   for (int key = args->key / step * step; key < end; key += step) {
     fetch_lines(lines, &fetch);

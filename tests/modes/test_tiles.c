@@ -50,7 +50,7 @@ static void tiles_bf16(float sums[16][16], uint16_t a[16][32], uint16_t b[16][32
   _tile_stored(0, sums, 64);
 }
 
-/* sums += a * b: four bytes in the groups, of int8 or, of a, uint8. */
+/* sums += a * b: four bytes in the groups, of int8 or, of a or of b, uint8. */
 static void tiles_s8(int32_t sums[16][16], int8_t a[16][64], int8_t b[16][64]) {
   _tile_loadd(0, sums, 64);
   _tile_loadd(1, a, 64);
@@ -63,6 +63,13 @@ static void tiles_u8(int32_t sums[16][16], uint8_t a[16][64], int8_t b[16][64]) 
   _tile_loadd(1, a, 64);
   _tile_loadd(2, b, 64);
   _tile_dpbusd(0, 1, 2);
+  _tile_stored(0, sums, 64);
+}
+static void tiles_s8_u8(int32_t sums[16][16], int8_t a[16][64], uint8_t b[16][64]) {
+  _tile_loadd(0, sums, 64);
+  _tile_loadd(1, a, 64);
+  _tile_loadd(2, b, 64);
+  _tile_dpbsud(0, 1, 2);
   _tile_stored(0, sums, 64);
 }
 
@@ -134,7 +141,7 @@ static void test_bytes(void **state) {
   (void)state;
   static _Alignas(64) int8_t a[16][64], b[16][64];
   static _Alignas(64) uint8_t u[16][64];
-  static _Alignas(64) int32_t sums[2][16][16];
+  static _Alignas(64) int32_t sums[3][16][16];
   struct generator generator = {2};
   for (int turn = 0; turn < TURNS / 4; turn++) {
     const int groups = 1 + turn % 16;
@@ -148,16 +155,19 @@ static void test_bytes(void **state) {
     tiles_begin(groups);
     tiles_s8(sums[0], a, b);
     tiles_u8(sums[1], u, b);
+    tiles_s8_u8(sums[2], a, u);
     tiles_end();
     for (int i = 0; i < 16; i++)
       for (int j = 0; j < 16; j++) {
-        int32_t wanted[2] = {0, 0};
+        int32_t wanted[3] = {0, 0, 0};
         for (int p = 0; p < 4 * groups; p++) {
           wanted[0] += a[i][p] * b[p / 4][4 * j + p % 4];
           wanted[1] += u[i][p] * b[p / 4][4 * j + p % 4];
+          wanted[2] += a[i][p] * u[p / 4][4 * j + p % 4];
         }
         assert_int_equal(sums[0][i][j], wanted[0]);
         assert_int_equal(sums[1][i][j], wanted[1]);
+        assert_int_equal(sums[2][i][j], wanted[2]);
       }
   }
 }
