@@ -166,7 +166,9 @@ FOVEA_INLINE int tiles_of_a(int columns) {
 }
 
 /* What the vector units do beside products: rows `begin` to `end` - 1 of the sums of the step before. It is written
- * between the products, since a core looks ahead by less than the products of a step. */
+ * between the products, since a core looks ahead by less than the products of a step. It hides loads and latencies
+ * only: products and operations on 512 bits take turns (measured, Xeon with AMX: 8 products of bytes 35 ns, 256
+ * multiplications 35 ns, both 69 ns; 256 additions of integers beside the products cost nothing). */
 typedef void tile_work(const void *data, int begin, int end);
 
 /* The sums of tiles_of_a(columns) tiles of A with `columns` tiles of B, sum i * columns + j, stay in the tiles.
