@@ -36,97 +36,73 @@ FOVEA_KERNEL static fovea_operand_sizes int8_sizes(int64_t qk_dim, int64_t v_dim
 
 /* ---- Operands ------------------------------------------------------------------------------------------------ */
 
-FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args *args) {
+FOVEA_SHORT FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args *args) {
   FOVEA_NO_UNROLL
   for (int row = 0; row < ROW_TILE; row += LANES)
     int8_quantise_lanes((const float *)args->rows + row, args->dim, args->to + row);
 }
 
 /* The codes of one key. */
-FOVEA_INLINE void int8_quantise_key(const fovea_operand_args *args, const int bf16, int key, float scale,
-                                    float factor, float *to) {
+FOVEA_INLINE void int8_quantise_key(const fovea_operand_args *args, int key, float scale, float factor, float *to) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET), factors = vec_set1(factor);
-  int64_t d = 0;
-  if (scale != scale) {
-    for (; d < args->dim; d += LANES) int8_store(to, d, shift);
-    return;
-  }
+  const int lost = scale != scale;
   FOVEA_NO_UNROLL
-  for (; d + LANES <= args->dim; d += LANES)
-    int8_store(to, d, int8_code(int8_elements(args, bf16, key, d), factors, shift));
-  if (d < args->dim) int8_store(to, d, int8_code(int8_last_elements(args, bf16, key, d), factors, shift));
+  for (int64_t d = 0; d < args->dim; d += LANES)
+    int8_store(to, d, lost ? shift : int8_code(int8_elements(args, key, d), factors, shift));
 }
 
-FOVEA_INLINE void int8_quantise_keys(const fovea_operand_args *args, const int bf16) {
+FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   const int64_t stride = int8_stride(int8_words(args->dim));
   float *scales = args->to + FOVEA_BLOCK_KEYS * stride, factors[INT8_TOGETHER];
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
   for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
-    const int begin = first > args->first ? first : args->first;
-    const int end = first + INT8_TOGETHER < args->end ? first + INT8_TOGETHER : args->end;
-    int8_measure(args, bf16, first, scales + first, factors);
+    int8_measure(args, first, scales + first, factors);
     FOVEA_NO_UNROLL
-    for (int key = begin; key < end; key++)
-      int8_quantise_key(args, bf16, key, scales[key], factors[key - first], args->to + key * stride);
+    for (int key = first; key < first + INT8_TOGETHER; key++)
+      if (key >= args->first && key < args->end)
+        int8_quantise_key(args, key, scales[key], factors[key - first], args->to + key * stride);
   }
 }
 
 /* Words of INT8_CODES keys. Those that are not there, or not finite, have codes of 0. */
-FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, const int bf16, int first, const float *scales,
+FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, int first, const float *scales,
                                      const float *factors, float *to) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
-  int there[INT8_CODES];
-  int64_t d = 0;
-  FOVEA_UNROLL
-  for (int j = 0; j < INT8_CODES; j++)
-    there[j] = first + j >= args->first && first + j < args->end && scales[j] == scales[j];
   FOVEA_NO_UNROLL
-  for (; d < args->dim; d += LANES) {
-    const int whole = d + LANES <= args->dim;
+  for (int64_t d = 0; d < args->dim; d += LANES) {
     vec codes[INT8_CODES];
     FOVEA_UNROLL
     for (int j = 0; j < INT8_CODES; j++) {
+      const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
       codes[j] = shift;
-      if (!there[j]) continue;
-      const vec x = whole ? int8_elements(args, bf16, first + j, d) : int8_last_elements(args, bf16, first + j, d);
-      codes[j] = int8_code(x, vec_set1(factors[j]), shift);
+      if (there) codes[j] = int8_code(int8_elements(args, key, d), vec_set1(factors[j]), shift);
     }
     vec_store(to + d, int8_word(codes));
   }
 }
 
-FOVEA_INLINE void int8_quantise_values(const fovea_operand_args *args, const int bf16) {
+FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {
   const int64_t stride = int8_stride(args->dim);
   float *scales = args->to + INT8_KEY_WORDS * stride, factors[INT8_TOGETHER];
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
   for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
-    int8_measure(args, bf16, first, scales + first, factors);
+    int8_measure(args, first, scales + first, factors);
     FOVEA_NO_UNROLL
     for (int i = 0; i < INT8_TOGETHER; i += INT8_CODES)
-      int8_quantise_word(args, bf16, first + i, scales + first + i, factors + i,
+      int8_quantise_word(args, first + i, scales + first + i, factors + i,
                          args->to + (first + i) / INT8_CODES * stride);
   }
   int8_load_scales(scales);
 }
 
 FOVEA_KERNEL static void int8_load_keys(const fovea_operand_args *args) {
-  if (args->codes)
-    int8_copy_keys(args);
-  else if (args->bf16)
-    int8_quantise_keys(args, 1);
-  else
-    int8_quantise_keys(args, 0);
+  (args->codes ? int8_copy_keys : int8_quantise_keys)(args);
 }
 
 FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
-  if (args->codes)
-    int8_copy_values(args);
-  else if (args->bf16)
-    int8_quantise_values(args, 1);
-  else
-    int8_quantise_values(args, 0);
+  (args->codes ? int8_copy_values : int8_quantise_values)(args);
   return 1;
 }
 

@@ -82,31 +82,25 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
   vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
 }
 
-/* LANES elements of a row of keys or values from dim d on; of the last vector those that are there, then 0. */
-FOVEA_INLINE vec int8_elements(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d;
-  return bf16 ? vec_load_bf16((const uint16_t *)args->rows + at) : vec_load((const float *)args->rows + at);
-}
-FOVEA_INLINE vec int8_last_elements(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
+/* LANES elements of a row of keys or values from dim d on; behind the last 0. */
+FOVEA_INLINE vec int8_elements(const fovea_operand_args *args, int64_t key, int64_t d) {
   const int64_t at = key * args->stride + d, rest = args->dim - d;
+  if (!args->bf16) {
+    const float *row = (const float *)args->rows + at;
+    return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
+  }
+  const uint16_t *row = (const uint16_t *)args->rows + at;
   uint16_t some[LANES] = {0};
-  if (!bf16) return vec_load_first((const float *)args->rows + at, (int)rest);
-  memcpy(some, (const uint16_t *)args->rows + at, (size_t)rest * sizeof *some);
-  return vec_load_bf16(some);
+  if (rest < LANES) row = memcpy(some, row, TYPED_AT_MOST(rest) * sizeof *some);
+  return vec_load_bf16(row);
 }
 
 /* The size of the largest number of a row; NaN if one is not finite. */
-FOVEA_INLINE float int8_largest(const fovea_operand_args *args, const int bf16, int64_t key) {
+FOVEA_INLINE float int8_largest(const fovea_operand_args *args, int64_t key) {
   vec largest = vec_set1(0.0f), zeros = vec_set1(0.0f);
-  int64_t d = 0;
   FOVEA_NO_UNROLL
-  for (; d + LANES <= args->dim; d += LANES) {
-    const vec x = int8_elements(args, bf16, key, d);
-    largest = vec_max(vec_abs(x), largest);
-    zeros = vec_fma(x, vec_set1(0.0f), zeros);
-  }
-  if (d < args->dim) {
-    const vec x = int8_last_elements(args, bf16, key, d);
+  for (int64_t d = 0; d < args->dim; d += LANES) {
+    const vec x = int8_elements(args, key, d);
     largest = vec_max(vec_abs(x), largest);
     zeros = vec_fma(x, vec_set1(0.0f), zeros);
   }
@@ -132,12 +126,11 @@ enum { INT8_TOGETHER = 16 };
 
 /* The scales of INT8_TOGETHER rows from `first` on, 0 for those that are not there, and the factors for their
  * codes. */
-FOVEA_INLINE void int8_measure(const fovea_operand_args *args, const int bf16, int first, float *scales,
-                               float *factors) {
+FOVEA_NOINLINE void int8_measure(const fovea_operand_args *args, int first, float *scales, float *factors) {
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
     const int key = first + i;
-    scales[i] = key >= args->first && key < args->end ? int8_largest(args, bf16, key) : 0.0f;
+    scales[i] = key >= args->first && key < args->end ? int8_largest(args, key) : 0.0f;
   }
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i += LANES) {

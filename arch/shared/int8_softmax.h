@@ -72,8 +72,8 @@ FOVEA_NOINLINE vec int8_weigh_vector(const float *scores, vec reference, const f
                                      float *words) {
   enum { ROUND = FOVEA_WEIGHT_SUMS };
   const float *parts = logs + FOVEA_BLOCK_KEYS;
-  vec sums[ROUND];
-  FOVEA_UNROLL
+  float sums[ROUND * LANES];
+  FOVEA_NO_UNROLL
   for (int i = 0; i < ROUND; i += INT8_CHAINS) {
     vec chain[INT8_CHAINS];
     FOVEA_UNROLL
@@ -83,13 +83,15 @@ FOVEA_NOINLINE vec int8_weigh_vector(const float *scores, vec reference, const f
       int8_weigh(scores + key * ROW_TILE, reference, logs + key, parts + key, words + key / INT8_CODES * LANES,
                  chain);
     FOVEA_UNROLL
-    for (int j = 0; j < INT8_CHAINS; j++) sums[i + j] = chain[j];
+    for (int j = 0; j < INT8_CHAINS; j++) vec_store(sums + (i + j) * LANES, chain[j]);
   }
-  FOVEA_UNROLL
-  for (int i = 0; i < 8; i++) sums[i] = vec_add(sums[i], sums[i + 8]);
-  FOVEA_UNROLL
-  for (int i = 0; i < 4; i++) sums[i] = vec_add(sums[i], sums[i + 4]);
-  return vec_add(vec_add(sums[0], sums[2]), vec_add(sums[1], sums[3]));
+  FOVEA_NO_UNROLL
+  for (int half = ROUND / 2; half > 0; half /= 2) {
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < half * LANES; i += LANES)
+      vec_store(sums + i, vec_add(vec_load(sums + i), vec_load(sums + half * LANES + i)));
+  }
+  return vec_load(sums);
 }
 
 /* Words of weights to the place of scores, 0 for all other keys of the block. */

@@ -11,7 +11,7 @@ FOVEA_INLINE vec int8_stored(const fovea_operand_args *args, int64_t key, int64_
   return vec_load_s8(codes);
 }
 
-FOVEA_NOINLINE void int8_copy_keys(const fovea_operand_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void int8_copy_keys(const fovea_operand_args *args) {
   const int64_t stride = int8_stride(int8_words(args->dim));
   const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET);
   float *scales = args->to + FOVEA_BLOCK_KEYS * stride;
@@ -30,7 +30,7 @@ FOVEA_NOINLINE void int8_copy_keys(const fovea_operand_args *args) {
   }
 }
 
-FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args) {
+FOVEA_SHORT FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args) {
   const int64_t stride = int8_stride(args->dim);
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
   float *scales = args->to + INT8_KEY_WORDS * stride;

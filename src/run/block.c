@@ -99,6 +99,8 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   for (int i = 0; i < view->count; i++) {
     const fovea_block_slice *slice = &view->slices[i];
     int adjusted = slice->masked || terms->adjusted;
+    /* score() has multiplied by scales of rows, and nothing is left. */
+    if (row_scales && !slice->masked && !terms->capped && positions->terms.count == 0) adjusted = 0;
     fovea_score_args args = {
         .queries = source.queries,
         .keys = source.keys + slice->begin * source.key_bytes,

@@ -1,7 +1,6 @@
 #include "code_rows.h"
 
-#include "../base/types.h"
-#include "operands.h"
+#include "wide_rows.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include "operands.h"
 
 #include "code_rows.h"
+#include "wide_rows.h"
 
 void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -36,30 +37,6 @@ enum { TILES_WORTH_COPYING = 4 };
  * KB. These sets have far fewer ways than a block has rows. */
 static int crowds_sets(int64_t row_stride) {
   return row_stride * (int64_t)sizeof(float) % 1024 == 0;
-}
-
-const float *fovea_widen_block_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
-                                    int64_t base, int64_t begin, int64_t end, float *to) {
-  int64_t stride = fovea_copied_stride(dim);
-  while (begin < end) {
-    fovea_row_run run = find(context, base + begin);
-    int64_t count = (run.end - base < end ? run.end - base : end) - begin;
-    if (run.codes) {
-      fovea_widen_codes_args args = {run.codes, run.coded, count, dim, to + begin * stride, stride};
-      context->kernels->widen_codes(&args);
-    } else if (run.panels) {
-      int64_t first = (base + begin) % FOVEA_PANEL_ROWS;
-      fovea_widen_panel_args args = {run.row - first * run.step, run.type, (int)first, (int)count, dim,
-                                     to + begin * stride,        stride};
-      context->kernels->widen_panel(&args);
-    } else {
-      fovea_widen_args args = {
-          run.row, run.type, fovea_elements(run.type, run.step), count, dim, to + begin * stride, stride};
-      context->kernels->widen(&args);
-    }
-    begin += count;
-  }
-  return to;
 }
 
 void fovea_widen_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,

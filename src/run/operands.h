@@ -30,11 +30,6 @@ int fovea_block_is_finite(fovea_task_context *context);
 /* Sets context->block.values, if another arithmetic has read the values as they lie. */
 void fovea_widen_values(fovea_task_context *context);
 
-/* Copies rows `begin` to `end` - 1 of the block at `base` to `to`, as f32, fovea_copied_stride() apart. Returns
- * `to`, where the block's first key would be. */
-const float *fovea_widen_block_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
-                                    int64_t base, int64_t begin, int64_t end, float *to);
-
 /* The keys of the block at `base` that the task meets, counted from the block's first. */
 fovea_interval fovea_met_keys(const fovea_task_context *context, int64_t base);
 

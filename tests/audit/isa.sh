@@ -17,9 +17,17 @@ avx512='%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])|%k[0-7]'
 # Anything of AVX: VEX and EVEX instructions start with v. (verr and verw do not occur in user code.)
 avx='%ymm|^ *[0-9a-f]+:[[:space:]]+v'
 
+# Of a set or an extension, or of a table with a directory of its own, which needs what its set does, too.
+needs_of_line() { # directory
+  local of
+  sed -n "s/^  \\(SET\\|EXTENSION\\)($1, [A-Z0-9_]*, \\([^,)]*\\)[,)].*/\\2/p" "$registry"
+  of=$(sed -n "s/^  TABLE(\\([a-z0-9_]*\\), [A-Z0-9_]*, [a-z0-9]*, $1, .*/\\1/p" "$registry")
+  [ -z "$of" ] || [ "$of" = "$1" ] || needs_of_line "$of"
+}
+
 needs_of() { # object; the FOVEA_CPU_* bits of its set, nothing for an object of src/
   local set=${1##*/arch/}
-  [[ $1 != */arch/* ]] || sed -n "s/^  \\(SET\\|EXTENSION\\)(${set%%/*}, [A-Z0-9_]*, \\([^,)]*\\)[,)].*/\\2/p" "$registry" | grep .
+  [[ $1 != */arch/* ]] || needs_of_line "${set%%/*}" | grep .
 }
 
 for object in "$@"; do
