@@ -73,7 +73,7 @@ static void test_rows_alone(void **state) {
       problem.v_type = (fovea_type)generator_below(&generator, 3);
       problem.o_type = (fovea_type)generator_below(&generator, 3);
     }
-    if (i % 4 == 3) problem_set_modes(&problem, 1 + i / 4 % 3);
+    if (i % 4 == 3) problem_set_modes(&problem, 1 + i / 4 % (MODE_PAIRS - 1));
     check_problem(&problem, (uint64_t)i, &generator);
   }
 }
