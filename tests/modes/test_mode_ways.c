@@ -51,7 +51,7 @@ static void test_rows(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 1 + i % 2, lengths[i % 4][0], lengths[i % 4][1], 1 + 13 * (i % 11),
                        1 + 7 * (i % 9));
-    problem_set_modes(&problem, 1 + i % (MODE_PAIRS - 1));
+    problem_set_modes(&problem, 1 + (i + i / 8) % (MODE_PAIRS - 1));
     problem.causal = 1;
     if (i % 3 == 0) problem.window_left = 200;
     if (i % 5 == 0) problem.softcap = 10;
@@ -251,7 +251,7 @@ static void test_types(void **state) {
   for (int types = 0; types < 81; types += IF_QUICK(7, 1)) {
     fovea_problem problem, wide;
     fovea_problem_init(&problem, 1, 2, 1, types % 4 ? 20 : 3, 140, 33, 40);
-    problem_set_modes(&problem, 1 + types % (MODE_PAIRS - 1));
+    problem_set_modes(&problem, 1 + types / 3 % (MODE_PAIRS - 1));
     wide = problem;
     problem.q_type = (fovea_type)(types % 3);
     problem.k_type = (fovea_type)(types / 3 % 3);

@@ -53,8 +53,8 @@ static void test_every_dim(void **state) {
 static void test_every_q_len(void **state) {
   (void)state;
   for (int64_t q_len = 0; q_len <= IF_QUICK(70, 270); q_len += q_len < 35 ? 1 : 11)
-    for (int64_t group = 1; group <= 4; group += 3) {
-      fovea_problem problem = problem_of(q_len % 4 < 2 ? BF16_BOTH : INT8_BOTH, group, q_len, 33, 16, 16);
+    for (int i = 0; i < 4; i++) {
+      fovea_problem problem = problem_of(i % 2 ? BF16_BOTH : INT8_BOTH, i < 2 ? 1 : 4, q_len, 33, 16, 16);
       problem.causal = (int)(q_len % 2);
       check(&problem, 3);
     }
@@ -64,7 +64,8 @@ static void test_every_q_len(void **state) {
 static void test_every_kv_len(void **state) {
   (void)state;
   for (int64_t kv_len = 0; kv_len <= IF_QUICK(300, 5000); kv_len += kv_len < 140 ? 1 : kv_len < 300 ? 7 : 271) {
-    fovea_problem problem = problem_of(1 + (int)(kv_len % (MODE_PAIRS - 1)), 1, 1 + kv_len % 7, kv_len, 8, 8);
+    fovea_problem problem =
+        problem_of(1 + (int)((kv_len + kv_len / 8) % (MODE_PAIRS - 1)), 1, 1 + kv_len % 7, kv_len, 8, 8);
     check(&problem, 4);
     problem.causal = 1;
     problem.q_len = 20;
@@ -106,7 +107,7 @@ static void test_score_terms(void **state) {
   for (int i = 0; i < IF_QUICK(24, 144); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 2, i % 5 ? 40 : 1, 150 + i, 40, 24);
-    problem_set_modes(&problem, 1 + i % (MODE_PAIRS - 1));
+    problem_set_modes(&problem, 1 + i / 2 % (MODE_PAIRS - 1));
     problem.softcap = i & 1 ? 20 : 0;
     problem.sink = (fovea_sink)(i / 2 % 3);
     problem.scales = (fovea_scales)(i / 3 % 4);

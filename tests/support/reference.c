@@ -70,9 +70,9 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
 }
 
 static double largest(const float *x, int64_t count) {
-  double most = 0.0;
-  for (int64_t d = 0; d < count; d++) most = fmax(most, fabs((double)x[d]));
-  return most;
+  float most = 0.0f;
+  for (int64_t d = 0; d < count; d++) most = fmaxf(most, fabsf(x[d]));
+  return (double)most;
 }
 
 /* What codes may change in a score: each number by half a step of its row. The steps are a bit larger, for the
@@ -84,28 +84,32 @@ static double code_error_of_score(const struct row_inputs *inputs, int64_t key) 
   const float *k = input_row(inputs, &inputs->trial->k, key);
   const double q_half = largest(q, problem->qk_dim) / 254.0 * 1.0001,
                k_half = largest(k, problem->qk_dim) / 254.0 * 1.0001;
-  double error = 0.0;
-  for (int64_t d = 0; d < problem->qk_dim; d++)
-    error += fabs((double)q[d]) * k_half + fabs((double)k[d]) * q_half + q_half * k_half;
-  return error * fabs(scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row));
+  double q_sum = 0.0, k_sum = 0.0;
+  for (int64_t d = 0; d < problem->qk_dim; d++) {
+    q_sum += fabs((double)q[d]);
+    k_sum += fabs((double)k[d]);
+  }
+  return (q_sum * k_half + k_sum * q_half + (double)problem->qk_dim * q_half * k_half) *
+         fabs(scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row));
 }
 
-/* What codes may change in O, with the weights of one row: each value by half a step of its row, and each weight
- * by half of 1/255 of its block's largest weight * value. */
+/* What codes may change in O, with the weights of one row: each value by half a step of its row, and each weight by
+ * half of 1/255 of its block's largest weight * value. */
 static double code_error_of_values(const struct row_inputs *inputs, const double *weights) {
   enum { BLOCK = 128 };
+  const int64_t keys = inputs->entry.kv_len;
   double error = 0.0;
-  for (int64_t first = 0; first < inputs->entry.kv_len; first += BLOCK) {
-    double most = 0.0, seen = 0.0;
-    for (int64_t j = first; j < first + BLOCK && j < inputs->entry.kv_len; j++) {
-      if (!trial_sees(inputs->trial, inputs->batch, inputs->head, inputs->row, j)) continue;
+  for (int64_t first = 0; first < keys; first += BLOCK) {
+    double most = 0.0, sum = 0.0;
+    int64_t seen = 0;
+    for (int64_t j = first; j < first + BLOCK && j < keys; j++) {
       const double weighted =
           weights[j] * largest(input_row(inputs, &inputs->trial->v, j), inputs->trial->problem.v_dim);
+      seen += trial_sees(inputs->trial, inputs->batch, inputs->head, inputs->row, j);
       most = fmax(most, weighted);
-      error += weighted / 254.0 * 1.0001;
-      seen += 1.0;
+      sum += weighted;
     }
-    error += seen / 510.0 * most;
+    error += sum / 254.0 * 1.0001 + (double)seen / 510.0 * most;
   }
   return error;
 }
