@@ -35,7 +35,7 @@ void run_changed_in(const int *modes, change *change_it, float number, compariso
     clean.problem = first.problem;
     struct trial changed = trial_sharing_inputs(&first);
     trial_run(&first, sets[0], NULL);
-    assert_contract(&first, IF_QUICK(30000, 200000));
+    assert_contract(&first, IF_QUICK(30000, 100000));
     for (int i = 0; i < count; i++) {
       trial_run(&changed, sets[i], NULL);
       assert_same_outputs(&changed, &first);
