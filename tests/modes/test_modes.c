@@ -125,10 +125,27 @@ static void test_score_terms(void **state) {
   }
 }
 
+/* Scales of rows and heads, with nothing else that changes scores, and with rules. int8 multiplies by them itself.
+ */
+static void test_scales(void **state) {
+  (void)state;
+  for (int modes = 1; modes < MODE_PAIRS; modes++)
+    for (int i = 0; i < 12; i++) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 4, 2, i % 2 ? 1 : 40, i < 6 ? 60 : 200, 33, 16);
+      problem_set_modes(&problem, modes);
+      problem.scales = (fovea_scales)(1 + i / 2 % 3);
+      if (problem.scales & FOVEA_SCALES_PER_HEAD) problem.scale = 1.0 / sqrt(33.0);
+      problem.causal = i >= 6;
+      check(&problem, (uint64_t)i);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_dim),    cmocka_unit_test(test_every_q_len), cmocka_unit_test(test_every_kv_len),
       cmocka_unit_test(test_span_borders), cmocka_unit_test(test_every_rule),  cmocka_unit_test(test_score_terms),
+      cmocka_unit_test(test_scales),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
