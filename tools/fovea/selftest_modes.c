@@ -202,6 +202,7 @@ static const selftest_problem problems[] = {
      .content = {SELFTEST_GARBAGE, 150, 153}, .causal = true, .features = {CODES}},
     {"int8_mode_strange_values", .shape = {1, 2, 2, 30, 150, 16, 24},
      .content = {SELFTEST_STRANGE_VALUES, 130, 134}, .causal = true, .features = {VALUES_IN_CODES}},
+    {"int8_mode_smallest_values", .shape = {1, 2, 1, 30, 140, 16, 2}, .value_gain = 0x1p-81f, .features = {CODES}},
 };
 
 enum { COUNT = sizeof problems / sizeof problems[0] };
