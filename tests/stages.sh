@@ -38,7 +38,10 @@ stage_gcc() { build_and_test release; }
 stage_clang() { build_and_test clang; }
 stage_asan() { build_and_test asan; }
 stage_tsan() { build_and_test tsan; }
-stage_aarch64() { build_and_test aarch64; }
+stage_aarch64() {
+  build_and_test aarch64
+  tests/processes/arm_cpus.sh build/aarch64
+}
 stage_aarch64_clang() { build_and_test aarch64-clang; }
 
 # Also checks the digests without VFPv4, which has the multiply-add.

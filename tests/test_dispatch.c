@@ -50,7 +50,7 @@ static const struct tile_table {
   const char *name;
   const fovea_kernels *kernels; /* NULL: for another architecture */
 } tables[] = {
-#define LINE(set, architecture, tiles, symbol, prefers)                                                            \
+#define LINE(set, architecture, tiles, symbol, needs, prefers)                                                     \
   {.name = #set "/" #tiles, FOVEA_FOR_##architecture(.kernels = &fovea_kernels_##symbol)},
     FOVEA_TILE_TABLES(LINE)
 #undef LINE

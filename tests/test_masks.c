@@ -85,7 +85,7 @@ static void test_rules_as_masks(void **state) {
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
       if (rule % 5 == 0) problem.softcap = 2.0;
-      if (rule % 4 == 1) problem_set_modes(&problem, 1 + rule / 4 % 3);
+      if (rule % 4 == 1) problem_set_modes(&problem, 1 + rule / 4 % (MODE_PAIRS - 1));
       fovea_problem plain = problem;
       take_rules_away(&plain);
       check_rules_as_masks(&problem, &plain, (uint64_t)rule);

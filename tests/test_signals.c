@@ -213,11 +213,10 @@ static void test_small_stack(void **state) {
   pthread_attr_destroy(&attributes);
 }
 
-/* With an argument: bf16 mode, with AMX, whose tiles are in signal frames then. */
+/* With an argument: bf16 or int8 mode, with AMX, whose tiles are in signal frames then. */
 int main(int argc, char **argv) {
-  (void)argv;
   fovea_error error;
-  modes = argc > 1 ? 3 : 0;
+  modes = argc <= 1 ? 0 : strcmp(argv[1], "int8") == 0 ? INT8_BOTH : BF16_BOTH;
   if (modes && fovea_allow_amx(&error) != FOVEA_OK) print_message("AMX is not tried: %s\n", error.text);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small_stack),

@@ -205,8 +205,8 @@ static void answer_mode(const fovea_problem *problem, const struct contract_row 
   for (; count < contract->term_count; count++) terms[count] = contract->terms[count];
   if (contract->bias != NULL) terms[count++] = contract->bias;
   const struct contract_mode_row row = {
-      .scores = problem->scores == FOVEA_MODE_BF16 ? MODE_BF16 : MODE_EXACT,
-      .values = problem->values == FOVEA_MODE_BF16 ? MODE_BF16 : MODE_EXACT,
+      .scores = (enum contract_mode)problem->scores,
+      .values = (enum contract_mode)problem->values,
       .q = contract->q,
       .k = contract->k,
       .v = contract->v,

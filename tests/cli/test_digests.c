@@ -65,6 +65,7 @@ static const struct {
     {&selftest_term_table, 32, UINT64_C(0x0d9863a8a1f5425c)},
     {&selftest_output_table, 36, UINT64_C(0x34d1b96c59c275c2)},
     {&selftest_mode_table, 51, UINT64_C(0x634d265a360433d3)},
+    {&selftest_mode_table, 111, UINT64_C(0x98b08428e5c2765a)},
 };
 
 static void test_final_digests_stand(void **state) {

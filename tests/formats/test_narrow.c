@@ -124,6 +124,9 @@ static void test_mixed(void **state) {
     problem->q_type = problem->k_type = problem->v_type = FOVEA_F32;
     problem_random_normaliser(problem, &generator);
     problem_random_modes(problem, &generator, 4);
+    /* int8 takes some rows as they lie, not as their numbers: test_int8_rows.c */
+    if (problem->scores == FOVEA_MODE_INT8) problem->scores = FOVEA_MODE_BF16;
+    if (problem->values == FOVEA_MODE_INT8) problem->values = FOVEA_MODE_BF16;
     check_formats(problem, &k, &v, 1, (uint64_t)i, &generator);
   }
 }

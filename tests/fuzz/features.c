@@ -150,9 +150,9 @@ static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, en
     problem->scales = (fovea_scales)choice;
   } else if (choice == 4 && kind == DESCRIBE_WILD) {
     problem->scores = (fovea_mode)wild_number(bytes);
-    problem->values = (fovea_mode)bytes_below(bytes, 3);
+    problem->values = (fovea_mode)bytes_below(bytes, 4);
   } else if (choice > 4) {
-    problem_set_modes(problem, (int)choice - 4);
+    problem_set_modes(problem, 1 + (int)bytes_below(bytes, MODE_PAIRS - 1));
     if (kind == DESCRIBE_SOUND) problem_suit_modes(problem);
   }
 }

@@ -3,8 +3,10 @@
 #define _GNU_SOURCE /* sigaltstack */
 #include <signal.h>
 #endif
+#include "support/modes.h"
 #include "support/refusals.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int set_up(void **state) {
@@ -27,19 +29,29 @@ static void test_enumerators(void **state) {
   ACCEPTED((void)0);
   ACCEPTED(call.problem.scores = FOVEA_MODE_EXACT);
   ACCEPTED(call.problem.values = FOVEA_MODE_EXACT);
-  REFUSED(call.problem.scores = (fovea_mode)3, FOVEA_ERROR_TYPE, "scores", "3", "0", "1");
+  ACCEPTED(call.problem.scores = FOVEA_MODE_INT8);
+  ACCEPTED(call.problem.values = FOVEA_MODE_INT8);
+  REFUSED(call.problem.scores = (fovea_mode)3, FOVEA_ERROR_TYPE, "scores", "3", "0", "2");
   REFUSED(call.problem.scores = (fovea_mode)-1, FOVEA_ERROR_TYPE, "scores", "-1", "0");
-  REFUSED(call.problem.values = (fovea_mode)99, FOVEA_ERROR_TYPE, "values", "99", "1");
+  REFUSED(call.problem.values = (fovea_mode)99, FOVEA_ERROR_TYPE, "values", "99", "2");
   REFUSED(call.problem.values = (fovea_mode)INT32_MIN, FOVEA_ERROR_TYPE, "values", "-2147483648", "0");
   REFUSED(call.problem.values = (fovea_mode)INT32_MAX, FOVEA_ERROR_TYPE, "values", "2147483647");
 }
 
 /* `change` is refused with every mode, whose argument the text names, and is not what is wrong without one. */
+#define UNKNOWN_TO(mode, name, change, ...)                                                                        \
+  do {                                                                                                             \
+    REFUSED((call.problem.scores = call.problem.values = mode, change), FOVEA_ERROR_UNUSED, "scores", name,        \
+            __VA_ARGS__);                                                                                          \
+    REFUSED((call.problem.scores = mode, call.problem.values = FOVEA_MODE_EXACT, change), FOVEA_ERROR_UNUSED,      \
+            "scores", name, __VA_ARGS__);                                                                          \
+    REFUSED((call.problem.scores = FOVEA_MODE_EXACT, call.problem.values = mode, change), FOVEA_ERROR_UNUSED,      \
+            "values", name, __VA_ARGS__);                                                                          \
+  } while (0)
 #define UNKNOWN(change, ...)                                                                                       \
   do {                                                                                                             \
-    REFUSED(change, FOVEA_ERROR_UNUSED, "scores", "bf16", __VA_ARGS__);                                            \
-    REFUSED((call.problem.values = FOVEA_MODE_EXACT, change), FOVEA_ERROR_UNUSED, "scores", "bf16", __VA_ARGS__);  \
-    REFUSED((call.problem.scores = FOVEA_MODE_EXACT, change), FOVEA_ERROR_UNUSED, "values", "bf16", __VA_ARGS__);  \
+    UNKNOWN_TO(FOVEA_MODE_BF16, "bf16", change, __VA_ARGS__);                                                      \
+    UNKNOWN_TO(FOVEA_MODE_INT8, "int8", change, __VA_ARGS__);                                                      \
   } while (0)
 
 static void test_unknown(void **state) {
@@ -62,6 +74,31 @@ static void test_unknown(void **state) {
   UNKNOWN((call.problem.score_output = FOVEA_SCORES_WEIGHTS, call.tensors.scores = numbers), "score_output");
   UNKNOWN((call.problem.score_output = FOVEA_SCORES_RAW, call.tensors.scores = numbers), "score_output");
   UNKNOWN(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, "score_activation");
+}
+
+/* Sums of codes are numbers of f32 up to 1,032 dims. Values have no such limit. */
+static void test_dims(void **state) {
+  (void)state;
+  static const int64_t dims[] = {1032, 1033, 4096};
+  for (int i = 0; i < 3; i++)
+    for (int modes = 0; modes < MODE_PAIRS; modes++) {
+      fovea_problem problem;
+      fovea_plan *plan;
+      fovea_error error;
+      fovea_problem_init(&problem, 1, 1, 1, 1, 1, dims[i], 4096);
+      problem_set_modes(&problem, modes);
+      const fovea_status status = fovea_plan_create(&problem, &plan, &error);
+      if (dims[i] == 1032 || problem.scores != FOVEA_MODE_INT8) {
+        assert_int_equal(status, FOVEA_OK);
+        fovea_plan_destroy(plan);
+        continue;
+      }
+      char dim[32];
+      snprintf(dim, sizeof dim, "%lld", (long long)dims[i]);
+      const char *const words[] = {"qk_dim", dim, "int8", "1032", NULL};
+      assert_says(&error, FOVEA_ERROR_SIZE, words);
+      assert_int_equal(status, FOVEA_ERROR_SIZE);
+    }
 }
 
 /* A program compiled before there were modes passes a shorter problem, which has exact mode. */
@@ -115,6 +152,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_enumerators),
       cmocka_unit_test(test_unknown),
+      cmocka_unit_test(test_dims),
       cmocka_unit_test(test_older_programs),
       cmocka_unit_test(test_small_signal_stack),
       cmocka_unit_test(test_amx),

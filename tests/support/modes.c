@@ -48,12 +48,13 @@ void mode_contract_row(const fovea_problem *problem, const struct contract_row *
 }
 
 void problem_set_modes(fovea_problem *problem, int modes) {
-  const fovea_mode mode = getenv("FOVEA_TEST_INT8") ? FOVEA_MODE_INT8 : FOVEA_MODE_BF16; /* for now */
-  problem->scores = modes & 1 ? mode : FOVEA_MODE_EXACT;
-  problem->values = modes & 2 ? mode : FOVEA_MODE_EXACT;
+  problem->scores = (fovea_mode)(modes % 3);
+  problem->values = (fovea_mode)(modes / 3);
 }
 
 void problem_suit_modes(fovea_problem *problem) {
+  enum { INT8_DIMS = 1032 };
+  if (problem->scores == FOVEA_MODE_INT8 && problem->qk_dim > INT8_DIMS) problem->scores = FOVEA_MODE_BF16;
   problem->shaw = FOVEA_SHAW_NONE;
   problem->shaw_distance = 0;
   problem->shaw_heads = 1;
@@ -71,8 +72,7 @@ void problem_suit_modes(fovea_problem *problem) {
 
 void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity) {
   if (generator_below(generator, rarity) > 0) return;
-  const int64_t choice = generator_below(generator, 4);
-  problem_set_modes(problem, choice == 0 ? 3 : (int)choice);
+  problem_set_modes(problem, 1 + (int)generator_below(generator, MODE_PAIRS - 1));
   problem_suit_modes(problem);
 }
 

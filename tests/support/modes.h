@@ -13,13 +13,23 @@ int problem_has_mode(const fovea_problem *problem);
 /* The row's outputs, by the contract that the problem's modes name. */
 void mode_contract_row(const fovea_problem *problem, const struct contract_row *row, float *out, float *lse);
 
-/* The modes that tests count: 1 is bf16 for the scores alone, 2 for the values alone, 3 for both. */
+/* The modes that tests count: 0 is exact mode, the others are every other pair, by the mode of the scores + 3 * the
+ * mode of the values. */
+enum {
+  MODE_PAIRS = 9,
+  BF16_SCORES = 1,
+  BF16_VALUES = 3,
+  BF16_BOTH = 4,
+  INT8_SCORES = 2,
+  INT8_VALUES = 6,
+  INT8_BOTH = 8
+};
 void problem_set_modes(fovea_problem *problem, int modes);
 
-/* Takes away what modes do not know. */
+/* Takes away what modes do not know. Scores of more dims than int8 takes are bf16. */
 void problem_suit_modes(fovea_problem *problem);
 
-/* One problem in `rarity` gets a mode of scores, of values, or of both, and loses what modes do not know. */
+/* One problem in `rarity` gets a mode for scores, for values, or one for each, and loses what modes do not know. */
 void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity);
 
 /* Every instruction set that this process may name, then NULL: the best, with AMX if it can be allowed. It stays

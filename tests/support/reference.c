@@ -13,6 +13,8 @@ struct reference {
   double lse;
   double amplitude;     /* largest sum of |scale * q_d * k_d| and |mask| of a seen key, and at least |sink| */
   double *o, *absolute; /* sums of weight * v and of weight * |v| */
+  double scores;        /* int8: how much a score may change by codes of q and k */
+  double values;        /* int8: how much O may change by codes of v and of weights */
 };
 
 struct row_inputs {
@@ -67,6 +69,51 @@ static double reference_score(const struct row_inputs *inputs, int64_t key, doub
   return sum;
 }
 
+static double largest(const float *x, int64_t count) {
+  float most = 0.0f;
+  for (int64_t d = 0; d < count; d++) most = fmaxf(most, fabsf(x[d]));
+  return (double)most;
+}
+
+/* What codes may change in a score: each number by half a step of its row. The steps are a bit larger, for the
+ * roundings of 127 / largest and of its products. */
+static double code_error_of_score(const struct row_inputs *inputs, int64_t key) {
+  const fovea_problem *problem = &inputs->trial->problem;
+  const float *q =
+      tensor_row(&inputs->trial->q, inputs->entry.q_batch, inputs->head, inputs->entry.q_first + inputs->row);
+  const float *k = input_row(inputs, &inputs->trial->k, key);
+  const double q_half = largest(q, problem->qk_dim) / 254.0 * 1.0001,
+               k_half = largest(k, problem->qk_dim) / 254.0 * 1.0001;
+  double q_sum = 0.0, k_sum = 0.0;
+  for (int64_t d = 0; d < problem->qk_dim; d++) {
+    q_sum += fabs((double)q[d]);
+    k_sum += fabs((double)k[d]);
+  }
+  return (q_sum * k_half + k_sum * q_half + (double)problem->qk_dim * q_half * k_half) *
+         fabs(scale_of_row(inputs->trial, inputs->batch, inputs->head, inputs->row));
+}
+
+/* What codes may change in O, with the weights of one row: each value by half a step of its row, and each weight by
+ * half of 1/255 of its block's largest weight * value. */
+static double code_error_of_values(const struct row_inputs *inputs, const double *weights) {
+  enum { BLOCK = 128 };
+  const int64_t keys = inputs->entry.kv_len;
+  double error = 0.0;
+  for (int64_t first = 0; first < keys; first += BLOCK) {
+    double most = 0.0, sum = 0.0;
+    int64_t seen = 0;
+    for (int64_t j = first; j < first + BLOCK && j < keys; j++) {
+      const double weighted =
+          weights[j] * largest(input_row(inputs, &inputs->trial->v, j), inputs->trial->problem.v_dim);
+      seen += trial_sees(inputs->trial, inputs->batch, inputs->head, inputs->row, j);
+      most = fmax(most, weighted);
+      sum += weighted;
+    }
+    error += sum / 254.0 * 1.0001 + (double)seen / 510.0 * most;
+  }
+  return error;
+}
+
 /* -Inf if there is no sink. */
 static double reference_sink(const struct row_inputs *inputs) {
   const struct trial *trial = inputs->trial;
@@ -75,8 +122,8 @@ static double reference_sink(const struct row_inputs *inputs) {
 }
 
 /* What modes add to the errors: of O relative to the sum of weight * |v|; of O for numbers that modes make 0; of
- * the LSE. An input of f32 or f16 is rounded to bf16, and so are weights. The function of weights has an error in
- * them and in their sum. An error x in scores changes each weight, and the sum, by e^x at most. */
+ * the LSE. An input of f32 or f16 is rounded to bf16, and so are weights; int8 has codes. The function of weights
+ * has an error in them and in their sum. An error x in scores changes each weight, and the sum, by e^x at most. */
 struct mode_errors {
   double relative, absolute, lse;
 };
@@ -84,37 +131,46 @@ struct mode_errors {
 static struct mode_errors mode_errors(const fovea_problem *p, const struct reference *reference) {
   const double once = 1.0 + 0x1p-8, function = 1.014e-4, smallest = 0x1p-56;
   struct mode_errors errors = {0.0, 0.0, 0.0};
-  double factor = 1.0;
   if (p->scores == FOVEA_MODE_BF16) {
     const int inputs = (p->q_type != FOVEA_BF16) + (p->k_type != FOVEA_BF16);
     errors.lse = (pow(once, inputs) - 1.0) * reference->amplitude;
-    factor = exp(2.0 * errors.lse);
   }
+  if (p->scores == FOVEA_MODE_INT8) errors.lse = reference->scores;
+  double factor = exp(2.0 * errors.lse);
   if (p->values == FOVEA_MODE_BF16) {
     factor *= once * (1.0 + function) / (1.0 - function) * (p->v_type != FOVEA_BF16 ? once : 1.0);
     errors.lse += function / (1.0 - function);
     errors.absolute = 2.0 * smallest * (double)p->kv_len; /* of weights, and of values, beside numbers up to 1 */
   }
+  if (p->values == FOVEA_MODE_INT8) {
+    factor *= (1.0 + function) / (1.0 - function);
+    errors.lse += function / (1.0 - function);
+    errors.absolute = factor * reference->values;
+  }
   errors.relative = factor - 1.0;
   return errors;
 }
 
-/* Two passes: the scores and their maximum, then the weights. Returns how many keys the row sees. */
+/* Two passes: the scores and their maximum, then the weights, in place of the scores. Returns how many keys the row
+ * sees. */
 static int64_t reference_row(const struct row_inputs *inputs, double *scores, struct reference *reference) {
   const fovea_problem *problem = &inputs->trial->problem;
   const double sink = reference_sink(inputs);
   double maximum = sink, weights = 0.0;
   int64_t seen = 0;
   reference->amplitude = sink > -INFINITY ? fabs(sink) : 0.0;
+  reference->scores = reference->values = 0.0;
   for (int64_t j = 0; j < inputs->entry.kv_len; j++) {
     const int sees = trial_sees(inputs->trial, inputs->batch, inputs->head, inputs->row, j);
     seen += sees;
     scores[j] = sees ? reference_score(inputs, j, &reference->amplitude) : -INFINITY;
     maximum = fmax(maximum, scores[j]);
+    if (sees && problem->scores == FOVEA_MODE_INT8)
+      reference->scores = fmax(reference->scores, code_error_of_score(inputs, j));
   }
   for (int64_t d = 0; d < problem->v_dim; d++) reference->o[d] = reference->absolute[d] = 0.0;
   for (int64_t j = 0; j < inputs->entry.kv_len && seen > 0; j++) {
-    const double weight = exp(scores[j] - maximum);
+    const double weight = scores[j] = exp(scores[j] - maximum);
     if (weight == 0.0) continue;
     weights += weight;
     const float *v = input_row(inputs, &inputs->trial->v, j);
@@ -130,6 +186,8 @@ static int64_t reference_row(const struct row_inputs *inputs, double *scores, st
     reference->o[d] /= weights;
     reference->absolute[d] /= weights;
   }
+  if (seen > 0 && problem->values == FOVEA_MODE_INT8)
+    reference->values = code_error_of_values(inputs, scores) / weights;
   reference->lse = maximum + log(weights);
   return seen;
 }

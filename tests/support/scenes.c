@@ -198,8 +198,8 @@ void scene_combine(struct scene *scene, struct generator *generator, int64_t bud
   add_outputs(problem, generator);
   const int compatible = !one_in(generator, 4);
   if (one_in(generator, 4)) {
-    problem->scores = (fovea_mode)generator_below(generator, 2);
-    problem->values = (fovea_mode)generator_below(generator, 2);
+    problem->scores = (fovea_mode)generator_below(generator, 3);
+    problem->values = (fovea_mode)generator_below(generator, 3);
   }
   if (compatible) make_compatible(problem);
 }

@@ -1,5 +1,5 @@
-/* A table with tiles of odd sizes, larger than registers hold, for the instruction set whose vector layer is
- * VECTOR_LAYER. CMake compiles this file once for each, with FOVEA_ISA set to <isa>_odd. */
+/* A table with tiles of odd sizes, larger than registers hold, for the instruction set whose layers are
+ * VECTOR_LAYER and INT8_LAYER. CMake compiles this file once for each, with FOVEA_ISA set to <isa>_odd. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 4
@@ -17,5 +17,7 @@
 #define FOVEA_BLOCK_TILES    5
 #define FOVEA_PANEL_ALWAYS   1
 #include "decode.h"
+
+#include INT8_LAYER
 
 #include "arch/shared/bodies.h"

@@ -1,5 +1,5 @@
-/* A table with the smallest tiles, for the instruction set whose vector layer is VECTOR_LAYER. CMake compiles this
- * file once for each, with FOVEA_ISA set to <isa>_small. */
+/* A table with the smallest tiles, for the instruction set whose layers are VECTOR_LAYER and INT8_LAYER. CMake
+ * compiles this file once for each, with FOVEA_ISA set to <isa>_small. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 1
@@ -13,5 +13,7 @@
 #define FOVEA_BLOCK_TILES    1
 #define FOVEA_PANEL_ALWAYS   0
 #include "decode.h"
+
+#include INT8_LAYER
 
 #include "arch/shared/bodies.h"

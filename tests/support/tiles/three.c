@@ -1,5 +1,5 @@
-/* A table with tiles of three vectors, for the instruction set whose vector layer is VECTOR_LAYER. CMake compiles
- * this file once for each, with FOVEA_ISA set to <isa>_three. */
+/* A table with tiles of three vectors, for the instruction set whose layers are VECTOR_LAYER and INT8_LAYER. CMake
+ * compiles this file once for each, with FOVEA_ISA set to <isa>_three. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 3
@@ -18,5 +18,7 @@
 #define FOVEA_BLOCK_TILES    7
 #define FOVEA_PANEL_ALWAYS   0
 #include "decode.h"
+
+#include INT8_LAYER
 
 #include "arch/shared/bodies.h"

@@ -1,4 +1,4 @@
-/* bf16 mode has the bits of its contract on every instruction set and with AMX: each size, each rule, and what
+/* Modes have the bits of their contract on every instruction set and with AMX: each size, each rule, and what
  * scores may have added. Random problems are in the tests of exact mode, which draw modes, too. */
 #include "support/check.h"
 #include "support/modes.h"
@@ -33,22 +33,28 @@ static fovea_problem problem_of(int modes, int64_t heads, int64_t rows, int64_t 
   return problem;
 }
 
-/* Groups of 32 dims, the last filled up. */
+static void check_dim(int scores, int values, int64_t dim) {
+  const fovea_problem of_scores = problem_of(scores, 1, 5, 37, dim, 3),
+                      of_values = problem_of(values, 2, 35, 19, 3, dim);
+  check(&of_scores, 1);
+  check(&of_values, 2);
+}
+
+/* bf16 has groups of 32 dims, the last filled up; int8 has groups of 2, 4 or 8, and takes 1,032 dims in scores. */
 static void test_every_dim(void **state) {
   (void)state;
-  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 70 ? 1 : 9) {
-    const fovea_problem scores = problem_of(dim % 4 ? 1 : 3, 1, 5, 37, dim, 3);
-    const fovea_problem values = problem_of(dim % 4 ? 2 : 3, 2, 35, 19, 3, dim);
-    check(&scores, 1);
-    check(&values, 2);
-  }
+  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 70 ? 1 : 9)
+    check_dim(dim % 4 ? BF16_SCORES : BF16_BOTH, dim % 4 ? BF16_VALUES : BF16_BOTH, dim);
+  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim++)
+    check_dim(dim % 4 ? INT8_SCORES : INT8_BOTH, dim % 4 ? INT8_VALUES : INT8_BOTH, dim);
+  for (int64_t dim = 1025; dim <= 1032; dim++) check_dim(INT8_BOTH, INT8_VALUES, dim);
 }
 
 static void test_every_q_len(void **state) {
   (void)state;
   for (int64_t q_len = 0; q_len <= IF_QUICK(70, 270); q_len += q_len < 35 ? 1 : 11)
-    for (int64_t group = 1; group <= 4; group += 3) {
-      fovea_problem problem = problem_of(3, group, q_len, 33, 16, 16);
+    for (int i = 0; i < 4; i++) {
+      fovea_problem problem = problem_of(i % 2 ? BF16_BOTH : INT8_BOTH, i < 2 ? 1 : 4, q_len, 33, 16, 16);
       problem.causal = (int)(q_len % 2);
       check(&problem, 3);
     }
@@ -58,7 +64,8 @@ static void test_every_q_len(void **state) {
 static void test_every_kv_len(void **state) {
   (void)state;
   for (int64_t kv_len = 0; kv_len <= IF_QUICK(300, 5000); kv_len += kv_len < 140 ? 1 : kv_len < 300 ? 7 : 271) {
-    fovea_problem problem = problem_of(1 + (int)(kv_len % 3), 1, 1 + kv_len % 7, kv_len, 8, 8);
+    fovea_problem problem =
+        problem_of(1 + (int)((kv_len + kv_len / 8) % (MODE_PAIRS - 1)), 1, 1 + kv_len % 7, kv_len, 8, 8);
     check(&problem, 4);
     problem.causal = 1;
     problem.q_len = 20;
@@ -72,7 +79,7 @@ static void test_span_borders(void **state) {
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
   for (int i = 0; i < IF_QUICK(3, count); i++)
     for (int64_t q_len = 1; q_len <= 40; q_len += 39) {
-      fovea_problem problem = problem_of(3, 1, q_len, lengths[i], 16, 8);
+      fovea_problem problem = problem_of(i % 2 ? BF16_BOTH : INT8_BOTH, 1, q_len, lengths[i], 16, 8);
       check(&problem, 6);
       problem.window_left = 2100; /* skips whole spans */
       problem.offset = lengths[i] / 2;
@@ -86,7 +93,8 @@ static void test_every_rule(void **state) {
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
   for (int rule = 0; rule < rule_count; rule++)
     for (int i = 0; i < IF_QUICK(3, count); i++) {
-      fovea_problem problem = problem_of(1 + (rule + i) % 3, 2, lengths[i][0], lengths[i][1], 24, 17);
+      fovea_problem problem =
+          problem_of(1 + (rule + i) % (MODE_PAIRS - 1), 2, lengths[i][0], lengths[i][1], 24, 17);
       problem_apply(&problem, &rule_list[rule]);
       check(&problem, (uint64_t)rule);
     }
@@ -96,10 +104,10 @@ static void test_every_rule(void **state) {
 static void test_score_terms(void **state) {
   (void)state;
   const fovea_position_term terms[] = {fovea_term_alibi(0), fovea_term_t5(4, 32, 90, 1)};
-  for (int i = 0; i < IF_QUICK(24, 96); i++) {
+  for (int i = 0; i < IF_QUICK(24, 144); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 2, i % 5 ? 40 : 1, 150 + i, 40, 24);
-    problem_set_modes(&problem, 1 + i % 3);
+    problem_set_modes(&problem, 1 + i / 2 % (MODE_PAIRS - 1));
     problem.softcap = i & 1 ? 20 : 0;
     problem.sink = (fovea_sink)(i / 2 % 3);
     problem.scales = (fovea_scales)(i / 3 % 4);
@@ -117,10 +125,27 @@ static void test_score_terms(void **state) {
   }
 }
 
+/* Scales of rows and heads, with nothing else that changes scores, and with rules. int8 multiplies by them itself.
+ */
+static void test_scales(void **state) {
+  (void)state;
+  for (int modes = 1; modes < MODE_PAIRS; modes++)
+    for (int i = 0; i < 12; i++) {
+      fovea_problem problem;
+      fovea_problem_init(&problem, 1, 4, 2, i % 2 ? 1 : 40, i < 6 ? 60 : 200, 33, 16);
+      problem_set_modes(&problem, modes);
+      problem.scales = (fovea_scales)(1 + i / 2 % 3);
+      if (problem.scales & FOVEA_SCALES_PER_HEAD) problem.scale = 1.0 / sqrt(33.0);
+      problem.causal = i >= 6;
+      check(&problem, (uint64_t)i);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_dim),    cmocka_unit_test(test_every_q_len), cmocka_unit_test(test_every_kv_len),
       cmocka_unit_test(test_span_borders), cmocka_unit_test(test_every_rule),  cmocka_unit_test(test_score_terms),
+      cmocka_unit_test(test_scales),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,80 +1,13 @@
-/* bf16 mode with NaN, infinities, zeros, and numbers at the ends of what bf16 holds: what docs/numerics.md says of
- * them, and the bits of the contract, on every instruction set and with AMX. */
+/* Modes with NaN, infinities, zeros, and numbers at the ends of what bf16 holds: what docs/numerics.md says of
+ * them, and the bits of the contract, on every instruction set and with AMX. test_int8_special.c has what only
+ * codes know. */
+#include "changed.h"
 #include "support/check.h"
-#include "support/modes.h"
-#include "support/problems.h"
-#include "support/trial.h"
 
 #include <float.h>
 #include <math.h>
 
-static const uint32_t quiet_nan = 0x7fc00000;
-
-/* One head, three blocks of keys. */
-enum { ROWS = 40, KEYS = 300, DIM = 20, BLOCK = 128 };
-
 static const struct part start = {0, 0, 0};
-
-static struct trial plain_trial(int modes) {
-  fovea_problem problem;
-  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
-  problem_set_modes(&problem, modes);
-  return trial_create(&problem, 1);
-}
-
-static float *q_of(struct trial *trial, int64_t row) {
-  return tensor_row(&trial->q, 0, 0, row);
-}
-static float *k_of(struct trial *trial, int64_t key) {
-  return tensor_row(&trial->k, 0, 0, key);
-}
-static float *v_of(struct trial *trial, int64_t key) {
-  return tensor_row(&trial->v, 0, 0, key);
-}
-static uint32_t o_bits(const struct trial *trial, int64_t row, int64_t d) {
-  return bits_of(tensor_row(&trial->o, 0, 0, row)[d]);
-}
-static uint32_t lse_bits(const struct trial *trial, int64_t row) {
-  return bits_of(*tensor_row(&trial->lse, 0, 0, row));
-}
-
-/* What a test changes, and what it then expects beside the contract's bits; either may do nothing. */
-typedef void change(struct trial *trial, float number);
-typedef void comparison(const struct trial *changed, const struct trial *clean);
-
-/* In each mode, on each set. */
-static void run_changed(change *change_it, float number, comparison *check) {
-  const char *sets[MODE_SETS];
-  const int count = mode_sets(sets);
-  for (int modes = 1; modes <= 3; modes++) {
-    struct trial clean = plain_trial(modes), changed = plain_trial(modes);
-    change_it(&changed, number);
-    clean.problem = changed.problem;
-    for (int i = 0; i < count; i++) {
-      trial_run(&changed, sets[i], NULL);
-      assert_contract(&changed, i == 0 ? IF_QUICK(30000, 100000) : 20000);
-      if (check == NULL) continue;
-      trial_run(&clean, sets[i], NULL);
-      check(&changed, &clean);
-    }
-    trial_destroy(&changed);
-    trial_destroy(&clean);
-  }
-}
-
-static void assert_row_is_nan(const struct trial *trial, int64_t row) {
-  for (int64_t d = 0; d < DIM; d++) assert_int_equal(o_bits(trial, row, d), quiet_nan);
-  assert_int_equal(lse_bits(trial, row), quiet_nan);
-}
-
-static void all_rows_are_nan(const struct trial *changed, const struct trial *clean) {
-  (void)clean;
-  for (int64_t i = 0; i < ROWS; i++) assert_row_is_nan(changed, i);
-}
-
-static void nothing_differs(const struct trial *changed, const struct trial *clean) {
-  assert_same_outputs(changed, clean);
-}
 
 /* ---- Queries and keys ---------------------------------------------------------------------------------------- */
 
@@ -128,7 +61,7 @@ static void test_scales(void **state) {
   for (int i = 0; i < 7; i++) run_changed(change_scale, scales[i], NULL);
 }
 
-/* Below 2^-56 bf16 mode knows only +0. Half of the last place under it is rounded first. */
+/* Below 2^-56 bf16 knows only +0. Half of the last place under it is rounded first. */
 static void change_small(struct trial *trial, float number) {
   for (int64_t i = 0; i < ROWS; i++) q_of(trial, i)[i % DIM] = i % 2 ? number : -number;
   for (int64_t j = 0; j < KEYS; j++) {
@@ -183,8 +116,10 @@ static void hide_all(struct trial *trial, float value) {
   hide_by_score(trial, 0, KEYS, value);
 }
 
+/* A key that is not finite has no codes. */
 static void all_rows_are_empty(const struct trial *changed, const struct trial *clean) {
   (void)clean;
+  if (changed->problem.scores == FOVEA_MODE_INT8) return;
   for (int64_t i = 0; i < ROWS; i++) {
     for (int64_t d = 0; d < DIM; d++) assert_int_equal(o_bits(changed, i, d), 0);
     assert_int_equal(lse_bits(changed, i), bits_of(-INFINITY));
@@ -215,7 +150,9 @@ static void test_nan_among_minus_infinity(void **state) {
 
 /* ---- Values -------------------------------------------------------------------------------------------------- */
 
+/* An element of a value changes all codes of its row. */
 static void only_column_6_differs(const struct trial *changed, const struct trial *clean) {
+  if (changed->problem.values == FOVEA_MODE_INT8) return;
   for (int64_t i = 0; i < ROWS; i++) {
     for (int64_t d = 0; d < DIM; d++)
       if (d != 6) assert_int_equal(o_bits(changed, i, d), o_bits(clean, i, d));

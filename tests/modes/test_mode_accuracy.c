@@ -1,5 +1,5 @@
-/* Errors of bf16 mode against float64: for inputs of bf16 within (2^-8 + 2 * 1.014e-4 + 48 u (2 + A)) times the sum
- * of weight * |v|, for others within that and the rounding of inputs; and not as small as exact mode's. */
+/* Errors of modes against float64, within the bounds of docs/numerics.md, section 16: for inputs of bf16, in bf16
+ * mode, (2^-8 + 2 * 1.014e-4 + 48 u (2 + A)) times the sum of weight * |v|; and not as small as exact mode's. */
 #include "support/check.h"
 #include "support/modes.h"
 #include "support/problems.h"
@@ -35,11 +35,11 @@ static void test_random_sign(void **state) {
   (void)state;
   static const double gains[] = {0.3, 1.0, 8.0, -30.0};
   for (int size = 0; size < size_count; size++)
-    for (int i = 0; i < 12; i++) {
-      fovea_problem problem = problem_of(size, 1 + i % 3, i % 2 ? FOVEA_BF16 : (fovea_type)(i / 4 % 2));
-      problem.scale *= gains[i / 3];
+    for (int i = 0; i < 32; i++) {
+      fovea_problem problem = problem_of(size, 1 + i % 8, (i + size) % 2 ? FOVEA_BF16 : (fovea_type)(i / 4 % 2));
+      problem.scale *= gains[i / 8];
       problem.causal = i % 5 == 0;
-      struct trial trial = trial_create(&problem, (uint64_t)(size * 12 + i));
+      struct trial trial = trial_create(&problem, (uint64_t)(size * 32 + i));
       check(&trial);
       trial_destroy(&trial);
     }
@@ -58,7 +58,7 @@ static void make_absolute(struct tensor *tensor) {
 static void test_coherent(void **state) {
   (void)state;
   for (int size = 0; size < size_count; size++)
-    for (int modes = 1; modes <= 3; modes++) {
+    for (int modes = 1; modes < MODE_PAIRS; modes++) {
       const fovea_problem problem = problem_of(size, modes, size % 2 ? FOVEA_BF16 : FOVEA_F32);
       struct trial trial = trial_create(&problem, (uint64_t)size);
       make_absolute(&trial.q);
@@ -87,7 +87,7 @@ static void test_random_problems(void **state) {
 /* The mode rounds: somewhere its error is more than exact mode's may be. */
 static void test_it_rounds(void **state) {
   (void)state;
-  for (int modes = 1; modes <= 3; modes++) {
+  for (int modes = 1; modes < MODE_PAIRS; modes++) {
     fovea_problem problem = problem_of(2, modes, FOVEA_F32);
     struct trial trial = trial_create(&problem, 1), exact = trial_sharing_inputs(&trial);
     double largest = 0;
@@ -98,7 +98,7 @@ static void test_it_rounds(void **state) {
       for (int64_t d = 0; d < problem.v_dim; d++)
         largest = fmax(largest,
                        fabs((double)tensor_row(&trial.o, 0, 0, i)[d] - (double)tensor_row(&exact.o, 0, 0, i)[d]));
-    assert_true(largest > 1e-4 && largest < 0.02);
+    assert_true(largest > 1e-4 && largest < 0.04);
     trial_destroy(&exact);
     trial_destroy(&trial);
   }

@@ -1,4 +1,4 @@
-/* One answer in bf16 mode, whatever the way: rows alone or together, keys in caches, rules as masks, threads, parts
+/* One answer in each mode, whatever the way: rows alone or together, keys in caches, rules as masks, threads, parts
  * of the keys, states, types. Each way on an instruction set of its own, AMX among them. */
 #include "support/caches.h"
 #include "support/check.h"
@@ -51,7 +51,7 @@ static void test_rows(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 1 + i % 2, lengths[i % 4][0], lengths[i % 4][1], 1 + 13 * (i % 11),
                        1 + 7 * (i % 9));
-    problem_set_modes(&problem, 1 + i % 3);
+    problem_set_modes(&problem, 1 + (i + i / 8) % (MODE_PAIRS - 1));
     problem.causal = 1;
     if (i % 3 == 0) problem.window_left = 200;
     if (i % 5 == 0) problem.softcap = 10;
@@ -127,7 +127,7 @@ static void test_masks(void **state) {
       const int i = (rule + type) % 3;
       fovea_problem problem, plain;
       fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 24, 16);
-      problem_set_modes(&problem, 1 + type % 3);
+      problem_set_modes(&problem, 1 + (rule + type / 2) % (MODE_PAIRS - 1));
       problem.sink = (fovea_sink)(rule % 3);
       if (rule % 5 == 0) problem.softcap = 2;
       plain = problem;
@@ -161,7 +161,7 @@ static void test_patterns(void **state) {
     const struct rule_table rules = same_rules(rule, 0);
     problem.offset = 0;
     problem.pattern = pattern;
-    problem_set_modes(&problem, 1 + (int)(seed % 3));
+    problem_set_modes(&problem, 1 + (int)(seed % (MODE_PAIRS - 1)));
     struct trial patterned = trial_create(&problem, seed), masked = masked_trial(&patterned, seed, &rules);
     trial_run(&patterned, any_set(&generator), NULL);
     trial_run(&masked, any_set(&generator), NULL);
@@ -203,7 +203,7 @@ static void test_threads(void **state) {
 static void test_split_keys(void **state) {
   (void)state;
   static const int64_t keys[] = {900, 5000, IF_QUICK(6000, 30000)};
-  for (int i = 0; i < 9; i++) {
+  for (int i = 0; i < 24; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, 1 + i % 4, keys[i % 3], 64, 48);
     problem_set_modes(&problem, 1 + i / 3);
@@ -251,7 +251,7 @@ static void test_types(void **state) {
   for (int types = 0; types < 81; types += IF_QUICK(7, 1)) {
     fovea_problem problem, wide;
     fovea_problem_init(&problem, 1, 2, 1, types % 4 ? 20 : 3, 140, 33, 40);
-    problem_set_modes(&problem, 1 + types % 3);
+    problem_set_modes(&problem, 1 + types / 3 % (MODE_PAIRS - 1));
     wide = problem;
     problem.q_type = (fovea_type)(types % 3);
     problem.k_type = (fovea_type)(types / 3 % 3);
@@ -268,7 +268,7 @@ static void test_types(void **state) {
   }
 }
 
-/* Numbers that are rounded to bf16 beforehand are left as they are. */
+/* bf16: numbers that are rounded to it beforehand are left as they are. */
 static void round_all(const struct tensor *tensor) {
   for (int64_t h = 0; h < tensor->heads; h++)
     for (int64_t i = 0; i < tensor->rows; i++)
@@ -281,13 +281,14 @@ static void round_all(const struct tensor *tensor) {
 static void test_rounded_before(void **state) {
   (void)state;
   struct generator generator = {7};
-  for (int modes = 1; modes <= 3; modes++) {
+  static const int modes[] = {BF16_SCORES, BF16_VALUES, BF16_BOTH};
+  for (int i = 0; i < 3; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, 70, 260, 64, 40);
-    problem_set_modes(&problem, modes);
+    problem_set_modes(&problem, modes[i]);
     struct trial plain = trial_create(&problem, 1), rounded = trial_create(&problem, 1);
-    if (modes & 1) round_all(&rounded.q), round_all(&rounded.k);
-    if (modes & 2) round_all(&rounded.v);
+    if (problem.scores == FOVEA_MODE_BF16) round_all(&rounded.q), round_all(&rounded.k);
+    if (problem.values == FOVEA_MODE_BF16) round_all(&rounded.v);
     trial_run(&plain, any_set(&generator), NULL);
     trial_run(&rounded, any_set(&generator), NULL);
     assert_same_outputs(&rounded, &plain);

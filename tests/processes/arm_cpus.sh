@@ -1,0 +1,34 @@
+#!/bin/bash
+# 64-bit ARM CPUs of other years, by qemu: which kernels int8 mode gets, its bits, and all digests.
+#   arm_cpus.sh <build directory>
+set -e -u -o pipefail
+build=$1
+
+# qemu's models, and the table that "neon" stands for: with USDOT, with SDOT only, or with neither.
+models=(
+  "max          neon/i8mm"
+  "neoverse-n1  neon/dot"
+  "cortex-a53   neon/words"
+)
+
+on_cpu() { # model, program and arguments
+  local model=$1
+  shift
+  QEMU_CPU=$model qemu-aarch64 -L /usr/aarch64-linux-gnu "$@"
+}
+
+for line in "${models[@]}"; do
+  read -r model expected <<<"$line"
+  meant=$(on_cpu "$model" "$build/fovea" info | awk '/what its set means/ { print $1 }')
+  if [ "$meant" != "$expected" ]; then
+    echo "$model: neon means $meant, not $expected"
+    exit 1
+  fi
+  for test in modes int8_special; do
+    if ! log=$(FOVEA_TEST_EMULATED=1 on_cpu "$model" "$build/tests/modes/test_$test" 2>&1); then
+      echo "$model: $log"
+      exit 1
+    fi
+  done
+  echo "$model: $meant; $(on_cpu "$model" "$build/fovea" selftest)"
+done
