@@ -44,7 +44,7 @@ const option problem_options[] = {
     {"--normaliser", OPTION_TEXT, offsetof(attend_options, normaliser), 0, "a name"},
     {"--sigmoid-bias", OPTION_NUMBER, offsetof(attend_options, sigmoid_bias), 0, "a number"},
     {"--divisor", OPTION_TEXT, offsetof(attend_options, divisor), 0, "none, keys, sum or a number"},
-    {"--arithmetic", OPTION_TEXT, offsetof(attend_options, arithmetic), 0, "exact or bf16, or one for each half"},
+    {"--arithmetic", OPTION_TEXT, offsetof(attend_options, arithmetic), 0, "exact, bf16 or int8, or one for each half"},
     {"--allow-amx", OPTION_FLAG, offsetof(attend_options, allow_amx), 0, ""},
     {"--threads", OPTION_LIST, offsetof(attend_options, threads), 1, "a number"},
     {"--isa", OPTION_TEXT, offsetof(attend_options, isa), 0, "a name"},
