@@ -256,8 +256,8 @@ typedef enum fovea_mode {
    * reproduce their answers elsewhere, where it is slower than exact mode. */
   FOVEA_MODE_BF16 = 1,
   /* What is multiplied becomes codes of 8 bits first; sums of codes are exact. Each row of Q, K and V has one f32
-   * scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that are stored as i8
-   * codes with one scale each are used as they lie. A row does not depend on other rows, so decoding has the bits
+   * scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that a cache has as i8
+   * codes with one scale are used as they lie. A row does not depend on other rows, so decoding has the bits
    * of prefill. Weights, times the scales of their values, are codes from 0 to 255 for each 128 keys. For CPUs with
    * products of bytes, and models that allow it. (Scores are those of SageAttention, arXiv 2410.02367, without
    * a centre of the keys.) */
