@@ -259,8 +259,8 @@ typedef enum fovea_mode {
    * scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that a cache has as i8
    * codes with one scale are used as they lie. A row does not depend on other rows, so decoding has the bits
    * of prefill. Weights, times the scales of their values, are codes from 0 to 255 for each 128 keys. For CPUs with
-   * products of bytes, and models that allow it. (Scores are those of SageAttention, arXiv 2410.02367, without
-   * a centre of the keys.) */
+   * products of bytes, AMX among them, and models that allow it. (Scores are those of SageAttention, arXiv
+   * 2410.02367, without a centre of the keys.) */
   FOVEA_MODE_INT8 = 2
 } fovea_mode;
 
@@ -1199,12 +1199,11 @@ typedef struct fovea_library_info {
  * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
-/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16, if they name no isa and the
- * environment variable FOVEA_ISA is not set. No result
- * changes, and nothing undoes it. On Linux this asks the system, for the whole process: a signal that interrupts
- * work with AMX then has a frame that is 8 KB larger, and alternate signal stacks must have room for that. If the
- * stack of a thread is too small, the call fails. `error` may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no
- * AMX, or it is not permitted). Thread-safe. */
+/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16 or int8, if they name no isa and
+ * the environment variable FOVEA_ISA is not set. No result changes, and nothing undoes it. On Linux this asks the
+ * system, for the whole process: a signal that interrupts work with AMX then has a frame that is 8 KB larger, and
+ * alternate signal stacks must have room for that. If the stack of a thread is too small, the call fails. `error`
+ * may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no AMX, or it is not permitted). Thread-safe. */
 FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
 /* Returns "major.minor.patch" of the library that runs. */

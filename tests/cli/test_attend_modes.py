@@ -104,12 +104,13 @@ class Modes(command.InDirectory):
                                  expected.tobytes(), (text, isa))
 
     def test_amx(self):
-        expected = self.attend(*BF16).tobytes()
-        done = self.command(*BF16, "--allow-amx")
-        if done.returncode != 0:
-            self.assert_refused(done, "--allow-amx: ")
-            self.skipTest(done.stderr.decode().strip())
-        self.assertEqual(np.load(self.path("o.npy")).tobytes(), expected)
+        for text in ("bf16", "int8", "int8,bf16", "bf16,int8", "exact,int8", "int8,exact"):
+            expected = self.attend("--arithmetic", text).tobytes()
+            done = self.command("--arithmetic", text, "--allow-amx")
+            if done.returncode != 0:
+                self.assert_refused(done, "--allow-amx: ")
+                self.skipTest(done.stderr.decode().strip())
+            self.assertEqual(np.load(self.path("o.npy")).tobytes(), expected, text)
 
     def test_mistakes(self):
         names = "--arithmetic takes exact, bf16 or int8, or one for scores and one for values"
@@ -123,7 +124,7 @@ class Modes(command.InDirectory):
             (names, "--arithmetic", "int8,int4"),
             ("--arithmetic needs exact, bf16 or int8", "--arithmetic"),
             ("--arithmetic is given twice", *BF16, *BF16),
-            ("--allow-amx needs --arithmetic bf16", "--allow-amx"),
+            ("--allow-amx needs --arithmetic bf16 or int8", "--allow-amx"),
             ("--allow-amx needs --arithmetic bf16", "--arithmetic", "exact", "--allow-amx"),
             ("--allow-amx and --isa exclude each other", *BF16, "--allow-amx", "--isa", "scalar"),
             ("--allow-amx takes no value", *BF16, "--allow-amx=1"),

@@ -95,7 +95,7 @@ static const char help_of_scores[] =
     "                         codes of 8 bits with a scale for each row; all with the same bits on every CPU. "
     "Scores\n"
     "                         and values may differ: int8,bf16\n"
-    "  --allow-amx            bf16 on AMX, if the CPU has it: the same bits, sooner\n"
+    "  --allow-amx            bf16 and int8 on AMX, if the CPU has it: the same bits, sooner\n"
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
     "\n"

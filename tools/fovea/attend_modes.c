@@ -34,8 +34,8 @@ static bool read_modes(const char *text, fovea_problem *problem) {
 
 static bool allow_amx(const fovea_problem *problem, failure *why) {
   fovea_error error;
-  if (problem->scores != FOVEA_MODE_BF16 && problem->values != FOVEA_MODE_BF16)
-    return fail(why, "--allow-amx needs --arithmetic bf16: exact arithmetic does not use AMX");
+  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
+    return fail(why, "--allow-amx needs --arithmetic bf16 or int8: exact arithmetic does not use AMX");
   if (problem->isa)
     return fail(why, "--allow-amx and --isa exclude each other: a set that is named runs without AMX");
   return fovea_allow_amx(&error) == FOVEA_OK || fail(why, "--allow-amx: %s", error.text);
