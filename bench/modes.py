@@ -12,7 +12,7 @@ INT8_DECODE, INT8_SHORT = 1.5, "s4096_d128"
 INT8_OVER_BF16 = 1.0
 HALVES = {"bf16": "", "bf16_scores": ", scores only", "bf16_values": ", values only", "bf16_of_bf16": ", bf16 tensors",
           "int8": "", "int8_scores": ", scores only", "int8_values": ", values only", "int8_of_bf16": ", bf16 tensors",
-          "int8_of_i8": ", i8 caches", "int8_scores_bf16_values": ", values in bf16", "int8_over_bf16": ", int8 mode"}
+          "int8_of_i8": ", i8 caches", "int8_scores_bf16_values": ", values in bf16", "int8_over_bf16": ""}
 
 
 def threads_in_words(text):
@@ -37,7 +37,8 @@ def set_in_words(isa):
 def words(name):
     """mode/h8_s2048_d128/full_bf16/avx512/t1: its parts in words."""
     _, shape, what, isa, threads = name.split("/")
-    return f"{shape_in_words(shape, what)}: {set_in_words(isa)}, {threads_in_words(threads)}"
+    mode = "int8 by " if what.split("_")[1] == "int8" else ""
+    return f"{shape_in_words(shape, what)}: {mode}{set_in_words(isa)}, {threads_in_words(threads)}"
 
 
 def names_of(run, mode):
