@@ -280,7 +280,7 @@ def other_bars(run):
 
 def mode_bars(run):
     """Exact mode multiplies tensors of bf16 in pairs where that is faster; bf16 mode has no bar there without AMX."""
-    return () if bf16_is_fast(run) else modes.bars(run)
+    return [*(() if bf16_is_fast(run) else modes.bf16_bars(run)), *modes.int8_bars(run)]
 
 
 def rows_of(name):
@@ -323,7 +323,7 @@ def main():
     parser.add_argument("--patterns", action="store_true", help="only the bars of patterns, outputs and graphs")
     parser.add_argument("--layers", action="store_true", help="only the bars of layers (fovea_nn)")
     parser.add_argument("--formats", action="store_true", help="only the bars of narrow caches")
-    parser.add_argument("--modes", action="store_true", help="only the bars of bf16 mode")
+    parser.add_argument("--modes", action="store_true", help="only the bars of bf16 and int8 mode")
     arguments = parser.parse_args()
     run = measurements.load(arguments.run)
     print(f"{run.cpu}, {run.date}, OpenBLAS {run.context.get('openblas_core', '?')}\n")

@@ -62,9 +62,11 @@ static int fill_segments(const bench_workload *workload, fovea_error *error) {
   return fovea_append(&rows, NULL, NULL, error) == FOVEA_OK;
 }
 
-/* Whether the workload gives the same bits with segments, which it uses from now on. */
+/* Whether the workload gives the same bits with segments, which it uses from now on. In exact mode: in int8 mode
+ * codes that are stored differ from those made of the numbers that they stand for. */
 static int has_same_bits(bench_workload *workload, fovea_error *error) {
   const size_t bytes = bytes_of((int64_t)workload->output_count, workload->shape->type);
+  workload->problem.scores = workload->problem.values = FOVEA_MODE_EXACT;
   if (fovea_attend(&workload->problem, &workload->tensors, NULL, error) != FOVEA_OK) return 0;
   void *expected = malloc(bytes);
   if (!expected) return fail(error, "not enough memory");
@@ -77,6 +79,8 @@ static int has_same_bits(bench_workload *workload, fovea_error *error) {
   if (same && memcmp(expected, workload->tensors.o, bytes) != 0)
     same = fail(error, "the cache gives other bits than contiguous tensors");
   free(expected);
+  workload->problem.scores = workload->shape->scores;
+  workload->problem.values = workload->shape->values;
   return same;
 }
 

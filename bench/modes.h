@@ -1,15 +1,24 @@
-/* bf16 mode beside exact mode, with AMX and without. */
+/* bf16 mode and int8 mode beside exact mode, with AMX and without. */
 #ifndef FOVEA_BENCH_MODES_H
 #define FOVEA_BENCH_MODES_H
 
-/* In place of an instruction set: AVX-512, and AMX for what is in bf16, if the system permits it. */
+#include "cases.h"
+
+/* In place of an instruction set: AVX-512, and AMX for what is in bf16 or int8, if the system permits it. Tables of
+ * a set are other such names: "avx512/vnni". */
 #define BENCH_AMX       "amx"
 #define BENCH_AMX_SHARE "avx512"
 
-/* The instruction set whose vectors stand beside: that of AMX, or the set itself. */
+/* The instruction set whose vectors stand beside: that of AMX or of a table, or the set itself. */
 const char *bench_vectors_of(const char *isa);
 
-/* Registers the pairs for this instruction set, or for AMX. */
+/* What the plain shape of a pair runs on: exact mode on the set, a mode on the same instructions. */
+const char *bench_plain_isa(const bench_pair_case *pair);
+
+/* Registers the pairs of bf16 mode for this instruction set, or for AMX. */
 void bench_register_modes(const char *isa);
+
+/* Registers the pairs of int8 mode for AMX and for all tables with instructions of their own. */
+void bench_register_int8(void);
 
 #endif

@@ -19,7 +19,7 @@ static void prepare(const bench_pair_case *wanted) {
   bench_runner_destroy(&current.plain);
   current.of = wanted;
   const bench_case shape = {&wanted->pair->shape, wanted->isa, wanted->threads};
-  const bench_case plain = {&wanted->pair->plain, bench_vectors_of(wanted->isa), wanted->threads};
+  const bench_case plain = {&wanted->pair->plain, bench_plain_isa(wanted), wanted->threads};
   bench_runner_create(&current.wanted, &shape);
   if (!current.wanted.refusal[0]) bench_runner_create(&current.plain, &plain);
   if (current.plain.refusal[0])

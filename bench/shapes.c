@@ -230,6 +230,7 @@ static void register_modes(void) {
     if (strcmp(isas[isa], BENCH_AMX_SHARE) == 0) bench_register_modes(BENCH_AMX);
     bench_register_modes(isas[isa]);
   }
+  bench_register_int8();
 }
 
 void bench_register_all(void) {

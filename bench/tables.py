@@ -5,7 +5,7 @@
     bench/tables.py patterns run.json --peers p.json   # of patterns, terms, outputs and graphs; p.json is written by
                                                        # bench/peers/patterns.py
     bench/tables.py formats run.json                   # of narrow caches
-    bench/tables.py modes run.json                     # of bf16 mode
+    bench/tables.py modes run.json                     # of bf16 and int8 mode
 With --keep the runs are kept as one in bench/results, and the page is written.
 """
 

@@ -175,6 +175,7 @@ static void test_options(void **state) {
       {{"m", "t", "--scale", "2"}, "--scale is for --format; here it would not be used"},
       {{"m", "t", "--format", "e4m3", "--scale", "-1"}, "--scale is '-1'"},
       {{"m", "t", "--format", "q8_0", "--type", "f16"}, "--format stands in place of --type f16"},
+      {{"m", "t", "--bf16", "--int8"}, "--bf16 and --int8 exclude each other"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char copies[7][32] = {"fovea_stories"}, *arguments[7] = {copies[0]};

@@ -23,6 +23,7 @@ const char options_help[] =
     "  --scale X          of formats whose keys all share one (0.25 for int8, 2 for int4, else 1)\n"
     "  --keys LAYOUT      of the cache: rows (default) or panels\n"
     "  --bf16             attention in bf16 mode, on AMX if this machine has it and no --isa is given\n"
+    "  --int8             attention in int8 mode\n"
     "  --page N           positions of a page of --cache paged (16)\n"
     "  --window N         a token sees the N latest, itself included; 0: all (default)\n"
     "  --chunk N          tokens of the prompt that go through the layers at once (64)\n"
@@ -32,8 +33,8 @@ const char options_help[] =
     "  --compare          reads the text again, token by token, beside exact mode with a cache in f32; a line on\n"
     "                     stderr: how often the likeliest next token is another\n"
     "\n"
-    "Only the model, the prompt, --type, --format, --scale, --bf16, --window, --temperature and --seed change the\n"
-    "text.\n"
+    "Only the model, the prompt, --type, --format, --scale, --bf16, --int8, --window, --temperature and --seed\n"
+    "change the text.\n"
     "Exit status 0, or 2 with one line on stderr that says what was wrong.\n";
 
 /* A word that an option's value may be. */
@@ -138,6 +139,13 @@ static bool read_option(struct options *options, const char *name, const char *w
   return true;
 }
 
+static bool read_mode(struct session_options *session, fovea_mode mode, struct failure *failure) {
+  if (session->mode != FOVEA_MODE_EXACT && session->mode != mode)
+    return refuse(failure, "--bf16 and --int8 exclude each other");
+  session->mode = mode;
+  return true;
+}
+
 /* Refuses what would not be used. */
 static bool check(struct options *options, struct failure *failure) {
   if (options->session.page_rows > 0 && options->session.cache != CACHE_PAGED)
@@ -169,7 +177,9 @@ bool options_read(struct options *options, int count, char **arguments, struct f
     } else if (strcmp(name, "--compare") == 0) {
       options->compare = true;
     } else if (strcmp(name, "--bf16") == 0) {
-      options->session.mode = FOVEA_MODE_BF16;
+      if (!read_mode(&options->session, FOVEA_MODE_BF16, failure)) return false;
+    } else if (strcmp(name, "--int8") == 0) {
+      if (!read_mode(&options->session, FOVEA_MODE_INT8, failure)) return false;
     } else if (strncmp(name, "--", 2) == 0) {
       if (++i == count) return refuse(failure, "%s wants something behind it; --help says what", name);
       if (!read_option(options, name, arguments[i], failure)) return false;

@@ -200,7 +200,7 @@ static void compare_bits(fovea_type type, int64_t window, fovea_mode mode) {
   free(prompt);
 }
 
-/* bf16 mode has other scores: it is not exact mode under another name. */
+/* Modes have other scores: they are not exact mode under another name. */
 static void test_mode(void **state) {
   (void)state;
   struct session_options options = plainly;
@@ -209,7 +209,12 @@ static void test_mode(void **state) {
   struct telling exact = tell(&options, prompt, 20, 1);
   options.mode = FOVEA_MODE_BF16;
   struct telling rounded = tell(&options, prompt, 20, 1);
+  options.mode = FOVEA_MODE_INT8;
+  struct telling coded = tell(&options, prompt, 20, 1);
   assert_memory_not_equal(rounded.logits, exact.logits, logits_bytes(&exact));
+  assert_memory_not_equal(coded.logits, exact.logits, logits_bytes(&exact));
+  assert_memory_not_equal(coded.logits, rounded.logits, logits_bytes(&exact));
+  free(coded.logits);
   free(rounded.logits);
   free(exact.logits);
   free(prompt);
@@ -221,6 +226,7 @@ static void test_bits(void **state) {
   compare_bits(FOVEA_BF16, 40, FOVEA_MODE_EXACT);
   if (IF_QUICK(1, 0)) return;
   compare_bits(FOVEA_F16, 40, FOVEA_MODE_BF16);
+  compare_bits(FOVEA_F32, 0, FOVEA_MODE_INT8);
   compare_bits(FOVEA_F32, 40, FOVEA_MODE_EXACT);
   compare_bits(FOVEA_F16, 0, FOVEA_MODE_EXACT);
 }
@@ -342,7 +348,7 @@ static void test_narrow_groups(void **state) {
   free(expected);
 }
 
-/* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, bf16 mode
+/* Eight bits change few of the next tokens of a text that the model wrote, and two bits many; f16 none, other modes
  * few, and f32 is compared with itself. */
 static void test_comparison(void **state) {
   (void)state;
@@ -356,6 +362,8 @@ static void test_comparison(void **state) {
       {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 0, FOVEA_MODE_EXACT},
       {FOVEA_F16, {NULL, NULL, 0}, 640, 0, 1, FOVEA_MODE_EXACT},
       {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 3, FOVEA_MODE_BF16},
+      {FOVEA_F32, {NULL, NULL, 0}, 1280, 0, 8, FOVEA_MODE_INT8},
+      {FOVEA_F32, {"i8_rows", "i8_rows", 0}, 20 * (8 + 4 + 8 + 4), 0, 8, FOVEA_MODE_INT8},
       {FOVEA_F32, {"q8_0", "q8_0", 0}, 20 * 2 * 10, 0, 3, FOVEA_MODE_EXACT},
       {FOVEA_F32, {"openvino_u8_keys", "i8_rows", 0}, 20 * (8 + 2 + 8 + 4), 0, 3, FOVEA_MODE_EXACT},
       {FOVEA_F32, {"kivi_k4", "kivi_v4", 0}, 20 * (4 + 1 + 4 + 4), 1, 10, FOVEA_MODE_EXACT},
@@ -374,8 +382,8 @@ static void test_comparison(void **state) {
     options.narrow = cases[i].choice;
     options.mode = cases[i].mode;
     require(compare_with_f32(&model, &options, tokens, count, &found, &failure), &failure);
-    printf("%s: another token after %d of %d\n", options.narrow.k ? options.narrow.k : "f", (int)found.others,
-           (int)found.tokens);
+    printf("mode %d, %s: another token after %d of %d\n", (int)options.mode,
+           options.narrow.k ? options.narrow.k : "f", (int)found.others, (int)found.tokens);
     assert_int_equal(found.tokens, count);
     assert_in_range(found.others, cases[i].least, cases[i].most);
     require(session_open(&session, &model, &options, &failure), &failure);

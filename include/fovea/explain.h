@@ -77,7 +77,10 @@ typedef struct fovea_explanation {
    * the larger of both, but that caches may hold the data. */
   double compute_seconds, memory_seconds;
 
-  const char *products; /* the instructions for what the problem has in bf16: "AMX", "FMA", ...; "": nothing is */
+  /* The instructions that multiply in a mode with other arithmetic: "AMX", "FMA", "VPDPBUSD", ...; "": no half of
+   * the problem has one. Of the scores; if these are exact, of the values. */
+  const char *products;
+  const char *value_products; /* of the values; "": these are exact */
 } fovea_explanation;
 
 /* Fills the first struct_size bytes with defaults. Callers in C use fovea_explanation_init(). */

@@ -255,7 +255,13 @@ typedef enum fovea_mode {
   /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()), and to
    * reproduce their answers elsewhere, where it is slower than exact mode. */
   FOVEA_MODE_BF16 = 1,
-  FOVEA_MODE_INT8 = 2 /* being built: not final */
+  /* What is multiplied becomes codes of 8 bits first; sums of codes are exact. Each row of Q, K and V has one f32
+   * scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that a cache has as i8
+   * codes with one scale are used as they lie. A row does not depend on other rows, so decoding has the bits
+   * of prefill. Weights, times the scales of their values, are codes from 0 to 255 for each 128 keys. For CPUs with
+   * products of bytes, AMX among them, and models that allow it. (Scores are those of SageAttention, arXiv
+   * 2410.02367, without a centre of the keys.) */
+  FOVEA_MODE_INT8 = 2
 } fovea_mode;
 
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
@@ -462,8 +468,10 @@ typedef struct fovea_problem {
   int64_t shaw_distance; /* 1 to FOVEA_SHAW_DISTANCE_LIMIT; default 0 */
   int64_t shaw_heads;    /* 1 (default): all query heads share a table; or `heads`: each has its own */
 
-  /* The arithmetic of both halves, default FOVEA_MODE_EXACT. BF16 goes with everything but Shaw's vectors,
-   * normalisers other than the softmax, score_activation, score_output, max_logits, top_k, entropy, column_sums. */
+  /* The arithmetic of both halves, default FOVEA_MODE_EXACT; they may differ. Other modes go with everything but
+   * Shaw's vectors, normalisers other than the softmax, score_activation, score_output, max_logits, top_k, entropy,
+   * column_sums (FOVEA_ERROR_UNUSED). With scores in INT8 qk_dim is at most 1,032 (FOVEA_ERROR_SIZE), and a row
+   * that sees a key with NaN or Inf is NaN; with values in INT8 one that sees such a value, in all columns. */
   fovea_mode scores, values;
 } fovea_problem;
 
@@ -583,7 +591,8 @@ static inline fovea_sequence fovea_sequence_of(const fovea_segment *segments, in
  * order. (Span i is keys i * FOVEA_SPAN_KEYS to (i + 1) * FOVEA_SPAN_KEYS - 1. Node (k, i) is spans i * 2^k to
  * (i + 1) * 2^k - 1. A range has the fewest nodes that hold it; see docs/states.md.) Let s be the score of a key in
  * units of log2. A row state is the sum of 2^(s - m) * V over the keys of the node that the row sees; then m, the
- * largest s; then the sum of 2^(s - m). If the row sees no key of the node, m is -Inf and the rest is 0. With
+ * largest s (with values in FOVEA_MODE_INT8 another number); then the sum of 2^(s - m). States of
+ * different modes merge. If the row sees no key of the node, m is -Inf and the rest is 0. With
  * another normaliser than the softmax, a row state is the sum of weight * V; then 0; then the sum of weights. A
  * state does not say which normaliser it has: merge and finish only states of the same one. */
 typedef struct fovea_state {
@@ -1190,12 +1199,11 @@ typedef struct fovea_library_info {
  * The environment variable FOVEA_ISA=<name> caps the choice; the first call that needs it reads it once. */
 FOVEA_API fovea_status fovea_info(fovea_library_info *info);
 
-/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16, if they name no isa and the
- * environment variable FOVEA_ISA is not set. No result
- * changes, and nothing undoes it. On Linux this asks the system, for the whole process: a signal that interrupts
- * work with AMX then has a frame that is 8 KB larger, and alternate signal stacks must have room for that. If the
- * stack of a thread is too small, the call fails. `error` may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no
- * AMX, or it is not permitted). Thread-safe. */
+/* Lets plans that are made from now on, by any thread, use AMX for what is in bf16 or int8, if they name no isa and
+ * the environment variable FOVEA_ISA is not set. No result changes, and nothing undoes it. On Linux this asks the
+ * system, for the whole process: a signal that interrupts work with AMX then has a frame that is 8 KB larger, and
+ * alternate signal stacks must have room for that. If the stack of a thread is too small, the call fails. `error`
+ * may be NULL. Error: FOVEA_ERROR_ISA_UNUSABLE (there is no AMX, or it is not permitted). Thread-safe. */
 FOVEA_API fovea_status fovea_allow_amx(fovea_error *error);
 
 /* Returns "major.minor.patch" of the library that runs. */

@@ -72,8 +72,7 @@ static void explain_work(const fovea_plan *plan, fovea_explanation *to) {
     to->memory_seconds = (traffic.read + traffic.written) / to->bytes_per_second;
 }
 
-static const char *products_of(const fovea_plan *plan) {
-  const fovea_arithmetic *arithmetic = plan->scores ? plan->scores : plan->values;
+static const char *products_of(const fovea_arithmetic *arithmetic) {
   return arithmetic ? arithmetic->name : "";
 }
 
@@ -93,7 +92,8 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
       .paired = plan->paired,
       .lanes = plan->kernels->lanes,
       .row_tile = plan->kernels->row_tile,
-      .products = products_of(plan),
+      .products = products_of(plan->scores ? plan->scores : plan->values),
+      .value_products = products_of(plan->values),
   };
   fovea_float_state caller = fovea_float_begin();
   fovea_explain_blocks(plan, &all);

@@ -1,4 +1,5 @@
-"""`fovea attend --arithmetic`: numbers rounded to bf16 against NumPy, the same bits on every set, and every mistake.
+"""`fovea attend --arithmetic`: numbers rounded to bf16 and codes of 8 bits against NumPy, the same bits on every set,
+and every mistake.
 
     test_attend_modes.py COMMAND...    the words that start the program, an emulator among them
 """
@@ -14,10 +15,34 @@ import reference
 from command import COMMAND, run
 
 BF16 = ("--arithmetic", "bf16")
+INT8 = ("--arithmetic", "int8")
 
 
 def rounded(tensor):
     return reference.from_bf16(reference.to_bf16(tensor)).astype(np.float64)
+
+
+def coded(tensor):
+    """Rows as codes from -127 to 127 times their scale: both divisions, the product and the scale are f32."""
+    most = np.abs(tensor).max(axis=-1, keepdims=True)
+    codes = np.rint(tensor * (np.float32(127) / most))
+    return codes.astype(np.float64), (most / np.float32(127)).astype(np.float64)
+
+
+STORED = {"exact": lambda tensor: tensor.astype(np.float64), "bf16": rounded,
+          "int8": lambda tensor: np.multiply(*coded(tensor))}
+
+
+def times_coded(p, v):
+    """Weights times codes: a weight with the scale of its value is one of 255 steps of the largest in a block of 128."""
+    codes, scales = coded(v)
+    o = 0
+    for begin in range(0, p.shape[-1], 128):
+        keys = slice(begin, begin + 128)
+        scaled = p[..., keys] * scales[..., keys, :].swapaxes(-1, -2)
+        step = scaled.max(axis=-1, keepdims=True) / 255
+        o = o + step * (np.rint(scaled / step) @ codes[..., keys, :])
+    return o
 
 
 def usable_isas():
@@ -43,30 +68,35 @@ class Modes(command.InDirectory):
         return np.load(self.path("o.npy"))
 
     def formula(self, scores, values):
-        """The softmax in float64 of what each half rounds to bf16; weights are rounded before they are summed up."""
-        q, k = (rounded(tensor) if scores else tensor.astype(np.float64) for tensor in (self.q, self.k))
+        """The softmax in float64 of what each half makes of its inputs; weights are not rounded to bf16."""
+        q, k = STORED[scores](self.q), STORED[scores](self.k)
         s = q @ k.swapaxes(2, 3) / np.sqrt(40)
         p = np.exp(s - s.max(axis=-1, keepdims=True))
-        o = rounded(p.astype(np.float32)) @ rounded(self.v) if values else p @ self.v.astype(np.float64)
+        o = times_coded(p, self.v) if values == "int8" else p @ STORED[values](self.v)
         return o / p.sum(axis=-1, keepdims=True)
 
     def test_formulas(self):
-        # Weights of bf16 have an error of 2^-9 and are rounded in blocks of 128 keys, relative to another maximum.
-        for text, scores, values, most in (("bf16,exact", True, False, 2e-6), ("exact,bf16", False, True, 2e-3),
-                                           ("bf16,bf16", True, True, 2e-3), ("exact,exact", False, False, 2e-6)):
-            with self.subTest(arithmetic=text):
-                error = np.abs(self.attend("--arithmetic", text) - self.formula(scores, values)).max()
-                self.assertLess(error, most)
-                if scores:
-                    unrounded = np.abs(self.attend("--arithmetic", text) - self.formula(False, values)).max()
-                    self.assertGreater(unrounded, 1e-4)
+        # Largest and mean error: of f32; of weights in bf16 (2^-9); of few weights that 2^x puts on the next step.
+        most = {"exact": (2e-6, 1e-6), "bf16": (2e-3, 1e-3), "int8": (4e-3, 1e-4)}
+        for scores in STORED:
+            for values in STORED:
+                with self.subTest(scores=scores, values=values):
+                    got = self.attend("--arithmetic", f"{scores},{values}")
+                    error = np.abs(got - self.formula(scores, values))
+                    self.assertLess(error.max(), most[values][0])
+                    self.assertLess(error.mean(), most[values][1])
+                    if scores != "exact":
+                        self.assertGreater(np.abs(got - self.formula("exact", values)).max(), 1e-4)
+                    if values != "exact":
+                        self.assertGreater(np.abs(got - self.formula(scores, "exact")).max(), 1e-3)
 
     def test_one_name_is_for_both_halves(self):
         self.assertEqual(self.attend(*BF16).tobytes(), self.attend("--arithmetic", "bf16,bf16").tobytes())
+        self.assertEqual(self.attend(*INT8).tobytes(), self.attend("--arithmetic", "int8,int8").tobytes())
         self.assertEqual(self.attend("--arithmetic", "exact").tobytes(), self.attend().tobytes())
 
     def test_every_set_has_the_same_bits(self):
-        for text in ("bf16", "bf16,exact", "exact,bf16"):
+        for text in ("bf16", "bf16,exact", "exact,bf16", "int8", "int8,bf16", "int8,exact", "exact,int8"):
             expected = self.attend("--causal", "--arithmetic", text)
             self.assertFalse((expected == self.attend("--causal")).all())
             for isa in usable_isas():
@@ -74,24 +104,27 @@ class Modes(command.InDirectory):
                                  expected.tobytes(), (text, isa))
 
     def test_amx(self):
-        expected = self.attend(*BF16).tobytes()
-        done = self.command(*BF16, "--allow-amx")
-        if done.returncode != 0:
-            self.assert_refused(done, "--allow-amx: ")
-            self.skipTest(done.stderr.decode().strip())
-        self.assertEqual(np.load(self.path("o.npy")).tobytes(), expected)
+        for text in ("bf16", "int8", "int8,bf16", "bf16,int8", "exact,int8", "int8,exact"):
+            expected = self.attend("--arithmetic", text).tobytes()
+            done = self.command("--arithmetic", text, "--allow-amx")
+            if done.returncode != 0:
+                self.assert_refused(done, "--allow-amx: ")
+                self.skipTest(done.stderr.decode().strip())
+            self.assertEqual(np.load(self.path("o.npy")).tobytes(), expected, text)
 
     def test_mistakes(self):
-        names = "--arithmetic takes exact or bf16, or one for scores and one for values"
+        names = "--arithmetic takes exact, bf16 or int8, or one for scores and one for values"
         for text, *options in (
             (names, "--arithmetic", "f16"),
             (names, "--arithmetic", "bf16,"),
             (names, "--arithmetic", ",bf16"),
             (names, "--arithmetic", "bf16,exact,exact"),
             (names, "--arithmetic", "bf1"),
-            ("--arithmetic needs exact or bf16", "--arithmetic"),
+            (names, "--arithmetic", "int"),
+            (names, "--arithmetic", "int8,int4"),
+            ("--arithmetic needs exact, bf16 or int8", "--arithmetic"),
             ("--arithmetic is given twice", *BF16, *BF16),
-            ("--allow-amx needs --arithmetic bf16", "--allow-amx"),
+            ("--allow-amx needs --arithmetic bf16 or int8", "--allow-amx"),
             ("--allow-amx needs --arithmetic bf16", "--arithmetic", "exact", "--allow-amx"),
             ("--allow-amx and --isa exclude each other", *BF16, "--allow-amx", "--isa", "scalar"),
             ("--allow-amx takes no value", *BF16, "--allow-amx=1"),
@@ -101,6 +134,8 @@ class Modes(command.InDirectory):
             ("top_k is set; with scores in bf16", *BF16, "--topk", "3", "--top-keys", self.path("t.npy")),
             ("normaliser is set; with scores in bf16", *BF16, "--normaliser", "relu"),
             ("score_activation is set; with scores in bf16", *BF16, "--leaky-relu", "0.2"),
+            ("score_output is set; with scores in int8", *INT8, "--weights", self.path("w.npy")),
+            ("normaliser is set; with values in int8", "--arithmetic", "exact,int8", "--normaliser", "relu"),
         ):
             with self.subTest(options=options):
                 self.assert_refused(self.command(*options), text)

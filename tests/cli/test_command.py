@@ -827,18 +827,20 @@ class OtherCommands(unittest.TestCase):
         self.assertEqual(len(re.findall(r"^\S+ +yes +yes ", text, re.MULTILINE)), 1)
         self.assertRegex(text, r"(?m)^exact mode +\S+$")
         self.assertRegex(text, r"(?m)^bf16 mode +(AMX, if .*fovea_allow_amx.*; else \S+ by FMA|\S+ by FMA; not AMX: .+)$")
+        self.assertRegex(text, r"(?m)^int8 mode +(AMX, if .*fovea_allow_amx.*; else )?\S+ by \w+$")
 
     def test_info_under_a_cap(self):
         text = self.output("info", environment={"FOVEA_ISA": "scalar"})
         self.assertRegex(text, r"(?m)^instruction set +scalar$")
         self.assertRegex(text, r"(?m)^bf16 mode +scalar by FMA; not AMX: .+$")
+        self.assertRegex(text, r"(?m)^int8 mode +scalar by \w+$")
         self.assertRegex(self.output("info", environment={"FOVEA_ISA": "z80"}), r"(?m)^environment +.*ignored")
 
     def test_selftest(self):
         lines = self.output("selftest").splitlines()
         isas = []
-        # AMX computes the problems in bf16 once more, or the last line says why it does not.
-        agree, absent = r"\Aamx: (\d+) of \1 problems in bf16 agree\Z", r"\Aamx: not tried: .+\Z"
+        # AMX computes the problems with a mode once more, or the last line says why it does not.
+        agree, absent = r"\Aamx: (\d+) of \1 problems with a mode agree\Z", r"\Aamx: not tried: .+\Z"
         has_amx = re.search("^bf16 mode +AMX", self.output("info"), re.MULTILINE)
         self.assertRegex(lines.pop(), agree if has_amx else absent)
         for line in lines:

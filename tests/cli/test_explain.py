@@ -119,21 +119,29 @@ class Table(Explained):
     def test_arithmetic(self):
         sizes = ("--rows", "100", "--dim", "32")
         self.assertRegex(self.explain(*sizes), r"(?m)^arithmetic +exact$")
-        for modes, text in (("bf16", "scores bf16, values bf16"), ("bf16,exact", "scores bf16, values exact"),
-                            ("exact,bf16", "scores exact, values bf16")):
-            self.assertRegex(self.explain(*sizes, "--arithmetic", modes),
-                             rf"(?m)^arithmetic +{text}; products of bf16 by FMA$")
-        done = run("explain", *sizes, "--arithmetic", "bf16", "--allow-amx")
+        # Of int8 each set has instructions of its own.
+        instruction = {"exact": None, "bf16": "bf16 by FMA", "int8": r"int8 by \w+"}
+        for scores in instruction:
+            for values in instruction:
+                products = [instruction[mode] for mode in dict.fromkeys((scores, values)) if instruction[mode]]
+                if products:
+                    self.assertRegex(self.explain(*sizes, "--arithmetic", f"{scores},{values}"),
+                                     rf"(?m)^arithmetic +scores {scores}, values {values}; "
+                                     rf"products of {', of '.join(products)}$")
+        self.assertRegex(self.explain(*sizes, "--arithmetic", "int8"), "(?m)^arithmetic +scores int8, values int8; ")
         # The permission is not enough where FOVEA_ISA caps the set.
-        self.assertRegex(done.stdout + done.stderr, b"products of bf16 by (AMX|FMA)|--allow-amx: ")
+        for mode in (b"bf16", b"int8"):
+            done = run("explain", *sizes, "--arithmetic", mode.decode(), "--allow-amx")
+            self.assertRegex(done.stdout + done.stderr, rb"products of %s by \w+\n|--allow-amx: " % mode)
         self.assert_refused(run("explain", *sizes, "--allow-amx"), "--allow-amx needs --arithmetic bf16")
-        self.assert_refused(run("explain", *sizes, "--arithmetic", "int4"), "--arithmetic takes exact or bf16")
+        self.assert_refused(run("explain", *sizes, "--arithmetic", "int4"), "--arithmetic takes exact, bf16 or int8")
 
     def test_measured_arithmetic(self):
-        text = self.explain("--rows", "300", "--dim", "8", "--threads", "1", "--isa", "scalar", "--measure",
-                            "--arithmetic", "bf16")
-        self.assertRegex(text, r"(?m)^exact +[0-9.]+ [MG]flop/s, [0-9.]+ [MG]B/s here in exact mode: this is [0-9.]+ x as "
-                               r"fast with many rows, [0-9.]+ x with one$")
+        for mode in ("bf16", "int8"):
+            text = self.explain("--rows", "300", "--dim", "8", "--threads", "1", "--isa", "scalar", "--measure",
+                                "--arithmetic", mode)
+            self.assertRegex(text, r"(?m)^exact +[0-9.]+ [MG]flop/s, [0-9.]+ [MG]B/s here in exact mode: this is [0-9.]+ x "
+                                   r"as fast with many rows, [0-9.]+ x with one$")
 
     def test_ways(self):
         text = self.explain("--rows", "1", "--keys", "100000")

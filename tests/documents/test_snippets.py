@@ -53,7 +53,7 @@ fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary 
 """
 
 
-# The snippet of docs/modes.md; README has the same without a test of the status.
+# The snippets of docs/modes.md; README has the first without a test of the status.
 MODES = """\
 #include <fovea/fovea.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ class Snippets(unittest.TestCase):
     def test_those_of_modes_compile(self):
         parts = snippets((ROOT / "docs/modes.md").read_text(encoding="utf-8"))
         parts += [part for part in snippets((ROOT / "README.md").read_text(encoding="utf-8")) if "MODE_BF16" in part]
-        self.assertEqual(len(parts), 2)
+        self.assertEqual(len(parts), 3)
         self.compile(MODES % "\n".join(parts))
 
     def compile(self, source):

@@ -2,11 +2,19 @@
 
 #include <string.h>
 
+enum { MODES = FOVEA_MODE_INT8 + 1 };
+
+static const char *const names[MODES] = {
+    [FOVEA_MODE_EXACT] = "exact", [FOVEA_MODE_BF16] = "bf16", [FOVEA_MODE_INT8] = "int8"};
+
+const char *mode_name(fovea_mode mode) {
+  return names[mode];
+}
+
 /* Reads a mode's name, which ends at a comma or with the text, and moves *at behind it. */
 static bool read_mode(const char **at, fovea_mode *mode) {
-  static const char *const names[] = {[FOVEA_MODE_EXACT] = "exact", [FOVEA_MODE_BF16] = "bf16"};
   const size_t length = strcspn(*at, ",");
-  for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
+  for (int i = 0; i < MODES; i++) {
     if (strlen(names[i]) != length || memcmp(*at, names[i], length) != 0) continue;
     *mode = (fovea_mode)i;
     *at += length;
@@ -26,8 +34,8 @@ static bool read_modes(const char *text, fovea_problem *problem) {
 
 static bool allow_amx(const fovea_problem *problem, failure *why) {
   fovea_error error;
-  if (problem->scores != FOVEA_MODE_BF16 && problem->values != FOVEA_MODE_BF16)
-    return fail(why, "--allow-amx needs --arithmetic bf16: exact arithmetic does not use AMX");
+  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
+    return fail(why, "--allow-amx needs --arithmetic bf16 or int8: exact arithmetic does not use AMX");
   if (problem->isa)
     return fail(why, "--allow-amx and --isa exclude each other: a set that is named runs without AMX");
   return fovea_allow_amx(&error) == FOVEA_OK || fail(why, "--allow-amx: %s", error.text);
@@ -36,7 +44,8 @@ static bool allow_amx(const fovea_problem *problem, failure *why) {
 bool set_modes(fovea_problem *problem, const attend_options *options, failure *why) {
   if (options->arithmetic && !read_modes(options->arithmetic, problem))
     return fail(why,
-                "--arithmetic takes exact or bf16, or one for scores and one for values as in bf16,exact, not '%s'",
+                "--arithmetic takes exact, bf16 or int8, or one for scores and one for values as in int8,bf16, "
+                "not '%s'",
                 options->arithmetic);
   return !options->allow_amx || allow_amx(problem, why);
 }

@@ -1,5 +1,7 @@
 #include "explain_print.h"
 
+#include "attend_modes.h"
+
 #include <float.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,16 +45,19 @@ static void print_kernels(const fovea_explanation *e) {
          e->paired ? "; scores are products of pairs where the elements allow it" : "");
 }
 
-/* Of both halves: what has its own arithmetic, and what computes the products of bf16. */
+/* Of both halves: their modes, and what computes the products of those that are not exact. */
 static void print_modes(const fovea_explanation *e, const fovea_problem *problem) {
-  static const char *const names[] = {[FOVEA_MODE_EXACT] = "exact", [FOVEA_MODE_BF16] = "bf16"};
+  const fovea_mode scores = problem->scores, values = problem->values;
   print_name("arithmetic");
-  if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT) {
+  if (scores == FOVEA_MODE_EXACT && values == FOVEA_MODE_EXACT) {
     puts("exact");
     return;
   }
-  printf("scores %s, values %s; products of bf16 by %s\n", names[problem->scores], names[problem->values],
-         e->products);
+  printf("scores %s, values %s; products of", mode_name(scores), mode_name(values));
+  if (scores != FOVEA_MODE_EXACT) printf(" %s by %s", mode_name(scores), e->products);
+  if (scores != FOVEA_MODE_EXACT && values != FOVEA_MODE_EXACT && values != scores) fputs(", of", stdout);
+  if (values != FOVEA_MODE_EXACT && values != scores) printf(" %s by %s", mode_name(values), e->value_products);
+  putchar('\n');
 }
 
 static void print_ways(const fovea_explanation *e) {

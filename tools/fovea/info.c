@@ -8,19 +8,19 @@
 static const char help[] =
     "Usage: fovea info\n"
     "\n"
-    "Prints the library's version, the CPU, the chosen instruction set, what computes exact and bf16\n"
-    "mode, and for each other set whether it could be used and why it was not chosen.\n"
-    "`fovea explain --measure --arithmetic bf16 --rows N` measures how fast bf16 mode is here.\n";
+    "Prints the library's version, the CPU, the chosen instruction set, what computes exact, bf16 and\n"
+    "int8 mode, and for each other set whether it could be used and why it was not chosen.\n"
+    "`fovea explain --measure --arithmetic int8 --rows N` measures how fast int8 mode is here.\n";
 
 enum { WIDTH = 15 }; /* of "instruction set" */
 
-/* Explains a plan of the smallest problem in bf16. */
-static bool explain_bf16(fovea_explanation *explanation, failure *why) {
+/* Explains a plan of the smallest problem in this mode. */
+static bool explain_mode(fovea_mode mode, fovea_explanation *explanation, failure *why) {
   fovea_problem problem;
   fovea_plan *plan;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
-  problem.scores = problem.values = FOVEA_MODE_BF16;
+  problem.scores = problem.values = mode;
   fovea_explanation_init(explanation);
   if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) return fail(why, "%s", error.text);
   const bool done = fovea_plan_explain(plan, explanation, &error) == FOVEA_OK || fail(why, "%s", error.text);
@@ -28,20 +28,33 @@ static bool explain_bf16(fovea_explanation *explanation, failure *why) {
   return done;
 }
 
+static bool is_amx(const fovea_explanation *explanation) {
+  return strcmp(explanation->products, "AMX") == 0;
+}
+
+/* A mode whose products the `kernels` compute by `products`, but for AMX if the explanation `with` it says so. */
+static void print_mode(const char *name, const char *kernels, const char *products, const fovea_explanation *with) {
+  printf("%-*s  ", WIDTH, name);
+  if (is_amx(with)) fputs("AMX, if the program allows it (fovea_allow_amx()); else ", stdout);
+  printf("%s by %s", kernels, products);
+}
+
 /* This program may use AMX: it has no signal handlers. */
 static bool print_modes(failure *why) {
-  fovea_explanation without, with;
+  fovea_explanation exact, bf16, bf16_with, int8, int8_with;
   fovea_error error = {.text = ""};
-  if (!explain_bf16(&without, why)) return false;
+  if (!explain_mode(FOVEA_MODE_EXACT, &exact, why) || !explain_mode(FOVEA_MODE_BF16, &bf16, why) ||
+      !explain_mode(FOVEA_MODE_INT8, &int8, why))
+    return false;
   const bool allowed = fovea_allow_amx(&error) == FOVEA_OK;
-  if (!explain_bf16(&with, why)) return false;
-  printf("%-*s  %s\n", WIDTH, "exact mode", without.isa);
-  if (strcmp(with.products, "AMX") == 0)
-    printf("%-*s  AMX, if the program allows it (fovea_allow_amx()); else %s by %s\n", WIDTH, "bf16 mode",
-           without.isa, without.products);
-  else
-    printf("%-*s  %s by %s; not AMX: %s\n", WIDTH, "bf16 mode", without.isa, without.products,
-           allowed ? "FOVEA_ISA is set" : error.text);
+  if (!explain_mode(FOVEA_MODE_BF16, &bf16_with, why) || !explain_mode(FOVEA_MODE_INT8, &int8_with, why))
+    return false;
+  printf("%-*s  %s\n", WIDTH, "exact mode", exact.isa);
+  print_mode("bf16 mode", bf16.isa, bf16.products, &bf16_with);
+  if (!is_amx(&bf16_with)) printf("; not AMX: %s", allowed ? "FOVEA_ISA is set" : error.text);
+  putchar('\n');
+  print_mode("int8 mode", int8.table, int8.products, &int8_with);
+  putchar('\n');
   return true;
 }
 

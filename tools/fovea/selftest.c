@@ -17,7 +17,7 @@ static const char help[] =
     "bits of O, of the log-sum-exp, of scores and of other outputs with stored digests. The same\n"
     "digests hold on every machine, for every compiler and any number of threads. They are final:\n"
     "no version of Fovea changes them, except for those of layers, which are new.\n"
-    "AMX computes the problems in bf16, if the CPU has it and the system permits it.\n";
+    "AMX computes the problems in bf16 and int8 mode, if the CPU has it and the system permits it.\n";
 
 static bool run_problem(const selftest_problem *description, const char *isa, uint64_t *digest, failure *why) {
   selftest_data data;
@@ -123,7 +123,7 @@ static bool run(int kind, int i, const char *isa, uint64_t *digest, failure *why
   }
 }
 
-/* AMX computes what is in bf16 if it is allowed and no set is named: the name of this way, as if it were a set. */
+/* AMX computes what has a mode if it is allowed and no set is named: the name of this way, as if it were a set. */
 static const char amx[] = "amx";
 
 /* How many problems of a list agree, -1 if one of them does not run. The first disagreement of all lists goes into
@@ -185,7 +185,7 @@ static bool test_amx(failure *why) {
   }
   const int agreed = test_list(SELFTEST_MODES, amx, &disagreed, why);
   if (agreed < 0) return false;
-  printf("amx: %d of %d problems in bf16 agree\n", agreed, list_of(SELFTEST_MODES).count);
+  printf("amx: %d of %d problems with a mode agree\n", agreed, list_of(SELFTEST_MODES).count);
   return !disagreed;
 }
 
