@@ -24,6 +24,10 @@ for line in "${models[@]}"; do
     echo "$model: neon means $meant, not $expected"
     exit 1
   fi
+  if [ "$model" = max ]; then # all tests ran on it
+    echo "$model: $meant"
+    continue
+  fi
   for test in modes int8_special; do
     if ! log=$(FOVEA_TEST_EMULATED=1 on_cpu "$model" "$build/tests/modes/test_$test" 2>&1); then
       echo "$model: $log"
