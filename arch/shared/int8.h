@@ -20,7 +20,7 @@
  * keep 19 on the stack. */
 #ifndef __clang__
 #pragma GCC push_options
-#pragma GCC optimize("no-tree-coalesce-vars")
+#pragma GCC optimize("no-schedule-insns", "no-tree-coalesce-vars")
 #endif
 #include "int8_products.h"
 #ifndef __clang__

@@ -133,10 +133,10 @@ FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const in
 
 /* Each register tile is a function of its own. */
 #define INT8_TILE(name, vectors, numbers)                                                                          \
-  FOVEA_NOINLINE void int8_score_##name(const int8_score_work *work, int64_t first, int vector) {                  \
+  FOVEA_NOINLINE void sums_score_##name(const int8_score_work *work, int64_t first, int vector) {                  \
     int8_score_keys(numbers, vectors, work, first, vector);                                                        \
   }                                                                                                                \
-  FOVEA_NOINLINE void int8_value_##name(const int8_value_work *work, int64_t first, int vector) {                  \
+  FOVEA_NOINLINE void sums_value_##name(const int8_value_work *work, int64_t first, int vector) {                  \
     int8_value_dims(numbers, vectors, work, first, vector);                                                        \
   }
 INT8_TILE(many, FOVEA_TILE_VECTORS, INT8_MANY)
@@ -156,15 +156,15 @@ INT8_TILE(single_one, 1, 1)
     FOVEA_NO_UNROLL                                                                                                \
     for (; first + whole <= numbers; first += whole) {                                                             \
       fetch_lines(lines, &fetch);                                                                                  \
-      (vectors == 1 ? int8_##kind##_single : int8_##kind##_many)(work, first, vector);                             \
+      (vectors == 1 ? sums_##kind##_single : sums_##kind##_many)(work, first, vector);                             \
     }                                                                                                              \
     if (vectors > 1 && INT8_MANY > 2) {                                                                            \
       FOVEA_NO_UNROLL                                                                                              \
-      for (; first + 2 <= numbers; first += 2) int8_##kind##_many_two(work, first, vector);                        \
+      for (; first + 2 <= numbers; first += 2) sums_##kind##_many_two(work, first, vector);                        \
     }                                                                                                              \
     FOVEA_NO_UNROLL                                                                                                \
     for (; first < numbers; first++)                                                                               \
-      (vectors == 1 ? int8_##kind##_single_one : int8_##kind##_many_one)(work, first, vector);                     \
+      (vectors == 1 ? sums_##kind##_single_one : sums_##kind##_many_one)(work, first, vector);                     \
   }                                                                                                                \
   FOVEA_NOINLINE void int8_##kind##_vectors(const int8_##kind##_work *work, int64_t numbers) {                     \
     const fovea_vector_range vectors = work->args->vectors;                                                        \

@@ -70,10 +70,12 @@ function finish_function(i) {
 
 BEGIN {
   read_limits()
-  multiplies = of_nn ? "^dot$" : "^(score|value)$"
-  needed = of_nn ? "dot" : "score"
+  of_int8 = isa ~ /_(vnni|dot|i8mm)$/ # tables for int8 have no other products
+  multiplies = of_nn ? "^dot$" : of_int8 ? "^sums$" : "^(score|value|sums)$"
+  needed = of_nn ? "dot" : of_int8 ? "sums" : "score"
   operation = "vfn?m(add|sub)[0-9]+ps|v(add|sub|mul|div|max|min|dpbf16|scalef|rndscale|cvtph2)[a-z0-9]*ps"
   operation = operation "|fml[as]l?|bfmlal|f(add|sub|mul|div|max|min|cvt)[a-z]*[ \t]+v"
+  operation = operation "|vpdpbusd|vpmaddwd|us?dot|sdot"
   vector = "%[yz]mm|[ \t,{]q[0-9]"
 }
 
