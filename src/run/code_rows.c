@@ -21,8 +21,10 @@ static int block_has_codes(const fovea_code_side *side, fovea_interval keys) {
   return any;
 }
 
-/* A row makes no codes that stand for infinities: numbers of codes are below 2^127. */
-static float stored_scale(float scale) {
+/* A row makes no codes that stand for infinities: numbers of codes are below 2^127. Values with a negative scale do
+ * not keep theirs, so that any size of it will do. */
+static float stored_scale(const fovea_code_side *side, float scale) {
+  if (side->values && scale < 0.0f) return scale;
   return __builtin_fabsf(scale) < 0x1p120f ? scale : __builtin_nanf("");
 }
 
@@ -35,13 +37,15 @@ static void read_scales(const fovea_code_side *side, const fovea_row_run *run, i
   for (int64_t key = begin; key < end && run->codes->scale_type == FOVEA_F32;
        key++, scale += run->coded.scale_step) {
     memcpy(wide, scale, sizeof wide[0]);
-    scales[key] = stored_scale(wide[0]);
+    scales[key] = stored_scale(side, wide[0]);
   }
   for (int64_t key = begin; key < end && run->codes->scale_type != FOVEA_F32;
        key++, scale += run->coded.scale_step) {
-    const fovea_widen_args args = {scale, run->codes->scale_type, 0, 1, 1, wide, STEP};
+    uint16_t half; /* scales beside codes lie anywhere */
+    memcpy(&half, scale, sizeof half);
+    const fovea_widen_args args = {&half, run->codes->scale_type, 0, 1, 1, wide, STEP};
     side->context->kernels->widen(&args);
-    scales[key] = stored_scale(wide[0]);
+    scales[key] = stored_scale(side, wide[0]);
   }
 }
 

@@ -53,7 +53,7 @@ static fovea_format any_format(int64_t dim, struct generator *generator) {
 static void spoil_scales(const struct narrow *n, const fovea_segment *segment, int values, int64_t kv_heads,
                          struct generator *generator) {
   static const uint32_t scales[] = {0x7f800000u, 0x7fc00000u, 0x7b800000u, 0x7c000000u,
-                                    0,           0x1fffffffu, 0x80000000u};
+                                    0,           0x1fffffffu, 0x80000000u, 0xfb800000u};
   if (n->format.scale_type != FOVEA_F32 || n->format.code != FOVEA_CODE_S8) return;
   for (int64_t h = 0; h < kv_heads; h++)
     for (int64_t row = 0; row < segment->rows; row++) {
@@ -61,7 +61,7 @@ static void spoil_scales(const struct narrow *n, const fovea_segment *segment, i
       uint32_t bits;
       memcpy(&bits, at, sizeof bits);
       if (generator_below(generator, 9) == 0) bits ^= 0x80000000u;
-      if (generator_below(generator, 150) == 0) bits = scales[generator_below(generator, 7)];
+      if (generator_below(generator, 70) == 0) bits = scales[generator_below(generator, 8)];
       memcpy(at, &bits, sizeof bits);
     }
 }
