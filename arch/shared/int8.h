@@ -140,8 +140,15 @@ FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
   int8_value_vectors(&work, args->dim);
 }
 
+#ifdef INT8_DECODING
+static const fovea_decoding decoding;
+#endif
+
 const fovea_arithmetic FOVEA_NAME(int8) = {
     .name = INT8_INSTRUCTION,
+#ifdef INT8_DECODING
+    .decoding = INT8_DECODING,
+#endif
     .scales_rows = 1,
     .sizes = int8_sizes,
     .load_queries = int8_load_queries,
