@@ -105,12 +105,17 @@ FOVEA_NOINLINE void decode_score_any(const fovea_decode_score_args *args, int ke
   decode_score_vector(args, 0, key);
 }
 
+/* Prefetches rows of the next block. */
+FOVEA_INLINE void decode_fetch(const void *const *rows, int count, int64_t dim) {
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < count; i++)
+    for (int64_t d = 0; d < dim; d += 64) __builtin_prefetch((const char *)rows[i] + d, 0, 2);
+}
+
 FOVEA_KERNEL static void decode_score(const fovea_decode_score_args *args) {
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += DECODE_KEYS) {
-    for (int i = 0; i < DECODE_KEYS && args->prefetch != args->keys; i++)
-      for (int64_t d = 0; d < args->dim; d += 64)
-        __builtin_prefetch((const char *)args->prefetch[key + i] + d, 0, 2);
+    if (args->prefetch != args->keys) decode_fetch(args->prefetch + key, DECODE_KEYS, args->dim);
     (args->dim == DECODE_CODES       ? decode_score_1
      : args->dim == 2 * DECODE_CODES ? decode_score_2
                                      : decode_score_any)(args, key);
@@ -217,6 +222,7 @@ FOVEA_INLINE void decode_value_rows(const fovea_decode_value_args *args, const i
                                     int64_t d) {
   __m512i sum[4][4];
   const __mmask64 there = decode_mask(args->dim, d);
+  const int fetches = row == 0 && d == 0 && args->prefetch != args->values;
   FOVEA_UNROLL
   for (int r = 0; r < rows; r++) {
     FOVEA_UNROLL
@@ -225,6 +231,7 @@ FOVEA_INLINE void decode_value_rows(const fovea_decode_value_args *args, const i
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count; key += 4) {
     __m512i z[4];
+    if (fetches) decode_fetch(args->prefetch + key, 4, args->dim);
     decode_words(args->values + key, d, there, whole, z);
     FOVEA_UNROLL
     for (int r = 0; r < rows; r++) {

@@ -198,6 +198,8 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
     const int first_word = begin / 4 * 4;
     args.weights = state->memory.scores + first_word / 4;
     args.values = state->value_codes.rows + first_word;
+    args.prefetch = rows_to_prefetch(values, &state->values[!state->slot], first_word);
+    if (!values->uniform || !values->coded || values->panels) args.prefetch = args.values;
     args.key_count = end - first_word;
     args.flags = last;
     args.block_sum = state->block_sum;
