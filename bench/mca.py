@@ -4,11 +4,11 @@
 A substitute for the machines. Each file is compiled for AArch64, the loop with the most multiply-adds of each register
 tile is taken from the assembly, and llvm-mca runs it on its models. The models know latencies, ports and the
 out-of-order window, but no caches. docs/arm-estimates.md says what each model is worth. A share of 1 is a loop of
-nothing but FMLA on the same model.
+nothing but FMLA on the same model; of int8, of nothing but the dot product that it uses.
 
     mca.py                     loops of whole tiles and of narrower ones; ends with status 1 if a loop with a bar
                                (multiply-adds, two vectors of rows and more, on the Neoverse cores) stays under
-                               it, 0.9
+                               it, 0.9, or of int8 0.85
     mca.py --keep              the same, and writes the tables in docs/arm-estimates.md
     mca.py --show score_main_4 prints a loop
     mca.py --cc 'clang --target=aarch64-linux-gnu'
@@ -29,7 +29,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/arm-estimates.md"
 FLAGS = ("-std=c11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-S", "-o", "-")
-BAR = 0.9
+BAR, BYTES_BAR = 0.9, 0.85
 ITERATIONS = 500
 WIDTHS = (4, 2, 1)  # vectors of rows in a register tile
 DIMS = (64, 128)
@@ -40,13 +40,13 @@ class Core:
     name: str
     model: str  # its name in llvm-mca
     barred: bool = False
-    has: tuple = ()  # pairs that it multiplies
+    has: tuple = ()  # pairs and dot products of bytes that it multiplies
 
 
 CORES = (
-    Core("Neoverse N1", "neoverse-n1", barred=True),
-    Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16")),
-    Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16")),
+    Core("Neoverse N1", "neoverse-n1", barred=True, has=("sdot", "udot")),
+    Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16", "sdot", "udot", "usdot")),
+    Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16", "sdot", "udot", "usdot")),
     Core("Cortex-A72", "cortex-a72"),
     Core("Cortex-A76", "neoverse-n1"),  # the same design; LLVM's model of its own name is the Cortex-A57's
     Core("Cortex-A55", "cortex-a55"),
@@ -70,13 +70,20 @@ SCORE_F16 = Loop("score, pairs of f16", "arch/neon_fhm/neon_fhm.c", "score_main_
 DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/neon.c", f"decode_{function}_{type_name}_4")
                for what, function in (("scores of panels", "panels"), ("values", "value"))
                for type_name in ("f32", "f16", "bf16"))
+# int8: whole tiles and single vectors; `pairs` is the instruction.
+BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", f"arch/{table}/{table}.c", f"sums_{kind}_{tile}",
+                   pairs=instruction, barred=tile == "many")
+              for what, kind, instruction, table in (("scores", "score", "sdot", "neon_dot"),
+                                                     ("values", "value", "udot", "neon_dot"),
+                                                     ("values", "value", "usdot", "neon_i8mm"))
+              for width, tile in (("4 vectors", "many"), ("1 vector", "single")))
 SOFTMAX = Loop("softmax", "arch/neon/neon.c", "fovea_softmax_neon")
 SOFTMAX_FMLA = 6  # for one vector of weights
 
 FUNCTION = re.compile(r"^([A-Za-z_]\w*)(?:\.\w+)*:")
 LABEL = re.compile(r"^([.\w$]+):")
 BRANCH = re.compile(r"^\s+(?:b\.?\w*|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?://.*)?$")
-MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt])\s")
+MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt]|[su]dot|usdot)\s")
 LOAD = re.compile(r"^\s+(ldr|ldur|ldp)\s+q")
 
 
@@ -124,7 +131,7 @@ def vector_loads(loop):
 
 def simulate(mca, core, loop):
     """Cycles of one pass of the loop, by llvm-mca."""
-    command = [mca, "-mtriple=aarch64", f"-mcpu={core.model}", "-mattr=+bf16,+fp16fml", f"-iterations={ITERATIONS}",
+    command = [mca, "-mtriple=aarch64", f"-mcpu={core.model}", "-mattr=+bf16,+fp16fml,+dotprod,+i8mm", f"-iterations={ITERATIONS}",
                "-json"]
     text = subprocess.run(command, input="\n".join(loop), check=True, capture_output=True, text=True).stdout
     return json.loads(text[text.index("{"):])["CodeRegions"][0]["SummaryView"]["TotalCycles"] / ITERATIONS
@@ -138,6 +145,11 @@ class Machine:
         self.counted = core.model == "cortex-a55"
         chains = [f"\tfmla v{i}.4s, v30.4s, v31.s[0]" for i in range(24)]
         self.fmla = 1.0 if self.counted else simulate(mca, core, chains) / len(chains)
+
+    def dot(self, instruction):
+        """Cycles for a dot product of bytes that waits for nothing."""
+        chains = [f"\t{instruction} v{i}.4s, v30.16b, v31.16b" for i in range(24)]
+        return simulate(self.mca, self.core, chains) / len(chains)
 
     def cycles(self, loop):
         """The A55's FMLA of four lanes takes both halves of its FPU, and LDR of 128 bits takes two cycles in which
@@ -189,6 +201,17 @@ def tables(machines, loops):
                 if loop.barred and machine.core.barred and width > 1 and share < BAR:
                     missed.append(f"{row[0]}, {machine.core.name}: {share:.3f}")
             rows.append(row)
+    for loop in BYTES:
+        body, row = loops.get(loop), [loop.name]
+        for machine in machines:
+            if loop.pairs not in machine.core.has:
+                row.append("")
+                continue
+            share = multiply_adds(body) * machine.dot(loop.pairs) / machine.cycles(body)
+            row.append(f"{share:.2f}")
+            if loop.barred and machine.core.barred and share < BYTES_BAR:
+                missed.append(f"{row[0]}, {machine.core.name}: {share:.3f}")
+        rows.append(row)
     for loop in DECODE:
         rows.append([loop.name, *(f"{machine.share(loops.get(loop)):.2f}" for machine in machines)])
     softmax = loops.get(SOFTMAX)
@@ -221,7 +244,7 @@ def main():
             sys.exit(f"mca.py: {tool} is missing (gcc-aarch64-linux-gnu, llvm-19)")
     loops = Loops(arguments.cc)
     if arguments.show:
-        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, SOFTMAX, *DECODE):
+        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, SOFTMAX, *BYTES, *DECODE):
             for width in WIDTHS:
                 if loop.function.format(width) == arguments.show:
                     print(f"{loop.path}:", *loops.get(loop, width), sep="\n")
@@ -231,7 +254,7 @@ def main():
     if arguments.keep:
         keep(text)
     for line in missed:
-        print(f"MISSED {BAR}: {line}")
+        print(f"MISSED {BYTES_BAR if line.startswith('int8') else BAR}: {line}")
     sys.exit(1 if missed else 0)
 
 

@@ -22,6 +22,12 @@ FOVEA_INLINE int8_sum int8_add_values(vec x, vec y, int8_sum sum) {
   return vreinterpretq_s32_u32(
       vdotq_u32(vreinterpretq_u32_s32(sum), vreinterpretq_u8_f32(x), vreinterpretq_u8_f32(y)));
 }
+#define INT8_FOURS
+#define int8_add_keys_lane(x, y, lane, sum)                                                                        \
+  vdotq_laneq_s32((sum), vreinterpretq_s8_f32(x), vreinterpretq_s8_f32(y), (lane))
+#define int8_add_values_lane(x, y, lane, sum)                                                                      \
+  vreinterpretq_s32_u32(                                                                                           \
+      vdotq_laneq_u32(vreinterpretq_u32_s32(sum), vreinterpretq_u8_f32(x), vreinterpretq_u8_f32(y), (lane)))
 FOVEA_INLINE vec int8_number(int8_sum sum) {
   return vcvtq_f32_s32(sum);
 }

@@ -22,6 +22,12 @@
  *   int8_copy_key(p, codes)          as words of a key
  *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims
  *
+ * and, if an instruction multiplies by one lane of a register,
+ *
+ *   INT8_FOURS
+ *   int8_add_keys_lane(x, y, lane, sum), int8_add_values_lane(x, y, lane, sum)
+ *                                    as without _lane, with the word of that lane; macros
+ *
  * and, if packing takes fewer instructions than int8_word(),
  *
  *   INT8_HAS_WEIGHT_WORD
@@ -42,6 +48,63 @@ typedef struct int8_tile {
   int8_sum sum[16][4];
 } int8_tile;
 
+/* The words of one item from lanes and scalars on. */
+FOVEA_INLINE void int8_add_item(const int numbers, const int vectors, const int of_keys, const float *lanes,
+                                const float *scalars, int64_t step, int8_tile *tile) {
+  vec x[4];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
+  FOVEA_UNROLL
+  for (int n = 0; n < numbers; n++) {
+    const vec y = vec_set1(scalars[n * step]);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++)
+      tile->sum[n][v] =
+          of_keys ? int8_add_keys(x[v], y, tile->sum[n][v]) : int8_add_values(x[v], y, tile->sum[n][v]);
+  }
+}
+
+#ifdef INT8_FOURS
+/* The same of four items of keys, whose words are neighbours, ... */
+#define INT8_ADD_FOURTH(i)                                                                                         \
+  FOVEA_UNROLL                                                                                                     \
+  for (int v = 0; v < vectors; v++) {                                                                              \
+    const vec x = vec_load(lanes + (i)*ROW_TILE + v * LANES);                                                      \
+    FOVEA_UNROLL                                                                                                   \
+    for (int n = 0; n < numbers; n++) tile->sum[n][v] = int8_add_keys_lane(x, y[n], i, tile->sum[n][v]);           \
+  }
+FOVEA_INLINE void int8_add_four_keys(const int numbers, const int vectors, const float *lanes, const float *scalars,
+                                     int64_t step, int8_tile *tile) {
+  vec y[16];
+  FOVEA_UNROLL
+  for (int n = 0; n < numbers; n++) y[n] = vec_load(scalars + n * step);
+  INT8_ADD_FOURTH(0)
+  INT8_ADD_FOURTH(1)
+  INT8_ADD_FOURTH(2)
+  INT8_ADD_FOURTH(3)
+}
+
+/* ... and of one item of values, whose dims are neighbours, four at a time. */
+#define INT8_ADD_DIM(i) tile->sum[n + (i)][v] = int8_add_values_lane(x[v], y, i, tile->sum[n + (i)][v]);
+FOVEA_INLINE void int8_add_four_dims(const int numbers, const int vectors, const float *lanes, const float *scalars,
+                                     int8_tile *tile) {
+  vec x[4];
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
+  FOVEA_UNROLL
+  for (int n = 0; n < numbers; n += 4) {
+    const vec y = vec_load(scalars + n);
+    FOVEA_UNROLL
+    for (int v = 0; v < vectors; v++) {
+      INT8_ADD_DIM(0)
+      INT8_ADD_DIM(1)
+      INT8_ADD_DIM(2)
+      INT8_ADD_DIM(3)
+    }
+  }
+}
+#endif
+
 FOVEA_INLINE void int8_multiply(const int numbers, const int vectors, const int of_keys,
                                 const int8_products *products, int8_tile *tile) {
   const float *lanes = products->lanes, *scalars = products->scalars;
@@ -53,18 +116,28 @@ FOVEA_INLINE void int8_multiply(const int numbers, const int vectors, const int 
     for (int v = 0; v < vectors; v++)
       tile->sum[n][v] = int8_start(products->start ? vec_load(products->start + v * LANES) : vec_set1(0.0f));
   }
-  do {
-    vec x[4];
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) x[v] = vec_load(lanes + v * LANES);
-    FOVEA_UNROLL
-    for (int n = 0; n < numbers; n++) {
-      const vec y = vec_set1(scalars[n * step]);
-      FOVEA_UNROLL
-      for (int v = 0; v < vectors; v++)
-        tile->sum[n][v] =
-            of_keys ? int8_add_keys(x[v], y, tile->sum[n][v]) : int8_add_values(x[v], y, tile->sum[n][v]);
+#ifdef INT8_FOURS
+  if (of_keys && numbers % 4 == 0) {
+    FOVEA_NO_UNROLL
+    for (; count >= 4; count -= 4, lanes += 4 * ROW_TILE, scalars += 4)
+      int8_add_four_keys(numbers, vectors, lanes, scalars, step, tile);
+    FOVEA_NO_UNROLL
+    for (; count > 0; count--, lanes += ROW_TILE, scalars++)
+      int8_add_item(numbers, vectors, 1, lanes, scalars, step, tile);
+    return;
+  }
+  if (!of_keys && numbers % 4 == 0) {
+    FOVEA_NO_UNROLL
+    for (; count > 1; count -= 2, lanes += 2 * ROW_TILE, scalars += 2 * item) {
+      int8_add_four_dims(numbers, vectors, lanes, scalars, tile);
+      int8_add_four_dims(numbers, vectors, lanes + ROW_TILE, scalars + item, tile);
     }
+    if (count > 0) int8_add_four_dims(numbers, vectors, lanes, scalars, tile);
+    return;
+  }
+#endif
+  do {
+    int8_add_item(numbers, vectors, of_keys, lanes, scalars, step, tile);
     lanes += ROW_TILE;
     scalars += item;
   } while (--count > 0);
