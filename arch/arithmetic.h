@@ -71,6 +71,9 @@ typedef struct fovea_arithmetic {
   /* Writes rows as codes and scales, [key], as the loads read them; NULL: they do not. Whole vectors are written,
    * so code_stride is a multiple of 16. */
   void (*make_codes)(const fovea_operand_args *args, int8_t *codes, float *scales);
+  /* What softmax() adds to the scores of a block's keys, in the operands of its values; NULL: nothing. score() can
+   * add it to what it takes the maxima of. */
+  const float *(*logs)(const float *values, int64_t v_dim);
   /* As fovea_kernels.score(), but `keys` are the operands of the whole block, and `key` is the first. */
   void (*score)(const struct fovea_score_args *args);
   /* As fovea_kernels.softmax(); weights lie in the place of the scores. */

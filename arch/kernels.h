@@ -78,6 +78,8 @@ typedef struct fovea_score_args {
   float *scores;
   float *maxima;
   fovea_vector_range vectors;
+  const float *key_logs; /* added to what the maxima are taken of, not to scores; NULL: nothing. Only an arithmetic
+                            with scales_rows reads it */
   const int32_t *seen_from; /* counted from the first key; NULL: every row sees every key */
   const int32_t *seen_to;
   /* Rows to prefetch into L2, evenly over the keys of this call: the products hide the prefetches. */
@@ -220,6 +222,7 @@ typedef struct fovea_softmax_args {
                     it */
   const float *values; /* operands of the block's values; only an arithmetic reads them */
   int64_t v_dim;
+  int folded;       /* 1: the maxima have what softmax() adds to scores; only an arithmetic with logs reads it */
   float *maxima;    /* of the block; each -0 is replaced by +0 */
   float *row_max;   /* running maximum m */
   float *row_sum;   /* running sum l */
