@@ -72,9 +72,8 @@ typedef struct fovea_score_args {
   int64_t key_stride;
   int64_t dim;
   int key_count;
-  float c; /* scale * log2(e) */
-  const float
-      *row_scales; /* in place of c, of each row; NULL: none; only an arithmetic with scales_rows reads it */
+  float c;                 /* scale * log2(e) */
+  const float *row_scales; /* of each row, in place of c, or NULL; only an arithmetic with scales_rows reads it */
   float *scores;
   float *maxima;
   fovea_vector_range vectors;

@@ -21,8 +21,8 @@ static int block_has_codes(const fovea_code_side *side, fovea_interval keys) {
   return any;
 }
 
-/* A row makes no codes that stand for infinities: numbers of codes are below 2^127. Values with a negative scale do
- * not keep theirs, so that any size of it will do. */
+/* NaN in place of a scale with which a code might stand for a number that f32 does not have. A negative scale of
+ * values stays as it is: its row gets another. */
 static float stored_scale(const fovea_code_side *side, float scale) {
   if (side->values && scale < 0.0f) return scale;
   return __builtin_fabsf(scale) < 0x1p120f ? scale : __builtin_nanf("");
