@@ -9,6 +9,9 @@
 struct fovea_score_args;
 struct fovea_softmax_args;
 struct fovea_value_args;
+struct fovea_decode_score_args;
+struct fovea_decode_softmax_args;
+struct fovea_decode_value_args;
 
 /* Rows that become operands. */
 typedef struct fovea_operand_args {
@@ -30,10 +33,33 @@ typedef struct fovea_operand_sizes {
   int64_t queries, keys, values, codes;
 } fovea_operand_sizes;
 
+/* Codes of the rows of a tile that is decoded: each has its own scale. */
+typedef struct fovea_query_codes_args {
+  const float *rows;
+  int64_t stride; /* floats from row to row, of rows and, as bytes of four, of codes */
+  int row_count;
+  int64_t dim;
+  float *codes;  /* whole vectors */
+  float *scales; /* [row] */
+} fovea_query_codes_args;
+
+/* Decoding in int8: keys lie in the lanes, and rows of K and V are codes, as they lie or made of numbers. */
+typedef struct fovea_decoding {
+  int rows; /* tiles of up to this many rows are decoded */
+  void (*load_queries)(const fovea_query_codes_args *args);
+  /* What softmax() needs of the scales of a block's values: FOVEA_DECODE_SCALES floats, of which the first
+   * FOVEA_BLOCK_KEYS are the scales before. */
+  void (*load_scales)(float *scales);
+  void (*score)(const struct fovea_decode_score_args *args);
+  int (*softmax)(const struct fovea_decode_softmax_args *args);
+  void (*value)(const struct fovea_decode_value_args *args);
+} fovea_decoding;
+
 typedef struct fovea_arithmetic {
-  const char *name; /* of its instructions */
-  int has_factor;   /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
-  int scales_rows;  /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
+  const char *name;               /* of its instructions */
+  const fovea_decoding *decoding; /* NULL: tiles of few rows are as those of many */
+  int has_factor;  /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
+  int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);
   void (*end)(void);
@@ -45,6 +71,9 @@ typedef struct fovea_arithmetic {
   /* Writes rows as codes and scales, [key], as the loads read them; NULL: they do not. Whole vectors are written,
    * so code_stride is a multiple of 16. */
   void (*make_codes)(const fovea_operand_args *args, int8_t *codes, float *scales);
+  /* What softmax() adds to the scores of a block's keys, in the operands of its values; NULL: nothing. score() can
+   * add it to what it takes the maxima of. */
+  const float *(*logs)(const float *values, int64_t v_dim);
   /* As fovea_kernels.score(), but `keys` are the operands of the whole block, and `key` is the first. */
   void (*score)(const struct fovea_score_args *args);
   /* As fovea_kernels.softmax(); weights lie in the place of the scores. */

@@ -77,6 +77,8 @@ typedef struct fovea_score_args {
   float *scores;
   float *maxima;
   fovea_vector_range vectors;
+  const float *key_logs; /* added to what the maxima are taken of, not to scores; NULL: nothing. Only an arithmetic
+                            with scales_rows reads it */
   const int32_t *seen_from; /* counted from the first key; NULL: every row sees every key */
   const int32_t *seen_to;
   /* Rows to prefetch into L2, evenly over the keys of this call: the products hide the prefetches. */
@@ -219,6 +221,7 @@ typedef struct fovea_softmax_args {
                     it */
   const float *values; /* operands of the block's values; only an arithmetic reads them */
   int64_t v_dim;
+  int folded;       /* 1: the maxima have what softmax() adds to scores; only an arithmetic with logs reads it */
   float *maxima;    /* of the block; each -0 is replaced by +0 */
   float *row_max;   /* running maximum m */
   float *row_sum;   /* running sum l */
@@ -397,6 +400,9 @@ typedef struct fovea_convert_args {
 /* Most rows of a tile that any table decodes. */
 #define FOVEA_DECODE_ROWS_LIMIT 16
 
+/* Floats of the scales of a block's values in int8: logarithms, reciprocals, marks, and one for all. */
+#define FOVEA_DECODE_SCALES (3 * FOVEA_BLOCK_KEYS + 1)
+
 /* scores[row][key] = fl(q.k * c) for key_count keys, rounded up to whole vectors. */
 typedef struct fovea_decode_score_args {
   const float *queries; /* [row][query_stride]; four floats beyond the dim are readable */
@@ -410,6 +416,8 @@ typedef struct fovea_decode_score_args {
   int64_t dim;
   int key_count;
   float c;
+  /* In int8: of each row, of each key from the first on, and in place of c, of each row, or NULL. */
+  const float *query_scales, *key_scales, *row_scales;
   float *scores; /* the first key's */
 } fovea_decode_score_args;
 
@@ -439,6 +447,7 @@ typedef struct fovea_decode_softmax_args {
   float *new_part;
   int first;
   const fovea_weighting *weighting; /* for decode_normalise() only */
+  const float *value_scales;        /* in int8: of the block's values, by load_scales() */
 } fovea_decode_softmax_args;
 
 /* As fovea_value_args: adds weights[row][key] * values[key][dim], for key_count keys in ascending order. */
@@ -457,6 +466,7 @@ typedef struct fovea_decode_value_args {
   int64_t output_stride; /* a multiple of 16, at least the dim */
   const float *old_part;
   const float *new_part;
+  const float *block_sum; /* in int8 */
 } fovea_decode_value_args;
 
 /* The most states of a row that wait to be merged: one for each level of the tree, and the current block's. */

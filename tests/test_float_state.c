@@ -110,13 +110,24 @@ static void test_attend(void **state) {
   assert_same_everywhere_on_isas(act_attend);
 }
 
-/* Weights and sums that are subnormal, and constants that round up and down; decoded rows and tiles. */
 /* On AMX, if it can be allowed: that compares products first. */
 static void act_modes(void) {
+  everywhere_keep(fovea_allow_amx(NULL));
+  for (int mode = FOVEA_MODE_BF16; mode <= FOVEA_MODE_INT8; mode++) {
+    fovea_problem problem = full_problem();
+    fovea_tensors tensors;
+    problem.scores = problem.values = (fovea_mode)mode;
+    fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
+    everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
+  }
+}
+
+/* On every set by name. */
+static void act_int8(void) {
   fovea_problem problem = full_problem();
   fovea_tensors tensors;
-  everywhere_keep(fovea_allow_amx(NULL));
-  problem.scores = problem.values = FOVEA_MODE_BF16;
+  problem.isa = everywhere_isa;
+  problem.scores = problem.values = FOVEA_MODE_INT8;
   fovea_tensors_init(&tensors, q, k, v, everywhere_room(O_BYTES), NULL);
   everywhere_keep(fovea_attend(&problem, &tensors, NULL, NULL));
 }
@@ -124,8 +135,10 @@ static void act_modes(void) {
 static void test_modes(void **state) {
   (void)state;
   assert_same_everywhere(act_modes);
+  assert_same_everywhere_on_isas(act_int8);
 }
 
+/* Weights and sums that are subnormal, and constants that round up and down; decoded rows and tiles. */
 static void act_normalisers(void) {
   static const double scales[] = {0.3, 0x1p-70, 1e-40}, biases[] = {0.1, -97.3, -0.7};
   for (int normaliser = FOVEA_NORMALISER_RELU; normaliser <= FOVEA_NORMALISER_SIGMOID; normaliser++)

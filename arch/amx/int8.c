@@ -36,6 +36,7 @@ const fovea_arithmetic fovea_int8_amx = {
     .load_keys = amx_load_keys,
     .load_values = amx_load_values,
     .make_codes = int8_make_codes,
+    .logs = int8_logs,
     .score = amx_score,
     .softmax = int8_softmax,
     .value = amx_value,

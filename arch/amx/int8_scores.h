@@ -9,6 +9,7 @@
 typedef struct score_sums {
   const fovea_score_args *args;
   const float *key_scales; /* of the block */
+  const float *key_logs;   /* likewise; NULL: nothing is added */
   const float *c;          /* of each row of the columns */
   int key, columns;
   tile_home home;
@@ -18,7 +19,9 @@ typedef struct score_sums {
 FOVEA_INLINE void finish_keys(const score_sums *work, int key, int from, int end, const int columns,
                               const float *sums) {
   const fovea_score_args *args = work->args;
+  static const float no_logs[FOVEA_BLOCK_KEYS + TILE];
   const float *scale = work->key_scales + key + from;
+  const float *log = (work->key_logs ? work->key_logs : no_logs) + key + from;
   float *maxima = args->maxima + args->vectors.first * LANES;
   float *to = args->scores + (int64_t)(key - args->key + from) * ROW_TILE + args->vectors.first * LANES;
   vec maximum[4], c[4];
@@ -26,13 +29,13 @@ FOVEA_INLINE void finish_keys(const score_sums *work, int key, int from, int end
   FOVEA_UNROLL
   for (int v = 0; v < columns; v++) maximum[v] = vec_load(maxima + v * LANES), c[v] = vec_load(work->c + v * LANES);
   FOVEA_NO_UNROLL
-  for (int n = from; n < end; n++, to += ROW_TILE, sums += TILE, scale++) {
+  for (int n = from; n < end; n++, to += ROW_TILE, sums += TILE, scale++, log++) {
     FOVEA_UNROLL
     for (int v = 0; v < columns; v++) {
       const vec sum = _mm512_cvtepi32_ps(_mm512_castps_si512(vec_load(sums + v * TILE * TILE)));
       const vec s = vec_mul(vec_mul(sum, vec_set1(*scale)), c[v]);
       vec_store(to + v * LANES, s);
-      maximum[v] = vec_max(s, maximum[v]);
+      maximum[v] = vec_max(vec_add(s, vec_set1(*log)), maximum[v]);
     }
   }
   FOVEA_UNROLL
@@ -72,6 +75,7 @@ FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns)
                      .b_group = TILE_WORDS * ROW_TILE,
                      .groups = (int)(words / TILE_WORDS)};
   score_sums before = {.args = args,
+                       .key_logs = args->key_logs ? args->key_logs - args->key : NULL,
                        .key_scales = (const float *)args->keys + FOVEA_BLOCK_KEYS * words,
                        .c = c,
                        .key = end, /* none */

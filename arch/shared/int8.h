@@ -111,12 +111,14 @@ FOVEA_KERNEL static int int8_load_values(const fovea_operand_args *args) {
 FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
   const int64_t words = int8_words(args->dim), stride = int8_stride(words);
   const float *keys = args->keys, *scales = args->queries + words * ROW_TILE;
+  static const float no_logs[FOVEA_BLOCK_KEYS];
   float not_wanted[ROW_TILE] = {0};
   int8_score_work work = {
       .args = args,
       .products = {args->queries, keys + args->key * stride, 1, stride, words,
                    INT8_KEYS_OFFSET ? scales + ROW_TILE : NULL},
       .key_scales = keys + FOVEA_BLOCK_KEYS * stride + args->key,
+      .key_logs = args->key_logs ? args->key_logs : no_logs,
       .maxima = args->seen_from ? not_wanted : args->maxima,
   };
   FOVEA_NO_UNROLL
@@ -140,14 +142,22 @@ FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
   int8_value_vectors(&work, args->dim);
 }
 
+#ifdef INT8_DECODING
+static const fovea_decoding decoding;
+#endif
+
 const fovea_arithmetic FOVEA_NAME(int8) = {
     .name = INT8_INSTRUCTION,
+#ifdef INT8_DECODING
+    .decoding = INT8_DECODING,
+#endif
     .scales_rows = 1,
     .sizes = int8_sizes,
     .load_queries = int8_load_queries,
     .load_keys = int8_load_keys,
     .load_values = int8_load_values,
     .make_codes = int8_make_codes,
+    .logs = int8_logs,
     .score = int8_score,
     .softmax = int8_softmax,
     .value = int8_value,

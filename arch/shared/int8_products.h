@@ -147,7 +147,7 @@ FOVEA_INLINE void int8_multiply(const int numbers, const int vectors, const int 
 typedef struct int8_score_work {
   const fovea_score_args *args;
   int8_products products; /* of the call's first key and the tile's first vector */
-  const float *key_scales;
+  const float *key_scales, *key_logs;
   float *maxima;
   float c[FOVEA_ROW_TILE_LIMIT]; /* of each row */
 } int8_score_work;
@@ -169,7 +169,7 @@ FOVEA_INLINE void int8_score_keys(const int numbers, const int vectors, const in
     for (int n = 0; n < numbers; n++) {
       const vec s = vec_mul(vec_mul(int8_number(tile.sum[n][v]), vec_set1(work->key_scales[first + n])), c);
       vec_store(to + n * ROW_TILE + v * LANES, s);
-      maximum = vec_max(s, maximum);
+      maximum = vec_max(vec_add(s, vec_set1(work->key_logs[first + n])), maximum);
     }
     vec_store(maxima + v * LANES, maximum);
   }

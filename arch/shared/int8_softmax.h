@@ -106,6 +106,10 @@ FOVEA_NOINLINE void int8_store_words(const float *words, int first, int last, fl
 #endif
 }
 
+FOVEA_KERNEL static const float *int8_logs(const float *values, int64_t v_dim) {
+  return values + INT8_KEY_WORDS * int8_stride(v_dim);
+}
+
 FOVEA_KERNEL static int int8_softmax(const fovea_softmax_args *args) {
   enum { ROUND = FOVEA_WEIGHT_SUMS };
   const float *logs = args->values + INT8_KEY_WORDS * int8_stride(args->v_dim),
@@ -118,9 +122,11 @@ FOVEA_KERNEL static int int8_softmax(const fovea_softmax_args *args) {
     float *scores = args->scores + row, words[INT8_KEY_WORDS * LANES];
     int8_fill(scores, first, begin, -INFINITY);
     int8_fill(scores, end, last, -INFINITY);
-    if (marks[FOVEA_BLOCK_KEYS] != 0.0f) int8_lose_scores(scores, marks, begin, end);
+    const int lost = marks[FOVEA_BLOCK_KEYS] != 0.0f, known = args->folded && !lost;
+    if (lost) int8_lose_scores(scores, marks, begin, end);
     /* -0 becomes +0 */
-    const vec maximum = vec_add(int8_maximum(scores, logs, first, last), vec_set1(0.0f));
+    const vec folded = known ? vec_load(args->maxima + row) : int8_maximum(scores, logs, first, last);
+    const vec maximum = vec_add(folded, vec_set1(0.0f));
     const vec block_max = vec_sub(maximum, vec_set1(INT8_A));
     const vec block_sum = int8_weigh_vector(scores, state_reference(block_max), logs, first, last, words);
     int8_store_words(words, first, last, scores);

@@ -106,6 +106,9 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .isa_named = problem->isa != NULL,
       .scores = fovea_arithmetic_of(problem->scores, kernels, problem->isa != NULL),
       .values = fovea_arithmetic_of(problem->values, kernels, problem->isa != NULL),
+      .decoding = problem->scores == FOVEA_MODE_INT8 && problem->values == FOVEA_MODE_INT8 && problem->segmented
+                      ? kernels->int8->decoding
+                      : NULL,
       .terms = fovea_make_terms(problem),
       .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),

@@ -33,6 +33,7 @@ struct fovea_plan {
   const fovea_kernels *kernels;
   int isa_named;                            /* by the problem */
   const fovea_arithmetic *scores, *values;  /* of the problem's modes; NULL: exact */
+  const fovea_decoding *decoding;           /* if few rows of these modes are decoded; else NULL */
   const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;
@@ -101,6 +102,7 @@ static inline int64_t fovea_pattern_head(const fovea_plan *plan, const fovea_pat
 /* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. `panels`: the
  * keys lie in panels. */
 static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, int panels) {
+  if (plan->decoding) return entry->q_len * plan->group <= plan->decoding->rows;
   const fovea_kernels *kernels = plan->kernels;
   if (plan->scores || plan->values) return 0; /* modes have rows in the lanes */
   return entry->q_len * plan->group <= (panels ? kernels->decode_panel_rows : kernels->decode_rows);

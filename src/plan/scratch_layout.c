@@ -99,7 +99,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
   if (problem->column_sums || problem->top_k > 0) layout.row_scores = rows * FOVEA_BLOCK_KEYS;
   layout.state = (problem->entropy ? 3 : 2) * layout.row + layout.output;
   layout.block = layout.decode + layout.panel + layout.keys + layout.values + layout.key_operands +
-                 layout.value_operands + layout.codes + layout.scores + layout.output + 6 * layout.row +
+                 layout.value_operands + 2 * layout.codes + layout.scores + layout.output + 6 * layout.row +
                  layout.mask + layout.row_scores + layout.top_order + layout.columns + layout.gather +
                  layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */

@@ -81,6 +81,18 @@ static int scales_later(const fovea_task_context *context, const fovea_score_ter
   return values && values->has_factor && !(scores && scores->scales_rows) && terms->c > 0 && !adjusted;
 }
 
+/* What score() is to add before it takes the maxima, so that softmax() need not pass over the scores for them: if
+ * nothing else comes between. */
+static const float *logs_of(const fovea_task_context *context, const fovea_score_terms *terms,
+                            const fovea_sight *sight, const fovea_position_block *positions) {
+  const fovea_arithmetic *scores = context->plan->scores, *values = context->plan->values;
+  int plain = !terms->adjusted && !sight->mask.present && !positions->present;
+  for (int i = 0; i < sight->view.count; i++)
+    plain &= !sight->view.slices[i].masked && !sight->view.slices[i].limited;
+  if (!plain || !scores || !scores->scales_rows || !values || !values->logs) return NULL;
+  return values->logs(context->memory.value_operands, context->plan->problem.v_dim);
+}
+
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
                         const fovea_score_terms *terms, fovea_position_block *positions, const fovea_fetch *fetch) {
   const fovea_block_view *view = &sight->view;
@@ -89,6 +101,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   const float c = scales_later(context, terms, view) ? 1.0f : terms->c;
+  const float *logs = logs_of(context, terms, sight, positions);
   clear_maxima(context->memory.maxima, rows);
   const float *row_scales = NULL;
   if (positions->present) fovea_read_scales(context, t, terms, positions);
@@ -110,6 +123,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .key_count = slice->end - slice->begin,
         .c = c,
         .row_scales = row_scales,
+        .key_logs = logs ? logs + slice->begin : NULL,
         .scores = context->memory.scores + slice->begin * row_tile,
         .maxima = context->memory.maxima,
         .vectors = slice->vectors,
@@ -163,9 +177,10 @@ static softmax_function *softmax_of(const fovea_plan *plan, const fovea_kernels 
 
 /* The softmax, or what stands for it, of every vector that has keys in this block. Returns 1 if some row gets no
  * state from the block. */
-static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state,
-                         const fovea_block_view *view, int vectors, int first) {
+static int softmax_block(const fovea_task_context *context, const fovea_tile_state *state, const fovea_sight *sight,
+                         const fovea_position_block *positions, int vectors, int first) {
   const fovea_plan *plan = context->plan;
+  const fovea_block_view *view = &sight->view;
   const float factor = scales_later(context, &plan->terms, view) ? plan->terms.c : 1.0f;
   int stateless = 0;
   for (int v = 0; v < vectors; v++) {
@@ -177,6 +192,7 @@ static int softmax_block(const fovea_task_context *context, const fovea_tile_sta
         .factor = factor,
         .values = context->memory.value_operands,
         .v_dim = plan->problem.v_dim,
+        .folded = logs_of(context, &plan->terms, sight, positions) != NULL,
         .maxima = context->memory.maxima,
         .row_max = state->row_max,
         .row_sum = state->row_sum,
@@ -327,7 +343,7 @@ void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sig
   if (sight->mask.present) hide_holes(context, t, sight);
   if (scored && fovea_keeps_weights(context)) fovea_keep_block(context, t, sight);
   if (fovea_lists_keys(context)) fovea_list_block(context, t, sight);
-  int stateless = softmax_block(context, state, &sight->view, t->view.vectors, first);
+  int stateless = softmax_block(context, state, sight, &positions, t->view.vectors, first);
   if (context->plan->values) {
     fovea_add_operand_values(context, t, state, sight, &positions, fetch, first);
     return;

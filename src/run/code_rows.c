@@ -23,30 +23,26 @@ static int block_has_codes(const fovea_code_side *side, fovea_interval keys) {
 
 /* NaN in place of a scale with which a code might stand for a number that f32 does not have. A negative scale of
  * values stays as it is: its row gets another. */
-static float stored_scale(const fovea_code_side *side, float scale) {
-  if (side->values && scale < 0.0f) return scale;
-  return __builtin_fabsf(scale) < 0x1p120f ? scale : __builtin_nanf("");
+float fovea_stored_scale(const fovea_kernels *kernels, const void *at, fovea_type type, int values) {
+  float wide[16]; /* a whole vector is written */
+  uint16_t half;
+  if (type == FOVEA_F32) {
+    memcpy(wide, at, sizeof wide[0]);
+  } else { /* scales beside codes lie anywhere */
+    memcpy(&half, at, sizeof half);
+    const fovea_widen_args args = {&half, type, 0, 1, 1, wide, 16};
+    kernels->widen(&args);
+  }
+  if (values && wide[0] < 0.0f) return wide[0];
+  return __builtin_fabsf(wide[0]) < 0x1p120f ? wide[0] : __builtin_nanf("");
 }
 
 /* The scales of a run's rows, from the block's key `begin` on. */
 static void read_scales(const fovea_code_side *side, const fovea_row_run *run, int64_t begin, int64_t end,
                         float *scales) {
-  enum { STEP = 16 }; /* a whole vector is written for each */
-  float wide[STEP];
   const char *scale = run->coded.scales;
-  for (int64_t key = begin; key < end && run->codes->scale_type == FOVEA_F32;
-       key++, scale += run->coded.scale_step) {
-    memcpy(wide, scale, sizeof wide[0]);
-    scales[key] = stored_scale(side, wide[0]);
-  }
-  for (int64_t key = begin; key < end && run->codes->scale_type != FOVEA_F32;
-       key++, scale += run->coded.scale_step) {
-    uint16_t half; /* scales beside codes lie anywhere */
-    memcpy(&half, scale, sizeof half);
-    const fovea_widen_args args = {&half, run->codes->scale_type, 0, 1, 1, wide, STEP};
-    side->context->kernels->widen(&args);
-    scales[key] = stored_scale(side, wide[0]);
-  }
+  for (int64_t key = begin; key < end; key++, scale += run->coded.scale_step)
+    scales[key] = fovea_stored_scale(side->context->kernels, scale, run->codes->scale_type, side->values);
 }
 
 /* The codes of a row, whose items may lie apart. */
@@ -102,32 +98,43 @@ static void copy_run(const fovea_code_side *side, const fovea_row_run *run, int6
   }
 }
 
-int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, fovea_operand_args *args) {
-  const fovea_task_context *context = side->context;
-  const int64_t base = context->walk.block, stride = (side->dim + 15) / 16 * 16;
-  int8_t *codes = context->memory.codes;
-  const code_copy copy = {codes, stride, (float *)(void *)(codes + FOVEA_BLOCK_KEYS * stride)};
-  if (!side->arithmetic->make_codes || !context->plan->problem.segmented || !block_has_codes(side, keys)) return 0;
-  *args = (fovea_operand_args){.dim = side->dim,
-                               .first = (int)keys.begin,
-                               .end = (int)keys.end,
-                               .codes = copy.codes,
-                               .code_stride = stride,
-                               .scales = copy.scales};
+void fovea_gather_codes(const fovea_code_side *side, fovea_interval keys, int8_t *codes, float *scales) {
+  const int64_t base = side->context->walk.block;
+  const code_copy copy = {codes, fovea_code_stride(side->dim), scales};
   for (int64_t key = keys.begin; key < keys.end;) {
-    const fovea_row_run run = side->find(context, base + key);
+    const fovea_row_run run = side->find(side->context, base + key);
     const int64_t end = run.end - base < keys.end ? run.end - base : keys.end;
-    const int has_codes = run_has_codes(side, &run);
-    if (has_codes) read_scales(side, &run, key, end, copy.scales);
-    if (has_codes && key == keys.begin && end == keys.end && lies_well(side, &run, copy.scales, key, end)) {
-      args->codes = (const int8_t *)run.coded.codes - key * run.coded.code_step;
-      args->code_stride = run.coded.code_step;
-    } else if (has_codes) {
+    if (run_has_codes(side, &run)) {
+      read_scales(side, &run, key, end, scales);
       copy_run(side, &run, key, end, &copy);
     } else {
       make_codes(side, key, end, &copy);
     }
     key = end;
   }
+}
+
+int fovea_read_codes(const fovea_code_side *side, fovea_interval keys, fovea_operand_args *args) {
+  const fovea_task_context *context = side->context;
+  const int64_t base = context->walk.block, stride = fovea_code_stride(side->dim);
+  int8_t *codes = context->memory.codes;
+  float *scales = (float *)(void *)(codes + FOVEA_BLOCK_KEYS * stride);
+  if (!side->arithmetic->make_codes || !context->plan->problem.segmented || !block_has_codes(side, keys)) return 0;
+  *args = (fovea_operand_args){.dim = side->dim,
+                               .first = (int)keys.begin,
+                               .end = (int)keys.end,
+                               .codes = codes,
+                               .code_stride = stride,
+                               .scales = scales};
+  const fovea_row_run run = side->find(context, base + keys.begin);
+  if (run.end >= base + keys.end && run_has_codes(side, &run)) {
+    read_scales(side, &run, keys.begin, keys.end, scales);
+    if (lies_well(side, &run, scales, keys.begin, keys.end)) {
+      args->codes = (const int8_t *)run.coded.codes - keys.begin * run.coded.code_step;
+      args->code_stride = run.coded.code_step;
+      return 1;
+    }
+  }
+  fovea_gather_codes(side, keys, codes, scales);
   return 1;
 }

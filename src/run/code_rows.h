@@ -14,6 +14,18 @@ typedef struct fovea_code_side {
   float *room; /* for a block's rows as f32 */
 } fovea_code_side;
 
+/* Bytes from row to row of codes in scratch. */
+static inline int64_t fovea_code_stride(int64_t dim) {
+  return (dim + 15) / 16 * 16;
+}
+
+/* A scale as it is stored. NaN if numbers might have no room in f32; but negative ones of values are kept. */
+float fovea_stored_scale(const fovea_kernels *kernels, const void *at, fovea_type type, int values);
+
+/* Copies the block's rows `keys` as codes, fovea_code_stride() apart, the block's first key at `codes`, and their
+ * scales. Rows that are not stored as codes get those that the arithmetic makes. */
+void fovea_gather_codes(const fovea_code_side *side, fovea_interval keys, int8_t *codes, float *scales);
+
 /* If the arithmetic takes codes and one of the block's rows `keys` is stored as such, sets *args to codes and
  * scales of all of them, in place or in scratch, and returns 1. Other rows get the codes that the arithmetic makes.
  */

@@ -1,5 +1,6 @@
 #include "decode.h"
 
+#include "decode_codes.h"
 #include "operands.h"
 #include "positions.h"
 #include "scores.h"
@@ -19,6 +20,12 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
         .to_stride = stride,
     };
     context->kernels->widen(&args);
+  }
+  if (context->plan->decoding) {
+    const fovea_query_codes_args codes = {
+        context->decode->memory.queries, stride, t->rows.count, problem->qk_dim, context->decode->memory.queries,
+        context->decode->query_scales};
+    context->plan->decoding->load_queries(&codes);
   }
   t->forms = FOVEA_FORM_F32;
   context->decode->keys[0].base = context->decode->keys[1].base = -1;
@@ -64,8 +71,13 @@ static void find_rows(fovea_task_context *context) {
   } else {
     list_block(context, base, 0, state->slot);
   }
-  gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
-  gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
+  if (context->plan->decoding) {
+    fovea_list_codes(context, &state->keys[state->slot], 0, &state->key_codes);
+    fovea_list_codes(context, &state->values[state->slot], 1, &state->value_codes);
+  } else {
+    gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
+    gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
+  }
   state->keys[!state->slot].base = state->values[!state->slot].base = -1;
   if (next != FOVEA_NO_BLOCK) list_block(context, next, 1, !state->slot);
 }
@@ -104,10 +116,22 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
       .c = terms->c,
       .scores = state->memory.scores + begin,
   };
-  context->kernels->decode_score(&args);
+  const int scaled = positions->present && plan->decoding;
+  if (scaled) fovea_read_scales(context, t, terms, positions);
+  if (plan->decoding) {
+    args.keys = state->key_codes.rows + begin;
+    if (!keys->uniform || !keys->coded || keys->panels) args.prefetch = args.keys;
+    args.query_scales = state->query_scales;
+    args.key_scales = state->key_codes.scales + begin;
+    args.row_scales = scaled ? positions->terms.scales : NULL;
+    plan->decoding->score(&args);
+    if (scaled) positions->terms.scales = NULL;
+  } else {
+    context->kernels->decode_score(&args);
+  }
   int all_seen = sight->rows->all.begin <= base + begin && base + end <= sight->rows->all.end;
   if (all_seen && !sight->mask.present && !terms->adjusted) return;
-  if (positions->present) fovea_read_scales(context, t, terms, positions);
+  if (positions->present && !scaled) fovea_read_scales(context, t, terms, positions);
   fovea_decode_adjust_args adjust = {
       .scores = state->memory.scores,
       .row_count = t->rows.count,
@@ -170,6 +194,18 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .old_part = state->old_part,
       .new_part = state->new_part,
   };
+  if (context->plan->decoding) {
+    const int first_word = begin / 4 * 4;
+    args.weights = state->memory.scores + first_word / 4;
+    args.values = state->value_codes.rows + first_word;
+    args.prefetch = rows_to_prefetch(values, &state->values[!state->slot], first_word);
+    if (!values->uniform || !values->coded || values->panels) args.prefetch = args.values;
+    args.key_count = end - first_word;
+    args.flags = last;
+    args.block_sum = state->block_sum;
+    context->plan->decoding->value(&args);
+    return;
+  }
   context->kernels->decode_value(&args);
   if (!careful && !shaw) return;
   if (careful && !context->kernels->all_finite(args.partial, args.output_stride, t->rows.count, dim)) {
@@ -229,6 +265,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .new_part = state->new_part,
       .first = first,
       .weighting = weighting,
+      .value_scales = state->value_codes.scales,
   };
   if (context->plan->problem.entropy) {
     const fovea_spread_args spread = {
@@ -243,8 +280,9 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
     };
     context->kernels->decode_spread(&spread);
   }
-  int stateless =
-      (weighting->normaliser ? context->kernels->decode_normalise : context->kernels->decode_softmax)(&softmax);
+  int stateless = (context->plan->decoding ? context->plan->decoding->softmax
+                   : weighting->normaliser ? context->kernels->decode_normalise
+                                           : context->kernels->decode_softmax)(&softmax);
   int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
   int careful = stateless || !all_seen || sight->mask.present || positions.hides;
   value_block(context, t, sight, &positions, keys, first, careful);

@@ -11,7 +11,8 @@ fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scra
   memory.key_operands = memory.values + layout->values;
   memory.value_operands = memory.key_operands + layout->key_operands;
   memory.codes = (int8_t *)(memory.value_operands + layout->value_operands);
-  memory.maxima = memory.value_operands + layout->value_operands + layout->codes;
+  memory.value_codes = (int8_t *)(memory.value_operands + layout->value_operands + layout->codes);
+  memory.maxima = memory.value_operands + layout->value_operands + 2 * layout->codes;
   memory.unused = memory.maxima + layout->row;
   memory.block_sum = memory.unused + layout->row;
   memory.old_part = memory.block_sum + layout->row;
