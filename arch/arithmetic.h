@@ -39,8 +39,8 @@ typedef struct fovea_query_codes_args {
   int64_t stride; /* floats from row to row, of rows and, as bytes of four, of codes */
   int row_count;
   int64_t dim;
-  float *codes;  /* whole vectors */
-  float *scales; /* [row] */
+  float *codes;           /* whole vectors */
+  float *scales, *starts; /* [row] */
 } fovea_query_codes_args;
 
 /* Decoding in int8: keys lie in the lanes, and rows of K and V are codes, as they lie or made of numbers. */
@@ -57,7 +57,7 @@ typedef struct fovea_decoding {
 
 typedef struct fovea_arithmetic {
   const char *name;               /* of its instructions */
-  const fovea_decoding *decoding; /* NULL: tiles of few rows are as those of many */
+  const fovea_decoding *decoding; /* NULL: the task's tables decode, or tiles of few rows are as those of many */
   int has_factor;  /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
   int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */

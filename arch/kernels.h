@@ -417,7 +417,7 @@ typedef struct fovea_decode_score_args {
   int key_count;
   float c;
   /* In int8: of each row, of each key from the first on, and in place of c, of each row, or NULL. */
-  const float *query_scales, *key_scales, *row_scales;
+  const float *query_scales, *query_starts, *key_scales, *row_scales;
   float *scores; /* the first key's */
 } fovea_decode_score_args;
 

@@ -12,6 +12,9 @@
 #define INT8_OF_ONE        8
 #define INT8_CHAINS        4
 
+#define INT8_DECODE_ROWS       4
+#define INT8_DECODE_VALUE_ROWS 4
+
 typedef __m256i int8_sum;
 
 FOVEA_INLINE int8_sum int8_start(vec x) {
@@ -34,6 +37,22 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   const __m256i whole = _mm256_srai_epi32(_mm256_slli_epi32(_mm256_castps_si256(codes), 16), 16);
   const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
   _mm_storeu_si128((__m128i *)(void *)((int16_t *)(void *)p + d), halves);
+}
+
+FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
+  return _mm256_castsi256_ps(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)codes)));
+}
+/* Unpacking works within 128 bits, so that a vector has four dims of each eight of the row. */
+FOVEA_INLINE void int8_words_of_dims(vec x[2]) {
+  const __m256i low = _mm256_unpacklo_epi16(_mm256_castps_si256(x[0]), _mm256_castps_si256(x[1]));
+  x[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(_mm256_castps_si256(x[0]), _mm256_castps_si256(x[1])));
+  x[0] = _mm256_castsi256_ps(low);
+}
+/* Halves of two vectors. */
+FOVEA_INLINE void int8_sums_in_order(int8_sum sum[2]) {
+  const __m256i low = _mm256_permute2x128_si256(sum[0], sum[1], 0x20);
+  sum[1] = _mm256_permute2x128_si256(sum[0], sum[1], 0x31);
+  sum[0] = low;
 }
 
 #endif

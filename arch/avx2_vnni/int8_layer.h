@@ -11,6 +11,9 @@
 #define INT8_OF_ONE        8
 #define INT8_CHAINS        4
 
+#define INT8_DECODE_ROWS       4
+#define INT8_DECODE_VALUE_ROWS 2
+
 typedef __m256i int8_sum;
 
 FOVEA_INLINE int8_sum int8_start(vec x) {
@@ -35,6 +38,33 @@ FOVEA_INLINE vec int8_word(const vec codes[4]) {
 }
 FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   vec_store_bytes((uint8_t *)(void *)p + d, codes);
+}
+
+FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
+  return _mm256_loadu_ps((const float *)(const void *)codes);
+}
+FOVEA_INLINE vec int8_offset(vec words) {
+  return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_castps_si256(words), _mm256_set1_epi8((char)0x80)));
+}
+/* Unpacking works within 128 bits, so that a vector has four dims of each half of the row. */
+FOVEA_INLINE void int8_words_of_dims(vec x[4]) {
+  const __m256i k[4] = {_mm256_castps_si256(x[0]), _mm256_castps_si256(x[1]), _mm256_castps_si256(x[2]),
+                        _mm256_castps_si256(x[3])};
+  const __m256i low[2] = {_mm256_unpacklo_epi8(k[0], k[1]), _mm256_unpacklo_epi8(k[2], k[3])};
+  const __m256i high[2] = {_mm256_unpackhi_epi8(k[0], k[1]), _mm256_unpackhi_epi8(k[2], k[3])};
+  x[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(low[0], low[1]));
+  x[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(low[0], low[1]));
+  x[2] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(high[0], high[1]));
+  x[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(high[0], high[1]));
+}
+/* Halves of pairs of vectors, transposed. */
+FOVEA_INLINE void int8_sums_in_order(int8_sum sum[4]) {
+  const __m256i low[2] = {sum[0], sum[2]}, high[2] = {sum[1], sum[3]};
+  FOVEA_UNROLL
+  for (int i = 0; i < 2; i++) {
+    sum[i] = _mm256_permute2x128_si256(low[i], high[i], 0x20);
+    sum[2 + i] = _mm256_permute2x128_si256(low[i], high[i], 0x31);
+  }
 }
 
 #endif

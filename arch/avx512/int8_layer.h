@@ -12,6 +12,9 @@
 #define INT8_OF_ONE        8
 #define INT8_CHAINS        16
 
+#define INT8_DECODE_ROWS       4
+#define INT8_DECODE_VALUE_ROWS 4
+
 typedef __m512i int8_sum;
 
 FOVEA_INLINE int8_sum int8_start(vec x) {
@@ -33,6 +36,22 @@ FOVEA_INLINE vec int8_word(const vec codes[2]) {
 FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   _mm256_storeu_si256((__m256i *)(void *)((int16_t *)(void *)p + d),
                       _mm512_cvtepi32_epi16(_mm512_castps_si512(codes)));
+}
+
+FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
+  return _mm512_castsi512_ps(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)codes)));
+}
+/* Unpacking works within 128 bits, so that a vector has four dims of each eight of the row. */
+FOVEA_INLINE void int8_words_of_dims(vec x[2]) {
+  const __m512i low = _mm512_unpacklo_epi16(_mm512_castps_si512(x[0]), _mm512_castps_si512(x[1]));
+  x[1] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(_mm512_castps_si512(x[0]), _mm512_castps_si512(x[1])));
+  x[0] = _mm512_castsi512_ps(low);
+}
+/* Quarters of two vectors. */
+FOVEA_INLINE void int8_sums_in_order(int8_sum sum[2]) {
+  const __m512i low = _mm512_shuffle_i32x4(sum[0], sum[1], 0x44), high = _mm512_shuffle_i32x4(sum[0], sum[1], 0xee);
+  sum[0] = _mm512_shuffle_i32x4(low, low, 0xd8);
+  sum[1] = _mm512_shuffle_i32x4(high, high, 0xd8);
 }
 
 #endif

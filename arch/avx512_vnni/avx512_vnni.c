@@ -9,17 +9,7 @@
 #include "../avx512/vector.h"
 #include "int8_layer.h"
 
-#define INT8_DECODING &decoding
 #include "../shared/int8.h"
-
-#ifndef __clang__
-#pragma GCC push_options
-#pragma GCC optimize("no-tree-coalesce-vars")
-#endif
-#include "decode.h"
-#ifndef __clang__
-#pragma GCC pop_options
-#endif
 
 #include "../shared/table.h"
 #endif

@@ -39,4 +39,6 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   vec_store_bytes((uint8_t *)(void *)p + d, codes);
 }
 
+#include "../neon_dot/int8_rows.h"
+
 #endif

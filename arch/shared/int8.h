@@ -23,6 +23,8 @@
 #pragma GCC optimize("no-schedule-insns", "no-tree-coalesce-vars")
 #endif
 #include "int8_products.h"
+
+#include "int8_decode.h"
 #ifndef __clang__
 #pragma GCC pop_options
 #endif
@@ -142,15 +144,9 @@ FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
   int8_value_vectors(&work, args->dim);
 }
 
-#ifdef INT8_DECODING
-static const fovea_decoding decoding;
-#endif
-
 const fovea_arithmetic FOVEA_NAME(int8) = {
     .name = INT8_INSTRUCTION,
-#ifdef INT8_DECODING
-    .decoding = INT8_DECODING,
-#endif
+    .decoding = &int8_decoding,
     .scales_rows = 1,
     .sizes = int8_sizes,
     .load_queries = int8_load_queries,

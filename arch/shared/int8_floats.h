@@ -46,4 +46,16 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   vec_store(p + d, int8_word(&codes));
 }
 
+#define INT8_DECODE_ROWS       4
+#define INT8_DECODE_VALUE_ROWS 4
+FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
+  return vec_load_s8(codes);
+}
+FOVEA_INLINE void int8_words_of_dims(vec x[1]) {
+  (void)x;
+}
+FOVEA_INLINE void int8_sums_in_order(int8_sum sum[1]) {
+  (void)sum;
+}
+
 #endif

@@ -94,6 +94,12 @@ static void make_phases(fovea_plan *plan) {
   add_phase(plan, p->max_logits, FOVEA_PHASE_MAX_LOGITS, p->batch * p->heads);
 }
 
+/* Both halves are in int8, or few rows are as many. */
+static const fovea_decoding *decoding_of(const fovea_problem *problem, const fovea_kernels *kernels) {
+  const int int8 = problem->scores == FOVEA_MODE_INT8 && problem->values == FOVEA_MODE_INT8;
+  return int8 ? kernels->int8->decoding : NULL;
+}
+
 void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem *problem,
                      const fovea_checked *checked) {
   const fovea_kernels *kernels = checked->kernels;
@@ -106,9 +112,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .isa_named = problem->isa != NULL,
       .scores = fovea_arithmetic_of(problem->scores, kernels, problem->isa != NULL),
       .values = fovea_arithmetic_of(problem->values, kernels, problem->isa != NULL),
-      .decoding = problem->scores == FOVEA_MODE_INT8 && problem->values == FOVEA_MODE_INT8 && problem->segmented
-                      ? kernels->int8->decoding
-                      : NULL,
+      .decoding = decoding_of(problem, kernels),
       .terms = fovea_make_terms(problem),
       .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),
@@ -133,8 +137,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
   make_tasks(plan);
   make_phases(plan);
   fovea_plan_row_numbers(plan);
-  plan->layout = fovea_lay_out_scratch(kernels, problem, operand_sizes(plan, problem), plan->paired,
-                                       plan->mask_copied, plan->states, plan->gathered);
+  plan->layout = fovea_lay_out_scratch(plan, operand_sizes(plan, problem));
   const uint64_t tiles = (uint64_t)most_tiles(kernels, problem);
   plan->worker_scratch = fovea_bytes_of(plan->layout.block + tiles * plan->layout.tile);
   /* The caller may free these after planning; the entries have their values. */

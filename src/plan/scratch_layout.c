@@ -2,6 +2,7 @@
 
 #include "../base/types.h"
 #include "normaliser.h"
+#include "plan.h"
 #include "shaw.h"
 
 static uint64_t aligned(uint64_t floats) {
@@ -34,10 +35,12 @@ static uint64_t packed_values(const fovea_kernels *kernels, int64_t dim) {
   return aligned(((uint64_t)dim + width - 1) / width * width * FOVEA_BLOCK_KEYS);
 }
 
-static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_kernels *kernels,
-                             const fovea_problem *problem) {
+static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_plan *plan) {
+  const fovea_kernels *kernels = plan->kernels;
+  const fovea_problem *problem = &plan->problem;
   int rows = kernels->decode_rows;
   if (problem->segmented && kernels->decode_panel_rows > rows) rows = kernels->decode_panel_rows;
+  if (plan->decoding && plan->decoding->rows > rows) rows = plan->decoding->rows;
   layout->decode_rows = (uint64_t)rows;
   layout->decode = layout->decode_rows * ((uint64_t)fovea_decode_stride(problem->qk_dim) + FOVEA_BLOCK_KEYS +
                                           2 * (uint64_t)fovea_decode_stride(problem->v_dim));
@@ -63,17 +66,18 @@ static void lay_out_top_k(fovea_scratch_layout *layout, uint64_t rows, int64_t k
   layout->top_order = aligned(2 * (uint64_t)FOVEA_TOP_SORTED(k));
 }
 
-fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem,
-                                           fovea_operand_sizes operands, int paired, int mask_copied, int states,
-                                           int gathered) {
+fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand_sizes operands) {
+  const fovea_kernels *kernels = plan->kernels;
+  const fovea_problem *problem = &plan->problem;
+  const int codes = plan->decoding || problem->segmented;
   const uint64_t rows = (uint64_t)kernels->row_tile, qk_dim = (uint64_t)problem->qk_dim,
                  mask_bits =
                      problem->mask_type == FOVEA_MASK_NONE ? 1 : (uint64_t)fovea_mask_type_bits(problem->mask_type);
-  const int values_copied = problem->v_type != FOVEA_F32 || problem->segmented;
+  const int values_copied = problem->v_type != FOVEA_F32 || codes;
   fovea_scratch_layout layout = {
       .row = aligned(rows),
       .queries = aligned(rows * qk_dim),
-      .pairs = paired ? aligned(rows * ((qk_dim + 1) / 2)) : 0,
+      .pairs = plan->paired ? aligned(rows * ((qk_dim + 1) / 2)) : 0,
       .scores = aligned(rows * FOVEA_BLOCK_KEYS),
       .output = aligned(rows * (uint64_t)problem->v_dim),
       .panel = packed_values(kernels, problem->v_dim),
@@ -82,15 +86,16 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
       .query_operands = aligned((uint64_t)operands.queries),
       .key_operands = aligned((uint64_t)operands.keys),
       .value_operands = aligned((uint64_t)operands.values),
-      .codes = problem->segmented ? aligned((uint64_t)operands.codes) : 0,
-      .mask = mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
+      .codes = codes ? aligned((uint64_t)operands.codes) : 0,
+      .mask = plan->mask_copied ? aligned(rows * FOVEA_BLOCK_KEYS * mask_bits / 32) : 0,
   };
-  if (gathered) layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(states, problem->v_dim);
+  if (plan->gathered)
+    layout.gather = (uint64_t)FOVEA_GATHER_ROWS * (uint64_t)fovea_gather_stride(plan->states, problem->v_dim);
   if (problem->term_count > 0)
     layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
   if (problem->shaw) layout.shaw = fovea_shaw_block_floats(rows);
   if (fovea_has_shaw_keys(problem)) layout.shaw_tile = fovea_shaw_tile_floats(problem, rows);
-  lay_out_decoding(&layout, kernels, problem);
+  lay_out_decoding(&layout, plan);
   lay_out_top_k(&layout, rows, problem->top_k);
   if (problem->column_sums) {
     const uint64_t group = (uint64_t)(problem->heads / problem->kv_heads);
@@ -104,6 +109,6 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
                  layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
   layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
-                layout.shaw_tile + (uint64_t)states * layout.state;
+                layout.shaw_tile + (uint64_t)plan->states * layout.state;
   return layout;
 }

@@ -61,11 +61,7 @@ int64_t fovea_column_blocks(const fovea_problem *problem);
 /* The candidates of a row: scores, then keys. */
 uint64_t fovea_top_list_floats(int64_t k);
 
-/* `operands`: floats of operands that are not those of exact mode. `paired`: queries are kept as pairs, too.
- * `mask_copied`: blocks of the mask may be copied. `states`: in a tile's tree of spans. `gathered`: rows may be
- * gathered. */
-fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const fovea_problem *problem,
-                                           fovea_operand_sizes operands, int paired, int mask_copied, int states,
-                                           int gathered);
+/* Of a plan that is complete but for this. `operands`: floats of operands that are not those of exact mode. */
+fovea_scratch_layout fovea_lay_out_scratch(const struct fovea_plan *plan, fovea_operand_sizes operands);
 
 #endif

@@ -22,9 +22,13 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
     context->kernels->widen(&args);
   }
   if (context->plan->decoding) {
-    const fovea_query_codes_args codes = {
-        context->decode->memory.queries, stride, t->rows.count, problem->qk_dim, context->decode->memory.queries,
-        context->decode->query_scales};
+    const fovea_query_codes_args codes = {context->decode->memory.queries,
+                                          stride,
+                                          t->rows.count,
+                                          problem->qk_dim,
+                                          context->decode->memory.queries,
+                                          context->decode->query_scales,
+                                          context->decode->query_starts};
     context->plan->decoding->load_queries(&codes);
   }
   t->forms = FOVEA_FORM_F32;
@@ -122,6 +126,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
     args.keys = state->key_codes.rows + begin;
     if (!keys->uniform || !keys->coded || keys->panels) args.prefetch = args.keys;
     args.query_scales = state->query_scales;
+    args.query_starts = state->query_starts;
     args.key_scales = state->key_codes.scales + begin;
     args.row_scales = scaled ? positions->terms.scales : NULL;
     plan->decoding->score(&args);
@@ -195,12 +200,9 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
       .new_part = state->new_part,
   };
   if (context->plan->decoding) {
-    const int first_word = begin / 4 * 4;
-    args.weights = state->memory.scores + first_word / 4;
-    args.values = state->value_codes.rows + first_word;
-    args.prefetch = rows_to_prefetch(values, &state->values[!state->slot], first_word);
+    args.weights = state->memory.scores;
+    args.values = state->value_codes.rows + begin;
     if (!values->uniform || !values->coded || values->panels) args.prefetch = args.values;
-    args.key_count = end - first_word;
     args.flags = last;
     args.block_sum = state->block_sum;
     context->plan->decoding->value(&args);
@@ -285,6 +287,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
                                            : context->kernels->decode_softmax)(&softmax);
   int all_seen = sight->rows->all.begin <= base + keys.begin && base + keys.end <= sight->rows->all.end;
   int careful = stateless || !all_seen || sight->mask.present || positions.hides;
+  if (context->plan->decoding) keys = (fovea_interval){begin, end};
   value_block(context, t, sight, &positions, keys, first, careful);
 }
 

@@ -6,19 +6,37 @@
 
 #include <string.h>
 
-/* Reads the scales of rows that lie in place. Returns 0 if one of them cannot be used as it is. */
+/* Scales as they are stored, of rows in place. Whole vectors are written. */
+static void copy_scales(const fovea_task_context *context, const fovea_row_list *list, fovea_interval keys,
+                        int values, float *scales) {
+  const fovea_type type = list->codes.scale_type;
+  const int64_t count = keys.end - keys.begin;
+  if (list->scale_step == fovea_bytes(type, 1) && (uintptr_t)list->scales[keys.begin] % 4 == 0) {
+    const fovea_widen_args args = {list->scales[keys.begin], type, 0, 1, count, scales + keys.begin, 0};
+    context->kernels->widen(&args);
+    return;
+  }
+  for (int64_t key = keys.begin; key < keys.end; key++) {
+    if (type == FOVEA_F32)
+      memcpy(&scales[key], list->scales[key], sizeof scales[key]);
+    else
+      scales[key] = fovea_stored_scale(context->kernels, list->scales[key], type, values);
+  }
+}
+
+/* Reads the scales of rows that lie in place, 0 for all other keys of the block. Returns 0 if a row needs another.
+ */
 static int read_scales(const fovea_task_context *context, const fovea_row_list *list, fovea_interval keys,
                        int values, float *scales) {
-  for (int64_t key = keys.begin; key < keys.end && list->codes.scale_type == FOVEA_F32; key++) {
-    memcpy(&scales[key], list->scales[key], sizeof scales[key]);
-    if (!(__builtin_fabsf(scales[key]) < 0x1p120f)) scales[key] = __builtin_nanf("");
-    if (values && scales[key] < 0.0f) return 0;
+  int negative = 0;
+  copy_scales(context, list, keys, values, scales);
+  for (int64_t key = keys.begin; key < keys.end; key++) {
+    negative |= scales[key] < 0.0f;
+    scales[key] = __builtin_fabsf(scales[key]) < 0x1p120f ? scales[key] : __builtin_nanf("");
   }
-  for (int64_t key = keys.begin; key < keys.end && list->codes.scale_type != FOVEA_F32; key++) {
-    scales[key] = fovea_stored_scale(context->kernels, list->scales[key], list->codes.scale_type, values);
-    if (values && scales[key] < 0.0f) return 0;
-  }
-  return 1;
+  for (int64_t key = 0; key < keys.begin; key++) scales[key] = 0;
+  for (int64_t key = keys.end; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
+  return !(values && negative);
 }
 
 static int lies_well(const fovea_row_list *list, int values) {
@@ -36,20 +54,19 @@ static void gather(const fovea_task_context *context, fovea_interval keys, int v
                                 values,
                                 values ? context->memory.values : context->memory.keys};
   int8_t *to = values ? context->memory.value_codes : context->memory.codes;
+  memset(codes->scales, 0, FOVEA_BLOCK_KEYS * sizeof(float));
   fovea_gather_codes(&side, keys, to, codes->scales);
-  for (int64_t key = keys.begin; key < keys.end; key++) codes->rows[key] = to + key * stride;
+  for (int64_t key = 0; key < FOVEA_BLOCK_KEYS; key++)
+    codes->gathered[key] = to + fovea_least(fovea_most(key, keys.begin), keys.end - 1) * stride;
+  codes->rows = codes->gathered;
 }
 
 void fovea_list_codes(const fovea_task_context *context, const fovea_row_list *list, int values,
                       fovea_code_list *codes) {
   const fovea_interval keys = fovea_met_keys(context, context->walk.block);
-  for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) codes->scales[key] = 0;
-  if (lies_well(list, values) && read_scales(context, list, keys, values, codes->scales)) {
-    for (int64_t key = keys.begin; key < keys.end; key++) codes->rows[key] = list->rows[key];
-  } else {
+  if (lies_well(list, values) && read_scales(context, list, keys, values, codes->scales))
+    codes->rows = list->rows;
+  else
     gather(context, keys, values, codes);
-  }
-  for (int64_t key = 0; key < keys.begin; key++) codes->rows[key] = codes->rows[keys.begin];
-  for (int64_t key = keys.end; key < FOVEA_BLOCK_KEYS; key++) codes->rows[key] = codes->rows[keys.end - 1];
   if (values) context->plan->decoding->load_scales(codes->scales);
 }
