@@ -88,8 +88,9 @@ def table(document):
 def markdown(document):
     context = document["context"]
     versions = ", ".join(f"{peer} {version}" for peer, version in context["versions"].items())
+    busy = f"Other programs took {100 * context['others_share']:.0f} % of the machine."
     lines = [f"{context['cpu']}, {context['num_cpus']} cores ({', '.join(context['instructions'])}), "
-             f"{document['date']}. {versions}. Other programs took {100 * context['others_share']:.0f} % of the machine.",
+             f"{document['date']}. {versions}. {busy}",
              "", *table(document), ""]
     refused = {(way, reason) for result in document["results"] for way, reason in result["refused"].items()}
     lines += [f"`{way}`: {reason}." for way, reason in sorted(refused)] + [""] * bool(refused)
