@@ -1,5 +1,6 @@
-/* Caches and attention over them as functions of numbers and pointers, for cache_fovea.py: Python needs no copies
- * of the structs. */
+/* Caches and attention over them as functions of numbers and pointers, for cache_fovea.py and mode_fovea.py: Python
+ * needs no copies of the structs. */
+#include <fovea/explain.h>
 #include <fovea/format.h>
 #include <fovea/fovea.h>
 #include <stdio.h>
@@ -33,20 +34,22 @@ CALLED cache_store *cache_store_begin(const char *format, int64_t batch, int64_t
                                       const void *k, const void *v, fovea_error *error);
 CALLED void cache_call_end(cache_call *call);
 CALLED cache_call *cache_call_begin(const cache_store *store, int64_t heads, int64_t rows, int causal,
-                                    const char *queries, int threads, const void *q, void *o, fovea_error *error);
+                                    const char *queries, int mode, int on_amx, int threads, const void *q, void *o,
+                                    fovea_error *error);
 CALLED int cache_call_run(const cache_call *call, fovea_error *error);
+CALLED const char *cache_products(int mode, int on_amx, fovea_error *error);
 
 /* ---- Formats --------------------------------------------------------------------------------------------------
  */
 
-/* The formats of cache_problems.FORMATS: a type, or the preset of that name. */
+/* The formats of cache_problems.FORMATS and mode_fovea.py: a type, or the preset of that name. */
 static const struct {
   const char *name;
   fovea_type type;
   int has_preset;
 } formats[] = {
     {"f32", FOVEA_F32, 0},  {"f16", FOVEA_F16, 0},  {"bf16", FOVEA_BF16, 0}, {"q8_0", FOVEA_F32, 1},
-    {"q4_0", FOVEA_F32, 1}, {"e4m3", FOVEA_F32, 1}, {"e5m2", FOVEA_F32, 1},
+    {"q4_0", FOVEA_F32, 1}, {"e4m3", FOVEA_F32, 1}, {"e5m2", FOVEA_F32, 1},  {"i8_rows", FOVEA_F32, 1},
 };
 
 /* The index of a format, or -1. */
@@ -125,6 +128,23 @@ static int keep_elements(cache_store *store, int format, int64_t page_rows, cons
 /* ---- Caches of codes: pages (page, kv head, row of bytes) -----------------------------------------------------
  */
 
+/* With a scale for each row, which lies apart, Fovea makes the codes from f32; else they are given. */
+static int makes_codes(const cache_store *store) {
+  return store->format.place == FOVEA_SCALES_APART && store->format.key_group == 1;
+}
+
+/* Scales of rows lie behind all codes: those of keys, then those of values. */
+static fovea_code_scales scales_of(cache_store *store, int64_t page, int64_t page_rows, int64_t row_bytes,
+                                   int values) {
+  if (store->format.place != FOVEA_SCALES_APART) return (fovea_code_scales){0};
+  if (!makes_codes(store)) return (fovea_code_scales){.scales = &store->scale};
+  const int64_t rows = store->batch * store->kv_heads * store->keys, size = (int64_t)sizeof(float);
+  char *scales = (char *)store->memory + 2 * rows * row_bytes;
+  return (fovea_code_scales){.scales = scales + (values * rows + page * store->kv_heads * page_rows) * size,
+                             .head = page_rows * size,
+                             .row = size};
+}
+
 static void copy_codes(char *to, const char *from, int64_t rows, int64_t row_bytes, int in_panels) {
   enum { word = 4 };
   if (!in_panels) {
@@ -143,12 +163,11 @@ static fovea_segment keep_page(cache_store *store, int64_t entry, int64_t first,
                                int64_t row_bytes, int in_panels, const char *k, const char *v) {
   const int64_t side = store->batch * store->kv_heads * store->keys * row_bytes, head_bytes = page_rows * row_bytes;
   char *keys = (char *)store->memory + page * store->kv_heads * head_bytes, *values = keys + side;
-  for (int64_t head = 0; head < store->kv_heads; head++) {
+  for (int64_t head = 0; head < store->kv_heads && !makes_codes(store); head++) {
     const int64_t from = ((entry * store->kv_heads + head) * store->keys + first) * row_bytes;
     copy_codes(keys + head * head_bytes, k + from, page_rows, row_bytes, in_panels);
     copy_codes(values + head * head_bytes, v + from, page_rows, row_bytes, 0);
   }
-  const fovea_code_scales scales = {.scales = store->format.place == FOVEA_SCALES_APART ? &store->scale : NULL};
   return (fovea_segment){.first = first,
                          .rows = page_rows,
                          .k = keys,
@@ -160,8 +179,8 @@ static fovea_segment keep_page(cache_store *store, int64_t entry, int64_t first,
                          .k_layout = in_panels ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS,
                          .k_format = &store->format,
                          .v_format = &store->format,
-                         .k_scales = scales,
-                         .v_scales = scales};
+                         .k_scales = scales_of(store, page, page_rows, row_bytes, 0),
+                         .v_scales = scales_of(store, page, page_rows, row_bytes, 1)};
 }
 
 static int keep_codes(cache_store *store, const char *name, int64_t page_rows, const int32_t *table, int in_panels,
@@ -169,7 +188,8 @@ static int keep_codes(cache_store *store, const char *name, int64_t page_rows, c
   if (fovea_format_init(&store->format, (fovea_format_name)fovea_format_named(name), error) != FOVEA_OK) return 0;
   const int64_t row_bytes = fovea_format_bytes(&store->format, store->dim, error);
   const int64_t pages = store->keys / page_rows, rows = store->batch * store->kv_heads * store->keys;
-  if (!row_bytes || !allocate(store, (size_t)(2 * rows * row_bytes), store->batch * pages)) return 0;
+  const size_t scales = makes_codes(store) ? 2 * (size_t)rows * sizeof(float) : 0;
+  if (!row_bytes || !allocate(store, (size_t)(2 * rows * row_bytes) + scales, store->batch * pages)) return 0;
   store->scale = 1.0f;
   for (int64_t entry = 0; entry < store->batch; entry++) {
     fovea_segment *segments = store->segments + entry * pages;
@@ -178,12 +198,12 @@ static int keep_codes(cache_store *store, const char *name, int64_t page_rows, c
           keep_page(store, entry, i * page_rows, table[entry * pages + i], page_rows, row_bytes, in_panels, k, v);
     store->sequences[entry] = fovea_sequence_of(segments, pages);
   }
-  return 1;
+  return !makes_codes(store) || fill(store, format_of(name), k, v, error) == FOVEA_OK;
 }
 
 /* `table` has batch * keys / page_rows numbers. K and V are contiguous (batch, kv_heads, keys, dim) tensors of the
- * format, or (batch, kv_heads, keys, bytes of a row) of its codes, and are copied. Returns NULL with a text in
- * *error. */
+ * format, in f32 for i8_rows, or (batch, kv_heads, keys, bytes of a row) of its codes, and are copied. Returns NULL
+ * with a text in *error. */
 cache_store *cache_store_begin(const char *format, int64_t batch, int64_t kv_heads, int64_t keys, int64_t dim,
                                int64_t page_rows, const int32_t *table, int in_panels, const void *k, const void *v,
                                fovea_error *error) {
@@ -213,10 +233,34 @@ void cache_store_end(cache_store *store) {
 /* ---- Attention ------------------------------------------------------------------------------------------------
  */
 
+/* Both halves in `mode`. Once AMX is allowed, only a plan that names its instruction set runs without it. */
+static int choose(fovea_problem *problem, int mode, int on_amx, fovea_error *error) {
+  fovea_library_info info = {.struct_size = sizeof info};
+  problem->scores = problem->values = (fovea_mode)mode;
+  if (on_amx) return fovea_allow_amx(error) == FOVEA_OK;
+  if (mode != FOVEA_MODE_EXACT && fovea_info(&info) == FOVEA_OK) problem->isa = info.isa;
+  return 1;
+}
+
+/* The instructions that multiply in a mode: "" in exact mode. Returns NULL with a text in *error. */
+const char *cache_products(int mode, int on_amx, fovea_error *error) {
+  enum { size = 64 };
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, size, size, size, size);
+  fovea_plan *plan = NULL;
+  fovea_explanation explanation;
+  fovea_explanation_init(&explanation);
+  const int known = choose(&problem, mode, on_amx, error) &&
+                    fovea_plan_create(&problem, &plan, error) == FOVEA_OK &&
+                    fovea_plan_explain(plan, &explanation, error) == FOVEA_OK;
+  fovea_plan_destroy(plan);
+  return known ? explanation.products : NULL;
+}
+
 /* Q and O are contiguous (batch, heads, rows, dim) tensors of type `queries`. They and the store outlive the call.
  * Returns NULL with a text in *error. */
 cache_call *cache_call_begin(const cache_store *store, int64_t heads, int64_t rows, int causal, const char *queries,
-                             int threads, const void *q, void *o, fovea_error *error) {
+                             int mode, int on_amx, int threads, const void *q, void *o, fovea_error *error) {
   cache_call *call = calloc(1, sizeof *call);
   if (!call) return refuse(error, "not enough memory");
   fovea_problem_init(&call->problem, store->batch, heads, store->kv_heads, rows, store->keys, store->dim,
@@ -228,7 +272,8 @@ cache_call *cache_call_begin(const cache_store *store, int64_t heads, int64_t ro
   call->tensors.sequences = store->sequences;
   fovea_execution_init(&call->execution);
   call->execution.threads = threads;
-  if (fovea_plan_create(&call->problem, &call->plan, error) == FOVEA_OK) {
+  if (choose(&call->problem, mode, on_amx, error) &&
+      fovea_plan_create(&call->problem, &call->plan, error) == FOVEA_OK) {
     const size_t size = fovea_plan_scratch_size(call->plan, threads);
     call->execution.scratch_size = size;
     call->execution.scratch =

@@ -18,8 +18,10 @@ def load_library():
     library.cache_has_panels.argtypes = [c_char_p, c_int64]
     library.cache_store_begin.restype = library.cache_call_begin.restype = c_void_p
     library.cache_store_begin.argtypes = [c_char_p] + [c_int64] * 5 + [c_void_p, c_int] + [c_void_p] * 3
-    library.cache_call_begin.argtypes = [c_void_p, c_int64, c_int64, c_int, c_char_p, c_int] + [c_void_p] * 3
+    library.cache_call_begin.argtypes = [c_void_p, c_int64, c_int64, c_int, c_char_p] + [c_int] * 3 + [c_void_p] * 3
     library.cache_call_run.argtypes = [c_void_p] * 2
+    library.cache_products.restype = c_char_p
+    library.cache_products.argtypes = [c_int, c_int, c_void_p]
     for name in ("cache_store_end", "cache_call_end"):
         getattr(library, name).restype = None
         getattr(library, name).argtypes = [c_void_p]
@@ -48,7 +50,7 @@ class Store:
 
 
 class Solver:
-    def __init__(self, problem, q, store, threads):
+    def __init__(self, problem, q, store, threads, mode=0, on_amx=False):
         self.store = store
         self.q = aligned(q.nbytes).view(q.dtype).reshape(q.shape)
         self.q[:] = q
@@ -56,7 +58,7 @@ class Solver:
         self.failure = ErrorStruct()
         self.pointer = LIBRARY.cache_call_begin(
             store.pointer, problem.heads, problem.rows, problem.rule == problems.CAUSAL, problem.queries.encode(),
-            threads, self.q.ctypes.data, self.o.ctypes.data, ctypes.byref(self.failure))
+            mode, on_amx, threads, self.q.ctypes.data, self.o.ctypes.data, ctypes.byref(self.failure))
         if not self.pointer:
             raise RuntimeError(self.failure.text.decode())
         self.arguments = self.pointer, ctypes.byref(self.failure)

@@ -52,14 +52,13 @@ def selected(arguments):
                 yield cache_problems.parse(name, format_name)
 
 
-def run(arguments, workers):
+def run(arguments, workers, wanted, kind=CacheContest):
     """Writes the file after each problem."""
-    wanted = list(selected(arguments))
     progress, results, others = measure.Progress(len(wanted) * (arguments.rounds + 1)), [], measure.Others(workers)
     with tempfile.TemporaryDirectory(dir=measure.MEMORY if os.path.isdir(measure.MEMORY) else None) as folder:
         for problem in wanted:
             progress.step(f"{problem.name} {problem.type}: preparing")
-            contest = CacheContest(problem, workers, arguments)
+            contest = kind(problem, workers, arguments)
             contest.prepare(folder)
             for number in range(arguments.rounds):
                 progress.step(f"{problem.name} {problem.type}")
@@ -116,7 +115,7 @@ def main():
     variables["FOVEA_CACHE_CALLS"] = str((arguments.build / "bench" / "libfovea_cache_calls.so").resolve())
     workers = introduced(start(arguments, variables))
     try:
-        run(arguments, workers)
+        run(arguments, workers, list(selected(arguments)))
     finally:
         for worker in workers.values():
             worker.close()

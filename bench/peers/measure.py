@@ -26,7 +26,8 @@ from measurements import Value  # noqa: E402 (of bench)
 
 PEERS = ("fovea", "torch", "onnxruntime", "openvino")
 MEMORY = "/dev/shm"  # files of tensors, if there is room for them
-INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_bf16", "avx512_fp16", "amx_bf16", "amx_fp16", "asimd", "bf16")
+INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_int8", "amx_bf16",
+                "amx_fp16", "asimd", "bf16")
 # Scores and outputs that a library allocates at each call lie in huge pages if possible, for all libraries.
 ALLOCATION = "glibc.malloc.hugetlb=1"
 # A way that takes this many times as long as Fovea is not measured again.

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Whether int8 mode reached its bar over ggml with K and V in q8_0, in a run of modes.py.
+
+    modes_report.py run.json           the table (Markdown) on stdout
+    modes_report.py run.json --keep    also keeps the run in bench/results, and writes docs/benchmarks.md
+
+Ends with status 1 if a bar was missed.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import cache_problems
+import report
+
+LEAST = 3.0  # ggml over q8_0 is to take this many times as long as int8 mode
+HELD = "ggml/q8_0"
+OTHERS = ((HELD, "ggml, q8_0"), ("ggml/f16", "ggml, f16"))
+CACHES = {"q8_0": "q8_0 as it lies", "i8_rows": "i8 with a scale a row", "f32": "f32"}
+MARKERS = ("<!-- mode peers: begin, written by bench/peers/modes_report.py --keep -->", "<!-- mode peers: end -->")
+
+
+def by_name(document):
+    """Results by name, each a list with one for each number of threads."""
+    found = {}
+    for result in document["results"]:
+        found.setdefault(result["name"], []).append(result)
+    return found
+
+
+def verdicts(document):
+    """(name, threads, way, ratio) of all that the bar is held against: every way of int8 mode."""
+    for result in document["results"]:
+        for way, entry in result["entries"].items():
+            if way.startswith("fovea/int8"):
+                yield result["name"], result["threads"], way, entry["over"][HELD][0]
+
+
+def title(way, entry):
+    if way in dict(OTHERS):
+        return dict(OTHERS)[way]
+    mode, cache = way.split("/")[1].removesuffix("_on_amx").split("_of_")
+    return f"{mode} mode by {entry['option']}, {CACHES[cache]}"
+
+
+def joined(results, way, text_of):
+    """One text for each number of threads."""
+    return " / ".join(text_of(result["entries"][way]) for result in results if way in result["entries"])
+
+
+def ratio_text(entry, other, held):
+    ratio = entry["over"][other][0]
+    text = f"{ratio:.1f}"
+    return f"**{text}**" if held and ratio < LEAST else text
+
+
+def error_text(results):
+    """The largest, bold if it is beyond the format's tolerance."""
+    def text_of(way):
+        largest = max(result["entries"][way]["error"] for result in results if way in result["entries"])
+        tolerance = cache_problems.FORMATS[results[0]["type"]].tolerance
+        return f"**{largest:.1e}**" if largest > tolerance else f"{largest:.1e}"
+    return text_of
+
+
+def table(document):
+    found = by_name(document)
+    counted = " / ".join(str(result["threads"]) for result in next(iter(found.values())))
+    ways = list(dict.fromkeys(way for result in document["results"] for way in result["entries"]))
+    error_of = error_text(document["results"])
+    header = [f"{report.label(name)}: ms | " + " | ".join(f"x {words}" for _, words in OTHERS) for name in found]
+    lines = [f"| {counted} threads | " + " | ".join(header) + " | error |",
+             "|---|" + "--:|" * ((1 + len(OTHERS)) * len(found) + 1)]
+    for way in ways:
+        entry = next(result["entries"][way] for result in document["results"] if way in result["entries"])
+        cells = [title(way, entry)]
+        for results in found.values():
+            cells.append(joined(results, way, lambda entry: f"{entry['milliseconds'][0]:.4g}"))
+            for other, _ in OTHERS:
+                cells.append(joined(results, way, lambda entry: ratio_text(
+                    entry, other, way.startswith("fovea/int8") and other == HELD)) if "over" in entry else "")
+        lines.append("| " + " | ".join([*cells, error_of(way)]) + " |")
+    return lines
+
+
+def markdown(document):
+    context = document["context"]
+    versions = ", ".join(f"{peer} {version}" for peer, version in context["versions"].items())
+    busy = f"Other programs took {100 * context['others_share']:.0f} % of the machine."
+    lines = [f"{context['cpu']}, {context['num_cpus']} cores ({', '.join(context['instructions'])}), "
+             f"{document['date']}. {versions}. {busy}",
+             "", *table(document), ""]
+    refused = {(way, reason) for result in document["results"] for way, reason in result["refused"].items()}
+    lines += [f"`{way}`: {reason}." for way, reason in sorted(refused)] + [""] * bool(refused)
+    reached = [ratio >= LEAST for *_, ratio in verdicts(document)]
+    return "\n".join(lines + [f"int8 mode, ggml over q8_0 at least {LEAST:g} times as long: {sum(reached)} of "
+                              f"{len(reached)} bars are met.", ""])
+
+
+def write_page(text):
+    before, rest = report.PAGE.read_text(encoding="utf-8").split(MARKERS[0])
+    report.PAGE.write_text(before + MARKERS[0] + "\n\n" + text + "\n" + MARKERS[1] + rest.split(MARKERS[1])[1],
+                           encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=pathlib.Path, help="JSON of modes.py")
+    parser.add_argument("--keep", action="store_true", help="keep the run, and write docs/benchmarks.md")
+    arguments = parser.parse_args()
+    document = json.loads(arguments.run.read_text(encoding="utf-8"))
+    print(markdown(document), end="")
+    if arguments.keep:
+        slug = report.measurements.Run(document["date"], document["context"]).cpu_slug
+        report.save(document, report.RESULTS / f"modes-peers-{slug}.json")
+        write_page(markdown(document))
+    sys.exit(0 if all(ratio >= LEAST for *_, ratio in verdicts(document)) else 1)
+
+
+if __name__ == "__main__":
+    main()
