@@ -90,6 +90,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
     layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
   if (problem->shaw) layout.shaw = fovea_shaw_block_floats(rows);
   if (fovea_has_shaw_keys(problem)) layout.shaw_tile = fovea_shaw_tile_floats(problem, rows);
+  if (problem->key_centre) layout.moved = layout.row;
   lay_out_decoding(&layout, kernels, problem);
   lay_out_top_k(&layout, rows, problem->top_k);
   if (problem->column_sums) {
@@ -104,6 +105,6 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_kernels *kernels, const f
                  layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
   layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
-                layout.shaw_tile + (uint64_t)states * layout.state;
+                layout.shaw_tile + layout.moved + (uint64_t)states * layout.state;
   return layout;
 }

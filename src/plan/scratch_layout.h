@@ -23,6 +23,7 @@ typedef struct fovea_scratch_layout {
   uint64_t top_order;           /* numbers to sort */
   uint64_t columns;             /* cells of a task that sums columns, columns.h */
   uint64_t shaw_tile;           /* of a tile: what Shaw's keys add, by distances; 0 without these */
+  uint64_t moved;               /* of a tile: what a key_centre takes from scores; 0 without one */
   uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
   uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
   uint64_t state;               /* of a tile: maximum, sum, output */

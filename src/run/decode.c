@@ -6,6 +6,7 @@
 #include "scores.h"
 #include "shaw_values.h"
 #include "top_k.h"
+#include "vectors.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -21,6 +22,7 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
     };
     context->kernels->widen(&args);
   }
+  fovea_place_decoded_vectors(context, t);
   if (context->plan->decoding) {
     const fovea_query_codes_args codes = {
         context->decode->memory.queries, stride, t->rows.count, problem->qk_dim, context->decode->memory.queries,

@@ -44,7 +44,8 @@ void fovea_list_codes(const fovea_task_context *context, const fovea_row_list *l
                       fovea_code_list *codes) {
   const fovea_interval keys = fovea_met_keys(context, context->walk.block);
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) codes->scales[key] = 0;
-  if (lies_well(list, values) && read_scales(context, list, keys, values, codes->scales)) {
+  const int centred = !values && context->plan->problem.key_centre != FOVEA_VECTORS_NONE; /* listed rows are not */
+  if (!centred && lies_well(list, values) && read_scales(context, list, keys, values, codes->scales)) {
     for (int64_t key = keys.begin; key < keys.end; key++) codes->rows[key] = list->rows[key];
   } else {
     gather(context, keys, values, codes);

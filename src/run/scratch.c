@@ -49,6 +49,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   next += layout->seen;
   memory->shaw = next;
   next += layout->shaw_tile;
+  memory->moved = next;
+  next += layout->moved;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;
