@@ -190,7 +190,7 @@ static void assert_row(const struct world *world, const fovea_problem *problem, 
                                    .scale = 1.0 / sqrt((double)world->dim),
                                    .sees = sees,
                                    .rules = &seen};
-  mode_contract_row(problem, &row, expected, &expected_lse);
+  mode_contract_row(problem, &row, &(struct mode_vectors){NULL, NULL, NULL}, expected, &expected_lse);
   assert_memory_equal(o, expected, (size_t)world->dim * sizeof *o);
   assert_memory_equal(&lse, &expected_lse, sizeof lse);
 }
@@ -223,6 +223,7 @@ static void attend(struct world *world) {
   problem.q_lens = q_lens;
   problem.isa = world->isa;
   problem_random_modes(&problem, generator, 4);
+  problem_remove_vectors(&problem);
   fovea_tensors_init(&tensors, q, NULL, NULL, o, lse[0][0]);
   tensors.sequences = world->sequences;
   assert_ok(fovea_attend(&problem, &tensors, NULL, &error), &error);

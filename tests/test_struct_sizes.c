@@ -33,10 +33,14 @@ static const size_t problem_sizes[] = {
     offsetof(fovea_problem, score_activation),
     offsetof(fovea_problem, shaw),
     offsetof(fovea_problem, shaw_heads),
+    offsetof(fovea_problem, key_centre),
     sizeof(fovea_problem),
 };
-static const size_t tensors_sizes[] = {FIRST_TENSORS, offsetof(fovea_tensors, sinks),
-                                       offsetof(fovea_tensors, terms), offsetof(fovea_tensors, shaw_keys),
+static const size_t tensors_sizes[] = {FIRST_TENSORS,
+                                       offsetof(fovea_tensors, sinks),
+                                       offsetof(fovea_tensors, terms),
+                                       offsetof(fovea_tensors, shaw_keys),
+                                       offsetof(fovea_tensors, key_centre),
                                        sizeof(fovea_tensors)};
 enum {
   PROBLEM_SIZES = sizeof problem_sizes / sizeof problem_sizes[0],

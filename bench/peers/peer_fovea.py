@@ -72,7 +72,7 @@ class ProblemStruct(ctypes.Structure):
         ("leaky_slope", c_double),
         ("shaw", c_int),
         *((name, c_int64) for name in ("shaw_distance", "shaw_heads")),
-        *((name, c_int) for name in ("scores", "values")),
+        *((name, c_int) for name in ("scores", "values", "key_centre", "key_scale", "value_scale")),
     ]
 
 

@@ -260,9 +260,16 @@ typedef enum fovea_mode {
    * codes with one scale are used as they lie. A row does not depend on other rows, so decoding has the bits
    * of prefill. Weights, times the scales of their values, are codes from 0 to 255 for each 128 keys. For CPUs with
    * products of bytes, AMX among them, and models that allow it. (Scores are those of SageAttention, arXiv
-   * 2410.02367, without a centre of the keys.) */
+   * 2410.02367; key_centre stands for its mean of the keys.) */
   FOVEA_MODE_INT8 = 2
 } fovea_mode;
+
+/* Whether a vector of int8 mode is given, and how many there are. */
+typedef enum fovea_vectors {
+  FOVEA_VECTORS_NONE = 0,     /* none */
+  FOVEA_VECTORS_PER_HEAD = 1, /* each kv head has its own: (kv_heads, dims) */
+  FOVEA_VECTORS_SHARED = 2    /* all kv heads share one: (dims) */
+} fovea_vectors;
 
 /* What makes weights of scores. s is the score in natural units, after softcap and mask; a row's output is the sum
  * of weight * V over the keys that it sees, divided by its divisor. docs/numerics.md states the arithmetic. */
@@ -473,6 +480,18 @@ typedef struct fovea_problem {
    * column_sums (FOVEA_ERROR_UNUSED). With scores in INT8 qk_dim is at most 1,032 (FOVEA_ERROR_SIZE), and a row
    * that sees a key with NaN or Inf is NaN; with values in INT8 one that sees such a value, in all columns. */
   fovea_mode scores, values;
+
+  /* Vectors of int8 mode, which the caller fixes before it sees the rows, for instance from another text; they are
+   * fovea_tensors.key_centre, key_scale and value_scale. Rows keep their scales, and one answer: docs/modes.md says
+   * what helps which model, docs/numerics.md, section 16, what is computed. Default FOVEA_VECTORS_NONE.
+   *   key_centre    is subtracted from every key before it gets codes. What that changes in scores is added again,
+   *                 so O, LSE, sinks and states mean what they do without. i8 codes that are stored with a centre
+   *                 of the same bits (k_scales.centre) are used as they lie. With scores in INT8; not with softcap
+   *   key_scale     multiplies every row of Q before it gets codes. The caller has divided K by it, and key_centre,
+   *                 too, which is that of the divided keys. With scores in INT8
+   *   value_scale   multiplies outputs. The caller has divided V by it. A state has it already, so
+   *                 fovea_state_finish() does not need it. With values in INT8 */
+  fovea_vectors key_centre, key_scale, value_scale;
 } fovea_problem;
 
 /* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
@@ -672,6 +691,11 @@ typedef struct fovea_tensors {
   /* f32 (shaw_heads, 2 shaw_distance + 1, qk_dim), contiguous: the vectors of distances, ascending; needed with
    * FOVEA_SHAW_KEYS and BOTH, else NULL. Likewise with v_dim, needed with VALUES and BOTH. */
   const float *shaw_keys, *shaw_values;
+
+  /* f32, contiguous: (kv_heads, qk_dim), value_scale (kv_heads, v_dim); with FOVEA_VECTORS_SHARED (qk_dim) and
+   * (v_dim). Each is needed if the problem has it, else NULL. NaN and infinities are numbers like others: with one
+   * in a key's vector every row that sees a key is NaN, with one in value_scale the outputs of its dim. */
+  const float *key_centre, *key_scale, *value_scale;
 } fovea_tensors;
 
 /* Sets these five fields, and the others to NULL and 0. Callers in C use fovea_tensors_init(). */

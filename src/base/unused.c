@@ -103,6 +103,13 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_number(!p->shaw, "shaw_distance", p->shaw_distance, 0, "shaw is FOVEA_SHAW_NONE", error);
   if (!status) status = refuse_number(!p->shaw, "shaw_heads", p->shaw_heads, 1, "shaw is FOVEA_SHAW_NONE", error);
+  const char *const unscored = "scores is not FOVEA_MODE_INT8";
+  const int scored = p->scores == FOVEA_MODE_INT8;
+  if (!status) status = refuse_number(!scored, "key_centre", (int64_t)p->key_centre, 0, unscored, error);
+  if (!status) status = refuse_number(!scored, "key_scale", (int64_t)p->key_scale, 0, unscored, error);
+  if (!status)
+    status = refuse_number(p->values != FOVEA_MODE_INT8, "value_scale", (int64_t)p->value_scale, 0,
+                           "values is not FOVEA_MODE_INT8", error);
   if (!status) status = refuse_range(!p->score_output, "score_heads", p->score_heads, error);
   if (!status) status = refuse_range(!p->score_output, "score_rows", p->score_rows, error);
   if (!status) status = refuse_range(!p->score_output, "score_keys", p->score_keys, error);
@@ -158,6 +165,15 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
   if (!status)
     status = refuse_pointer(!(problem->shaw & FOVEA_SHAW_VALUES), "shaw_values", tensors->shaw_values,
                             "shaw of the problem has no values", error);
+  if (!status)
+    status = refuse_pointer(!problem->key_centre, "key_centre", tensors->key_centre,
+                            "key_centre of the problem is FOVEA_VECTORS_NONE", error);
+  if (!status)
+    status = refuse_pointer(!problem->key_scale, "key_scale", tensors->key_scale,
+                            "key_scale of the problem is FOVEA_VECTORS_NONE", error);
+  if (!status)
+    status = refuse_pointer(!problem->value_scale, "value_scale", tensors->value_scale,
+                            "value_scale of the problem is FOVEA_VECTORS_NONE", error);
   if (!status) status = fovea_refuse_unused_lse(problem, tensors, error);
   if (!status)
     status = refuse_pointer(!problem->max_logits, "max_logits", tensors->max_logits,

@@ -10,6 +10,7 @@
 #include "position_terms.h"
 #include "shaw.h"
 #include "terms.h"
+#include "vectors.h"
 
 #include <limits.h>
 
@@ -86,6 +87,9 @@ static fovea_status check_types(const fovea_problem *p, fovea_error *error) {
                                  {"shaw", (int)p->shaw, 0, FOVEA_SHAW_BOTH},
                                  {"scores", (int)p->scores, 0, FOVEA_MODE_INT8},
                                  {"values", (int)p->values, 0, FOVEA_MODE_INT8},
+                                 {"key_centre", (int)p->key_centre, 0, FOVEA_VECTORS_SHARED},
+                                 {"key_scale", (int)p->key_scale, 0, FOVEA_VECTORS_SHARED},
+                                 {"value_scale", (int)p->value_scale, 0, FOVEA_VECTORS_SHARED},
                                  {"score_output", (int)p->score_output, 0, FOVEA_SCORES_BIASED}};
   return fovea_validate_bounds(NULL, types, sizeof types / sizeof types[0], FOVEA_ERROR_TYPE, error);
 }
@@ -167,6 +171,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = check_rules(problem, error);
   if (!status) status = fovea_check_terms(problem, error);
   if (!status) status = check_modes(problem, error);
+  if (!status) status = fovea_check_vectors(problem, error);
   if (!status) status = fovea_check_normaliser(problem, error);
   if (!status) status = fovea_check_lengths(problem, error);
   if (!status) status = fovea_check_segmented(problem, error);

@@ -10,6 +10,7 @@
 #include "position_terms.h"
 #include "scratch_layout.h"
 #include "shaw.h"
+#include "vectors.h"
 
 #include <fovea/fovea.h>
 

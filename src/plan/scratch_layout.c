@@ -35,6 +35,10 @@ static uint64_t packed_values(const fovea_kernels *kernels, int64_t dim) {
   return aligned(((uint64_t)dim + width - 1) / width * width * FOVEA_BLOCK_KEYS);
 }
 
+uint64_t fovea_code_list_floats(void) {
+  return aligned(sizeof(fovea_code_list) / sizeof(float) + 1);
+}
+
 static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_plan *plan) {
   const fovea_kernels *kernels = plan->kernels;
   const fovea_problem *problem = &plan->problem;
@@ -44,6 +48,7 @@ static void lay_out_decoding(fovea_scratch_layout *layout, const fovea_plan *pla
   layout->decode_rows = (uint64_t)rows;
   layout->decode = layout->decode_rows * ((uint64_t)fovea_decode_stride(problem->qk_dim) + FOVEA_BLOCK_KEYS +
                                           2 * (uint64_t)fovea_decode_stride(problem->v_dim));
+  if (plan->decoding) layout->decode += 2 * fovea_code_list_floats();
 }
 
 uint64_t fovea_term_floats(const fovea_kernels *kernels) {
@@ -95,6 +100,7 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand
     layout.terms = ((uint64_t)problem->term_count + 1) * fovea_term_floats(kernels) + FOVEA_GRID_FLOATS;
   if (problem->shaw) layout.shaw = fovea_shaw_block_floats(rows);
   if (fovea_has_shaw_keys(problem)) layout.shaw_tile = fovea_shaw_tile_floats(problem, rows);
+  if (problem->key_centre) layout.moved = layout.row;
   lay_out_decoding(&layout, plan);
   lay_out_top_k(&layout, rows, problem->top_k);
   if (problem->column_sums) {
@@ -109,6 +115,6 @@ fovea_scratch_layout fovea_lay_out_scratch(const fovea_plan *plan, fovea_operand
                  layout.terms + layout.shaw;
   if (fovea_counts_keys(problem)) layout.seen = aligned(2 * rows); /* of 64 bits */
   layout.tile = layout.queries + layout.query_operands + layout.pairs + layout.top_lists + layout.seen +
-                layout.shaw_tile + (uint64_t)plan->states * layout.state;
+                layout.shaw_tile + layout.moved + (uint64_t)plan->states * layout.state;
   return layout;
 }

@@ -23,6 +23,7 @@ typedef struct fovea_scratch_layout {
   uint64_t top_order;           /* numbers to sort */
   uint64_t columns;             /* cells of a task that sums columns, columns.h */
   uint64_t shaw_tile;           /* of a tile: what Shaw's keys add, by distances; 0 without these */
+  uint64_t moved;               /* of a tile: what a key_centre takes from scores; 0 without one */
   uint64_t shaw;                /* sums of weights by distances; 0 without Shaw's keys and values */
   uint64_t seen;                /* counts of a tile's rows, if the divisor counts keys */
   uint64_t state;               /* of a tile: maximum, sum, output */
@@ -44,6 +45,16 @@ int64_t fovea_gather_stride(int states, int64_t v_dim);
 /* Floats for the numbers of one position term: of all rows of a tile and all keys of a block, and some more. There
  * is as much for what the terms hide. */
 uint64_t fovea_term_floats(const fovea_kernels *kernels);
+
+/* The rows of a block as codes and scales, one pointer for each key, as in a fovea_row_list. */
+typedef struct fovea_code_list {
+  const void *const *rows; /* of the list, or: */
+  const void *gathered[FOVEA_BLOCK_KEYS];
+  float scales[FOVEA_DECODE_SCALES];
+} fovea_code_list;
+
+/* Floats of one. */
+uint64_t fovea_code_list_floats(void);
 
 /* Floats for a part of a table of a GRID. */
 enum { FOVEA_GRID_FLOATS = 2048 };

@@ -6,15 +6,18 @@
 #include "../state/validate_state.h"
 #include "check_shaw.h"
 #include "check_terms.h"
+#include "check_vectors.h"
 #include "overlap.h"
 #include "run_segments.h"
 
-/* The numbers of position terms and scales, and Shaw's tables, if there are any. */
+/* The numbers of position terms and scales, Shaw's tables and the vectors of int8 mode, if there are any. */
 static fovea_status check_terms(const fovea_plan *plan, const fovea_tensors *tensors, const fovea_written *written,
                                 fovea_error *error) {
   fovea_status status =
       fovea_has_tile_terms(plan) ? fovea_check_term_inputs(plan, tensors, written, error) : FOVEA_OK;
-  return status || !plan->problem.shaw ? status : fovea_check_shaw_inputs(plan, tensors, written, error);
+  if (!status && plan->problem.shaw) status = fovea_check_shaw_inputs(plan, tensors, written, error);
+  return status || !fovea_has_vectors(&plan->problem) ? status
+                                                      : fovea_check_vector_inputs(plan, tensors, written, error);
 }
 
 fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
@@ -45,6 +48,7 @@ fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors 
   }
   if (!status) status = fovea_check_term_numbers(plan, tensors, error);
   if (!status && plan->problem.shaw) status = fovea_check_shaw_tables(plan, tensors, error);
+  if (!status && fovea_has_vectors(&plan->problem)) status = fovea_check_vector_numbers(plan, tensors, error);
   if (status || plan->problem.to_state) return status;
   fovea_written written[FOVEA_WRITTEN_LIMIT];
   int outputs = fovea_list_written(plan, tensors, written);

@@ -1,13 +1,24 @@
 #include "code_rows.h"
 
-#include "wide_rows.h"
+#include "vectors.h"
 
 #include <string.h>
+
+/* What the caller wants subtracted from the rows of a side. NULL: nothing. */
+static const float *wanted_centre(const fovea_code_side *side) {
+  return side->values ? NULL : fovea_key_centre(side->context);
+}
+
+/* Whether rows are stored less what is wanted. */
+static int has_centre(const fovea_code_side *side, const float *stored) {
+  const float *wanted = wanted_centre(side);
+  return !stored || !wanted ? stored == wanted : memcmp(stored, wanted, (size_t)side->dim * sizeof *wanted) == 0;
+}
 
 /* Whether the rows of a run are read as they are. Values need a scale each: one that several share would let a sink
  * with a small value take the weights of all others (docs/numerics.md, section 16). */
 static int run_has_codes(const fovea_code_side *side, const fovea_row_run *run) {
-  return run->codes && run->codes->int8_rows > side->values && !run->coded.centre;
+  return run->codes && run->codes->int8_rows > side->values && has_centre(side, run->coded.centre);
 }
 
 static int block_has_codes(const fovea_code_side *side, fovea_interval keys) {
@@ -67,8 +78,10 @@ typedef struct code_copy {
 /* Rows that are not stored as codes, or whose scale is negative, which has no logarithm. */
 static void make_codes(const fovea_code_side *side, int64_t begin, int64_t end, const code_copy *to) {
   const fovea_task_context *context = side->context;
+  fovea_widen_centred_rows(context, side->find, wanted_centre(side), side->dim, (fovea_interval){begin, end},
+                           side->room);
   const fovea_operand_args args = {
-      .rows = fovea_widen_block_rows(context, side->find, side->dim, context->walk.block, begin, end, side->room),
+      .rows = side->room,
       .stride = fovea_copied_stride(side->dim),
       .dim = side->dim,
       .first = (int)begin,

@@ -6,6 +6,7 @@
 #include "scores.h"
 #include "shaw_values.h"
 #include "top_k.h"
+#include "vectors.h"
 
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
@@ -21,6 +22,7 @@ void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
     };
     context->kernels->widen(&args);
   }
+  fovea_place_decoded_vectors(context, t);
   if (context->plan->decoding) {
     const fovea_query_codes_args codes = {context->decode->memory.queries,
                                           stride,
@@ -76,8 +78,8 @@ static void find_rows(fovea_task_context *context) {
     list_block(context, base, 0, state->slot);
   }
   if (context->plan->decoding) {
-    fovea_list_codes(context, &state->keys[state->slot], 0, &state->key_codes);
-    fovea_list_codes(context, &state->values[state->slot], 1, &state->value_codes);
+    fovea_list_codes(context, &state->keys[state->slot], 0, state->memory.key_codes);
+    fovea_list_codes(context, &state->values[state->slot], 1, state->memory.value_codes);
   } else {
     gather_rows(context, fovea_key_run, problem->qk_dim, &state->keys[state->slot], context->memory.keys);
     gather_rows(context, fovea_value_run, problem->v_dim, &state->values[state->slot], context->memory.values);
@@ -123,11 +125,11 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   const int scaled = positions->present && plan->decoding;
   if (scaled) fovea_read_scales(context, t, terms, positions);
   if (plan->decoding) {
-    args.keys = state->key_codes.rows + begin;
+    args.keys = state->memory.key_codes->rows + begin;
     if (!keys->uniform || !keys->coded || keys->panels) args.prefetch = args.keys;
     args.query_scales = state->query_scales;
     args.query_starts = state->query_starts;
-    args.key_scales = state->key_codes.scales + begin;
+    args.key_scales = state->memory.key_codes->scales + begin;
     args.row_scales = scaled ? positions->terms.scales : NULL;
     plan->decoding->score(&args);
     if (scaled) positions->terms.scales = NULL;
@@ -201,7 +203,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   };
   if (context->plan->decoding) {
     args.weights = state->memory.scores;
-    args.values = state->value_codes.rows + begin;
+    args.values = state->memory.value_codes->rows + begin;
     if (!values->uniform || !values->coded || values->panels) args.prefetch = args.values;
     args.flags = last;
     args.block_sum = state->block_sum;
@@ -267,7 +269,7 @@ void fovea_decode_block(fovea_task_context *context, fovea_tile *t, const fovea_
       .new_part = state->new_part,
       .first = first,
       .weighting = weighting,
-      .value_scales = state->value_codes.scales,
+      .value_scales = context->plan->decoding ? state->memory.value_codes->scales : NULL,
   };
   if (context->plan->problem.entropy) {
     const fovea_spread_args spread = {

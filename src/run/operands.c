@@ -1,6 +1,7 @@
 #include "operands.h"
 
 #include "code_rows.h"
+#include "vectors.h"
 #include "wide_rows.h"
 
 void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
@@ -8,6 +9,7 @@ void fovea_widen_queries(const fovea_task_context *context, fovea_tile *t) {
   if (t->forms & FOVEA_FORM_F32) return;
   fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
   context->kernels->load_rows(&args);
+  fovea_place_vectors(context, t);
   if (context->plan->scores) {
     const fovea_operand_args operands = {
         .rows = t->memory.queries, .dim = problem->qk_dim, .to = t->memory.query_operands};
@@ -86,12 +88,24 @@ static fovea_operand_args operand_rows(const fovea_task_context *context, const 
   return args;
 }
 
+/* Keys less the caller's centre, in scratch. */
+static fovea_operand_args centred_rows(const fovea_task_context *context, fovea_interval keys) {
+  const int64_t dim = context->plan->problem.qk_dim;
+  fovea_widen_centred_rows(context, fovea_key_run, fovea_key_centre(context), dim, keys, context->memory.keys);
+  return (fovea_operand_args){.rows = context->memory.keys,
+                              .stride = fovea_copied_stride(dim),
+                              .dim = dim,
+                              .first = (int)keys.begin,
+                              .end = (int)keys.end};
+}
+
 static void load_keys(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys) {
   const int64_t dim = context->plan->problem.qk_dim;
   const fovea_code_side side = {context, context->plan->scores, fovea_key_run, dim, 0, context->memory.keys};
   fovea_operand_args args = {.to = NULL};
   if (!fovea_read_codes(&side, keys, &args))
-    args = operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
+    args = fovea_key_centre(context) ? centred_rows(context, keys)
+                                     : operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
   args.to = context->memory.key_operands;
   context->plan->scores->load_keys(&args);
   context->block.key_forms = FOVEA_FORM_F32;

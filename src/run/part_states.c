@@ -3,6 +3,7 @@
 #include "../plan/normaliser.h"
 #include "../plan/parts.h"
 #include "top_k.h"
+#include "vectors.h"
 
 #include <string.h>
 
@@ -45,6 +46,12 @@ static void copy_counts(const fovea_task_context *context, fovea_tile *t, float 
   for (size_t i = 0; !keeping && i < rows; i++) t->memory.seen[i] += seen[i];
 }
 
+static void push_leaf(const fovea_task_context *context, fovea_tile *t, int64_t leaf) {
+  fovea_span_tree *tree = &t->memory.tree;
+  if (fovea_has_part_spans(context->plan)) fovea_finish_span(context, t, fovea_span_current(tree));
+  fovea_span_push(tree, leaf, context->kernels, context->plan->problem.v_dim, t->view.vectors);
+}
+
 void fovea_keep_part(const fovea_task_context *context, fovea_tile *t, const fovea_tile_state *state) {
   float *kept = part_memory(context, context->task->part);
   kept[0] = state != NULL;
@@ -75,11 +82,11 @@ fovea_tile_state *fovea_merge_parts(const fovea_task_context *context, fovea_til
       context->kernels->merge(&args);
       continue;
     }
-    if (leaf >= 0) fovea_span_push(tree, leaf, context->kernels, dim, t->view.vectors);
+    if (leaf >= 0) push_leaf(context, t, leaf);
     leaf = index;
     copy_state(context, t, fovea_span_current(tree), kept, 0);
   }
   if (leaf < 0) return NULL;
-  fovea_span_push(tree, leaf, context->kernels, dim, t->view.vectors);
+  push_leaf(context, t, leaf);
   return fovea_span_root(tree, context->kernels, dim, t->view.vectors);
 }

@@ -2,6 +2,7 @@
 
 #include "../plan/terms.h"
 #include "position_numbers.h"
+#include "row_scales.h"
 #include "shaw_keys.h"
 
 /* The last row that sees keys: later ones and lanes of padding have its terms. */
@@ -159,10 +160,7 @@ void fovea_read_positions(const fovea_task_context *context, const fovea_tile *t
 void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, const fovea_score_terms *terms,
                        fovea_position_block *block) {
   const fovea_problem *problem = &context->plan->problem;
-  const fovea_tensors *tensors = context->tensors;
-  const fovea_entry *entry = context->task->entry;
   const int natural = terms == &context->plan->output_terms || problem->normaliser;
-  const int64_t first = (problem->cu_seqlens_q ? 0 : entry->batch * problem->q_len) + entry->q_first;
   if (!block->terms.scales) return;
   if (!problem->scales) { /* Shaw's keys are added before the problem's scale */
     const float c = fovea_scale_constant(problem, terms->capped, natural, problem->scale);
@@ -171,9 +169,7 @@ void fovea_read_scales(const fovea_task_context *context, const fovea_tile *t, c
   }
   for (int lane = 0; lane < t->view.vectors * context->kernels->lanes; lane++) {
     const fovea_row_place place = t->places[lane < t->rows.count ? lane : t->rows.count - 1];
-    double scale = tensors->head_scales ? tensors->head_scales[place.head] : problem->scale;
-    if (tensors->row_scales) scale *= tensors->row_scales[first + place.row];
-    block->scales[lane] = fovea_scale_constant(problem, terms->capped, natural, scale);
+    block->scales[lane] = fovea_scale_of_row(context, place, terms->capped, natural);
   }
 }
 

@@ -34,6 +34,11 @@ fovea_decode_memory fovea_scratch_decode(const fovea_plan *plan, void *worker_sc
   memory.scores = memory.queries + rows * (uint64_t)fovea_decode_stride(plan->problem.qk_dim);
   memory.output = memory.scores + rows * FOVEA_BLOCK_KEYS;
   memory.partial = memory.output + rows * (uint64_t)fovea_decode_stride(plan->problem.v_dim);
+  if (plan->decoding) {
+    float *lists = memory.partial + rows * (uint64_t)fovea_decode_stride(plan->problem.v_dim);
+    memory.key_codes = (fovea_code_list *)(void *)lists;
+    memory.value_codes = (fovea_code_list *)(void *)(lists + fovea_code_list_floats());
+  }
   return memory;
 }
 
@@ -49,6 +54,8 @@ void fovea_scratch_tile(const fovea_plan *plan, void *worker_scratch, int tile, 
   next += layout->seen;
   memory->shaw = next;
   next += layout->shaw_tile;
+  memory->moved = next;
+  next += layout->moved;
   for (int i = 0; i < plan->states; i++, next += layout->state) {
     fovea_tile_state *state = &memory->tree.states[i];
     state->row_max = next;

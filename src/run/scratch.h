@@ -12,6 +12,7 @@ typedef struct fovea_tile_memory {
   float *pairs;              /* [(qk_dim + 1) / 2][row], if the plan is paired */
   fovea_top_list *top_lists; /* [row], and behind them the candidates; if a top_k is wanted */
   float *shaw;               /* what Shaw's keys add to the rows' products, shaw_keys.h */
+  float *moved;              /* [row], what a key_centre takes from scores, vectors.h; if there is one */
   int64_t *seen;             /* [row], keys that rows have seen so far, if the divisor counts them */
   fovea_span_tree tree;
 } fovea_tile_memory;
@@ -46,6 +47,7 @@ typedef struct fovea_decode_memory {
   float *scores;  /* [row][FOVEA_BLOCK_KEYS] */
   float *output;  /* of the current span */
   float *partial;
+  fovea_code_list *key_codes, *value_codes; /* in int8: of the current block */
 } fovea_decode_memory;
 
 fovea_block_memory fovea_scratch_block(const fovea_plan *plan, void *worker_scratch);

@@ -66,17 +66,9 @@ typedef struct fovea_row_list {
   const void **scales;
 } fovea_row_list;
 
-/* The rows of a block as codes and scales, one pointer for each key, as in a fovea_row_list. */
-typedef struct fovea_code_list {
-  const void *const *rows; /* of the list, or: */
-  const void *gathered[FOVEA_BLOCK_KEYS];
-  float scales[FOVEA_DECODE_SCALES];
-} fovea_code_list;
-
 /* What decoding keeps from block to block. The arrays below have a number for each row. */
 typedef struct fovea_decode_state {
   fovea_decode_memory memory;
-  fovea_code_list key_codes, value_codes; /* in int8: of this block */
   float query_scales[FOVEA_DECODE_ROWS_LIMIT], query_starts[FOVEA_DECODE_ROWS_LIMIT];
   fovea_row_list keys[2], values[2]; /* of this block and of the next one */
   const void *key_scales[2][FOVEA_BLOCK_KEYS], *value_scales[2][FOVEA_BLOCK_KEYS];

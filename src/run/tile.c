@@ -11,11 +11,13 @@
 #include "results.h"
 #include "scores.h"
 #include "shaw_keys.h"
+#include "vectors.h"
 #include "walk.h"
 
 /* Pushes the state of the tile's span to its tree. */
 static void end_span(const fovea_task_context *context, fovea_tile *t) {
   if (t->decoded) fovea_end_decoded_span(context, t);
+  if (!fovea_has_part_spans(context->plan)) fovea_finish_span(context, t, fovea_span_current(&t->memory.tree));
   fovea_span_push(&t->memory.tree, t->span, context->kernels, context->plan->problem.v_dim, t->view.vectors);
 }
 
@@ -31,7 +33,7 @@ static int enter_span(const fovea_task_context *context, fovea_tile *t) {
 static void end_tile(const fovea_task_context *context, fovea_tile *t) {
   const fovea_plan *plan = context->plan;
   fovea_tile_state *state = NULL;
-  int whole = plan->part_keys == 0 && !plan->problem.to_state;
+  int whole = plan->part_keys == 0 && !plan->problem.to_state && !fovea_has_vectors(&plan->problem);
   if (t->scored) fovea_keep_rest(context, t);
   if (t->decoded && t->span >= 0 && whole && fovea_span_tree_is_empty(&t->memory.tree)) {
     fovea_write_decoded(context, t);
@@ -102,6 +104,7 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
 static void run_merge(fovea_task_context *context, void *worker_scratch) {
   fovea_tile tile;
   fovea_begin_tile(context, &tile, 0, worker_scratch);
+  if (fovea_has_part_spans(context->plan) && tile.block != FOVEA_NO_BLOCK) fovea_read_vectors(context, &tile);
   fovea_write_results(context, &tile, fovea_merge_parts(context, &tile));
 }
 

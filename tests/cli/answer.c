@@ -198,8 +198,19 @@ static struct contract_row contract_of(const struct row_rules *rules) {
   };
 }
 
+/* The vector of the row's kv head, or NULL. */
+static const float *vector_of(const struct row_rules *rules, const float *vectors, fovea_vectors kind,
+                              int64_t dim) {
+  const fovea_problem *problem = &rules->question->data->problem;
+  const int64_t kv_head = rules->head / (problem->heads / problem->kv_heads);
+  return kind == FOVEA_VECTORS_PER_HEAD ? vectors + kv_head * dim : vectors;
+}
+
 /* A row of a problem with modes. The mask is the last of the terms. */
-static void answer_mode(const fovea_problem *problem, const struct contract_row *contract, float *out, float *lse) {
+static void answer_mode(const struct row_rules *rules, const struct contract_row *contract, float *out,
+                        float *lse) {
+  const selftest_data *data = rules->question->data;
+  const fovea_problem *problem = &data->problem;
   const float *terms[FOVEA_POSITION_TERMS_LIMIT + 1];
   int count = 0;
   for (; count < contract->term_count; count++) terms[count] = contract->terms[count];
@@ -222,6 +233,9 @@ static void answer_mode(const fovea_problem *problem, const struct contract_row 
       .sink = contract->sink,
       .sees = contract->sees,
       .rules = contract->rules,
+      .key_centre = vector_of(rules, data->extras.key_centre, problem->key_centre, problem->qk_dim),
+      .key_scale = vector_of(rules, data->extras.key_scale, problem->key_scale, problem->qk_dim),
+      .value_scale = vector_of(rules, data->extras.value_scale, problem->value_scale, problem->v_dim),
   };
   contract_mode_row(&row, out, lse);
 }
@@ -242,7 +256,7 @@ static void answer_row(const struct row_rules *rules) {
   if (problem->scores == FOVEA_MODE_EXACT && problem->values == FOVEA_MODE_EXACT)
     contract_row(&contract, question->out, lse);
   else
-    answer_mode(problem, &contract, question->out, lse);
+    answer_mode(rules, &contract, question->out, lse);
   const int64_t first = at(&problem->o_strides, entry->q_batch, rules->head, row);
   for (int64_t d = 0; d < problem->v_dim; d++) store_output(data, first + d, question->out[d]);
   if (data->scores != NULL) answer_scores(rules, &contract);

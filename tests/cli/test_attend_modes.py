@@ -112,6 +112,44 @@ class Modes(command.InDirectory):
                 self.skipTest(done.stderr.decode().strip())
             self.assertEqual(np.load(self.path("o.npy")).tobytes(), expected, text)
 
+    def test_vectors(self):
+        # K with a large mean and large channels: without vectors int8 is far from exact.
+        random = np.random.default_rng(6)
+        channels = np.where(np.arange(40) % 9, 0.25, 2).astype(np.float32)
+        self.k = (self.k + 40) * channels
+        np.save(self.path("k.npy"), self.k)
+        exact = self.attend()
+        plain = np.abs(self.attend(*INT8) - exact).mean()
+        self.assertGreater(plain, 0.01)
+        for heads in ((), (4,)):
+            scale = (channels * random.uniform(0.5, 2, (*heads, 40))).astype(np.float32)
+            value_scale = random.uniform(0.5, 2, (*heads, 40)).astype(np.float32)
+            vectors = {"key-centre": (40 * channels / scale).astype(np.float32), "key-scale": scale,
+                       "value-scale": value_scale}
+            for name, vector in vectors.items():
+                np.save(self.path(name + ".npy"), vector)
+            np.save(self.path("k.npy"), self.k / scale[..., None, :])
+            np.save(self.path("v.npy"), self.v / value_scale[..., None, :])
+            options = [word for name in vectors for word in ("--" + name, self.path(name + ".npy"))]
+            got = self.attend(*INT8, *options)
+            self.assertLess(np.abs(got - exact).mean(), 0.002)
+
+    def test_mistakes_of_vectors(self):
+        for text, arithmetic, option, *shape in (
+            ("has 3 axes; (dim) or (heads, dim) is needed", "int8", "--key-centre", 1, 4, 40),
+            ("has vectors of 39 dims; 40 are needed", "int8", "--key-scale", 39),
+            ("has 3 vectors; one for each head of K is needed, 4", "int8", "--value-scale", 3, 40),
+            ("key_centre is 2 and would not be used: scores is not", "bf16", "--key-centre", 40),
+            ("key_scale is 1 and would not be used: scores is not", "exact,int8", "--key-scale", 4, 40),
+            ("value_scale is 2 and would not be used: values is not", "int8,bf16", "--value-scale", 40),
+        ):
+            with self.subTest(text=text):
+                np.save(self.path("vector.npy"), np.ones(shape, np.float32))
+                self.assert_refused(self.command("--arithmetic", arithmetic, option, self.path("vector.npy")), text)
+        np.save(self.path("vector.npy"), np.ones(40, np.float32))
+        self.assert_refused(self.command(*INT8, "--softcap", "5", "--key-centre", self.path("vector.npy")),
+                            "softcap is 5.000000; with key_centre it must be 0")
+
     def test_mistakes(self):
         names = "--arithmetic takes exact, bf16 or int8, or one for scores and one for values"
         for text, *options in (

@@ -66,6 +66,7 @@ static const struct {
     {&selftest_output_table, 36, UINT64_C(0x34d1b96c59c275c2)},
     {&selftest_mode_table, 51, UINT64_C(0x634d265a360433d3)},
     {&selftest_mode_table, 111, UINT64_C(0x98b08428e5c2765a)},
+    {&selftest_mode_table, 116, UINT64_C(0x8bfea9f3d890551e)},
 };
 
 static void test_final_digests_stand(void **state) {

@@ -57,11 +57,11 @@ fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary 
 MODES = """\
 #include <fovea/fovea.h>
 #include <stdio.h>
-void modes(fovea_problem problem);
-void modes(fovea_problem problem) {
+void modes(fovea_problem problem, fovea_tensors tensors, const float *centre, const float *scale);
+void modes(fovea_problem problem, fovea_tensors tensors, const float *centre, const float *scale) {
   fovea_error error;
 %s
-  (void)problem;
+  (void)problem, (void)tensors;
 }
 """
 
@@ -84,7 +84,7 @@ class Snippets(unittest.TestCase):
     def test_those_of_modes_compile(self):
         parts = snippets((ROOT / "docs/modes.md").read_text(encoding="utf-8"))
         parts += [part for part in snippets((ROOT / "README.md").read_text(encoding="utf-8")) if "MODE_BF16" in part]
-        self.assertEqual(len(parts), 3)
+        self.assertEqual(len(parts), 4)
         self.compile(MODES % "\n".join(parts))
 
     def compile(self, source):

@@ -6,6 +6,7 @@
 #include "support/caches.h"
 #include "support/check.h"
 #include "support/modes.h"
+#include "support/positions.h"
 #include "support/types.h"
 
 #include <math.h>
@@ -27,11 +28,20 @@ struct scene {
   struct side k[2], v[2]; /* of each kv head */
 };
 
+/* Whether what a head's rows are stored less is what the caller wants subtracted. */
+static int has_centre(const fovea_code_scales *scales, int64_t head, int64_t dim, const float *wanted) {
+  const char *stored = (const char *)scales->centre;
+  if (stored == NULL || wanted == NULL) return stored == NULL && wanted == NULL;
+  return memcmp(stored + head * scales->centre_head, wanted, (size_t)dim * sizeof *wanted) == 0;
+}
+
 /* By the words of section 16: int8 with one scale a row; values need one of their own. */
-static int is_stored(const struct narrow *n, const fovea_segment *segment, int values) {
+static int is_stored(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
+                     const float *centre) {
   const fovea_format *f = &n->format;
   const fovea_code_scales *scales = values ? &segment->v_scales : &segment->k_scales;
-  if (f->code != FOVEA_CODE_S8 || f->formula != FOVEA_FORMULA_SCALE || scales->centre != NULL) return 0;
+  if (f->code != FOVEA_CODE_S8 || f->formula != FOVEA_FORMULA_SCALE) return 0;
+  if (!has_centre(scales, head, n->dim, values ? NULL : centre)) return 0;
   return (f->group == 0 || f->group == n->dim) && (!values || f->key_group == 1);
 }
 
@@ -67,11 +77,11 @@ static void spoil_scales(const struct narrow *n, const fovea_segment *segment, i
 }
 
 static void fill_side(const struct narrow *n, const fovea_segment *segment, int values, int64_t head,
-                      struct side *side, struct tensor *numbers) {
+                      const float *centre, struct side *side, struct tensor *numbers) {
   for (int64_t row = 0; row < segment->rows; row++) {
     const int64_t j = segment->first + row;
     float *to = tensor_row(numbers, 0, head, j);
-    side->stored[j] = (unsigned char)is_stored(n, segment, values);
+    side->stored[j] = (unsigned char)is_stored(n, segment, values, head, centre);
     for (int64_t d = 0; d < n->dim; d++) to[d] = narrow_element(n, segment, values, head, row, d);
     if (!side->stored[j]) continue;
     side->scales[j] = narrow_scale(n, segment, values, head, row, 0, 0);
@@ -80,8 +90,18 @@ static void fill_side(const struct narrow *n, const fovea_segment *segment, int 
   }
 }
 
+/* Gives a segment the caller's centre, or, `changed`, that with another bit in one number of the last head. */
+static void take_centre(struct narrow *n, const struct trial *trial, int changed) {
+  if (n->centre.mapping == NULL || trial->problem.key_centre == FOVEA_VECTORS_NONE) return;
+  const size_t bytes = (size_t)n->dim * sizeof(float);
+  for (int64_t h = 0; h < n->kv_heads; h++)
+    memcpy(n->centre.data + (size_t)h * bytes, vectors_of_head(trial, h).key_centre, bytes);
+  if (changed) n->centre.data[(size_t)n->kv_heads * bytes - sizeof(float)] ^= 1;
+}
+
 static void fill(struct scene *scene, struct trial *trial, int spoilt, struct generator *generator) {
   const fovea_problem *p = &trial->problem;
+  const int whole = p->q_len == 1 && generator_below(generator, 2) == 0; /* decoding knows blocks of one format */
   memset(scene, 0, sizeof *scene);
   for (int64_t first = 0; first < p->kv_len; scene->count++) {
     const int i = scene->count;
@@ -89,17 +109,21 @@ static void fill(struct scene *scene, struct trial *trial, int spoilt, struct ge
     const fovea_format k = any_format(p->qk_dim, generator), v = any_format(p->v_dim, generator);
     fovea_segment *segment = &scene->segments[i];
     segment->first = first;
-    segment->rows =
-        i == SEGMENTS - 1 || generator_below(generator, 3) == 0 ? left : 1 + generator_below(generator, left);
+    segment->rows = whole || i == SEGMENTS - 1 || generator_below(generator, 3) == 0
+                        ? left
+                        : 1 + generator_below(generator, left);
     if (first % 16 == 0 && i % 2 == 0 && fovea_format_panel_bytes(&k, p->qk_dim, NULL) > 0)
       segment->k_layout = FOVEA_KEYS_IN_PANELS;
-    narrow_make(&scene->keys[i], &k, p->kv_heads, p->qk_dim, i % 4 == 1, segment, 0, generator);
+    narrow_make(&scene->keys[i], &k, p->kv_heads, p->qk_dim,
+                p->key_centre ? generator_below(generator, 3) > 0 : i % 4 == 1, segment, 0, generator);
+    if (i % 4 != 2) take_centre(&scene->keys[i], trial, i % 4 == 1);
     narrow_make(&scene->values[i], &v, p->kv_heads, p->v_dim, i % 4 == 2, segment, 1, generator);
     if (spoilt) spoil_scales(&scene->keys[i], segment, 0, p->kv_heads, generator);
     if (spoilt) spoil_scales(&scene->values[i], segment, 1, p->kv_heads, generator);
     for (int64_t h = 0; h < p->kv_heads; h++) {
-      fill_side(&scene->keys[i], segment, 0, h, &scene->k[h], &trial->k);
-      fill_side(&scene->values[i], segment, 1, h, &scene->v[h], &trial->v);
+      const float *centre = vectors_of_head(trial, h).key_centre;
+      fill_side(&scene->keys[i], segment, 0, h, centre, &scene->k[h], &trial->k);
+      fill_side(&scene->values[i], segment, 1, h, NULL, &scene->v[h], &trial->v);
     }
     first += segment->rows;
   }
@@ -117,6 +141,7 @@ static void check_row(const struct scene *scene, struct trial *trial, int64_t he
   const fovea_problem *p = &trial->problem;
   const int64_t kv = head / (p->heads / p->kv_heads);
   const struct limit limit = {p->kv_len - p->q_len + row + 1};
+  const struct mode_vectors vectors = vectors_of_head(trial, kv);
   float out[MOST_DIMS], lse;
   const struct contract_mode_row rules = {
       .scores = (enum contract_mode)p->scores,
@@ -138,9 +163,13 @@ static void check_row(const struct scene *scene, struct trial *trial, int64_t he
       .v_stored = scene->v[kv].stored,
       .k_scales = scene->k[kv].scales,
       .v_scales = scene->v[kv].scales,
+      .key_centre = vectors.key_centre,
+      .key_scale = vectors.key_scale,
+      .value_scale = vectors.value_scale,
   };
   contract_mode_row(&rules, out, &lse);
   assert_memory_equal(tensor_row(&trial->o, 0, head, row), out, (size_t)p->v_dim * sizeof out[0]);
+  assert_memory_equal(tensor_row(&trial->lse, 0, head, row), &lse, sizeof lse);
 }
 
 static void check(const fovea_problem *problem, int spoilt, uint64_t seed, struct generator *generator) {
@@ -175,9 +204,9 @@ static void set_modes(fovea_problem *problem, int i) {
   problem->values = modes[i % 5][1];
 }
 
-static void check_many(int count, int spoilt) {
+static void check_many(int count, int spoilt, int vectors) {
   static const int64_t dims[] = {32, 48, 7, 96, 64, 33};
-  struct generator generator = {(uint64_t)(1 + spoilt)};
+  struct generator generator = {(uint64_t)(1 + spoilt + 2 * vectors)};
   for (int i = 0; i < count; i++) {
     fovea_problem problem;
     const int64_t kv_len = 1 + generator_below(&generator, i % 4 ? 140 : MOST_KEYS);
@@ -186,26 +215,35 @@ static void check_many(int count, int spoilt) {
                        dims[generator_below(&generator, 6)]);
     problem.causal = 1;
     problem.offset = kv_len - q_len;
-    set_modes(&problem, i / 2);
+    set_modes(&problem, vectors ? i % 3 : i / 2);
+    if (vectors) problem_random_vectors(&problem, &generator);
     check(&problem, spoilt, (uint64_t)i, &generator);
   }
 }
 
 static void test_rows(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), 0);
+  check_many(IF_QUICK(30, 70), 0, 0);
 }
 
 /* Negative scales, infinite ones, NaN, and scales whose numbers have no room in f32. */
 static void test_special_scales(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), 1);
+  check_many(IF_QUICK(30, 70), 1, 0);
+}
+
+/* Vectors of the caller. Rows that are stored less key_centre, to the bit, are used as they lie; all others get
+ * codes less it. */
+static void test_vectors(void **state) {
+  (void)state;
+  check_many(IF_QUICK(30, 70), 0, 1);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_special_scales),
+      cmocka_unit_test(test_vectors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,7 @@ static void test_mixed(void **state) {
     /* int8 takes some rows as they lie, not as their numbers: test_int8_rows.c */
     if (problem->scores == FOVEA_MODE_INT8) problem->scores = FOVEA_MODE_BF16;
     if (problem->values == FOVEA_MODE_INT8) problem->values = FOVEA_MODE_BF16;
+    problem_remove_vectors(problem);
     check_formats(problem, &k, &v, 1, (uint64_t)i, &generator);
   }
 }

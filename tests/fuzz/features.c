@@ -157,12 +157,24 @@ static void take_scales_or_modes(fovea_problem *problem, struct bytes *bytes, en
   }
 }
 
+/* Sound problems have only those that their modes know. */
+static void take_vectors(fovea_problem *problem, struct bytes *bytes, enum description_kind kind) {
+  if (problem->scores != FOVEA_MODE_INT8 && problem->values != FOVEA_MODE_INT8) return;
+  const int64_t choice = bytes_below(bytes, 64);
+  const int wild = kind == DESCRIBE_WILD;
+  if (wild || problem->values == FOVEA_MODE_INT8) problem->value_scale = (fovea_vectors)(choice / 16 % (3 + wild));
+  if (!wild && problem->scores != FOVEA_MODE_INT8) return;
+  problem->key_scale = (fovea_vectors)(choice / 4 % 4 % (3 + wild));
+  if (wild || problem->softcap == 0) problem->key_centre = (fovea_vectors)(choice % 4 % (3 + wild));
+}
+
 void description_add_features(struct description *description, struct bytes *bytes, enum description_kind kind) {
   fovea_problem *problem = &description->problem;
   take_terms(description, bytes, kind);
   take_outputs(problem, bytes);
   take_normaliser(problem, bytes);
   take_scales_or_modes(problem, bytes, kind);
+  take_vectors(problem, bytes, kind);
   if (kind == DESCRIBE_WILD)
     wild_edit(problem, problem_fields, sizeof problem_fields / sizeof problem_fields[0], bytes);
 }

@@ -101,6 +101,17 @@ static int create_numbers(struct tensors *tensors, const fovea_problem *p, int64
          create(&regions[TENSOR_ROW_SCALES], 1, 1, rows, 1, 0, 0, 1, 64);
 }
 
+static int64_t vectors_of(const fovea_problem *p, fovea_vectors vectors) {
+  return vectors == FOVEA_VECTORS_PER_HEAD ? p->kv_heads : vectors == FOVEA_VECTORS_SHARED ? 1 : 0;
+}
+
+static int create_vectors(struct tensors *tensors, const fovea_problem *p) {
+  struct region *regions = tensors->regions;
+  return create(&regions[TENSOR_KEY_CENTRE], 1, 1, vectors_of(p, p->key_centre), p->qk_dim, 0, 0, p->qk_dim, 32) &&
+         create(&regions[TENSOR_KEY_SCALE], 1, 1, vectors_of(p, p->key_scale), p->qk_dim, 0, 0, p->qk_dim, 32) &&
+         create(&regions[TENSOR_VALUE_SCALE], 1, 1, vectors_of(p, p->value_scale), p->v_dim, 0, 0, p->v_dim, 32);
+}
+
 /* Outputs beside O and LSE. */
 static int create_extras(struct tensors *tensors, const fovea_problem *p, int64_t batch) {
   struct region *regions = tensors->regions;
@@ -133,7 +144,7 @@ static int create_all(struct tensors *tensors, const fovea_problem *p) {
          create_mask(&regions[TENSOR_MASK], p) &&
          create(&regions[TENSOR_SINKS], sinks, 1, 1, p->heads, 0, 0, 0, 32) &&
          create_outputs(tensors, p, q_batch) && create_extras(tensors, p, q_batch) &&
-         create_numbers(tensors, p, q_batch);
+         create_numbers(tensors, p, q_batch) && create_vectors(tensors, p);
 }
 
 /* Fills memory with bytes that are numbers from -1 to 1 in both 16-bit types. As f32, every other number is small
@@ -205,6 +216,11 @@ int tensors_create(struct tensors *tensors, const fovea_problem *problem, struct
     fill(&tensors->regions[TENSOR_TERMS + i], bytes);
     region_close(&tensors->regions[TENSOR_TERMS + i]);
   }
+  for (int i = TENSOR_KEY_CENTRE; i <= TENSOR_VALUE_SCALE; i++) {
+    if (tensors->regions[i].size == 0) continue; /* takes no byte */
+    fill(&tensors->regions[i], bytes);
+    region_close(&tensors->regions[i]);
+  }
   fill_with_scales(&tensors->regions[TENSOR_HEAD_SCALES], bytes);
   fill_with_scales(&tensors->regions[TENSOR_ROW_SCALES], bytes);
   tensors_reset(tensors);
@@ -226,6 +242,9 @@ fovea_tensors tensors_for_call(const struct tensors *tensors, const fovea_proble
   if (problem->term_count > 0) call.terms = tensors->terms;
   if (problem->scales & FOVEA_SCALES_PER_HEAD) call.head_scales = regions[TENSOR_HEAD_SCALES].data;
   if (problem->scales & FOVEA_SCALES_PER_ROW) call.row_scales = regions[TENSOR_ROW_SCALES].data;
+  if (problem->key_centre) call.key_centre = regions[TENSOR_KEY_CENTRE].data;
+  if (problem->key_scale) call.key_scale = regions[TENSOR_KEY_SCALE].data;
+  if (problem->value_scale) call.value_scale = regions[TENSOR_VALUE_SCALE].data;
   call.scores = regions[TENSOR_SCORES].data;
   call.max_logits = regions[TENSOR_MAX_LOGITS].data;
   call.entropy = regions[TENSOR_ENTROPY].data;

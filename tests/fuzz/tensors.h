@@ -22,6 +22,9 @@ enum tensor_name {
   TENSOR_TERMS, /* inputs again: those of the first term */
   TENSOR_HEAD_SCALES = TENSOR_TERMS + FOVEA_POSITION_TERMS_LIMIT,
   TENSOR_ROW_SCALES,
+  TENSOR_KEY_CENTRE,
+  TENSOR_KEY_SCALE,
+  TENSOR_VALUE_SCALE,
   TENSORS
 };
 

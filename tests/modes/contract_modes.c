@@ -92,14 +92,17 @@ static float dot_bf16(const float *a, const float *b, int64_t count) {
 struct query {
   int8_t *codes;
   float scale;
+  float moved; /* what key_centre takes from every score */
 };
 
 static struct query quantise_query(const struct contract_mode_row *row) {
-  struct query query = {room(row->qk_dim, 1), 0};
+  struct query query = {room(row->qk_dim, 1), 0, 0};
   float *q = room(row->qk_dim, sizeof *q);
   for (int64_t d = 0; d < row->qk_dim; d++)
     q[d] = row->key_scale == NULL ? row->q[d] : row->q[d] * row->key_scale[d];
   query.scale = contract_mode_quantise(q, row->qk_dim, query.codes);
+  if (row->key_centre != NULL)
+    query.moved = dot_exact(q, row->key_centre, row->qk_dim) * (float)(row->scale * LOG2E);
   free(q);
   return query;
 }
@@ -240,6 +243,21 @@ static struct state merge(const struct contract_mode_row *row, struct state left
   return (struct state){m, fmaf(right.l, b, left.l * a), left.o};
 }
 
+/* What fixed vectors do to the state of a span, or of a part of one that ends as a state of its own. */
+static struct state finish_span(const struct contract_mode_row *row, const struct query *query,
+                                struct state state) {
+  if (state.o == NULL) return state;
+  const int centred = row->scores == MODE_INT8 && row->key_centre != NULL;
+  const int lost = centred && !isfinite(state.m + query->moved);
+  if (centred && !lost) state.m = state.m + query->moved;
+  if (lost) state.l = NAN;
+  for (int64_t d = 0; d < row->v_dim; d++) {
+    if (lost) state.o[d] = NAN;
+    if (row->values == MODE_INT8 && row->value_scale != NULL) state.o[d] = state.o[d] * row->value_scale[d];
+  }
+  return state;
+}
+
 static struct state node(const struct contract_mode_row *row, const struct query *query, int64_t first,
                          int64_t length) {
   struct state state = {-INFINITY, 0, NULL};
@@ -247,7 +265,7 @@ static struct state node(const struct contract_mode_row *row, const struct query
   const int64_t step = length > SPAN ? length / 2 : BLOCK;
   for (int64_t start = first; start < end; start += step)
     state = merge(row, state, length > SPAN ? node(row, query, start, step) : block_state(row, query, start, end));
-  return state;
+  return length > SPAN ? state : finish_span(row, query, state);
 }
 
 static float canonical(float x) {
@@ -255,18 +273,15 @@ static float canonical(float x) {
 }
 
 void contract_mode_row(const struct contract_mode_row *row, float *out, float *lse) {
-  struct query query = row->scores == MODE_INT8 ? quantise_query(row) : (struct query){NULL, 0};
+  struct query query = row->scores == MODE_INT8 ? quantise_query(row) : (struct query){NULL, 0, 0};
   int64_t length = SPAN;
   while (length < row->positions) length *= 2;
   struct state state = node(row, &query, 0, length);
   if (state.o == NULL) state.o = room(row->v_dim, sizeof *state.o);
-  if (row->scores == MODE_INT8 && row->key_centre != NULL)
-    state.m += dot_exact(row->q, row->key_centre, row->qk_dim) * (float)(row->scale * LOG2E);
   if (row->sink != NULL)
     state = merge(row, state, (struct state){*row->sink * (float)LOG2E, 1, room(row->v_dim, sizeof *state.o)});
   for (int64_t d = 0; d < row->v_dim; d++) {
-    const float x = state.l == 0.0f ? 0.0f : state.o[d] * (1.0f / state.l);
-    out[d] = canonical(row->values == MODE_INT8 && row->value_scale != NULL ? x * row->value_scale[d] : x);
+    out[d] = canonical(state.l == 0.0f ? 0.0f : state.o[d] * (1.0f / state.l));
   }
   *lse = state.l == 0.0f ? -INFINITY : canonical(0x1.62e43p-1f * (state.m + contract_log2(state.l)));
   free(state.o);

@@ -23,7 +23,8 @@ struct contract_mode_row {
   const int8_t *k_codes, *v_codes;          /* [position][dim] */
   const unsigned char *k_stored, *v_stored; /* 1: the position's row is stored so; NULL: all are */
   const float *k_scales, *v_scales;
-  /* int8: fixed numbers of the caller for each dim. */
+  /* int8: fixed numbers of the caller for each dim. K and key_centre have been divided by key_scale, V by
+   * value_scale. */
   const float *key_centre, *key_scale, *value_scale;
 };
 

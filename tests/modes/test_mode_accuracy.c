@@ -78,6 +78,7 @@ static void test_random_problems(void **state) {
     problem_random(&listed, &generator, 500000);
     problem_random_features(&listed.problem, &generator);
     problem_random_modes(&listed.problem, &generator, 1);
+    problem_remove_vectors(&listed.problem);
     struct trial trial = trial_create(&listed.problem, (uint64_t)i);
     check(&trial);
     trial_destroy(&trial);

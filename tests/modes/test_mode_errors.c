@@ -76,6 +76,61 @@ static void test_unknown(void **state) {
   UNKNOWN(call.problem.score_activation = FOVEA_SCORE_ACTIVATION_LEAKY_RELU, "score_activation");
 }
 
+/* A call in int8 with all vectors. */
+static struct call vector_call(const float *numbers) {
+  struct call call = good_call();
+  call.problem.scores = call.problem.values = FOVEA_MODE_INT8;
+  call.problem.key_centre = call.problem.value_scale = FOVEA_VECTORS_PER_HEAD;
+  call.problem.key_scale = FOVEA_VECTORS_SHARED;
+  call.tensors.key_centre = call.tensors.key_scale = call.tensors.value_scale = numbers;
+  return call;
+}
+
+#define VECTORS_REFUSED(change, ...) REFUSED((call = vector_call(numbers), change), __VA_ARGS__)
+
+static void test_vectors(void **state) {
+  (void)state;
+  static float numbers[64];
+  ACCEPTED(call = vector_call(numbers));
+  ACCEPTED((call = vector_call(numbers), call.tensors.key_centre = NULL, call.problem.key_centre = 0));
+  VECTORS_REFUSED(call.problem.key_centre = (fovea_vectors)3, FOVEA_ERROR_TYPE, "key_centre", "3", "0", "2");
+  VECTORS_REFUSED(call.problem.key_scale = (fovea_vectors)-1, FOVEA_ERROR_TYPE, "key_scale", "-1", "2");
+  VECTORS_REFUSED(call.problem.value_scale = (fovea_vectors)99, FOVEA_ERROR_TYPE, "value_scale", "99", "2");
+  VECTORS_REFUSED(call.problem.softcap = 30, FOVEA_ERROR_UNUSED, "softcap is 30", "key_centre");
+  ACCEPTED((call = vector_call(numbers), call.problem.softcap = 30, call.tensors.key_centre = NULL,
+            call.problem.key_centre = FOVEA_VECTORS_NONE));
+  for (int mode = FOVEA_MODE_EXACT; mode <= FOVEA_MODE_BF16; mode++) {
+    VECTORS_REFUSED(call.problem.scores = (fovea_mode)mode, FOVEA_ERROR_UNUSED, "key_centre is 1",
+                    "scores is not FOVEA_MODE_INT8");
+    VECTORS_REFUSED((call.problem.scores = (fovea_mode)mode, call.problem.key_centre = FOVEA_VECTORS_NONE,
+                     call.tensors.key_centre = NULL),
+                    FOVEA_ERROR_UNUSED, "key_scale is 2", "scores is not FOVEA_MODE_INT8");
+    VECTORS_REFUSED(call.problem.values = (fovea_mode)mode, FOVEA_ERROR_UNUSED, "value_scale is 1",
+                    "values is not FOVEA_MODE_INT8");
+  }
+}
+
+/* The pointers: missing, not wanted, misaligned, in memory that is written. */
+static void test_numbers_of_vectors(void **state) {
+  (void)state;
+  static float numbers[64];
+  const float *const odd = (const float *)(const void *)((const char *)numbers + 2);
+  float *const written = trial.lse.data;
+  VECTORS_REFUSED(call.tensors.key_centre = NULL, FOVEA_ERROR_NULL, "key_centre is NULL");
+  VECTORS_REFUSED(call.tensors.key_scale = NULL, FOVEA_ERROR_NULL, "key_scale is NULL");
+  VECTORS_REFUSED(call.tensors.value_scale = NULL, FOVEA_ERROR_NULL, "value_scale is NULL");
+  VECTORS_REFUSED(call.problem.key_centre = FOVEA_VECTORS_NONE, FOVEA_ERROR_UNUSED, "key_centre is not NULL",
+                  "FOVEA_VECTORS_NONE");
+  VECTORS_REFUSED(call.problem.key_scale = FOVEA_VECTORS_NONE, FOVEA_ERROR_UNUSED, "key_scale is not NULL");
+  VECTORS_REFUSED(call.problem.value_scale = FOVEA_VECTORS_NONE, FOVEA_ERROR_UNUSED, "value_scale is not NULL");
+  VECTORS_REFUSED(call.tensors.key_centre = odd, FOVEA_ERROR_ALIGNMENT, "key_centre");
+  VECTORS_REFUSED(call.tensors.key_scale = odd, FOVEA_ERROR_ALIGNMENT, "key_scale");
+  VECTORS_REFUSED(call.tensors.value_scale = odd, FOVEA_ERROR_ALIGNMENT, "value_scale");
+  VECTORS_REFUSED(call.tensors.key_centre = written, FOVEA_ERROR_OVERLAP, "lse shares memory with key_centre");
+  VECTORS_REFUSED(call.tensors.key_scale = written, FOVEA_ERROR_OVERLAP, "lse shares memory with key_scale");
+  VECTORS_REFUSED(call.tensors.value_scale = written, FOVEA_ERROR_OVERLAP, "lse shares memory with value_scale");
+}
+
 /* Sums of codes are numbers of f32 up to 1,032 dims. Values have no such limit. */
 static void test_dims(void **state) {
   (void)state;
@@ -152,6 +207,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_enumerators),
       cmocka_unit_test(test_unknown),
+      cmocka_unit_test(test_vectors),
+      cmocka_unit_test(test_numbers_of_vectors),
       cmocka_unit_test(test_dims),
       cmocka_unit_test(test_older_programs),
       cmocka_unit_test(test_small_signal_stack),

@@ -19,6 +19,9 @@ static void describe_features(const fovea_problem *problem, char *text, size_t s
   if (problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT)
     length +=
         snprintf(text + length, size - (size_t)length, " modes %d %d", (int)problem->scores, (int)problem->values);
+  if (problem->key_centre || problem->key_scale || problem->value_scale)
+    length += snprintf(text + length, size - (size_t)length, " vectors %d %d %d", (int)problem->key_centre,
+                       (int)problem->key_scale, (int)problem->value_scale);
   if (problem->top_k > 0) length += snprintf(text + length, size - (size_t)length, " top %d", (int)problem->top_k);
   if (problem->score_output != FOVEA_SCORES_NONE)
     length += snprintf(text + length, size - (size_t)length, " scores %d", (int)problem->score_output);

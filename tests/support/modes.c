@@ -10,7 +10,8 @@ int problem_has_mode(const fovea_problem *problem) {
   return problem->scores != FOVEA_MODE_EXACT || problem->values != FOVEA_MODE_EXACT;
 }
 
-void mode_contract_row(const fovea_problem *problem, const struct contract_row *row, float *out, float *lse) {
+void mode_contract_row(const fovea_problem *problem, const struct contract_row *row,
+                       const struct mode_vectors *vectors, float *out, float *lse) {
   if (!problem_has_mode(problem)) {
     contract_row(row, out, lse);
     return;
@@ -42,6 +43,9 @@ void mode_contract_row(const fovea_problem *problem, const struct contract_row *
       .sink = row->sink,
       .sees = row->sees,
       .rules = row->rules,
+      .key_centre = vectors->key_centre,
+      .key_scale = vectors->key_scale,
+      .value_scale = vectors->value_scale,
   };
   contract_mode_row(&mode_row, out, lse);
   free(bias);
@@ -70,10 +74,24 @@ void problem_suit_modes(fovea_problem *problem) {
   problem->top_k = 0;
 }
 
+void problem_remove_vectors(fovea_problem *problem) {
+  problem->key_centre = problem->key_scale = problem->value_scale = FOVEA_VECTORS_NONE;
+}
+
+void problem_random_vectors(fovea_problem *problem, struct generator *generator) {
+  const int drawn = (int)generator_below(generator, 27);
+  problem_remove_vectors(problem);
+  if (problem->values == FOVEA_MODE_INT8) problem->value_scale = (fovea_vectors)(drawn / 9);
+  if (problem->scores != FOVEA_MODE_INT8) return;
+  problem->key_scale = (fovea_vectors)(drawn / 3 % 3);
+  if (problem->softcap == 0) problem->key_centre = (fovea_vectors)(drawn % 3);
+}
+
 void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity) {
   if (generator_below(generator, rarity) > 0) return;
   problem_set_modes(problem, 1 + (int)generator_below(generator, MODE_PAIRS - 1));
   problem_suit_modes(problem);
+  problem_random_vectors(problem, generator);
 }
 
 int mode_sets(const char *names[MODE_SETS]) {

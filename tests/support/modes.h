@@ -10,8 +10,14 @@
 /* Whether the contract of the problem's rows is that of modes (modes/contract_modes.h). */
 int problem_has_mode(const fovea_problem *problem);
 
+/* The vectors of int8 mode, of a row's kv head. NULL: none. */
+struct mode_vectors {
+  const float *key_centre, *key_scale, *value_scale;
+};
+
 /* The row's outputs, by the contract that the problem's modes name. */
-void mode_contract_row(const fovea_problem *problem, const struct contract_row *row, float *out, float *lse);
+void mode_contract_row(const fovea_problem *problem, const struct contract_row *row,
+                       const struct mode_vectors *vectors, float *out, float *lse);
 
 /* The modes that tests count: 0 is exact mode, the others are every other pair, by the mode of the scores + 3 * the
  * mode of the values. */
@@ -26,10 +32,15 @@ enum {
 };
 void problem_set_modes(fovea_problem *problem, int modes);
 
+/* Draws the vectors that the problem's modes know, if they are int8. */
+void problem_random_vectors(fovea_problem *problem, struct generator *generator);
+void problem_remove_vectors(fovea_problem *problem);
+
 /* Takes away what modes do not know. Scores of more dims than int8 takes are bf16. */
 void problem_suit_modes(fovea_problem *problem);
 
-/* One problem in `rarity` gets a mode for scores, for values, or one for each, and loses what modes do not know. */
+/* One problem in `rarity` gets a mode for scores, for values, or one for each, and loses what modes do not know. In
+ * int8 it may get vectors. */
 void problem_random_modes(fovea_problem *problem, struct generator *generator, int64_t rarity);
 
 /* Every instruction set that this process may name, then NULL: the best, with AMX if it can be allowed. It stays

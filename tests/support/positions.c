@@ -34,6 +34,30 @@ static void create_shaw(struct tensor *table, int wanted, const fovea_problem *p
   tensor_fill_random(table, seed, 1.0f);
 }
 
+/* Of int8 mode. A scale of any sign is a scale. */
+static void create_vectors(struct tensor *table, fovea_vectors vectors, const fovea_problem *problem, int64_t dim,
+                           uint64_t seed, enum guarded_edge edge) {
+  const int64_t heads = vectors == FOVEA_VECTORS_SHARED ? 1 : problem->kv_heads;
+  const fovea_strides strides = {heads * dim, dim, dim};
+  tensor_create(table, vectors == FOVEA_VECTORS_NONE ? 0 : 1, heads, 1, dim, strides, edge);
+  tensor_fill_random(table, seed, 2.0f);
+}
+
+void vectors_copy_part(struct trial *trial, const struct trial *whole, int64_t kv_head) {
+  const struct tensor *const from[] = {&whole->key_centre, &whole->key_scale, &whole->value_scale};
+  struct tensor *const to[] = {&trial->key_centre, &trial->key_scale, &trial->value_scale};
+  for (int i = 0; i < 3; i++)
+    if (to[i]->batch > 0) tensor_copy_part(to[i], from[i], 0, from[i]->heads == 1 ? 0 : kv_head, 0);
+}
+
+struct mode_vectors vectors_of_head(const struct trial *trial, int64_t kv_head) {
+  const struct tensor *const tables[] = {&trial->key_centre, &trial->key_scale, &trial->value_scale};
+  const float *rows[3] = {NULL, NULL, NULL};
+  for (int i = 0; i < 3; i++)
+    if (tables[i]->batch > 0) rows[i] = tensor_row(tables[i], 0, tables[i]->heads == 1 ? 0 : kv_head, 0);
+  return (struct mode_vectors){rows[0], rows[1], rows[2]};
+}
+
 void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge) {
   const fovea_problem *problem = &trial->problem;
   for (int64_t i = 0; i < problem->term_count; i++) {
@@ -46,6 +70,9 @@ void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge
   }
   create_shaw(&trial->shaw_keys, problem->shaw & FOVEA_SHAW_KEYS, problem, problem->qk_dim, seed + 90, edge);
   create_shaw(&trial->shaw_values, problem->shaw & FOVEA_SHAW_VALUES, problem, problem->v_dim, seed + 91, edge);
+  create_vectors(&trial->key_centre, problem->key_centre, problem, problem->qk_dim, seed + 92, edge);
+  create_vectors(&trial->key_scale, problem->key_scale, problem, problem->qk_dim, seed + 93, edge);
+  create_vectors(&trial->value_scale, problem->value_scale, problem, problem->v_dim, seed + 94, edge);
   if (problem->scales & FOVEA_SCALES_PER_HEAD)
     trial->head_scales = create_scales(problem->heads, problem->scale, 0.5, seed + 80, edge);
   if (problem->scales & FOVEA_SCALES_PER_ROW)
@@ -56,6 +83,9 @@ void positions_destroy(struct trial *trial) {
   for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) tensor_destroy(&trial->terms[i]);
   tensor_destroy(&trial->shaw_keys);
   tensor_destroy(&trial->shaw_values);
+  tensor_destroy(&trial->key_centre);
+  tensor_destroy(&trial->key_scale);
+  tensor_destroy(&trial->value_scale);
   guarded_destroy(&trial->head_scales);
   guarded_destroy(&trial->row_scales);
 }
@@ -64,6 +94,9 @@ void positions_set(const struct trial *trial, fovea_tensors *tensors) {
   const fovea_problem *problem = &trial->problem;
   if (problem->shaw & FOVEA_SHAW_KEYS) tensors->shaw_keys = trial->shaw_keys.data;
   if (problem->shaw & FOVEA_SHAW_VALUES) tensors->shaw_values = trial->shaw_values.data;
+  if (problem->key_centre) tensors->key_centre = trial->key_centre.data;
+  if (problem->key_scale) tensors->key_scale = trial->key_scale.data;
+  if (problem->value_scale) tensors->value_scale = trial->value_scale.data;
   if (problem->term_count > 0) tensors->terms = trial->term_numbers;
   if (problem->scales & FOVEA_SCALES_PER_HEAD)
     tensors->head_scales = (const double *)(void *)trial->head_scales.data;

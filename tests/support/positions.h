@@ -1,7 +1,9 @@
-/* Position terms and scales of a trial: their numbers, and what they add, by the words of the public header. */
+/* Position terms, scales and vectors of a trial: their numbers, and what they add, by the words of the public
+ * header. */
 #ifndef FOVEA_TESTS_POSITIONS_H
 #define FOVEA_TESTS_POSITIONS_H
 
+#include "modes.h"
 #include "trial.h"
 
 /* Creates the numbers of the problem's terms and its scales: random. */
@@ -16,5 +18,10 @@ float term_number(const struct trial *trial, int term, int64_t batch, int64_t he
 int term_hides(const struct trial *trial, int64_t batch, int64_t head, int64_t row, int64_t key);
 /* The scale of a row's scores. */
 double scale_of_row(const struct trial *trial, int64_t batch, int64_t head, int64_t row);
+
+/* The vectors of int8 mode for a kv head. */
+struct mode_vectors vectors_of_head(const struct trial *trial, int64_t kv_head);
+/* Copies those of the kv heads from `kv_head` on. */
+void vectors_copy_part(struct trial *trial, const struct trial *whole, int64_t kv_head);
 
 #endif

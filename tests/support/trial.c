@@ -72,6 +72,7 @@ struct trial trial_of_part(const fovea_problem *problem, const struct trial *who
   tensor_copy_part(&trial.v, &whole->v, kv.batch, kv.head, kv.row);
   mask_copy_part(&trial.mask, &whole->mask, q.batch, q.head, q.row);
   memcpy(trial.sinks.data, whole->sinks.data + q.head, (size_t)problem->heads * sizeof(float));
+  vectors_copy_part(&trial, whole, kv.head);
   return trial;
 }
 
@@ -83,6 +84,7 @@ struct trial trial_sharing_inputs(const struct trial *other) {
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) others[i]->mapping = NULL;
   for (int i = 0; i < FOVEA_POSITION_TERMS_LIMIT; i++) trial.terms[i].memory.mapping = NULL;
   trial.shaw_keys.memory.mapping = trial.shaw_values.memory.mapping = NULL;
+  trial.key_centre.memory.mapping = trial.key_scale.memory.mapping = trial.value_scale.memory.mapping = NULL;
   create_outputs(&trial, GUARD_AT_END);
   return trial;
 }
@@ -412,7 +414,8 @@ static void assert_contract_row(const struct trial *trial, int64_t batch, int64_
       .sigmoid_bias = problem->sigmoid_bias,
   };
   float lse = *tensor_row(&trial->lse, at.batch, at.head, at.row); /* stays, where there is none */
-  mode_contract_row(problem, &contract, workspace->out, &lse);
+  const struct mode_vectors vectors = vectors_of_head(trial, kv_head);
+  mode_contract_row(problem, &contract, &vectors, workspace->out, &lse);
   for (int64_t d = 0; d < problem->v_dim; d++)
     workspace->out[d] = rounded_number(problem->o_type, workspace->out[d]);
   assert_row(trial, "against the contract", at, workspace->out, &lse);

@@ -23,8 +23,9 @@ struct trial {
   struct tensor sinks;                             /* one row */
   struct tensor terms[FOVEA_POSITION_TERMS_LIMIT]; /* numbers of position terms: batch entry, head, place */
   const float *term_numbers[FOVEA_POSITION_TERMS_LIMIT];
-  struct tensor shaw_keys, shaw_values;   /* Shaw's tables: a row for each distance, heads */
-  struct guarded head_scales, row_scales; /* doubles */
+  struct tensor shaw_keys, shaw_values;             /* Shaw's tables: a row for each distance, heads */
+  struct tensor key_centre, key_scale, value_scale; /* of int8 mode: a row for each kv head, or for all */
+  struct guarded head_scales, row_scales;           /* doubles */
 };
 
 /* Creates tensors with the problem's types and strides: inputs random, outputs untouched. With the same seed,

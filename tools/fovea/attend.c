@@ -2,6 +2,7 @@
 #include "attend_options.h"
 #include "attend_problem.h"
 #include "attend_shaw.h"
+#include "attend_vectors.h"
 #include "commands.h"
 #include "convert.h"
 #include "npy.h"
@@ -95,6 +96,13 @@ static const char help_of_scores[] =
     "                         codes of 8 bits with a scale for each row; all with the same bits on every CPU. "
     "Scores\n"
     "                         and values may differ: int8,bf16\n"
+    "  --key-centre PATH      of int8 scores: a float32 vector, (dim) or (heads of K, dim), that is subtracted "
+    "from\n"
+    "                         keys before they get codes; the softmax does not see it\n"
+    "  --key-scale PATH       of int8 scores: a vector that Q is multiplied by. K has been divided by it, and so "
+    "has\n"
+    "                         the centre\n"
+    "  --value-scale PATH     of int8 values: a vector that O is multiplied by. V has been divided by it\n"
     "  --allow-amx            bf16 and int8 on AMX, if the CPU has it: the same bits, sooner\n"
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
@@ -116,6 +124,7 @@ typedef struct attend_job {
   input_file q, k, v;
   problem_inputs inputs;
   attend_shaw shaw;
+  attend_vectors vectors;
   fovea_problem problem;
   fovea_plan *plan;
   void *o;
@@ -193,7 +202,8 @@ static bool describe_problem(attend_job *job, failure *why) {
   problem->o_type = options->out_type.type; /* FOVEA_F32 if none is given */
   set_outputs(problem, options);
   return problem_set(problem, options, &job->inputs, why) &&
-         load_shaw(options->shaw_keys, options->shaw_values, &job->shaw, problem, why);
+         load_shaw(options->shaw_keys, options->shaw_values, &job->shaw, problem, why) &&
+         load_vectors(options, &job->vectors, problem, why);
 }
 
 /* Room for one element at least, so that an empty tensor has an address. */
@@ -258,6 +268,7 @@ static bool run_plan(attend_job *job, failure *why) {
   tensors.scores = job->weights;
   if (job->inputs.terms.count > 0) tensors.terms = job->inputs.terms.numbers;
   set_shaw(&job->shaw, &tensors);
+  set_vectors(&job->vectors, &tensors);
   tensors.column_sums = job->column_sums;
   tensors.top_keys = job->top_keys;
   fovea_execution_init(&execution);
@@ -319,6 +330,7 @@ static void release(attend_job *job) {
   fovea_plan_destroy(job->plan);
   problem_inputs_free(&job->inputs);
   attend_shaw_free(&job->shaw);
+  attend_vectors_free(&job->vectors);
   npy_free(&job->v.array);
   npy_free(&job->k.array);
   npy_free(&job->q.array);

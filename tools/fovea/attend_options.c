@@ -16,6 +16,9 @@ static const option known[] = {
     {"--top-keys", OPTION_TEXT, offsetof(attend_options, top_keys), 0, "a path"},
     {"--topk", OPTION_LIST, offsetof(attend_options, top_k), 1, "a number"},
     {"--cast", OPTION_TYPE, offsetof(attend_options, cast), 0, "f32, f16 or bf16"},
+    {"--key-centre", OPTION_TEXT, offsetof(attend_options, key_centre), 0, "a path"},
+    {"--key-scale", OPTION_TEXT, offsetof(attend_options, key_scale), 0, "a path"},
+    {"--value-scale", OPTION_TEXT, offsetof(attend_options, value_scale), 0, "a path"},
     {"--out-type", OPTION_TYPE, offsetof(attend_options, out_type), 0, "f32, f16 or bf16"},
 };
 

@@ -6,19 +6,20 @@
 #include "options.h"
 
 typedef struct attend_options {
-  const char *q, *k, *v, *out;                 /* paths, never NULL after parsing */
-  const char *lse, *weights;                   /* NULL: not wanted */
-  const char *scores, *column_sums, *top_keys; /* likewise */
-  number_list scores_mode, top_k;              /* one number each */
-  const char *mask;                            /* NULL: none */
-  const char *alibi, *relative;                /* NULL: none */
-  const char *shaw_keys, *shaw_values;         /* NULL: none */
-  const char *sinks;                           /* a path, or "zero"; NULL: none */
-  const char *normaliser;                      /* NULL: the softmax */
-  const char *divisor;                         /* NULL: none */
-  const char *arithmetic;                      /* NULL: exact */
-  const char *isa;                             /* NULL: the library's choice */
-  const char *pattern, *csr, *global;          /* texts of patterns; NULL: none */
+  const char *q, *k, *v, *out;                      /* paths, never NULL after parsing */
+  const char *lse, *weights;                        /* NULL: not wanted */
+  const char *scores, *column_sums, *top_keys;      /* likewise */
+  number_list scores_mode, top_k;                   /* one number each */
+  const char *mask;                                 /* NULL: none */
+  const char *alibi, *relative;                     /* NULL: none */
+  const char *shaw_keys, *shaw_values;              /* NULL: none */
+  const char *key_centre, *key_scale, *value_scale; /* likewise */
+  const char *sinks;                                /* a path, or "zero"; NULL: none */
+  const char *normaliser;                           /* NULL: the softmax */
+  const char *divisor;                              /* NULL: none */
+  const char *arithmetic;                           /* NULL: exact */
+  const char *isa;                                  /* NULL: the library's choice */
+  const char *pattern, *csr, *global;               /* texts of patterns; NULL: none */
   bool help, causal, by_row, allow_amx;
   real_number scale, softcap, sigmoid_bias, leaky_relu;
   type_name cast;     /* Q, K and V are converted to it */

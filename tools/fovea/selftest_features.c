@@ -6,6 +6,7 @@
 /* Numbers of their own: those of other tensors begin at other places (selftest_data.c, selftest_part_run.c). */
 enum { NUMBERS_OF_HEAD_SCALES = 32, NUMBERS_OF_ROW_SCALES, NUMBERS_OF_TERMS };
 enum { NUMBERS_OF_SHAW_KEYS = 40, NUMBERS_OF_SHAW_VALUES };
+enum { NUMBERS_OF_KEY_CENTRE = 44, NUMBERS_OF_KEY_SCALE, NUMBERS_OF_VALUE_SCALE };
 
 void selftest_describe_features(const selftest_features *from, fovea_problem *problem) {
   if (from->term_count > 0) fovea_problem_set_terms(problem, from->terms, from->term_count);
@@ -24,6 +25,9 @@ void selftest_describe_features(const selftest_features *from, fovea_problem *pr
   problem->shaw_distance = from->shaw_distance;
   problem->scores = from->score_mode;
   problem->values = from->value_mode;
+  problem->key_centre = from->key_centre;
+  problem->key_scale = from->key_scale;
+  problem->value_scale = from->value_scale;
   if (from->shaw_of_heads) problem->shaw_heads = problem->heads;
   if (from->column_rows) problem->column_rows = *from->column_rows;
   if (!from->score_part) return;
@@ -90,6 +94,24 @@ static bool make_shaw(selftest_data *data) {
          make_vectors(p, FOVEA_SHAW_VALUES, p->v_dim, NUMBERS_OF_SHAW_VALUES, &extras->shaw_values);
 }
 
+/* Vectors of int8 mode, or nothing if they are not wanted. */
+static bool make_fixed(const fovea_problem *problem, fovea_vectors vectors, int64_t dim, int numbers,
+                       float **table) {
+  const int64_t count = (vectors == FOVEA_VECTORS_PER_HEAD ? problem->kv_heads : 1) * dim;
+  if (vectors == FOVEA_VECTORS_NONE) return true;
+  *table = calloc((size_t)count, sizeof **table);
+  if (*table) selftest_fill_uniform(*table, FOVEA_F32, numbers, count);
+  return *table != NULL;
+}
+
+static bool make_all_fixed(selftest_data *data) {
+  const fovea_problem *p = &data->problem;
+  selftest_extras *extras = &data->extras;
+  return make_fixed(p, p->key_centre, p->qk_dim, NUMBERS_OF_KEY_CENTRE, &extras->key_centre) &&
+         make_fixed(p, p->key_scale, p->qk_dim, NUMBERS_OF_KEY_SCALE, &extras->key_scale) &&
+         make_fixed(p, p->value_scale, p->v_dim, NUMBERS_OF_VALUE_SCALE, &extras->value_scale);
+}
+
 /* Filled with a number that is no result. */
 static float *make_output(int64_t count) {
   float *numbers = calloc((size_t)count, sizeof *numbers);
@@ -138,7 +160,7 @@ bool selftest_prepare_extras(selftest_data *data) {
     data->extras.row_scales = make_scales(p->batch * p->q_len, NUMBERS_OF_ROW_SCALES, 0.5);
     if (!data->extras.row_scales) return false;
   }
-  return make_terms(data) && make_shaw(data) && make_outputs(data);
+  return make_terms(data) && make_shaw(data) && make_all_fixed(data) && make_outputs(data);
 }
 
 void selftest_release_extras(selftest_data *data) {
@@ -148,6 +170,9 @@ void selftest_release_extras(selftest_data *data) {
   free(extras->row_scales);
   free(extras->shaw_keys);
   free(extras->shaw_values);
+  free(extras->key_centre);
+  free(extras->key_scale);
+  free(extras->value_scale);
   free(extras->max_logits);
   free(extras->entropy);
   free(extras->column_sums);
@@ -162,6 +187,9 @@ void selftest_set_extras(selftest_data *data, fovea_tensors *tensors) {
   tensors->row_scales = extras->row_scales;
   tensors->shaw_keys = extras->shaw_keys;
   tensors->shaw_values = extras->shaw_values;
+  tensors->key_centre = extras->key_centre;
+  tensors->key_scale = extras->key_scale;
+  tensors->value_scale = extras->value_scale;
   tensors->max_logits = extras->max_logits;
   tensors->entropy = extras->entropy;
   tensors->column_sums = extras->column_sums;

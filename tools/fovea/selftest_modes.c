@@ -17,6 +17,9 @@
 #define BF16_CODES      .score_mode = FOVEA_MODE_BF16, .value_mode = FOVEA_MODE_INT8
 #define SCORES_IN_CODES .score_mode = FOVEA_MODE_INT8
 #define VALUES_IN_CODES .value_mode = FOVEA_MODE_INT8
+#define VECTORS(centre, of_keys, of_values)                                                                        \
+  .key_centre = FOVEA_VECTORS_##centre, .key_scale = FOVEA_VECTORS_##of_keys,                                      \
+  .value_scale = FOVEA_VECTORS_##of_values
 /* clang-format on */
 
 static const fovea_rule near = {.kind = FOVEA_RULE_WINDOW, .before = 20, .after = 3, .step = 1},
@@ -203,6 +206,18 @@ static const selftest_problem problems[] = {
     {"int8_mode_strange_values", .shape = {1, 2, 2, 30, 150, 16, 24},
      .content = {SELFTEST_STRANGE_VALUES, 130, 134}, .causal = true, .features = {VALUES_IN_CODES}},
     {"int8_mode_smallest_values", .shape = {1, 2, 1, 30, 140, 16, 2}, .value_gain = 0x1p-81f, .features = {CODES}},
+
+    /* Vectors that the caller fixes. */
+    {"int8_mode_vectors", .shape = {2, 4, 2, 70, 150, 33, 20}, .causal = true,
+     .features = {CODES, VECTORS(PER_HEAD, PER_HEAD, PER_HEAD)}},
+    {"int8_mode_vectors_decode", .shape = {2, 8, 2, 1, 700, 128, 64}, .types = {BF16, BF16, BF16, BF16},
+     .features = {CODES, VECTORS(PER_HEAD, PER_HEAD, SHARED)}},
+    {"int8_mode_vectors_over_spans", .shape = {1, 4, 2, 5, 4300, 16, 24}, .sink = FOVEA_SINK_PER_HEAD,
+     .features = {CODES, VECTORS(SHARED, PER_HEAD, PER_HEAD)}},
+    {"int8_mode_centre", .shape = {1, 2, 2, 40, 150, 160, 16}, .sink = FOVEA_SINK_ZERO,
+     .features = {CODES_BF16, .scales = FOVEA_SCALES_BOTH, VECTORS(PER_HEAD, NONE, NONE)}},
+    {"int8_mode_scales_of_channels", .shape = {1, 2, 2, 40, 150, 24, 16}, .softcap = 3.0,
+     .features = {CODES, VECTORS(NONE, PER_HEAD, SHARED)}},
 };
 
 enum { COUNT = sizeof problems / sizeof problems[0] };

@@ -80,6 +80,7 @@ typedef struct selftest_features {
   bool shaw_of_heads; /* a table for each head */
 
   fovea_mode score_mode, value_mode;
+  fovea_vectors key_centre, key_scale, value_scale;
 } selftest_features;
 
 typedef struct selftest_problem {
@@ -131,6 +132,7 @@ typedef struct selftest_extras {
   float *terms[FOVEA_POSITION_TERMS_LIMIT];
   const float *term_pointers[FOVEA_POSITION_TERMS_LIMIT];
   float *shaw_keys, *shaw_values;
+  float *key_centre, *key_scale, *value_scale;
   float *max_logits, *entropy, *top_scores, *column_sums;
   int32_t *top_keys;
   int64_t max_logit_count, entropy_count, top_count, column_count; /* elements of each */

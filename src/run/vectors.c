@@ -1,0 +1,132 @@
+#include "vectors.h"
+
+#include "row_scales.h"
+#include "wide_rows.h"
+
+static const float *vector_of(const fovea_task_context *context, const float *numbers, fovea_vectors vectors,
+                              int64_t dim) {
+  if (vectors == FOVEA_VECTORS_NONE) return NULL;
+  return vectors == FOVEA_VECTORS_PER_HEAD ? numbers + context->task->kv_head * dim : numbers;
+}
+
+const float *fovea_key_centre(const fovea_task_context *context) {
+  const fovea_problem *p = &context->plan->problem;
+  return vector_of(context, context->tensors->key_centre, p->key_centre, p->qk_dim);
+}
+
+static const float *key_scale(const fovea_task_context *context) {
+  const fovea_problem *p = &context->plan->problem;
+  return vector_of(context, context->tensors->key_scale, p->key_scale, p->qk_dim);
+}
+
+/* Four at a time: that is how gcc makes vectors of a loop at -O2. */
+enum { TOGETHER = 4 };
+
+static void multiply_by(float *numbers, int64_t count, float factor) {
+  int64_t i = 0;
+  for (; i + TOGETHER <= count; i += TOGETHER)
+    for (int j = 0; j < TOGETHER; j++) numbers[i + j] *= factor;
+  for (; i < count; i++) numbers[i] *= factor;
+}
+
+static void subtract(const float *restrict centre, int64_t dim, float *restrict row) {
+  int64_t d = 0;
+  for (; d + TOGETHER <= dim; d += TOGETHER)
+    for (int j = 0; j < TOGETHER; j++) row[d + j] -= centre[d + j];
+  for (; d < dim; d++) row[d] -= centre[d];
+}
+
+void fovea_widen_centred_rows(const fovea_task_context *context, fovea_find_run *find, const float *centre,
+                              int64_t dim, fovea_interval keys, float *to) {
+  enum { ROWS = 16 }; /* they are still in L1 when the centre is subtracted */
+  const int64_t stride = fovea_copied_stride(dim);
+  for (int64_t first = keys.begin; first < keys.end; first += ROWS) {
+    const int64_t end = fovea_least(first + ROWS, keys.end);
+    fovea_widen_block_rows(context, find, dim, context->walk.block, first, end, to);
+    for (int64_t row = first; centre && row < end; row++) subtract(centre, dim, to + row * stride);
+  }
+}
+
+/* What a row's products are multiplied by: there is no softcap. */
+static float factor_of(const fovea_task_context *context, const fovea_tile *t, int row) {
+  return context->plan->problem.scales ? fovea_scale_of_row(context, t->places[row], 0, 0) : context->plan->terms.c;
+}
+
+void fovea_place_vectors(const fovea_task_context *context, fovea_tile *t) {
+  const fovea_problem *problem = &context->plan->problem;
+  const float *scale = key_scale(context), *centre = fovea_key_centre(context);
+  const int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
+  for (int64_t d = 0; scale && d < problem->qk_dim; d++)
+    multiply_by(t->memory.queries + d * row_tile, rows, scale[d]);
+  if (!centre) return;
+  /* The centre is a key of exact mode, whose product is not scaled yet. */
+  _Alignas(64) float products[FOVEA_ROW_TILE_LIMIT], maxima[FOVEA_ROW_TILE_LIMIT];
+  for (int i = 0; i < rows; i++) maxima[i] = -__builtin_inff();
+  const fovea_score_args args = {
+      .queries = t->memory.queries,
+      .keys = centre,
+      .key_stride = problem->qk_dim,
+      .dim = problem->qk_dim,
+      .key_count = 1,
+      .c = 1.0f,
+      .scores = products,
+      .maxima = maxima,
+      .vectors = {0, t->view.vectors},
+  };
+  context->kernels->score(&args);
+  for (int i = 0; i < t->rows.count; i++) t->memory.moved[i] = products[i] * factor_of(context, t, i);
+}
+
+void fovea_read_vectors(const fovea_task_context *context, fovea_tile *t) {
+  const fovea_problem *problem = &context->plan->problem;
+  if (!problem->key_centre) return;
+  const fovea_load_args args = {t->queries, problem->q_type, t->rows.count, problem->qk_dim, t->memory.queries};
+  context->kernels->load_rows(&args);
+  fovea_place_vectors(context, t);
+}
+
+void fovea_place_decoded_vectors(const fovea_task_context *context, fovea_tile *t) {
+  const fovea_problem *problem = &context->plan->problem;
+  const int64_t stride = fovea_decode_stride(problem->qk_dim);
+  const float *scale = key_scale(context);
+  fovea_read_vectors(context, t);
+  for (int i = 0; scale && i < t->rows.count; i++)
+    for (int64_t d = 0; d < problem->qk_dim; d++) context->decode->memory.queries[i * stride + d] *= scale[d];
+}
+
+/* Adds what the centre takes from the scores of rows that have a state. A row that has none, or is NaN, has the
+ * maximum -Inf. */
+static void move_maxima(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+  const int row_tile = context->kernels->row_tile;
+  for (int i = 0; i < t->rows.count; i++) {
+    const float old = state->row_max[i], m = old + t->memory.moved[i];
+    if (old == -__builtin_inff()) continue;
+    if (__builtin_isfinite(m)) {
+      state->row_max[i] = m;
+      continue;
+    }
+    state->row_sum[i] = __builtin_nanf("");
+    for (int64_t d = 0; d < context->plan->problem.v_dim; d++) state->output[d * row_tile + i] = __builtin_nanf("");
+  }
+}
+
+static void scale_outputs(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                          const float *scale) {
+  const int row_tile = context->kernels->row_tile;
+  for (int64_t d = 0; d < context->plan->problem.v_dim; d++) {
+    float *output = state->output + d * row_tile;
+    if (__builtin_isfinite(scale[d])) { /* 0 stays 0 in rows without a state */
+      multiply_by(output, t->view.vectors * context->kernels->lanes, scale[d]);
+      continue;
+    }
+    for (int i = 0; i < t->rows.count; i++)
+      if (state->row_max[i] != -__builtin_inff()) output[i] *= scale[d];
+  }
+}
+
+void fovea_finish_span(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state) {
+  const fovea_problem *p = &context->plan->problem;
+  const float *scale = vector_of(context, context->tensors->value_scale, p->value_scale, p->v_dim);
+  if (p->key_centre) move_maxima(context, t, state);
+  if (scale) scale_outputs(context, t, state, scale);
+}
