@@ -45,8 +45,8 @@ class Core:
 
 CORES = (
     Core("Neoverse N1", "neoverse-n1", barred=True, has=("sdot", "udot")),
-    Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16", "sdot", "udot", "usdot")),
-    Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16", "sdot", "udot", "usdot")),
+    Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16", "sdot", "udot", "smmla", "usmmla")),
+    Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16", "sdot", "udot", "smmla", "usmmla")),
     Core("Cortex-A72", "cortex-a72"),
     Core("Cortex-A76", "neoverse-n1"),  # the same design; LLVM's model of its own name is the Cortex-A57's
     Core("Cortex-A55", "cortex-a55"),
@@ -75,7 +75,8 @@ BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", f"arch/{tabl
                    pairs=instruction, barred=tile == "many")
               for what, kind, instruction, table in (("scores", "score", "sdot", "neon_dot"),
                                                      ("values", "value", "udot", "neon_dot"),
-                                                     ("values", "value", "usdot", "neon_i8mm"))
+                                                     ("scores", "score", "smmla", "neon_i8mm"),
+                                                     ("values", "value", "usmmla", "neon_i8mm"))
               for width, tile in (("4 vectors", "many"), ("1 vector", "single")))
 SOFTMAX = Loop("softmax", "arch/neon/neon.c", "fovea_softmax_neon")
 SOFTMAX_FMLA = 6  # for one vector of weights
@@ -83,7 +84,7 @@ SOFTMAX_FMLA = 6  # for one vector of weights
 FUNCTION = re.compile(r"^([A-Za-z_]\w*)(?:\.\w+)*:")
 LABEL = re.compile(r"^([.\w$]+):")
 BRANCH = re.compile(r"^\s+(?:b\.?\w*|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?://.*)?$")
-MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt]|[su]dot|usdot)\s")
+MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt]|[su]dot|u?smmla)\s")
 LOAD = re.compile(r"^\s+(ldr|ldur|ldp)\s+q")
 
 
