@@ -4,7 +4,7 @@
 A substitute for the machines. Each file is compiled for AArch64, the loop with the most multiply-adds of each register
 tile is taken from the assembly, and llvm-mca runs it on its models. The models know latencies, ports and the
 out-of-order window, but no caches. docs/arm-estimates.md says what each model is worth. A share of 1 is a loop of
-nothing but FMLA on the same model; of int8, of nothing but the dot product that it uses.
+nothing but FMLA on the same model; of int8, of nothing but the instruction that it uses.
 
     mca.py                     loops of whole tiles and of narrower ones; ends with status 1 if a loop with a bar
                                (multiply-adds, two vectors of rows and more, on the Neoverse cores) stays under
@@ -40,7 +40,7 @@ class Core:
     name: str
     model: str  # its name in llvm-mca
     barred: bool = False
-    has: tuple = ()  # pairs and dot products of bytes that it multiplies
+    has: tuple = ()  # pairs that it multiplies, and instructions that multiply bytes
 
 
 CORES = (
@@ -148,7 +148,7 @@ class Machine:
         self.fmla = 1.0 if self.counted else simulate(mca, core, chains) / len(chains)
 
     def dot(self, instruction):
-        """Cycles for a dot product of bytes that waits for nothing."""
+        """Cycles for an instruction that multiplies bytes and waits for nothing."""
         chains = [f"\t{instruction} v{i}.4s, v30.16b, v31.16b" for i in range(24)]
         return simulate(self.mca, self.core, chains) / len(chains)
 

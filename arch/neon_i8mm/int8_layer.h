@@ -47,4 +47,29 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   vec_store_bytes((uint8_t *)(void *)p + d / 8 * 16 + d % 8, codes);
 }
 
+#define INT8_COPIES 16
+FOVEA_INLINE void int8_copy_key(float *p, const int8_t *codes) {
+  const float32x4_t words = vreinterpretq_f32_s8(vld1q_s8(codes));
+  vst1_f32(p, vget_low_f32(words));
+  vst1_f32(p + 4, vget_high_f32(words));
+}
+/* Eight bytes of each dim, those of the keys in order. */
+FOVEA_INLINE void int8_copy_word(float *p, const int8_t *codes, int64_t stride) {
+  int8_t *to = (int8_t *)(void *)p;
+  int8x16x2_t fours[4];
+  FOVEA_UNROLL
+  for (int i = 0; i < 4; i++) fours[i] = vzipq_s8(vld1q_s8(codes + i * stride), vld1q_s8(codes + (i + 4) * stride));
+  FOVEA_UNROLL
+  for (int half = 0; half < 2; half++) {
+    const int8x16x2_t even = vzipq_s8(fours[0].val[half], fours[2].val[half]);
+    const int8x16x2_t odd = vzipq_s8(fours[1].val[half], fours[3].val[half]);
+    FOVEA_UNROLL
+    for (int i = 0; i < 2; i++, to += 32) {
+      const int8x16x2_t dims = vzipq_s8(even.val[i], odd.val[i]);
+      vst1q_s8(to, dims.val[0]);
+      vst1q_s8(to + 16, dims.val[1]);
+    }
+  }
+}
+
 #endif

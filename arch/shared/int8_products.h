@@ -20,7 +20,8 @@
  *
  *   INT8_COPIES                      codes that the next two copy of a row
  *   int8_copy_key(p, codes)          as words of a key
- *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims
+ *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims; with
+ *                                    INT8_PAIRS of twice as many keys
  *
  * and, if an instruction multiplies by one lane of a register,
  *
@@ -28,14 +29,16 @@
  *   int8_add_keys_lane(x, y, lane, sum), int8_add_values_lane(x, y, lane, sum)
  *                                    as without _lane, with the word of that lane; macros
  *
- * and, if an instruction multiplies pairs of words of two rows and of two keys or dims,
+ * and, if an instruction multiplies two rows by two keys or dims (int8_pairs.h), in place of int8_start() and of
+ * all that adds,
  *
- *   INT8_PAIRS                       in place of int8_start() and of all functions that add, without offsets
+ *   INT8_PAIRS                       both offsets are 0
  *   int8_no_sums()                   sums of 0
  *   int8_add_key_pairs(x, y, sum), int8_add_value_pairs(x, y, sum)
- *                                    adds to {row 0 with key 0, row 0 with key 1, row 1 with key 0, row 1 with key
- * 1} int8_first(a, b), int8_second(a, b) the even, or the odd, lanes of two sums side by side int8_zip(words) two
- * vectors of words: the lanes of both in turn
+ *                                    adds to row 0 with key 0, row 0 with key 1, row 1 with key 0, row 1 with key 1
+ *   int8_first(a, b), int8_second(a, b)
+ *                                    the even, or the odd, lanes of a and b
+ *   int8_zip(words)                  two vectors: their lanes in turn
  *
  * and, if packing takes fewer instructions than int8_word(),
  *
