@@ -69,20 +69,30 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   }
 }
 
-/* Words of INT8_GROUP_CODES keys. Those that are not there, or not finite, have codes of 0. */
-FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, int first, const float *scales,
-                                     const float *factors, float *to) {
+/* LANES words of INT8_CODES keys from dim d on. Keys that are not there, or not finite, have codes of 0. */
+FOVEA_INLINE vec int8_quantise_word(const fovea_operand_args *args, int first, int64_t d, const float *scales,
+                                    const float *factors) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
+  vec codes[INT8_CODES];
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_CODES; j++) {
+    const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
+    codes[j] = shift;
+    if (there) codes[j] = int8_code(int8_elements(args, key, d), vec_set1(factors[j]), shift);
+  }
+  return int8_word(codes);
+}
+
+/* A group of words of keys. */
+FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
+                                        const float *factors, float *to) {
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += LANES) {
-    vec codes[INT8_GROUP_CODES];
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_GROUP_CODES; j++) {
-      const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
-      codes[j] = shift;
-      if (there) codes[j] = int8_code(int8_elements(args, key, d), vec_set1(factors[j]), shift);
-    }
-    int8_store_dims(to, d, codes);
+    vec word[INT8_GROUP];
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES)
+      word[i / INT8_CODES] = int8_quantise_word(args, first + i, d, scales + i, factors + i);
+    int8_store_dims(to, d, word);
   }
 }
 
@@ -95,8 +105,8 @@ FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {
     int8_measure(args, first, scales + first, factors);
     FOVEA_NO_UNROLL
     for (int i = 0; i < INT8_TOGETHER; i += INT8_GROUP_CODES)
-      int8_quantise_word(args, first + i, scales + first + i, factors + i,
-                         args->to + (first + i) / INT8_CODES * stride);
+      int8_quantise_group(args, first + i, scales + first + i, factors + i,
+                          args->to + (first + i) / INT8_CODES * stride);
   }
   int8_load_scales(scales);
 }

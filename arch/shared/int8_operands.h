@@ -141,11 +141,8 @@ FOVEA_INLINE float int8_largest(const fovea_operand_args *args, int64_t key) {
   return lanes[0];
 }
 
-/* Words of INT8_GROUP_CODES keys from dim d on. */
-FOVEA_INLINE void int8_store_dims(float *to, int64_t d, const vec codes[INT8_GROUP_CODES]) {
-  vec word[INT8_GROUP];
-  FOVEA_UNROLL
-  for (int j = 0; j < INT8_GROUP; j++) word[j] = int8_word(codes + j * INT8_CODES);
+/* A group of words of keys from dim d on. */
+FOVEA_INLINE void int8_store_dims(float *to, int64_t d, vec word[INT8_GROUP]) {
   int8_zip(word);
   FOVEA_UNROLL
   for (int j = 0; j < INT8_GROUP; j++) vec_store(to + d * INT8_GROUP + j * LANES, word[j]);

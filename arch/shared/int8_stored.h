@@ -49,14 +49,19 @@ FOVEA_SHORT FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args)
 #endif
     FOVEA_NO_UNROLL
     for (; d < args->dim; d += LANES) {
-      vec codes[INT8_GROUP_CODES];
-      FOVEA_UNROLL
-      for (int j = 0; j < INT8_GROUP_CODES; j++) {
-        const int key = first + j;
-        codes[j] = shift;
-        if (key >= args->first && key < args->end) codes[j] = vec_add(int8_stored(args, key, d), shift);
+      vec word[INT8_GROUP];
+      FOVEA_NO_UNROLL
+      for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES) {
+        vec codes[INT8_CODES];
+        FOVEA_UNROLL
+        for (int j = 0; j < INT8_CODES; j++) {
+          const int key = first + i + j;
+          codes[j] = shift;
+          if (key >= args->first && key < args->end) codes[j] = vec_add(int8_stored(args, key, d), shift);
+        }
+        word[i / INT8_CODES] = int8_word(codes);
       }
-      int8_store_dims(to, d, codes);
+      int8_store_dims(to, d, word);
     }
   }
   int8_load_scales(scales);
