@@ -24,7 +24,7 @@
 #define FOVEA_CPU_AVX512_VNNI (UINT64_C(1) << 11) /* VPDPBUSD of 512 bits */
 #define FOVEA_CPU_AVX_VNNI    (UINT64_C(1) << 12) /* VPDPBUSD of 256 bits, without AVX-512 */
 #define FOVEA_CPU_NEON_DOT    (UINT64_C(1) << 13) /* SDOT, UDOT */
-#define FOVEA_CPU_NEON_I8MM   (UINT64_C(1) << 14) /* USDOT, SMMLA */
+#define FOVEA_CPU_NEON_I8MM   (UINT64_C(1) << 14) /* SMMLA, USMMLA */
 #define FOVEA_CPU_AMX_INT8    (UINT64_C(1) << 15) /* AMX-INT8, beside AMX-TILE and AMX-BF16 */
 
 #endif

@@ -4,7 +4,7 @@
 A substitute for the machines. Each file is compiled for AArch64, the loop with the most multiply-adds of each register
 tile is taken from the assembly, and llvm-mca runs it on its models. The models know latencies, ports and the
 out-of-order window, but no caches. docs/arm-estimates.md says what each model is worth. A share of 1 is a loop of
-nothing but FMLA on the same model; of int8, of nothing but the dot product that it uses.
+nothing but FMLA on the same model; of int8, of nothing but the instruction that it uses.
 
     mca.py                     loops of whole tiles and of narrower ones; ends with status 1 if a loop with a bar
                                (multiply-adds, two vectors of rows and more, on the Neoverse cores) stays under
@@ -40,13 +40,13 @@ class Core:
     name: str
     model: str  # its name in llvm-mca
     barred: bool = False
-    has: tuple = ()  # pairs and dot products of bytes that it multiplies
+    has: tuple = ()  # pairs that it multiplies, and instructions that multiply bytes
 
 
 CORES = (
     Core("Neoverse N1", "neoverse-n1", barred=True, has=("sdot", "udot")),
-    Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16", "sdot", "udot", "usdot")),
-    Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16", "sdot", "udot", "usdot")),
+    Core("Neoverse N2", "neoverse-n2", barred=True, has=("bf16", "f16", "sdot", "udot", "smmla", "usmmla")),
+    Core("Neoverse V2", "neoverse-v2", barred=True, has=("bf16", "f16", "sdot", "udot", "smmla", "usmmla")),
     Core("Cortex-A72", "cortex-a72"),
     Core("Cortex-A76", "neoverse-n1"),  # the same design; LLVM's model of its own name is the Cortex-A57's
     Core("Cortex-A55", "cortex-a55"),
@@ -75,7 +75,8 @@ BYTES = tuple(Loop(f"int8: {what}, {instruction.upper()}, {width}", f"arch/{tabl
                    pairs=instruction, barred=tile == "many")
               for what, kind, instruction, table in (("scores", "score", "sdot", "neon_dot"),
                                                      ("values", "value", "udot", "neon_dot"),
-                                                     ("values", "value", "usdot", "neon_i8mm"))
+                                                     ("scores", "score", "smmla", "neon_i8mm"),
+                                                     ("values", "value", "usmmla", "neon_i8mm"))
               for width, tile in (("4 vectors", "many"), ("1 vector", "single")))
 SOFTMAX = Loop("softmax", "arch/neon/neon.c", "fovea_softmax_neon")
 SOFTMAX_FMLA = 6  # for one vector of weights
@@ -83,7 +84,7 @@ SOFTMAX_FMLA = 6  # for one vector of weights
 FUNCTION = re.compile(r"^([A-Za-z_]\w*)(?:\.\w+)*:")
 LABEL = re.compile(r"^([.\w$]+):")
 BRANCH = re.compile(r"^\s+(?:b\.?\w*|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?://.*)?$")
-MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt]|[su]dot|usdot)\s")
+MULTIPLY_ADD = re.compile(r"^\s+(?:fmla|fmls|fmlal2?|bfmlal[bt]|[su]dot|u?smmla)\s")
 LOAD = re.compile(r"^\s+(ldr|ldur|ldp)\s+q")
 
 
@@ -147,7 +148,7 @@ class Machine:
         self.fmla = 1.0 if self.counted else simulate(mca, core, chains) / len(chains)
 
     def dot(self, instruction):
-        """Cycles for a dot product of bytes that waits for nothing."""
+        """Cycles for an instruction that multiplies bytes and waits for nothing."""
         chains = [f"\t{instruction} v{i}.4s, v30.16b, v31.16b" for i in range(24)]
         return simulate(self.mca, self.core, chains) / len(chains)
 

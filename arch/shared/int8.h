@@ -5,7 +5,9 @@
  *   keys     [key][word of dims], then the scales of the keys
  *   values   [word of keys][dim], then log2 of the keys' scales, their reciprocals, 1 where a value is not finite,
  *            and once 1 if there is such a key
- *   weights  [word of keys][row], in the place of the scores; then, with an offset, starts of sums, [row] */
+ *   weights  [word of keys][row], in the place of the scores; then, with an offset, starts of sums, [row]
+ *
+ * With INT8_PAIRS words lie in pairs, as int8_pairs.h says. */
 
 #include "fetch.h"
 #include "int8_operands.h"
@@ -49,8 +51,10 @@ FOVEA_INLINE void int8_quantise_key(const fovea_operand_args *args, int key, flo
   const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET), factors = vec_set1(factor);
   const int lost = scale != scale;
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < args->dim; d += LANES)
-    int8_store(to, d, lost ? shift : int8_code(int8_elements(args, key, d), factors, shift));
+  for (int64_t d = 0; d < int8_words(args->dim) * INT8_CODES; d += LANES) {
+    const int none = lost || d >= args->dim;
+    int8_store(to, d, none ? shift : int8_code(int8_elements(args, key, d), factors, shift));
+  }
 }
 
 FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
@@ -63,24 +67,34 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
     FOVEA_NO_UNROLL
     for (int key = first; key < first + INT8_TOGETHER; key++)
       if (key >= args->first && key < args->end)
-        int8_quantise_key(args, key, scales[key], factors[key - first], args->to + key * stride);
+        int8_quantise_key(args, key, scales[key], factors[key - first], int8_key(args->to, key, stride));
   }
 }
 
-/* Words of INT8_CODES keys. Those that are not there, or not finite, have codes of 0. */
-FOVEA_INLINE void int8_quantise_word(const fovea_operand_args *args, int first, const float *scales,
-                                     const float *factors, float *to) {
+/* LANES words of INT8_CODES keys from dim d on. Keys that are not there, or not finite, have codes of 0. */
+FOVEA_INLINE vec int8_quantise_word(const fovea_operand_args *args, int first, int64_t d, const float *scales,
+                                    const float *factors) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
+  vec codes[INT8_CODES];
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_CODES; j++) {
+    const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
+    codes[j] = shift;
+    if (there) codes[j] = int8_code(int8_elements(args, key, d), vec_set1(factors[j]), shift);
+  }
+  return int8_word(codes);
+}
+
+/* A group of words of keys. */
+FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
+                                        const float *factors, float *to) {
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += LANES) {
-    vec codes[INT8_CODES];
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_CODES; j++) {
-      const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
-      codes[j] = shift;
-      if (there) codes[j] = int8_code(int8_elements(args, key, d), vec_set1(factors[j]), shift);
-    }
-    vec_store(to + d, int8_word(codes));
+    vec word[INT8_GROUP];
+    FOVEA_NO_UNROLL
+    for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES)
+      word[i / INT8_CODES] = int8_quantise_word(args, first + i, d, scales + i, factors + i);
+    int8_store_dims(to, d, word);
   }
 }
 
@@ -92,9 +106,9 @@ FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {
   for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
     int8_measure(args, first, scales + first, factors);
     FOVEA_NO_UNROLL
-    for (int i = 0; i < INT8_TOGETHER; i += INT8_CODES)
-      int8_quantise_word(args, first + i, scales + first + i, factors + i,
-                         args->to + (first + i) / INT8_CODES * stride);
+    for (int i = 0; i < INT8_TOGETHER; i += INT8_GROUP_CODES)
+      int8_quantise_group(args, first + i, scales + first + i, factors + i,
+                          args->to + (first + i) / INT8_CODES * stride);
   }
   int8_load_scales(scales);
 }
@@ -117,8 +131,9 @@ FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
   float not_wanted[ROW_TILE] = {0};
   int8_score_work work = {
       .args = args,
-      .products = {args->queries, keys + args->key * stride, 1, stride, words,
-                   INT8_KEYS_OFFSET ? scales + ROW_TILE : NULL},
+      .products = {args->queries, keys + args->key / INT8_GROUP * INT8_GROUP * stride, INT8_GROUP * INT8_GROUP,
+                   INT8_GROUP * stride, words / INT8_GROUP, INT8_KEYS_OFFSET ? scales + ROW_TILE : NULL,
+                   args->key % INT8_GROUP},
       .key_scales = keys + FOVEA_BLOCK_KEYS * stride + args->key,
       .key_logs = args->key_logs ? args->key_logs : no_logs,
       .maxima = args->seen_from ? not_wanted : args->maxima,
@@ -135,12 +150,13 @@ FOVEA_KERNEL static void int8_score(const fovea_score_args *args) {
 /* ---- Values -------------------------------------------------------------------------------------------------- */
 
 FOVEA_KERNEL static void int8_value(const fovea_value_args *args) {
-  const int64_t stride = int8_stride(args->dim), begin = args->key / INT8_CODES;
-  const int64_t end = (args->key + args->key_count + INT8_CODES - 1) / INT8_CODES;
+  const int64_t stride = int8_stride(args->dim), begin = args->key / INT8_GROUP_CODES;
+  const int64_t end = (args->key + args->key_count + INT8_GROUP_CODES - 1) / INT8_GROUP_CODES;
   const int8_value_work work = {args,
-                                {args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1,
-                                 end - begin,
-                                 INT8_VALUES_OFFSET ? args->weights + INT8_KEY_WORDS * ROW_TILE : NULL}};
+                                {args->weights + begin * INT8_GROUP * ROW_TILE,
+                                 args->values + begin * INT8_GROUP * stride, INT8_GROUP * stride,
+                                 INT8_GROUP * INT8_GROUP, end - begin,
+                                 INT8_VALUES_OFFSET ? args->weights + INT8_KEY_WORDS * ROW_TILE : NULL, 0}};
   int8_value_vectors(&work, args->dim);
 }
 

@@ -20,6 +20,12 @@ enum {
   INT8_DECODED_ROWS = 8 /* tiles of up to this many rows are decoded */
 };
 
+#ifndef INT8_STORES_ALONE
+FOVEA_INLINE void int8_store_alone(float *p, int64_t d, vec codes) {
+  int8_store(p, d, codes);
+}
+#endif
+
 /* Words of a row from dim d on, behind the last dim 0. */
 FOVEA_INLINE vec int8_row_words(const void *row, int64_t d, int64_t dim) {
   const int8_t *codes = (const int8_t *)row + d;
@@ -31,8 +37,9 @@ FOVEA_INLINE vec int8_row_words(const void *row, int64_t d, int64_t dim) {
 /* Prefetches rows of the next block. Not those that lie one behind the other: the CPU sees them coming, and
  * prefetches would only fill its line buffers. */
 FOVEA_INLINE void int8_decode_fetch(const void *const *rows, int count, int64_t dim) {
+  if ((const char *)rows[count - 1] - (const char *)rows[0] == (count - 1) * dim) return;
   FOVEA_NO_UNROLL
-  for (int i = 0; i < count && (const char *)rows[count - 1] - (const char *)rows[0] != (count - 1) * dim; i++)
+  for (int i = 0; i < count; i++)
     for (int64_t d = 0; d < dim; d += 64) __builtin_prefetch((const char *)rows[i] + d, 0, 2);
 }
 
@@ -50,7 +57,7 @@ FOVEA_NOINLINE void int8_decode_query(const fovea_operand_args *args, float *wor
     if (d < args->dim && scales[0] == scales[0])
       code = int8_code(int8_elements(args, 0, d), vec_set1(factors[0]), shift);
     total = vec_add(total, vec_sub(code, shift));
-    int8_store(words, d, code);
+    int8_store_alone(words, d, code);
   }
   vec_store(lanes, total);
   *scale = scales[0];
@@ -226,7 +233,7 @@ FOVEA_NOINLINE float int8_decode_weights(float *scores, const float *logs, int b
     const vec code = vec_add(vec_min(e, vec_set1(255.0f)), shift);
     sums[key / LANES % INT8_DECODE_SUMS] = vec_fma(e, vec_load(parts + key), sums[key / LANES % INT8_DECODE_SUMS]);
     if (INT8_VALUES_OFFSET) total = vec_add(total, vec_sub(code, shift));
-    int8_store(scores, key - begin, code);
+    int8_store_alone(scores, key - begin, code);
   }
 #if INT8_VALUES_OFFSET
   float *start = scores + (end - begin) / INT8_CODES;

@@ -18,15 +18,31 @@
 /* A number and this, added in f32: the nearest integer in the lower bytes, ties to even. */
 #define INT8_SHIFT 0x1.8p23f
 
-enum { INT8_KEY_WORDS = FOVEA_BLOCK_KEYS / INT8_CODES };
+/* Words that an instruction multiplies at once. They lie side by side, as int8_pairs.h says. */
+#ifdef INT8_PAIRS
+enum { INT8_GROUP = 2 };
+#else
+enum { INT8_GROUP = 1 };
+FOVEA_INLINE void int8_zip(vec words[1]) {
+  (void)words;
+}
+#endif
 
+enum { INT8_KEY_WORDS = FOVEA_BLOCK_KEYS / INT8_CODES, INT8_GROUP_CODES = INT8_CODES * INT8_GROUP };
+
+/* Of a row, in whole groups. */
 FOVEA_INLINE int64_t int8_words(int64_t dim) {
-  return (dim + INT8_CODES - 1) / INT8_CODES;
+  return (dim + INT8_GROUP_CODES - 1) / INT8_GROUP_CODES * INT8_GROUP;
 }
 
 /* Words from key to key: whole vectors of codes, an odd number of cache lines. */
 FOVEA_INLINE int64_t int8_stride(int64_t words) {
   return ((words + 15) / 16 | 1) * 16;
+}
+
+/* Where the words of a key begin. */
+FOVEA_INLINE float *int8_key(float *keys, int64_t key, int64_t stride) {
+  return keys + key / INT8_GROUP * INT8_GROUP * stride + key % INT8_GROUP * INT8_GROUP;
 }
 
 /* The factor of a row for its codes, and its scale: 0 if the row is next to nothing. */
@@ -67,16 +83,20 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
   const vecmask lost = vec_is_nan(largest);
   const vec factor = int8_factor(largest);
   FOVEA_NO_UNROLL
-  for (int64_t i = 0; i < words; i++) {
-    vec codes[INT8_CODES];
+  for (int64_t i = 0; i < words; i += INT8_GROUP) {
+    vec codes[INT8_GROUP_CODES], word[INT8_GROUP];
     FOVEA_UNROLL
-    for (int j = 0; j < INT8_CODES; j++) {
+    for (int j = 0; j < INT8_GROUP_CODES; j++) {
       const int64_t d = i * INT8_CODES + j;
       codes[j] = shift;
       if (d < dim) codes[j] = vec_select(lost, shift, int8_code(vec_load(rows + d * ROW_TILE), factor, shift));
       total = vec_add(total, vec_sub(codes[j], shift));
     }
-    vec_store(to + i * ROW_TILE, int8_word(codes));
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_GROUP; j++) word[j] = int8_word(codes + j * INT8_CODES);
+    int8_zip(word);
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_GROUP; j++) vec_store(to + (i + j) * ROW_TILE, word[j]);
   }
   vec_store(to + words * ROW_TILE, int8_scale(largest));
   vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
@@ -119,6 +139,13 @@ FOVEA_INLINE float int8_largest(const fovea_operand_args *args, int64_t key) {
   float lanes[LANES];
   vec_store(lanes, largest);
   return lanes[0];
+}
+
+/* A group of words of keys from dim d on. */
+FOVEA_INLINE void int8_store_dims(float *to, int64_t d, vec word[INT8_GROUP]) {
+  int8_zip(word);
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_GROUP; j++) vec_store(to + d * INT8_GROUP + j * LANES, word[j]);
 }
 
 /* Rows that are measured together, so that they are still in L1 when their codes are made. */

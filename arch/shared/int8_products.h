@@ -20,13 +20,25 @@
  *
  *   INT8_COPIES                      codes that the next two copy of a row
  *   int8_copy_key(p, codes)          as words of a key
- *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims
+ *   int8_copy_word(p, codes, stride) of INT8_CODES keys, `stride` bytes apart, as words of their dims; with
+ *                                    INT8_PAIRS of twice as many keys
  *
  * and, if an instruction multiplies by one lane of a register,
  *
  *   INT8_FOURS
  *   int8_add_keys_lane(x, y, lane, sum), int8_add_values_lane(x, y, lane, sum)
  *                                    as without _lane, with the word of that lane; macros
+ *
+ * and, if an instruction multiplies two rows by two keys or dims (int8_pairs.h), in place of int8_start() and of
+ * all that adds,
+ *
+ *   INT8_PAIRS                       both offsets are 0
+ *   int8_no_sums()                   sums of 0
+ *   int8_add_key_pairs(x, y, sum), int8_add_value_pairs(x, y, sum)
+ *                                    adds to row 0 with key 0, row 0 with key 1, row 1 with key 0, row 1 with key 1
+ *   int8_first(a, b), int8_second(a, b)
+ *                                    the even, or the odd, lanes of a and b
+ *   int8_zip(words)                  two vectors: their lanes in turn
  *
  * and, if packing takes fewer instructions than int8_word(),
  *
@@ -37,17 +49,21 @@
  * int8.h. */
 
 /* What a register tile multiplies: word i has rows lanes[i * ROW_TILE + row] and scalars[i * item + n * step], for
- * keys or dims n. */
+ * keys or dims n. In pairs, words and numbers i and n are pairs. */
 typedef struct int8_products {
   const float *lanes, *scalars;
   int64_t item, step, count;
   const float *start; /* of each row; NULL: 0 */
+  int second;         /* whether scalars begin with the second number of a pair */
 } int8_products;
 
 typedef struct int8_tile {
   int8_sum sum[16][4];
 } int8_tile;
 
+#ifdef INT8_PAIRS
+#include "int8_pairs.h"
+#else
 /* The words of one item from lanes and scalars on. */
 FOVEA_INLINE void int8_add_item(const int numbers, const int vectors, const int of_keys, const float *lanes,
                                 const float *scalars, int64_t step, int8_tile *tile) {
@@ -142,6 +158,7 @@ FOVEA_INLINE void int8_multiply(const int numbers, const int vectors, const int 
     scalars += item;
   } while (--count > 0);
 }
+#endif
 
 /* Scores of keys `first` to `first + numbers` - 1 of a call, for vectors from `vector` on. */
 typedef struct int8_score_work {
@@ -158,7 +175,8 @@ FOVEA_INLINE void int8_score_keys(const int numbers, const int vectors, const in
   int8_tile tile;
   float *to = work->args->scores + first * ROW_TILE + vector * LANES, *maxima = work->maxima + vector * LANES;
   products.lanes += vector * LANES;
-  products.scalars += first * products.step;
+  products.scalars += (first + products.second) / INT8_GROUP * products.step;
+  products.second = (int)(first + products.second) % INT8_GROUP;
   if (INT8_KEYS_OFFSET) products.start += vector * LANES;
   int8_multiply(numbers, vectors, 1, &products, &tile);
   FOVEA_UNROLL
@@ -187,7 +205,7 @@ FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const in
   int8_products products = work->products;
   int8_tile tile;
   products.lanes += vector * LANES;
-  products.scalars += first;
+  products.scalars += first * INT8_GROUP; /* even, if in pairs */
   if (INT8_VALUES_OFFSET) products.start += vector * LANES;
   int8_multiply(numbers, vectors, 0, &products, &tile);
   FOVEA_UNROLL
@@ -226,6 +244,8 @@ INT8_TILE(single_one, 1, 1)
     row_fetch fetch = fetch_rows(work->args->prefetch, prefetch_count);                                            \
     const int64_t lines = fetch_share_of(work->args->prefetch, prefetch_count, (numbers + whole - 1) / whole);     \
     int64_t first = 0;                                                                                             \
+    if (INT8_GROUP > 1 && work->products.second)                                                                   \
+      (vectors == 1 ? sums_##kind##_single_one : sums_##kind##_many_one)(work, first++, vector);                   \
     FOVEA_NO_UNROLL                                                                                                \
     for (; first + whole <= numbers; first += whole) {                                                             \
       fetch_lines(lines, &fetch);                                                                                  \

@@ -98,8 +98,14 @@ FOVEA_NOINLINE vec int8_weigh_vector(const float *scores, vec reference, const f
 FOVEA_NOINLINE void int8_store_words(const float *words, int first, int last, float *to) {
   int8_fill(to, 0, first / INT8_CODES, 0.0f);
   FOVEA_NO_UNROLL
-  for (int i = first / INT8_CODES; i < last / INT8_CODES; i++)
-    vec_store(to + i * ROW_TILE, vec_load(words + i * LANES));
+  for (int i = first / INT8_CODES; i < last / INT8_CODES; i += INT8_GROUP) {
+    vec word[INT8_GROUP];
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_GROUP; j++) word[j] = vec_load(words + (i + j) * LANES);
+    int8_zip(word);
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_GROUP; j++) vec_store(to + (i + j) * ROW_TILE, word[j]);
+  }
   int8_fill(to, last / INT8_CODES, INT8_KEY_WORDS, 0.0f);
 #if INT8_VALUES_OFFSET
   int8_start_of_weights(to, ROW_TILE, INT8_KEY_WORDS);

@@ -18,15 +18,16 @@ FOVEA_SHORT FOVEA_NOINLINE void int8_copy_keys(const fovea_operand_args *args) {
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
+    float *to = int8_key(args->to, key, stride);
     scales[key] = args->scales[key];
     int64_t d = 0;
 #ifdef INT8_COPIES
     for (; d + INT8_COPIES <= args->dim; d += INT8_COPIES)
-      int8_copy_key(args->to + key * stride + d / INT8_CODES, args->codes + key * args->code_stride + d);
+      int8_copy_key(to + d / INT8_CODES * INT8_GROUP, args->codes + key * args->code_stride + d);
 #endif
     FOVEA_NO_UNROLL
-    for (; d < args->dim; d += LANES)
-      int8_store(args->to + key * stride, d, vec_add(int8_stored(args, key, d), shift));
+    for (; d < int8_words(args->dim) * INT8_CODES; d += LANES)
+      int8_store(to, d, d < args->dim ? vec_add(int8_stored(args, key, d), shift) : shift);
   }
 }
 
@@ -37,24 +38,30 @@ FOVEA_SHORT FOVEA_NOINLINE void int8_copy_values(const fovea_operand_args *args)
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++)
     scales[key] = key >= args->first && key < args->end ? args->scales[key] : 0;
   FOVEA_NO_UNROLL
-  for (int first = args->first / INT8_CODES * INT8_CODES; first < args->end; first += INT8_CODES) {
+  for (int first = args->first / INT8_GROUP_CODES * INT8_GROUP_CODES; first < args->end;
+       first += INT8_GROUP_CODES) {
+    float *to = args->to + first / INT8_CODES * stride;
     int64_t d = 0;
 #ifdef INT8_COPIES
-    if (first >= args->first && first + INT8_CODES <= args->end)
+    if (first >= args->first && first + INT8_GROUP_CODES <= args->end)
       for (; d + INT8_COPIES <= args->dim; d += INT8_COPIES)
-        int8_copy_word(args->to + first / INT8_CODES * stride + d, args->codes + first * args->code_stride + d,
-                       args->code_stride);
+        int8_copy_word(to + d * INT8_GROUP, args->codes + first * args->code_stride + d, args->code_stride);
 #endif
     FOVEA_NO_UNROLL
     for (; d < args->dim; d += LANES) {
-      vec codes[INT8_CODES];
-      FOVEA_UNROLL
-      for (int j = 0; j < INT8_CODES; j++) {
-        const int key = first + j;
-        codes[j] = shift;
-        if (key >= args->first && key < args->end) codes[j] = vec_add(int8_stored(args, key, d), shift);
+      vec word[INT8_GROUP];
+      FOVEA_NO_UNROLL
+      for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES) {
+        vec codes[INT8_CODES];
+        FOVEA_UNROLL
+        for (int j = 0; j < INT8_CODES; j++) {
+          const int key = first + i + j;
+          codes[j] = shift;
+          if (key >= args->first && key < args->end) codes[j] = vec_add(int8_stored(args, key, d), shift);
+        }
+        word[i / INT8_CODES] = int8_word(codes);
       }
-      vec_store(args->to + first / INT8_CODES * stride + d, int8_word(codes));
+      int8_store_dims(to, d, word);
     }
   }
   int8_load_scales(scales);

@@ -75,7 +75,7 @@ BEGIN {
   needed = of_nn ? "dot" : of_int8 ? "sums" : "score"
   operation = "vfn?m(add|sub)[0-9]+ps|v(add|sub|mul|div|max|min|dpbf16|scalef|rndscale|cvtph2)[a-z0-9]*ps"
   operation = operation "|fml[as]l?|bfmlal|f(add|sub|mul|div|max|min|cvt)[a-z]*[ \t]+v"
-  operation = operation "|vpdpbusd|vpmaddwd|us?dot|sdot"
+  operation = operation "|vpdpbusd|vpmaddwd|us?dot|sdot|u?smmla"
   vector = "%[yz]mm|[ \t,{]q[0-9]"
 }
 

@@ -4,7 +4,7 @@
 set -e -u -o pipefail
 build=$1
 
-# qemu's models, and the table that "neon" stands for: with USDOT, with SDOT only, or with neither.
+# qemu's models, and the table that "neon" stands for: with SMMLA, with SDOT only, or with neither.
 models=(
   "max          neon/i8mm"
   "neoverse-n1  neon/dot"
