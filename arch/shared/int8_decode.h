@@ -2,12 +2,17 @@
  * values. Rows of K and V are codes, read where they lie, LANES words at a time. Beside int8_products.h a layer
  * gives
  *
- *   int8_load_row(codes)       LANES words of a row, of INT8_CODES codes each
- *   int8_offset(words)         128 added to each code; only if there is an offset
- *   int8_words_of_dims(x)      rows of INT8_CODES keys become words of a dim each, in any order of vectors and
- * lanes int8_sums_in_order(sum)    the same order undone, of sums INT8_DECODE_ROWS           rows of a register
- * tile beside two vectors of keys INT8_DECODE_VALUE_ROWS     rows of a register tile beside INT8_CODES vectors of
- * dims
+ *   INT8_DECODE_ROWS        rows of a register tile beside two vectors of keys
+ *   INT8_DECODE_VALUE_ROWS  rows of a register tile beside INT8_CODES vectors of dims
+ *   int8_load_row(codes)    LANES words of a row, of INT8_CODES codes each
+ *   int8_offset(words)      128 added to each code; only if there is an offset
+ *   int8_words_of_dims(x)   INT8_CODES rows of values become words of a dim each, in any order of vectors and lanes
+ *   int8_sums_in_order(sum) the same order undone, of sums
+ *
+ * and, if int8_store() lays out several rows together,
+ *
+ *   INT8_STORES_ALONE
+ *   int8_store_alone(p, d, codes)  the same for one row, whose words lie side by side
  *
  * Part of int8.h. */
 #ifndef FOVEA_ARCH_SHARED_INT8_DECODE_H
