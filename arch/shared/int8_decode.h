@@ -21,8 +21,7 @@
 enum {
   INT8_PIECE = INT8_CODES * LANES, /* codes that a vector holds */
   INT8_DECODE_WORDS = 32,          /* of a row, transposed at a time: they stay in L1 */
-  INT8_DECODE_SUMS = FOVEA_WEIGHT_SUMS / LANES,
-  INT8_DECODED_ROWS = 8 /* tiles of up to this many rows are decoded */
+  INT8_DECODED_ROWS = 8            /* tiles of up to this many rows are decoded */
 };
 
 #ifndef INT8_STORES_ALONE
@@ -222,38 +221,46 @@ FOVEA_INLINE float int8_decode_maximum(const float *scores, const float *logs, i
   return lanes[0] + 0.0f; /* -0 becomes +0 */
 }
 
-/* Weights of a row as words from scores[0] on, and behind them what the offset of values adds to sums, negative.
- * Returns the sum of the unrounded weights. */
-FOVEA_NOINLINE float int8_decode_weights(float *scores, const float *logs, int begin, int end, float maximum) {
+/* Weights of the keys that one vector of sums has, as words, the first key's at `words`. */
+FOVEA_INLINE vec int8_decode_chain(const float *scores, const float *logs, int begin, int key, int end,
+                                   vec reference, float *words) {
   const float *parts = logs + FOVEA_BLOCK_KEYS;
-  const vec reference = state_reference(vec_set1(maximum)), shift = vec_set1(INT8_SHIFT);
-  vec sums[INT8_DECODE_SUMS], total = vec_set1(0.0f);
-  float lanes[FOVEA_WEIGHT_SUMS];
-  FOVEA_UNROLL
-  for (int i = 0; i < INT8_DECODE_SUMS; i++) sums[i] = vec_set1(0.0f);
+  vec sum = vec_set1(0.0f);
   FOVEA_NO_UNROLL
-  for (int key = begin; key < end; key += LANES) {
+  for (; key < end; key += FOVEA_WEIGHT_SUMS) {
     const vec s = vec_add(vec_load(scores + key), vec_load(logs + key));
     const vec e = mode_exp2(vec_sub(s, reference), -126.0f);
-    const vec code = vec_add(vec_min(e, vec_set1(255.0f)), shift);
-    sums[key / LANES % INT8_DECODE_SUMS] = vec_fma(e, vec_load(parts + key), sums[key / LANES % INT8_DECODE_SUMS]);
-    if (INT8_VALUES_OFFSET) total = vec_add(total, vec_sub(code, shift));
-    int8_store_alone(scores, key - begin, code);
+    sum = vec_fma(e, vec_load(parts + key), sum);
+    int8_store_alone(words, key - begin, vec_add(vec_min(e, vec_set1(255.0f)), vec_set1(INT8_SHIFT)));
   }
-#if INT8_VALUES_OFFSET
-  float *start = scores + (end - begin) / INT8_CODES;
-  vec_store(lanes, total);
-  *start = 0;
-  for (int i = 0; i < LANES; i++) *start -= INT8_VALUES_OFFSET * lanes[i];
-#else
-  (void)total;
-#endif
-  FOVEA_UNROLL
-  for (int i = 0; i < INT8_DECODE_SUMS; i++) vec_store(lanes + i * LANES, sums[i]);
-  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
-  return lanes[0];
+  return sum;
 }
+
+/* Replaces the scores of a row by weights, as words from scores[0] on. Returns the sum of the unrounded ones. */
+FOVEA_NOINLINE float int8_decode_weights(float *scores, const float *logs, int begin, int end, float maximum) {
+  enum { VECTORS = FOVEA_WEIGHT_SUMS / LANES };
+  const vec reference = state_reference(vec_set1(maximum));
+  float words[FOVEA_BLOCK_KEYS + 16], sums[FOVEA_WEIGHT_SUMS];
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < VECTORS; i++) {
+    const int key = begin + i * LANES, lane = key % FOVEA_WEIGHT_SUMS;
+    vec_store(sums + lane, int8_decode_chain(scores, logs, begin, key, end, reference, words));
+  }
+  memcpy(scores, words, (size_t)(end - begin) / INT8_CODES * sizeof *words);
+  for (int half = FOVEA_WEIGHT_SUMS / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) sums[i] += sums[i + half];
+  return sums[0];
+}
+
+#if INT8_VALUES_OFFSET
+/* What the offset of values adds to sums, negative, behind a row's words. */
+FOVEA_NOINLINE void int8_decode_start(float *words, int count) {
+  const uint8_t *weights = (const uint8_t *)(const void *)words;
+  int total = 0;
+  for (int i = 0; i < count * INT8_CODES; i++) total += weights[i];
+  words[count] = (float)(-INT8_VALUES_OFFSET * total);
+}
+#endif
 
 FOVEA_KERNEL static int int8_decode_softmax(const fovea_decode_softmax_args *args) {
   const float *logs = args->value_scales, *marks = logs + 2 * FOVEA_BLOCK_KEYS;
@@ -265,6 +272,9 @@ FOVEA_KERNEL static int int8_decode_softmax(const fovea_decode_softmax_args *arg
     if (marks[FOVEA_BLOCK_KEYS] != 0.0f) int8_decode_lose(scores, marks, begin, end);
     args->block_max[row] = int8_decode_maximum(scores, logs, begin, end) - INT8_A;
     args->block_sum[row] = int8_decode_weights(scores, logs, begin, end, args->block_max[row]);
+#if INT8_VALUES_OFFSET
+    int8_decode_start(scores, (end - begin) / INT8_CODES);
+#endif
     none |= args->block_max[row] == -INFINITY;
   }
   FOVEA_NO_UNROLL

@@ -3,6 +3,7 @@
 #include "check_problem.h"
 #include "entries.h"
 #include "gathering.h"
+#include "lay_out.h"
 #include "normaliser.h"
 #include "terms.h"
 #include "tiles.h"

@@ -30,6 +30,9 @@ typedef struct fovea_scratch_layout {
   uint64_t block, tile;         /* all arrays that tiles share; all arrays of one tile */
 } fovea_scratch_layout;
 
+/* Floats in whole cache lines. */
+uint64_t fovea_whole_lines(uint64_t floats);
+
 /* Elements from row to row of a copy in scratch. It is an odd number of cache lines, so that the rows of a block do
  * not crowd a few sets of the cache. */
 int64_t fovea_copied_stride(int64_t dim);
@@ -71,8 +74,5 @@ int64_t fovea_column_blocks(const fovea_problem *problem);
 
 /* The candidates of a row: scores, then keys. */
 uint64_t fovea_top_list_floats(int64_t k);
-
-/* Of a plan that is complete but for this. `operands`: floats of operands that are not those of exact mode. */
-fovea_scratch_layout fovea_lay_out_scratch(const struct fovea_plan *plan, fovea_operand_sizes operands);
 
 #endif
