@@ -31,12 +31,6 @@ FOVEA_INLINE int8_sum int8_add_values(vec x, vec y, int8_sum sum) {
 FOVEA_INLINE vec int8_number(int8_sum sum) {
   return vcvtq_f32_s32(sum);
 }
-/* Puts lowest bytes side by side: SLI keeps the bits below the shift. */
-FOVEA_INLINE vec int8_word(const vec codes[4]) {
-  const uint32x4_t low = vsliq_n_u32(vreinterpretq_u32_f32(codes[0]), vreinterpretq_u32_f32(codes[1]), 8);
-  const uint32x4_t high = vsliq_n_u32(vreinterpretq_u32_f32(codes[2]), vreinterpretq_u32_f32(codes[3]), 8);
-  return vreinterpretq_f32_u32(vsliq_n_u32(low, high, 16));
-}
 FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
   vec_store_bytes((uint8_t *)(void *)p + d, codes);
 }

@@ -1,10 +1,17 @@
-/* Rows of codes in words of four, for decoding on CPUs with dot products of bytes (shared/int8_decode.h). */
+/* Words of four codes, and rows of them in decoding, for CPUs with products of bytes (shared/int8_products.h,
+ * shared/int8_decode.h). */
 #ifndef FOVEA_ARCH_NEON_DOT_INT8_ROWS_H
 #define FOVEA_ARCH_NEON_DOT_INT8_ROWS_H
 
 #define INT8_DECODE_ROWS       4
 #define INT8_DECODE_VALUE_ROWS 4
 
+/* Puts lowest bytes side by side: SLI keeps the bits below the shift. */
+FOVEA_INLINE vec int8_word(const vec codes[4]) {
+  const uint32x4_t low = vsliq_n_u32(vreinterpretq_u32_f32(codes[0]), vreinterpretq_u32_f32(codes[1]), 8);
+  const uint32x4_t high = vsliq_n_u32(vreinterpretq_u32_f32(codes[2]), vreinterpretq_u32_f32(codes[3]), 8);
+  return vreinterpretq_f32_u32(vsliq_n_u32(low, high, 16));
+}
 FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return vreinterpretq_f32_s8(vld1q_s8(codes));
 }

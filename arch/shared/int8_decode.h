@@ -41,7 +41,7 @@ FOVEA_INLINE vec int8_row_words(const void *row, int64_t d, int64_t dim) {
 /* Prefetches rows of the next block. Not those that lie one behind the other: the CPU sees them coming, and
  * prefetches would only fill its line buffers. */
 FOVEA_INLINE void int8_decode_fetch(const void *const *rows, int count, int64_t dim) {
-  if ((const char *)rows[count - 1] - (const char *)rows[0] == (count - 1) * dim) return;
+  if ((uintptr_t)rows[count - 1] - (uintptr_t)rows[0] == (uintptr_t)((count - 1) * dim)) return;
   FOVEA_NO_UNROLL
   for (int i = 0; i < count; i++)
     for (int64_t d = 0; d < dim; d += 64) __builtin_prefetch((const char *)rows[i] + d, 0, 2);

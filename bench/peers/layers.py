@@ -56,19 +56,9 @@ def run(arguments, workers):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="the build directory of Fovea")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="where the JSON goes")
     parser.add_argument("--minilm", type=pathlib.Path, help="the folder of the sentence model")
     parser.add_argument("--peers", nargs="+", default=measure.PEERS[1:], choices=measure.PEERS[1:])
-    parser.add_argument("--filter", default="", help="a regular expression that names must contain")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--slice", type=float, default=0.02, help="seconds that each runs in a round, at least once")
-    parser.add_argument("--cpu-time", action="store_true", help="one thread by its CPU time, on a busy machine")
-    arguments = parser.parse_args()
-    if arguments.cpu_time:
-        arguments.threads = [1]
-    arguments.library = arguments.build / "libfovea.so"
+    arguments = measure.arguments_of(parser, rounds=7)
     variables = measure.environment(arguments)
     variables["FOVEA_LAYER_CALLS"] = str((arguments.build / "bench" / "libfovea_layer_calls.so").resolve())
     if arguments.minilm:

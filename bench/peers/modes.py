@@ -40,19 +40,9 @@ class ModeContest(caches.CacheContest):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="the build directory of Fovea")
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="where the JSON goes")
     parser.add_argument("--python", type=pathlib.Path, default=caches.ROOT / "build" / "peers-ggml" / "bin" / "python",
                         help="the Python that has ggml")
-    parser.add_argument("--filter", default="", help="a regular expression that names must contain")
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--slice", type=float, default=0.02, help="seconds that each runs in a round, at least once")
-    parser.add_argument("--cpu-time", action="store_true", help="one thread by its CPU time, on a busy machine")
-    arguments = parser.parse_args()
-    if arguments.cpu_time:
-        arguments.threads = [1]
-    arguments.library = arguments.build / "libfovea.so"
+    arguments = measure.arguments_of(parser, rounds=9)
     variables = measure.environment(arguments)
     variables["FOVEA_CACHE_CALLS"] = str((arguments.build / "bench" / "libfovea_cache_calls.so").resolve())
     wanted = [cache_problems.parse(name, TYPE) for name in NAMES if re.search(arguments.filter, name)]

@@ -1,8 +1,5 @@
 #include "scratch_layout.h"
 
-#include "../base/types.h"
-#include "shaw.h"
-
 uint64_t fovea_whole_lines(uint64_t floats) {
   return (floats + 15) / 16 * 16;
 }

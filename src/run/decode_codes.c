@@ -64,7 +64,8 @@ static void gather(const fovea_task_context *context, fovea_interval keys, int v
 void fovea_list_codes(const fovea_task_context *context, const fovea_row_list *list, int values,
                       fovea_code_list *codes) {
   const fovea_interval keys = fovea_met_keys(context, context->walk.block);
-  const int centred = !values && context->plan->problem.key_centre != FOVEA_VECTORS_NONE; /* listed rows are not */
+  /* Rows of a format with a centre are not listed, so those in the list have none. */
+  const int centred = !values && context->plan->problem.key_centre != FOVEA_VECTORS_NONE;
   if (!centred && lies_well(list, values) && read_scales(context, list, keys, values, codes->scales))
     codes->rows = list->rows;
   else
