@@ -2,7 +2,14 @@
 
 #define BF16_HALVES          1
 #define bf16_step(x, y, sum) vec_fma(x, y, sum)
+#define BF16_NAN             vec_set1(__builtin_nanf(""))
 #include "bf16_products.h"
+
+/* Rounded to bf16, and 0 below 2^-56: AMX would flush smaller products. */
+FOVEA_INLINE vec bf16_number(vec x) {
+  x = vec_round_bf16(vec_select(vec_is_nan(x), vec_set1(__builtin_nanf("")), x));
+  return vec_select(vec_less(vec_abs(x), vec_set1(0x1p-56f)), vec_set1(0.0f), x);
+}
 
 FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
   return (fovea_operand_sizes){qk_dim * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(qk_dim),
@@ -21,7 +28,7 @@ FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++)
     for (int64_t d = 0; d < args->dim; d += LANES)
-      vec_store(args->to + key * stride + d, bf16_element(args, key, d));
+      vec_store(args->to + key * stride + d, bf16_number(bf16_element(args, key, d)));
 }
 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
@@ -35,7 +42,7 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
     float *to = args->to + key * stride;
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec x = bf16_element(args, key, d);
+      const vec x = bf16_number(bf16_element(args, key, d));
       const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
       lost = vecmask_or(lost, vecmask_not(finite));
       vec_store(to + d, vec_select(finite, x, zero));
@@ -48,7 +55,7 @@ FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
 FOVEA_INLINE void bf16_weigh(float *score, vec reference, vec *sum) {
   const vec p = mode_exp2(vec_sub(vec_load(score), reference), -56.0f);
   *sum = vec_add(*sum, p);
-  vec_store(score, bf16_rounded(p));
+  vec_store(score, vec_round_bf16(p));
 }
 
 /* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. Rounds of

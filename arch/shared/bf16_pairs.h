@@ -11,17 +11,13 @@
 
 #define BF16_HALVES          2
 #define bf16_step(x, y, sum) vec_pair_words(x, y, sum)
+#define BF16_NAN             vec_pair_round(vec_set1(__builtin_nanf("")), vec_set1(__builtin_nanf("")))
 #include "bf16_products.h"
 
 FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
   const int64_t items = bf16_items(qk_dim);
   return (fovea_operand_sizes){items * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(items),
                                FOVEA_BLOCK_KEYS / 2 * bf16_stride(v_dim), 0};
-}
-
-/* Two numbers of bf16 in a word. */
-FOVEA_INLINE vec bf16_word(vec above, vec below) {
-  return vec_join_bf16(below, above);
 }
 
 FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
@@ -32,53 +28,38 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
     FOVEA_NO_UNROLL
     for (int row = 0; row < ROW_TILE; row += LANES) {
       const vec zero = vec_set1(0.0f);
-      const vec first = above < args->dim ? bf16_number(vec_load(rows + above * ROW_TILE + row)) : zero;
-      const vec second = below < args->dim ? bf16_number(vec_load(rows + below * ROW_TILE + row)) : zero;
-      vec_store(args->to + word * ROW_TILE + row, bf16_word(first, second));
+      const vec first = above < args->dim ? vec_load(rows + above * ROW_TILE + row) : zero;
+      const vec second = below < args->dim ? vec_load(rows + below * ROW_TILE + row) : zero;
+      vec_store(args->to + word * ROW_TILE + row, vec_pair_without_small(vec_pair_round(first, second)));
     }
   }
 }
 
-/* Element by element: a block's keys are met by many rows. */
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(bf16_items(args->dim));
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     uint16_t *to = (uint16_t *)(void *)(args->to + key * stride);
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES, to += LANES) {
-      uint16_t x[LANES];
-      vec_store_bf16(x, bf16_element(args, key, d));
-      FOVEA_UNROLL
-      for (int i = 0; i < LANES; i += 4)
-        to[i] = x[i + 2], to[i + 1] = x[i], to[i + 2] = x[i + 3], to[i + 3] = x[i + 1];
-    }
+    for (int64_t d = 0; d < args->dim; d += LANES) vec_store_fours(to + d, bf16_element(args, key, d));
   }
 }
 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(args->dim);
-  const vec zero = vec_set1(0.0f), infinity = vec_set1(INFINITY);
-  vecmask lost = vec_less(zero, zero);
   const int begin = args->first / BF16_KEYS * BF16_GROUP,
             end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
+  int lost = 0;
   FOVEA_NO_UNROLL
   for (int word = begin; word < end; word++) {
     const int above = word / 2 * 4 + word % 2;
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      vec x[2];
-      FOVEA_UNROLL
-      for (int i = 0; i < 2; i++) {
-        x[i] = bf16_element(args, above + 2 * i, d);
-        const vecmask finite = vec_less(vec_abs(x[i]), infinity);
-        lost = vecmask_or(lost, vecmask_not(finite));
-        x[i] = vec_select(finite, x[i], zero);
-      }
-      vec_store(args->to + word * stride + d, bf16_word(x[0], x[1]));
+      const vec words = vec_pair_round(bf16_element(args, above, d), bf16_element(args, above + 2, d));
+      vec_store(args->to + word * stride + d, vec_pair_finite(vec_pair_without_small(words), &lost));
     }
   }
-  return !vecmask_any(lost);
+  return !lost;
 }
 
 /* Rounds of sixteen keys, four at a time: their words lie in front of the scores that they are made of, or in their
@@ -100,10 +81,9 @@ FOVEA_NOINLINE vec bf16_weigh_vector(float *scores, vec reference, int begin, in
       for (int j = 0; j < 4; j++) {
         p[j] = mode_exp2(vec_sub(vec_load(scores + (key + i + j) * ROW_TILE), reference), -56.0f);
         sums[i + j] = vec_add(sums[i + j], p[j]);
-        p[j] = bf16_rounded(p[j]);
       }
-      vec_store(scores + (key + i) / 2 * ROW_TILE, bf16_word(p[0], p[2]));
-      vec_store(scores + ((key + i) / 2 + 1) * ROW_TILE, bf16_word(p[1], p[3]));
+      vec_store(scores + (key + i) / 2 * ROW_TILE, vec_pair_round(p[0], p[2]));
+      vec_store(scores + ((key + i) / 2 + 1) * ROW_TILE, vec_pair_round(p[1], p[3]));
     }
   }
   bf16_fill(scores, 0, first / 2, 0.0f);

@@ -16,6 +16,11 @@
 #define FOVEA_SOFTMAX_CHAINS 2
 #define FOVEA_BLOCK_TILES    5
 #define FOVEA_PANEL_ALWAYS   1
+#define FOVEA_BF16_VECTORS 3
+#define FOVEA_BF16_NUMBERS_3 5
+#define FOVEA_BF16_NUMBERS_2 7
+#define FOVEA_BF16_NUMBERS_1 16
+#define FOVEA_BF16_SUMS_STAY 0
 #include "decode.h"
 
 #include INT8_LAYER

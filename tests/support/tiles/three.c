@@ -17,6 +17,11 @@
 #define FOVEA_SOFTMAX_CHAINS 4
 #define FOVEA_BLOCK_TILES    7
 #define FOVEA_PANEL_ALWAYS   0
+#define FOVEA_BF16_VECTORS 3
+#define FOVEA_BF16_NUMBERS_3 3
+#define FOVEA_BF16_NUMBERS_2 2
+#define FOVEA_BF16_NUMBERS_1 5
+#define FOVEA_BF16_SUMS_STAY 1
 #include "decode.h"
 
 #include INT8_LAYER
