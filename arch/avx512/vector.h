@@ -27,6 +27,15 @@ FOVEA_INLINE __mmask16 first_lanes(int count) {
 FOVEA_INLINE vec vec_load(const float *p) {
   return _mm512_loadu_ps(p);
 }
+/* gcc repeats a load in each FMA that uses it, if these are few. The empty statement keeps it in a register. */
+#ifndef __clang__
+#define FOVEA_VECTOR_HOLDS_LOADS
+FOVEA_INLINE vec vec_load_held(const float *p) {
+  vec a = _mm512_loadu_ps(p);
+  __asm__("" : "+v"(a));
+  return a;
+}
+#endif
 FOVEA_INLINE void vec_store(float *p, vec a) {
   _mm512_storeu_ps(p, a);
 }

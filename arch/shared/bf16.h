@@ -12,43 +12,64 @@ FOVEA_INLINE vec bf16_number(vec x) {
 }
 
 FOVEA_KERNEL static fovea_operand_sizes bf16_sizes(int64_t qk_dim, int64_t v_dim) {
-  return (fovea_operand_sizes){qk_dim * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(qk_dim),
+  return (fovea_operand_sizes){bf16_items(qk_dim) * ROW_TILE, FOVEA_BLOCK_KEYS * bf16_stride(bf16_items(qk_dim)),
                                FOVEA_BLOCK_KEYS * bf16_stride(v_dim), 0};
 }
 
 FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   const float *rows = args->rows;
-  const int64_t count = args->dim * ROW_TILE;
+  const int64_t count = args->dim * ROW_TILE, whole = bf16_items(args->dim) * ROW_TILE;
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < count; i += LANES) vec_store(args->to + i, bf16_number(vec_load(rows + i)));
+  FOVEA_NO_UNROLL
+  for (int64_t i = count; i < whole; i += LANES) vec_store(args->to + i, vec_set1(0.0f));
+}
+
+FOVEA_INLINE void bf16_keys(const fovea_operand_args *args, const int bf16) {
+  const int64_t items = bf16_items(args->dim), stride = bf16_stride(items);
+  FOVEA_NO_UNROLL
+  for (int key = args->first; key < args->end; key++) {
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < items; d += LANES)
+      vec_store(args->to + key * stride + d, bf16_number(bf16_elements_at(args, bf16, key, d)));
+  }
 }
 
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
-  const int64_t stride = bf16_stride(args->dim);
-  FOVEA_NO_UNROLL
-  for (int key = args->first; key < args->end; key++)
-    for (int64_t d = 0; d < args->dim; d += LANES)
-      vec_store(args->to + key * stride + d, bf16_number(bf16_element(args, key, d)));
+  if (args->bf16)
+    bf16_keys(args, 1);
+  else
+    bf16_keys(args, 0);
 }
 
-FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
+/* Returns 0 if an element is not finite. */
+FOVEA_INLINE int bf16_values_of(const fovea_operand_args *args, const int bf16) {
   const int64_t stride = bf16_stride(args->dim);
   const vec zero = vec_set1(0.0f);
   vecmask lost = vec_less(zero, zero);
-  const int begin = args->first / BF16_KEYS * BF16_KEYS;
-  const int end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_KEYS;
   FOVEA_NO_UNROLL
-  for (int key = begin; key < end; key++) {
-    float *to = args->to + key * stride;
+  for (int key = args->first; key < args->end; key++) {
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec x = bf16_number(bf16_element(args, key, d));
+      const vec x = bf16_number(bf16_elements_at(args, bf16, key, d));
       const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
       lost = vecmask_or(lost, vecmask_not(finite));
-      vec_store(to + d, vec_select(finite, x, zero));
+      vec_store(args->to + key * stride + d, vec_select(finite, x, zero));
     }
   }
   return !vecmask_any(lost);
+}
+
+FOVEA_INLINE void bf16_no_values(const fovea_operand_args *args, int begin, int end) {
+  const int64_t stride = bf16_stride(args->dim);
+  FOVEA_NO_UNROLL
+  for (int key = begin; key < end; key++) memset(args->to + key * stride, 0, (size_t)stride * sizeof *args->to);
+}
+
+FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
+  bf16_no_values(args, args->first / BF16_KEYS * BF16_KEYS, args->first);
+  bf16_no_values(args, args->end, (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_KEYS);
+  return args->bf16 ? bf16_values_of(args, 1) : bf16_values_of(args, 0);
 }
 
 /* The weight itself is added to the sum; what is stored has been rounded. */

@@ -21,22 +21,24 @@
 
 enum { BF16_KEYS = 32, BF16_GROUP = BF16_KEYS / BF16_HALVES };
 
-/* The items of a product of `count` elements. */
+/* The items of a product of `count` elements, filled up with zeros so that both chains have as many. */
 FOVEA_INLINE int64_t bf16_items(int64_t count) {
-  return BF16_HALVES == 1 ? count : (count + 3) / 4 * 2;
+  return (count + 2 * BF16_HALVES - 1) / (2 * BF16_HALVES) * 2;
 }
 
-/* Up to LANES elements of a row of keys or values from dim d on, not rounded yet; 0 behind the last, and for keys
- * that are not there. */
-FOVEA_INLINE vec bf16_element(const fovea_operand_args *args, int64_t key, int64_t d) {
-  if (key < args->first || key >= args->end) return vec_set1(0.0f);
+/* LANES elements of a row of keys or values, not rounded yet. */
+FOVEA_INLINE vec bf16_elements(const void *rows, const int bf16, int64_t at) {
+  return bf16 ? vec_load_bf16((const uint16_t *)rows + at) : vec_load((const float *)rows + at);
+}
+
+/* The same from dim d on, 0 behind the last. */
+FOVEA_INLINE vec bf16_elements_at(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
   const int64_t at = key * args->stride + d, rest = args->dim - d;
-  const float *row = (const float *)args->rows + at;
-  if (!args->bf16) return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
-  const uint16_t *elements = (const uint16_t *)args->rows + at;
+  if (rest >= LANES) return bf16_elements(args->rows, bf16, at);
+  if (!bf16) return vec_load_first((const float *)args->rows + at, (int)rest);
   uint16_t some[LANES] = {0};
-  if (rest < LANES) elements = memcpy(some, elements, (size_t)rest * sizeof *some);
-  return vec_load_bf16(elements);
+  memcpy(some, (const uint16_t *)args->rows + at, (size_t)rest * sizeof *some);
+  return vec_load_bf16(some);
 }
 
 /* The rows of keys and values are apart as exact mode's copies are: an odd number of cache lines. */
@@ -87,18 +89,16 @@ FOVEA_INLINE void bf16_store(const int numbers, const int vectors, const bf16_ti
   }
 }
 
-/* The chains of a group of `count` items. */
-FOVEA_INLINE void bf16_chains(const int numbers, const int vectors, const bf16_products *at, int64_t count,
+/* Both chains of a group of `count` items, and on to the next group. */
+FOVEA_INLINE void bf16_chains(const int numbers, const int vectors, bf16_products *at, int64_t count,
                               bf16_tile *even, bf16_tile *odd) {
-  const float *lanes = at->lanes, *scalars = at->scalars;
   bf16_zero(numbers, vectors, even);
   bf16_zero(numbers, vectors, odd);
   FOVEA_NO_UNROLL
-  for (; count > 1; count -= 2, lanes += 2 * ROW_TILE, scalars += 2 * at->item) {
-    bf16_item(numbers, vectors, lanes, scalars, at->step, even);
-    bf16_item(numbers, vectors, lanes + ROW_TILE, scalars + at->item, at->step, odd);
+  for (; count > 0; count -= 2, at->lanes += 2 * ROW_TILE, at->scalars += 2 * at->item) {
+    bf16_item(numbers, vectors, at->lanes, at->scalars, at->step, even);
+    bf16_item(numbers, vectors, at->lanes + ROW_TILE, at->scalars + at->item, at->step, odd);
   }
-  if (BF16_HALVES == 1 && count > 0) bf16_item(numbers, vectors, lanes, scalars, at->step, even);
 }
 
 /* The products. If registers do not hold the sums beside both chains, these wait in memory. */
@@ -111,7 +111,6 @@ FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_produ
   for (int64_t first = 0; first < at.count; first += BF16_GROUP) {
     const int64_t rest = at.count - first;
     bf16_chains(numbers, vectors, &at, rest < BF16_GROUP ? rest : BF16_GROUP, &even, &odd);
-    at.lanes += BF16_GROUP * ROW_TILE, at.scalars += BF16_GROUP * at.item;
     FOVEA_UNROLL
     for (int n = 0; n < numbers; n++) {
       FOVEA_UNROLL
@@ -154,14 +153,13 @@ typedef void bf16_tile_function(const bf16_work *work, int64_t first, int vector
   }
 #define BF16_TILES(kind, vectors, numbers)                                                                         \
   BF16_TILE(kind, many##vectors, vectors, numbers)                                                                 \
-  BF16_TILE(kind, half##vectors, vectors, (numbers + 1) / 2)                                                       \
   BF16_TILE(kind, one##vectors, vectors, 1)
 #define BF16_CHOICE(kind, vectors, numbers)                                                                        \
-  { bf16_many##vectors##_##kind, bf16_half##vectors##_##kind, bf16_one##vectors##_##kind, numbers }
+  { bf16_many##vectors##_##kind, bf16_one##vectors##_##kind, numbers }
 
-/* The register tiles beside so many vectors: of many keys or dims, of half as many, of one. */
+/* The register tiles beside so many vectors: of some keys or dims, and of one. */
 typedef struct bf16_tiles {
-  bf16_tile_function *many, *half, *one;
+  bf16_tile_function *many, *one;
   int numbers;
 } bf16_tiles;
 
@@ -186,17 +184,15 @@ typedef struct bf16_tiles {
 #endif
 
 FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, const bf16_tiles *tiles, int vector) {
-  const int half = (tiles->numbers + 1) / 2;
   row_fetch fetch = fetch_rows(work->prefetch, work->prefetch_count);
   const int64_t steps = (work->numbers + tiles->numbers - 1) / tiles->numbers;
   const int64_t lines = fetch_share_of(work->prefetch, work->prefetch_count, steps);
   FOVEA_NO_UNROLL
   for (int64_t first = 0; first < work->numbers;) {
-    const int64_t rest = work->numbers - first;
-    const int numbers = rest >= tiles->numbers ? tiles->numbers : rest >= half ? half : 1;
+    const int whole = work->numbers - first >= tiles->numbers;
     fetch_lines(lines, &fetch);
-    (numbers == tiles->numbers ? tiles->many : numbers == half ? tiles->half : tiles->one)(work, first, vector);
-    first += numbers;
+    (whole ? tiles->many : tiles->one)(work, first, vector);
+    first += whole ? tiles->numbers : 1;
   }
 }
 
@@ -205,7 +201,8 @@ FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, f
   bf16_work each = *work;
   FOVEA_NO_UNROLL
   for (int v = 0; v < vectors.count; each.prefetch_count = 0) {
-    const int rest = vectors.count - v, together = rest < FOVEA_BF16_VECTORS ? rest : FOVEA_BF16_VECTORS;
+    const int rest = vectors.count - v, most = FOVEA_BF16_VECTORS;
+    const int together = rest <= most ? rest : rest == most + 1 ? rest / 2 : most; /* four are two and two */
     bf16_numbers(&each, &tiles[together - 1], vectors.first + v);
     v += together;
   }
@@ -309,10 +306,11 @@ FOVEA_INLINE void bf16_finish_values(const int numbers, const int vectors, const
 
 BF16_ALL_TILES(values)
 
-/* Whole groups: the weights of all other keys of the block are 0, and so are values that are not there. */
+/* From the beginning of a group on: the weights of other keys of the block are 0, and so are values that are not
+ * there. */
 FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
   const int64_t stride = bf16_stride(args->dim), begin = args->key / BF16_KEYS * BF16_GROUP;
-  const int64_t end = (args->key + args->key_count + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
+  const int64_t end = bf16_items(args->key + args->key_count);
   const bf16_work work = {{args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1, end - begin},
                           args->dim,
                           args,
