@@ -25,25 +25,22 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   for (int64_t i = count; i < whole; i += LANES) vec_store(args->to + i, vec_set1(0.0f));
 }
 
-FOVEA_INLINE void bf16_keys(const fovea_operand_args *args, const int bf16) {
+FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
   const int64_t items = bf16_items(args->dim), stride = bf16_stride(items);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < items; d += LANES)
-      vec_store(args->to + key * stride + d, bf16_number(bf16_elements_at(args, bf16, key, d)));
+      vec_store(args->to + key * stride + d, bf16_number(operand_elements(bf16, args, key, d)));
   }
 }
 
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
-  if (args->bf16)
-    bf16_keys(args, 1);
-  else
-    bf16_keys(args, 0);
+  OPERAND_TYPED(bf16_keys, args->bf16, args);
 }
 
 /* Returns 0 if an element is not finite. */
-FOVEA_INLINE int bf16_values_of(const fovea_operand_args *args, const int bf16) {
+FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(args->dim);
   const vec zero = vec_set1(0.0f);
   vecmask lost = vec_less(zero, zero);
@@ -51,7 +48,7 @@ FOVEA_INLINE int bf16_values_of(const fovea_operand_args *args, const int bf16) 
   for (int key = args->first; key < args->end; key++) {
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec x = bf16_number(bf16_elements_at(args, bf16, key, d));
+      const vec x = bf16_number(operand_elements(bf16, args, key, d));
       const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
       lost = vecmask_or(lost, vecmask_not(finite));
       vec_store(args->to + key * stride + d, vec_select(finite, x, zero));
@@ -69,7 +66,7 @@ FOVEA_INLINE void bf16_no_values(const fovea_operand_args *args, int begin, int 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
   bf16_no_values(args, args->first / BF16_KEYS * BF16_KEYS, args->first);
   bf16_no_values(args, args->end, (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_KEYS);
-  return args->bf16 ? bf16_values_of(args, 1) : bf16_values_of(args, 0);
+  return OPERAND_TYPED(bf16_values_of, args->bf16, args);
 }
 
 /* The weight itself is added to the sum; what is stored has been rounded. */

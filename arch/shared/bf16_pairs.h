@@ -35,25 +35,22 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   }
 }
 
-FOVEA_INLINE void bf16_keys(const fovea_operand_args *args, const int bf16) {
+FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(bf16_items(args->dim));
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     uint16_t *to = (uint16_t *)(void *)(args->to + key * stride);
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) vec_store_fours(to + d, bf16_elements_at(args, bf16, key, d));
+    for (int64_t d = 0; d < args->dim; d += LANES) vec_store_fours(to + d, operand_elements(bf16, args, key, d));
   }
 }
 
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
-  if (args->bf16)
-    bf16_keys(args, 1);
-  else
-    bf16_keys(args, 0);
+  OPERAND_TYPED(bf16_keys, args->bf16, args);
 }
 
 /* Returns 0 if an element is not finite. */
-FOVEA_INLINE int bf16_values_of(const fovea_operand_args *args, const int bf16) {
+FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(args->dim);
   const int begin = args->first / BF16_KEYS * BF16_GROUP,
             end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
@@ -65,8 +62,8 @@ FOVEA_INLINE int bf16_values_of(const fovea_operand_args *args, const int bf16) 
     const int has_below = below >= args->first && below < args->end;
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec first = has_above ? bf16_elements_at(args, bf16, above, d) : vec_set1(0.0f);
-      const vec second = has_below ? bf16_elements_at(args, bf16, below, d) : vec_set1(0.0f);
+      const vec first = has_above ? operand_elements(bf16, args, above, d) : vec_set1(0.0f);
+      const vec second = has_below ? operand_elements(bf16, args, below, d) : vec_set1(0.0f);
       const vec words = vec_pair_without_small(vec_pair_round(first, second));
       vec_store(args->to + word * stride + d, vec_pair_finite(words, &lost));
     }
@@ -75,7 +72,7 @@ FOVEA_INLINE int bf16_values_of(const fovea_operand_args *args, const int bf16) 
 }
 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
-  return args->bf16 ? bf16_values_of(args, 1) : bf16_values_of(args, 0);
+  return OPERAND_TYPED(bf16_values_of, args->bf16, args);
 }
 
 /* Rounds of sixteen keys, four at a time: their words lie in front of the scores that they are made of, or in their

@@ -13,6 +13,7 @@
 #include "exp2.h"
 #include "fetch.h"
 #include "mode_exp2.h"
+#include "operand_rows.h"
 #include "state.h"
 #include "tile.h"
 #include "types.h"
@@ -24,21 +25,6 @@ enum { BF16_KEYS = 32, BF16_GROUP = BF16_KEYS / BF16_HALVES };
 /* The items of a product of `count` elements, filled up with zeros so that both chains have as many. */
 FOVEA_INLINE int64_t bf16_items(int64_t count) {
   return (count + 2 * BF16_HALVES - 1) / (2 * BF16_HALVES) * 2;
-}
-
-/* LANES elements of a row of keys or values, not rounded yet. */
-FOVEA_INLINE vec bf16_elements(const void *rows, const int bf16, int64_t at) {
-  return bf16 ? vec_load_bf16((const uint16_t *)rows + at) : vec_load((const float *)rows + at);
-}
-
-/* The same from dim d on, 0 behind the last. */
-FOVEA_INLINE vec bf16_elements_at(const fovea_operand_args *args, const int bf16, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d, rest = args->dim - d;
-  if (rest >= LANES) return bf16_elements(args->rows, bf16, at);
-  if (!bf16) return vec_load_first((const float *)args->rows + at, (int)rest);
-  uint16_t some[LANES] = {0};
-  memcpy(some, (const uint16_t *)args->rows + at, (size_t)rest * sizeof *some);
-  return vec_load_bf16(some);
 }
 
 /* The rows of keys and values are apart as exact mode's copies are: an odd number of cache lines. */

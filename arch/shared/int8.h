@@ -46,14 +46,22 @@ FOVEA_SHORT FOVEA_KERNEL static void int8_load_queries(const fovea_operand_args 
     int8_quantise_lanes((const float *)args->rows + row, args->dim, args->to + row);
 }
 
-/* The codes of one key. */
-FOVEA_INLINE void int8_quantise_key(const fovea_operand_args *args, int key, float scale, float factor, float *to) {
-  const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET), factors = vec_set1(factor);
-  const int lost = scale != scale;
+/* The codes of up to INT8_TOGETHER keys from `first` on. */
+FOVEA_INLINE void int8_codes_of_keys(const int bf16, const fovea_operand_args *args, int first, const float *scales,
+                                     const float *factors) {
+  const int64_t codes = int8_words(args->dim) * INT8_CODES, stride = int8_stride(int8_words(args->dim));
+  const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET);
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < int8_words(args->dim) * INT8_CODES; d += LANES) {
-    const int none = lost || d >= args->dim;
-    int8_store(to, d, none ? shift : int8_code(int8_elements(args, key, d), factors, shift));
+  for (int i = 0; i < INT8_TOGETHER; i++) {
+    const int key = first + i, lost = scales[i] != scales[i];
+    float *to = int8_key(args->to, key, stride);
+    if (key < args->first || key >= args->end) continue;
+    FOVEA_NO_UNROLL
+    for (int64_t d = 0; d < codes; d += LANES) {
+      const int none = lost || d >= args->dim;
+      const vec x = none ? vec_set1(0.0f) : operand_elements(bf16, args, key, d);
+      int8_store(to, d, int8_code(x, vec_set1(factors[i]), shift));
+    }
   }
 }
 
@@ -64,38 +72,40 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   FOVEA_NO_UNROLL
   for (int first = args->first / INT8_TOGETHER * INT8_TOGETHER; first < args->end; first += INT8_TOGETHER) {
     int8_measure(args, first, scales + first, factors);
-    FOVEA_NO_UNROLL
-    for (int key = first; key < first + INT8_TOGETHER; key++)
-      if (key >= args->first && key < args->end)
-        int8_quantise_key(args, key, scales[key], factors[key - first], int8_key(args->to, key, stride));
+    OPERAND_TYPED(int8_codes_of_keys, args->bf16, args, first, scales + first, factors);
   }
 }
 
 /* LANES words of INT8_CODES keys from dim d on. Keys that are not there, or not finite, have codes of 0. */
-FOVEA_INLINE vec int8_quantise_word(const fovea_operand_args *args, int first, int64_t d, const float *scales,
-                                    const float *factors) {
+FOVEA_INLINE vec int8_quantise_word(const int bf16, const fovea_operand_args *args, int first, int64_t d,
+                                    const float *scales, const float *factors) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
   vec codes[INT8_CODES];
   FOVEA_UNROLL
   for (int j = 0; j < INT8_CODES; j++) {
     const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
     codes[j] = shift;
-    if (there) codes[j] = int8_code(int8_elements(args, key, d), vec_set1(factors[j]), shift);
+    if (there) codes[j] = int8_code(operand_elements(bf16, args, key, d), vec_set1(factors[j]), shift);
   }
   return int8_word(codes);
 }
 
 /* A group of words of keys. */
-FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
-                                        const float *factors, float *to) {
+FOVEA_INLINE void int8_codes_of_values(const int bf16, const fovea_operand_args *args, int first,
+                                       const float *scales, const float *factors, float *to) {
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += LANES) {
     vec word[INT8_GROUP];
-    FOVEA_NO_UNROLL
+    FOVEA_UNROLL
     for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES)
-      word[i / INT8_CODES] = int8_quantise_word(args, first + i, d, scales + i, factors + i);
+      word[i / INT8_CODES] = int8_quantise_word(bf16, args, first + i, d, scales + i, factors + i);
     int8_store_dims(to, d, word);
   }
+}
+
+FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
+                                        const float *factors, float *to) {
+  OPERAND_TYPED(int8_codes_of_values, args->bf16, args, first, scales, factors, to);
 }
 
 FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {

@@ -20,7 +20,8 @@ FOVEA_KERNEL static void int8_make_codes(const fovea_operand_args *args, int8_t 
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
       vec code = shift;
-      if (measured[0] == measured[0]) code = int8_code(int8_elements(args, key, d), vec_set1(factors[0]), shift);
+      if (measured[0] == measured[0])
+        code = int8_code(operand_elements(args->bf16, args, key, d), vec_set1(factors[0]), shift);
       vec_store_bytes((uint8_t *)codes + key * args->code_stride + d, code);
     }
   }

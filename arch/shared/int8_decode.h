@@ -59,7 +59,7 @@ FOVEA_NOINLINE void int8_decode_query(const fovea_operand_args *args, float *wor
   for (int64_t d = 0; d < (args->dim + INT8_PIECE - 1) / INT8_PIECE * INT8_PIECE; d += LANES) {
     vec code = shift;
     if (d < args->dim && scales[0] == scales[0])
-      code = int8_code(int8_elements(args, 0, d), vec_set1(factors[0]), shift);
+      code = int8_code(operand_elements(0, args, 0, d), vec_set1(factors[0]), shift);
     total = vec_add(total, vec_sub(code, shift));
     int8_store_alone(words, d, code);
   }

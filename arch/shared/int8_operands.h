@@ -5,10 +5,9 @@
 
 #include "../kernels.h"
 #include "exp2.h"
+#include "operand_rows.h"
 #include "tile.h"
 #include "types.h"
-
-#include <string.h>
 
 /* Rows whose largest number is below this have codes of 0, and a value's scale counts as at least the other, which
  * no other row is below. */
@@ -102,25 +101,12 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
   vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
 }
 
-/* LANES elements of a row of keys or values from dim d on; behind the last 0. */
-FOVEA_INLINE vec int8_elements(const fovea_operand_args *args, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d, rest = args->dim - d;
-  if (!args->bf16) {
-    const float *row = (const float *)args->rows + at;
-    return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
-  }
-  const uint16_t *row = (const uint16_t *)args->rows + at;
-  uint16_t some[LANES] = {0};
-  if (rest < LANES) row = memcpy(some, row, TYPED_AT_MOST(rest) * sizeof *some);
-  return vec_load_bf16(row);
-}
-
 /* The size of the largest number of a row; NaN if one is not finite. */
-FOVEA_INLINE float int8_largest(const fovea_operand_args *args, int64_t key) {
+FOVEA_INLINE float int8_largest(const int bf16, const fovea_operand_args *args, int64_t key) {
   vec largest = vec_set1(0.0f), zeros = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += LANES) {
-    const vec x = int8_elements(args, key, d);
+    const vec x = operand_elements(bf16, args, key, d);
     largest = vec_max(vec_abs(x), largest);
     zeros = vec_fma(x, vec_set1(0.0f), zeros);
   }
@@ -151,14 +137,18 @@ FOVEA_INLINE void int8_store_dims(float *to, int64_t d, vec word[INT8_GROUP]) {
 /* Rows that are measured together, so that they are still in L1 when their codes are made. */
 enum { INT8_TOGETHER = 16 };
 
-/* The scales of INT8_TOGETHER rows from `first` on, 0 for those that are not there, and the factors for their
- * codes. */
-FOVEA_NOINLINE void int8_measure(const fovea_operand_args *args, int first, float *scales, float *factors) {
+/* The sizes of the largest numbers of INT8_TOGETHER rows from `first` on, 0 for those that are not there. */
+FOVEA_INLINE void int8_largest_of(const int bf16, const fovea_operand_args *args, int first, float *largest) {
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
     const int key = first + i;
-    scales[i] = key >= args->first && key < args->end ? int8_largest(args, key) : 0.0f;
+    largest[i] = key >= args->first && key < args->end ? int8_largest(bf16, args, key) : 0.0f;
   }
+}
+
+/* The scales of these rows, and the factors for their codes. */
+FOVEA_NOINLINE void int8_measure(const fovea_operand_args *args, int first, float *scales, float *factors) {
+  OPERAND_TYPED(int8_largest_of, args->bf16, args, first, scales);
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i += LANES) {
     const vec largest = vec_load(scales + i);

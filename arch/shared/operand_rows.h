@@ -1,0 +1,25 @@
+/* Rows of keys and values as the arithmetics of modes read them: f32 or bf16. Included after a vector layer. */
+#ifndef FOVEA_ARCH_SHARED_OPERAND_ROWS_H
+#define FOVEA_ARCH_SHARED_OPERAND_ROWS_H
+
+#include "../kernels.h"
+
+#include <string.h>
+
+/* LANES elements of a row from dim d on; behind the last 0. `bf16` is args->bf16, as a constant. */
+FOVEA_INLINE vec operand_elements(const int bf16, const fovea_operand_args *args, int64_t key, int64_t d) {
+  const int64_t at = key * args->stride + d, rest = args->dim - d;
+  const float *row = (const float *)args->rows + at;
+  const uint16_t *halves = (const uint16_t *)args->rows + at;
+  if (rest >= LANES) return bf16 ? vec_load_bf16(halves) : vec_load(row);
+  if (!bf16) return vec_load_first(row, (int)rest);
+  uint16_t some[LANES] = {0};
+  memcpy(some, halves, (size_t)rest * sizeof *some);
+  return vec_load_bf16(some);
+}
+
+/* Calls an inline function whose first argument is args->bf16, once for each value, so that its loops do not ask.
+ */
+#define OPERAND_TYPED(function, bf16, ...) ((bf16) ? function(1, __VA_ARGS__) : function(0, __VA_ARGS__))
+
+#endif
