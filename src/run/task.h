@@ -8,9 +8,6 @@
 #include "scratch.h"
 #include "spans.h"
 
-/* The most row tiles that a task has, with any kernel table. */
-enum { FOVEA_TASK_TILES_LIMIT = 16 };
-
 /* The forms in which queries and keys are multiplied, as bits. */
 enum {
   FOVEA_FORM_F32 = 1,
