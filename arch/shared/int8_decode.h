@@ -38,10 +38,8 @@ FOVEA_INLINE vec int8_row_words(const void *row, int64_t d, int64_t dim) {
   return int8_load_row(memcpy(some, codes, (size_t)(dim - d)));
 }
 
-/* Prefetches rows of the next block. Not those that lie one behind the other: the CPU sees them coming, and
- * prefetches would only fill its line buffers. */
+/* Prefetches rows of the next block. */
 FOVEA_INLINE void int8_decode_fetch(const void *const *rows, int count, int64_t dim) {
-  if ((uintptr_t)rows[count - 1] - (uintptr_t)rows[0] == (uintptr_t)((count - 1) * dim)) return;
   FOVEA_NO_UNROLL
   for (int i = 0; i < count; i++)
     for (int64_t d = 0; d < dim; d += 64) __builtin_prefetch((const char *)rows[i] + d, 0, 2);

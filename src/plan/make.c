@@ -16,6 +16,7 @@
 #include "../system/arithmetic.h"
 #include "../system/dispatch.h"
 #include "../system/platform.h"
+#include "../system/process.h"
 #include "parts.h"
 #include "regions.h"
 #include "row_numbers.h"
@@ -40,8 +41,8 @@ static int64_t most_keys(const fovea_problem *p) {
   return most;
 }
 
-/* Row tiles that share one pass over the keys. In a mode they also share what it costs to make operands of the keys:
- * twice as many tiles are 2 to 5 % faster (measured, Zen 4). */
+/* Row tiles that share one pass over the keys. In a mode they also share what it costs to make operands of the
+ * keys: twice as many tiles are 2 to 5 % faster (measured, Zen 4). */
 static int shared_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
   const int most = FOVEA_TASK_TILES_LIMIT, tiles = kernels->block_tiles;
   return !p->scores && !p->values ? tiles : 2 * tiles < most ? 2 * tiles : most;
@@ -122,6 +123,7 @@ void fovea_plan_fill(fovea_plan *plan, fovea_entry *entries, const fovea_problem
       .scores = fovea_arithmetic_of(problem->scores, kernels, problem->isa != NULL),
       .values = fovea_arithmetic_of(problem->values, kernels, problem->isa != NULL),
       .decoding = decoding_of(problem, kernels),
+      .follows_rows = (fovea_process_record()->features & FOVEA_CPU_FOLLOWS_ROWS) != 0,
       .terms = fovea_make_terms(problem),
       .weighting = fovea_make_weighting(problem),
       .output_terms = fovea_make_output_terms(problem),

@@ -35,6 +35,7 @@ struct fovea_plan {
   int isa_named;                            /* by the problem */
   const fovea_arithmetic *scores, *values;  /* of the problem's modes; NULL: exact */
   const fovea_decoding *decoding;           /* if few rows of these modes are decoded; else NULL */
+  int follows_rows;                         /* FOVEA_CPU_FOLLOWS_ROWS */
   const char *gather_reason, *parts_reason; /* why rows and keys are computed as they are, for callers to read */
   fovea_problem problem; /* arrays per entry are resolved: NULL here, or only a flag that there was one */
   fovea_score_terms terms;

@@ -96,6 +96,15 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
              : list->rows + key;
 }
 
+/* In int8: `rows` of the next block, or `none` if they are not of codes, or if the CPU sees them coming. */
+static const void *const *codes_to_prefetch(const fovea_task_context *context, const fovea_row_list *list,
+                                            const void *const *rows, int count, int64_t dim,
+                                            const void *const *none) {
+  if (!list->uniform || !list->coded || list->panels) return none;
+  const uintptr_t reach = (uintptr_t)rows[count - 1] - (uintptr_t)rows[0];
+  return context->plan->follows_rows && reach == (uintptr_t)((count - 1) * dim) ? none : rows;
+}
+
 /* The rows from key `key` on, if they have a format. */
 static fovea_coded_keys coded_keys(const fovea_row_list *list, int key) {
   if (!list->coded) return (fovea_coded_keys){0};
@@ -126,7 +135,7 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   if (scaled) fovea_read_scales(context, t, terms, positions);
   if (plan->decoding) {
     args.keys = state->memory.key_codes->rows + begin;
-    if (!keys->uniform || !keys->coded || keys->panels) args.prefetch = args.keys;
+    args.prefetch = codes_to_prefetch(context, keys, args.prefetch, end - begin, args.dim, args.keys);
     args.query_scales = state->query_scales;
     args.query_starts = state->query_starts;
     args.key_scales = state->memory.key_codes->scales + begin;
@@ -204,7 +213,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   if (context->plan->decoding) {
     args.weights = state->memory.scores;
     args.values = state->memory.value_codes->rows + begin;
-    if (!values->uniform || !values->coded || values->panels) args.prefetch = args.values;
+    args.prefetch = codes_to_prefetch(context, values, args.prefetch, end - begin, dim, args.values);
     args.flags = last;
     args.block_sum = state->block_sum;
     context->plan->decoding->value(&args);

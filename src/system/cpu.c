@@ -23,6 +23,8 @@ uint64_t fovea_cpu_x86_features(const fovea_x86_words *words) {
   if (words->leaf1_ecx & leaf1_f16c) features |= FOVEA_CPU_F16C;
   int amd = memcmp(words->vendor, "AuthenticAMD", sizeof words->vendor) == 0;
   if (amd && features & FOVEA_CPU_AVX2) features |= FOVEA_CPU_READS_ROWS;
+  int intel = memcmp(words->vendor, "GenuineIntel", sizeof words->vendor) == 0;
+  if (intel && features & FOVEA_CPU_AVX2) features |= FOVEA_CPU_FOLLOWS_ROWS;
 #ifndef __APPLE__ /* macOS enables the ZMM state lazily, and up to 12.1 it corrupted mask registers */
   const uint32_t f_dq_bw_vl = UINT32_C(1) << 16 | UINT32_C(1) << 17 | UINT32_C(1) << 30 | UINT32_C(1) << 31;
   const uint32_t leaf7_1_avx512_bf16 = UINT32_C(1) << 5, leaf7_avx512_vnni = UINT32_C(1) << 11;
