@@ -98,6 +98,7 @@ enum {
 };
 
 const char *bench_vectors_of(const char *isa) {
+  if (strcmp(isa, BENCH_PAIRS) == 0) return BENCH_AMX_SHARE;
   for (int i = 0; i < table_count; i++)
     if (strcmp(tables[i].isa, isa) == 0) return tables[i].set;
   return isa;

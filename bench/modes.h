@@ -8,6 +8,9 @@
  * a set are other such names: "avx512/vnni". */
 #define BENCH_AMX       "amx"
 #define BENCH_AMX_SHARE "avx512"
+/* The table with products of pairs of bf16, where these are faster than FMAs. */
+#define BENCH_PAIRS      "avx512_bf16"
+#define BENCH_PAIRS_FAST 1.5
 
 /* The instruction set whose vectors stand beside: that of AMX or of a table, or the set itself. */
 const char *bench_vectors_of(const char *isa);

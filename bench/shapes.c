@@ -224,10 +224,12 @@ static void register_decode_comparisons(void) {
   }
 }
 
-/* AMX shares its tiles with one set, which comes beside it. */
+/* AMX and products of pairs share the tiles of one set, which comes beside them. */
 static void register_modes(void) {
   for (int isa = 0; isa < isa_count; isa++) {
-    if (strcmp(isas[isa], BENCH_AMX_SHARE) == 0) bench_register_modes(BENCH_AMX);
+    const int shared = strcmp(isas[isa], BENCH_AMX_SHARE) == 0;
+    if (shared) bench_register_modes(BENCH_AMX);
+    if (shared && machine_bf16_over_fma() >= BENCH_PAIRS_FAST) bench_register_modes(BENCH_PAIRS);
     bench_register_modes(isas[isa]);
   }
   bench_register_int8();

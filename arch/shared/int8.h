@@ -77,35 +77,30 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
 }
 
 /* LANES words of INT8_CODES keys from dim d on. Keys that are not there, or not finite, have codes of 0. */
-FOVEA_INLINE vec int8_quantise_word(const int bf16, const fovea_operand_args *args, int first, int64_t d,
-                                    const float *scales, const float *factors) {
+FOVEA_INLINE vec int8_quantise_word(const fovea_operand_args *args, int first, int64_t d, const float *scales,
+                                    const float *factors) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
   vec codes[INT8_CODES];
   FOVEA_UNROLL
   for (int j = 0; j < INT8_CODES; j++) {
     const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
     codes[j] = shift;
-    if (there) codes[j] = int8_code(operand_elements(bf16, args, key, d), vec_set1(factors[j]), shift);
+    if (there) codes[j] = int8_code(operand_elements(args->bf16, args, key, d), vec_set1(factors[j]), shift);
   }
   return int8_word(codes);
 }
 
 /* A group of words of keys. */
-FOVEA_INLINE void int8_codes_of_values(const int bf16, const fovea_operand_args *args, int first,
-                                       const float *scales, const float *factors, float *to) {
+FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
+                                        const float *factors, float *to) {
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += LANES) {
     vec word[INT8_GROUP];
-    FOVEA_UNROLL
+    FOVEA_NO_UNROLL
     for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES)
-      word[i / INT8_CODES] = int8_quantise_word(bf16, args, first + i, d, scales + i, factors + i);
+      word[i / INT8_CODES] = int8_quantise_word(args, first + i, d, scales + i, factors + i);
     int8_store_dims(to, d, word);
   }
-}
-
-FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
-                                        const float *factors, float *to) {
-  OPERAND_TYPED(int8_codes_of_values, args->bf16, args, first, scales, factors, to);
 }
 
 FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {
