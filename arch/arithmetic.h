@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+struct fovea_fetch_row;
 struct fovea_score_args;
 struct fovea_softmax_args;
 struct fovea_value_args;
@@ -26,6 +27,8 @@ typedef struct fovea_operand_args {
   int64_t code_stride; /* bytes from key to key */
   const float *scales;
   float *to;
+  const struct fovea_fetch_row *prefetch; /* evenly over the rows; only an arithmetic with loads_fetch reads it */
+  int prefetch_count;
 } fovea_operand_args;
 
 /* Floats of operands: of a tile's queries, of a block's keys and values, and of a block's rows as codes. */
@@ -59,6 +62,7 @@ typedef struct fovea_arithmetic {
   const char *name;               /* of its instructions */
   const fovea_decoding *decoding; /* NULL: the task's tables decode, or tiles of few rows are as those of many */
   int has_factor;  /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
+  int loads_fetch; /* 1: load_keys() and load_values() prefetch */
   int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);

@@ -68,7 +68,8 @@ typedef struct fovea_fetch_row {
 typedef struct fovea_score_args {
   const float *queries;
   const void *keys; /* the first key's row: f32, or for score_pairs() of the table's pair_type */
-  int key;          /* the first key's place in the block; only an arithmetic reads it */
+  int key;          /* the first key's place in the block; only an arithmetic reads it, as the next */
+  int rows;         /* of the tile, which need not fill its vectors */
   int64_t key_stride;
   int64_t dim;
   int key_count;
@@ -278,6 +279,7 @@ typedef struct fovea_value_args {
   const int32_t *seen_to;
   const fovea_mask_tile *mask; /* for the same purpose; NULL: there is none, or it hides nothing here */
   int key;                     /* the first key's place in the block */
+  int rows;                    /* as in fovea_score_args */
   const float *maxima;         /* of the block */
   const float *block_sum;
   /* As in fovea_score_args. value_careful() ignores them; so does value() if the vectors have more than

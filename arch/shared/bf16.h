@@ -27,8 +27,10 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
 
 FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
   const int64_t items = bf16_items(args->dim), stride = bf16_stride(items);
+  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
+    operand_fetch_step(&next);
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < items; d += LANES)
       vec_store(args->to + key * stride + d, bf16_number(operand_elements(bf16, args, key, d)));
@@ -44,8 +46,10 @@ FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) 
   const int64_t stride = bf16_stride(args->dim);
   const vec zero = vec_set1(0.0f);
   vecmask lost = vec_less(zero, zero);
+  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
+    operand_fetch_step(&next);
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) {
       const vec x = bf16_number(operand_elements(bf16, args, key, d));
@@ -114,6 +118,7 @@ static float bf16_weight(const float *weights, int key, int row) {
 
 const fovea_arithmetic FOVEA_NAME(bf16) = {
     .name = "FMA",
+    .loads_fetch = 1,
     .sizes = bf16_sizes,
     .load_queries = bf16_load_queries,
     .load_keys = bf16_load_keys,

@@ -37,8 +37,10 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
 
 FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
   const int64_t stride = bf16_stride(bf16_items(args->dim));
+  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
+    operand_fetch_step(&next);
     uint16_t *to = (uint16_t *)(void *)(args->to + key * stride);
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < args->dim; d += LANES) vec_store_fours(to + d, operand_elements(bf16, args, key, d));
@@ -54,9 +56,11 @@ FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) 
   const int64_t stride = bf16_stride(args->dim);
   const int begin = args->first / BF16_KEYS * BF16_GROUP,
             end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
+  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, end - begin);
   int lost = 0;
   FOVEA_NO_UNROLL
   for (int word = begin; word < end; word++) {
+    operand_fetch_step(&next);
     const int above = word / 2 * 4 + word % 2, below = above + 2;
     const int has_above = above >= args->first && above < args->end;
     const int has_below = below >= args->first && below < args->end;
@@ -119,6 +123,7 @@ static float bf16_weight(const float *weights, int key, int row) {
 
 const fovea_arithmetic FOVEA_NAME(bf16) = {
     .name = FOVEA_PAIR_INSTRUCTION,
+    .loads_fetch = 1,
     .sizes = bf16_sizes,
     .load_queries = bf16_load_queries,
     .load_keys = bf16_load_keys,

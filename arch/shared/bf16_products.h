@@ -34,11 +34,11 @@ FOVEA_INLINE int64_t bf16_stride(int64_t items) {
 
 /* ---- Products ------------------------------------------------------------------------------------------------ */
 
-/* What a register tile multiplies: item i has rows lanes[i * ROW_TILE + row] and numbers scalars[i * item + n *
- * step], for keys or dims n. */
+/* What a register tile multiplies: item i has rows lanes[i * lane + row] and numbers scalars[i * item + n * step],
+ * for keys or dims n; or keys or dims in the lanes, and numbers of rows (bf16_few.h). */
 typedef struct bf16_products {
   const float *lanes, *scalars;
-  int64_t item, step, count;
+  int64_t lane, item, step, count;
 } bf16_products;
 
 typedef struct bf16_tile {
@@ -81,9 +81,9 @@ FOVEA_INLINE void bf16_chains(const int numbers, const int vectors, bf16_product
   bf16_zero(numbers, vectors, even);
   bf16_zero(numbers, vectors, odd);
   FOVEA_NO_UNROLL
-  for (; count > 0; count -= 2, at->lanes += 2 * ROW_TILE, at->scalars += 2 * at->item) {
+  for (; count > 0; count -= 2, at->lanes += 2 * at->lane, at->scalars += 2 * at->item) {
     bf16_item(numbers, vectors, at->lanes, at->scalars, at->step, even);
-    bf16_item(numbers, vectors, at->lanes + ROW_TILE, at->scalars + at->item, at->step, odd);
+    bf16_item(numbers, vectors, at->lanes + at->lane, at->scalars + at->item, at->step, odd);
   }
 }
 
@@ -133,6 +133,7 @@ typedef void bf16_tile_function(const bf16_work *work, int64_t first, int vector
   FOVEA_NOINLINE void bf16_##name##_##kind(const bf16_work *work, int64_t first, int vector) {                     \
     bf16_products at = work->products;                                                                             \
     bf16_tile sum;                                                                                                 \
+    at.lane = bf16_lane_##kind(at.lane);                                                                           \
     at.lanes += vector * LANES, at.scalars += first * at.step;                                                     \
     bf16_multiply(numbers, vectors, at, &sum);                                                                     \
     bf16_finish_##kind(numbers, vectors, work->args, first, vector, &sum);                                         \
@@ -194,6 +195,8 @@ FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, f
   }
 }
 
+#include "bf16_few.h"
+
 /* ---- Scores -------------------------------------------------------------------------------------------------- */
 
 FOVEA_INLINE void bf16_finish_scores(const int numbers, const int vectors, const void *data, int64_t first,
@@ -217,19 +220,24 @@ FOVEA_INLINE void bf16_finish_scores(const int numbers, const int vectors, const
   for (int v = 0; v < vectors; v++) vec_store(maxima + v * LANES, maximum[v]);
 }
 
+#define bf16_lane_scores(lane) ROW_TILE
 BF16_ALL_TILES(scores)
 
 FOVEA_KERNEL static void bf16_score(const fovea_score_args *args) {
   float not_wanted[ROW_TILE] = {0};
   fovea_score_args all = *args;
   const int64_t items = bf16_items(args->dim), stride = bf16_stride(items);
-  const bf16_work work = {{args->queries, (const float *)args->keys + args->key * stride, 1, stride, items},
-                          args->key_count,
-                          &all,
-                          args->prefetch,
-                          args->prefetch_count};
+  const bf16_work work = {
+      {args->queries, (const float *)args->keys + args->key * stride, ROW_TILE, 1, stride, items},
+      args->key_count,
+      &all,
+      args->prefetch,
+      args->prefetch_count};
   if (args->seen_from) all.maxima = not_wanted;
-  bf16_vectors(&work, bf16_tiles_scores, args->vectors);
+  if (bf16_is_few(args->rows))
+    bf16_score_few(&all, &work);
+  else
+    bf16_vectors(&work, bf16_tiles_scores, args->vectors);
   if (args->seen_from) score_hide(args);
 }
 
@@ -290,6 +298,7 @@ FOVEA_INLINE void bf16_finish_values(const int numbers, const int vectors, const
   }
 }
 
+#define bf16_lane_values(lane) ROW_TILE
 BF16_ALL_TILES(values)
 
 /* From the beginning of a group on: the weights of other keys of the block are 0, and so are values that are not
@@ -297,10 +306,14 @@ BF16_ALL_TILES(values)
 FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
   const int64_t stride = bf16_stride(args->dim), begin = args->key / BF16_KEYS * BF16_GROUP;
   const int64_t end = bf16_items(args->key + args->key_count);
-  const bf16_work work = {{args->weights + begin * ROW_TILE, args->values + begin * stride, stride, 1, end - begin},
-                          args->dim,
-                          args,
-                          args->prefetch,
-                          args->prefetch_count};
-  bf16_vectors(&work, bf16_tiles_values, args->vectors);
+  const bf16_work work = {
+      {args->weights + begin * ROW_TILE, args->values + begin * stride, ROW_TILE, stride, 1, end - begin},
+      args->dim,
+      args,
+      args->prefetch,
+      args->prefetch_count};
+  if (bf16_is_few(args->rows))
+    bf16_value_few(args, &work);
+  else
+    bf16_vectors(&work, bf16_tiles_values, args->vectors);
 }

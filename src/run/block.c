@@ -94,10 +94,10 @@ static const float *logs_of(const fovea_task_context *context, const fovea_score
 }
 
 static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight,
-                        const fovea_score_terms *terms, fovea_position_block *positions, const fovea_fetch *fetch) {
+                        const fovea_score_terms *terms, fovea_position_block *positions, fovea_fetch *fetch) {
   const fovea_block_view *view = &sight->view;
   const fovea_plan *plan = context->plan;
-  const fovea_score_operands source = fovea_operands_of(context, t);
+  const fovea_score_operands source = fovea_operands_of(context, t, fetch);
   int row_tile = context->kernels->row_tile, rows = t->view.vectors * context->kernels->lanes;
   int32_t seen_from[FOVEA_ROW_TILE_LIMIT], seen_to[FOVEA_ROW_TILE_LIMIT];
   const float c = scales_later(context, terms, view) ? 1.0f : terms->c;
@@ -118,6 +118,7 @@ static void score_block(fovea_task_context *context, fovea_tile *t, const fovea_
         .queries = source.queries,
         .keys = source.keys + slice->begin * source.key_bytes,
         .key = slice->begin,
+        .rows = t->rows.count,
         .key_stride = source.key_stride,
         .dim = plan->problem.qk_dim,
         .key_count = slice->end - slice->begin,
@@ -327,7 +328,7 @@ static int begin_state(const fovea_task_context *context, const fovea_tile *t, c
   return 1;
 }
 
-void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
+void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, fovea_fetch *fetch,
                      int first) {
   const fovea_tile_state *state = fovea_span_current(&t->memory.tree);
   fovea_position_block positions;

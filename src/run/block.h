@@ -7,7 +7,7 @@
 
 /* Takes the tile through the current block, of which it sees some key. `first`: no block of this span came before.
  */
-void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, const fovea_fetch *fetch,
+void fovea_run_block(fovea_task_context *context, fovea_tile *t, const fovea_sight *sight, fovea_fetch *fetch,
                      int first);
 
 /* Computes the scores of the current block as the softmax takes them, and nothing else. */

@@ -5,8 +5,9 @@
 #include <string.h>
 
 /* The vectors that have keys in the block; the others keep their state. */
-static void multiply(const fovea_task_context *context, const fovea_tile_state *state, const fovea_block_view *view,
-                     int vectors, const fovea_fetch *fetch, int first) {
+static void multiply(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
+                     const fovea_block_view *view, const fovea_fetch *fetch, int first) {
+  const int vectors = t->view.vectors;
   const fovea_interval keys = fovea_met_keys(context, context->walk.block);
   fovea_value_args args = {
       .weights = context->memory.scores,
@@ -15,6 +16,7 @@ static void multiply(const fovea_task_context *context, const fovea_tile_state *
       .flags = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE,
       .key = (int)keys.begin,
       .key_count = (int)(keys.end - keys.begin),
+      .rows = t->rows.count,
       .output = state->output,
       .old_part = context->memory.old_part,
       .new_part = context->memory.new_part,
@@ -117,7 +119,7 @@ void fovea_add_operand_values(fovea_task_context *context, const fovea_tile *t, 
   const lost_values lost = {context, state, context->memory.partial, !first};
   if (!context->block.finite && !first)
     memcpy(context->memory.partial, state->output, (size_t)outputs * sizeof(float));
-  multiply(context, state, &sight->view, t->view.vectors, fetch, first);
+  multiply(context, t, state, &sight->view, fetch, first);
   if (context->block.finite) return;
   fovea_widen_values(context);
   if (positions->hides) fovea_hide_by_positions(context, t, sight, positions);

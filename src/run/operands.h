@@ -3,6 +3,7 @@
 #ifndef FOVEA_SRC_RUN_OPERANDS_H
 #define FOVEA_SRC_RUN_OPERANDS_H
 
+#include "fetch.h"
 #include "rows.h"
 
 /* Loads the queries of a tile: as pairs if the plan has them and every element is for them, else as f32. */
@@ -22,7 +23,7 @@ typedef struct fovea_score_operands {
 /* Those of the tile and the block at work. The first tile of a block also sets where its keys and values are read:
  * where they lie, or in scratch if they are not f32 or lie badly and enough tiles share the copy. Queries and keys
  * are widened if they have no common form. */
-fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *t);
+fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *t, fovea_fetch *fetch);
 
 /* Whether the values of the block's keys that the task meets hold neither NaN nor Inf. Looked at once a block. */
 int fovea_block_is_finite(fovea_task_context *context);
