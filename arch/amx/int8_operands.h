@@ -10,11 +10,11 @@
 
 #include "../shared/int8_codes.h"
 
-enum { TILE_CODES = INT8_CODES * TILE_WORDS };
+enum { TILE_ITEMS = INT8_CODES * TILE_WORDS };
 
 /* Words of whole groups. */
 static int64_t padded_words(int64_t dim) {
-  return (dim + TILE_CODES - 1) / TILE_CODES * TILE_WORDS;
+  return (dim + TILE_ITEMS - 1) / TILE_ITEMS * TILE_WORDS;
 }
 
 FOVEA_KERNEL static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
@@ -145,7 +145,7 @@ FOVEA_INLINE void load_keys(const fovea_operand_args *args, const int bf16) {
     FOVEA_NO_UNROLL
     for (int i = 0; i < TILE; i++) {
       FOVEA_NO_UNROLL
-      for (int64_t d = 0; d < args->dim; d += TILE_CODES, to += TILE_WORDS)
+      for (int64_t d = 0; d < args->dim; d += TILE_ITEMS, to += TILE_WORDS)
         _mm512_storeu_si512(to, key_group(&rows, bf16, i, d, args->dim));
     }
   }
@@ -189,7 +189,7 @@ FOVEA_INLINE void load_values(const fovea_operand_args *args, const int bf16) {
   float *scales = args->to + INT8_KEY_WORDS * int8_stride(args->dim);
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++) scales[key] = 0;
   FOVEA_NO_UNROLL
-  for (int first = args->first / TILE_CODES * TILE_CODES; first < args->end; first += TILE_CODES) {
+  for (int first = args->first / TILE_ITEMS * TILE_ITEMS; first < args->end; first += TILE_ITEMS) {
     code_rows rows[4];
     FOVEA_NO_UNROLL
     for (int i = 0; i < 4; i++) measure_rows(args, bf16, first + i * TILE, &rows[i], scales + first + i * TILE);

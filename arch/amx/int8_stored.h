@@ -7,7 +7,7 @@
 FOVEA_INLINE __m512i stored_codes(const fovea_operand_args *args, int64_t key, int64_t d) {
   const int64_t rest = args->dim - d;
   const int8_t *p = args->codes + key * args->code_stride + d;
-  return rest >= TILE_CODES ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8((UINT64_C(1) << rest) - 1, p);
+  return rest >= TILE_ITEMS ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi8((UINT64_C(1) << rest) - 1, p);
 }
 
 FOVEA_NOINLINE void copy_keys(const fovea_operand_args *args) {
@@ -19,7 +19,7 @@ FOVEA_NOINLINE void copy_keys(const fovea_operand_args *args) {
     float *to = args->to + key * words;
     scales[key] = args->scales[key];
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += TILE_CODES, to += TILE_WORDS)
+    for (int64_t d = 0; d < args->dim; d += TILE_ITEMS, to += TILE_WORDS)
       _mm512_storeu_si512(to, stored_codes(args, key, d));
   }
 }
@@ -71,9 +71,9 @@ FOVEA_NOINLINE void copy_values(const fovea_operand_args *args) {
   for (int key = 0; key < FOVEA_BLOCK_KEYS; key++)
     scales[key] = key >= args->first && key < args->end ? args->scales[key] : 0;
   FOVEA_NO_UNROLL
-  for (int first = args->first / TILE_CODES * TILE_CODES; first < args->end; first += TILE_CODES) {
+  for (int first = args->first / TILE_ITEMS * TILE_ITEMS; first < args->end; first += TILE_ITEMS) {
     FOVEA_NO_UNROLL
-    for (int64_t dim = 0; dim < args->dim; dim += TILE_CODES)
+    for (int64_t dim = 0; dim < args->dim; dim += TILE_ITEMS)
       copy_value_tiles(args, first, dim, args->to + dim * INT8_KEY_WORDS + first / INT8_CODES);
   }
 }

@@ -11,13 +11,14 @@
 
 enum { TILE_ITEMS = 2 * TILE_WORDS, KEY_WORDS = FOVEA_BLOCK_KEYS / 2 };
 
-static int64_t groups_of(int64_t dim) {
-  return (dim + TILE_ITEMS - 1) / TILE_ITEMS;
+/* Words of whole groups. */
+static int64_t padded_words(int64_t dim) {
+  return (dim + TILE_ITEMS - 1) / TILE_ITEMS * TILE_WORDS;
 }
 
 static fovea_operand_sizes amx_sizes(int64_t qk_dim, int64_t v_dim) {
   enum { MOST_DIMS = 4 * TILE }; /* that are multiplied at once, some of them behind the last */
-  const int64_t words = groups_of(qk_dim) * TILE_WORDS;
+  const int64_t words = padded_words(qk_dim);
   return (fovea_operand_sizes){words * ROW_TILE, words * FOVEA_BLOCK_KEYS,
                                (v_dim + MOST_DIMS - 1) / MOST_DIMS * MOST_DIMS * KEY_WORDS, 0};
 }
@@ -39,7 +40,7 @@ FOVEA_INLINE vec load_some(const float *p, int64_t count) {
 }
 
 FOVEA_KERNEL static void amx_load_queries(const fovea_operand_args *args) {
-  const int64_t pairs = groups_of(args->dim) * TILE_WORDS;
+  const int64_t pairs = padded_words(args->dim);
   FOVEA_NO_UNROLL
   for (int64_t i = 0; i < pairs; i++) {
     const float *rows = (const float *)args->rows + 2 * i * ROW_TILE;
@@ -77,14 +78,14 @@ FOVEA_INLINE __m512i load_pairs(const fovea_operand_args *args, int64_t key, int
 }
 
 FOVEA_KERNEL static void amx_load_keys(const fovea_operand_args *args) {
-  const int64_t groups = groups_of(args->dim);
+  const int64_t words = padded_words(args->dim);
   const int begin = args->first / TILE * TILE, end = (args->end + TILE - 1) / TILE * TILE;
   FOVEA_NO_UNROLL
   for (int key = begin; key < end; key++) {
-    float *to = args->to + key * groups * TILE_WORDS;
+    float *to = args->to + key * words;
     FOVEA_NO_UNROLL
-    for (int64_t g = 0; g < groups; g++)
-      _mm512_storeu_si512(to + g * TILE_WORDS, load_pairs(args, key, g * TILE_ITEMS));
+    for (int64_t d = 0; d < args->dim; d += TILE_ITEMS, to += TILE_WORDS)
+      _mm512_storeu_si512(to, load_pairs(args, key, d));
   }
 }
 

@@ -1,9 +1,6 @@
-/* Scores of bf16 by AMX: keys lie in the rows of tiles, rows in their columns. Included after operands.h. */
+/* Scores of bf16 by AMX. Included after operands.h. */
 #ifndef FOVEA_ARCH_AMX_SCORES_H
 #define FOVEA_ARCH_AMX_SCORES_H
-
-#include "../shared/fetch.h"
-#include "../shared/score_hide.h"
 
 /* Sums to finish: of keys from `key` on. */
 typedef struct score_sums {
@@ -52,59 +49,23 @@ FOVEA_INLINE void finish_scores(const void *data, int begin, int end) {
   }
 }
 
-/* The vector units finish the sums of one step while AMX multiplies those of the next. With a factor of 1 the sums
- * are the scores, and go to their place at once, if the slice has all keys of the step. */
-FOVEA_INLINE void score_columns(const fovea_score_args *args, const int columns) {
-  const int64_t groups = groups_of(args->dim), key_words = groups * TILE_WORDS;
+FOVEA_INLINE void begin_scores(score_sums *work, const int columns) {
+  (void)work, (void)columns;
+}
+
+/* With a factor of 1 the sums are the scores, and go to their place at once, if the slice has all keys of the step.
+ */
+FOVEA_INLINE void place_scores(score_sums *work, tile_room *room, const int columns) {
+  const fovea_score_args *args = work->args;
   const int step = TILE * tiles_of_a(columns), end = args->key + args->key_count;
-  tile_room room;
-  tile_operands x = {.b = (const uint32_t *)(const void *)(args->queries + args->vectors.first * LANES),
-                     .a_row = key_words,
-                     .a_tile = key_words * TILE,
-                     .b_row = ROW_TILE,
-                     .b_group = TILE_WORDS * ROW_TILE,
-                     .groups = (int)groups};
-  score_sums before = {
-      .args = args, .key = end, .columns = columns, .home = tiles_in_room(&room, columns)}; /* none */
-  const int steps = (end - args->key / step * step + step - 1) / step;
-  row_fetch fetch = fetch_rows(args->prefetch, args->prefetch_count);
-  const int64_t lines = fetch_share_of(args->prefetch, args->prefetch_count, steps);
-  FOVEA_NO_UNROLL
-  for (int key = args->key / step * step; key < end; key += step) {
-    fetch_lines(lines, &fetch);
-    x.a = (const uint32_t *)args->keys + key * key_words;
-    tiles_multiply(&x, TILE_BF16, columns, &before.home, finish_scores, &before);
-    before.key = key;
-    before.in_place = args->c == 1.0f && key >= args->key && key + step <= end;
-    before.home = tiles_in_room(&room, columns);
-    if (before.in_place)
-      before.home = (tile_home){args->scores + (key - args->key) * ROW_TILE + args->vectors.first * LANES, ROW_TILE,
-                                TILE * ROW_TILE, TILE};
-  }
-  tiles_keep(&before.home, columns);
-  finish_scores(&before, 0, TILE);
+  work->in_place = args->c == 1.0f && work->key >= args->key && work->key + step <= end;
+  work->home = tiles_in_room(room, columns);
+  if (work->in_place)
+    work->home = (tile_home){args->scores + (work->key - args->key) * ROW_TILE + args->vectors.first * LANES,
+                             ROW_TILE, TILE * ROW_TILE, TILE};
 }
 
-FOVEA_NOINLINE void score_4(const fovea_score_args *args) {
-  score_columns(args, 4);
-}
-FOVEA_NOINLINE void score_3(const fovea_score_args *args) {
-  score_columns(args, 3);
-}
-FOVEA_NOINLINE void score_2(const fovea_score_args *args) {
-  score_columns(args, 2);
-}
-FOVEA_NOINLINE void score_1(const fovea_score_args *args) {
-  score_columns(args, 1);
-}
-
-FOVEA_KERNEL static void amx_score(const fovea_score_args *args) {
-  static void (*const of[])(const fovea_score_args *) = {score_1, score_2, score_3, score_4};
-  float not_wanted[ROW_TILE] = {0};
-  fovea_score_args all = *args;
-  if (args->seen_from) all.maxima = not_wanted;
-  of[args->vectors.count - 1](&all);
-  if (args->seen_from) score_hide(args);
-}
+#define SCORE_KIND TILE_BF16
+#include "score_columns.h"
 
 #endif

@@ -2,13 +2,6 @@
 
 #include "support/check.h"
 
-static struct trial plain_trial(int modes) {
-  fovea_problem problem;
-  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
-  problem_set_modes(&problem, modes);
-  return trial_create(&problem, 1);
-}
-
 float *q_of(struct trial *trial, int64_t row) {
   return tensor_row(&trial->q, 0, 0, row);
 }
@@ -25,27 +18,48 @@ uint32_t lse_bits(const struct trial *trial, int64_t row) {
   return bits_of(*tensor_row(&trial->lse, 0, 0, row));
 }
 
+/* K and V hold what their type can. */
+static void round_rows(struct trial *trial) {
+  for (int64_t i = 0; i < KEYS * DIM; i++) {
+    trial->k.data[i] = rounded_number(trial->problem.k_type, trial->k.data[i]);
+    trial->v.data[i] = rounded_number(trial->problem.v_type, trial->v.data[i]);
+  }
+}
+
+static void compare_with_clean(const struct trial *changed, comparison *check, const char *set) {
+  struct trial clean = trial_create(&changed->problem, 1);
+  trial_run(&clean, set, NULL);
+  check(changed, &clean);
+  trial_destroy(&clean);
+}
+
 /* The contract's bits on one set; the others have the same. */
-void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
+static void run_changed_as(int modes, fovea_type type, change *change_it, float number, comparison *check) {
   const char *sets[MODE_SETS];
   const int count = mode_sets(sets);
+  fovea_problem problem;
+  fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  problem_set_modes(&problem, modes);
+  problem.k_type = problem.v_type = type;
+  struct trial first = trial_create(&problem, 1);
+  change_it(&first, number);
+  if (type != FOVEA_F32) round_rows(&first);
+  struct trial changed = trial_sharing_inputs(&first);
+  trial_run(&first, sets[0], NULL);
+  assert_contract(&first, IF_QUICK(30000, 100000));
+  for (int i = 0; i < count; i++) {
+    trial_run(&changed, sets[i], NULL);
+    assert_same_outputs(&changed, &first);
+    if (check != NULL) compare_with_clean(&changed, check, sets[i]);
+  }
+  trial_destroy(&changed);
+  trial_destroy(&first);
+}
+
+void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
   for (; *modes != 0; modes++) {
-    struct trial clean = plain_trial(*modes), first = plain_trial(*modes);
-    change_it(&first, number);
-    clean.problem = first.problem;
-    struct trial changed = trial_sharing_inputs(&first);
-    trial_run(&first, sets[0], NULL);
-    assert_contract(&first, IF_QUICK(30000, 100000));
-    for (int i = 0; i < count; i++) {
-      trial_run(&changed, sets[i], NULL);
-      assert_same_outputs(&changed, &first);
-      if (check == NULL) continue;
-      trial_run(&clean, sets[i], NULL);
-      check(&changed, &clean);
-    }
-    trial_destroy(&changed);
-    trial_destroy(&first);
-    trial_destroy(&clean);
+    run_changed_as(*modes, FOVEA_F32, change_it, number, check);
+    run_changed_as(*modes, FOVEA_BF16, change_it, number, NULL);
   }
 }
 

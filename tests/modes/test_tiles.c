@@ -1,6 +1,7 @@
 /* What products of AMX's tiles compute, bit for bit: the dot16 of bf16 mode (docs/numerics.md, section 16) is
  * Intel's pseudocode of TDPBF16PS. Runs where the CPU has AMX and the system permits it, and says so if it does
- * not. Compiled with -mamx-tile -mamx-bf16 -mamx-int8. */
+ * not. Compiled with -mamx-tile -mamx-bf16 -mamx-int8, or with EMULATED_TILES, which tests those of
+ * emulated_tiles.c. */
 #define _GNU_SOURCE /* syscall */
 #include "support/check.h"
 #include "support/generator.h"
@@ -13,6 +14,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifdef EMULATED_TILES
+#include "emulated_tiles.h"
+#endif
 
 enum { TURNS = 4000, PERMIT = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
 
@@ -77,10 +82,14 @@ static void tiles_s8_u8(int32_t sums[16][16], int8_t a[16][64], uint8_t b[16][64
 
 /* AMX-BF16, AMX-TILE and AMX-INT8, and the system's permission. */
 static int permitted(void) {
+#ifdef EMULATED_TILES
+  return __builtin_cpu_supports("fma") != 0;
+#else
   const unsigned wanted = 1u << 22 | 1u << 24 | 1u << 25;
   unsigned eax, ebx, ecx, edx;
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & wanted) != wanted) return 0;
   return syscall(SYS_arch_prctl, PERMIT, TILE_DATA) == 0;
+#endif
 }
 
 /* Exponents from -spread to spread - 1. */
