@@ -482,6 +482,35 @@ static void test_refusals(void **state) {
   fovea_plan_destroy(plan);
 }
 
+/* What computes a half does not depend on the other half's mode: of codes every set that has pairs of bf16 has
+ * several tables. */
+static const char *products(fovea_mode scores, fovea_mode values, int of_values, char *text, size_t size) {
+  fovea_problem problem;
+  fovea_plan *plan;
+  fovea_error error;
+  fovea_problem_init(&problem, 1, 1, 1, 100, 100, 32, 32);
+  problem.scores = scores;
+  problem.values = values;
+  if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  const fovea_explanation explanation = explain(plan);
+  const char *name = of_values ? explanation.value_products : explanation.products;
+  assert_true(strlen(name) < size);
+  strcpy(text, name);
+  fovea_plan_destroy(plan);
+  return text;
+}
+
+static void test_products_of_halves(void **state) {
+  (void)state;
+  char alone[64], beside[64];
+  products(FOVEA_MODE_INT8, FOVEA_MODE_INT8, 0, alone, sizeof alone);
+  assert_string_equal(products(FOVEA_MODE_INT8, FOVEA_MODE_BF16, 0, beside, sizeof beside), alone);
+  assert_string_equal(products(FOVEA_MODE_BF16, FOVEA_MODE_INT8, 1, beside, sizeof beside), alone);
+  products(FOVEA_MODE_BF16, FOVEA_MODE_BF16, 0, alone, sizeof alone);
+  assert_string_equal(products(FOVEA_MODE_BF16, FOVEA_MODE_INT8, 0, beside, sizeof beside), alone);
+  assert_string_equal(products(FOVEA_MODE_INT8, FOVEA_MODE_BF16, 1, beside, sizeof beside), alone);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_random_problems),
@@ -493,6 +522,7 @@ int main(void) {
       cmocka_unit_test(test_gathered),
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_bounds),
+      cmocka_unit_test(test_products_of_halves),
       cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

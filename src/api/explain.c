@@ -81,6 +81,7 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
   if (!explanation) return fovea_fail(error, FOVEA_ERROR_NULL, "explanation is NULL");
   const fovea_status status = check(explanation, error);
   if (status) return status;
+  const int in_bf16 = plan->problem.scores == FOVEA_MODE_BF16 || plan->problem.values == FOVEA_MODE_BF16;
   fovea_explanation all = {
       .struct_size = explanation->struct_size,
       .threads = explanation->threads,
@@ -88,7 +89,7 @@ fovea_status fovea_plan_explain(const fovea_plan *plan, fovea_explanation *expla
       .bytes_per_second = explanation->bytes_per_second,
       .isa = plan->kernels->name,
       .table = fovea_dispatch_table(plan->kernels),
-      .isa_reason = fovea_dispatch_reason(plan->isa_named, plan->kernels),
+      .isa_reason = fovea_dispatch_reason(plan->isa_named, in_bf16, plan->kernels),
       .paired = plan->paired,
       .lanes = plan->kernels->lanes,
       .row_tile = plan->kernels->row_tile,

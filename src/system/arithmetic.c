@@ -5,11 +5,19 @@
 #include "../../arch/registry.h"
 #include "../base/error.h"
 #include "cpu.h"
+#include "dispatch.h"
 #include "platform.h"
 #include "process.h"
 
 #include <stdatomic.h>
 #include <string.h>
+
+/* A table of pairs has the plain int8 of its base, which may have a table with better instructions. */
+static const fovea_arithmetic *int8_of(const fovea_kernels *kernels, int isa_named) {
+  if (kernels->pair_type == FOVEA_F32 || isa_named) return kernels->int8;
+  const fovea_kernels *usual = fovea_dispatch_default(FOVEA_F32);
+  return usual->lanes == kernels->lanes && usual->row_tile == kernels->row_tile ? usual->int8 : kernels->int8;
+}
 
 #if defined(FOVEA_ARCH_X86_64) && defined(__linux__)
 #define NEEDS(name, architecture, needs) static const uint64_t needs_##name = (needs);
@@ -48,7 +56,8 @@ static int is_allowed(atomic_int *mode) {
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
   const int named = isa_named || fovea_process_record()->isa_cap[0] != '\0', amx = !named && has_tiles(kernels);
   if (mode == FOVEA_MODE_EXACT) return NULL;
-  if (mode == FOVEA_MODE_INT8) return amx && is_allowed(&int8_allowed) ? &fovea_int8_amx : kernels->int8;
+  if (mode == FOVEA_MODE_INT8)
+    return amx && is_allowed(&int8_allowed) ? &fovea_int8_amx : int8_of(kernels, isa_named);
   return amx && is_allowed(&bf16_allowed) ? &fovea_bf16_amx : kernels->bf16;
 }
 #else
@@ -57,7 +66,6 @@ fovea_status fovea_allow_amx(fovea_error *error) {
 }
 
 const fovea_arithmetic *fovea_arithmetic_of(fovea_mode mode, const fovea_kernels *kernels, int isa_named) {
-  (void)isa_named;
-  return mode == FOVEA_MODE_EXACT ? NULL : mode == FOVEA_MODE_INT8 ? kernels->int8 : kernels->bf16;
+  return mode == FOVEA_MODE_EXACT ? NULL : mode == FOVEA_MODE_INT8 ? int8_of(kernels, isa_named) : kernels->bf16;
 }
 #endif

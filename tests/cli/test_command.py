@@ -603,6 +603,7 @@ class Mistakes(InDirectory):
         self.assert_refused(run("--nothing"), "--nothing")
         self.assert_refused(run("attend"), "--q is missing")
         self.assert_refused(run("info", "more"), "more")
+        self.assert_refused(run("info", "--measure", "more"), "more")
         self.assert_refused(run("selftest", "more"), "more")
         self.assert_refused(run("new\nline"), "new?line")
 
@@ -826,8 +827,16 @@ class OtherCommands(unittest.TestCase):
             self.assertIn(word, text)
         self.assertEqual(len(re.findall(r"^\S+ +yes +yes ", text, re.MULTILINE)), 1)
         self.assertRegex(text, r"(?m)^exact mode +\S+$")
-        self.assertRegex(text, r"(?m)^bf16 mode +(AMX, if .*fovea_allow_amx.*; else \S+ by FMA|\S+ by FMA; not AMX: .+)$")
+        with_amx, without = r"AMX, if .*fovea_allow_amx.*; else \S+ by FMA", r"\S+ by (FMA|VDPBF16PS); not AMX: .+"
+        self.assertRegex(text, rf"(?m)^bf16 mode +({with_amx}|{without})$")
         self.assertRegex(text, r"(?m)^int8 mode +(AMX, if .*fovea_allow_amx.*; else )?\S+ by \w+$")
+
+    def test_info_measures(self):
+        text = self.output("info", "--measure")
+        speeds = r"exact mode +(64|128) dims: \d+ Gflop/s with many rows, \d+ GB/s with one\n"
+        of_mode = r" mode +\d+\.\d\d x as fast with many rows, \d+\.\d\d x with one\n"
+        self.assertEqual(len(re.findall(speeds + "bf16" + of_mode + "int8" + of_mode, text)), 2)
+        self.assertTrue(text.startswith(self.output("info")))
 
     def test_info_under_a_cap(self):
         text = self.output("info", environment={"FOVEA_ISA": "scalar"})

@@ -1,16 +1,21 @@
 /* fovea info: the report of fovea_info() as a table, and what each mode runs on. */
 #include "commands.h"
+#include "measure.h"
 #include <fovea/explain.h>
 
 #include <stdio.h>
 #include <string.h>
 
 static const char help[] =
-    "Usage: fovea info\n"
+    "Usage: fovea info [--measure]\n"
     "\n"
     "Prints the library's version, the CPU, the chosen instruction set, what computes exact, bf16 and\n"
     "int8 mode, and for each other set whether it could be used and why it was not chosen.\n"
-    "`fovea explain --measure --arithmetic int8 --rows N` measures how fast int8 mode is here.\n";
+    "\n"
+    "  --measure  measures in a few seconds how fast bf16 and int8 mode are beside exact mode here: f32 tensors,\n"
+    "             dims of 64 and of 128, all threads; with AMX, if the system permits it\n"
+    "\n"
+    "`fovea explain --measure --arithmetic int8 --rows N` does so for a problem of yours.\n";
 
 enum { WIDTH = 15 }; /* of "instruction set" */
 
@@ -66,6 +71,33 @@ static void print_info(const fovea_library_info *info) {
   printf("%-*s  %s\n", WIDTH, "environment", *info->environment ? info->environment : "FOVEA_ISA is not set");
 }
 
+static bool measure_mode(fovea_mode mode, int64_t dim, int threads, measured_rates *rates, failure *why) {
+  fovea_problem like;
+  fovea_problem_init(&like, 1, 1, 1, 1, 1, dim, dim);
+  like.scores = like.values = mode;
+  return measure_rates(&like, threads, rates, why);
+}
+
+/* Comes after print_modes(), which has allowed AMX. */
+static bool print_speeds(int threads, failure *why) {
+  static const struct {
+    fovea_mode mode;
+    const char *name;
+  } modes[] = {{FOVEA_MODE_BF16, "bf16 mode"}, {FOVEA_MODE_INT8, "int8 mode"}};
+  for (int64_t dim = 64; dim <= 128; dim += 64) {
+    measured_rates exact, rates;
+    if (!measure_mode(FOVEA_MODE_EXACT, dim, threads, &exact, why)) return false;
+    printf("\n%-*s  %d dims: %.0f Gflop/s with many rows, %.0f GB/s with one\n", WIDTH, "exact mode", (int)dim,
+           exact.flops_per_second / 1e9, exact.bytes_per_second / 1e9);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+      if (!measure_mode(modes[i].mode, dim, threads, &rates, why)) return false;
+      printf("%-*s  %.2f x as fast with many rows, %.2f x with one\n", WIDTH, modes[i].name,
+             rates.flops_per_second / exact.flops_per_second, rates.bytes_per_second / exact.bytes_per_second);
+    }
+  }
+  return true;
+}
+
 static void print_sets(const fovea_library_info *info) {
   putchar('\n');
   printf("%-*s  usable  chosen  reason\n", WIDTH, "");
@@ -81,7 +113,9 @@ bool info_command(int argument_count, char **arguments, failure *why) {
     fputs(help, stdout);
     return true;
   }
-  if (argument_count > 0) return fail(why, "unexpected argument '%s' (see fovea info --help)", arguments[0]);
+  const bool measures = argument_count > 0 && strcmp(arguments[0], "--measure") == 0;
+  if (argument_count > measures)
+    return fail(why, "unexpected argument '%s' (see fovea info --help)", arguments[measures]);
 
   fovea_library_info info = {.struct_size = sizeof info};
   fovea_status status = fovea_info(&info);
@@ -89,5 +123,5 @@ bool info_command(int argument_count, char **arguments, failure *why) {
   print_info(&info);
   if (!print_modes(why)) return false;
   print_sets(&info);
-  return true;
+  return !measures || print_speeds(info.threads, why);
 }
