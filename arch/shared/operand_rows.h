@@ -4,19 +4,21 @@
 
 #include "../kernels.h"
 #include "fetch.h"
+#include "types.h"
 
 #include <string.h>
 
 /* LANES elements of a row from dim d on; behind the last 0. `bf16` is args->bf16, as a constant. */
 FOVEA_INLINE vec operand_elements(const int bf16, const fovea_operand_args *args, int64_t key, int64_t d) {
   const int64_t at = key * args->stride + d, rest = args->dim - d;
-  const float *row = (const float *)args->rows + at;
-  const uint16_t *halves = (const uint16_t *)args->rows + at;
-  if (rest >= LANES) return bf16 ? vec_load_bf16(halves) : vec_load(row);
-  if (!bf16) return vec_load_first(row, (int)rest);
+  if (!bf16) {
+    const float *row = (const float *)args->rows + at;
+    return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
+  }
+  const uint16_t *row = (const uint16_t *)args->rows + at;
   uint16_t some[LANES] = {0};
-  memcpy(some, halves, (size_t)rest * sizeof *some);
-  return vec_load_bf16(some);
+  if (rest < LANES) row = memcpy(some, row, TYPED_AT_MOST(rest) * sizeof *some);
+  return vec_load_bf16(row);
 }
 
 /* What is prefetched in steps. */
