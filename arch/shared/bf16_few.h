@@ -8,10 +8,14 @@ FOVEA_INLINE int bf16_is_few(int rows) {
   return rows <= BF16_FEW;
 }
 
-/* Adds to sums[number * ROW_TILE + lane]. */
+/* What is done with sums: they are added to sums[row * ROW_TILE + lane]. */
+typedef struct bf16_few {
+  float *sums;
+} bf16_few;
+
 FOVEA_INLINE void bf16_finish_few(const int numbers, const int vectors, const void *data, int64_t first, int vector,
                                   const bf16_tile *sum) {
-  float *to = (float *)(uintptr_t)data + first * ROW_TILE + vector * LANES;
+  float *to = ((const bf16_few *)data)->sums + first * ROW_TILE + vector * LANES;
   FOVEA_UNROLL
   for (int n = 0; n < numbers; n++) {
     FOVEA_UNROLL
@@ -81,6 +85,7 @@ FOVEA_NOINLINE void bf16_score_few(const fovea_score_args *args, const bf16_work
   const int64_t steps = (args->key_count + LANES - 1) / LANES * ((items + LANES - 1) / LANES);
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, steps);
   float words[(BF16_GROUP + LANES) * ROW_TILE], sums[BF16_FEW * ROW_TILE];
+  const bf16_few to = {sums};
   FOVEA_NO_UNROLL
   for (int64_t key = 0; key < args->key_count; key += ROW_TILE) {
     const int64_t count = args->key_count - key < ROW_TILE ? args->key_count - key : ROW_TILE;
@@ -90,7 +95,7 @@ FOVEA_NOINLINE void bf16_score_few(const fovea_score_args *args, const bf16_work
       const int64_t rest = items - first, words_of_group = rest < BF16_GROUP ? rest : BF16_GROUP;
       const bf16_work group = {{words, args->queries + first * ROW_TILE, ROW_TILE, ROW_TILE, 1, words_of_group},
                                args->rows,
-                               sums,
+                               &to,
                                NULL,
                                0};
       bf16_transpose_keys(whole->products.scalars + key * stride, stride, count, first, words_of_group, words,
@@ -121,6 +126,7 @@ FOVEA_NOINLINE void bf16_value_few(const fovea_value_args *args, const bf16_work
   const int64_t steps = (args->dim + ROW_TILE - 1) / ROW_TILE * ((of->count + BF16_GROUP - 1) / BF16_GROUP);
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, steps);
   float sums[BF16_FEW * ROW_TILE];
+  const bf16_few to = {sums};
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += ROW_TILE) {
     const int64_t count = args->dim - d < ROW_TILE ? args->dim - d : ROW_TILE;
@@ -132,7 +138,7 @@ FOVEA_NOINLINE void bf16_value_few(const fovea_value_args *args, const bf16_work
       const bf16_work group = {{of->scalars + first * of->item + d, of->lanes + first * ROW_TILE, of->item,
                                 ROW_TILE, 1, rest < BF16_GROUP ? rest : BF16_GROUP},
                                args->rows,
-                               sums,
+                               &to,
                                NULL,
                                0};
       operand_fetch_step(&next);
