@@ -12,8 +12,8 @@
 # Labels: `tsan` is what runs under ThreadSanitizer. The others say why a test need not run everywhere. Presets name
 # those that they leave out in FOVEA_TEST_WITHOUT: such tests are neither built nor registered.
 #
-#   any_cpu     follows from the bits, which other tests compare: bounds of errors, answers of whole models. Left out
-#               under emulators
+#   any_cpu     an emulated CPU shows no more than this machine's: bounds of errors and answers of whole models, which
+#               follow from bits that other tests compare; threads, whose order of memory is that of this machine
 #   any_kernel  tests what src/ makes of kernels, which is the same for every kernel. Left out where all kernels are
 #               portable C
 #   any_word    likewise, and what src/ does there is the same on all 64-bit systems, of which others run it
