@@ -9,13 +9,34 @@
 #
 # If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set.
 #
-# Labels: `slow` is left out under qemu and sanitizers; `tsan` is what runs under ThreadSanitizer.
+# Labels: `tsan` is what runs under ThreadSanitizer. The others say why a test need not run everywhere. Presets name
+# those that they leave out in FOVEA_TEST_WITHOUT: such tests are neither built nor registered.
+#
+#   any_cpu     an emulated CPU shows no more than this machine's: bounds of errors and answers of whole models, which
+#               follow from bits that other tests compare; threads, whose order of memory is that of this machine
+#   any_kernel  tests what src/ makes of kernels, which is the same for every kernel. Left out where all kernels are
+#               portable C
+#   any_word    likewise, and what src/ does there is the same on all 64-bit systems, of which others run it
 
 find_package(Threads REQUIRED)
+
+# Whether tests with these labels are left out.
+function(fovea_leaves_out RESULT)
+  set(${RESULT} OFF PARENT_SCOPE)
+  foreach(label IN LISTS ARGN)
+    if(label IN_LIST FOVEA_TEST_WITHOUT)
+      set(${RESULT} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
 
 # Registers one run of a command as a test.
 function(fovea_register_test NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
+  fovea_leaves_out(left_out ${arg_LABELS})
+  if(left_out)
+    return()
+  endif()
   add_test(NAME ${NAME} COMMAND ${arg_COMMAND} COMMAND_EXPAND_LISTS)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
@@ -33,6 +54,10 @@ endfunction()
 
 function(fovea_add_test NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;ISA;LABELS;LIBRARIES;ARGUMENTS")
+  fovea_leaves_out(left_out ${arg_LABELS})
+  if(left_out)
+    return()
+  endif()
   set(target test_${NAME})
   add_executable(${target} ${arg_SOURCES})
   target_include_directories(${target} PRIVATE

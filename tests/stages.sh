@@ -40,15 +40,13 @@ stage_asan() { build_and_test asan; }
 stage_tsan() { build_and_test tsan; }
 stage_aarch64() {
   build_and_test aarch64
-  tests/processes/arm_cpus.sh build/aarch64
+  tests/processes/arm_cpus.sh build/aarch64 "$jobs"
 }
 stage_aarch64_clang() { build_and_test aarch64-clang; }
 
-# Also checks the digests without VFPv4, which has the multiply-add.
 stage_armv7() {
   need_packages armv7
   build_and_test armv7
-  tests/install/bare.sh "arm-linux-gnueabihf-gcc -O2" build/bare
 }
 
 stage_riscv64() {
@@ -67,17 +65,21 @@ stage_mingw() {
   cmake --build --preset mingw
   cmake/wine.sh wineboot --init
   ctest --preset mingw
-  # Debian's clang does not find the compiler's own library.
-  local library
-  library=$(x86_64-w64-mingw32-gcc-posix -print-libgcc-file-name)
-  tests/install/bare.sh "clang --target=x86_64-w64-mingw32 -O2 -L${library%/*}" build/bare
 }
 
-# Also with the widest contraction that a user's flags can ask for, and with a clang that knows the instructions of
-# neon_bf16 and neon_fhm.
+# Also with the widest contraction that a user's flags can ask for, without the multiply-add of 32-bit ARM's VFPv4, and
+# with a clang that knows the instructions of neon_bf16 and neon_fhm. These compilations are here, not in the stages of
+# their systems, because each keeps one CPU busy for a minute.
 stage_bare() {
-  local compilers=("gcc -O2" "clang -O2" "aarch64-linux-gnu-gcc -O2" "clang --target=aarch64-linux-gnu -O2")
-  need_packages bare
+  local library compilers=("gcc -O2" "clang -O2" "aarch64-linux-gnu-gcc -O2" "clang --target=aarch64-linux-gnu -O2"
+    "arm-linux-gnueabihf-gcc -O2")
+  need_packages bare armv7
+  if [ "$(uname -m)" = x86_64 ]; then
+    need_packages mingw
+    # Debian's clang does not find the compiler's own library.
+    library=$(x86_64-w64-mingw32-gcc-posix -print-libgcc-file-name)
+    compilers+=("clang --target=x86_64-w64-mingw32 -O2 -L${library%/*}")
+  fi
   if has_command clang-16; then
     compilers+=("clang-16 --target=aarch64-linux-gnu -O2")
   else
@@ -97,7 +99,7 @@ stage_processes() {
   cmake --build --preset clang --target fovea_shared fovea_static
   tests/processes/two_runtimes.sh build/release build/clang build/runtimes
   if [ "$(uname -m)" = x86_64 ]; then
-    tests/processes/older_cpus.sh build/release
+    tests/processes/older_cpus.sh build/release "$jobs"
   else
     echo "note: older x86 CPUs were not tried on this CPU"
   fi
@@ -213,7 +215,7 @@ run_tests() { # names of stages; none: all stages
   run_stage armv7 "32-bit ARM under qemu, portable C"
   run_stage riscv64 "64-bit RISC-V under qemu, portable C"
   run_stage mingw "64-bit Windows under wine"
-  run_stage bare "digests of a bare cc -O2, two CPUs, two compilers"
+  run_stage bare "digests of a bare cc -O2, four systems, two compilers"
   run_stage processes "older CPUs, two runtimes of OpenMP"
   run_stage fuzz "fixed inputs for each fuzz target, under sanitizers"
   run_stage mca "NEON inner loops, llvm-mca for ARM's cores"

@@ -10,7 +10,7 @@ enum { BUDGET = 3000000 };
 
 /* Runs on every instruction set. Prints the worst error, in u (2 + A). */
 static void check_accuracy(struct trial *trial, double bound, const char *what) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&trial->problem);
   double worst = 0.0;
   for (int i = 0; isas[i] != NULL; i++) {
     trial_run(trial, isas[i], NULL);

@@ -192,7 +192,7 @@ static void create_source(struct tensor *tensor, fovea_type type, int64_t batch,
 
 static void check_append(const struct store *store, fovea_new_rows *rows, const fovea_rotary *rotary) {
   expect(store, rows, rotary);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++) {
     fovea_error error;
     restore(store);
     rows->isa = *isa;

@@ -10,7 +10,7 @@
 static void check_cache(struct trial *trial, const struct trial *expected, enum cache_kind kind, int mixed,
                         const int64_t *begins, struct generator *generator) {
   struct cache cache = cache_create(trial, kind, mixed, begins, generator);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&trial->problem); *isa != NULL; isa++) {
     trial_run_cached(trial, *isa, cache.sequences, begins);
     assert_same_outputs(trial, expected);
     assert_true(trial_gaps_untouched(trial));

@@ -96,7 +96,7 @@ static void check_counts(const struct trial *trial, const char *isa, const fovea
 static void check_problem(const fovea_problem *problem, uint64_t seed, struct generator *generator) {
   struct trial trial = trial_create(problem, seed);
   const fovea_tensors tensors = trial_tensors(&trial);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++)
+  for (const char *const *isa = usable_isas_for(problem); *isa != NULL; isa++)
     check_counts(&trial, *isa, problem, &tensors, 0);
   for (int kind = 0; kind < CACHE_KINDS && problem->cu_seqlens_kv == NULL; kind++) {
     struct cache cache = cache_create(&trial, (enum cache_kind)kind, 0, NULL, generator);
@@ -105,7 +105,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
     segmented.segmented = 1;
     cached.k = cached.v = NULL;
     cached.sequences = cache.sequences;
-    for (const char *const *isa = whole_isas(); *isa != NULL; isa++)
+    for (const char *const *isa = whole_isas_for(problem); *isa != NULL; isa++)
       check_counts(&trial, *isa, &segmented, &cached, kind != CACHE_CONTIGUOUS);
     cache_destroy(&cache);
   }

@@ -47,7 +47,7 @@ static void check_problem(fovea_problem *problem, uint64_t seed, struct generato
   problem->offset = FOVEA_OFFSET_BOTTOM_RIGHT;
   struct trial prefill = trial_create(problem, seed);
   trial_run(&prefill, "scalar", NULL);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(problem); *isa != NULL; isa++) {
     check_steps(&prefill, *isa, 1, 1, 0, generator);
     check_steps(&prefill, *isa, 0, 16, 1, generator);
   }
@@ -91,7 +91,7 @@ static void test_long_caches(void **state) {
     problem.k_type = problem.v_type = (fovea_type)(i % 3);
     struct trial prefill = trial_create(&problem, (uint64_t)i);
     trial_run(&prefill, "scalar", NULL);
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++)
+    for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++)
       check_steps(&prefill, *isa, i % 2, 5, 1, &generator);
     trial_destroy(&prefill);
   }

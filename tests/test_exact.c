@@ -12,7 +12,7 @@ static const struct part start = {0, 0, 0};
 static const char *isa;
 
 static void on_every_isa(void (*check)(void)) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int i = 0; isas[i] != NULL; i++) {
     isa = isas[i];
     check();

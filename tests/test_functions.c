@@ -99,7 +99,7 @@ static void sweep(int64_t keys, float limit, int64_t rows) {
   trial.k.data[keys - 1] = -1.0f;
   trial.v.data[keys - 1] = 0x1p40f;
   for (int64_t i = 0; i < rows; i++) trial.q.data[i] = limit * ((float)i / (float)rows);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&trial.problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     assert_contract(&trial, INT64_C(1) << 40);
@@ -129,7 +129,7 @@ static void sweep_tanh(double cap, uint32_t first, uint32_t last) {
     const uint32_t size = first + (uint32_t)((double)(last - first) * (double)i / (double)rows);
     trial.q.data[i] = from_bits(size | (i % 2 == 0 ? 0 : 0x80000000u));
   }
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&trial.problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     assert_contract(&trial, INT64_C(1) << 40);
@@ -183,7 +183,7 @@ static void test_tanh_bits(void **state) {
    * of either kind. */
   static const uint32_t special[] = {0,          0x7ffff8,   0x41200000, 0x4a000000,
                                      0x4b000000, 0x4f000000, 0x7f7ffffc, 0x7fc00000};
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     const fovea_kernels *kernels;
     assert_int_equal(fovea_dispatch_wanted(isas[isa], FOVEA_F32, &kernels, NULL), FOVEA_OK);

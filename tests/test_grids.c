@@ -50,7 +50,7 @@ static void check_problem(struct walk *walk, const fovea_problem *problem) {
   if (met_before(walk, problem) || walk->spent + work > grid_budget || numbers > memory_limit) return;
   walk->spent += work;
   walk->run++;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(problem);
   struct trial first = trial_create(problem, (uint64_t)walk->run),
                other = trial_create(problem, (uint64_t)walk->run);
   trial_run(&first, isas[0], NULL);

@@ -22,7 +22,7 @@ static void check_edge(const fovea_problem *problem, uint64_t seed, const char *
 }
 
 static void check_guards(const fovea_problem *problem, uint64_t seed) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(problem);
   struct trial expected = trial_create(problem, seed);
   trial_run(&expected, isas[0], NULL);
   for (int isa = 0; isas[isa] != NULL; isa++) {
@@ -124,7 +124,7 @@ static void check_unseen_keys(const char *isa, int64_t window) {
 
 static void test_unseen_keys_are_not_read(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int64_t window = 0; window <= 40; window += 5) check_unseen_keys(isas[isa], window);
 }

@@ -11,7 +11,7 @@ enum { CONTRACT_BUDGET = IF_QUICK(30000, 400000) };
 /* Compares the first kernel's outputs with the contract, for as many rows as the budget allows. Compares the others
  * with the contract, and every row with the first kernel's. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(problem);
   struct trial first = trial_create(problem, seed), other = trial_sharing_inputs(&first);
   trial_run(&first, isas[0], NULL);
   assert_contract(&first, CONTRACT_BUDGET);

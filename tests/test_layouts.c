@@ -32,7 +32,7 @@ static void test_random_layouts(void **state) {
  */
 static void test_repeated_inputs(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int axes = 1; axes < 512; axes += IF_QUICK(9, 2)) {
       fovea_problem written;
@@ -88,7 +88,7 @@ static void test_strides_beyond_32_bits(void **state) {
     tensor_copy_part(&sparse.q, &expected.q, 0, 0, 0);
     tensor_copy_part(&sparse.k, &expected.k, 0, 0, 0);
     tensor_copy_part(&sparse.v, &expected.v, 0, 0, 0);
-    const char *const *isas = usable_isas();
+    const char *const *isas = usable_isas_for(NULL);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&expected, isas[isa], NULL);
       trial_run(&sparse, isas[isa], NULL);

@@ -32,7 +32,7 @@ static void sink(int64_t keys, int64_t sink_at, float tail_score, float tail_val
   tensor_fill_constant(&trial.v, tail_value);
   *tensor_row(&trial.k, 0, 0, sink_at) = 0.0f;
   *tensor_row(&trial.v, 0, 0, sink_at) = 1.0f;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int i = 0; isas[i] != NULL; i++) run_and_check(&trial, BOUND_SINK, isas[i]);
   assert_contract(&trial, 1);
   trial_destroy(&trial);
@@ -58,7 +58,7 @@ static void test_random_million(void **state) {
   (void)state;
   const fovea_problem problem = one_row(IF_QUICK(100000, 1000001), 4);
   struct trial trial = trial_create(&problem, 7);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int i = 0; isas[i] != NULL; i++) run_and_check(&trial, BOUND_RANDOM, isas[i]);
   assert_contract(&trial, 1);
   trial_destroy(&trial);
@@ -74,7 +74,7 @@ static void test_twenty_million_equal_keys(void **state) {
   tensor_fill_constant(&trial.q, 0.3f);
   tensor_fill_constant(&trial.k, 0.4f);
   tensor_fill_constant(&trial.v, 0.7f);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int i = 0; isas[i] != NULL; i++) {
     trial_run(&trial, isas[i], NULL);
     const double o = (double)*trial.o.data, lse = (double)*trial.lse.data;
@@ -90,7 +90,7 @@ static void test_twenty_million_equal_keys(void **state) {
  * it, at the same place within a span: two spans merge once. */
 static void test_far_positions(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   const int64_t far = INT64_C(1) << 40;
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int64_t place = 0; place < 2048; place += 500) {

@@ -45,7 +45,7 @@ static struct trial trial_with_whole_mask(const struct trial *trial) {
 
 /* On every instruction set, with the mask right behind an inaccessible page, and right before one. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(problem);
   for (int edge = GUARD_AT_END; edge <= GUARD_AT_START; edge++) {
     struct trial trial = trial_create_at(problem, seed, (enum guarded_edge)edge);
     struct trial whole = trial_with_whole_mask(&trial);
@@ -148,7 +148,7 @@ static void test_short_entries(void **state) {
 static void test_padded_rows(void **state) {
   (void)state;
   static const int64_t q_lens[] = {5};
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
     for (int64_t begin = 0; begin <= 130; begin += 65) {
       fovea_problem padded, few;
@@ -324,7 +324,7 @@ static void check_shifted(int64_t rows, int64_t keys, int64_t stored_rows, int c
       }
   guarded_make_read_only(&memory);
   actual.problem.mask_strides = (fovea_mask_strides){0, stored_rows * distances, row, 1};
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&actual.problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&expected, isas[isa], NULL);
     actual.mask.data = (unsigned char *)(stored + rows - 1);

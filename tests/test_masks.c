@@ -23,7 +23,7 @@ static void add_mask(fovea_problem *problem, int type) {
 /* On every instruction set: the first against the contract, the others against the contract and the first, every
  * row. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(problem);
   struct trial first = trial_create(problem, seed), other = trial_sharing_inputs(&first);
   trial_run(&first, isas[0], NULL);
   assert_contract(&first, CONTRACT_BUDGET);
@@ -52,7 +52,7 @@ static void mask_by_rules(struct trial *trial, const fovea_problem *rules) {
 
 /* Compares a problem with `plain`, which lacks its rules and has a mask of each type instead. */
 static void check_rules_as_masks(const fovea_problem *problem, const fovea_problem *plain, uint64_t seed) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(problem);
   struct trial expected = trial_create(problem, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&expected, isas[isa], NULL);
@@ -116,7 +116,7 @@ static void test_lengths_as_masks(void **state) {
 /* Keys beyond the mask count as keys beyond a length. */
 static void test_short_masks(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int64_t keys = 0; keys <= 150; keys += keys < 20 ? 1 : 13)
     for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++) {
       fovea_problem problem;
@@ -187,7 +187,7 @@ static void test_spans_left_out(void **state) {
           if (choice >> key / SPAN & 1 && generator_below(&generator, 4) > 0)
             mask_set(&trial.mask, b, 0, i, key, 0.0f);
     }
-    const char *const *isas = whole_isas();
+    const char *const *isas = whole_isas_for(&problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&trial, isas[isa], NULL);
       assert_contract(&trial, INT64_C(1) << 40);
@@ -199,7 +199,7 @@ static void test_spans_left_out(void **state) {
 /* A mask that is repeated along any axes, against one that has the repetitions written out. */
 static void test_repeated_masks(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   struct generator generator = {17};
   for (int axes = 0; axes < 16; axes++)
     for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++) {
@@ -235,7 +235,7 @@ static void test_bytes(void **state) {
   add_mask(&problem, FOVEA_MASK_BOOL);
   struct trial trial = trial_create(&problem, 1);
   for (int i = 0; i < 16 * 256; i++) trial.mask.data[i] = (unsigned char)(i % 256 + i / 256);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     assert_contract(&trial, INT64_MAX / 2);
@@ -282,7 +282,7 @@ enum { BIASES = sizeof biases / sizeof biases[0] };
 /* One value in `rarity` is one of the first `kinds` biases. */
 static void test_added_values(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   struct generator generator = {91};
   for (int type = FOVEA_MASK_F32; type <= FOVEA_MASK_BF16; type++)
     for (int64_t rarity = 1; rarity <= 3000; rarity *= 7)
@@ -308,7 +308,7 @@ static void test_added_values(void **state) {
 /* Adding 0 adds nothing. */
 static void test_adding_zero(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
     for (int negative = 0; negative <= 1; negative++) {
       fovea_problem problem;
@@ -362,7 +362,7 @@ static void check_poison(int type, enum mask_pattern pattern, float poison, cons
 static void test_hidden_poison(void **state) {
   (void)state;
   static const float poisons[] = {NAN, INFINITY, -INFINITY};
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
       for (int pattern = 0; pattern < MASK_PATTERNS; pattern++)
@@ -377,7 +377,7 @@ static uint32_t o_bits(const struct trial *trial, int64_t row, int64_t d) {
  * the key is seen with weight 0, but 0 * NaN is NaN. If all keys of a block are such, the block has no state, and
  * its values are not read. */
 static void check_least(int type, float least) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int whole_block = 0; whole_block <= 1; whole_block++)
     for (int hidden = 0; hidden <= 1; hidden++) {
       fovea_problem problem;
@@ -414,7 +414,7 @@ static void test_least_seen(void **state) {
  * key. */
 static void test_all_least(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int sink = FOVEA_SINK_NONE; sink <= FOVEA_SINK_ZERO; sink++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);

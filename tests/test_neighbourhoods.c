@@ -108,7 +108,7 @@ static void check(const fovea_rule *rule) {
   fovea_problem_init(&problem, 1, 2, 1, positions, positions, 16, 12);
   problem.pattern = pattern;
   struct trial trial = trial_create(&problem, (uint64_t)positions);
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     for (int64_t row = 0; row < positions; row++) check_row(&trial, rule, pattern, row);

@@ -15,7 +15,7 @@
 enum { NORMALISERS = 3, DIVISORS = 4 };
 
 static void check(const fovea_problem *problem, uint64_t seed) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(problem);
   struct trial trial = trial_create(problem, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
@@ -171,7 +171,7 @@ static void test_caches(void **state) {
     assert_contract(&expected, IF_QUICK(8000, 300000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&trial, (enum cache_kind)kind, 0, NULL, &generator);
-      for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+      for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
         trial_run_cached(&trial, *isa, cache.sequences, NULL);
         assert_same_outputs(&trial, &expected);
       }
@@ -202,7 +202,7 @@ static void test_special_values(void **state) {
         tensor_row(&trial.v, 0, 0, 140)[3] = values[v];
         tensor_row(&trial.v, 1, 1, 170)[5] = values[v];
         for (int64_t d = 0; d < 20; d++) tensor_row(&trial.q, 1, 0, 0)[d] = values[v];
-        const char *const *isas = usable_isas();
+        const char *const *isas = usable_isas_for(&problem);
         for (int isa = 0; isas[isa] != NULL; isa++) {
           trial_run(&trial, isas[isa], NULL);
           assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
@@ -225,7 +225,7 @@ static void test_seen_without_weight(void **state) {
       for (int64_t j = 3; j < 260; j++) tensor_row(&trial.k, 0, 0, j)[0] = -INFINITY;
       for (int64_t i = 0; i < rows; i++) tensor_row(&trial.q, 0, 0, i)[0] = 1.0f;
       tensor_row(&trial.v, 0, 0, 200)[1] = INFINITY; /* in a block without a state */
-      const char *const *isas = usable_isas();
+      const char *const *isas = usable_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++) {
         trial_run(&trial, isas[isa], NULL);
         assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
@@ -288,7 +288,7 @@ static void test_sigmoid_bits(void **state) {
   enum { NUMBERS = 4000 };
   static float q[NUMBERS], k[16], v[16], o[NUMBERS], weights[NUMBERS * 16];
   for (int i = 0; i < 16; i++) k[i] = v[i] = 1.0f;
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (uint32_t part = 0; part < IF_QUICK(2, 8); part++) {
       for (uint32_t i = 0; i < NUMBERS; i++) q[i] = from_bits((i * 20 + part) * 53687u);

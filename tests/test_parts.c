@@ -58,7 +58,7 @@ static int check_parts(int64_t keys, uint64_t seed) {
   struct generator generator = {seed};
   fovea_problem problem = few_rows(&generator, keys);
   struct trial trial = trial_create(&problem, seed);
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&problem);
   trial_run(&trial, isas[0], NULL);
   assert_contract(&trial, IF_QUICK(300000, 20000000));
   struct trial other = trial_sharing_inputs(&trial);
@@ -107,7 +107,7 @@ static void test_last_rows_see_nothing(void **state) {
   problem.window_left = problem.causal = 1;
   problem.offsets = offsets;
   struct trial trial = trial_create(&problem, 1);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     assert_contract(&trial, INT64_MAX); /* every row */
@@ -122,7 +122,7 @@ static void test_one_block(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
   struct trial trial = trial_create(&problem, 1);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     problem.isa = isas[isa];
     assert_int_equal(phases_of(&problem), 1);

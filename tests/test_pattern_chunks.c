@@ -120,7 +120,7 @@ static void check_hidden(const fovea_problem *problem, const struct trial *clean
                          int64_t row, uint64_t seed) {
   static const uint32_t wild[] = {0x7fc00000, 0xff800000, 0x7f800000, 0xff800123};
   struct trial changed = trial_create(problem, seed);
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(problem);
   for (int64_t key = 0; key < HIDDEN_KEYS; key++)
     for (int64_t d = 0; d < DIM && !rule_sees(rule, row, key); d++)
       for (int64_t h = 0; h < KV_HEADS; h++) {

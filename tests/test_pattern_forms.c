@@ -96,7 +96,7 @@ static struct trial mask_of(const struct trial *by_rules, uint64_t seed) {
 }
 
 static void assert_form(struct trial *formed, const struct trial *expected) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&formed->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(formed, isas[isa], NULL);
     assert_same_outputs(formed, expected);

@@ -67,7 +67,7 @@ static void test_any_place(void **state) {
     scene_begin(&scene, &generator, seed);
     struct trial patterned = trial_create(&scene.listed.problem, seed);
     struct trial masked = masked_trial(&patterned, seed, &scene.rules);
-    const char *const *isas = usable_isas();
+    const char *const *isas = usable_isas_for(&scene.listed.problem);
     fovea_execution execution;
     fovea_execution_init(&execution);
     execution.threads = 1;
@@ -111,7 +111,7 @@ static void test_parts(void **state) {
     few_rows(&scene, &generator, lengths[seed % IF_QUICK(3, 5)]);
     struct trial patterned = trial_create(&scene.listed.problem, seed);
     struct trial masked = masked_trial(&patterned, seed, &scene.rules);
-    const char *const *isas = usable_isas();
+    const char *const *isas = usable_isas_for(&scene.listed.problem);
     fovea_execution execution;
     fovea_execution_init(&execution);
     execution.threads = 1;

@@ -111,7 +111,7 @@ static fovea_counts counts_of(const struct trial *trial) {
 static void check(const fovea_problem *problem, uint64_t seed, const struct rule_table *rules) {
   struct trial patterned = trial_create(problem, seed);
   struct trial masked = masked_trial(&patterned, seed, rules);
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(problem);
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 1;

@@ -172,7 +172,7 @@ static void check_computed(const fovea_plan *plan, const struct trial *trial) {
 }
 
 static void check(const fovea_problem *problem, const struct rule_table *rules, uint64_t seed) {
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(problem); *isa != NULL; isa++) {
     fovea_problem named = *problem;
     fovea_plan *plan;
     fovea_error error;

@@ -60,7 +60,7 @@ static fovea_problem problem_of(int64_t heads, int64_t kv_heads, int64_t q_len, 
 
 /* Every instruction set against the contract. */
 static void check_made(struct trial *made) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&made->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(made, isas[isa], NULL);
     assert_contract(made, IF_QUICK(3000, 300000));
@@ -98,7 +98,7 @@ static void test_lengths_and_rules(void **state) {
 
 /* By term = by a mask tensor of the same numbers. */
 static void check_as_mask(fovea_problem problem, uint64_t seed) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&problem);
   fovea_problem masked = problem;
   masked.terms = NULL;
   masked.term_count = 0;
@@ -256,7 +256,7 @@ static void test_caches(void **state) {
       trial_run(&expected, "scalar", NULL);
       for (int cached = kind % 2; cached < CACHE_KINDS; cached += 2) {
         struct cache cache = cache_create(&made, (enum cache_kind)cached, 0, NULL, &generator);
-        for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+        for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
           trial_run_cached(&made, *isa, cache.sequences, NULL);
           assert_same_outputs(&made, &expected);
         }

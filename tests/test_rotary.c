@@ -198,7 +198,7 @@ static void check_run(struct rotary_run *run, uint64_t seed) {
   tensor_fill_random(&run->from, seed, 3.0f);
   tensor_store(&run->from);
   contract_turns(run->rotary.base, run->rotary.frequencies, run->rotary.dims / 2, turns);
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int i = 0; isas[i] != NULL; i++) {
     run->rotary.isa = isas[i];
     rotation->from = tensor_pointer(&run->from);
@@ -351,7 +351,7 @@ static void test_special_values(void **state) {
         rotation->from = tensor_pointer(from);
         rotation->to = tensor_pointer(to);
         contract_turns(run.rotary.base, NULL, dims / 2, turns);
-        const char *const *isas = whole_isas();
+        const char *const *isas = whole_isas_for(NULL);
         for (int i = 0; isas[i] != NULL; i++) {
           run.rotary.isa = isas[i];
           apply(&run);

@@ -21,7 +21,6 @@ static double *scales_of(const struct guarded *memory) {
 
 static void test_contract(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
   for (int i = 0; i < IF_QUICK(20, 60); i++) {
     fovea_problem problem = problem_of(i % 2 ? 1 + i % 12 : 20 + i, 50 + 25 * i, (fovea_scales)(1 + i % 3));
     problem_apply(&problem, &rule_list[i % rule_count]);
@@ -29,6 +28,7 @@ static void test_contract(void **state) {
     problem.q_type = problem.k_type = (fovea_type)(i % 3);
     problem.score_output = (fovea_score_output)(i % 5);
     struct trial made = trial_create(&problem, (uint64_t)i);
+    const char *const *isas = usable_isas_for(&problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&made, isas[isa], NULL);
       assert_contract(&made, IF_QUICK(10000, 500000));
@@ -50,7 +50,7 @@ static void test_equal(void **state) {
       scales_of(&made.head_scales)[h] = plain.scale;
     for (int r = 0; r < 2 * problem.q_len && (problem.scales & FOVEA_SCALES_PER_ROW); r++)
       scales_of(&made.row_scales)[r] = 1.0;
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
       trial_run(&made, *isa, NULL);
       trial_run(&expected, *isa, NULL);
       assert_same_outputs(&made, &expected);

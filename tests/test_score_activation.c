@@ -11,7 +11,7 @@
 
 /* On every instruction set, against the contract. Destroys the trial. */
 static void check_and_destroy(struct trial *made) {
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&made->problem); *isa != NULL; isa++) {
     trial_run(made, *isa, NULL);
     assert_contract(made, IF_QUICK(8000, 300000));
     assert_true(trial_gaps_untouched(made));
@@ -83,7 +83,7 @@ static void test_words(void **state) {
   (void)state;
   static const float products[] = {2.0f, -2.0f, -1e-45f, -FLT_MIN, FLT_MAX, -FLT_MAX};
   const double slope = 0.2;
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++)
+  for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++)
     for (int i = 0; i < 6; i++)
       for (int rows = 1; rows <= 70; rows += 69) {
         fovea_problem problem;
@@ -152,7 +152,7 @@ static void test_lists(void **state) {
     problem.sink = (fovea_sink)(seed % 3);
     struct trial patterned = trial_create(&problem, seed), masked = masked_trial(&patterned, seed, &rules);
     gathered += is_gathered(&problem) << 8 * (seed % 4);
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
       trial_run(&patterned, *isa, NULL);
       trial_run(&masked, *isa, NULL);
       assert_same_outputs(&patterned, &masked);
@@ -178,7 +178,7 @@ static void test_sums(void **state) {
   struct trial made = trial_create(&problem, 7);
   for (int64_t i = 0; i < 3 * 50; i++) made.q.data[2 * i + 1] = 1.0f;
   for (int64_t i = 0; i < 3 * 60; i++) made.k.data[2 * i] = 1.0f;
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
     trial_run(&made, *isa, NULL);
     for (int64_t h = 0; h < 3; h++)
       for (int64_t i = 0; i < 50; i++)

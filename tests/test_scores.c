@@ -16,7 +16,7 @@ static fovea_problem problem_with(int64_t heads, int64_t kv_heads, int64_t q_len
 
 /* On every instruction set, against the contract; O and LSE as without scores. */
 static void check(const fovea_problem *problem, uint64_t seed) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(problem);
   struct trial trial = trial_create(problem, seed);
   fovea_problem plain = *problem;
   plain.score_output = FOVEA_SCORES_NONE;
@@ -94,7 +94,7 @@ static void test_special_values(void **state) {
       struct trial trial = trial_create(&problem, v);
       tensor_row(&trial.k, 0, 1, 135)[3] = values[v];
       tensor_row(&trial.q, 1, 0, 0)[0] = values[v];
-      const char *const *isas = usable_isas();
+      const char *const *isas = usable_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++)
         for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
           trial.problem.score_output = (fovea_score_output)output;

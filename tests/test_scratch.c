@@ -221,7 +221,7 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
     trial_run(&expected, "scalar", NULL);
     assert_contract(&expected, IF_QUICK(50000, 300000));
     const int64_t begin = FOVEA_SPAN_KEYS - (chunks ? 128 : 1);
-    const char *const *isas = usable_isas();
+    const char *const *isas = usable_isas_for(&problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       run_shifted(&trial, isas[isa], threads, shift, -1);
       assert_same_outputs(&trial, &expected);

@@ -28,7 +28,7 @@ static void check_attention(struct trial *trial, const struct trial *expected, e
   struct guarded memory[LISTED_ENTRIES];
   fovea_sequence earlier[LISTED_ENTRIES];
   for (int64_t b = 0; b < trial->problem.batch; b++) earlier[b] = make_earlier(&cache.sequences[b], &memory[b]);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&trial->problem); *isa != NULL; isa++) {
     trial_run_cached(trial, *isa, earlier, NULL);
     assert_same_outputs(trial, expected);
   }

@@ -27,7 +27,7 @@ static void set_shaw(fovea_problem *problem, int kind, int64_t distance, int per
 
 /* Every instruction set against the contract. */
 static void check_made(struct trial *made) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&made->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(made, isas[isa], NULL);
     assert_contract(made, IF_QUICK(3000, 120000));
@@ -193,7 +193,7 @@ static void test_patterns(void **state) {
     }
     trial_run(&masked, "scalar", NULL);
     assert_contract(&masked, IF_QUICK(6000, 200000));
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
       trial_run(&patterned, *isa, NULL);
       assert_same_outputs(&patterned, &masked);
     }
@@ -231,7 +231,7 @@ static void test_caches(void **state) {
       assert_contract(&expected, IF_QUICK(8000, 300000));
       for (int cached = kind % 2; cached < CACHE_KINDS; cached += 2) {
         struct cache cache = cache_create(&made, (enum cache_kind)cached, 0, NULL, &generator);
-        for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+        for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
           trial_run_cached(&made, *isa, cache.sequences, NULL);
           assert_same_outputs(&made, &expected);
         }

@@ -17,7 +17,7 @@ static fovea_problem problem_with(int sink, int64_t q_len, int64_t kv_len) {
 
 /* On every instruction set, against the contract. */
 static void check(struct trial *trial) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&trial->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(trial, isas[isa], NULL);
     assert_contract(trial, IF_QUICK(10000, 1000000));
@@ -40,7 +40,7 @@ static void test_lengths_and_rules(void **state) {
 }
 
 static void compare(const fovea_problem *one, const fovea_problem *other, const float *sinks) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(one);
   struct trial first = trial_create(one, 1), second = trial_create(other, 1);
   for (int h = 0; h < 6; h++) first.sinks.data[h] = second.sinks.data[h] = sinks[h];
   for (int isa = 0; isas[isa] != NULL; isa++) {
@@ -74,7 +74,7 @@ static void test_special_sinks(void **state) {
   (void)state;
   static const float values[] = {NAN,   INFINITY, -INFINITY, FLT_MAX, -FLT_MAX,  2.4e38f, -2.4e38f,
                                  200.f, -200.f,   0.0f,      -0.0f,   0x1p-149f, -1e-40f};
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
     for (int64_t head = 0; head < 6; head += 5) {
       fovea_problem problem = problem_with(FOVEA_SINK_PER_HEAD, 30, 140);
@@ -103,7 +103,7 @@ static void test_special_sinks(void **state) {
 static void test_rows_that_see_nothing(void **state) {
   (void)state;
   static const int64_t q_lens[] = {30, 12}, kv_lens[] = {0, 70};
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (int variant = 0; variant < 4; variant++) {
     fovea_problem problem = problem_with(FOVEA_SINK_PER_HEAD, 30, variant == 3 ? 0 : 140);
     if (variant == 0) problem.q_lens = q_lens;
@@ -130,7 +130,7 @@ static void test_half(void **state) {
   fovea_problem problem = problem_with(FOVEA_SINK_ZERO, 5, 1);
   problem.scale = 0.0;
   struct trial trial = trial_create(&problem, 4);
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     for (int64_t d = 0; d < 10; d++)
@@ -145,7 +145,7 @@ static void test_heads_alone(void **state) {
   (void)state;
   const fovea_problem problem = problem_with(FOVEA_SINK_PER_HEAD, 33, 150);
   struct trial whole = trial_create(&problem, 5);
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&whole, isas[isa], NULL);
     for (int64_t h = 0; h < 6; h++) {

@@ -10,7 +10,7 @@ static const struct part start = {0, 0, 0};
 
 /* On every instruction set, against the contract. Destroys the trial. */
 static void check_and_destroy(struct trial *trial) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&trial->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(trial, isas[isa], NULL);
     assert_contract(trial, IF_QUICK(20000, 1000000));
@@ -47,7 +47,7 @@ static void test_rules_and_masks(void **state) {
       problem.mask_type = (fovea_mask_type)type;
       problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, 70, 200);
       struct trial trial = trial_create(&problem, (uint64_t)(rule * 6 + type));
-      const char *const *isas = whole_isas();
+      const char *const *isas = whole_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++) {
         trial_run(&trial, isas[isa], NULL);
         assert_contract(&trial, IF_QUICK(10000, 60000));
@@ -86,7 +86,7 @@ static void test_odd(void **state) {
   problem.scale = -problem.scale;
   struct trial negated = trial_of_part(&problem, &straight, start, start);
   for (int64_t i = 0; i < 2 * 50 * 16; i++) negated.q.data[i] = -negated.q.data[i];
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&straight, isas[isa], NULL);
     trial_run(&negated, isas[isa], NULL);

@@ -50,7 +50,7 @@ static void assert_row_is_nan(const struct trial *trial, int64_t row) {
 typedef void (*comparison)(const struct trial *changed, const struct trial *clean);
 
 static void run_changed(struct trial *changed, comparison check) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&changed->problem);
   struct trial clean = plain_trial();
   for (int i = 0; isas[i] != NULL; i++) {
     trial_run(changed, isas[i], NULL);
@@ -137,7 +137,7 @@ static struct trial trial_with_ones(void) {
 static void test_score_minus_infinity(void **state) {
   (void)state;
   static const int64_t kv_lens[] = {KEYS - 3};
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     struct trial infinite = trial_with_ones(), shorter = trial_with_ones();
     for (int64_t key = KEYS - 3; key < KEYS; key++) make_minus_infinite(&infinite, key);
@@ -303,7 +303,6 @@ static void make_added_special(struct trial *trial, struct generator *generator)
 static void test_random_specials(void **state) {
   (void)state;
   struct generator generator = {31};
-  const char *const *isas = usable_isas();
   for (int i = 0; i < IF_QUICK(60, 800); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 300000);
@@ -316,6 +315,7 @@ static void test_random_specials(void **state) {
       cpus_use_one();
     else
       cpus_use_all();
+    const char *const *isas = usable_isas_for(&listed.problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&trial, isas[isa], NULL);
       assert_contract(&trial, IF_QUICK(30000, INT64_C(1) << 30));
@@ -328,7 +328,7 @@ static void test_random_specials(void **state) {
 /* The rounding mode and, on x86, flushing and exception masks stay as the caller set them. */
 static void test_floating_point_environment(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     struct trial trial = plain_trial();
     const int rounding = fegetround();

@@ -10,7 +10,7 @@
 typedef void (*isa_check)(const char *isa);
 
 static void on_every_isa(isa_check check) {
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int i = 0; isas[i] != NULL; i++) check(isas[i]);
 }
 
@@ -77,35 +77,37 @@ static void test_many_entries(void **state) {
 
 /* What entries and heads have of their own: masks and sinks. Each head of each entry is run alone, in pieces of
  * rows. */
-static void check_features(const char *isa, uint64_t seed) {
-  enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };
-  struct generator generator = {seed};
-  fovea_problem problem, single;
-  fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 20, 12);
-  problem_random_features(&problem, &generator);
-  problem_random_modes(&problem, &generator, 4);
-  struct trial whole = trial_create(&problem, seed);
-  trial_run(&whole, isa, NULL);
+enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };
+
+static void check_pieces(struct trial *whole, const char *isa) {
+  trial_run(whole, isa, NULL);
   for (int64_t b = 0; b < BATCH; b++)
     for (int64_t h = 0; h < HEADS; h++)
       for (int64_t first = 0; first < ROWS; first += PIECE) {
-        single = problem;
+        fovea_problem single = whole->problem;
         single.batch = single.heads = single.kv_heads = 1;
         single.q_len = first + PIECE < ROWS ? PIECE : ROWS - first;
         const struct part q = {b, h, first}, kv = {b, h / 2, 0}, start = {0, 0, 0};
-        struct trial alone = trial_of_part(&single, &whole, q, kv);
+        struct trial alone = trial_of_part(&single, whole, q, kv);
         trial_run(&alone, isa, NULL);
-        assert_same_part(&alone, start, &whole, q, 1, 1, single.q_len);
+        assert_same_part(&alone, start, whole, q, 1, 1, single.q_len);
         trial_destroy(&alone);
       }
-  trial_destroy(&whole);
 }
 
 static void test_features(void **state) {
   (void)state;
-  const char *const *isas = usable_isas();
-  for (int isa = 0; isas[isa] != NULL; isa++)
-    for (uint64_t seed = 0; seed < IF_QUICK(10, 40); seed++) check_features(isas[isa], seed);
+  for (uint64_t seed = 0; seed < IF_QUICK(10, 40); seed++) {
+    struct generator generator = {seed};
+    fovea_problem problem;
+    fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 20, 12);
+    problem_random_features(&problem, &generator);
+    problem_random_modes(&problem, &generator, 4);
+    struct trial whole = trial_create(&problem, seed);
+    const char *const *isas = usable_isas_for(&problem);
+    for (int isa = 0; isas[isa] != NULL; isa++) check_pieces(&whole, isas[isa]);
+    trial_destroy(&whole);
+  }
 }
 
 /* Every query head with its kv head, run alone. */
@@ -159,7 +161,7 @@ static void check_query_pieces(const char *isa, const struct rule *rule, int64_t
 static void test_query_pieces(void **state) {
   (void)state;
   static const int64_t pieces[] = {1, 5, 16, 100, 257};
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int rule = 0; rule < rule_count; rule++)
       for (int piece = rule % 2; piece < 5; piece += 2)
@@ -221,7 +223,7 @@ static void check_packed(const char *isa, const struct rule *rule, int pack_q, i
 
 static void test_packed(void **state) {
   (void)state;
-  const char *const *isas = whole_isas();
+  const char *const *isas = whole_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int rule = 0; rule < rule_count; rule++)
       for (int packing = 1; packing < 4; packing++)

@@ -12,7 +12,7 @@
 
 /* On every instruction set; O and LSE as without. */
 static void check_trial(struct trial *trial) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&trial->problem);
   struct trial without = trial_sharing_inputs(trial);
   fovea_execution execution;
   fovea_execution_init(&execution);
@@ -111,7 +111,7 @@ static void test_caches(void **state) {
     assert_contract(&expected, IF_QUICK(200000, 3000000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&expected, (enum cache_kind)kind, 0, NULL, &generator);
-      for (const char *const *isa = whole_isas(); *isa != NULL; isa++) {
+      for (const char *const *isa = whole_isas_for(&problem); *isa != NULL; isa++) {
         fovea_problem segmented = problem;
         fovea_tensors tensors = trial_tensors(&actual);
         segmented.segmented = 1;

@@ -20,7 +20,7 @@ static struct trial run_as_f32(const struct trial *trial, const char *isa) {
 
 /* On every instruction set, against f32 and the contract. */
 static void check_numbers(struct trial *trial) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&trial->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     struct trial plain = run_as_f32(trial, isas[isa]);
     trial_run(trial, isas[isa], NULL);
@@ -235,7 +235,7 @@ static void check_passing(fovea_type from, fovea_type to, const float *values, i
   set_types(&problem, FOVEA_F32, FOVEA_F32, (int)from, (int)to);
   struct trial trial = trial_create(&problem, 7);
   memcpy(trial.v.data, values, PER_RUN * sizeof(float));
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(&trial.problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
     for (int i = 0; i < PER_RUN; i++)

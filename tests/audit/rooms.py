@@ -8,6 +8,7 @@ that it allows, and no two files may need each other, directly or through others
 that a prototype by hand does not get past.
 """
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -32,13 +33,13 @@ def includes():
 
 
 def symbols(nm, objects, *options):
-    for path in objects:
-        source = re.search(r"(src|arch)/[\w/]+\.c", path)
-        if not source:
-            continue
-        listing = subprocess.run([nm, *options, "--format=posix", path], capture_output=True, text=True, check=True)
-        for line in listing.stdout.splitlines():
-            yield pathlib.Path(source[0]), line.split()[0]
+    """(file, symbol). One nm reads all objects, since to start it takes longer than to read."""
+    sources = {path: re.search(r"(src|arch)/[\w/]+\.c", path) for path in objects}
+    read = [path for path, source in sources.items() if source]
+    command = [nm, *options, "--print-file-name", "--format=posix", *read]
+    for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines():
+        path, symbol = line.split(": ", 1)
+        yield pathlib.Path(sources[path][0]), symbol.split()[0]
 
 
 def calls(nm, objects):
@@ -50,8 +51,13 @@ def calls(nm, objects):
             yield source, defined[name], name
 
 
+@functools.cache
+def words(header):
+    return set(re.findall(r"\w+", (SOURCES / header).read_text(encoding="utf-8")))
+
+
 def is_declared(header, name):
-    return re.search(rf"\b{name}\b", (SOURCES / header).read_text(encoding="utf-8")) is not None
+    return name in words(header)
 
 
 def nn_includes():

@@ -28,24 +28,33 @@ fail() {
   status=1
 }
 
-may_call() { # object, symbol
-  local pattern symbol=${2#__isoc23_} # names that newer C libraries and _FORTIFY_SOURCE give to the same functions
+may_call() { # symbol, and patterns of what the object may call
+  local pattern symbol=${1#__isoc23_} # names that newer C libraries and _FORTIFY_SOURCE give to the same functions
   if [[ $symbol == __*_chk ]]; then symbol=${symbol:2:-4}; fi
   set -f
-  for pattern in fovea_* $allowed_everywhere $(allowed_in "$1"); do
+  for pattern in fovea_* $2; do
     # shellcheck disable=SC2053
     [[ $symbol == $pattern ]] && return 0
   done
   return 1
 }
 
-for object in "$@"; do
-  while read -r symbol type _; do
-    [[ ${symbol#.refptr.} == fovea_* ]] || fail "$object defines $symbol, which does not start with fovea_"
-    [[ $type == [TDRBS] ]] || fail "$object defines $symbol as weak or common ($type)"
-  done < <($nm --defined-only --extern-only --format=posix "$object")
-  while read -r symbol _; do
-    may_call "$object" "$symbol" || fail "$object calls $symbol, which $0 does not allow"
-  done < <($nm --undefined-only --format=posix "$object")
-done
+# Prints lines of an object, a symbol and its type. One nm reads all objects, since to start it takes longer than to read.
+symbols_of() { # options, objects
+  $nm --print-file-name --format=posix "$@" | sed 's/: / /'
+}
+
+while read -r object symbol type _; do
+  [[ ${symbol#.refptr.} == fovea_* ]] || fail "$object defines $symbol, which does not start with fovea_"
+  [[ $type == [TDRBS] ]] || fail "$object defines $symbol as weak or common ($type)"
+done < <(symbols_of --defined-only --extern-only "$@")
+
+object_before=""
+while read -r object symbol _; do
+  if [ "$object" != "$object_before" ]; then
+    allowed="$allowed_everywhere $(allowed_in "$object")"
+    object_before=$object
+  fi
+  may_call "$symbol" "$allowed" || fail "$object calls $symbol, which $0 does not allow"
+done < <(symbols_of --undefined-only "$@")
 exit $status

@@ -846,6 +846,8 @@ class OtherCommands(unittest.TestCase):
         self.assertRegex(self.output("info", environment={"FOVEA_ISA": "z80"}), r"(?m)^environment +.*ignored")
 
     def test_selftest(self):
+        if os.environ.get("FOVEA_TEST_EMULATED"):
+            self.skipTest("the test `selftest` runs it, and here it takes minutes")
         lines = self.output("selftest").splitlines()
         isas = []
         # AMX computes the problems with a mode once more, or the last line says why it does not.

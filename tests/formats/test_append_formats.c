@@ -303,7 +303,7 @@ static void check_append(struct store *store, struct new_rows *n) {
                                                    side == 0 && store->segment.k_layout == FOVEA_KEYS_IN_PANELS));
     if (s->format.quantiser == FOVEA_QUANTISE_NEAREST) assert_nearest(store, side, begin, end, n->made[side]);
   }
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++) {
     for (int side = 0; side < 2; side++) side_fill(&store->sides[side], 0);
     append(store, n, *isa, &shuffled);
     for (int side = 0; side < 2; side++) {
@@ -526,7 +526,7 @@ static void test_hadamard(void **state) {
       if (i == 7 && row == 1) expected[row][1] = x[row][1] = INFINITY;
       hadamard(expected[row], dim, block);
     }
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++) {
       fovea_hadamard call;
       fovea_error error;
       fovea_hadamard_init(&call, 1, 1, 3, dim, block, x, type == FOVEA_F32 ? (void *)y : halves);

@@ -204,7 +204,7 @@ static void check_preset(const struct preset *p, int kind, const char *isa, stru
 static void test_presets(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++)
+  for (const char *const *isa = usable_isas_for(NULL); *isa != NULL; isa++)
     for (int i = 0; i < PRESETS; i++)
       for (int kind = 0; kind <= 11; kind++) check_preset(&presets[i], kind, *isa, &generator);
 }

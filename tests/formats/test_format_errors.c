@@ -545,7 +545,7 @@ static void test_earlier_segments(void **state) {
     for (int64_t i = 0; i < count; i++) memcpy(packed.data + i * EARLIER, &cache.sequences[0].segments[i], EARLIER);
     guarded_make_read_only(&packed);
     const fovea_sequence earlier = {(const fovea_segment *)(const void *)packed.data, count, EARLIER};
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
       trial_run_cached(&actual, *isa, &earlier, NULL);
       assert_same_outputs(&actual, &expected);
     }

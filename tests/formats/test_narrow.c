@@ -80,7 +80,7 @@ static void check_formats(const fovea_problem *problem, const fovea_format *k, c
   }
   trial_run(&expected, "scalar", NULL);
   struct trial trial = trial_sharing_inputs(&expected);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&expected.problem); *isa != NULL; isa++) {
     trial_run_cached(&trial, *isa, sequences, NULL);
     assert_same_outputs(&trial, &expected);
     assert_true(trial_gaps_untouched(&trial));

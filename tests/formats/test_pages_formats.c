@@ -61,7 +61,7 @@ static void check_layer(const struct narrow_pages *made, const fovea_sequence *s
         }
   trial_run(&expected, "scalar", NULL);
   struct trial trial = trial_sharing_inputs(&expected);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&expected.problem); *isa != NULL; isa++) {
     run_layer(&trial, *isa, sequences, places->begins, layer);
     assert_same_outputs(&trial, &expected);
     assert_true(trial_gaps_untouched(&trial));

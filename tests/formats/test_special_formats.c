@@ -30,7 +30,7 @@ static void fill(const struct scene *scene, struct trial *trial) {
 
 static void run_all(struct trial *trial, const struct trial *expected, const struct scene *scene) {
   const fovea_sequence sequence = fovea_sequence_of(&scene->segment, 1);
-  for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+  for (const char *const *isa = usable_isas_for(&trial->problem); *isa != NULL; isa++) {
     trial_run_cached(trial, *isa, &sequence, NULL);
     assert_same_outputs(trial, expected);
   }
@@ -169,7 +169,7 @@ static void test_nan_rows(void **state) {
     problem.causal = 1;
     struct trial trial = trial_create(&problem, 3);
     const fovea_sequence sequence = fovea_sequence_of(&scene.segment, 1);
-    for (const char *const *isa = usable_isas(); *isa != NULL; isa++) {
+    for (const char *const *isa = usable_isas_for(&trial.problem); *isa != NULL; isa++) {
       trial_run_cached(&trial, *isa, &sequence, NULL);
       for (int64_t head = 0; head < HEADS; head++)
         for (int64_t row = 0; row < KEYS; row++)

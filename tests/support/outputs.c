@@ -8,7 +8,7 @@
 #include <string.h>
 
 void assert_output(const fovea_problem *wanted, const fovea_problem *plain, uint64_t seed) {
-  const char *const *isas = usable_isas();
+  const char *const *isas = usable_isas_for(wanted);
   struct trial trial = trial_create(wanted, seed), without = trial_create(plain, seed);
   fovea_execution execution;
   fovea_execution_init(&execution);
@@ -76,7 +76,7 @@ void check_special_outputs(output_setter set, void (*look)(const struct trial *,
       tensor_row(&trial.q, 1, 0, rows - 1)[0] = values[v];
       if (v > 3)
         for (int d = 0; d < 20; d++) tensor_row(&trial.q, 1, 0, 0)[d] = 0.0f; /* scores of zero */
-      const char *const *isas = usable_isas();
+      const char *const *isas = usable_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++) {
         trial_run(&trial, isas[isa], NULL);
         assert_contract(&trial, INT64_MAX / 2);

@@ -2,7 +2,9 @@
 
 #include "src/system/dispatch.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Whether the last table has the functions of one before: tables of a set may differ in numbers alone. */
 static int is_listed(const fovea_kernels *const *tables, int last) {
@@ -33,4 +35,16 @@ const fovea_kernels *const *pair_tables(void) {
   static const fovea_kernels *tables[FOVEA_ISA_LIMIT + 1];
   list_tables(tables, 1);
   return tables;
+}
+
+static int same_fields(const fovea_kernels *one, const fovea_kernels *other, size_t from, size_t to) {
+  return memcmp((const char *)one + from, (const char *)other + from, to - from) == 0;
+}
+
+int tables_act_alike(const fovea_kernels *one, const fovea_kernels *other, fovea_type q_type) {
+  const int one_pairs = q_type != FOVEA_F32 && one->pair_type == q_type;
+  const int other_pairs = q_type != FOVEA_F32 && other->pair_type == q_type;
+  return one_pairs == other_pairs && (!one_pairs || one->score_pairs == other->score_pairs) &&
+         same_fields(one, other, offsetof(fovea_kernels, lanes), offsetof(fovea_kernels, pair_type)) &&
+         same_fields(one, other, offsetof(fovea_kernels, load_rows), offsetof(fovea_kernels, bf16));
 }

@@ -9,4 +9,7 @@ const fovea_kernels *const *whole_tables(void);
 /* Tables that add products of pairs to one of these. */
 const fovea_kernels *const *pair_tables(void);
 
+/* Whether both tables compute exact problems whose Q has this type by the same functions, in the same tiles. */
+int tables_act_alike(const fovea_kernels *one, const fovea_kernels *other, fovea_type q_type);
+
 #endif

@@ -1,10 +1,13 @@
 #include "trial.h"
 
+#include "arch/formats.h"
 #include "check.h"
 #include "contract.h"
 #include "modes.h"
 #include "patterns.h"
 #include "positions.h"
+#include "src/system/dispatch.h"
+#include "tables.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -526,4 +529,44 @@ const char *const *whole_isas(void) {
   static const char *names[FOVEA_ISA_LIMIT + 1];
   list_isas(names, 0, 0);
   return names;
+}
+
+static const fovea_kernels *table_named(const char *name, fovea_type type) {
+  const fovea_kernels *table;
+  assert_int_equal(fovea_dispatch_wanted(name, type, &table, NULL), FOVEA_OK);
+  return table;
+}
+
+/* Whether the table of name i acts like one before, or, if it has pairs, like one without. */
+static int acts_like_another(const char *const *names, int i, fovea_type q_type) {
+  const fovea_kernels *table = table_named(names[i], q_type);
+  for (int j = 0; names[j] != NULL; j++) {
+    const fovea_kernels *other = table_named(names[j], q_type);
+    const int plainer = table->pair_type != FOVEA_F32 && other->pair_type == FOVEA_F32;
+    const int dearer = table->pair_type == FOVEA_F32 && other->pair_type != FOVEA_F32;
+    if (j != i && (plainer || (j < i && !dearer)) && tables_act_alike(table, other, q_type)) return 1;
+  }
+  return 0;
+}
+
+/* Each type has a list of its own, so that a list stays while tests ask for others. */
+static const char *const *list_different(const char *names[FOVEA_TYPES][FOVEA_ISA_LIMIT + 1],
+                                         const char *const *all, const fovea_problem *problem) {
+  const fovea_type type = problem != NULL ? problem->q_type : FOVEA_F32;
+  if (problem != NULL && problem_has_mode(problem)) return all;
+  int count = 0;
+  for (int i = 0; all[i] != NULL; i++)
+    if (!acts_like_another(all, i, type)) names[type][count++] = all[i];
+  names[type][count] = NULL;
+  return names[type];
+}
+
+const char *const *usable_isas_for(const fovea_problem *problem) {
+  static const char *names[FOVEA_TYPES][FOVEA_ISA_LIMIT + 1];
+  return list_different(names, usable_isas(), problem);
+}
+
+const char *const *whole_isas_for(const fovea_problem *problem) {
+  static const char *names[FOVEA_TYPES][FOVEA_ISA_LIMIT + 1];
+  return list_different(names, whole_isas(), problem);
 }

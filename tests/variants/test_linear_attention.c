@@ -198,7 +198,7 @@ static int is_pairs(const char *isa) {
 }
 
 static void assert_everywhere(struct problem *p) {
-  for (const char *const *isa = usable_isas(); *isa; isa++) {
+  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
     if (is_pairs(*isa)) continue;
     p->attention.isa = *isa;
     assert_problem(p, NULL);

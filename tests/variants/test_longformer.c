@@ -160,7 +160,7 @@ static void check(const struct shape *s, struct generator *g) {
   fovea_execution_init(&alone);
   alone.threads = 1;
   problem_create(&p, s, g);
-  for (const char *const *isa = whole_isas(); *isa; isa++) {
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     p.options.isa = *isa;
     for (int i = 0; i < LONGFORMER_LAYERS; i++) p.linears[i].isa = *isa;
     fovea_nn_longformer *longformer = make(&p.options);

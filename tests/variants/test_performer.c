@@ -162,7 +162,7 @@ static int is_for_pairs(const char *isa) {
 
 static void check_shape(const struct shape *s, uint64_t seed) {
   struct scene scene = scene_create(s, seed);
-  for (const char *const *isa = usable_isas(); *isa; isa++) {
+  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
     if (is_for_pairs(*isa)) continue;
     scene.performer.isa = *isa;
     assert_run(&scene, s->with_lens, NULL);
@@ -370,7 +370,7 @@ static void test_special_rows(void **state) {
   fovea_nn_performer_init(&p, FOVEA_NN_PERFORMER_RELU, DIM, FEATURES, projection);
   p.eps = 0;
   fovea_nn_performer_tensors_init(&t, &p, 1, 1, 1, 4, 2, 2, q, k, v, o);
-  for (const char *const *isa = usable_isas(); *isa; isa++) {
+  for (const char *const *isa = usable_isas_for(NULL); *isa; isa++) {
     if (is_for_pairs(*isa)) continue;
     p.isa = *isa;
     assert_int_equal(fovea_nn_performer_run(&p, &t, NULL, NULL), FOVEA_OK);

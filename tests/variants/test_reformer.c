@@ -174,7 +174,7 @@ static void check(const struct shape *s, struct generator *g) {
   fovea_execution_init(&alone);
   alone.threads = 1;
   problem_create(&p, s, g);
-  for (const char *const *isa = whole_isas(); *isa; isa++) {
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     p.lsh.isa = *isa;
     assert_run(&p, &alone);
   }
@@ -260,7 +260,7 @@ static void test_ties(void **state) {
   fovea_nn_lsh_init(&lsh, 1, 4, 2 * COLUMNS, 1);
   fovea_nn_lsh_tensors_init(&t, &lsh, 1, 1, ROWS, 1, x, v, y, rotations);
   t.bucket_numbers = buckets;
-  for (const char *const *isa = whole_isas(); *isa; isa++) {
+  for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
     lsh.isa = *isa;
     assert_int_equal(fovea_nn_lsh_run(&lsh, &t, NULL, NULL), FOVEA_OK);
     assert_memory_equal(buckets, expected, sizeof expected); /* Inf * 0 is NaN */
