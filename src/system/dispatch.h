@@ -17,7 +17,8 @@ fovea_status fovea_dispatch_wanted(const char *name, fovea_type pair_type, const
 /* The name of a table, with that of its set before it if the set has several. */
 const char *fovea_dispatch_table(const fovea_kernels *kernels);
 
-/* Why a problem gets this table; `is_named`: it names the table or its set; `in_bf16`: half of it is in bf16 mode. */
+/* Why a problem gets this table; `is_named`: it names the table or its set; `in_bf16`: half of it is in bf16 mode.
+ */
 const char *fovea_dispatch_reason(int is_named, int in_bf16, const fovea_kernels *kernels);
 
 /* Fills the ISA part of the report. */
