@@ -68,8 +68,8 @@ typedef struct fovea_fetch_row {
 typedef struct fovea_score_args {
   const float *queries;
   const void *keys; /* the first key's row: f32, or for score_pairs() of the table's pair_type */
-  int key;          /* the first key's place in the block; only an arithmetic reads it, as the next */
-  int rows;         /* of the tile, which need not fill its vectors */
+  int key;          /* the first key's place in the block; only an arithmetic reads it and `rows` */
+  int rows;         /* of the tile, at least 1; they need not fill its vectors */
   int64_t key_stride;
   int64_t dim;
   int key_count;

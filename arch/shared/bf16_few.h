@@ -3,6 +3,7 @@
 
 #if LANES >= 4
 enum { BF16_FEW = LANES / 2 }; /* rows that fill half a vector */
+_Static_assert(BF16_GROUP % LANES == 0, "words are transposed in squares; operands have whole vectors of 16");
 
 FOVEA_INLINE int bf16_is_few(int rows) {
   return rows <= BF16_FEW;

@@ -101,12 +101,13 @@ FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_produ
     for (int n = 0; n < numbers; n++) {
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
-        float *to = waiting + (n * vectors + v) * LANES;
         const vec group = vec_add(even.sum[n][v], odd.sum[n][v]);
-        if (FOVEA_BF16_SUMS_STAY)
+        if (FOVEA_BF16_SUMS_STAY) {
           sum->sum[n][v] = vec_add(sum->sum[n][v], group);
-        else
+        } else {
+          float *to = waiting + (n * vectors + v) * LANES;
           vec_store(to, vec_add(vec_load(to), group));
+        }
       }
     }
   }
@@ -118,7 +119,7 @@ FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_produ
   }
 }
 
-/* Products of `numbers` keys or dims, and what is done with their sums: args are those of the operation. */
+/* Products of `numbers` keys, dims or rows, and what is done with their sums: args are those of the operation. */
 typedef struct bf16_work {
   bf16_products products; /* of the first vector and the first number */
   int64_t numbers;
@@ -131,6 +132,8 @@ typedef struct bf16_work {
 typedef void bf16_tile_function(const bf16_work *work, int64_t first, int vector);
 #define BF16_TILE(kind, name, vectors, numbers)                                                                    \
   FOVEA_NOINLINE void bf16_##name##_##kind(const bf16_work *work, int64_t first, int vector) {                     \
+    _Static_assert((vectors) <= 4 && (numbers) <= 16 && (vectors) * (numbers) <= 16 * FOVEA_TILE_VECTORS,          \
+                   "no more sums than there is room for");                                                         \
     bf16_products at = work->products;                                                                             \
     bf16_tile sum;                                                                                                 \
     at.lane = bf16_lane_##kind(at.lane);                                                                           \
@@ -160,7 +163,7 @@ typedef struct bf16_tiles {
   BF16_TILES(kind, 2, FOVEA_BF16_NUMBERS_2)                                                                        \
   static const bf16_tiles bf16_tiles_##kind[] = {BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1),                       \
                                                  BF16_CHOICE(kind, 2, FOVEA_BF16_NUMBERS_2)};
-#else
+#elif FOVEA_BF16_VECTORS == 3
 #define BF16_ALL_TILES(kind)                                                                                       \
   BF16_TILES(kind, 1, FOVEA_BF16_NUMBERS_1)                                                                        \
   BF16_TILES(kind, 2, FOVEA_BF16_NUMBERS_2)                                                                        \
@@ -168,6 +171,8 @@ typedef struct bf16_tiles {
   static const bf16_tiles bf16_tiles_##kind[] = {BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1),                       \
                                                  BF16_CHOICE(kind, 2, FOVEA_BF16_NUMBERS_2),                       \
                                                  BF16_CHOICE(kind, 3, FOVEA_BF16_NUMBERS_3)};
+#else
+#error FOVEA_BF16_VECTORS is 1, 2 or 3
 #endif
 
 FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, const bf16_tiles *tiles, int vector) {

@@ -54,13 +54,14 @@ FOVEA_INLINE void int8_codes_of_keys(const int bf16, const fovea_operand_args *a
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
     const int key = first + i, lost = scales[i] != scales[i];
+    const vec factor = vec_set1(lost ? 0.0f : factors[i]);
     float *to = int8_key(args->to, key, stride);
     if (key < args->first || key >= args->end) continue;
     FOVEA_NO_UNROLL
     for (int64_t d = 0; d < codes; d += LANES) {
       const int none = lost || d >= args->dim;
       const vec x = none ? vec_set1(0.0f) : operand_elements(bf16, args, key, d);
-      int8_store(to, d, int8_code(x, vec_set1(factors[i]), shift));
+      int8_store(to, d, int8_code(x, factor, shift));
     }
   }
 }

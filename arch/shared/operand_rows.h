@@ -1,4 +1,4 @@
-/* Rows of keys and values as the arithmetics of modes read them: f32 or bf16. Included after a vector layer. */
+/* Rows as the arithmetics of modes read them: f32 or bf16. Included after a vector layer. */
 #ifndef FOVEA_ARCH_SHARED_OPERAND_ROWS_H
 #define FOVEA_ARCH_SHARED_OPERAND_ROWS_H
 

@@ -44,8 +44,12 @@ static int64_t most_keys(const fovea_problem *p) {
 /* Row tiles that share one pass over the keys. In a mode they also share what it costs to make operands of the
  * keys: twice as many tiles are 2 to 5 % faster (measured, Zen 4). */
 static int shared_tiles(const fovea_kernels *kernels, const fovea_problem *p) {
-  const int most = FOVEA_TASK_TILES_LIMIT, tiles = kernels->block_tiles;
-  return !p->scores && !p->values ? tiles : 2 * tiles < most ? 2 * tiles : most;
+  const int tiles = kernels->block_tiles;
+  const int64_t most = fovea_least(2 * tiles, FOVEA_TASK_TILES_LIMIT);
+  const int64_t needed = fovea_divide_up(p->q_len * (p->heads / p->kv_heads), kernels->row_tile);
+  if (!p->scores && !p->values) return tiles;
+  const int64_t shared = p->cu_seqlens_q ? most : fovea_least(most, needed);
+  return shared > tiles ? (int)shared : tiles;
 }
 
 /* The most tiles of a task. Lists of keys grow with top_k, and numbers of Shaw's keys with their distance: they are

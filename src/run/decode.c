@@ -96,7 +96,8 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
              : list->rows + key;
 }
 
-/* In int8: `rows` of the next block, or `none` if they are not of codes, or if the CPU sees them coming. */
+/* In int8: `rows` of the next block; or `none`, the rows that are multiplied, which tells the kernel to prefetch
+ * nothing: if they are not of codes, or if the CPU sees them coming. */
 static const void *const *codes_to_prefetch(const fovea_task_context *context, const fovea_row_list *list,
                                             const void *const *rows, int count, int64_t dim,
                                             const void *const *none) {
