@@ -43,10 +43,12 @@ static struct trial trial_with_whole_mask(const struct trial *trial) {
   return other;
 }
 
-/* On every instruction set, with the mask right behind an inaccessible page, and right before one. */
+/* On every instruction set, with the mask right behind an inaccessible page, and right before one; if there is no
+ * time for both, problems of many keys only behind it, where a byte before the first element would be read. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = whole_isas_for(problem);
-  for (int edge = GUARD_AT_END; edge <= GUARD_AT_START; edge++) {
+  const int first = IF_QUICK(problem->kv_len > 10000, 0) ? GUARD_AT_START : GUARD_AT_END;
+  for (int edge = first; edge <= GUARD_AT_START; edge++) {
     struct trial trial = trial_create_at(problem, seed, (enum guarded_edge)edge);
     struct trial whole = trial_with_whole_mask(&trial);
     guarded_make_read_only(&trial.mask.memory);
@@ -54,7 +56,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
       trial_run(&trial, isas[isa], NULL);
       trial_run(&whole, isas[isa], NULL);
       assert_same_outputs(&trial, &whole);
-      if (edge == GUARD_AT_END) assert_contract(&trial, CONTRACT_BUDGET / (isa + 1));
+      if (edge == first) assert_contract(&trial, CONTRACT_BUDGET / (isa + 1));
     }
     trial_destroy(&whole);
     trial_destroy(&trial);
