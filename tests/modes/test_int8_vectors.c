@@ -31,7 +31,7 @@ static void set_vectors(fovea_problem *problem, int choice) {
 
 static void check_trial(struct trial *first) {
   const char *sets[MODE_SETS];
-  const int count = mode_sets(sets);
+  const int count = mode_sets_for(&first->problem, sets);
   struct trial other = trial_sharing_inputs(first);
   trial_run(first, sets[0], NULL);
   assert_contract(first, 10000);

@@ -12,7 +12,7 @@ enum { BUDGET = IF_QUICK(10000, 40000) };
 /* On one set all rows that the budget allows; the others have its bits, and some rows of the contract's, too. */
 static void check(const fovea_problem *problem, uint64_t seed) {
   const char *sets[MODE_SETS];
-  const int count = mode_sets(sets);
+  const int count = mode_sets_for(problem, sets);
   struct trial first = trial_create(problem, seed), other = trial_sharing_inputs(&first);
   trial_run(&first, sets[0], NULL);
   assert_contract(&first, BUDGET);

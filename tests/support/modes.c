@@ -2,6 +2,8 @@
 
 #include "check.h"
 #include "modes/contract_modes.h"
+#include "src/system/dispatch.h"
+#include "tables.h"
 #include "trial.h"
 
 #include <stdlib.h>
@@ -102,5 +104,26 @@ int mode_sets(const char *names[MODE_SETS]) {
   if (fovea_allow_amx(&error) != FOVEA_OK && !asked) print_message("AMX is not tried: %s\n", error.text);
   asked = 1;
   names[count++] = NULL;
+  return count;
+}
+
+static const fovea_kernels *table_named(const char *name) {
+  const fovea_kernels *table;
+  assert_int_equal(fovea_dispatch_wanted(name, FOVEA_F32, &table, NULL), FOVEA_OK);
+  return table;
+}
+
+/* AMX, which has no name, is like no set. */
+static int runs_like_another(const char *const *names, int count, const char *name, const fovea_problem *problem) {
+  for (int i = 0; i < count && name != NULL; i++)
+    if (names[i] != NULL && tables_run_alike(table_named(names[i]), table_named(name), problem)) return 1;
+  return 0;
+}
+
+int mode_sets_for(const fovea_problem *problem, const char *names[MODE_SETS]) {
+  const int all = mode_sets(names);
+  int count = 0;
+  for (int i = 0; i < all; i++)
+    if (!runs_like_another(names, count, names[i], problem)) names[count++] = names[i];
   return count;
 }

@@ -49,4 +49,7 @@ void problem_random_modes(fovea_problem *problem, struct generator *generator, i
 enum { MODE_SETS = FOVEA_ISA_LIMIT + 1 };
 int mode_sets(const char *names[MODE_SETS]);
 
+/* Without names that would run this problem by the very functions of one before. */
+int mode_sets_for(const fovea_problem *problem, const char *names[MODE_SETS]);
+
 #endif

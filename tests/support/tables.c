@@ -48,3 +48,13 @@ int tables_act_alike(const fovea_kernels *one, const fovea_kernels *other, fovea
          same_fields(one, other, offsetof(fovea_kernels, lanes), offsetof(fovea_kernels, pair_type)) &&
          same_fields(one, other, offsetof(fovea_kernels, load_rows), offsetof(fovea_kernels, bf16));
 }
+
+static const fovea_arithmetic *arithmetic_of(const fovea_kernels *table, fovea_mode mode) {
+  return mode == FOVEA_MODE_BF16 ? table->bf16 : mode == FOVEA_MODE_INT8 ? table->int8 : NULL;
+}
+
+int tables_run_alike(const fovea_kernels *one, const fovea_kernels *other, const fovea_problem *problem) {
+  return tables_act_alike(one, other, problem->q_type) &&
+         arithmetic_of(one, problem->scores) == arithmetic_of(other, problem->scores) &&
+         arithmetic_of(one, problem->values) == arithmetic_of(other, problem->values);
+}

@@ -538,35 +538,39 @@ static const fovea_kernels *table_named(const char *name, fovea_type type) {
 }
 
 /* Whether the table of name i acts like one before, or, if it has pairs, like one without. */
-static int acts_like_another(const char *const *names, int i, fovea_type q_type) {
-  const fovea_kernels *table = table_named(names[i], q_type);
+static int acts_like_another(const char *const *names, int i, const fovea_problem *problem) {
+  const fovea_kernels *table = table_named(names[i], problem->q_type);
   for (int j = 0; names[j] != NULL; j++) {
-    const fovea_kernels *other = table_named(names[j], q_type);
+    const fovea_kernels *other = table_named(names[j], problem->q_type);
     const int plainer = table->pair_type != FOVEA_F32 && other->pair_type == FOVEA_F32;
     const int dearer = table->pair_type == FOVEA_F32 && other->pair_type != FOVEA_F32;
-    if (j != i && (plainer || (j < i && !dearer)) && tables_act_alike(table, other, q_type)) return 1;
+    if (j != i && (plainer || (j < i && !dearer)) && tables_run_alike(table, other, problem)) return 1;
   }
   return 0;
 }
 
-/* Each type has a list of its own, so that a list stays while tests ask for others. */
-static const char *const *list_different(const char *names[FOVEA_TYPES][FOVEA_ISA_LIMIT + 1],
-                                         const char *const *all, const fovea_problem *problem) {
-  const fovea_type type = problem != NULL ? problem->q_type : FOVEA_F32;
-  if (problem != NULL && problem_has_mode(problem)) return all;
+/* Each type and pair of modes has a list of its own, so that a list stays while tests ask for others. */
+enum { LISTS = FOVEA_TYPES * MODE_PAIRS };
+
+static const char *const *list_different(const char *names[LISTS][FOVEA_ISA_LIMIT + 1], const char *const *all,
+                                         const fovea_problem *problem) {
+  fovea_problem plain;
+  fovea_problem_init(&plain, 1, 1, 1, 1, 1, 1, 1);
+  if (problem == NULL) problem = &plain;
+  const char **different = names[((int)problem->q_type * 3 + (int)problem->scores) * 3 + (int)problem->values];
   int count = 0;
   for (int i = 0; all[i] != NULL; i++)
-    if (!acts_like_another(all, i, type)) names[type][count++] = all[i];
-  names[type][count] = NULL;
-  return names[type];
+    if (!acts_like_another(all, i, problem)) different[count++] = all[i];
+  different[count] = NULL;
+  return different;
 }
 
 const char *const *usable_isas_for(const fovea_problem *problem) {
-  static const char *names[FOVEA_TYPES][FOVEA_ISA_LIMIT + 1];
+  static const char *names[LISTS][FOVEA_ISA_LIMIT + 1];
   return list_different(names, usable_isas(), problem);
 }
 
 const char *const *whole_isas_for(const fovea_problem *problem) {
-  static const char *names[FOVEA_TYPES][FOVEA_ISA_LIMIT + 1];
+  static const char *names[LISTS][FOVEA_ISA_LIMIT + 1];
   return list_different(names, whole_isas(), problem);
 }
