@@ -89,8 +89,7 @@ FOVEA_INLINE void measure_rows(const fovea_operand_args *args, const int bf16, i
     rows->row[i] = (const char *)args->rows + (there ? key : args->first) * row_bytes;
     bits[i] = there ? largest_bits(rows->row[i], bf16, args->dim) : 0;
   }
-  const vec size = _mm512_castsi512_ps(_mm512_loadu_si512(bits));
-  const vec largest = vec_select(vec_less(size, vec_set1(INFINITY)), size, vec_set1(__builtin_nanf("")));
+  const vec largest = int8_or_lost(_mm512_castsi512_ps(_mm512_loadu_si512(bits)));
   vec_store(rows->factors, int8_factor(largest));
   vec_store(scales, int8_scale(largest));
 }

@@ -34,9 +34,11 @@ FOVEA_INLINE vec int8_word(const vec codes[2]) {
   return _mm256_castsi256_ps(_mm256_blend_epi16(_mm256_castps_si256(codes[0]), above, 0xaa));
 }
 FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
-  const __m256i whole = _mm256_srai_epi32(_mm256_slli_epi32(_mm256_castps_si256(codes), 16), 16);
-  const __m128i halves = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
-  _mm_storeu_si128((__m128i *)(void *)((int16_t *)(void *)p + d), halves);
+  const __m256i low = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9, 12,
+                                       13, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m256i fours = _mm256_shuffle_epi8(_mm256_castps_si256(codes), low);
+  _mm_storeu_si128((__m128i *)(void *)((int16_t *)(void *)p + d),
+                   _mm256_castsi256_si128(_mm256_permute4x64_epi64(fours, 0x08)));
 }
 
 FOVEA_INLINE vec int8_load_row(const int8_t *codes) {

@@ -261,6 +261,9 @@ FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
 FOVEA_INLINE vec vec_abs(vec a) {
   return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
+FOVEA_INLINE vec vec_max_size(vec a, vec b) {
+  return _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+}
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   return _mm256_or_ps(size, _mm256_and_ps(_mm256_set1_ps(-0.0f), sign));
 }

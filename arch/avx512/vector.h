@@ -275,6 +275,9 @@ FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
 FOVEA_INLINE vec vec_abs(vec a) {
   return _mm512_abs_ps(a);
 }
+FOVEA_INLINE vec vec_max_size(vec a, vec b) {
+  return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   __m512i bits = _mm512_ternarylogic_epi32(_mm512_castps_si512(size), _mm512_castps_si512(sign),
                                            _mm512_set1_epi32(0x7fffffff), 0xe4); /* mask 1: size, 0: sign */

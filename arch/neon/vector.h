@@ -220,6 +220,9 @@ FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
 FOVEA_INLINE vec vec_abs(vec a) {
   return vabsq_f32(a);
 }
+FOVEA_INLINE vec vec_max_size(vec a, vec b) {
+  return vreinterpretq_f32_u32(vmaxq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b)));
+}
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   return vbslq_f32(vdupq_n_u32(0x80000000u), sign, size);
 }

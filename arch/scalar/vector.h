@@ -230,6 +230,9 @@ FOVEA_INLINE vec vec_fnma(vec a, vec b, vec c) {
 FOVEA_INLINE vec vec_abs(vec a) {
   return vec_from_bits(vec_bits(a) & 0x7fffffffu);
 }
+FOVEA_INLINE vec vec_max_size(vec a, vec b) {
+  return vec_from_bits(vec_bits(a) > vec_bits(b) ? vec_bits(a) : vec_bits(b));
+}
 FOVEA_INLINE vec vec_copysign(vec size, vec sign) {
   return vec_from_bits(vec_bits(size) | (vec_bits(sign) & 0x80000000u));
 }

@@ -53,16 +53,17 @@ FOVEA_INLINE void int8_codes_of_keys(const int bf16, const fovea_operand_args *a
   const vec shift = vec_set1(INT8_SHIFT + INT8_KEYS_OFFSET);
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
-    const int key = first + i, lost = scales[i] != scales[i];
-    const vec factor = vec_set1(lost ? 0.0f : factors[i]);
-    float *to = int8_key(args->to, key, stride);
+    const int key = first + i;
     if (key < args->first || key >= args->end) continue;
+    const int64_t dim = scales[i] == scales[i] ? args->dim : 0; /* a lost row has codes of 0 */
+    const void *row = operand_row(bf16, args, key);
+    const vec factor = vec_set1(factors[i]);
+    float *to = int8_key(args->to, key, stride);
+    int64_t d = 0;
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < codes; d += LANES) {
-      const int none = lost || d >= args->dim;
-      const vec x = none ? vec_set1(0.0f) : operand_elements(bf16, args, key, d);
-      int8_store(to, d, int8_code(x, factor, shift));
-    }
+    for (; d < dim; d += LANES) int8_store(to, d, int8_code(operand_dims(bf16, row, dim, d), factor, shift));
+    FOVEA_NO_UNROLL
+    for (; d < codes; d += LANES) int8_store(to, d, shift);
   }
 }
 
@@ -77,31 +78,40 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   }
 }
 
-/* LANES words of INT8_CODES keys from dim d on. Keys that are not there, or not finite, have codes of 0. */
-FOVEA_INLINE vec int8_quantise_word(const fovea_operand_args *args, int first, int64_t d, const float *scales,
-                                    const float *factors) {
+/* The words of a group of keys. Keys that are not there, or not finite, have codes of 0; `whole`: there are none. */
+FOVEA_INLINE void int8_words_of_keys(const int bf16, const int whole, const fovea_operand_args *args, int first,
+                                     const int *there, const float *factors, float *to) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
-  vec codes[INT8_CODES];
+  const int64_t dim = args->dim;
+  const void *row[INT8_GROUP_CODES];
   FOVEA_UNROLL
-  for (int j = 0; j < INT8_CODES; j++) {
-    const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
-    codes[j] = shift;
-    if (there) codes[j] = int8_code(operand_elements(args->bf16, args, key, d), vec_set1(factors[j]), shift);
-  }
-  return int8_word(codes);
-}
-
-/* A group of words of keys. */
-FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
-                                        const float *factors, float *to) {
+  for (int j = 0; j < INT8_GROUP_CODES; j++) row[j] = operand_row(bf16, args, there[j] ? first + j : args->first);
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < args->dim; d += LANES) {
-    vec word[INT8_GROUP];
-    FOVEA_NO_UNROLL
-    for (int i = 0; i < INT8_GROUP_CODES; i += INT8_CODES)
-      word[i / INT8_CODES] = int8_quantise_word(args, first + i, d, scales + i, factors + i);
+  for (int64_t d = 0; d < dim; d += LANES) {
+    vec codes[INT8_GROUP_CODES], word[INT8_GROUP];
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_GROUP_CODES; j++) {
+      codes[j] = shift;
+      if (whole || there[j]) codes[j] = int8_code(operand_dims(bf16, row[j], dim, d), vec_set1(factors[j]), shift);
+    }
+    FOVEA_UNROLL
+    for (int i = 0; i < INT8_GROUP; i++) word[i] = int8_word(codes + i * INT8_CODES);
     int8_store_dims(to, d, word);
   }
+}
+
+FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
+                                        const float *factors, float *to) {
+  int there[INT8_GROUP_CODES], whole = 1;
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_GROUP_CODES; j++) {
+    there[j] = first + j >= args->first && first + j < args->end && scales[j] == scales[j];
+    whole &= there[j];
+  }
+  if (whole)
+    OPERAND_TYPED(int8_words_of_keys, args->bf16, 1, args, first, there, factors, to);
+  else
+    int8_words_of_keys(args->bf16, 0, args, first, there, factors, to);
 }
 
 FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {

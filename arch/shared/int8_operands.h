@@ -61,24 +61,19 @@ FOVEA_INLINE vec int8_code(vec x, vec factor, vec shift) {
   return vec_add(product, shift);
 }
 
-/* Whether numbers are finite shows in a sum of their products with 0: it is NaN if one is not. Where that is so,
- * the size of the largest number becomes NaN. */
-FOVEA_INLINE vec int8_or_lost(vec largest, vec zeros) {
-  return vec_select(vec_is_nan(zeros), zeros, largest);
+/* Sizes of numbers, with NaN where one is not finite. */
+FOVEA_INLINE vec int8_or_lost(vec largest) {
+  return vec_select(vec_less(largest, vec_set1(INFINITY)), largest, vec_set1(__builtin_nanf("")));
 }
 
 /* One vector of rows in the lanes. A row with NaN or Inf has codes of 0 and the scale NaN. */
 FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to) {
   const vec zero = vec_set1(0.0f), shift = vec_set1(INT8_SHIFT);
   const int64_t words = int8_words(dim);
-  vec largest = zero, zeros = zero, total = zero;
+  vec largest = zero, total = zero;
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d++) {
-    const vec x = vec_load(rows + d * ROW_TILE);
-    largest = vec_max(vec_abs(x), largest);
-    zeros = vec_fma(x, zero, zeros);
-  }
-  largest = int8_or_lost(largest, zeros);
+  for (int64_t d = 0; d < dim; d++) largest = vec_max_size(vec_abs(vec_load(rows + d * ROW_TILE)), largest);
+  largest = int8_or_lost(largest);
   const vecmask lost = vec_is_nan(largest);
   const vec factor = int8_factor(largest);
   FOVEA_NO_UNROLL
@@ -101,26 +96,20 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
   vec_store(to + (words + 1) * ROW_TILE, vec_mul(vec_set1(-INT8_KEYS_OFFSET), total));
 }
 
-/* The size of the largest number of a row; NaN if one is not finite. */
-FOVEA_INLINE float int8_largest(const int bf16, const fovea_operand_args *args, int64_t key) {
-  vec largest = vec_set1(0.0f), zeros = vec_set1(0.0f);
+/* The size of the largest number of a row, with NaN above Inf. */
+FOVEA_INLINE float int8_largest(const int bf16, const void *row, int64_t dim) {
+  vec largest = vec_set1(0.0f);
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < args->dim; d += LANES) {
-    const vec x = operand_elements(bf16, args, key, d);
-    largest = vec_max(vec_abs(x), largest);
-    zeros = vec_fma(x, vec_set1(0.0f), zeros);
-  }
-  largest = int8_or_lost(largest, zeros);
-  if (vecmask_any(vec_is_nan(largest))) return __builtin_nanf("");
+  for (int64_t d = 0; d < dim; d += LANES) largest = vec_max_size(vec_abs(operand_dims(bf16, row, dim, d)), largest);
 #if LANES > 8
-  largest = vec_max(vec_swap(largest, 8), largest);
+  largest = vec_max_size(vec_swap(largest, 8), largest);
 #endif
 #if LANES > 4
-  largest = vec_max(vec_swap(largest, 4), largest);
+  largest = vec_max_size(vec_swap(largest, 4), largest);
 #endif
 #if LANES > 1
-  largest = vec_max(vec_swap(largest, 2), largest);
-  largest = vec_max(vec_swap(largest, 1), largest);
+  largest = vec_max_size(vec_swap(largest, 2), largest);
+  largest = vec_max_size(vec_swap(largest, 1), largest);
 #endif
   float lanes[LANES];
   vec_store(lanes, largest);
@@ -142,7 +131,9 @@ FOVEA_INLINE void int8_largest_of(const int bf16, const fovea_operand_args *args
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
     const int key = first + i;
-    largest[i] = key >= args->first && key < args->end ? int8_largest(bf16, args, key) : 0.0f;
+    largest[i] = 0.0f;
+    if (key >= args->first && key < args->end)
+      largest[i] = int8_largest(bf16, operand_row(bf16, args, key), args->dim);
   }
 }
 
@@ -151,7 +142,7 @@ FOVEA_NOINLINE void int8_measure(const fovea_operand_args *args, int first, floa
   OPERAND_TYPED(int8_largest_of, args->bf16, args, first, scales);
   FOVEA_NO_UNROLL
   for (int i = 0; i < INT8_TOGETHER; i += LANES) {
-    const vec largest = vec_load(scales + i);
+    const vec largest = int8_or_lost(vec_load(scales + i));
     vec_store(factors + i, int8_factor(largest));
     vec_store(scales + i, int8_scale(largest));
   }

@@ -179,15 +179,16 @@ FOVEA_INLINE void int8_score_keys(const int numbers, const int vectors, const in
   products.second = (int)(first + products.second) % INT8_GROUP;
   if (INT8_KEYS_OFFSET) products.start += vector * LANES;
   int8_multiply(numbers, vectors, 1, &products, &tile);
+  const float *scales = work->key_scales + first, *logs = work->key_logs + first, *factors = work->c + vector * LANES;
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
-    const vec c = vec_load(work->c + (vector + v) * LANES);
+    const vec c = vec_load(factors + v * LANES);
     vec maximum = vec_load(maxima + v * LANES);
     FOVEA_UNROLL
     for (int n = 0; n < numbers; n++) {
-      const vec s = vec_mul(vec_mul(int8_number(tile.sum[n][v]), vec_set1(work->key_scales[first + n])), c);
+      const vec s = vec_mul(vec_mul(int8_number(tile.sum[n][v]), vec_set1(scales[n])), c);
       vec_store(to + n * ROW_TILE + v * LANES, s);
-      maximum = vec_max(vec_add(s, vec_set1(work->key_logs[first + n])), maximum);
+      maximum = vec_max(vec_add(s, vec_set1(logs[n])), maximum);
     }
     vec_store(maxima + v * LANES, maximum);
   }
@@ -199,27 +200,36 @@ typedef struct int8_value_work {
   int8_products products;
 } int8_value_work;
 
+/* Merges the sums into what is there, or stores them. */
+FOVEA_INLINE void int8_finish_dims(const int numbers, const int vectors, const int merge, const fovea_value_args *args,
+                                   int64_t first, int row, const int8_tile *tile) {
+  const float *old_parts = args->old_part + row, *new_parts = args->new_part + row, *sums = args->block_sum + row;
+  float *output = args->output + first * ROW_TILE + row;
+  FOVEA_UNROLL
+  for (int v = 0; v < vectors; v++, output += LANES) {
+    const vec old_part = vec_load(old_parts + v * LANES), new_part = vec_load(new_parts + v * LANES);
+    const vec total = vec_load(sums + v * LANES), poison = vec_sub(total, total); /* 0 or NaN */
+    FOVEA_UNROLL
+    for (int n = 0; n < numbers; n++) {
+      float *to = output + n * ROW_TILE;
+      const vec sum = vec_add(int8_number(tile->sum[n][v]), poison);
+      vec_store(to, merge ? state_join(vec_load(to), old_part, sum, new_part) : sum);
+    }
+  }
+}
+
 FOVEA_INLINE void int8_value_dims(const int numbers, const int vectors, const int8_value_work *work, int64_t first,
                                   int vector) {
-  const fovea_value_args *args = work->args;
   int8_products products = work->products;
   int8_tile tile;
   products.lanes += vector * LANES;
   products.scalars += first * INT8_GROUP; /* even, if in pairs */
   if (INT8_VALUES_OFFSET) products.start += vector * LANES;
   int8_multiply(numbers, vectors, 0, &products, &tile);
-  FOVEA_UNROLL
-  for (int v = 0; v < vectors; v++) {
-    const int row = (vector + v) * LANES;
-    const vec old_part = vec_load(args->old_part + row), new_part = vec_load(args->new_part + row);
-    const vec total = vec_load(args->block_sum + row), poison = vec_sub(total, total); /* 0 or NaN */
-    float *to = args->output + first * ROW_TILE + row;
-    FOVEA_UNROLL
-    for (int n = 0; n < numbers; n++, to += ROW_TILE) {
-      const vec sum = vec_add(int8_number(tile.sum[n][v]), poison);
-      vec_store(to, args->flags & FOVEA_VALUE_MERGE ? state_join(vec_load(to), old_part, sum, new_part) : sum);
-    }
-  }
+  if (work->args->flags & FOVEA_VALUE_MERGE)
+    int8_finish_dims(numbers, vectors, 1, work->args, first, vector * LANES, &tile);
+  else
+    int8_finish_dims(numbers, vectors, 0, work->args, first, vector * LANES, &tile);
 }
 
 /* Each register tile is a function of its own. */

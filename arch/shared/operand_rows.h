@@ -8,17 +8,27 @@
 
 #include <string.h>
 
-/* LANES elements of a row from dim d on; behind the last 0. `bf16` is args->bf16, as a constant. */
-FOVEA_INLINE vec operand_elements(const int bf16, const fovea_operand_args *args, int64_t key, int64_t d) {
-  const int64_t at = key * args->stride + d, rest = args->dim - d;
+/* Where a row begins. `bf16` is args->bf16, as a constant, here and below. */
+FOVEA_INLINE const void *operand_row(const int bf16, const fovea_operand_args *args, int64_t key) {
+  const int64_t at = key * args->stride;
+  return bf16 ? (const void *)((const uint16_t *)args->rows + at) : (const float *)args->rows + at;
+}
+
+/* LANES elements of a row of `dim` from dim d on; behind the last 0. */
+FOVEA_INLINE vec operand_dims(const int bf16, const void *begin, int64_t dim, int64_t d) {
+  const int64_t rest = dim - d;
   if (!bf16) {
-    const float *row = (const float *)args->rows + at;
+    const float *row = (const float *)begin + d;
     return rest >= LANES ? vec_load(row) : vec_load_first(row, (int)rest);
   }
-  const uint16_t *row = (const uint16_t *)args->rows + at;
+  const uint16_t *row = (const uint16_t *)begin + d;
   uint16_t some[LANES] = {0};
   if (rest < LANES) row = memcpy(some, row, TYPED_AT_MOST(rest) * sizeof *some);
   return vec_load_bf16(row);
+}
+
+FOVEA_INLINE vec operand_elements(const int bf16, const fovea_operand_args *args, int64_t key, int64_t d) {
+  return operand_dims(bf16, operand_row(bf16, args, key), args->dim, d);
 }
 
 /* What is prefetched in steps. */
