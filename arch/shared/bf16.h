@@ -26,14 +26,15 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
 }
 
 FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
-  const int64_t items = bf16_items(args->dim), stride = bf16_stride(items);
+  const int64_t dim = args->dim, items = bf16_items(dim), stride = bf16_stride(items);
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     operand_fetch_step(&next);
+    const void *row = operand_row(bf16, args, key);
+    float *to = args->to + key * stride;
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < items; d += LANES)
-      vec_store(args->to + key * stride + d, bf16_number(operand_elements(bf16, args, key, d)));
+    for (int64_t d = 0; d < items; d += LANES) vec_store(to + d, bf16_number(operand_dims(bf16, row, dim, d)));
   }
 }
 
@@ -43,19 +44,21 @@ FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
 
 /* Returns 0 if an element is not finite. */
 FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) {
-  const int64_t stride = bf16_stride(args->dim);
+  const int64_t dim = args->dim, stride = bf16_stride(dim);
   const vec zero = vec_set1(0.0f);
   vecmask lost = vec_less(zero, zero);
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     operand_fetch_step(&next);
+    const void *row = operand_row(bf16, args, key);
+    float *to = args->to + key * stride;
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec x = bf16_number(operand_elements(bf16, args, key, d));
+    for (int64_t d = 0; d < dim; d += LANES) {
+      const vec x = bf16_number(operand_dims(bf16, row, dim, d));
       const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
       lost = vecmask_or(lost, vecmask_not(finite));
-      vec_store(args->to + key * stride + d, vec_select(finite, x, zero));
+      vec_store(to + d, vec_select(finite, x, zero));
     }
   }
   return !vecmask_any(lost);

@@ -36,14 +36,15 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
 }
 
 FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
-  const int64_t stride = bf16_stride(bf16_items(args->dim));
+  const int64_t dim = args->dim, stride = bf16_stride(bf16_items(dim));
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
     operand_fetch_step(&next);
+    const void *row = operand_row(bf16, args, key);
     uint16_t *to = (uint16_t *)(void *)(args->to + key * stride);
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) vec_store_fours(to + d, operand_elements(bf16, args, key, d));
+    for (int64_t d = 0; d < dim; d += LANES) vec_store_fours(to + d, operand_dims(bf16, row, dim, d));
   }
 }
 
@@ -53,7 +54,7 @@ FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
 
 /* Returns 0 if an element is not finite. */
 FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) {
-  const int64_t stride = bf16_stride(args->dim);
+  const int64_t dim = args->dim, stride = bf16_stride(dim);
   const int begin = args->first / BF16_KEYS * BF16_GROUP,
             end = (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_GROUP;
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, end - begin);
@@ -64,12 +65,15 @@ FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) 
     const int above = word / 2 * 4 + word % 2, below = above + 2;
     const int has_above = above >= args->first && above < args->end;
     const int has_below = below >= args->first && below < args->end;
+    const void *row_above = operand_row(bf16, args, has_above ? above : args->first);
+    const void *row_below = operand_row(bf16, args, has_below ? below : args->first);
+    float *to = args->to + word * stride;
     FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < args->dim; d += LANES) {
-      const vec first = has_above ? operand_elements(bf16, args, above, d) : vec_set1(0.0f);
-      const vec second = has_below ? operand_elements(bf16, args, below, d) : vec_set1(0.0f);
+    for (int64_t d = 0; d < dim; d += LANES) {
+      const vec first = has_above ? operand_dims(bf16, row_above, dim, d) : vec_set1(0.0f);
+      const vec second = has_below ? operand_dims(bf16, row_below, dim, d) : vec_set1(0.0f);
       const vec words = vec_pair_without_small(vec_pair_round(first, second));
-      vec_store(args->to + word * stride + d, vec_pair_finite(words, &lost));
+      vec_store(to + d, vec_pair_finite(words, &lost));
     }
   }
   return !lost;
