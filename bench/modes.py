@@ -12,7 +12,8 @@ INT8_DECODE, INT8_SHORT = 1.5, "s4096_d128"
 INT8_OVER_BF16 = 1.0
 HALVES = {"bf16": "", "bf16_scores": ", scores only", "bf16_values": ", values only", "bf16_of_bf16": ", bf16 tensors",
           "int8": "", "int8_scores": ", scores only", "int8_values": ", values only", "int8_of_bf16": ", bf16 tensors",
-          "int8_of_i8": ", i8 caches", "int8_scores_bf16_values": ", values in bf16", "int8_over_bf16": ""}
+          "int8_of_i8": ", i8 caches", "int8_of_i8_panels": ", i8 caches with keys in panels",
+          "int8_scores_bf16_values": ", values in bf16", "int8_over_bf16": ""}
 
 
 def threads_in_words(text):

@@ -34,8 +34,8 @@ FOVEA_INLINE vec int8_word(const vec codes[2]) {
   return _mm256_castsi256_ps(_mm256_blend_epi16(_mm256_castps_si256(codes[0]), above, 0xaa));
 }
 FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
-  const __m256i low = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9, 12,
-                                       13, -1, -1, -1, -1, -1, -1, -1, -1);
+  const __m256i low = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 4, 5, 8, 9,
+                                       12, 13, -1, -1, -1, -1, -1, -1, -1, -1);
   const __m256i fours = _mm256_shuffle_epi8(_mm256_castps_si256(codes), low);
   _mm_storeu_si128((__m128i *)(void *)((int16_t *)(void *)p + d),
                    _mm256_castsi256_si128(_mm256_permute4x64_epi64(fours, 0x08)));
@@ -43,6 +43,13 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
 
 FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return _mm256_castsi256_ps(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)codes)));
+}
+/* Codes 0 and 1, then 2 and 3. */
+FOVEA_INLINE void int8_panel_words(const void *p, vec x[2]) {
+  const __m256i words = _mm256_loadu_si256((const __m256i *)p);
+  const __m256i even = _mm256_srai_epi16(_mm256_slli_epi16(words, 8), 8), odd = _mm256_srai_epi16(words, 8);
+  x[0] = _mm256_castsi256_ps(_mm256_blend_epi16(even, _mm256_slli_epi32(odd, 16), 0xaa));
+  x[1] = _mm256_castsi256_ps(_mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa));
 }
 /* Unpacking works within 128 bits, so that a vector has four dims of each eight of the row. */
 FOVEA_INLINE void int8_words_of_dims(vec x[2]) {

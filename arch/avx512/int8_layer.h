@@ -41,6 +41,13 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
 FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return _mm512_castsi512_ps(_mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)codes)));
 }
+/* Codes 0 and 1, then 2 and 3. */
+FOVEA_INLINE void int8_panel_words(const void *p, vec x[2]) {
+  const __m512i words = _mm512_loadu_si512(p);
+  const __m512i even = _mm512_srai_epi16(_mm512_slli_epi16(words, 8), 8), odd = _mm512_srai_epi16(words, 8);
+  x[0] = _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_slli_epi32(odd, 16)));
+  x[1] = _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(even, 16), odd));
+}
 /* Unpacking works within 128 bits, so that a vector has four dims of each eight of the row. */
 FOVEA_INLINE void int8_words_of_dims(vec x[2]) {
   const __m512i low = _mm512_unpacklo_epi16(_mm512_castps_si512(x[0]), _mm512_castps_si512(x[1]));

@@ -78,7 +78,8 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   }
 }
 
-/* The words of a group of keys. Keys that are not there, or not finite, have codes of 0; `whole`: there are none. */
+/* The words of a group of keys. Keys that are not there, or not finite, have codes of 0; `whole`: there are none.
+ */
 FOVEA_INLINE void int8_words_of_keys(const int bf16, const int whole, const fovea_operand_args *args, int first,
                                      const int *there, const float *factors, float *to) {
   const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);

@@ -5,6 +5,7 @@
  *   INT8_DECODE_ROWS        rows of a register tile beside two vectors of keys
  *   INT8_DECODE_VALUE_ROWS  rows of a register tile beside INT8_CODES vectors of dims
  *   int8_load_row(codes)    LANES words of a row, of INT8_CODES codes each
+ *   int8_panel_words(p, x)  of four codes of LANES keys, side by side at p: 4 / INT8_CODES words of each key
  *   int8_offset(words)      128 added to each code; only if there is an offset
  *   int8_words_of_dims(x)   INT8_CODES rows of values become words of a dim each, in any order of vectors and lanes
  *   int8_sums_in_order(sum) the same order undone, of sums
@@ -43,6 +44,11 @@ FOVEA_INLINE void int8_decode_fetch(const void *const *rows, int count, int64_t 
   FOVEA_NO_UNROLL
   for (int i = 0; i < count; i++)
     for (int64_t d = 0; d < dim; d += 64) __builtin_prefetch((const char *)rows[i] + d, 0, 2);
+}
+
+/* The same of panels: the lines from a key's first word on have that of LANES keys. */
+FOVEA_INLINE void int8_decode_fetch_panels(const void *const *keys, int count, int64_t dim) {
+  for (int i = 0; i < count; i += LANES) int8_decode_fetch(keys + i, 1, dim * FOVEA_PANEL_ROWS);
 }
 
 /* ---- Queries ------------------------------------------------------------------------------------------------- */
@@ -104,6 +110,26 @@ FOVEA_INLINE void int8_decode_transpose(const void *const *keys, int64_t d, int6
   }
 }
 
+/* Likewise of LANES keys of a panel, whose first words lie at `keys`: words of four codes lie side by side already.
+ */
+FOVEA_INLINE void int8_decode_panel(const void *keys, int64_t d, int64_t dim, const int vectors, float *words) {
+  enum { WORDS = 4 / INT8_CODES, STEP = 4 * FOVEA_PANEL_ROWS };
+  const int64_t end = dim - d < INT8_DECODE_WORDS * INT8_CODES ? dim : d + INT8_DECODE_WORDS * INT8_CODES;
+  const char *panel = (const char *)keys + d / 4 * STEP;
+  FOVEA_NO_UNROLL
+  for (; d < end; d += 4, panel += STEP) {
+    vec x[WORDS];
+    int8_panel_words(panel, x);
+    FOVEA_UNROLL
+    for (int i = 0; i < WORDS; i++, words += vectors * LANES) {
+#if INT8_KEYS_OFFSET
+      x[i] = int8_offset(x[i]);
+#endif
+      vec_store(words, x[i]);
+    }
+  }
+}
+
 /* Adds products of `count` words of a few rows and of keys. */
 FOVEA_INLINE void int8_decode_multiply(const int rows, const int vectors, const float *words, const float *queries,
                                        int64_t stride, int64_t count, int8_sum (*sums)[2]) {
@@ -153,8 +179,13 @@ FOVEA_INLINE void int8_decode_keys(const fovea_decode_score_args *args, const in
   FOVEA_NO_UNROLL
   for (int64_t d = 0; d < args->dim; d += CODES) {
     const int64_t count = int8_words(args->dim - d < CODES ? args->dim - d : CODES);
-    for (int v = 0; v < vectors; v++)
-      int8_decode_transpose(args->keys + key + v * LANES, d, args->dim, vectors, words + v * LANES);
+    for (int v = 0; v < vectors; v++) {
+      const void *const *keys = args->keys + key + v * LANES;
+      if (args->panels)
+        int8_decode_panel(keys[0], d, args->dim, vectors, words + v * LANES);
+      else
+        int8_decode_transpose(keys, d, args->dim, vectors, words + v * LANES);
+    }
     FOVEA_NO_UNROLL
     for (int row = 0; row < args->row_count;) {
       const float *query = args->queries + row * args->query_stride + d / INT8_CODES;
@@ -189,7 +220,8 @@ FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) 
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count;) {
     const int keys = key + 2 * LANES <= args->key_count ? 2 * LANES : LANES;
-    if (args->prefetch != args->keys) int8_decode_fetch(args->prefetch + key, keys, args->dim);
+    if (args->prefetch != args->keys)
+      (args->panels ? int8_decode_fetch_panels : int8_decode_fetch)(args->prefetch + key, keys, args->dim);
     (keys == LANES ? int8_decode_one : int8_decode_two)(args, key);
     key += keys;
   }

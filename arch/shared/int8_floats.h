@@ -51,6 +51,13 @@ FOVEA_INLINE void int8_store(float *p, int64_t d, vec codes) {
 FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return vec_load_s8(codes);
 }
+FOVEA_INLINE void int8_panel_words(const void *p, vec x[4]) {
+  const vec words = vec_load_word(p), factor = vec_set1(0x1p-24f); /* of vec_word_s8() */
+  x[0] = vec_mul(vec_word_s8(words, 0), factor);
+  x[1] = vec_mul(vec_word_s8(words, 8), factor);
+  x[2] = vec_mul(vec_word_s8(words, 16), factor);
+  x[3] = vec_mul(vec_word_s8(words, 24), factor);
+}
 FOVEA_INLINE void int8_words_of_dims(vec x[1]) {
   (void)x;
 }

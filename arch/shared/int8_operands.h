@@ -100,7 +100,8 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
 FOVEA_INLINE float int8_largest(const int bf16, const void *row, int64_t dim) {
   vec largest = vec_set1(0.0f);
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d += LANES) largest = vec_max_size(vec_abs(operand_dims(bf16, row, dim, d)), largest);
+  for (int64_t d = 0; d < dim; d += LANES)
+    largest = vec_max_size(vec_abs(operand_dims(bf16, row, dim, d)), largest);
 #if LANES > 8
   largest = vec_max_size(vec_swap(largest, 8), largest);
 #endif

@@ -64,14 +64,15 @@ typedef struct int8_tile {
 #ifdef INT8_PAIRS
 #include "int8_pairs.h"
 #else
-/* The words of one item from lanes and scalars on. The fewer ones stay in registers: of three by three keys or dims,
- * since gcc then moves three sums an item on AVX2, and else six. */
+/* The words of one item from lanes and scalars on. The fewer ones stay in registers: of three by three keys or
+ * dims, since gcc then moves three sums an item on AVX2, and else six. */
 FOVEA_INLINE void int8_add_item(const int numbers, const int vectors, const int of_keys, const float *lanes,
                                 const float *scalars, int64_t step, int8_tile *tile) {
   const int few = numbers < vectors ? numbers : vectors, many = numbers + vectors - few;
   vec kept[4];
   FOVEA_UNROLL
-  for (int i = 0; i < few; i++) kept[i] = numbers == few ? vec_set1(scalars[i * step]) : vec_load(lanes + i * LANES);
+  for (int i = 0; i < few; i++)
+    kept[i] = numbers == few ? vec_set1(scalars[i * step]) : vec_load(lanes + i * LANES);
   FOVEA_UNROLL
   for (int i = 0; i < many; i++) {
     const vec other = numbers == few ? vec_load(lanes + i * LANES) : vec_set1(scalars[i * step]);
@@ -183,7 +184,8 @@ FOVEA_INLINE void int8_score_keys(const int numbers, const int vectors, const in
   products.second = (int)(first + products.second) % INT8_GROUP;
   if (INT8_KEYS_OFFSET) products.start += vector * LANES;
   int8_multiply(numbers, vectors, 1, &products, &tile);
-  const float *scales = work->key_scales + first, *logs = work->key_logs + first, *factors = work->c + vector * LANES;
+  const float *scales = work->key_scales + first, *logs = work->key_logs + first,
+              *factors = work->c + vector * LANES;
   FOVEA_UNROLL
   for (int v = 0; v < vectors; v++) {
     const vec c = vec_load(factors + v * LANES);
@@ -205,8 +207,8 @@ typedef struct int8_value_work {
 } int8_value_work;
 
 /* Merges the sums into what is there, or stores them. */
-FOVEA_INLINE void int8_finish_dims(const int numbers, const int vectors, const int merge, const fovea_value_args *args,
-                                   int64_t first, int row, const int8_tile *tile) {
+FOVEA_INLINE void int8_finish_dims(const int numbers, const int vectors, const int merge,
+                                   const fovea_value_args *args, int64_t first, int row, const int8_tile *tile) {
   const float *old_parts = args->old_part + row, *new_parts = args->new_part + row, *sums = args->block_sum + row;
   float *output = args->output + first * ROW_TILE + row;
   FOVEA_UNROLL

@@ -53,6 +53,7 @@ uint64_t fovea_term_floats(const fovea_kernels *kernels);
 typedef struct fovea_code_list {
   const void *const *rows; /* of the list, or: */
   const void *gathered[FOVEA_BLOCK_KEYS];
+  int panels; /* 1: keys in panels, where they lie */
   float scales[FOVEA_DECODE_SCALES];
 } fovea_code_list;
 

@@ -56,16 +56,19 @@ static void read_scales(const fovea_code_side *side, const fovea_row_run *run, i
     scales[key] = fovea_stored_scale(side->context->kernels, scale, run->codes->scale_type, side->values);
 }
 
-/* The codes of a row, whose items may lie apart. */
+static inline void copy_items(const fovea_codes *codes, int64_t bytes, const char *from, int64_t dim, int8_t *to) {
+  for (int64_t d = 0, item = 0; d < dim; d += bytes, item++)
+    memcpy(to + d, from + item % 16 * codes->item_step + item / 16 * codes->chunk_step, (size_t)bytes);
+}
+
+/* The codes of a row, whose items may lie apart. Of words a copy is one instruction, not a call. */
 static void copy_codes(const fovea_codes *codes, const char *from, int64_t dim, int8_t *to) {
-  if (codes->item == 0) {
+  if (codes->item == 0)
     memcpy(to, from, (size_t)dim);
-    return;
-  }
-  for (int64_t d = 0; d < dim; d += codes->item) {
-    const int64_t item = d / codes->item;
-    memcpy(to + d, from + item % 16 * codes->item_step + item / 16 * codes->chunk_step, (size_t)codes->item);
-  }
+  else if (codes->item == 4)
+    copy_items(codes, 4, from, dim, to);
+  else
+    copy_items(codes, codes->item, from, dim, to);
 }
 
 /* Where the codes of a block are gathered. */

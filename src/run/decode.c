@@ -97,13 +97,15 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
 }
 
 /* In int8: `rows` of the next block; or `none`, the rows that are multiplied, which tells the kernel to prefetch
- * nothing: if they are not of codes, or if the CPU sees them coming. */
+ * nothing: if they are not multiplied where they lie, or if the CPU sees them coming. */
 static const void *const *codes_to_prefetch(const fovea_task_context *context, const fovea_row_list *list,
-                                            const void *const *rows, int count, int64_t dim,
+                                            int panels, const void *const *rows, int count, int64_t dim,
                                             const void *const *none) {
-  if (!list->uniform || !list->coded || list->panels) return none;
-  const uintptr_t reach = (uintptr_t)rows[count - 1] - (uintptr_t)rows[0];
-  return context->plan->follows_rows && reach == (uintptr_t)((count - 1) * dim) ? none : rows;
+  if (!list->uniform || !list->coded || list->panels != panels) return none;
+  const int last = count - (panels ? FOVEA_PANEL_ROWS : 1); /* of a row, or of a panel */
+  const int64_t bytes = panels ? (dim + 3) / 4 * 4 : dim;
+  const uintptr_t reach = (uintptr_t)rows[last] - (uintptr_t)rows[0];
+  return context->plan->follows_rows && reach == (uintptr_t)(last * bytes) ? none : rows;
 }
 
 /* The rows from key `key` on, if they have a format. */
@@ -136,7 +138,8 @@ static void score_block(fovea_task_context *context, const fovea_tile *t, const 
   if (scaled) fovea_read_scales(context, t, terms, positions);
   if (plan->decoding) {
     args.keys = state->memory.key_codes->rows + begin;
-    args.prefetch = codes_to_prefetch(context, keys, args.prefetch, end - begin, args.dim, args.keys);
+    args.panels = state->memory.key_codes->panels;
+    args.prefetch = codes_to_prefetch(context, keys, args.panels, args.prefetch, end - begin, args.dim, args.keys);
     args.query_scales = state->query_scales;
     args.query_starts = state->query_starts;
     args.key_scales = state->memory.key_codes->scales + begin;
@@ -214,7 +217,7 @@ static void value_block(const fovea_task_context *context, const fovea_tile *t, 
   if (context->plan->decoding) {
     args.weights = state->memory.scores;
     args.values = state->memory.value_codes->rows + begin;
-    args.prefetch = codes_to_prefetch(context, values, args.prefetch, end - begin, dim, args.values);
+    args.prefetch = codes_to_prefetch(context, values, 0, args.prefetch, end - begin, dim, args.values);
     args.flags = last;
     args.block_sum = state->block_sum;
     context->plan->decoding->value(&args);

@@ -39,8 +39,9 @@ static int read_scales(const fovea_task_context *context, const fovea_row_list *
   return !(values && negative);
 }
 
+/* Rows of which each lies in one piece, or in panels of keys. */
 static int lies_well(const fovea_row_list *list, int values) {
-  return list->uniform && list->coded && !list->panels && list->codes.item == 0 && list->codes.int8_rows > values;
+  return list->uniform && list->coded && (list->panels || list->codes.item == 0) && list->codes.int8_rows > values;
 }
 
 /* All rows of the block as codes, in scratch. */
@@ -66,9 +67,12 @@ void fovea_list_codes(const fovea_task_context *context, const fovea_row_list *l
   const fovea_interval keys = fovea_met_keys(context, context->walk.block);
   /* Rows of a format with a centre are not listed, so those in the list have none. */
   const int centred = !values && context->plan->problem.key_centre != FOVEA_VECTORS_NONE;
-  if (!centred && lies_well(list, values) && read_scales(context, list, keys, values, codes->scales))
+  codes->panels = 0;
+  if (!centred && lies_well(list, values) && read_scales(context, list, keys, values, codes->scales)) {
     codes->rows = list->rows;
-  else
+    codes->panels = list->panels;
+  } else {
     gather(context, keys, values, codes);
+  }
   if (values) context->plan->decoding->load_scales(codes->scales);
 }

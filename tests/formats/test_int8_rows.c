@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEGMENTS = 6, MOST_KEYS = 320, MOST_DIMS = 96 };
+enum { SEGMENTS = 6, MOST_KEYS = 320, MOST_DIMS = 150 };
 
 /* A kv head's rows of a side, as the contract takes them. */
 struct side {
@@ -99,20 +99,26 @@ static void take_centre(struct narrow *n, const struct trial *trial, int changed
   if (changed) n->centre.data[(size_t)n->kv_heads * bytes - sizeof(float)] ^= 1;
 }
 
-static void fill(struct scene *scene, struct trial *trial, int spoilt, struct generator *generator) {
+/* What a scene has. */
+enum kind { ANY_ROWS, SPOILT_SCALES, ONE_FORMAT }; /* one: decoding knows blocks of one format */
+
+static void fill(struct scene *scene, struct trial *trial, enum kind kind, struct generator *generator) {
   const fovea_problem *p = &trial->problem;
-  const int whole = p->q_len == 1 && generator_below(generator, 2) == 0; /* decoding knows blocks of one format */
+  const int spoilt = kind == SPOILT_SCALES;
+  const int whole = kind == ONE_FORMAT || (p->q_len == 1 && generator_below(generator, 2) == 0);
   memset(scene, 0, sizeof *scene);
   for (int64_t first = 0; first < p->kv_len; scene->count++) {
     const int i = scene->count;
     const int64_t left = p->kv_len - first;
-    const fovea_format k = any_format(p->qk_dim, generator), v = any_format(p->v_dim, generator);
+    fovea_format k = any_format(p->qk_dim, generator), v = any_format(p->v_dim, generator);
+    if (kind == ONE_FORMAT) k = v = narrow_format(FOVEA_FORMAT_I8_ROWS);
     fovea_segment *segment = &scene->segments[i];
     segment->first = first;
     segment->rows = whole || i == SEGMENTS - 1 || generator_below(generator, 3) == 0
                         ? left
                         : 1 + generator_below(generator, left);
-    if (first % 16 == 0 && i % 2 == 0 && fovea_format_panel_bytes(&k, p->qk_dim, NULL) > 0)
+    if (first % 16 == 0 && i % 2 == 0 && (kind != ONE_FORMAT || generator_below(generator, 4) > 0) &&
+        fovea_format_panel_bytes(&k, p->qk_dim, NULL) > 0)
       segment->k_layout = FOVEA_KEYS_IN_PANELS;
     narrow_make(&scene->keys[i], &k, p->kv_heads, p->qk_dim,
                 p->key_centre ? generator_below(generator, 3) > 0 : i % 4 == 1, segment, 0, generator);
@@ -172,10 +178,10 @@ static void check_row(const struct scene *scene, struct trial *trial, int64_t he
   assert_memory_equal(tensor_row(&trial->lse, 0, head, row), &lse, sizeof lse);
 }
 
-static void check(const fovea_problem *problem, int spoilt, uint64_t seed, struct generator *generator) {
+static void check(const fovea_problem *problem, enum kind kind, uint64_t seed, struct generator *generator) {
   static struct scene scene;
   struct trial trial = trial_create(problem, seed);
-  fill(&scene, &trial, spoilt, generator);
+  fill(&scene, &trial, kind, generator);
   const fovea_sequence sequence = fovea_sequence_of(scene.segments, scene.count);
   const char *sets[MODE_SETS];
   const int count = mode_sets(sets);
@@ -204,9 +210,9 @@ static void set_modes(fovea_problem *problem, int i) {
   problem->values = modes[i % 5][1];
 }
 
-static void check_many(int count, int spoilt, int vectors) {
+static void check_many(int count, enum kind kind, int vectors) {
   static const int64_t dims[] = {32, 48, 7, 96, 64, 33};
-  struct generator generator = {(uint64_t)(1 + spoilt + 2 * vectors)};
+  struct generator generator = {1 + (uint64_t)kind + 2 * (uint64_t)vectors};
   for (int i = 0; i < count; i++) {
     fovea_problem problem;
     const int64_t kv_len = 1 + generator_below(&generator, i % 4 ? 140 : MOST_KEYS);
@@ -217,30 +223,48 @@ static void check_many(int count, int spoilt, int vectors) {
     problem.offset = kv_len - q_len;
     set_modes(&problem, vectors ? i % 3 : i / 2);
     if (vectors) problem_random_vectors(&problem, &generator);
-    check(&problem, spoilt, (uint64_t)i, &generator);
+    check(&problem, kind, (uint64_t)i, &generator);
   }
 }
 
 static void test_rows(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), 0, 0);
+  check_many(IF_QUICK(30, 70), ANY_ROWS, 0);
 }
 
 /* Negative scales, infinite ones, NaN, and scales whose numbers have no room in f32. */
 static void test_special_scales(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), 1, 0);
+  check_many(IF_QUICK(30, 70), SPOILT_SCALES, 0);
 }
 
 /* Vectors of the caller. Rows that are stored less key_centre, to the bit, are used as they lie; all others get
  * codes less it. */
 static void test_vectors(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), 0, 1);
+  check_many(IF_QUICK(30, 70), ANY_ROWS, 1);
+}
+
+/* Decoding reads keys where they lie, in rows and in panels: some dims are more than a kernel takes at once. */
+static void test_decoding(void **state) {
+  (void)state;
+  static const int64_t dims[] = {33, 64, 150, 7, 128, 137};
+  struct generator generator = {1};
+  for (int i = 0; i < IF_QUICK(24, 48); i++) {
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, i % 2 ? 2 : 14, 2, 1, 1 + generator_below(&generator, MOST_KEYS), dims[i % 6],
+                       dims[generator_below(&generator, 6)]);
+    problem.causal = 1;
+    problem.offset = problem.kv_len - 1;
+    problem.scores = problem.values = FOVEA_MODE_INT8;
+    if (i % 5 == 4) problem_random_vectors(&problem, &generator);
+    check(&problem, ONE_FORMAT, (uint64_t)i, &generator);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_decoding),
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_special_scales),
       cmocka_unit_test(test_vectors),
