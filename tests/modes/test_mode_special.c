@@ -32,6 +32,49 @@ static void test_q(void **state) {
   run_changed(change_q, -INFINITY, only_row_7_is_nan);
 }
 
+/* The same in states, whose outputs no NaN of a sum of weights has spoilt yet: all numbers are NaN, but for m. */
+static void check_state(struct trial *trial, int64_t rows, const char *set) {
+  enum { NUMBERS = DIM + 2 };
+  float numbers[ROWS * NUMBERS];
+  fovea_problem problem = trial->problem;
+  fovea_tensors tensors = trial_tensors(trial);
+  fovea_state state;
+  fovea_error error;
+  assert_int_equal(fovea_state_numbers(DIM, 0, KEYS), NUMBERS);
+  fovea_state_init(&state, 1, 1, rows, DIM, 0, KEYS, numbers);
+  tensors.o = NULL;
+  tensors.lse = NULL;
+  tensors.state = &state;
+  problem.q_len = rows;
+  problem.to_state = 1;
+  problem.isa = set;
+  if (fovea_attend(&problem, &tensors, NULL, &error) != FOVEA_OK) fail_msg("%s", error.text);
+  for (int64_t row = 0; row < rows; row++) {
+    int lost = 0;
+    for (int i = 0; i < NUMBERS; i++) lost += bits_of(numbers[row * NUMBERS + i]) == 0x7fc00000u;
+    assert_int_equal(lost, row == 7 ? DIM + 1 : 0);
+  }
+}
+
+static void test_states_of_q(void **state) {
+  (void)state;
+  const float spoilt[] = {NAN, from_bits(0x7fffffff), INFINITY};
+  for (int modes = 1; modes < MODE_PAIRS; modes++) {
+    const char *sets[MODE_SETS];
+    fovea_problem problem;
+    fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+    problem_set_modes(&problem, modes);
+    struct trial trial = trial_create(&problem, 1);
+    const int count = mode_sets_for(&problem, sets);
+    for (int i = 0; i < 3 * count; i++) {
+      q_of(&trial, 7)[DIM - 1] = spoilt[i % 3];
+      check_state(&trial, 8, sets[i / 3]);
+      check_state(&trial, ROWS, sets[i / 3]);
+    }
+    trial_destroy(&trial);
+  }
+}
+
 static void change_k(struct trial *trial, float number) {
   for (int64_t i = 0; i < ROWS; i++) q_of(trial, i)[3] = 1;
   k_of(trial, 150)[3] = number;
@@ -288,6 +331,7 @@ static void test_rows_without_keys(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_q),
+      cmocka_unit_test(test_states_of_q),
       cmocka_unit_test(test_seen_k),
       cmocka_unit_test(test_overflow_in_scores),
       cmocka_unit_test(test_scales),
