@@ -197,6 +197,7 @@ static void test_threads(void **state) {
   map.y_stride = y.stride;
   fovea_execution_init(&execution);
   execution.parallel_for = threads_for;
+  execution.threads = 3; /* a process may have one CPU, and its default is to call no parallel_for */
   for (int order = 0; order < TASK_ORDERS; order++) {
     struct executor executor = {(enum task_order)order, 0};
     execution.parallel_context = &executor;
