@@ -3,8 +3,8 @@
 #                [LABELS <label>...] [LIBRARIES <library>...] [ARGUMENTS <word>...] [TIMEOUT <seconds>])
 #
 # Adds a cmocka program with the static library, which may use internal headers and functions. It is registered as NAME
-# and, for each of these instruction sets that is in ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa> with the label
-# `peel`, FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran. If the CPU
+# and, for each of these instruction sets that is one of several in ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa>
+# with the label `peel`, FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran. If the CPU
 # does not have it, the test exits with 77, which ctest reports as skipped.
 #
 # If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set.
@@ -69,8 +69,9 @@ function(fovea_add_test NAME)
   )
   set(common COMMAND ${target} ${arg_ARGUMENTS} TIMEOUT "${arg_TIMEOUT}")
   fovea_register_test(${NAME} ${common} LABELS ${arg_LABELS})
+  list(LENGTH fovea_isas isa_count) # of one, it has just been registered
   foreach(isa ${fovea_isas})
-    if(isa IN_LIST arg_ISA OR "all" IN_LIST arg_ISA)
+    if(isa_count GREATER 1 AND (isa IN_LIST arg_ISA OR "all" IN_LIST arg_ISA))
       fovea_register_test(${NAME}.${isa} ${common} LABELS ${arg_LABELS} peel
         ENVIRONMENT FOVEA_ISA=${isa} FOVEA_EXPECT_ISA=${isa}
       )

@@ -84,9 +84,9 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
 }
 
 void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
-  for (; *modes != 0; modes++) {
-    run_changed_as(*modes, FOVEA_F32, change_it, number, check);
-    run_changed_as(*modes, FOVEA_BF16, change_it, number, NULL);
+  for (int i = 0; modes[i] != 0; i++) {
+    run_changed_as(modes[i], FOVEA_F32, change_it, number, check);
+    if (i % IF_QUICK(2, 1) == 0) run_changed_as(modes[i], FOVEA_BF16, change_it, number, NULL);
   }
 }
 
