@@ -61,6 +61,8 @@ FOVEA_INLINE void int8_codes_of_keys(const int bf16, const fovea_operand_args *a
     float *to = int8_key(args->to, key, stride);
     int64_t d = 0;
     FOVEA_NO_UNROLL
+    for (; d + LANES <= dim; d += LANES) int8_store(to, d, int8_code(operand_whole(bf16, row, d), factor, shift));
+    FOVEA_NO_UNROLL
     for (; d < dim; d += LANES) int8_store(to, d, int8_code(operand_dims(bf16, row, dim, d), factor, shift));
     FOVEA_NO_UNROLL
     for (; d < codes; d += LANES) int8_store(to, d, shift);
@@ -78,41 +80,65 @@ FOVEA_NOINLINE void int8_quantise_keys(const fovea_operand_args *args) {
   }
 }
 
-/* The words of a group of keys. Keys that are not there, or not finite, have codes of 0; `whole`: there are none.
- */
-FOVEA_INLINE void int8_words_of_keys(const int bf16, const int whole, const fovea_operand_args *args, int first,
-                                     const int *there, const float *factors, float *to) {
-  const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
-  const int64_t dim = args->dim;
-  const void *row[INT8_GROUP_CODES];
-  FOVEA_UNROLL
-  for (int j = 0; j < INT8_GROUP_CODES; j++) row[j] = operand_row(bf16, args, there[j] ? first + j : args->first);
+/* The words of a group of keys without any. */
+FOVEA_INLINE void int8_zero_group(int64_t dim, float *to) {
+  vec codes[INT8_CODES];
+  for (int j = 0; j < INT8_CODES; j++) codes[j] = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
+  const vec word = int8_word(codes);
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d += LANES) {
-    vec codes[INT8_GROUP_CODES], word[INT8_GROUP];
-    FOVEA_UNROLL
-    for (int j = 0; j < INT8_GROUP_CODES; j++) {
-      codes[j] = shift;
-      if (whole || there[j]) codes[j] = int8_code(operand_dims(bf16, row[j], dim, d), vec_set1(factors[j]), shift);
-    }
-    FOVEA_UNROLL
-    for (int i = 0; i < INT8_GROUP; i++) word[i] = int8_word(codes + i * INT8_CODES);
-    int8_store_dims(to, d, word);
-  }
+  for (int64_t i = 0; i < int8_stride(dim) * INT8_GROUP; i += LANES) vec_store(to + i, word);
 }
 
+/* LANES words of the rows of a group from dim d on; `whole`: all dims are there. */
+FOVEA_INLINE void int8_words_of_rows(const int bf16, const int whole, const void *const *row, const float *factors,
+                                     int64_t dim, int64_t d, float *to) {
+  const vec shift = vec_set1(INT8_SHIFT + INT8_VALUES_OFFSET);
+  vec word[INT8_GROUP];
+  FOVEA_NO_UNROLL
+  for (int i = 0; i < INT8_GROUP; i++, row += INT8_CODES, factors += INT8_CODES) {
+    vec codes[INT8_CODES];
+    FOVEA_UNROLL
+    for (int j = 0; j < INT8_CODES; j++) {
+      const vec x = whole ? operand_whole(bf16, row[j], d) : operand_dims(bf16, row[j], dim, d);
+      codes[j] = int8_code(x, vec_set1(factors[j]), shift);
+    }
+    word[i] = int8_word(codes);
+  }
+  int8_store_dims(to, d, word);
+}
+
+/* The words of a group of keys, whose rows are keys[0] and so on. */
+FOVEA_INLINE void int8_words_of_keys(const int bf16, const fovea_operand_args *args, const int *keys,
+                                     const float *factors, float *to) {
+  const int64_t dim = args->dim;
+  const void *row[INT8_GROUP_CODES];
+  int64_t d = 0;
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_GROUP_CODES; j++) row[j] = operand_row(bf16, args, keys[j]);
+  FOVEA_NO_UNROLL
+  for (; d + LANES <= dim; d += LANES) int8_words_of_rows(bf16, 1, row, factors, dim, d, to);
+  if (d < dim) int8_words_of_rows(bf16, 0, row, factors, dim, d, to);
+}
+
+/* Keys that are not there, or not finite, have codes of 0: they are another's row times 0. */
 FOVEA_NOINLINE void int8_quantise_group(const fovea_operand_args *args, int first, const float *scales,
                                         const float *factors, float *to) {
-  int there[INT8_GROUP_CODES], whole = 1;
+  int keys[INT8_GROUP_CODES], some = -1;
+  float kept[INT8_GROUP_CODES];
   FOVEA_UNROLL
   for (int j = 0; j < INT8_GROUP_CODES; j++) {
-    there[j] = first + j >= args->first && first + j < args->end && scales[j] == scales[j];
-    whole &= there[j];
+    const int key = first + j, there = key >= args->first && key < args->end && scales[j] == scales[j];
+    keys[j] = there ? key : -1;
+    kept[j] = there ? factors[j] : 0.0f;
+    if (there) some = key;
   }
-  if (whole)
-    OPERAND_TYPED(int8_words_of_keys, args->bf16, 1, args, first, there, factors, to);
-  else
-    int8_words_of_keys(args->bf16, 0, args, first, there, factors, to);
+  if (some < 0) {
+    int8_zero_group(args->dim, to);
+    return;
+  }
+  FOVEA_UNROLL
+  for (int j = 0; j < INT8_GROUP_CODES; j++) keys[j] = keys[j] < 0 ? some : keys[j];
+  OPERAND_TYPED(int8_words_of_keys, args->bf16, args, keys, kept, to);
 }
 
 FOVEA_NOINLINE void int8_quantise_values(const fovea_operand_args *args) {

@@ -98,10 +98,20 @@ FOVEA_INLINE void int8_quantise_lanes(const float *rows, int64_t dim, float *to)
 
 /* The size of the largest number of a row, with NaN above Inf. */
 FOVEA_INLINE float int8_largest(const int bf16, const void *row, int64_t dim) {
-  vec largest = vec_set1(0.0f);
+  enum { TOGETHER = 4 };
+  vec chain[TOGETHER];
+  int64_t d = 0;
+  FOVEA_UNROLL
+  for (int i = 0; i < TOGETHER; i++) chain[i] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
-  for (int64_t d = 0; d < dim; d += LANES)
-    largest = vec_max_size(vec_abs(operand_dims(bf16, row, dim, d)), largest);
+  for (; d + TOGETHER * LANES <= dim; d += TOGETHER * LANES) {
+    FOVEA_UNROLL
+    for (int i = 0; i < TOGETHER; i++)
+      chain[i] = vec_max_size(vec_abs(operand_whole(bf16, row, d + i * LANES)), chain[i]);
+  }
+  FOVEA_NO_UNROLL
+  for (; d < dim; d += LANES) chain[0] = vec_max_size(vec_abs(operand_dims(bf16, row, dim, d)), chain[0]);
+  vec largest = vec_max_size(vec_max_size(chain[0], chain[1]), vec_max_size(chain[2], chain[3]));
 #if LANES > 8
   largest = vec_max_size(vec_swap(largest, 8), largest);
 #endif

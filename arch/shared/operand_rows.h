@@ -14,7 +14,12 @@ FOVEA_INLINE const void *operand_row(const int bf16, const fovea_operand_args *a
   return bf16 ? (const void *)((const uint16_t *)args->rows + at) : (const float *)args->rows + at;
 }
 
-/* LANES elements of a row of `dim` from dim d on; behind the last 0. */
+/* LANES elements of a row from dim d on. */
+FOVEA_INLINE vec operand_whole(const int bf16, const void *begin, int64_t d) {
+  return bf16 ? vec_load_bf16((const uint16_t *)begin + d) : vec_load((const float *)begin + d);
+}
+
+/* Likewise; behind the last of `dim` they are 0. */
 FOVEA_INLINE vec operand_dims(const int bf16, const void *begin, int64_t dim, int64_t d) {
   const int64_t rest = dim - d;
   if (!bf16) {
