@@ -39,7 +39,8 @@ FOVEA_INLINE vec int8_row_words(const void *row, int64_t d, int64_t dim) {
   return int8_load_row(memcpy(some, codes, (size_t)(dim - d)));
 }
 
-/* Prefetches rows of the next block. */
+/* Prefetches rows of the next block. Inline, and called by name: gcc takes a function that only prefetches for one
+ * without effects, and drops its calls. */
 FOVEA_INLINE void int8_decode_fetch(const void *const *rows, int count, int64_t dim) {
   FOVEA_NO_UNROLL
   for (int i = 0; i < count; i++)
@@ -220,8 +221,12 @@ FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) 
   FOVEA_NO_UNROLL
   for (int key = 0; key < args->key_count;) {
     const int keys = key + 2 * LANES <= args->key_count ? 2 * LANES : LANES;
-    if (args->prefetch != args->keys)
-      (args->panels ? int8_decode_fetch_panels : int8_decode_fetch)(args->prefetch + key, keys, args->dim);
+    if (args->prefetch != args->keys) {
+      if (args->panels)
+        int8_decode_fetch_panels(args->prefetch + key, keys, args->dim);
+      else
+        int8_decode_fetch(args->prefetch + key, keys, args->dim);
+    }
     (keys == LANES ? int8_decode_one : int8_decode_two)(args, key);
     key += keys;
   }
