@@ -102,7 +102,7 @@ static const void *const *codes_to_prefetch(const fovea_task_context *context, c
                                             int panels, const void *const *rows, int count, int64_t dim,
                                             const void *const *none) {
   if (!list->uniform || !list->coded || list->panels != panels) return none;
-  const int last = count - (panels ? FOVEA_PANEL_ROWS : 1); /* of a row, or of a panel */
+  const int step = panels ? FOVEA_PANEL_ROWS : 1, last = (count - 1) / step * step; /* of a row, or of a panel */
   const int64_t bytes = panels ? (dim + 3) / 4 * 4 : dim;
   const uintptr_t reach = (uintptr_t)rows[last] - (uintptr_t)rows[0];
   return context->plan->follows_rows && reach == (uintptr_t)(last * bytes) ? none : rows;
