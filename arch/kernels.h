@@ -410,7 +410,8 @@ typedef struct fovea_decode_score_args {
   const float *queries; /* [row][query_stride]; four floats beyond the dim are readable */
   int64_t query_stride;
   int row_count;
-  const void *const *keys; /* one pointer a key: its first dim. In panels, dims are FOVEA_PANEL_ROWS keys apart */
+  const void *const *keys; /* one pointer a key: its first dim. In panels, dims are FOVEA_PANEL_ROWS keys apart; in
+                            * int8 words of four dims */
   const void *const *prefetch; /* one pointer a key: rows to prefetch. Equal to keys: none */
   int panels;                  /* 1: the keys lie in panels */
   fovea_coded_keys coded;      /* keys with a format: `type` is not used; in panels, pointers lead to words */

@@ -4,8 +4,8 @@
 #
 # Adds a cmocka program with the static library, which may use internal headers and functions. It is registered as NAME
 # and, for each of these instruction sets that is one of several in ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa>
-# with the label `peel`, FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran. If the CPU
-# does not have it, the test exits with 77, which ctest reports as skipped.
+# with the label `peel`, FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran.
+# If the CPU does not have it, the test exits with 77, which ctest reports as skipped.
 #
 # If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set.
 #

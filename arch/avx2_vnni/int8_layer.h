@@ -44,7 +44,7 @@ FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return _mm256_loadu_ps((const float *)(const void *)codes);
 }
 FOVEA_INLINE void int8_panel_words(const void *p, vec x[1]) {
-  x[0] = vec_load(p);
+  x[0] = vec_load_word(p);
 }
 FOVEA_INLINE vec int8_offset(vec words) {
   return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_castps_si256(words), _mm256_set1_epi8((char)0x80)));

@@ -47,7 +47,7 @@ FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return _mm512_castsi512_ps(_mm512_loadu_si512(codes));
 }
 FOVEA_INLINE void int8_panel_words(const void *p, vec x[1]) {
-  x[0] = vec_load(p);
+  x[0] = vec_load_word(p);
 }
 FOVEA_INLINE vec int8_offset(vec words) {
   return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(words), _mm512_set1_epi8((char)0x80)));

@@ -16,7 +16,7 @@ FOVEA_INLINE vec int8_load_row(const int8_t *codes) {
   return vreinterpretq_f32_s8(vld1q_s8(codes));
 }
 FOVEA_INLINE void int8_panel_words(const void *p, vec x[1]) {
-  x[0] = vec_load(p);
+  x[0] = vec_load_word(p);
 }
 FOVEA_INLINE void int8_words_of_dims(vec x[4]) {
   const int8x16_t k[4] = {vreinterpretq_s8_f32(x[0]), vreinterpretq_s8_f32(x[1]), vreinterpretq_s8_f32(x[2]),

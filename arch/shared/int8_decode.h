@@ -47,9 +47,13 @@ FOVEA_INLINE void int8_decode_fetch(const void *const *rows, int count, int64_t 
     for (int64_t d = 0; d < dim; d += 64) __builtin_prefetch((const char *)rows[i] + d, 0, 2);
 }
 
-/* The same of panels: the lines from a key's first word on have that of LANES keys. */
-FOVEA_INLINE void int8_decode_fetch_panels(const void *const *keys, int count, int64_t dim) {
-  for (int i = 0; i < count; i += LANES) int8_decode_fetch(keys + i, 1, dim * FOVEA_PANEL_ROWS);
+/* The same of panels, from key `first` on: LANES keys fetch their share of the panel's lines. */
+FOVEA_INLINE void int8_decode_fetch_panels(const void *const *keys, int first, int count, int64_t dim) {
+  enum { LINE = 64, SHARES = FOVEA_PANEL_ROWS / LANES };
+  FOVEA_NO_UNROLL
+  for (int i = first; i < first + count; i += LANES)
+    for (int64_t byte = i / LANES % SHARES * LINE; byte < dim * FOVEA_PANEL_ROWS; byte += SHARES * LINE)
+      __builtin_prefetch((const char *)keys[i] + byte, 0, 2);
 }
 
 /* ---- Queries ------------------------------------------------------------------------------------------------- */
@@ -223,7 +227,7 @@ FOVEA_KERNEL static void int8_decode_score(const fovea_decode_score_args *args) 
     const int keys = key + 2 * LANES <= args->key_count ? 2 * LANES : LANES;
     if (args->prefetch != args->keys) {
       if (args->panels)
-        int8_decode_fetch_panels(args->prefetch + key, keys, args->dim);
+        int8_decode_fetch_panels(args->prefetch, key, keys, args->dim);
       else
         int8_decode_fetch(args->prefetch + key, keys, args->dim);
     }

@@ -97,7 +97,8 @@ static const void *const *rows_to_prefetch(const fovea_row_list *list, const fov
 }
 
 /* In int8: `rows` of the next block; or `none`, the rows that are multiplied, which tells the kernel to prefetch
- * nothing: if they are not multiplied where they lie, or if the CPU sees them coming. */
+ * nothing: if they are not of codes, if they are panels that are not multiplied as such, or if the CPU sees them
+ * coming. */
 static const void *const *codes_to_prefetch(const fovea_task_context *context, const fovea_row_list *list,
                                             int panels, const void *const *rows, int count, int64_t dim,
                                             const void *const *none) {

@@ -137,6 +137,8 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
       return;
     }
     if (key != begin) list->scale_step = -1;
+    /* Rows of some runs may share scales, which values of int8 mode do not. */
+    if (list->coded && run.codes->int8_rows < list->codes.int8_rows) list->codes.int8_rows = run.codes->int8_rows;
     if (list->coded) list_codes(&run.coded, key, run_end, list);
     for (const char *row = run.row; !list->coded && key < run_end; key++, row += run.step) list->rows[key] = row;
     key = run_end;
