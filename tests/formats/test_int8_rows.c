@@ -110,13 +110,9 @@ static void take_centre(struct narrow *n, const struct trial *trial, int changed
   if (changed) n->centre.data[(size_t)n->kv_heads * bytes - sizeof(float)] ^= 1;
 }
 
-/* What a scene has. */
-enum kind {
-  ANY_ROWS,
-  SPOILT_SCALES,
-  DECODED
-}; /* decoded: codes that lie alike, of which all are used as they lie or
-    * values share a scale */
+/* What a scene has. In place: codes that are used as they lie, and others that differ in one respect: values that
+ * share a scale. */
+enum kind { ANY_ROWS, SPOILT_SCALES, IN_PLACE };
 
 static void fill(struct scene *scene, struct trial *trial, enum kind kind, struct generator *generator) {
   const fovea_problem *p = &trial->problem;
@@ -127,21 +123,21 @@ static void fill(struct scene *scene, struct trial *trial, enum kind kind, struc
     const int i = scene->count;
     const int64_t left = p->kv_len - first;
     fovea_format k = any_format(p->qk_dim, generator), v = any_format(p->v_dim, generator);
-    if (kind == DECODED) k = v = narrow_format(FOVEA_FORMAT_I8_ROWS);
-    if (kind == DECODED && i % 2 > 0) v.key_group = 0;
+    if (kind == IN_PLACE) k = v = narrow_format(FOVEA_FORMAT_I8_ROWS);
+    if (kind == IN_PLACE && i % 2 > 0) v.key_group = 0;
     fovea_segment *segment = &scene->segments[i];
     segment->first = first;
-    segment->rows = whole || i == (kind == DECODED ? 1 : SEGMENTS - 1) || generator_below(generator, 3) == 0
+    segment->rows = whole || i == (kind == IN_PLACE ? 1 : SEGMENTS - 1) || generator_below(generator, 3) == 0
                         ? left
                         : 1 + generator_below(generator, left);
-    if (first % 16 == 0 && i % 2 == 0 && (kind != DECODED || generator_below(generator, 4) > 0) &&
+    if (first % 16 == 0 && i % 2 == 0 && (kind != IN_PLACE || generator_below(generator, 4) > 0) &&
         fovea_format_panel_bytes(&k, p->qk_dim, NULL) > 0)
       segment->k_layout = FOVEA_KEYS_IN_PANELS;
     narrow_make(&scene->keys[i], &k, p->kv_heads, p->qk_dim,
                 p->key_centre ? generator_below(generator, 3) > 0 : i % 4 == 1, segment, 0, generator);
     if (i % 4 != 2) take_centre(&scene->keys[i], trial, i % 4 == 1);
     narrow_make(&scene->values[i], &v, p->kv_heads, p->v_dim, i % 4 == 2, segment, 1, generator);
-    if (kind == DECODED) make_scales_positive(&scene->values[i], segment, 1, p->kv_heads);
+    if (kind == IN_PLACE) make_scales_positive(&scene->values[i], segment, 1, p->kv_heads);
     if (spoilt) spoil_scales(&scene->keys[i], segment, 0, p->kv_heads, generator);
     if (spoilt) spoil_scales(&scene->values[i], segment, 1, p->kv_heads, generator);
     for (int64_t h = 0; h < p->kv_heads; h++) {
@@ -265,28 +261,29 @@ static void test_vectors(void **state) {
   check_many(IF_QUICK(30, 70), ANY_ROWS, 1);
 }
 
-/* Decoding reads keys where they lie, in rows and in panels, also from the middle of a panel on. Rows of sixteen
- * dims and their multiples are read so; some are more than a kernel takes at once. */
-static void test_decoding(void **state) {
+/* Rows are read where they lie, for one row of Q and for some. Decoding does so with keys in panels, too, also from
+ * the middle of one on, and for sixteen dims and their multiples; some are more than a kernel takes at once. */
+static void test_in_place(void **state) {
   (void)state;
   static const int64_t dims[] = {48, 64, 144, 33, 128, 16};
   struct generator generator = {1};
   for (int i = 0; i < IF_QUICK(36, 72); i++) {
     fovea_problem problem;
-    fovea_problem_init(&problem, 1, i % 2 ? 2 : 14, 2, 1, 1 + generator_below(&generator, MOST_KEYS), dims[i % 6],
+    const int64_t kv_len = 1 + generator_below(&generator, MOST_KEYS), q_len = i % 4 == 3 && kv_len > 30 ? 30 : 1;
+    fovea_problem_init(&problem, 1, i % 2 ? 2 : 14, 2, q_len, kv_len, dims[i % 6],
                        dims[generator_below(&generator, 6)]);
     problem.causal = 1;
-    problem.offset = problem.kv_len - 1;
+    problem.offset = kv_len - q_len;
     problem.scores = problem.values = FOVEA_MODE_INT8;
     if (i % 3 == 2) problem.window_left = generator_below(&generator, 100);
     if (i % 5 == 4) problem_random_vectors(&problem, &generator);
-    check(&problem, DECODED, (uint64_t)i, &generator);
+    check(&problem, IN_PLACE, (uint64_t)i, &generator);
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_decoding),
+      cmocka_unit_test(test_in_place),
       cmocka_unit_test(test_rows),
       cmocka_unit_test(test_special_scales),
       cmocka_unit_test(test_vectors),
