@@ -16,8 +16,8 @@
 #               follow from bits that other tests compare; threads, whose order of memory is that of this machine
 #   any_kernel  tests what src/ makes of kernels, which is the same for every kernel. Left out where all kernels are
 #               portable C
+#   any_word    likewise, and what src/ does there is the same on all 64-bit systems, of which others run it
 #   any_build   bounds of errors: a sanitizer sees nothing there that it does not see in the tests of the same bits
-#   any_word    as any_kernel, and what src/ does there is the same on all 64-bit systems, of which others run it
 
 find_package(Threads REQUIRED)
 
