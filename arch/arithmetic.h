@@ -27,7 +27,7 @@ typedef struct fovea_operand_args {
   int64_t code_stride; /* bytes from key to key */
   const float *scales;
   float *to;
-  const struct fovea_fetch_row *prefetch; /* evenly over the rows; only an arithmetic with loads_fetch reads it */
+  const struct fovea_fetch_row *prefetch; /* evenly over the rows; see loads_fetch_rows */
   int prefetch_count;
 } fovea_operand_args;
 
@@ -61,8 +61,9 @@ typedef struct fovea_decoding {
 typedef struct fovea_arithmetic {
   const char *name;               /* of its instructions */
   const fovea_decoding *decoding; /* NULL: the task's tables decode, or tiles of few rows are as those of many */
-  int has_factor;  /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
-  int loads_fetch; /* 1: load_keys() and load_values() prefetch */
+  int has_factor; /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
+  /* For tiles of so many rows, whose products take little time, load_keys() and load_values() prefetch. */
+  int loads_fetch_rows;
   int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);

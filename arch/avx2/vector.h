@@ -81,6 +81,13 @@ FOVEA_INLINE vec vec_round_bf16(vec a) {
   bits = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
   return _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000u)));
 }
+/* Likewise, of numbers below 2^110: with 1.5 * 2^16 times its power of two added, all that bf16 lacks is rounded
+ * away. */
+FOVEA_INLINE vec vec_round_bf16_small(vec a) {
+  const __m256 power = _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7f800000)));
+  const __m256 shift = _mm256_set1_ps(0x1.8p16f);
+  return _mm256_fnmadd_ps(power, shift, _mm256_fmadd_ps(power, shift, a));
+}
 FOVEA_INLINE vec hidden_where_zero(__m256i a) {
   __m256i zero = _mm256_cmpeq_epi32(a, _mm256_setzero_si256());
   return _mm256_and_ps(_mm256_castsi256_ps(zero), _mm256_set1_ps(-INFINITY));

@@ -25,43 +25,71 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   for (int64_t i = count; i < whole; i += LANES) vec_store(args->to + i, vec_set1(0.0f));
 }
 
-FOVEA_INLINE void bf16_keys(const int bf16, const fovea_operand_args *args) {
-  const int64_t dim = args->dim, items = bf16_items(dim), stride = bf16_stride(items);
+/* Likewise of numbers below 2^110, of `size`. What is below `least` is rounded to less than 2^-56. */
+FOVEA_INLINE vec bf16_small_number(const int bf16, vec x, vec size) {
+  const vec least = vec_set1(0x1.ffp-57f);
+  return vec_select(vec_less(size, least), vec_set1(0.0f), bf16 ? x : vec_round_bf16_small(x));
+}
+
+/* A row as operands, of which `items` are not padding. Returns 0 if a number of it is 2^110 or more, infinite or
+ * NaN.
+ */
+FOVEA_INLINE int bf16_row_is_small(const int bf16, const void *row, int64_t dim, int64_t items, float *to) {
+  const int64_t whole = dim / LANES * LANES;
+  vec largest = vec_set1(0.0f);
+  FOVEA_NO_UNROLL
+  for (int64_t d = 0; d < whole; d += LANES) {
+    const vec x = operand_whole(bf16, row, d), size = vec_abs(x);
+    largest = vec_max_size(size, largest);
+    vec_store(to + d, bf16_small_number(bf16, x, size));
+  }
+  FOVEA_NO_UNROLL
+  for (int64_t d = whole; d < items; d += LANES) {
+    const vec x = operand_dims(bf16, row, dim, d), size = vec_abs(x);
+    largest = vec_max_size(size, largest);
+    vec_store(to + d, bf16_small_number(bf16, x, size));
+  }
+  return !vecmask_any(vecmask_not(vec_less(largest, vec_set1(0x1p110f))));
+}
+
+/* A row of any numbers. Returns 0 if one is not finite; with `finite` a 0 takes its place. */
+FOVEA_NOINLINE int bf16_any_row(const void *row, int bf16, int finite, int64_t dim, int64_t items, float *to) {
+  const vec zero = vec_set1(0.0f);
+  vecmask lost = vec_less(zero, zero);
+  FOVEA_NO_UNROLL
+  for (int64_t d = 0; d < items; d += LANES) {
+    const vec x = bf16_number(operand_dims(bf16, row, dim, d));
+    const vecmask is_lost = vecmask_not(vec_less(vec_abs(x), vec_set1(INFINITY)));
+    lost = vecmask_or(lost, is_lost);
+    vec_store(to + d, finite ? vec_select(is_lost, zero, x) : x);
+  }
+  return !vecmask_any(lost);
+}
+
+/* Rows of keys or values. With `finite` it returns 0 if a number is not. */
+FOVEA_INLINE int bf16_rows(const int bf16, const fovea_operand_args *args, int finite, int64_t items) {
+  const int64_t dim = args->dim, stride = bf16_stride(items);
+  int all = 1;
   operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
   FOVEA_NO_UNROLL
   for (int key = args->first; key < args->end; key++) {
-    operand_fetch_step(&next);
     const void *row = operand_row(bf16, args, key);
     float *to = args->to + key * stride;
-    FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < items; d += LANES) vec_store(to + d, bf16_number(operand_dims(bf16, row, dim, d)));
+    operand_fetch_step(&next);
+    if (!bf16_row_is_small(bf16, row, dim, items, to)) all &= bf16_any_row(row, bf16, finite, dim, items, to);
   }
+  return all;
+}
+
+FOVEA_NOINLINE int bf16_rows_of_f32(const fovea_operand_args *args, int finite, int64_t items) {
+  return bf16_rows(0, args, finite, items);
+}
+FOVEA_NOINLINE int bf16_rows_of_bf16(const fovea_operand_args *args, int finite, int64_t items) {
+  return bf16_rows(1, args, finite, items);
 }
 
 FOVEA_KERNEL static void bf16_load_keys(const fovea_operand_args *args) {
-  OPERAND_TYPED(bf16_keys, args->bf16, args);
-}
-
-/* Returns 0 if an element is not finite. */
-FOVEA_INLINE int bf16_values_of(const int bf16, const fovea_operand_args *args) {
-  const int64_t dim = args->dim, stride = bf16_stride(dim);
-  const vec zero = vec_set1(0.0f);
-  vecmask lost = vec_less(zero, zero);
-  operand_fetch next = operand_fetch_of(args->prefetch, args->prefetch_count, args->end - args->first);
-  FOVEA_NO_UNROLL
-  for (int key = args->first; key < args->end; key++) {
-    operand_fetch_step(&next);
-    const void *row = operand_row(bf16, args, key);
-    float *to = args->to + key * stride;
-    FOVEA_NO_UNROLL
-    for (int64_t d = 0; d < dim; d += LANES) {
-      const vec x = bf16_number(operand_dims(bf16, row, dim, d));
-      const vecmask finite = vec_less(vec_abs(x), vec_set1(INFINITY));
-      lost = vecmask_or(lost, vecmask_not(finite));
-      vec_store(to + d, vec_select(finite, x, zero));
-    }
-  }
-  return !vecmask_any(lost);
+  (void)(args->bf16 ? bf16_rows_of_bf16 : bf16_rows_of_f32)(args, 0, bf16_items(args->dim));
 }
 
 FOVEA_INLINE void bf16_no_values(const fovea_operand_args *args, int begin, int end) {
@@ -73,14 +101,14 @@ FOVEA_INLINE void bf16_no_values(const fovea_operand_args *args, int begin, int 
 FOVEA_KERNEL static int bf16_load_values(const fovea_operand_args *args) {
   bf16_no_values(args, args->first / BF16_KEYS * BF16_KEYS, args->first);
   bf16_no_values(args, args->end, (args->end + BF16_KEYS - 1) / BF16_KEYS * BF16_KEYS);
-  return OPERAND_TYPED(bf16_values_of, args->bf16, args);
+  return (args->bf16 ? bf16_rows_of_bf16 : bf16_rows_of_f32)(args, 1, args->dim);
 }
 
 /* The weight itself is added to the sum; what is stored has been rounded. */
 FOVEA_INLINE void bf16_weigh(float *score, vec reference, vec *sum) {
   const vec p = mode_exp2(vec_sub(vec_load(score), reference), -56.0f);
   *sum = vec_add(*sum, p);
-  vec_store(score, vec_round_bf16(p));
+  vec_store(score, vec_round_bf16_small(p));
 }
 
 /* Weights of one vector in place of its scores, 0 for all other keys of the block. Returns their sum. Rounds of
@@ -121,7 +149,7 @@ static float bf16_weight(const float *weights, int key, int row) {
 
 const fovea_arithmetic FOVEA_NAME(bf16) = {
     .name = "FMA",
-    .loads_fetch = 1,
+    .loads_fetch_rows = BF16_FEW,
     .sizes = bf16_sizes,
     .load_queries = bf16_load_queries,
     .load_keys = bf16_load_keys,

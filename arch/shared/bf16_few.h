@@ -28,7 +28,7 @@ FOVEA_INLINE void bf16_finish_few(const int numbers, const int vectors, const vo
 }
 
 #define bf16_lane_few(lane) (lane)
-BF16_ALL_TILES(few)
+BF16_FEW_TILES(few)
 
 FOVEA_INLINE void bf16_clear_few(int rows, float *sums) {
   FOVEA_NO_UNROLL
@@ -101,7 +101,8 @@ FOVEA_NOINLINE void bf16_score_few(const fovea_score_args *args, const bf16_work
                                0};
       bf16_transpose_keys(whole->products.scalars + key * stride, stride, count, first, words_of_group, words,
                           &next);
-      bf16_vectors(&group, bf16_tiles_few, (fovea_vector_range){0, (int)((count + LANES - 1) / LANES)});
+      bf16_vectors(&group, bf16_tiles_few, BF16_MOST(bf16_tiles_few),
+                   (fovea_vector_range){0, (int)((count + LANES - 1) / LANES)});
     }
     bf16_finish_few_scores(args, key, count, sums);
   }
@@ -143,12 +144,13 @@ FOVEA_NOINLINE void bf16_value_few(const fovea_value_args *args, const bf16_work
                                NULL,
                                0};
       operand_fetch_step(&next);
-      bf16_vectors(&group, bf16_tiles_few, vectors);
+      bf16_vectors(&group, bf16_tiles_few, BF16_MOST(bf16_tiles_few), vectors);
     }
     bf16_finish_few_values(args, d, count, sums);
   }
 }
 #else
+enum { BF16_FEW = 0 };
 FOVEA_INLINE int bf16_is_few(int rows) {
   (void)rows;
   return 0;

@@ -67,14 +67,6 @@ FOVEA_INLINE void bf16_zero(const int numbers, const int vectors, bf16_tile *til
   }
 }
 
-FOVEA_INLINE void bf16_store(const int numbers, const int vectors, const bf16_tile *tile, float *to) {
-  FOVEA_UNROLL
-  for (int n = 0; n < numbers; n++) {
-    FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) vec_store(to + (n * vectors + v) * LANES, tile->sum[n][v]);
-  }
-}
-
 /* Both chains of a group of `count` items, and on to the next group. */
 FOVEA_INLINE void bf16_chains(const int numbers, const int vectors, bf16_products *at, int64_t count,
                               bf16_tile *even, bf16_tile *odd) {
@@ -87,12 +79,13 @@ FOVEA_INLINE void bf16_chains(const int numbers, const int vectors, bf16_product
   }
 }
 
-/* The products. If registers do not hold the sums beside both chains, these wait in memory. */
-FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_products at, bf16_tile *sum) {
+/* The products. If registers do not hold the sums beside both chains, these wait at `waiting`. */
+FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_products at, vec *waiting,
+                                bf16_tile *sum) {
+  const int stay = 3 * numbers * vectors + vectors + 1 <= FOVEA_REGISTERS;
   bf16_tile even, odd;
-  float waiting[FOVEA_BF16_SUMS_STAY ? 1 : 16 * ROW_TILE];
   bf16_zero(numbers, vectors, sum);
-  if (!FOVEA_BF16_SUMS_STAY) bf16_store(numbers, vectors, sum, waiting);
+  for (int i = 0; !stay && i < numbers * vectors; i++) waiting[i] = vec_set1(0.0f);
   FOVEA_NO_UNROLL
   for (int64_t first = 0; first < at.count; first += BF16_GROUP) {
     const int64_t rest = at.count - first;
@@ -101,21 +94,16 @@ FOVEA_INLINE void bf16_multiply(const int numbers, const int vectors, bf16_produ
     for (int n = 0; n < numbers; n++) {
       FOVEA_UNROLL
       for (int v = 0; v < vectors; v++) {
-        const vec group = vec_add(even.sum[n][v], odd.sum[n][v]);
-        if (FOVEA_BF16_SUMS_STAY) {
-          sum->sum[n][v] = vec_add(sum->sum[n][v], group);
-        } else {
-          float *to = waiting + (n * vectors + v) * LANES;
-          vec_store(to, vec_add(vec_load(to), group));
-        }
+        vec *to = stay ? &sum->sum[n][v] : &waiting[n * vectors + v];
+        *to = vec_add(*to, vec_add(even.sum[n][v], odd.sum[n][v]));
       }
     }
   }
-  if (FOVEA_BF16_SUMS_STAY) return;
+  if (stay) return;
   FOVEA_UNROLL
   for (int n = 0; n < numbers; n++) {
     FOVEA_UNROLL
-    for (int v = 0; v < vectors; v++) sum->sum[n][v] = vec_load(waiting + (n * vectors + v) * LANES);
+    for (int v = 0; v < vectors; v++) sum->sum[n][v] = waiting[n * vectors + v];
   }
 }
 
@@ -128,19 +116,22 @@ typedef struct bf16_work {
   int prefetch_count;
 } bf16_work;
 
-/* Each register tile is a function of its own, for numbers from `first` on and vectors from `vector` on. */
-typedef void bf16_tile_function(const bf16_work *work, int64_t first, int vector);
+/* Each register tile is a function of its own, for numbers from `first` on and vectors from `vector` on. At
+ * `waiting` is room for its sums: in an array of its own gcc would move them in and out of registers within the
+ * loops. */
+typedef void bf16_tile_function(const bf16_work *work, vec *waiting, int64_t first, int vector);
 #define BF16_TILE(kind, name, vectors, numbers)                                                                    \
-  FOVEA_NOINLINE void bf16_##name##_##kind(const bf16_work *work, int64_t first, int vector) {                     \
+  FOVEA_NOINLINE void bf16_##name##_##kind(const bf16_work *work, vec *waiting, int64_t first, int vector) {       \
     _Static_assert((vectors) <= 4 && (numbers) <= 16 && (vectors) * (numbers) <= 16 * FOVEA_TILE_VECTORS,          \
                    "no more sums than there is room for");                                                         \
     bf16_products at = work->products;                                                                             \
     bf16_tile sum;                                                                                                 \
     at.lane = bf16_lane_##kind(at.lane);                                                                           \
     at.lanes += vector * LANES, at.scalars += first * at.step;                                                     \
-    bf16_multiply(numbers, vectors, at, &sum);                                                                     \
+    bf16_multiply(numbers, vectors, at, waiting, &sum);                                                            \
     bf16_finish_##kind(numbers, vectors, work->args, first, vector, &sum);                                         \
   }
+#define BF16_MOST(tiles) ((int)(sizeof(tiles) / sizeof *(tiles)))
 #define BF16_TILES(kind, vectors, numbers)                                                                         \
   BF16_TILE(kind, many##vectors, vectors, numbers)                                                                 \
   BF16_TILE(kind, one##vectors, vectors, 1)
@@ -153,29 +144,49 @@ typedef struct bf16_tiles {
   int numbers;
 } bf16_tiles;
 
-#if FOVEA_BF16_VECTORS == 1
-#define BF16_ALL_TILES(kind)                                                                                       \
+#define BF16_ONE_TILES(kind)                                                                                       \
   BF16_TILES(kind, 1, FOVEA_BF16_NUMBERS_1)                                                                        \
   static const bf16_tiles bf16_tiles_##kind[] = {BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1)};
-#elif FOVEA_BF16_VECTORS == 2
-#define BF16_ALL_TILES(kind)                                                                                       \
+#define BF16_TWO_TILES(kind)                                                                                       \
   BF16_TILES(kind, 1, FOVEA_BF16_NUMBERS_1)                                                                        \
   BF16_TILES(kind, 2, FOVEA_BF16_NUMBERS_2)                                                                        \
   static const bf16_tiles bf16_tiles_##kind[] = {BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1),                       \
                                                  BF16_CHOICE(kind, 2, FOVEA_BF16_NUMBERS_2)};
-#elif FOVEA_BF16_VECTORS == 3
-#define BF16_ALL_TILES(kind)                                                                                       \
+#define BF16_THREE_TILES(kind)                                                                                     \
   BF16_TILES(kind, 1, FOVEA_BF16_NUMBERS_1)                                                                        \
   BF16_TILES(kind, 2, FOVEA_BF16_NUMBERS_2)                                                                        \
   BF16_TILES(kind, 3, FOVEA_BF16_NUMBERS_3)                                                                        \
   static const bf16_tiles bf16_tiles_##kind[] = {BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1),                       \
                                                  BF16_CHOICE(kind, 2, FOVEA_BF16_NUMBERS_2),                       \
                                                  BF16_CHOICE(kind, 3, FOVEA_BF16_NUMBERS_3)};
+#define BF16_FOUR_TILES(kind)                                                                                      \
+  BF16_TILES(kind, 1, FOVEA_BF16_NUMBERS_1)                                                                        \
+  BF16_TILES(kind, 2, FOVEA_BF16_NUMBERS_2)                                                                        \
+  BF16_TILES(kind, 3, FOVEA_BF16_NUMBERS_3)                                                                        \
+  BF16_TILES(kind, 4, FOVEA_BF16_NUMBERS_4)                                                                        \
+  static const bf16_tiles bf16_tiles_##kind[] = {                                                                  \
+      BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1), BF16_CHOICE(kind, 2, FOVEA_BF16_NUMBERS_2),                      \
+      BF16_CHOICE(kind, 3, FOVEA_BF16_NUMBERS_3), BF16_CHOICE(kind, 4, FOVEA_BF16_NUMBERS_4)};
+
+/* Tiles of few rows take three vectors of keys at most: with four rows, two by two fill the registers. */
+#if FOVEA_BF16_VECTORS == 1
+#define BF16_ALL_TILES BF16_ONE_TILES
+#define BF16_FEW_TILES BF16_ONE_TILES
+#elif FOVEA_BF16_VECTORS == 2
+#define BF16_ALL_TILES BF16_TWO_TILES
+#define BF16_FEW_TILES BF16_TWO_TILES
+#elif FOVEA_BF16_VECTORS == 3
+#define BF16_ALL_TILES BF16_THREE_TILES
+#define BF16_FEW_TILES BF16_THREE_TILES
+#elif FOVEA_BF16_VECTORS == 4
+#define BF16_ALL_TILES BF16_FOUR_TILES
+#define BF16_FEW_TILES BF16_THREE_TILES
 #else
-#error FOVEA_BF16_VECTORS is 1, 2 or 3
+#error FOVEA_BF16_VECTORS is 1, 2, 3 or 4
 #endif
 
 FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, const bf16_tiles *tiles, int vector) {
+  vec waiting[16 * FOVEA_TILE_VECTORS];
   row_fetch fetch = fetch_rows(work->prefetch, work->prefetch_count);
   const int64_t steps = (work->numbers + tiles->numbers - 1) / tiles->numbers;
   const int64_t lines = fetch_share_of(work->prefetch, work->prefetch_count, steps);
@@ -183,17 +194,18 @@ FOVEA_NOINLINE void bf16_numbers(const bf16_work *work, const bf16_tiles *tiles,
   for (int64_t first = 0; first < work->numbers;) {
     const int whole = work->numbers - first >= tiles->numbers;
     fetch_lines(lines, &fetch);
-    (whole ? tiles->many : tiles->one)(work, first, vector);
+    (whole ? tiles->many : tiles->one)(work, waiting, first, vector);
     first += whole ? tiles->numbers : 1;
   }
 }
 
-/* `tiles` are those beside one vector, beside two, and so on. */
-FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, fovea_vector_range vectors) {
+/* `tiles` are those beside one vector, beside two, and so on up to `most`. */
+FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, const int most,
+                               fovea_vector_range vectors) {
   bf16_work each = *work;
   FOVEA_NO_UNROLL
   for (int v = 0; v < vectors.count; each.prefetch_count = 0) {
-    const int rest = vectors.count - v, most = FOVEA_BF16_VECTORS;
+    const int rest = vectors.count - v;
     const int together = rest <= most ? rest : rest == most + 1 ? rest / 2 : most; /* four are two and two */
     bf16_numbers(&each, &tiles[together - 1], vectors.first + v);
     v += together;
@@ -242,7 +254,7 @@ FOVEA_KERNEL static void bf16_score(const fovea_score_args *args) {
   if (bf16_is_few(args->rows))
     bf16_score_few(&all, &work);
   else
-    bf16_vectors(&work, bf16_tiles_scores, args->vectors);
+    bf16_vectors(&work, bf16_tiles_scores, BF16_MOST(bf16_tiles_scores), args->vectors);
   if (args->seen_from) score_hide(args);
 }
 
@@ -320,5 +332,5 @@ FOVEA_KERNEL static void bf16_value(const fovea_value_args *args) {
   if (bf16_is_few(args->rows))
     bf16_value_few(args, &work);
   else
-    bf16_vectors(&work, bf16_tiles_values, args->vectors);
+    bf16_vectors(&work, bf16_tiles_values, BF16_MOST(bf16_tiles_values), args->vectors);
 }

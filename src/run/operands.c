@@ -99,15 +99,16 @@ static fovea_operand_args centred_rows(const fovea_task_context *context, fovea_
                               .end = (int)keys.end};
 }
 
-/* Prefetches while operands are made, if they are made so. */
-static void fetch_meanwhile(const fovea_arithmetic *arithmetic, fovea_operand_args *args, fovea_fetch_list *fetch) {
-  if (!arithmetic->loads_fetch) return;
+/* Prefetches while operands are made, for tiles of few rows. */
+static void fetch_meanwhile(const fovea_arithmetic *arithmetic, int rows, fovea_operand_args *args,
+                            fovea_fetch_list *fetch) {
+  if (rows > arithmetic->loads_fetch_rows) return;
   args->prefetch = fetch->rows;
   args->prefetch_count = fetch->count;
   fetch->count = 0;
 }
 
-static void load_keys(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys,
+static void load_keys(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys, int rows,
                       fovea_fetch_list *fetch) {
   const int64_t dim = context->plan->problem.qk_dim;
   const fovea_code_side side = {context, context->plan->scores, fovea_key_run, dim, 0, context->memory.keys};
@@ -116,12 +117,12 @@ static void load_keys(fovea_task_context *context, const fovea_row_run *run, fov
     args = fovea_key_centre(context) ? centred_rows(context, keys)
                                      : operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
   args.to = context->memory.key_operands;
-  fetch_meanwhile(context->plan->scores, &args, fetch);
+  fetch_meanwhile(context->plan->scores, rows, &args, fetch);
   context->plan->scores->load_keys(&args);
   context->block.key_forms = FOVEA_FORM_F32;
 }
 
-static void load_values(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys,
+static void load_values(fovea_task_context *context, const fovea_row_run *run, fovea_interval keys, int rows,
                         fovea_fetch_list *fetch) {
   fovea_block_rows *block = &context->block;
   const int64_t dim = context->plan->problem.v_dim;
@@ -130,7 +131,7 @@ static void load_values(fovea_task_context *context, const fovea_row_run *run, f
   if (!fovea_read_codes(&side, keys, &args))
     args = operand_rows(context, run, fovea_value_run, dim, keys, context->memory.values);
   args.to = context->memory.value_operands;
-  fetch_meanwhile(context->plan->values, &args, fetch);
+  fetch_meanwhile(context->plan->values, rows, &args, fetch);
   block->finite = context->plan->values->load_values(&args);
   block->packed = 0;
   block->values = args.bf16 || args.codes ? NULL : args.rows;
@@ -190,19 +191,19 @@ static void place_values(fovea_task_context *context, const fovea_row_run *run, 
   context->kernels->pack_values(&args);
 }
 
-/* Once a block. */
-static void place_block(fovea_task_context *context, fovea_fetch *fetch) {
+/* Once a block, for its first tile, of `rows` rows. */
+static void place_block(fovea_task_context *context, int rows, fovea_fetch *fetch) {
   int64_t base = context->walk.block;
   fovea_interval keys = fovea_met_keys(context, base);
   if (context->block.key_forms) return;
   fovea_row_run key_run = fovea_key_run(context, base + keys.begin);
   fovea_row_run value_run = fovea_value_run(context, base + keys.begin);
   if (context->plan->scores)
-    load_keys(context, &key_run, keys, &fetch->score);
+    load_keys(context, &key_run, keys, rows, &fetch->score);
   else
     place_keys(context, &key_run, base, keys.begin, keys.end);
   if (context->plan->values)
-    load_values(context, &value_run, keys, &fetch->value);
+    load_values(context, &value_run, keys, rows, &fetch->value);
   else
     place_values(context, &value_run, base, keys.begin, keys.end);
 }
@@ -210,7 +211,7 @@ static void place_block(fovea_task_context *context, fovea_fetch *fetch) {
 fovea_score_operands fovea_operands_of(fovea_task_context *context, fovea_tile *t, fovea_fetch *fetch) {
   const fovea_kernels *kernels = context->kernels;
   fovea_block_rows *block = &context->block;
-  place_block(context, fetch);
+  place_block(context, t->rows.count, fetch);
   if (t->forms & block->key_forms & FOVEA_FORM_PAIRS) {
     int64_t stride = context->plan->problem.k_strides.row;
     return (fovea_score_operands){kernels->score_pairs, t->memory.pairs, block->pairs, stride, 2 * stride};

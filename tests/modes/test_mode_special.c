@@ -121,6 +121,18 @@ static void test_small_numbers(void **state) {
   for (int i = 0; i < 10; i++) run_changed(change_small, from_bits(numbers[i]), NULL);
 }
 
+/* bf16 may round numbers below 2^110 another way than those from there on. */
+static void change_large(struct trial *trial, float number) {
+  k_of(trial, 9)[3] = number;
+  for (int64_t j = 0; j < KEYS; j++) v_of(trial, j)[j % DIM] = j % 2 ? number : -number;
+}
+
+static void test_large_numbers(void **state) {
+  (void)state;
+  static const float numbers[] = {0x1.fffffep109f, 0x1.008p110f, 0x1.fe7ffep111f, 0x1.fe8p112f, 0x1.018002p125f};
+  for (int i = 0; i < 5; i++) run_changed(change_large, numbers[i], NULL);
+}
+
 static void make_products_small(struct trial *trial, float number) {
   for (int64_t i = 0; i < KEYS * DIM; i++) trial->k.data[i] *= number;
   for (int64_t i = 0; i < ROWS * DIM; i++) trial->q.data[i] *= number;
@@ -336,6 +348,7 @@ int main(void) {
       cmocka_unit_test(test_overflow_in_scores),
       cmocka_unit_test(test_scales),
       cmocka_unit_test(test_small_numbers),
+      cmocka_unit_test(test_large_numbers),
       cmocka_unit_test(test_small_products),
       cmocka_unit_test(test_minus_infinity),
       cmocka_unit_test(test_nan_among_minus_infinity),

@@ -20,7 +20,7 @@
 #define FOVEA_BF16_NUMBERS_3 5
 #define FOVEA_BF16_NUMBERS_2 7
 #define FOVEA_BF16_NUMBERS_1 16
-#define FOVEA_BF16_SUMS_STAY 0
+#define FOVEA_REGISTERS      1
 #include "decode.h"
 
 #include INT8_LAYER

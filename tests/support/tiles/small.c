@@ -14,7 +14,7 @@
 #define FOVEA_PANEL_ALWAYS   0
 #define FOVEA_BF16_VECTORS   1
 #define FOVEA_BF16_NUMBERS_1 1
-#define FOVEA_BF16_SUMS_STAY 0
+#define FOVEA_REGISTERS      1
 #include "decode.h"
 
 #include INT8_LAYER

@@ -21,7 +21,7 @@
 #define FOVEA_BF16_NUMBERS_3 3
 #define FOVEA_BF16_NUMBERS_2 2
 #define FOVEA_BF16_NUMBERS_1 5
-#define FOVEA_BF16_SUMS_STAY 1
+#define FOVEA_REGISTERS      1000
 #include "decode.h"
 
 #include INT8_LAYER
