@@ -6,7 +6,8 @@
                                                        # bench/peers/patterns.py
     bench/tables.py formats run.json                   # of narrow caches
     bench/tables.py modes run.json                     # of bf16 and int8 mode
-With --keep the runs are kept as one in bench/results, and the page is written.
+With --keep the runs are kept as one in bench/results, and the page is written. A CPU whose name does not say what it
+lacks, as in some virtual machines, is given another by --cpu.
 """
 
 import argparse
@@ -143,9 +144,12 @@ def main():
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("runs", type=pathlib.Path, nargs="+", help="JSON of fovea_bench, or kept runs")
     parser.add_argument("--peers", type=pathlib.Path, help="JSON of bench/peers/patterns.py")
+    parser.add_argument("--cpu", metavar="NAME", help="what to call the CPU")
     parser.add_argument("--keep", action="store_true", help="keep them, and rewrite docs/benchmarks.md")
     arguments = parser.parse_args()
     run = join(arguments.table, arguments.runs)
+    if arguments.cpu:
+        run.context["cpu"] = arguments.cpu
     peers = json.loads(arguments.peers.read_text()) if arguments.peers else None
     print(markdown(arguments.table, run, peers), end="")
     if arguments.keep:
