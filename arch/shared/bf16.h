@@ -25,15 +25,13 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   for (int64_t i = count; i < whole; i += LANES) vec_store(args->to + i, vec_set1(0.0f));
 }
 
-/* Likewise of numbers below 2^110, of `size`. What is below `least` is rounded to less than 2^-56. */
+/* The same for numbers whose `size` is below 2^110. What is below `least` is rounded to less than 2^-56. */
 FOVEA_INLINE vec bf16_small_number(const int bf16, vec x, vec size) {
   const vec least = vec_set1(0x1.ffp-57f);
   return vec_select(vec_less(size, least), vec_set1(0.0f), bf16 ? x : vec_round_bf16_small(x));
 }
 
-/* A row as operands, of which `items` are not padding. Returns 0 if a number of it is 2^110 or more, infinite or
- * NaN.
- */
+/* A row as operands: `dim` numbers, and zeros up to `items`. Returns 0 if a number is 2^110 or more, or NaN. */
 FOVEA_INLINE int bf16_row_is_small(const int bf16, const void *row, int64_t dim, int64_t items, float *to) {
   const int64_t whole = dim / LANES * LANES;
   vec largest = vec_set1(0.0f);
@@ -52,7 +50,7 @@ FOVEA_INLINE int bf16_row_is_small(const int bf16, const void *row, int64_t dim,
   return !vecmask_any(vecmask_not(vec_less(largest, vec_set1(0x1p110f))));
 }
 
-/* A row of any numbers. Returns 0 if one is not finite; with `finite` a 0 takes its place. */
+/* The same for a row of any numbers. Returns 0 if one is not finite; with `finite` a 0 takes its place. */
 FOVEA_NOINLINE int bf16_any_row(const void *row, int bf16, int finite, int64_t dim, int64_t items, float *to) {
   const vec zero = vec_set1(0.0f);
   vecmask lost = vec_less(zero, zero);

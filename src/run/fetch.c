@@ -78,9 +78,11 @@ static void fetch_mask(const fovea_task_context *context, const fovea_tile *t, i
   }
 }
 
-/* Whether the share of the next block's values is prefetched during the products with this block's values. */
+/* Whether the share of the next block's values is prefetched during the products with this block's values: those of
+ * exact mode slow down if tiles are large. */
 static int values_fetch(const fovea_task_context *context, const fovea_tile *t) {
-  return !context->walk.first && t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
+  if (context->walk.first) return 0;
+  return context->plan->values || t->view.vectors * context->kernels->lanes <= context->kernels->value_fetch_rows;
 }
 
 /* Keys and values come from far away once, and then every tile of the task reads them. Each tile prefetches its
