@@ -11,7 +11,7 @@ nothing but FMLA on the same model; of int8, of nothing but the instruction that
                                it, 0.9, or of int8 0.85
     mca.py --keep              the same, and writes the tables in docs/arm-estimates.md
     mca.py --show score_main_4 prints a loop
-    mca.py --cc 'clang --target=aarch64-linux-gnu'
+    mca.py --cc 'clang-16 --target=aarch64-linux-gnu'
 
 Needs a compiler for AArch64 (gcc-aarch64-linux-gnu) and llvm-mca (llvm-19, which has models of these cores).
 """
@@ -94,7 +94,7 @@ def assembly_of(path, compiler):
 
 
 def function_of(lines, name):
-    """The lines of a function; compilers add suffixes to the names of static ones."""
+    """The lines of a function, or None; compilers add suffixes to the names of static ones."""
     body = None
     for line in lines:
         match = FUNCTION.match(line)
@@ -104,7 +104,7 @@ def function_of(lines, name):
             body = [] if match.group(1) == name else None
         if body is not None:
             body.append(line)
-    return body or sys.exit(f"mca.py: there is no function {name}")
+    return body
 
 
 def innermost_loops(lines):
@@ -170,7 +170,10 @@ class Loops:
     def get(self, loop, width=4):
         if loop.path not in self.assembly:
             self.assembly[loop.path] = assembly_of(loop.path, self.compiler)
-        body = function_of(self.assembly[loop.path], loop.function.format(width))
+        name = loop.function.format(width)
+        body = function_of(self.assembly[loop.path], name)
+        if not body:
+            sys.exit(f"mca.py: no {name} in {loop.path}: does {self.compiler} know its instructions?")
         return max(innermost_loops(body), key=multiply_adds)
 
 
