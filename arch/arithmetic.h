@@ -27,7 +27,7 @@ typedef struct fovea_operand_args {
   int64_t code_stride; /* bytes from key to key */
   const float *scales;
   float *to;
-  const struct fovea_fetch_row *prefetch; /* evenly over the rows; see loads_fetch_rows */
+  const struct fovea_fetch_row *prefetch; /* evenly over the rows; see loads_fetch */
   int prefetch_count;
 } fovea_operand_args;
 
@@ -62,8 +62,9 @@ typedef struct fovea_arithmetic {
   const char *name;               /* of its instructions */
   const fovea_decoding *decoding; /* NULL: the task's tables decode, or tiles of few rows are as those of many */
   int has_factor; /* 1: softmax() multiplies scores by a factor first, so that score() need not touch them */
-  /* For tiles of so many rows, whose products take little time, load_keys() and load_values() prefetch. */
-  int loads_fetch_rows;
+  /* 1: load_keys() and load_values() prefetch, in a task's first block and for tiles of up to loads_fetch_rows
+   * rows, and score() and value() elsewhere; 0: only these do. */
+  int loads_fetch, loads_fetch_rows;
   int scales_rows; /* 1: score() multiplies by scales of the rows of its own, and knows row_scales */
   /* Called around the operations of a task; NULL: nothing is to be done. */
   void (*begin)(void);

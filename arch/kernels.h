@@ -282,8 +282,8 @@ typedef struct fovea_value_args {
   int rows;                    /* as in fovea_score_args */
   const float *maxima;         /* of the block */
   const float *block_sum;
-  /* As in fovea_score_args. value_careful() ignores them; so does value() if the vectors have more than
-   * value_fetch_rows rows. */
+  /* As in fovea_score_args. value_careful() ignores them; so does value() in exact mode if the vectors have more
+   * than value_fetch_rows rows. */
   const fovea_fetch_row *prefetch;
   int prefetch_count;
 } fovea_value_args;

@@ -68,11 +68,18 @@ TABLES = {
 }
 
 
-def join(table, paths):
+def load(path, cpu):
+    run = measurements.load(path)
+    if cpu:
+        run.context["cpu"] = cpu
+    return run
+
+
+def join(table, paths, cpu):
     """What the table shows of several runs on one CPU, as one run."""
-    run = measurements.load(paths[0])
+    run = load(paths[0], cpu)
     for path in paths[1:]:
-        other = measurements.load(path)
+        other = load(path, cpu)
         if other.cpu != run.cpu:
             sys.exit(f"tables.py: {path} is of {other.cpu}, {paths[0]} of {run.cpu}")
         run.benchmarks.update(other.benchmarks)
@@ -147,9 +154,7 @@ def main():
     parser.add_argument("--cpu", metavar="NAME", help="what to call the CPU")
     parser.add_argument("--keep", action="store_true", help="keep them, and rewrite docs/benchmarks.md")
     arguments = parser.parse_args()
-    run = join(arguments.table, arguments.runs)
-    if arguments.cpu:
-        run.context["cpu"] = arguments.cpu
+    run = join(arguments.table, arguments.runs, arguments.cpu)
     peers = json.loads(arguments.peers.read_text()) if arguments.peers else None
     print(markdown(arguments.table, run, peers), end="")
     if arguments.keep:

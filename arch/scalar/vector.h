@@ -85,7 +85,7 @@ FOVEA_INLINE void vec_store_bf16(uint16_t *p, vec a) {
 FOVEA_INLINE vec vec_round_bf16(vec a) {
   return vec_from_bits((vec_bits(a) + 0x7fffu + (vec_bits(a) >> 16 & 1)) & 0xffff0000u);
 }
-FOVEA_INLINE vec vec_round_bf16_small(vec a) { /* of numbers below 2^110; other sets have a faster way */
+FOVEA_INLINE vec vec_round_bf16_small(vec a) { /* other sets have a faster way */
   return vec_round_bf16(a);
 }
 FOVEA_INLINE vec vec_load_s8(const int8_t *p) {

@@ -25,14 +25,15 @@ FOVEA_KERNEL static void bf16_load_queries(const fovea_operand_args *args) {
   for (int64_t i = count; i < whole; i += LANES) vec_store(args->to + i, vec_set1(0.0f));
 }
 
-/* The same for numbers whose `size` is below 2^110. What is below `least` is rounded to less than 2^-56. */
+/* bf16_number() of numbers whose `size` is below 2^110. What is below `least` is rounded to less than 2^-56. */
 FOVEA_INLINE vec bf16_small_number(const int bf16, vec x, vec size) {
   const vec least = vec_set1(0x1.ffp-57f);
   return vec_select(vec_less(size, least), vec_set1(0.0f), bf16 ? x : vec_round_bf16_small(x));
 }
 
-/* A row as operands: `dim` numbers, and zeros up to `items`. Returns 0 if a number is 2^110 or more, or NaN. */
-FOVEA_INLINE int bf16_row_is_small(const int bf16, const void *row, int64_t dim, int64_t items, float *to) {
+/* Writes a row as operands: `dim` numbers, and zeros up to `items` and to the end of a vector. Returns 0 if they
+ * are wrong, since the row has NaN or a number of 2^110 or more (in bf16: Inf). */
+FOVEA_INLINE int bf16_small_row(const int bf16, const void *row, int64_t dim, int64_t items, float *to) {
   const int64_t whole = dim / LANES * LANES;
   vec largest = vec_set1(0.0f);
   FOVEA_NO_UNROLL
@@ -47,7 +48,7 @@ FOVEA_INLINE int bf16_row_is_small(const int bf16, const void *row, int64_t dim,
     largest = vec_max_size(size, largest);
     vec_store(to + d, bf16_small_number(bf16, x, size));
   }
-  return !vecmask_any(vecmask_not(vec_less(largest, vec_set1(0x1p110f))));
+  return !vecmask_any(vecmask_not(vec_less(largest, vec_set1(bf16 ? INFINITY : 0x1p110f))));
 }
 
 /* The same for a row of any numbers. Returns 0 if one is not finite; with `finite` a 0 takes its place. */
@@ -74,7 +75,7 @@ FOVEA_INLINE int bf16_rows(const int bf16, const fovea_operand_args *args, int f
     const void *row = operand_row(bf16, args, key);
     float *to = args->to + key * stride;
     operand_fetch_step(&next);
-    if (!bf16_row_is_small(bf16, row, dim, items, to)) all &= bf16_any_row(row, bf16, finite, dim, items, to);
+    if (!bf16_small_row(bf16, row, dim, items, to)) all &= bf16_any_row(row, bf16, finite, dim, items, to);
   }
   return all;
 }
@@ -147,6 +148,7 @@ static float bf16_weight(const float *weights, int key, int row) {
 
 const fovea_arithmetic FOVEA_NAME(bf16) = {
     .name = "FMA",
+    .loads_fetch = 1,
     .loads_fetch_rows = BF16_FEW,
     .sizes = bf16_sizes,
     .load_queries = bf16_load_queries,

@@ -127,6 +127,7 @@ static float bf16_weight(const float *weights, int key, int row) {
 
 const fovea_arithmetic FOVEA_NAME(bf16) = {
     .name = FOVEA_PAIR_INSTRUCTION,
+    .loads_fetch = 1,
     .loads_fetch_rows = FOVEA_ROW_TILE_LIMIT,
     .sizes = bf16_sizes,
     .load_queries = bf16_load_queries,

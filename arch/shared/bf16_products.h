@@ -168,7 +168,7 @@ typedef struct bf16_tiles {
       BF16_CHOICE(kind, 1, FOVEA_BF16_NUMBERS_1), BF16_CHOICE(kind, 2, FOVEA_BF16_NUMBERS_2),                      \
       BF16_CHOICE(kind, 3, FOVEA_BF16_NUMBERS_3), BF16_CHOICE(kind, 4, FOVEA_BF16_NUMBERS_4)};
 
-/* Tiles of few rows take three vectors of keys at most: with four rows, two by two fill the registers. */
+/* Tiles of few rows take three vectors of keys at most: beside four rows, two are best. */
 #if FOVEA_BF16_VECTORS == 1
 #define BF16_ALL_TILES BF16_ONE_TILES
 #define BF16_FEW_TILES BF16_ONE_TILES
@@ -206,7 +206,9 @@ FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, c
   FOVEA_NO_UNROLL
   for (int v = 0; v < vectors.count; each.prefetch_count = 0) {
     const int rest = vectors.count - v;
-    const int together = rest <= most ? rest : rest == most + 1 ? rest / 2 : most; /* four are two and two */
+    const int together = rest <= most       ? rest
+                         : rest == most + 1 ? rest / 2
+                                            : most; /* four of at most three are two and two */
     bf16_numbers(&each, &tiles[together - 1], vectors.first + v);
     v += together;
   }

@@ -95,8 +95,12 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
                              fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   if (context->walk.first) {
-    fetch_run(context, fovea_key_run, problem->qk_dim, key + PREFETCH_KEYS, key_count, list);
-    fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
+    /* The operands of modes are made before the products; some prefetch meanwhile, for themselves and for values.
+     */
+    const fovea_arithmetic *scores = context->plan->scores;
+    const int loads = scores && scores->loads_fetch;
+    if (!scores || loads) fetch_run(context, fovea_key_run, problem->qk_dim, key + PREFETCH_KEYS, key_count, list);
+    if (!context->plan->values || loads) fetch_run(context, fovea_value_run, problem->v_dim, key, key_count, list);
   } else {
     fetch_share(context, fovea_key_run, problem->qk_dim, list);
     if (!values_fetch(context, t)) fetch_share(context, fovea_value_run, problem->v_dim, list);

@@ -99,10 +99,12 @@ static fovea_operand_args centred_rows(const fovea_task_context *context, fovea_
                               .end = (int)keys.end};
 }
 
-/* Prefetches while operands are made, for tiles of few rows. */
-static void fetch_meanwhile(const fovea_arithmetic *arithmetic, int rows, fovea_operand_args *args,
-                            fovea_fetch_list *fetch) {
-  if (rows > arithmetic->loads_fetch_rows) return;
+/* Prefetches while operands are made for a tile of `rows` rows: in the first block these rows, which the list has.
+ */
+static void fetch_meanwhile(const fovea_task_context *context, const fovea_arithmetic *arithmetic, int rows,
+                            fovea_operand_args *args, fovea_fetch_list *fetch) {
+  if (!arithmetic->loads_fetch) return;
+  if (!context->walk.first && rows > arithmetic->loads_fetch_rows) return;
   args->prefetch = fetch->rows;
   args->prefetch_count = fetch->count;
   fetch->count = 0;
@@ -117,7 +119,7 @@ static void load_keys(fovea_task_context *context, const fovea_row_run *run, fov
     args = fovea_key_centre(context) ? centred_rows(context, keys)
                                      : operand_rows(context, run, fovea_key_run, dim, keys, context->memory.keys);
   args.to = context->memory.key_operands;
-  fetch_meanwhile(context->plan->scores, rows, &args, fetch);
+  fetch_meanwhile(context, context->plan->scores, rows, &args, fetch);
   context->plan->scores->load_keys(&args);
   context->block.key_forms = FOVEA_FORM_F32;
 }
@@ -131,7 +133,7 @@ static void load_values(fovea_task_context *context, const fovea_row_run *run, f
   if (!fovea_read_codes(&side, keys, &args))
     args = operand_rows(context, run, fovea_value_run, dim, keys, context->memory.values);
   args.to = context->memory.value_operands;
-  fetch_meanwhile(context->plan->values, rows, &args, fetch);
+  fetch_meanwhile(context, context->plan->values, rows, &args, fetch);
   block->finite = context->plan->values->load_values(&args);
   block->packed = 0;
   block->values = args.bf16 || args.codes ? NULL : args.rows;
