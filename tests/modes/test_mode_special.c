@@ -131,7 +131,7 @@ static void test_large_numbers(void **state) {
   (void)state;
   static const float numbers[] = {0x1.01p109f,     0x1.03p109f, 0x1.fefffep109f, 0x1.01p110f,
                                   0x1.fefffep111f, 0x1.ffp112f, 0x1.010002p125f};
-  for (int i = 0; i < 7; i++) run_changed(change_large, numbers[i], NULL);
+  for (int i = 0; i < 7; i += IF_QUICK(3, 1)) run_changed(change_large, numbers[i], NULL);
 }
 
 static void make_products_small(struct trial *trial, float number) {
