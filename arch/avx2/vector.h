@@ -81,8 +81,7 @@ FOVEA_INLINE vec vec_round_bf16(vec a) {
   bits = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
   return _mm256_castsi256_ps(_mm256_and_si256(bits, _mm256_set1_epi32((int)0xffff0000u)));
 }
-/* Of normal numbers below 2^110: with 1.5 * 2^16 times its power of two added, all that bf16 lacks is rounded away.
- */
+/* Of normal numbers below 2^110: adding 1.5 * 2^16 times its power of two rounds away all that bf16 lacks. */
 FOVEA_INLINE vec vec_round_bf16_small(vec a) {
   const __m256 power = _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7f800000)));
   const __m256 shift = _mm256_set1_ps(0x1.8p16f);

@@ -82,8 +82,7 @@ FOVEA_INLINE vec vec_round_bf16(vec a) {
   bits = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
   return _mm512_castsi512_ps(_mm512_and_si512(bits, _mm512_set1_epi32((int)0xffff0000u)));
 }
-/* Of normal numbers below 2^110: with 1.5 * 2^16 times its power of two added, all that bf16 lacks is rounded away.
- */
+/* Of normal numbers below 2^110: adding 1.5 * 2^16 times its power of two rounds away all that bf16 lacks. */
 FOVEA_INLINE vec vec_round_bf16_small(vec a) {
   const __m512 power = _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7f800000)));
   const __m512 shift = _mm512_set1_ps(0x1.8p16f);

@@ -69,8 +69,7 @@ FOVEA_INLINE vec vec_round_bf16(vec a) {
   bits = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
   return vreinterpretq_f32_u32(vandq_u32(bits, vdupq_n_u32(0xffff0000u)));
 }
-/* Of normal numbers below 2^110: with 1.5 * 2^16 times its power of two added, all that bf16 lacks is rounded away.
- */
+/* Of normal numbers below 2^110: adding 1.5 * 2^16 times its power of two rounds away all that bf16 lacks. */
 FOVEA_INLINE vec vec_round_bf16_small(vec a) {
   const vec power = vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vdupq_n_u32(0x7f800000u)));
   const vec shift = vdupq_n_f32(0x1.8p16f);

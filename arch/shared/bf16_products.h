@@ -131,6 +131,7 @@ typedef void bf16_tile_function(const bf16_work *work, vec *waiting, int64_t fir
     bf16_multiply(numbers, vectors, at, waiting, &sum);                                                            \
     bf16_finish_##kind(numbers, vectors, work->args, first, vector, &sum);                                         \
   }
+/* How many vectors the widest of an array of tiles has. */
 #define BF16_MOST(tiles) ((int)(sizeof(tiles) / sizeof *(tiles)))
 #define BF16_TILES(kind, vectors, numbers)                                                                         \
   BF16_TILE(kind, many##vectors, vectors, numbers)                                                                 \
@@ -206,9 +207,8 @@ FOVEA_INLINE void bf16_vectors(const bf16_work *work, const bf16_tiles *tiles, c
   FOVEA_NO_UNROLL
   for (int v = 0; v < vectors.count; each.prefetch_count = 0) {
     const int rest = vectors.count - v;
-    const int together = rest <= most       ? rest
-                         : rest == most + 1 ? rest / 2
-                                            : most; /* four of at most three are two and two */
+    int together = rest < most ? rest : most;
+    if (rest == most + 1) together = rest / 2; /* of four vectors two and two, not three and one */
     bf16_numbers(&each, &tiles[together - 1], vectors.first + v);
     v += together;
   }

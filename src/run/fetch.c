@@ -95,8 +95,7 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
                              fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   if (context->walk.first) {
-    /* The operands of modes are made before the products; some prefetch meanwhile, for themselves and for values.
-     */
+    /* The operands of modes are made before the products. Those of scores may prefetch meanwhile, also values. */
     const fovea_arithmetic *scores = context->plan->scores;
     const int loads = scores && scores->loads_fetch;
     if (!scores || loads) fetch_run(context, fovea_key_run, problem->qk_dim, key + PREFETCH_KEYS, key_count, list);

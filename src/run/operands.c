@@ -99,8 +99,7 @@ static fovea_operand_args centred_rows(const fovea_task_context *context, fovea_
                               .end = (int)keys.end};
 }
 
-/* Prefetches while operands are made for a tile of `rows` rows: in the first block these rows, which the list has.
- */
+/* Prefetches while operands are made for a tile of `rows` rows. In the first block the list has its own rows. */
 static void fetch_meanwhile(const fovea_task_context *context, const fovea_arithmetic *arithmetic, int rows,
                             fovea_operand_args *args, fovea_fetch_list *fetch) {
   if (!arithmetic->loads_fetch) return;
