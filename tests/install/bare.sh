@@ -6,10 +6,13 @@ set -e -u -o pipefail
 compiler=$1 program=$2/$(tr -c 'a-z0-9\n' _ <<<"$1")
 if [[ $compiler == *mingw* ]]; then program+=.exe; fi
 
-# Without optimisation gcc warns of other things, and in some projects warnings are errors. Once for each compiler.
+# Without optimisation gcc warns of other things, and in some projects warnings are errors. Once for each system: on
+# another than this one only the files that depend on it.
 mkdir -p "$2"
 if [[ ${compiler%% *} == *gcc* && $compiler != *-march* ]]; then
-  for file in src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c; do
+  files=(src/system/*.c arch/*/*.c arch/*/nn/*.c)
+  if [[ $compiler == gcc* ]]; then files=(src/*/*.c nn/*.c nn/*/*.c arch/*/*.c arch/*/nn/*.c); fi
+  for file in "${files[@]}"; do
     # shellcheck disable=SC2086
     $compiler -O0 -Wall -Wextra -Werror -Iinclude -I. -c -o "$program.o" "$file"
   done

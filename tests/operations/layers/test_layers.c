@@ -181,6 +181,32 @@ static void test_lanewise(void **state) {
   try_layers(try_lanewise, IF_QUICK(300, 10000));
 }
 
+/* Sums a little beside the middle between two floats, by less than double can tell: c, a multiple of twice 2^k, and
+ * 2^k (1 +- 2^-46). Only numbers below FLT_MIN have a middle at 2^-150. */
+static void try_middles(const char *isa, const struct layer *layer, struct generator *generator) {
+  static const float factors[][2] = {{8384513.0f, 8392705.0f}, {8388609.0f, 8388607.0f}}; /* 2^46 + 1, 2^46 - 1 */
+  float *a = place_floats(layer->lanes, ORDINARY), *b = place_floats(layer->lanes, ORDINARY);
+  float *c = place_floats(layer->lanes, ORDINARY), *to = place_output(layer->lanes);
+  for (int lane = 0; lane < layer->lanes; lane++) {
+    const int subnormal = generator_below(generator, 2) == 0;
+    const int k = subnormal ? -150 : (int)generator_below(generator, 240) - 149, half = k / 2;
+    const float multiple = (float)((subnormal ? 1 << 8 : 1 << 23) + generator_below(generator, 1 << 22));
+    const float *pair = factors[generator_below(generator, 2)];
+    a[lane] = ldexpf(generator_below(generator, 2) ? pair[0] : -pair[0], half - 23);
+    b[lane] = ldexpf(pair[1], k - half - 23);
+    c[lane] = ldexpf(generator_below(generator, 2) ? multiple : -multiple, k + 1);
+  }
+  places_watch();
+  layer->fma(a, b, c, to);
+  for (int lane = 0; lane < layer->lanes; lane++) ((float *)shadow_of(to))[lane] = fmaf(a[lane], b[lane], c[lane]);
+  places_check(isa, "vec_fma beside a middle");
+}
+
+static void test_middles(void **state) {
+  (void)state;
+  try_layers(try_middles, IF_QUICK(300, 3000));
+}
+
 /* ---- Loads and stores ------------------------------------------------------------------------------------------
  */
 
@@ -505,10 +531,8 @@ static void test_rest(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lanewise),
-      cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_codes),
-      cmocka_unit_test(test_rest),
+      cmocka_unit_test(test_lanewise), cmocka_unit_test(test_middles), cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_codes),    cmocka_unit_test(test_rest),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
