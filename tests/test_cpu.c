@@ -198,6 +198,7 @@ static void check_meaning(const fovea_library_info *info, const char *meant, con
     if (strchr(report->name, '/') == NULL || strncmp(report->name, meant, strcspn(meant, "/") + 1) != 0) continue;
     const int is_hidden = hidden != NULL && strcmp(report->name, hidden) == 0;
     assert_int_equal(strstr(report->reason, "what its set means") != NULL, strcmp(report->name, meant) == 0);
+    assert_int_equal(report->meant, strcmp(report->name, meant) == 0);
     assert_int_equal(report->usable, !is_hidden);
     assert_int_equal(table_named(report->name) != NULL, !is_hidden);
     if (is_hidden) assert_non_null(strstr(report->reason, "lacks its instructions"));

@@ -13,14 +13,20 @@
 
 #include <string.h>
 
-/* The tables of support/tiles/small.c, three.c and odd.c, for each instruction set that serves every problem. */
+/* The tables of support/tiles/odd.c and, unless tests are to be quick, small.c and three.c, for each instruction
+ * set that serves every problem. */
 #define DECLARE_VARIANTS(name, architecture, needs, prefers, type, lacks)                                          \
   FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_small, fovea_kernels_##name##_three,      \
                        fovea_kernels_##name##_odd;)
+#ifdef FOVEA_TEST_QUICK
+#define VARIANTS_OF(name) {#name, &fovea_kernels_##name##_odd},
+#else
+#define VARIANTS_OF(name)                                                                                          \
+  {#name, &fovea_kernels_##name##_odd}, {#name, &fovea_kernels_##name##_small},                                    \
+      {#name, &fovea_kernels_##name##_three},
+#endif
 #define VARIANTS(name, architecture, needs, prefers, type, lacks)                                                  \
-  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture({#name, &fovea_kernels_##name##_small},                            \
-                                                {#name, &fovea_kernels_##name##_three},                            \
-                                                {#name, &fovea_kernels_##name##_odd}, ))
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(VARIANTS_OF(name)))
 FOVEA_INSTRUCTION_SETS(DECLARE_VARIANTS)
 
 static const struct variant {

@@ -1203,6 +1203,7 @@ typedef struct fovea_isa_report {
   const char *reason; /* why it is chosen or not */
   fovea_type type;    /* FOVEA_F32: serves any problem. Else it has faster products for Q and K of this type, and
                          serves only problems with these */
+  int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
 } fovea_isa_report;
 
 /* What fovea_info() returns. Later versions add fields at the end only. */

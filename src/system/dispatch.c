@@ -141,9 +141,14 @@ const char *fovea_dispatch_reason(int is_named, int in_bf16, const fovea_kernels
   return cap() > 0 || candidates[named()].set ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
 }
 
+/* Whether it is the table that the name of its set means. */
+static int is_meant(int i) {
+  return candidates[i].set && runs_here(i) && candidates[i].kernels == table_of(set_of(i));
+}
+
 /* Of a table that this CPU can run. */
 static const char *table_reason(int i) {
-  if (candidates[i].kernels != table_of(set_of(i))) return "usable by name; its set means another table here";
+  if (!is_meant(i)) return "usable by name; its set means another table here";
   return named() == i ? "what its set means here, by FOVEA_ISA" : "what its set means on this CPU";
 }
 
@@ -180,6 +185,7 @@ static fovea_isa_report report_of(int i, const fovea_kernels *chosen) {
       .chosen = candidates[i].kernels && !candidates[i].set && table_of(i) == chosen,
       .reason = reason(i, chosen),
       .type = candidates[i].kernels ? candidates[i].kernels->pair_type : FOVEA_F32,
+      .meant = is_meant(i),
   };
 }
 

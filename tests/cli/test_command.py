@@ -17,9 +17,11 @@ import command
 import reference
 from command import COMMAND, on_windows, run
 
-def usable_isas():
+def usable_isas(once=False):
+    """Names of sets and of their tables. Once: without the tables that their sets' names mean here."""
     lines = run("info").stdout.decode().splitlines()
-    return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)]
+    return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)
+            and not (once and "what its set means" in line)]
 
 
 def tensors(q_shape, k_shape, v_dim=None, seed=1):
@@ -858,7 +860,7 @@ class OtherCommands(unittest.TestCase):
             isa, agreed, of = re.fullmatch(r"([\w/]+): (\d+) of (\d+) problems agree", line).groups()
             self.assertEqual(agreed, of)
             isas.append(isa)
-        self.assertEqual(isas, usable_isas())
+        self.assertEqual(isas, usable_isas(once=True))
 
 
 if __name__ == "__main__":
