@@ -88,7 +88,7 @@ static int values_fetch(const fovea_task_context *context, const fovea_tile *t) 
 /* Keys and values come from far away once, and then every tile of the task reads them. Each tile prefetches its
  * share of the next block: a core has too few lines in flight to fetch a block during one tile, so the fetches are
  * spread over all tiles. In the first block of a task the first tile prefetches for itself. A tile that begins
- * prefetches the next tile's queries; a tile that ends prefetches its own rows of O. The mask is prefetched one
+ * prefetches the next tile's queries; before it ends it prefetches its own rows of O. The mask is prefetched one
  * tile before it is read and no earlier: its rows often lie a power of two apart and crowd few sets of the cache.
  */
 static void plan_score_fetch(const fovea_task_context *context, const fovea_tile *t, int64_t key, int key_count,
@@ -105,12 +105,27 @@ static void plan_score_fetch(const fovea_task_context *context, const fovea_tile
     if (!values_fetch(context, t)) fetch_share(context, fovea_value_run, problem->v_dim, list);
   }
   if (context->walk.next_tile) fetch_mask(context, context->walk.next_tile, context->walk.next_tile_block, list);
+}
+
+/* Whether the tile prefetches its rows of O in this block: the one before its last, because in causal problems the
+ * last one has few products to wait beside; or in its only one. */
+static int outputs_fetch(const fovea_task_context *context, const fovea_tile *t) {
+  if (context->plan->problem.to_state) return 0;
+  if (t->block == FOVEA_NO_BLOCK) return fovea_next_block(&t->view, 0) == context->walk.block;
+  return fovea_next_block(&t->view, t->block + FOVEA_BLOCK_KEYS) == FOVEA_NO_BLOCK;
+}
+
+/* Lists the queries of a tile that begins next, and this tile's rows of O. Half of them are prefetched beside each
+ * kind of products, if both prefetch. */
+static void fetch_rows_of_tiles(const fovea_task_context *context, const fovea_tile *t, fovea_fetch *fetch) {
+  const fovea_problem *problem = &context->plan->problem;
   const fovea_tile *unloaded = context->walk.unloaded;
-  for (int i = 0; unloaded && i < unloaded->rows.count; i++) {
-    add_row(list, unloaded->queries[i], problem->q_type, problem->qk_dim);
-  }
-  int ends = t->block == FOVEA_NO_BLOCK && !problem->to_state;
-  for (int i = 0; ends && i < t->rows.count; i++) add_row(list, t->outputs[i], problem->o_type, problem->v_dim);
+  fovea_fetch_list *other = values_fetch(context, t) ? &fetch->value : &fetch->score;
+  for (int i = 0; unloaded && i < unloaded->rows.count; i++)
+    add_row(i % 2 ? other : &fetch->score, unloaded->queries[i], problem->q_type, problem->qk_dim);
+  if (!outputs_fetch(context, t)) return;
+  for (int i = 0; i < t->rows.count; i++)
+    add_row(i % 2 ? other : &fetch->score, t->outputs[i], problem->o_type, problem->v_dim);
 }
 
 /* The slice whose products take longest: there, prefetches are the farthest apart. */
@@ -134,6 +149,7 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, co
     fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
   }
   plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
+  fetch_rows_of_tiles(context, t, fetch);
 }
 
 void fovea_fetch_first_keys(const fovea_task_context *context) {

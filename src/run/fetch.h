@@ -16,7 +16,7 @@ typedef struct fovea_fetch_list {
 typedef struct fovea_fetch {
   int slice;
   fovea_fetch_list score, value;
-  fovea_fetch_row score_rows[FOVEA_FETCH_LIMIT], value_rows[FOVEA_BLOCK_KEYS];
+  fovea_fetch_row score_rows[FOVEA_FETCH_LIMIT], value_rows[FOVEA_BLOCK_KEYS + 2 * FOVEA_ROW_TILE_LIMIT];
 } fovea_fetch;
 
 /* Chooses the slice, and lists both. `fetch` points into itself and must not be copied. */
