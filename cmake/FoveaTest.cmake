@@ -14,9 +14,11 @@
 #
 #   any_cpu     an emulated CPU shows no more than this machine's: bounds of errors and answers of whole models, which
 #               follow from bits that other tests compare; threads, whose order of memory is that of this machine
-#   any_kernel  tests what src/ makes of kernels, which is the same for every kernel. Left out where all kernels are
-#               portable C
-#   any_word    likewise, and what src/ does there is the same on all 64-bit systems, of which others run it
+#   any_machine tests what src/ makes of kernels, which is the same for every kernel, system and word. The kernels
+#               themselves are compared elsewhere: by masks, tiles, tests of operations and the digests
+#   any_kernel  tests kernels, too, of which portable C needs no more. Left out where all kernels are portable C
+#   any_word    likewise, and what src/ does there depends on the size of words only. Of systems with portable C alone
+#               one with 32 bits runs it
 #   any_build   bounds of errors: a sanitizer sees nothing there that it does not see in the tests of the same bits
 
 find_package(Threads REQUIRED)
