@@ -33,18 +33,13 @@ function(fovea_leaves_out RESULT)
   endforeach()
 endfunction()
 
-# Compiles contracts, plain C that tests compare the library with, for speed: sanitizers watch the library, whose tests
-# would else spend most of their time here, and fmaf() is an instruction. Call it in the directory of the targets. On
-# x86-64 these tests need a CPU with FMA.
+# Compiles contracts, plain C that tests compare the library with, without sanitizers and for speed: these watch the
+# library, whose tests would else spend most of their time here. Call it in the directory of the targets. They call
+# fmaf() and not an instruction, since some tests also run on CPUs that lack it.
 function(fovea_hasten_contracts)
-  set(options "")
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    list(APPEND options -O2 -fno-sanitize=all)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "-O2;-fno-sanitize=all")
   endif()
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
-    list(APPEND options -mfma)
-  endif()
-  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}")
 endfunction()
 
 # Registers one run of a command as a test.
