@@ -16,9 +16,9 @@
 #               follow from bits that other tests compare; threads, whose order of memory is that of this machine
 #   any_machine tests what src/ makes of kernels, which is the same for every kernel, system and word. The kernels
 #               themselves are compared elsewhere: by masks, tiles, tests of operations and the digests
-#   any_kernel  tests kernels, too, of which portable C needs no more. Left out where all kernels are portable C
-#   any_word    likewise, and what src/ does there depends on the size of words only. Of systems with portable C alone
-#               one with 32 bits runs it
+#   any_kernel  also tests kernels with vectors. Left out where all kernels are portable C
+#   any_word    tests kernels, and src/ where it may depend on the size of words. Of the systems where all kernels are
+#               portable C, the one with 32 bits runs it
 #   any_build   bounds of errors: a sanitizer sees nothing there that it does not see in the tests of the same bits
 
 find_package(Threads REQUIRED)
@@ -33,9 +33,10 @@ function(fovea_leaves_out RESULT)
   endforeach()
 endfunction()
 
-# Compiles contracts, plain C that tests compare the library with, without sanitizers and for speed: these watch the
-# library, whose tests would else spend most of their time here. Call it in the directory of the targets. On x86-64
-# fmaf() is an instruction then; optimised builds call it, since their test_cpu also runs on CPUs without FMA.
+# fovea_hasten_contracts(<file>...): in debug builds, compiles contracts, plain C that tests compare the library with, for
+# speed and without sanitizers. Sanitizers are there to watch the library, and tests would spend most of their time in
+# contracts. On x86-64 fmaf() is an instruction then. Optimised builds call libm, since their test_cpu also runs on CPUs
+# without FMA. Call it in the directory of the targets, which alone sees the properties of these files.
 function(fovea_hasten_contracts)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     return()
