@@ -177,9 +177,10 @@ void fovea_column_task(const void *data, int64_t number, int worker) {
                      .kv_head = number / ranges % plan->problem.kv_heads,
                      .tiles = 1,
                      .part = -1};
-  fovea_decode_state decode;
   fovea_found_segment found[2];
-  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, found);
+  fovea_decode_state decode;
+  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, found);
+  fovea_begin_decode_task(&context, &decode, worker_scratch);
   column_cells cells = {context.memory.columns, {begin, fovea_least(begin + step, plan->column_keys)}, 0};
   memset(cells.memory, 0, (size_t)plan->group * (size_t)plan->column_blocks * FOVEA_COLUMN_CELL * sizeof(float));
   for (const int64_t tiles = fovea_plan_tiles(plan, task.entry); task.first_tile < tiles; task.first_tile++) {

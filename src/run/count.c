@@ -72,13 +72,12 @@ static void count_task(fovea_task_context *context, void *worker_scratch, fovea_
 }
 
 void fovea_count_run(const fovea_run *run, fovea_counts *counts) {
-  fovea_decode_state decode;
   fovea_found_segment found[2];
   fovea_float_state caller = fovea_float_begin(); /* masks are read by the kernels */
   *counts = (fovea_counts){0, 0};
   for (int64_t number = 0; number < run->plan->tasks; number++) {
     fovea_task task = fovea_plan_task(run->plan, number);
-    fovea_task_context context = fovea_begin_task(run, &task, run->scratch, &decode, found);
+    fovea_task_context context = fovea_begin_task(run, &task, run->scratch, found);
     count_task(&context, run->scratch, counts);
   }
   fovea_float_end(caller);

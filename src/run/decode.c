@@ -8,6 +8,11 @@
 #include "top_k.h"
 #include "vectors.h"
 
+void fovea_begin_decode_task(fovea_task_context *context, fovea_decode_state *decode, void *worker_scratch) {
+  decode->memory = fovea_scratch_decode(context->plan, worker_scratch); /* the rest is set when a tile begins */
+  context->decode = decode;
+}
+
 void fovea_begin_decoding(fovea_task_context *context, fovea_tile *t) {
   const fovea_problem *problem = &context->plan->problem;
   int64_t stride = fovea_decode_stride(problem->qk_dim);

@@ -115,17 +115,15 @@ static int outputs_fetch(const fovea_task_context *context, const fovea_tile *t)
   return fovea_next_block(&t->view, t->block + FOVEA_BLOCK_KEYS) == FOVEA_NO_BLOCK;
 }
 
-/* Lists the queries of a tile that begins next, and this tile's rows of O. Half of them are prefetched beside each
- * kind of products, if both prefetch. */
-static void fetch_rows_of_tiles(const fovea_task_context *context, const fovea_tile *t, fovea_fetch *fetch) {
+/* Lists queries of a tile that begins next, and this tile's rows of O: each `step`-th from `first` on. */
+static void fetch_rows_of_tiles(const fovea_task_context *context, const fovea_tile *t, int first, int step,
+                                fovea_fetch_list *list) {
   const fovea_problem *problem = &context->plan->problem;
   const fovea_tile *unloaded = context->walk.unloaded;
-  fovea_fetch_list *other = values_fetch(context, t) ? &fetch->value : &fetch->score;
-  for (int i = 0; unloaded && i < unloaded->rows.count; i++)
-    add_row(i % 2 ? other : &fetch->score, unloaded->queries[i], problem->q_type, problem->qk_dim);
+  for (int i = first; unloaded && i < unloaded->rows.count; i += step)
+    add_row(list, unloaded->queries[i], problem->q_type, problem->qk_dim);
   if (!outputs_fetch(context, t)) return;
-  for (int i = 0; i < t->rows.count; i++)
-    add_row(i % 2 ? other : &fetch->score, t->outputs[i], problem->o_type, problem->v_dim);
+  for (int i = first; i < t->rows.count; i += step) add_row(list, t->outputs[i], problem->o_type, problem->v_dim);
 }
 
 /* The slice whose products take longest: there, prefetches are the farthest apart. */
@@ -142,14 +140,16 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, co
                       fovea_fetch *fetch) {
   const fovea_block_slice *first = &view->slices[0];
   fetch->slice = context->walk.first ? 0 : largest_slice(view);
-  fetch->score = (fovea_fetch_list){0, fetch->score_rows};
-  fetch->value = (fovea_fetch_list){0, fetch->value_rows};
+  fetch->score = fetch->value = (fovea_fetch_list){0, fetch->rows};
   if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
-  if (values_fetch(context, t)) {
+  const int both = values_fetch(context, t);
+  if (both) {
     fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
+    fetch_rows_of_tiles(context, t, 1, 2, &fetch->value);
+    fetch->score.rows += fetch->value.count;
   }
   plan_score_fetch(context, t, context->walk.block + first->begin, first->end - first->begin, &fetch->score);
-  fetch_rows_of_tiles(context, t, fetch);
+  fetch_rows_of_tiles(context, t, 0, both ? 2 : 1, &fetch->score);
 }
 
 void fovea_fetch_first_keys(const fovea_task_context *context) {

@@ -4,6 +4,7 @@
 
 #include "rows.h"
 
+/* Shares of keys and of values, and of tiles the mask, queries, and outputs. */
 enum { FOVEA_FETCH_LIMIT = 2 * FOVEA_BLOCK_KEYS + 3 * FOVEA_ROW_TILE_LIMIT };
 
 typedef struct fovea_fetch_list {
@@ -16,7 +17,7 @@ typedef struct fovea_fetch_list {
 typedef struct fovea_fetch {
   int slice;
   fovea_fetch_list score, value;
-  fovea_fetch_row score_rows[FOVEA_FETCH_LIMIT], value_rows[FOVEA_BLOCK_KEYS + 2 * FOVEA_ROW_TILE_LIMIT];
+  fovea_fetch_row rows[FOVEA_FETCH_LIMIT]; /* of both: a row is in one of them */
 } fovea_fetch;
 
 /* Chooses the slice, and lists both. `fetch` points into itself and must not be copied. */

@@ -69,7 +69,7 @@ __attribute__((noinline)) static void run_block(fovea_task_context *context, fov
   fovea_run_block(context, t, &sight, &fetch, first);
 }
 
-/* The same for rows that are gathered: they share no blocks. */
+/* Takes tiles of rows that are gathered. They share no blocks. */
 __attribute__((noinline)) static void gather_tiles(fovea_task_context *context, fovea_tile *tiles) {
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) {
@@ -80,14 +80,8 @@ __attribute__((noinline)) static void gather_tiles(fovea_task_context *context, 
   }
 }
 
-/* A task of the first phase: takes its tiles through the keys that they see. */
-static void run_tiles(fovea_task_context *context, void *worker_scratch) {
-  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
-  fovea_begin_walk(context, tiles, worker_scratch);
-  if (context->task->entry->gathered) {
-    gather_tiles(context, tiles);
-    return;
-  }
+/* Takes the tiles through the blocks that they see, block by block. */
+static void walk_tiles(fovea_task_context *context, fovea_tile *tiles) {
   fovea_fetch_first_keys(context);
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) end_tile(context, &tiles[i]); /* its rows see nothing */
@@ -97,6 +91,27 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
       run_block(context, t);
       if (t->block == FOVEA_NO_BLOCK) end_tile(context, t);
     }
+  }
+}
+
+/* The same for tiles that are decoded. Only their stack holds what decoding keeps. */
+__attribute__((noinline)) static void decode_tiles(fovea_task_context *context, fovea_tile *tiles,
+                                                   void *worker_scratch) {
+  fovea_decode_state decode;
+  fovea_begin_decode_task(context, &decode, worker_scratch);
+  walk_tiles(context, tiles);
+}
+
+/* A task of the first phase: takes its tiles, which are all decoded or none, through the keys that they see. */
+static void run_tiles(fovea_task_context *context, void *worker_scratch) {
+  fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
+  fovea_begin_walk(context, tiles, worker_scratch);
+  if (context->task->entry->gathered) {
+    gather_tiles(context, tiles);
+  } else if (tiles[0].decoded) {
+    decode_tiles(context, tiles, worker_scratch);
+  } else {
+    walk_tiles(context, tiles);
   }
 }
 
@@ -128,9 +143,8 @@ static void run_task(const fovea_run *run, fovea_task task, int worker,
                      void (*work)(fovea_task_context *context, void *worker_scratch)) {
   fovea_float_state caller = fovea_float_begin();
   char *worker_scratch = run->scratch + (size_t)worker * run->plan->worker_scratch;
-  fovea_decode_state decode;
   fovea_found_segment found[2];
-  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, &decode, found);
+  fovea_task_context context = fovea_begin_task(run, &task, worker_scratch, found);
   begin_arithmetic(run->plan);
   work(&context, worker_scratch);
   end_arithmetic(run->plan);

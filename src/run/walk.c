@@ -8,10 +8,9 @@
 #include <string.h>
 
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
-                                    fovea_decode_state *decode, fovea_found_segment found[2]) {
+                                    fovea_found_segment found[2]) {
   const fovea_plan *plan = run->plan;
   found[0].segment = found[1].segment = NULL;
-  decode->memory = fovea_scratch_decode(plan, worker_scratch); /* the rest is set when a tile begins */
   return (fovea_task_context){
       .plan = plan,
       .kernels = plan->kernels,
@@ -20,7 +19,6 @@ fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task
       .shared = (float *)(void *)(run->scratch + (size_t)run->workers * plan->worker_scratch),
       .memory = fovea_scratch_block(plan, worker_scratch),
       .source = {.found = found},
-      .decode = decode,
   };
 }
 

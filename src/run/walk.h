@@ -5,9 +5,9 @@
 #include "run.h"
 #include "task.h"
 
-/* Begins a task. `found` and `decode` must live as long as the context. */
+/* Begins a task. `found` must live as long as the context. */
 fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task, char *worker_scratch,
-                                    fovea_decode_state *decode, fovea_found_segment found[2]);
+                                    fovea_found_segment found[2]);
 
 /* Prepares tile `number` of the task: its rows, what they see, its arrays. */
 void fovea_begin_tile(const fovea_task_context *context, fovea_tile *t, int number, void *worker_scratch);
