@@ -69,8 +69,11 @@ __attribute__((noinline)) static void run_block(fovea_task_context *context, fov
   fovea_run_block(context, t, &sight, &fetch, first);
 }
 
-/* Takes tiles of rows that are gathered. They share no blocks. */
-__attribute__((noinline)) static void gather_tiles(fovea_task_context *context, fovea_tile *tiles) {
+/* Takes tiles of rows that are gathered, in arrays of decoding. They share no blocks. */
+__attribute__((noinline)) static void gather_tiles(fovea_task_context *context, fovea_tile *tiles,
+                                                   void *worker_scratch) {
+  fovea_decode_state decode;
+  fovea_begin_decode_task(context, &decode, worker_scratch);
   for (int i = 0; i < context->task->tiles; i++) {
     if (tiles[i].block == FOVEA_NO_BLOCK) {
       end_tile(context, &tiles[i]);
@@ -94,7 +97,7 @@ static void walk_tiles(fovea_task_context *context, fovea_tile *tiles) {
   }
 }
 
-/* The same for tiles that are decoded. Only their stack holds what decoding keeps. */
+/* The same for tiles that are decoded. Stacks of others do not hold what decoding keeps. */
 __attribute__((noinline)) static void decode_tiles(fovea_task_context *context, fovea_tile *tiles,
                                                    void *worker_scratch) {
   fovea_decode_state decode;
@@ -107,7 +110,7 @@ static void run_tiles(fovea_task_context *context, void *worker_scratch) {
   fovea_tile tiles[FOVEA_TASK_TILES_LIMIT];
   fovea_begin_walk(context, tiles, worker_scratch);
   if (context->task->entry->gathered) {
-    gather_tiles(context, tiles);
+    gather_tiles(context, tiles, worker_scratch);
   } else if (tiles[0].decoded) {
     decode_tiles(context, tiles, worker_scratch);
   } else {
