@@ -4,18 +4,16 @@
 
 #include <string.h>
 
-/* The vectors that have keys in the block; the others keep their state. */
+/* The vectors that have keys in the block; the others keep their state. Neighbouring vectors go together, through
+ * the keys that any of them sees: register tiles are largest then, and the weights of other keys are 0. */
 static void multiply(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                      const fovea_block_view *view, const fovea_fetch *fetch, int first) {
   const int vectors = t->view.vectors;
-  const fovea_interval keys = fovea_met_keys(context, context->walk.block);
   fovea_value_args args = {
       .weights = context->memory.scores,
       .values = context->memory.value_operands,
       .dim = context->plan->problem.v_dim,
       .flags = first ? FOVEA_VALUE_ASSIGN : FOVEA_VALUE_MERGE,
-      .key = (int)keys.begin,
-      .key_count = (int)(keys.end - keys.begin),
       .rows = t->rows.count,
       .output = state->output,
       .old_part = context->memory.old_part,
@@ -26,8 +24,14 @@ static void multiply(const fovea_task_context *context, const fovea_tile *t, con
   };
   for (int v = 0; v < vectors; v++) {
     if (view->begin[v] == view->end[v]) continue;
+    int begin = view->begin[v], end = view->end[v];
     args.vectors = (fovea_vector_range){v, 1};
-    while (v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]) args.vectors.count++, v++;
+    for (; v + 1 < vectors && view->begin[v + 1] != view->end[v + 1]; v++, args.vectors.count++) {
+      if (view->begin[v + 1] < begin) begin = view->begin[v + 1];
+      if (view->end[v + 1] > end) end = view->end[v + 1];
+    }
+    args.key = begin;
+    args.key_count = end - begin;
     context->plan->values->value(&args);
     args.prefetch_count = 0;
   }
