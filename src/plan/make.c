@@ -25,8 +25,9 @@
 #include <string.h>
 
 /* The tiles of a task share each block of keys while it is in the cache. So tasks are large, unless a CPU would get
- * fewer than this many: enough to even out the time that tasks take. */
-enum { TASKS_PER_CPU = 8 };
+ * fewer than this many: enough to even out the time that tasks take. In a mode a task of few tiles spends much of
+ * its time on operands: of one tile by AVX2 a quarter. So there fewer tasks are enough. */
+enum { TASKS_PER_CPU = 8, FEW_TILES = 4, TASKS_OF_FEW_TILES = 4 };
 
 /* An upper bound on the keys of the longest entry. Only kv_begins lets kv_lens lower it: scratch for a problem's
  * kv_len must be enough for any kv_lens. */
@@ -74,6 +75,19 @@ static fovea_operand_sizes operand_sizes(const fovea_plan *plan, const fovea_pro
   return sizes;
 }
 
+/* The tasks of the first phase, not counting parts. */
+static int64_t count_tasks(const fovea_plan *plan) {
+  int64_t tasks = 0;
+  for (int64_t b = 0; b < plan->problem.batch; b++)
+    tasks += fovea_divide_up(fovea_plan_tiles(plan, &plan->entries[b]), plan->block_tiles);
+  return tasks * plan->problem.kv_heads;
+}
+
+static int tasks_per_cpu(const fovea_plan *plan) {
+  const int in_mode = plan->problem.scores || plan->problem.values;
+  return in_mode && plan->block_tiles <= FEW_TILES ? TASKS_OF_FEW_TILES : TASKS_PER_CPU;
+}
+
 static void make_tasks(fovea_plan *plan) {
   const fovea_problem *p = &plan->problem;
   int64_t tiles = 0;
@@ -81,8 +95,8 @@ static void make_tasks(fovea_plan *plan) {
   fovea_plan_parts(plan, tiles);
   plan->block_tiles = plan->part_keys > 0 ? 1 : most_tiles(plan->kernels, p);
   if (tiles * p->kv_heads <= 1) plan->block_tiles = 1;
-  int64_t wanted = plan->block_tiles > 1 ? (int64_t)TASKS_PER_CPU * fovea_platform_cpus() : 0;
-  while (plan->block_tiles > 1 && tiles * p->kv_heads / plan->block_tiles < wanted) plan->block_tiles /= 2;
+  const int cpus = plan->block_tiles > 1 ? fovea_platform_cpus() : 0;
+  while (plan->block_tiles > 1 && count_tasks(plan) < (int64_t)cpus * tasks_per_cpu(plan)) plan->block_tiles /= 2;
   plan->tasks = plan->merges = 0;
   for (int64_t b = 0; b < p->batch; b++) {
     fovea_entry *entry = &plan->entries[b];
