@@ -75,11 +75,13 @@ static fovea_operand_sizes operand_sizes(const fovea_plan *plan, const fovea_pro
   return sizes;
 }
 
-/* The tasks of the first phase, not counting parts. */
+/* The tasks of the first phase. */
 static int64_t count_tasks(const fovea_plan *plan) {
   int64_t tasks = 0;
-  for (int64_t b = 0; b < plan->problem.batch; b++)
-    tasks += fovea_divide_up(fovea_plan_tiles(plan, &plan->entries[b]), plan->block_tiles);
+  for (int64_t b = 0; b < plan->problem.batch; b++) {
+    const fovea_entry *entry = &plan->entries[b];
+    tasks += fovea_divide_up(fovea_plan_tiles(plan, entry), plan->block_tiles) * entry->parts;
+  }
   return tasks * plan->problem.kv_heads;
 }
 

@@ -1,7 +1,6 @@
 #include "count.h"
 
 #include "../../arch/float_state.h"
-#include "decode.h"
 #include "gather.h"
 #include "scores.h"
 #include "sight.h"

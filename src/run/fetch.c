@@ -142,7 +142,7 @@ void fovea_plan_fetch(const fovea_task_context *context, const fovea_tile *t, co
   fetch->slice = context->walk.first ? 0 : largest_slice(view);
   fetch->score = fetch->value = (fovea_fetch_list){0, fetch->rows};
   if (context->walk.keys_end - context->walk.keys_begin <= PREFETCH_KEYS) return; /* not worth the instructions */
-  const int both = values_fetch(context, t);
+  const int both = values_fetch(context, t); /* then half of the tiles' rows are prefetched in each */
   if (both) {
     fetch_share(context, fovea_value_run, context->plan->problem.v_dim, &fetch->value);
     fetch_rows_of_tiles(context, t, 1, 2, &fetch->value);

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-/* The vectors that have keys in the block; the others keep their state. Neighbouring vectors go together, through
- * the keys that any of them sees: register tiles are largest then, and the weights of other keys are 0. */
+/* The vectors that have keys in the block; the others keep their state. Neighbouring vectors go together, from the
+ * first key that one of them sees to the last: register tiles are largest then, and weights of keys that a vector
+ * does not see are 0. */
 static void multiply(const fovea_task_context *context, const fovea_tile *t, const fovea_tile_state *state,
                      const fovea_block_view *view, const fovea_fetch *fetch, int first) {
   const int vectors = t->view.vectors;

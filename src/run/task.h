@@ -105,7 +105,7 @@ typedef struct fovea_task_context {
   fovea_row_source source;
   fovea_walk walk;
   fovea_block_rows block;     /* the current block */
-  fovea_decode_state *decode; /* of rows that are decoded or gathered; else NULL */
+  fovea_decode_state *decode; /* of tasks that may decode or gather rows; else NULL */
 } fovea_task_context;
 
 /* The first element of a row. Packed tensors have no batch axis. */

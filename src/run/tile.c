@@ -69,7 +69,7 @@ __attribute__((noinline)) static void run_block(fovea_task_context *context, fov
   fovea_run_block(context, t, &sight, &fetch, first);
 }
 
-/* Takes tiles of rows that are gathered, in arrays of decoding. They share no blocks. */
+/* Takes tiles of rows that are gathered. They share no blocks, and their queries and scores lie as in decoding. */
 __attribute__((noinline)) static void gather_tiles(fovea_task_context *context, fovea_tile *tiles,
                                                    void *worker_scratch) {
   fovea_decode_state decode;
