@@ -82,14 +82,13 @@ typedef struct fovea_arithmetic {
   const float *(*logs)(const float *values, int64_t v_dim);
   /* As fovea_kernels.score(), but `keys` are the operands of the whole block, and `key` is the first. */
   void (*score)(const struct fovea_score_args *args);
-  /* As fovea_kernels.softmax(); weights lie in the place of the scores, and are 0 for all other keys of the block.
-   */
+  /* As fovea_kernels.softmax(); weights lie in the place of the scores. Those of the block's other keys are 0. */
   int (*softmax)(const struct fovea_softmax_args *args);
   /* The weight of a key of the block for a row of the tile. */
   float (*weight)(const float *weights, int key, int row);
-  /* As fovea_kernels.value(), but `weights` and `values` are those of the whole block; some row of the vectors sees
-   * `key_count` keys from `key` on. A sum may begin and end at its groups' ends beyond them, since weights of 0 add
-   * +0 to it, and it is never -0. Knows no partial sums. */
+  /* As fovea_kernels.value(), but `weights` and `values` are those of the whole block. The rows see no keys before
+   * `key`, and none from `key + key_count` on. Sums take whole groups of keys: weights of 0 add +0 to a sum, and no
+   * sum is -0. Knows no partial sums. */
   void (*value)(const struct fovea_value_args *args);
 } fovea_arithmetic;
 

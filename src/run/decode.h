@@ -5,7 +5,8 @@
 
 #include "sight.h"
 
-/* Lets the task keep in `decode` what decoding needs from block to block. It must live as long as the context. */
+/* Lets the task keep in `decode` what decoding needs from block to block. `decode` must live as
+ * long as the context. */
 void fovea_begin_decode_task(fovea_task_context *context, fovea_decode_state *decode, void *worker_scratch);
 
 /* Prepares the queries of a tile that is decoded. */

@@ -111,7 +111,7 @@ static void test_scales(void **state) {
   for (int name = 0; name < NARROW_FORMATS; name++)
     for (int special = IF_QUICK(name % 2, 0); special < SPECIAL; special += IF_QUICK(2, 1))
       try_scale((fovea_format_name)name, (fovea_type)((name + special) % 3), special,
-                special % 3 == 2 ? 3 : 2 - special % 3, special % 2 ? 1 : 40, &generator);
+                special % 3 == 2 ? 3 : 2 - special % 3, special / 2 % 2 ? 1 : 40, &generator);
 }
 
 /* Decoding multiplies the scales of these formats by a power of two, unless a product is not exact. */

@@ -101,7 +101,7 @@ static void change_scale(struct trial *trial, float number) {
 
 static void test_scales(void **state) {
   (void)state;
-  static const float scales[] = {0.0f, -0.0f, -1.0f, 1e-40f, 1e30f, -1e37f, 100.0f};
+  static const float scales[] = {1e-40f, 0.0f, -1.0f, -0.0f, -1e37f, 100.0f, 1e30f};
   for (int i = 0; i < 7; i += IF_QUICK(2, 1)) run_changed(change_scale, scales[i], NULL);
 }
 
@@ -116,8 +116,8 @@ static void change_small(struct trial *trial, float number) {
 
 static void test_small_numbers(void **state) {
   (void)state;
-  static const uint32_t numbers[] = {0x23800000, 0x237fffff, 0x237f8000, 0x237f7fff, 0x23808001,
-                                     0x23000000, 0x00800000, 0x007fffff, 0x00000001, 0x80000000};
+  static const uint32_t numbers[] = {0x237f8000, 0x23800000, 0x237fffff, 0x237f7fff, 0x23808001,
+                                     0x23000000, 0x007fffff, 0x00800000, 0x80000000, 0x00000001};
   for (int i = 0; i < 10; i += IF_QUICK(3, 1)) run_changed(change_small, from_bits(numbers[i]), NULL);
 }
 
@@ -227,9 +227,9 @@ static void change_two_v(struct trial *trial, float number) {
 
 static void test_seen_v(void **state) {
   (void)state;
-  static const uint32_t numbers[] = {0x7fc00000, 0xff800001, 0x7f800000, 0xff800000,
-                                     0x7f7fffff, 0x7f7f8000, 0x7f7f7fff, 0x80000000};
-  for (int i = 0; i < 8; i += IF_QUICK(3, 1)) {
+  static const uint32_t numbers[] = {0x7fc00000, 0xff800001, 0xff800000, 0x7f800000,
+                                     0x7f7f8000, 0x7f7fffff, 0x7f7f7fff, 0x80000000};
+  for (int i = 0; i < 8; i += IF_QUICK(2, 1)) {
     run_changed(change_v, from_bits(numbers[i]), only_column_6_differs);
     run_changed(change_two_v, from_bits(numbers[i]), only_column_6_differs);
   }
@@ -303,7 +303,7 @@ static void rows_before_key_120_are_clean(const struct trial *changed, const str
 
 static void test_unseen(void **state) {
   (void)state;
-  static const float numbers[] = {NAN, INFINITY, -INFINITY, FLT_MAX};
+  static const float numbers[] = {NAN, -INFINITY, FLT_MAX, INFINITY};
   for (int i = 0; i < 4; i += IF_QUICK(3, 1)) {
     run_changed(hide_end, numbers[i], nothing_differs);
     run_changed(hide_some_k, numbers[i], rows_before_key_120_are_clean);
@@ -313,7 +313,7 @@ static void test_unseen(void **state) {
 /* Values of a block that some rows see, and others do not. */
 static void test_partly_unseen_v(void **state) {
   (void)state;
-  static const float numbers[] = {NAN, INFINITY, -INFINITY, FLT_MAX};
+  static const float numbers[] = {NAN, -INFINITY, FLT_MAX, INFINITY};
   for (int i = 0; i < 4; i += IF_QUICK(3, 1)) {
     run_changed(hide_some_v, numbers[i], rows_before_key_120_are_clean);
     run_changed(hide_some_v, numbers[i], only_column_6_differs);
