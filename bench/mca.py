@@ -67,6 +67,10 @@ SCORE = Loop("score", "arch/neon/neon.c", "score_main_{}", barred=True)
 VALUE = Loop("value", "arch/neon/neon.c", "value_main_{}", barred=True)
 SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon_bf16/neon_bf16.c", "score_main_{}", pairs="bf16", barred=True)
 SCORE_F16 = Loop("score, pairs of f16", "arch/neon_fhm/neon_fhm.c", "score_main_{}", pairs="f16", barred=True)
+# bf16 mode: scores and values have the same loop.
+MODE = tuple(Loop(f"bf16 mode, {instruction}", f"arch/{table}/{table}.c", "bf16_many{}_scores", pairs=pairs, barred=True)
+             for instruction, pairs, table in (("FMLA", "", "neon"), ("BFMLAL", "bf16", "neon_bf16")))
+MODE_WIDTHS = WIDTHS[1:]
 DECODE = tuple(Loop(f"decode: {what}, {type_name}", "arch/neon/neon.c", f"decode_{function}_{type_name}_4")
                for what, function in (("scores of panels", "panels"), ("values", "value"))
                for type_name in ("f32", "f16", "bf16"))
@@ -193,8 +197,8 @@ def table(head, rows):
 def tables(machines, loops):
     """(Markdown, the loops under the bar)."""
     missed, rows = [], []
-    for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16):
-        for width in WIDTHS:
+    for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE):
+        for width in MODE_WIDTHS if loop in MODE else WIDTHS:
             body, row = loops.get(loop, width), [f"{loop.name}, {width} vector{'s' if width > 1 else ''}"]
             for machine in machines:
                 if loop.pairs and loop.pairs not in machine.core.has:
@@ -248,7 +252,7 @@ def main():
             sys.exit(f"mca.py: {tool} is missing (gcc-aarch64-linux-gnu, llvm-19)")
     loops = Loops(arguments.cc)
     if arguments.show:
-        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, SOFTMAX, *BYTES, *DECODE):
+        for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE, SOFTMAX, *BYTES, *DECODE):
             for width in WIDTHS:
                 if loop.function.format(width) == arguments.show:
                     print(f"{loop.path}:", *loops.get(loop, width), sep="\n")

@@ -294,6 +294,9 @@ FOVEA_INLINE vec4 vec4_load(const float *p) {
   return p;
 }
 #define vec_fma_lane(a, b, lane, c) vec_fma((a), vec_set1((b)[lane]), (c))
+FOVEA_INLINE vec vec_fma_number(vec a, float b, vec c) {
+  return vec_fma(a, vec_set1(b), c);
+}
 
 FOVEA_INLINE veci veci_load(const int32_t *p) {
   return _mm512_loadu_si512(p);

@@ -26,9 +26,9 @@ FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, int lane, vec sum) {
   memcpy(&pair, k + 2 * lane, sizeof pair);
   return vec_pair(q, pair, sum);
 }
-/* The same for pairs in every lane of k. */
-FOVEA_INLINE vec vec_pair_words(vec q, vec k, vec sum) {
-  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(q), (__m512bh)_mm512_castps_si512(k));
+/* vec_pair() for a pair in the bits of a number. */
+FOVEA_INLINE vec vec_pair_word(vec q, float word, vec sum) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(q), (__m512bh)_mm512_castps_si512(vec_set1(word)));
 }
 /* Both rounded to bf16 in a word, the first above. Subnormals become zeros. */
 FOVEA_INLINE vec vec_pair_round(vec above, vec below) {

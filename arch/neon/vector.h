@@ -237,6 +237,12 @@ FOVEA_INLINE vec4 vec4_load(const float *p) {
   return vld1q_f32(p);
 }
 #define vec_fma_lane(a, b, lane, c) vfmaq_laneq_f32((c), (a), (b), (lane))
+/* The number is an element of a register. If compilers knew that it comes from memory, they would load it into all
+ * lanes, which takes a vector port. */
+FOVEA_INLINE vec vec_fma_number(vec a, float b, vec c) {
+  __asm__("" : "+w"(b));
+  return vfmaq_n_f32(c, a, b);
+}
 
 FOVEA_INLINE veci veci_load(const int32_t *p) {
   return vld1q_s32(p);

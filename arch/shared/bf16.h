@@ -1,7 +1,7 @@
 /* The mode bf16 by f32 FMAs: operands and weights are f32 numbers that bf16 has. Part of bodies.h. */
 
 #define BF16_HALVES          1
-#define bf16_step(x, y, sum) vec_fma(x, y, sum)
+#define bf16_step(x, y, sum) vec_fma_number(x, y, sum)
 #define BF16_NAN             vec_set1(__builtin_nanf(""))
 #include "bf16_products.h"
 

@@ -10,7 +10,7 @@
  * Such an instruction may flush subnormals: neither elements nor their sums are any. */
 
 #define BF16_HALVES          2
-#define bf16_step(x, y, sum) vec_pair_words(x, y, sum)
+#define bf16_step(x, y, sum) vec_pair_word(x, y, sum)
 #define BF16_NAN             vec_pair_round(vec_set1(__builtin_nanf("")), vec_set1(__builtin_nanf("")))
 #include "bf16_products.h"
 

@@ -3,7 +3,7 @@
  * sum. Before it comes
  *
  *   BF16_HALVES             1: an item of a product is an f32 number; 2: it is a pair of bf16 (bf16_pairs.h)
- *   bf16_step(x, y, sum)    adds the product of two items to a chain
+ *   bf16_step(x, y, sum)    adds the products of the items in x and of item y to a chain
  *   BF16_NAN                a vector of weights, or of pairs of them, that are NaN
  *
  * Items of even chains come before those of odd chains, in turns. Part of bodies.h or of a table of pairs, after
@@ -53,7 +53,7 @@ FOVEA_INLINE void bf16_item(const int numbers, const int vectors, const float *l
   for (int v = 0; v < vectors; v++) x[v] = vec_load_held(lanes + v * LANES);
   FOVEA_UNROLL
   for (int n = 0; n < numbers; n++) {
-    const vec scalar = vec_set1(scalars[n * step]);
+    const float scalar = scalars[n * step];
     FOVEA_UNROLL
     for (int v = 0; v < vectors; v++) chain->sum[n][v] = bf16_step(x[v], scalar, chain->sum[n][v]);
   }

@@ -829,7 +829,7 @@ class OtherCommands(unittest.TestCase):
             self.assertIn(word, text)
         self.assertEqual(len(re.findall(r"^\S+ +yes +yes ", text, re.MULTILINE)), 1)
         self.assertRegex(text, r"(?m)^exact mode +\S+$")
-        with_amx, without = r"AMX, if .*fovea_allow_amx.*; else \S+ by FMA", r"\S+ by (FMA|VDPBF16PS); not AMX: .+"
+        with_amx, without = r"AMX, if .*fovea_allow_amx.*; else \S+ by FMA", r"\S+ by (FMA|VDPBF16PS|BFMLAL); not AMX: .+"
         self.assertRegex(text, rf"(?m)^bf16 mode +({with_amx}|{without})$")
         self.assertRegex(text, r"(?m)^int8 mode +(AMX, if .*fovea_allow_amx.*; else )?\S+ by \w+$")
 

@@ -1,0 +1,75 @@
+/* Products of bf16 by BFMLALT and BFMLALB: odd elements, then even ones, each with one rounding, as by FMLA.
+ * clang's arm_neon.h offers them to single functions from version 16 on. */
+#ifndef FOVEA_ARCH_NEON_BF16_PAIR_LAYER_H
+#define FOVEA_ARCH_NEON_BF16_PAIR_LAYER_H
+
+#define FOVEA_TARGET __attribute__((target("arch=armv8.2-a+bf16")))
+#include "../neon/vector.h"
+
+#define FOVEA_PAIR_TYPE        FOVEA_BF16
+#define FOVEA_PAIR_INSTRUCTION "BFMLAL"
+
+typedef uint16x8_t pair4;
+
+FOVEA_INLINE pair4 pair4_load(const uint16_t *p) {
+  return vld1q_u16(p);
+}
+FOVEA_INLINE vec vec_pair(vec q, uint32_t pair, vec sum) {
+  bfloat16x8_t k = vreinterpretq_bf16_u32(vdupq_n_u32(pair)), rows = vreinterpretq_bf16_f32(q);
+  return vbfmlalbq_f32(vbfmlaltq_f32(sum, rows, k), rows, k);
+}
+/* By element: of four pairs, or of the number that a register begins with. The intrinsics of gcc 12 use registers
+ * that the instruction cannot name. clang loads the number into all lanes, which takes a vector port. */
+#ifdef __clang__
+#define vec_pair_lane(q, k, lane, sum)                                                                             \
+  vbfmlalbq_laneq_f32(                                                                                             \
+      vbfmlaltq_laneq_f32((sum), vreinterpretq_bf16_f32(q), vreinterpretq_bf16_u16(k), 2 * (lane) + 1),            \
+      vreinterpretq_bf16_f32(q), vreinterpretq_bf16_u16(k), 2 * (lane))
+FOVEA_INLINE vec vec_pair_word(vec q, float word, vec sum) {
+  return vec_pair_lane(q, vreinterpretq_u16_f32(vdupq_n_f32(word)), 0, sum);
+}
+#else
+FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, const int lane, vec sum) {
+  __asm__("bfmlalt %0.4s, %1.8h, %2.h[%3]" : "+w"(sum) : "w"(q), "x"(k), "i"(2 * lane + 1));
+  __asm__("bfmlalb %0.4s, %1.8h, %2.h[%3]" : "+w"(sum) : "w"(q), "x"(k), "i"(2 * lane));
+  return sum;
+}
+FOVEA_INLINE vec vec_pair_word(vec q, float word, vec sum) {
+  __asm__("bfmlalt %0.4s, %1.8h, %2.h[1]" : "+w"(sum) : "w"(q), "x"(word));
+  __asm__("bfmlalb %0.4s, %1.8h, %2.h[0]" : "+w"(sum) : "w"(q), "x"(word));
+  return sum;
+}
+#endif
+/* Both rounded to bf16 in a word, the first above. */
+FOVEA_INLINE vec vec_pair_round(vec above, vec below) {
+  const uint16x8_t odd = vreinterpretq_u16_bf16(vcvtq_low_bf16_f32(above));
+  return vreinterpretq_f32_u16(vzip1q_u16(vreinterpretq_u16_bf16(vcvtq_low_bf16_f32(below)), odd));
+}
+/* The elements of a words that are at least 2^-56 in magnitude; others are 0. */
+FOVEA_INLINE vec vec_pair_without_small(vec words) {
+  const uint16x8_t bits = vreinterpretq_u16_f32(words), size = vandq_u16(bits, vdupq_n_u16(0x7fff));
+  return vreinterpretq_f32_u16(vandq_u16(bits, vcgeq_u16(size, vdupq_n_u16((127 - 56) << 7))));
+}
+/* Elements that are not finite become 0, and set *lost. */
+FOVEA_INLINE vec vec_pair_finite(vec words, int *lost) {
+  const uint16x8_t bits = vreinterpretq_u16_f32(words), size = vandq_u16(bits, vdupq_n_u16(0x7fff));
+  const uint16x8_t finite = vcltq_u16(size, vdupq_n_u16(0x7f80));
+  *lost |= vminvq_u16(finite) == 0;
+  return vreinterpretq_f32_u16(vandq_u16(bits, finite));
+}
+/* Stores four elements as bf16 like the two above, in the order 2, 0, 3, 1. */
+FOVEA_INLINE void vec_store_fours(uint16_t *p, vec a) {
+  static const uint8_t order[8] = {4, 5, 0, 1, 6, 7, 2, 3};
+  const uint16x4_t bits = vreinterpret_u16_bf16(vcvt_bf16_f32(a)), size = vand_u16(bits, vdup_n_u16(0x7fff));
+  const uint16x4_t large = vand_u16(bits, vcge_u16(size, vdup_n_u16((127 - 56) << 7)));
+  vst1_u16(p, vreinterpret_u16_u8(vtbl1_u8(vreinterpret_u8_u16(large), vld1_u8(order))));
+}
+FOVEA_INLINE vec vec_pair_arrange(vec pairs) {
+  return pairs;
+}
+FOVEA_INLINE int pair_elements_safe(const uint16_t *p) {
+  (void)p;
+  return 1;
+}
+
+#endif
