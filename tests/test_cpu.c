@@ -181,7 +181,7 @@ static void check_pairs(const fovea_isa_report *report, uint64_t features, const
   fovea_plan_destroy(plan);
   assert_non_null(strstr(report->reason, !fast    ? "slower"
                                          : capped ? "FOVEA_ISA caps"
-                                                  : "taken if Q and K are bf16"));
+                                                  : "taken if Q and K are bf16, and for bf16 mode"));
 }
 
 #ifdef FOVEA_ARCH_X86_64

@@ -13,9 +13,9 @@ import time
 
 import numpy
 
-import attention
 import fixed
 import layers
+import reference
 import subjects
 
 BYTE, TWO_BYTES = 127, 127 * 128  # the largest code
@@ -37,7 +37,7 @@ class Way:
         if self.turn:
             q, k = (x @ fixed.hadamard(q.shape[1]) for x in (q, k))
         q, k = rounded(q, self.group, self.q_codes), rounded(k, self.group, self.k_codes)
-        return attention.exact(attention.Head(q, k, head.v, head.last, head.scale))
+        return reference.exact(reference.Head(q, k, head.v, head.last, head.scale))
 
 
 WAYS = {
@@ -75,7 +75,7 @@ def measure(subject, count):
     found = {name: [] for name in WAYS}
     for layer in range(len(texts[0])):
         heads = [[subject.head(text[layer], h, rows) for text in texts] for h in range(len(texts[0][0][0]))]
-        wanted = [numpy.concatenate([attention.exact(head) for _, head in each]) for each in heads]
+        wanted = [numpy.concatenate([reference.exact(head) for _, head in each]) for each in heads]
         for name, way in WAYS.items():
             letters = "" if way.vectors == LIVE else way.vectors
             got = [numpy.concatenate([way.attend(head, vectors[way.skip].vectors(layer, kv_head, letters))

@@ -1,35 +1,9 @@
-"""Rows of one head, and ways of others to compute them: float64, PyTorch in bf16, SageAttention's recipe."""
-
-from dataclasses import dataclass
+"""Ways of others to compute rows of a head (reference.Head): PyTorch in bf16, SageAttention's recipe."""
 
 import numpy
 import torch
 
-
-@dataclass
-class Head:
-    """Some rows of a head. Row i, at `positions`[i], sees the keys 0 to last[i]."""
-
-    q: numpy.ndarray  # (rows, dim)
-    k: numpy.ndarray  # (keys, dim)
-    v: numpy.ndarray
-    last: numpy.ndarray
-    scale: float
-
-
-def hide(scores, head):
-    return numpy.where(numpy.arange(len(head.k)) <= head.last[:, None], scores, -numpy.inf)
-
-
-def weights(head):
-    """In float64, without the division by their sum."""
-    scores = hide(head.q.astype(numpy.float64) @ head.k.T.astype(numpy.float64) * head.scale, head)
-    return numpy.exp(scores - scores.max(1, keepdims=True))
-
-
-def exact(head):
-    p = weights(head)
-    return p @ head.v.astype(numpy.float64) / p.sum(1, keepdims=True)
+from reference import hide
 
 
 def torch_bf16(head):

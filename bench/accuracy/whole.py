@@ -15,10 +15,10 @@ import time
 import numpy
 import torch
 
-import attention
 import contract
 import fixed
 import methods
+import reference
 import subjects
 
 FLOAT64 = "float64"
@@ -51,7 +51,7 @@ def surprises(logs, ids):
 
 def measure_text(subject, ids, ways):
     """{way: (surprises, divergences, whether the likeliest token is the same)}, of all positions."""
-    wanted, found = said(subject, ids, lambda head, *_: attention.exact(head)), {}
+    wanted, found = said(subject, ids, lambda head, *_: reference.exact(head)), {}
     for name, way in {FLOAT64: None, **ways}.items():
         logs = said(subject, ids, way) if way else wanted
         found[name] = (surprises(logs, ids), (wanted.exp() * (wanted - logs)).sum(-1),

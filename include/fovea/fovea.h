@@ -252,8 +252,9 @@ typedef enum fovea_shaw {
  * its own on every CPU: docs/numerics.md, section 16. docs/modes.md says when to use which. */
 typedef enum fovea_mode {
   FOVEA_MODE_EXACT = 0, /* f32 */
-  /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()), and to
-   * reproduce their answers elsewhere, where it is slower than exact mode. */
+  /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()) or with fast
+   * products of pairs (AVX512_BF16 of AMD's), and to reproduce their answers elsewhere, where it is slower than
+   * exact mode. */
   FOVEA_MODE_BF16 = 1,
   /* What is multiplied becomes codes of 8 bits first; sums of codes are exact. Each row of Q, K and V has one f32
    * scale, its largest number / 127, and is quantised as it is read, whatever its type; rows that a cache has as i8
@@ -1201,8 +1202,8 @@ typedef struct fovea_isa_report {
   int usable;         /* 1: a problem may name it */
   int chosen;         /* 1: the set that problems get if they name none; 0 for tables of a set */
   const char *reason; /* why it is chosen or not */
-  fovea_type type;    /* FOVEA_F32: serves any problem. Else it has faster products for Q and K of this type, and
-                         serves only problems with these */
+  fovea_type type;    /* FOVEA_F32: chosen for any problem. Else it has faster products for Q and K of this type, of
+                         bf16 also for the mode, and is chosen for these only; a problem that names it may be any */
   int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
 } fovea_isa_report;
 

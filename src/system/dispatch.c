@@ -164,7 +164,7 @@ static const char *reason(int i, const fovea_kernels *chosen) {
   if (!has(candidates[i].prefers)) return "usable by name; products of pairs are slower than f32 on this CPU";
   if (kernels == chosen) return cap() > 0 ? "the best that FOVEA_ISA allows" : "the best that this CPU runs";
   if (i < cap()) return "usable by name; FOVEA_ISA caps the choice below it";
-  if (kernels->pair_type == FOVEA_BF16) return "taken if Q and K are bf16";
+  if (kernels->pair_type == FOVEA_BF16) return "taken if Q and K are bf16, and for bf16 mode";
   if (kernels->pair_type == FOVEA_F16) return "taken if Q and K are f16";
   return "usable by name; a better one is chosen";
 }
