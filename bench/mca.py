@@ -67,7 +67,7 @@ SCORE = Loop("score", "arch/neon/neon.c", "score_main_{}", barred=True)
 VALUE = Loop("value", "arch/neon/neon.c", "value_main_{}", barred=True)
 SCORE_BF16 = Loop("score, pairs of bf16", "arch/neon_bf16/neon_bf16.c", "score_main_{}", pairs="bf16", barred=True)
 SCORE_F16 = Loop("score, pairs of f16", "arch/neon_fhm/neon_fhm.c", "score_main_{}", pairs="f16", barred=True)
-# bf16 mode: scores and values have the same loop.
+# bf16 mode: scores and values have the same loop, of two vectors of rows at most.
 MODE = tuple(Loop(f"bf16 mode, {instruction}", f"arch/{table}/{table}.c", "bf16_many{}_scores", pairs=pairs, barred=True)
              for instruction, pairs, table in (("FMLA", "", "neon"), ("BFMLAL", "bf16", "neon_bf16")))
 MODE_WIDTHS = WIDTHS[1:]
@@ -253,7 +253,7 @@ def main():
     loops = Loops(arguments.cc)
     if arguments.show:
         for loop in (SCORE, VALUE, SCORE_BF16, SCORE_F16, *MODE, SOFTMAX, *BYTES, *DECODE):
-            for width in WIDTHS:
+            for width in MODE_WIDTHS if loop in MODE else WIDTHS:
                 if loop.function.format(width) == arguments.show:
                     print(f"{loop.path}:", *loops.get(loop, width), sep="\n")
         return

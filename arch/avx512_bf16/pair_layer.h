@@ -50,7 +50,7 @@ FOVEA_INLINE vec vec_pair_finite(vec words, int *lost) {
   *lost |= finite != 0xffffffffu;
   return _mm512_castsi512_ps(_mm512_maskz_mov_epi16(finite, _mm512_castps_si512(words)));
 }
-/* Stores LANES elements as bf16 like the two above, each four in the order 2, 0, 3, 1. */
+/* Stores LANES elements, rounded to bf16 and 0 below 2^-56, each four in the order 2, 0, 3, 1. */
 FOVEA_INLINE void vec_store_fours(uint16_t *p, vec a) {
   const __m256i order =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(4, 5, 0, 1, 6, 7, 2, 3, 12, 13, 8, 9, 14, 15, 10, 11));

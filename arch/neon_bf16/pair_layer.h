@@ -18,15 +18,18 @@ FOVEA_INLINE vec vec_pair(vec q, uint32_t pair, vec sum) {
   bfloat16x8_t k = vreinterpretq_bf16_u32(vdupq_n_u32(pair)), rows = vreinterpretq_bf16_f32(q);
   return vbfmlalbq_f32(vbfmlaltq_f32(sum, rows, k), rows, k);
 }
-/* By element: of four pairs, or of the number that a register begins with. The intrinsics of gcc 12 use registers
- * that the instruction cannot name. clang loads the number into all lanes, which takes a vector port. */
+/* The pair is an element of a register: one of four, or the number in its first lane. The intrinsics of gcc 12 use
+ * registers that the instruction cannot name. For clang the other lanes are undefined: it would load the number
+ * into all of them, which takes a vector port. */
 #ifdef __clang__
 #define vec_pair_lane(q, k, lane, sum)                                                                             \
   vbfmlalbq_laneq_f32(                                                                                             \
       vbfmlaltq_laneq_f32((sum), vreinterpretq_bf16_f32(q), vreinterpretq_bf16_u16(k), 2 * (lane) + 1),            \
       vreinterpretq_bf16_f32(q), vreinterpretq_bf16_u16(k), 2 * (lane))
 FOVEA_INLINE vec vec_pair_word(vec q, float word, vec sum) {
-  return vec_pair_lane(q, vreinterpretq_u16_f32(vdupq_n_f32(word)), 0, sum);
+  const float32x2_t words = vdup_n_f32(word);
+  const vec first = __builtin_shufflevector(words, words, 0, -1, -1, -1);
+  return vec_pair_lane(q, vreinterpretq_u16_f32(first), 0, sum);
 }
 #else
 FOVEA_INLINE vec vec_pair_lane(vec q, pair4 k, const int lane, vec sum) {
@@ -57,7 +60,7 @@ FOVEA_INLINE vec vec_pair_finite(vec words, int *lost) {
   *lost |= vminvq_u16(finite) == 0;
   return vreinterpretq_f32_u16(vandq_u16(bits, finite));
 }
-/* Stores four elements as bf16 like the two above, in the order 2, 0, 3, 1. */
+/* Stores four elements, rounded to bf16 and 0 below 2^-56, in the order 2, 0, 3, 1. */
 FOVEA_INLINE void vec_store_fours(uint16_t *p, vec a) {
   static const uint8_t order[8] = {4, 5, 0, 1, 6, 7, 2, 3};
   const uint16x4_t bits = vreinterpret_u16_bf16(vcvt_bf16_f32(a)), size = vand_u16(bits, vdup_n_u16(0x7fff));

@@ -3,7 +3,7 @@
  * sum. Before it comes
  *
  *   BF16_HALVES             1: an item of a product is an f32 number; 2: it is a pair of bf16 (bf16_pairs.h)
- *   bf16_step(x, y, sum)    adds the products of the items in x and of item y to a chain
+ *   bf16_step(x, y, sum)    adds the products of each item in the vector x with the one item y to a chain
  *   BF16_NAN                a vector of weights, or of pairs of them, that are NaN
  *
  * Items of even chains come before those of odd chains, in turns. Part of bodies.h or of a table of pairs, after

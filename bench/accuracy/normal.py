@@ -42,7 +42,7 @@ def measure(calls):
         wanted = numpy.concatenate([reference.exact(head) for head in each])
         for name, errors in found.items():
             got = numpy.concatenate([calls.attend(*name.split("/"), head) for head in each])
-            errors.append(float(f"{reference.errors(got, wanted)[1]:.3g}"))
+            errors.append(float(f"{reference.errors(got, wanted)[1]:.4g}"))
     return found
 
 
@@ -57,11 +57,11 @@ def table(found):
 def keep(found):
     document = {"date": time.strftime("%Y-%m-%d"), "numpy": numpy.__version__, "seed": SEED, "heads": HEADS,
                 "rows": ROWS, "keys": KEYS, "dim": DIM, "deviations": DEVIATIONS, "rms": found}
-    RESULT.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     begin, end = text.find(MARKERS[0]), text.find(MARKERS[1])
     if begin < 0 or end < begin:
         sys.exit(f"normal.py: {PAGE.name} has no lines '{MARKERS[0]}' and '{MARKERS[1]}'")
+    RESULT.write_text(json.dumps(document, separators=(",", ":")) + "\n", encoding="utf-8")
     PAGE.write_text(f"{text[:begin + len(MARKERS[0])]}\n\n{table(found)}\n\n{text[end:]}", encoding="utf-8")
 
 

@@ -253,7 +253,7 @@ typedef enum fovea_shaw {
 typedef enum fovea_mode {
   FOVEA_MODE_EXACT = 0, /* f32 */
   /* What is multiplied is rounded to bf16 first; sums are f32. For CPUs with AMX (fovea_allow_amx()) or with fast
-   * products of pairs (AVX512_BF16 of AMD's), and to reproduce their answers elsewhere, where it is slower than
+   * products of pairs (AMD's AVX512_BF16), and to reproduce their answers elsewhere, where it is slower than
    * exact mode. */
   FOVEA_MODE_BF16 = 1,
   /* What is multiplied becomes codes of 8 bits first; sums of codes are exact. Each row of Q, K and V has one f32
@@ -1202,8 +1202,9 @@ typedef struct fovea_isa_report {
   int usable;         /* 1: a problem may name it */
   int chosen;         /* 1: the set that problems get if they name none; 0 for tables of a set */
   const char *reason; /* why it is chosen or not */
-  fovea_type type;    /* FOVEA_F32: chosen for any problem. Else it has faster products for Q and K of this type, of
-                         bf16 also for the mode, and is chosen for these only; a problem that names it may be any */
+  fovea_type type;    /* FOVEA_F32: may be chosen for any problem. Else it has faster products for Q and K of this
+                         type, and for bf16 mode if that is bf16; it is chosen for these only. A problem that names
+                         it may be any */
   int meant;          /* 1: the table of a set that the set's name means here, so that both names are one */
 } fovea_isa_report;
 

@@ -103,7 +103,7 @@ static const char help_of_scores[] =
     "has\n"
     "                         the centre\n"
     "  --value-scale PATH     of int8 values: a vector that O is multiplied by. V has been divided by it\n"
-    "  --allow-amx            bf16 and int8 on AMX, if there is one: the same bits, sooner\n"
+    "  --allow-amx            bf16 and int8 on AMX where it can run: the same bits, sooner\n"
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
     "\n"
