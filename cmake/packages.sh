@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # The system's packages that this project needs, for `run`. need_packages <group>... installs them on Debian and Ubuntu,
-# as root or by sudo without a password; elsewhere it says what is missing. The group `build` is for all that the preset
-# `release` builds (the library, the command, tests, benchmarks, examples). `test`, `bare`, `bench`, `peers`, `docs`,
-# `debian`, `armv7`, `riscv64`, `mingw`, `lint` and `coverage` need `build` as well.
+# as root or by sudo without a password; elsewhere it says what is missing. The group `build` is for the libraries, the
+# command and examples, which all other groups need as well; `test` is for `./run test`, `matrix` for all of its stages but
+# those with a group of their own.
 
 has_command() { command -v "$1" >/dev/null; }
 has_header() { echo "#include <$1>" | ${2:-cc} -E -x c - >/dev/null 2>&1; }
@@ -18,26 +18,28 @@ has_or_cannot_have() { has_command "$1" || ! apt-cache show "$2" >/dev/null 2>&1
 # group | Debian package | a command that succeeds if it is installed
 package_table='
 build | gcc                   | has_command cc
-build | g++                   | has_command c++
 build | libc6-dev             | has_header stdio.h
 build | cmake                 | has_command cmake
 build | ninja-build           | has_command ninja
-build | pkg-config            | has_command pkg-config
-build | libcmocka-dev         | has_header cmocka.h
-build | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
-build | libopenblas-dev       | has_library openblas
-build | libcairo2-dev         | has_library cairo
+test  | pkg-config            | has_command pkg-config
+test  | libcmocka-dev         | has_header cmocka.h
 test  | python3-numpy         | has_python_module numpy
-test  | clang                 | has_command clang
-test  | clang-format          | has_command clang-format
-test  | llvm                  | has_command llvm-symbolizer
-test  | libomp-dev            | clang_builds -fopenmp
-test  | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=thread
-test  | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=fuzzer -Dmain=LLVMFuzzerTestOneInput
-test  | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
-test  | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
-test  | qemu-user             | has_command qemu-aarch64
-test  | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
+bench | g++                   | has_command c++
+bench | pkg-config            | has_command pkg-config
+bench | libbenchmark-dev      | has_cxx_header benchmark/benchmark.h
+bench | libopenblas-dev       | has_library openblas
+bench | libcairo2-dev         | has_library cairo
+matrix | ccache                | has_command ccache
+matrix | clang                 | has_command clang
+matrix | clang-format          | has_command clang-format
+matrix | llvm                  | has_command llvm-symbolizer
+matrix | libomp-dev            | clang_builds -fopenmp
+matrix | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=thread
+matrix | libclang-rt-%-dev     | no_clang_yet_or_it_builds -fsanitize=fuzzer -Dmain=LLVMFuzzerTestOneInput
+matrix | gcc-aarch64-linux-gnu | has_command aarch64-linux-gnu-gcc
+matrix | libc6-dev-arm64-cross | has_header stdio.h aarch64-linux-gnu-gcc
+matrix | qemu-user             | has_command qemu-aarch64
+matrix | llvm-19               | has_or_cannot_have llvm-mca-19 llvm-19
 armv7 | gcc-arm-linux-gnueabihf   | has_command arm-linux-gnueabihf-gcc
 armv7 | libc6-dev-armhf-cross     | has_header stdio.h arm-linux-gnueabihf-gcc
 armv7 | qemu-user                 | has_command qemu-arm
@@ -48,7 +50,7 @@ mingw | gcc-mingw-w64-x86-64-posix | has_command x86_64-w64-mingw32-gcc-posix
 mingw | g++-mingw-w64-x86-64-posix | has_command x86_64-w64-mingw32-g++-posix
 mingw | wine                  | has_command wine
 bare  | clang-16              | has_or_cannot_have clang-16 clang-16
-bench | python3-matplotlib    | has_python_module matplotlib
+plot  | python3-matplotlib    | has_python_module matplotlib
 peers | python3-venv          | has_python_module ensurepip
 docs  | mkdocs                | has_command mkdocs
 debian | dpkg-dev             | has_command dpkg-shlibdeps
@@ -96,7 +98,7 @@ need_packages() {
   fi
   for group in "$@"; do
     case $group in
-      test) need_cmocka_for aarch64 || return 1 ;;
+      matrix) need_cmocka_for aarch64 || return 1 ;;
       armv7 | riscv64 | mingw) need_cmocka_for "$group" || return 1 ;;
     esac
   done

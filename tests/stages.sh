@@ -1,9 +1,8 @@
 # shellcheck shell=bash
-# The stages of `./run test`, in order. A stage is a function; its output goes to build/log/<stage>.log. The first stage
-# that fails ends the run.
+# The stages of `./run test`, in two lists: what a user waits for, and the rest of the matrix. A stage is a function; its
+# output goes to build/log/<stage>.log. The first stage that fails ends the run.
 
 passed=0
-wanted_stages=""
 header_compilers=("gcc -std=c99" "clang -std=c99" "g++ -std=c++11 -x c++" "clang++ -std=c++11 -x c++")
 
 stage_format() {
@@ -23,6 +22,27 @@ stage_header() {
   done
 }
 
+stage_build() {
+  cmake --preset test
+  cmake --build --preset test
+}
+
+stage_units() {
+  stage_build
+  ctest --preset test
+}
+
+stage_install() {
+  stage_build
+  tests/install/consumers.sh build/test build/consumer one
+}
+
+# The tests that have long sizes, with these.
+stage_long() {
+  stage_build
+  FOVEA_TEST_LONG=1 ctest --preset test -L long
+}
+
 build_and_test() { # preset
   cmake --preset "$1"
   cmake --build --preset "$1"
@@ -34,7 +54,6 @@ without_address_randomisation() {
   if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
-stage_gcc() { build_and_test release; }
 stage_clang() { build_and_test clang; }
 stage_asan() { build_and_test asan; }
 stage_tsan() { build_and_test tsan; }
@@ -92,14 +111,14 @@ stage_bare() {
 }
 
 # Tries x86 CPUs that are older than this one, and programs with another OpenMP runtime than the library's. They use the
-# builds of the stages gcc and clang.
+# builds of the stages build and clang.
 stage_processes() {
-  cmake --build --preset release
+  stage_build
   cmake --preset clang
   cmake --build --preset clang --target fovea_shared fovea_static
-  tests/processes/two_runtimes.sh build/release build/clang build/runtimes
+  tests/processes/two_runtimes.sh build/test build/clang build/runtimes
   if [ "$(uname -m)" = x86_64 ]; then
-    tests/processes/older_cpus.sh build/release "$jobs"
+    tests/processes/older_cpus.sh build/test "$jobs"
   else
     echo "note: older x86 CPUs were not tried on this CPU"
   fi
@@ -131,7 +150,10 @@ variants 2000
 END
 }
 
-stage_consumers() { tests/install/consumers.sh build/release build/consumers; }
+stage_consumers() {
+  stage_build
+  tests/install/consumers.sh build/test build/consumers
+}
 
 # Warnings of the generator and broken links are errors.
 stage_docs() { run_docs; }
@@ -179,14 +201,60 @@ failures_of() { # log
     failed && NF { text[lines++] = substr($0, 1, 300) }' "$1"
 }
 
+# What a user waits for: all that can go wrong on this machine.
+quick_stages='
+build     | gcc: libraries, command, examples, tests
+units     | every test, on every instruction set of this CPU
+install   | installed, and used by another program
+'
+# The rest of the matrix
+other_stages='
+format    | format of the sources
+lint      | cppcheck, gcc'"'"'s analyzer, shellcheck
+header    | header as C99 and C++, gcc and clang
+long      | tests with long sizes
+clang     | clang, every test, and the benchmarks
+asan      | AddressSanitizer, UndefinedBehaviorSanitizer
+tsan      | ThreadSanitizer
+aarch64   | 64-bit ARM under qemu
+aarch64_clang | 64-bit ARM by clang, digests
+armv7     | 32-bit ARM under qemu, portable C
+riscv64   | 64-bit RISC-V under qemu, portable C
+mingw     | 64-bit Windows under wine
+bare      | digests of a bare cc -O2, four systems, two compilers
+processes | older CPUs, two runtimes of OpenMP
+fuzz      | fixed inputs for each fuzz target, under sanitizers
+mca       | NEON inner loops, llvm-mca for ARM'"'"'s cores
+docs      | the site and every link in it
+consumers | used by other projects, in every way
+debian    | Debian packages, installed, used and removed
+'
+
+# Prints how far a stage is, over and over, where a terminal shows it: ninja's and ctest's last step.
+show_progress() { # log, what it is
+  local step
+  while sleep 1; do
+    step=$(tail -n 5 "$1" 2>/dev/null | grep -oE '^(\[[0-9]+/[0-9]+\]| *[0-9]+/[0-9]+ Test)' | tail -n 1 | tr -cd '0-9/')
+    printf '\r      %-52s %s ' "$2" "$step"
+  done
+}
+
 run_stage() { # name, what it is
-  [[ -z $wanted_stages || " $wanted_stages " == *" $1 "* ]] || return 0
-  local log=build/log/$1.log start=$SECONDS status
+  local log=build/log/$1.log start=$SECONDS status progress=""
+  : >"$log"
+  if [ -t 1 ]; then
+    show_progress "$log" "$2" &
+    progress=$!
+  fi
   (
     set -e
     "stage_$1"
   ) >"$log" 2>&1
   status=$?
+  if [ -n "$progress" ]; then
+    kill "$progress" && wait "$progress" 2>/dev/null
+    printf '\r%75s\r' ""
+  fi
   if [ $status -ne 0 ]; then
     printf 'FAIL  %-50s %5d s\n' "$2" $((SECONDS - start))
     failures_of "$log" # first, so that a reader of a cut log finds it
@@ -199,30 +267,49 @@ run_stage() { # name, what it is
   printf 'ok    %-50s %5d s  %s\n' "$2" $((SECONDS - start)) "$(summary_of "$log")"
 }
 
-run_tests() { # names of stages; none: all stages
-  wanted_stages="$*"
+run_stages() { # lines of stages, names of those that are wanted; none: all
+  local name what wanted
+  while IFS='|' read -r name what <&3; do
+    name=${name// /}
+    wanted=" ${*:2} "
+    [[ -n $name && ( -z ${wanted// /} || $wanted == *" $name "* ) ]] && run_stage "$name" "${what# }"
+  done 3<<<"$1"
+}
+
+# Fails if a word is not the name of a stage.
+check_stages() { # names
+  local name
+  for name in "$@"; do
+    if ! grep -q "^$name  *|" <<<"$quick_stages$other_stages"; then
+      echo "No stage is called $name. These are: $(cut -s -d '|' -f 1 <<<"$quick_stages$other_stages" | xargs)" >&2
+      return 1
+    fi
+  done
+}
+
+run_tests() { # nothing; or "all", "rest", names of stages
+  local stages=$quick_stages$other_stages groups=(build test bench matrix)
+  case "${1:-}" in
+    "") stages=$quick_stages groups=(build test) ;;
+    all) shift ;;
+    rest) stages=$other_stages && shift ;;
+    *) check_stages "$@" || exit 2 ;;
+  esac
   # Tests run side by side: threads of one that wait leave their CPU to another.
   export OMP_WAIT_POLICY=passive
-  need_packages build test || exit 1
+  need_packages "${groups[@]}" || exit 1
   mkdir -p build/log
-  run_stage format "format of the sources"
-  run_stage lint "cppcheck, gcc's analyzer, shellcheck"
-  run_stage header "header as C99 and C++, gcc and clang"
-  run_stage gcc "gcc, every test"
-  run_stage clang "clang, every test"
-  run_stage asan "AddressSanitizer, UndefinedBehaviorSanitizer"
-  run_stage tsan "ThreadSanitizer"
-  run_stage aarch64 "64-bit ARM under qemu"
-  run_stage aarch64_clang "64-bit ARM by clang, digests"
-  run_stage armv7 "32-bit ARM under qemu, portable C"
-  run_stage riscv64 "64-bit RISC-V under qemu, portable C"
-  run_stage mingw "64-bit Windows under wine"
-  run_stage bare "digests of a bare cc -O2, four systems, two compilers"
-  run_stage processes "older CPUs, two runtimes of OpenMP"
-  run_stage fuzz "fixed inputs for each fuzz target, under sanitizers"
-  run_stage mca "NEON inner loops, llvm-mca for ARM's cores"
-  run_stage docs "the site and every link in it"
-  run_stage consumers "used by other projects, in every way"
-  run_stage debian "Debian packages, installed, used and removed"
+  run_stages "$stages" "$@"
   echo "$passed passed, 0 failed"
+}
+
+# Builds what one test needs, and runs it on each of its instruction sets. FOVEA_TEST_LONG=1 gives it long sizes.
+run_one() { # name of a test
+  local targets log=build/log/one.log
+  need_packages build test && mkdir -p build/log || return 1
+  cmake --preset test >"$log" 2>&1 || { cat "$log" >&2 && return 1; }
+  targets=$(tests/targets_of.py build/test "${1:-}") || return 2
+  # shellcheck disable=SC2086
+  cmake --build --preset test --target $targets || return 1
+  ctest --preset test -R "^$1(\\..*)?\$"
 }

@@ -230,7 +230,7 @@ static void test_random_rows(void **state) {
   static const int64_t dims[] = {1, 2, 3, 6, 16, 17, 63, 64, 127, 128, 129, 200, 259};
   static struct store store;
   struct generator generator = {11};
-  for (int i = 0; i < IF_QUICK(40, 400); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 400); i++) {
     struct tensor k, v;
     fovea_new_rows rows;
     fovea_rotary rotary;
@@ -294,7 +294,7 @@ static void test_copies(void **state) {
   static const int64_t dims[] = {1, 3, 16, 33, 128, 129, 200, 259};
   static struct store store;
   struct generator generator = {13};
-  for (int i = 0; i < IF_QUICK(40, 300); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 300); i++) {
     fovea_new_rows shape = {.batch = 2,
                             .kv_heads = 1 + generator_below(&generator, 3),
                             .qk_dim = dims[generator_below(&generator, 8)],

@@ -297,7 +297,7 @@ static void test_histories(void **state) {
   (void)state;
   struct world *world = malloc(sizeof *world);
   assert_non_null(world);
-  for (uint64_t seed = 0; seed < IF_QUICK(12, 120); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(12, 120); seed++) {
     create_world(world, seed);
     begin_sequence(world, 0);
     for (int s = 1; s < SEQUENCES; s++)

@@ -46,9 +46,9 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {2};
-  for (int i = 0; i < IF_QUICK(6, 20); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(6, 20); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(INT64_C(200000), INT64_C(6000000)));
+    problem_random(&listed, &generator, USUAL_OR_LONG(INT64_C(200000), INT64_C(6000000)));
     fovea_problem *problem = &listed.problem;
     problem->cu_seqlens_kv = NULL;
     if (i % 2 == 0 && problem->q_len > 16) {
@@ -68,7 +68,7 @@ static void test_few_rows(void **state) {
   (void)state;
   static const int64_t dims[] = {1, 7, 16, 63, 128, 129, 200};
   struct generator generator = {3};
-  for (int64_t rows = 1; rows <= 17; rows += IF_QUICK(5, 1)) {
+  for (int64_t rows = 1; rows <= 17; rows += USUAL_OR_LONG(5, 1)) {
     for (int type = 0; type < 3; type++) {
       fovea_problem problem;
       const int64_t dim = dims[generator_below(&generator, 7)];
@@ -86,7 +86,7 @@ static void test_few_rows(void **state) {
 static void test_begins(void **state) {
   (void)state;
   struct generator generator = {4};
-  for (int i = 0; i < IF_QUICK(6, 20); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(6, 20); i++) {
     const int64_t rows = 1 + generator_below(&generator, i % 2 ? 5 : 60), window = generator_below(&generator, 300);
     const int64_t length = rows + generator_below(&generator, 1000);
     int64_t begins[2], lengths[2];
@@ -114,7 +114,7 @@ static void test_begins(void **state) {
 static void test_begins_alone(void **state) {
   (void)state;
   struct generator generator = {5};
-  for (int i = 0; i < IF_QUICK(4, 20); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(4, 20); i++) {
     const int64_t rows = i % 2 ? 1 + generator_below(&generator, 4) : 40, length = 500;
     const int64_t begins[1] = {i == 0 ? length : generator_below(&generator, length)};
     fovea_problem problem;
@@ -249,7 +249,7 @@ static void test_chunks_in_rings(void **state) {
     problem.offset = 0;
     struct trial whole = trial_create(&problem, i);
     trial_run(&whole, NULL, NULL);
-    assert_contract(&whole, IF_QUICK(100000, 1000000));
+    assert_contract(&whole, USUAL_OR_LONG(100000, 1000000));
     const int64_t capacity = left + chunk + right + push - 1;
     if (!stream_through_ring(&whole, capacity, push)) fail_msg("case %d: too few rows", (int)i);
     if (stream_through_ring(&whole, capacity - 1, push)) fail_msg("case %d: a row too many", (int)i);

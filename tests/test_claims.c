@@ -86,7 +86,7 @@ static void test_random_claims(void **state) {
   (void)state;
   struct generator generator = {21};
   int refused = 0, accepted = 0, strides = 0;
-  for (int i = 0; i < IF_QUICK(5000, 60000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(5000, 60000); i++) {
     static struct lists lists;
     const fovea_segment_shape shape = {1 + generator_below(&generator, 3), 1 + generator_below(&generator, 5),
                                        1 + generator_below(&generator, 4), 0};
@@ -116,7 +116,7 @@ static void test_random_claims(void **state) {
     refused += shared;
     accepted += !shared;
   }
-  assert_true(refused > IF_QUICK(200, 2000) && accepted > IF_QUICK(200, 2000) && strides > 10);
+  assert_true(refused > USUAL_OR_LONG(200, 2000) && accepted > USUAL_OR_LONG(200, 2000) && strides > 10);
 }
 
 /* More claims than are compared at once: rows of a page each, two of them the same. */

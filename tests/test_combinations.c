@@ -27,11 +27,11 @@ static void check_isas(struct trial *trial, struct trial *expected, uint64_t see
   while (isas[count] != NULL) count++;
   const int other = (int)(seed % (uint64_t)count);
   trial_run(expected, isas[0], NULL);
-  assert_contract(expected, IF_QUICK(20000, 200000));
+  assert_contract(expected, USUAL_OR_LONG(20000, 200000));
   assert_true(trial_gaps_untouched(expected));
   for (int isa = 1; isa < count; isa++) {
     trial_run(trial, isas[isa], NULL);
-    if (isa == other) assert_contract(trial, IF_QUICK(20000, 200000));
+    if (isa == other) assert_contract(trial, USUAL_OR_LONG(20000, 200000));
     assert_same_outputs(trial, expected);
     assert_true(trial_gaps_untouched(trial));
   }
@@ -79,13 +79,13 @@ static void check(const struct scene *scene, struct generator *generator, uint64
 static void test_combinations(void **state) {
   (void)state;
   static struct scene scene;
-  const int count = IF_QUICK(80, 2000);
+  const int count = USUAL_OR_LONG(80, 2000);
   int accepted = 0;
   fovea_allow_amx(NULL); /* modes: for runs that name no instruction set, if there is AMX */
   for (int i = 0; i < count; i++) {
     const uint64_t seed = (uint64_t)i;
     struct generator generator = {seed};
-    scene_combine(&scene, &generator, IF_QUICK(INT64_C(50000), INT64_C(1500000)));
+    scene_combine(&scene, &generator, USUAL_OR_LONG(INT64_C(50000), INT64_C(1500000)));
     if (i % 4 < 2)
       cpus_use_one();
     else

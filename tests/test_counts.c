@@ -115,9 +115,9 @@ static void check_problem(const fovea_problem *problem, uint64_t seed, struct ge
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {77};
-  for (int i = 0; i < IF_QUICK(8, 40); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(8, 40); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(INT64_C(200000), INT64_C(3000000)));
+    problem_random(&listed, &generator, USUAL_OR_LONG(INT64_C(200000), INT64_C(3000000)));
     if (i % 2) problem_random_features(&listed.problem, &generator);
     if (i % 3 && listed.problem.score_output) {
       fovea_problem *p = &listed.problem;
@@ -134,7 +134,7 @@ static void test_random_problems(void **state) {
 static void test_few_rows(void **state) {
   (void)state;
   struct generator generator = {78};
-  for (int64_t rows = 1; rows <= 20; rows += IF_QUICK(4, 1)) {
+  for (int64_t rows = 1; rows <= 20; rows += USUAL_OR_LONG(4, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, rows, 300, 16, 16);
     problem.causal = 1;
@@ -148,7 +148,7 @@ static void test_parts(void **state) {
   struct generator generator = {79};
   for (int64_t rows = 1; rows <= 12; rows += 11) {
     fovea_problem problem;
-    fovea_problem_init(&problem, 1, 1, 1, rows, IF_QUICK(4500, 9000), 64, 64);
+    fovea_problem_init(&problem, 1, 1, 1, rows, USUAL_OR_LONG(4500, 9000), 64, 64);
     check_problem(&problem, (uint64_t)rows, &generator);
   }
 }

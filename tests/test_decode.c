@@ -59,10 +59,10 @@ static void test_rows_alone(void **state) {
   static const int64_t dims[] = {1, 5, 16, 40, 64, 80, 127, 128, 129, 200};
   static const int modes[] = {INT8_BOTH, BF16_BOTH, INT8_SCORES};
   struct generator generator = {31};
-  for (int i = 0; i < IF_QUICK(4, 12); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(4, 12); i++) {
     fovea_problem problem;
     const int64_t kv_heads = 1 + generator_below(&generator, 2), group = 1 + generator_below(&generator, 5);
-    const int64_t length = 1 + generator_below(&generator, IF_QUICK(100, 300));
+    const int64_t length = 1 + generator_below(&generator, USUAL_OR_LONG(100, 300));
     fovea_problem_init(&problem, 1 + generator_below(&generator, 2), kv_heads * group, kv_heads, length, length,
                        dims[generator_below(&generator, 10)], dims[generator_below(&generator, 10)]);
     if (i % 3 == 1) problem.window_left = generator_below(&generator, 200);
@@ -83,7 +83,7 @@ static void test_rows_alone(void **state) {
 static void test_long_caches(void **state) {
   (void)state;
   struct generator generator = {32};
-  for (int i = 0; i < IF_QUICK(1, 3); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(1, 3); i++) {
     const int64_t length = 2040 * (1 + i) + generator_below(&generator, 30), rows = 24;
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, rows, length, i % 2 ? 64 : 33, 32);

@@ -118,7 +118,7 @@ static void check_poison(const struct rule *rule, float poison) {
   struct trial clean = trial_create(&problem, 4);
   trial_run(&clean, isa, NULL);
   const struct entry entry = problem_entry(&problem, 0);
-  for (int64_t key = 0; key < KEYS; key += IF_QUICK(61, key % 2 == 0 ? 29 : 34))
+  for (int64_t key = 0; key < KEYS; key += USUAL_OR_LONG(61, key % 2 == 0 ? 29 : 34))
     for (int in_k = 0; in_k <= 1; in_k++) {
       struct trial poisoned = trial_of_part(&problem, &clean, start, start);
       for (int64_t d = 0; d < 20; d++) tensor_row(in_k ? &poisoned.k : &poisoned.v, 0, 0, key)[d] = poison;
@@ -127,7 +127,7 @@ static void check_poison(const struct rule *rule, float poison) {
         const struct part row = {0, 0, i};
         if (!row_sees(&problem, &entry, i, key)) assert_same_part(&poisoned, row, &clean, row, 1, 2, 1);
       }
-      assert_contract(&poisoned, IF_QUICK(30000, 1000000));
+      assert_contract(&poisoned, USUAL_OR_LONG(30000, 1000000));
       trial_destroy(&poisoned);
     }
   trial_destroy(&clean);
@@ -136,7 +136,7 @@ static void check_poison(const struct rule *rule, float poison) {
 static void check_poisons(void) {
   static const float poisons[] = {NAN, INFINITY, -INFINITY, 3e38f};
   for (int rule = 0; rule < rule_count; rule++)
-    for (int i = rule % 2; i < 4; i += IF_QUICK(2, 1)) check_poison(&rule_list[rule], poisons[i]);
+    for (int i = rule % 2; i < 4; i += USUAL_OR_LONG(2, 1)) check_poison(&rule_list[rule], poisons[i]);
 }
 
 static void test_unseen_poison(void **state) {
@@ -207,13 +207,13 @@ static void test_permutations(void **state) {
 
 /* A causal row is full attention of that row over the keys up to its own. */
 static void check_causal_prefix(void) {
-  enum { LENGTH = IF_QUICK(150, 520) };
+  const int64_t length = USUAL_OR_LONG(150, 520);
   fovea_problem problem, prefix;
-  fovea_problem_init(&problem, 1, 2, 1, LENGTH, LENGTH, 16, 16);
+  fovea_problem_init(&problem, 1, 2, 1, length, length, 16, 16);
   problem.causal = 1;
   struct trial whole = trial_create(&problem, 7);
   trial_run(&whole, isa, NULL);
-  for (int64_t i = 0; i < LENGTH; i += 13) {
+  for (int64_t i = 0; i < length; i += 13) {
     fovea_problem_init(&prefix, 1, 2, 1, 1, i + 1, 16, 16);
     const struct part row = {0, 0, i};
     struct trial alone = trial_of_part(&prefix, &whole, row, start);

@@ -15,7 +15,7 @@ enum { PATIENCE = 120 };
 /* Large enough for a team of threads. */
 static fovea_problem large_problem(void) {
   fovea_problem problem;
-  fovea_problem_init(&problem, 2, 4, 2, IF_QUICK(64, 256), IF_QUICK(256, 512), 64, 64);
+  fovea_problem_init(&problem, 2, 4, 2, USUAL_OR_LONG(64, 256), USUAL_OR_LONG(256, 512), 64, 64);
   problem.causal = 1;
   return problem;
 }

@@ -18,7 +18,7 @@ static double error_of(float actual, double expected) {
 static void test_exp2(void **state) {
   (void)state;
   double worst = 0.0;
-  for (uint32_t bits = bits_of(-0.0f); bits < bits_of(-126.0f); bits += IF_QUICK(50021, 997)) {
+  for (uint32_t bits = bits_of(-0.0f); bits < bits_of(-126.0f); bits += USUAL_OR_LONG(50021, 997)) {
     const float x = from_bits(bits), y = contract_exp2(x);
     worst = fmax(worst, error_of(y, exp2((double)x)));
     assert_true(y <= 1.0f);
@@ -42,7 +42,7 @@ static void test_exp2_borders(void **state) {
 static void test_log2(void **state) {
   (void)state;
   double worst = 0.0;
-  for (uint32_t bits = bits_of(1.0f) + 1; bits < bits_of(0x1p64f); bits += IF_QUICK(20011, 199)) {
+  for (uint32_t bits = bits_of(1.0f) + 1; bits < bits_of(0x1p64f); bits += USUAL_OR_LONG(20011, 199)) {
     const float x = from_bits(bits);
     worst = fmax(worst, error_of(contract_log2(x), log2((double)x)));
   }
@@ -62,7 +62,7 @@ static double ulps_of(float actual, double expected) {
 static void test_tanh(void **state) {
   (void)state;
   double worst = ulps_of(contract_tanh(0x1.e150dep-4f), tanh(0x1.e150dep-4));
-  for (uint32_t bits = 1; bits < bits_of(12.0f); bits += IF_QUICK(80021, 809)) {
+  for (uint32_t bits = 1; bits < bits_of(12.0f); bits += USUAL_OR_LONG(80021, 809)) {
     const float x = from_bits(bits), y = contract_tanh(x);
     worst = fmax(worst, ulps_of(y, tanh((double)x)));
     assert_true(y <= 1.0f);
@@ -109,7 +109,7 @@ static void sweep(int64_t keys, float limit, int64_t rows) {
 
 static void test_kernels(void **state) {
   (void)state;
-  const int64_t rows = IF_QUICK(20000, 1000000);
+  const int64_t rows = USUAL_OR_LONG(20000, 1000000);
   sweep(2, 1.0f, rows);   /* sums from 1.5 to 2 */
   sweep(2, 127.0f, rows); /* sums from 1 to 2, weights down to 0 */
   sweep(6, 9.0f, rows);   /* sums from 5 to 6 */
@@ -119,7 +119,7 @@ static void test_kernels(void **state) {
 /* The LSE of a row of one key is its score. The scale equals the cap, so x is q itself: over all of f32, by
  * exponent and sign. Different caps round the last bits of tanh in different ways. */
 static void sweep_tanh(double cap, uint32_t first, uint32_t last) {
-  const int64_t rows = IF_QUICK(20000, 400000);
+  const int64_t rows = USUAL_OR_LONG(20000, 400000);
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, rows, 1, 1, 1);
   problem.softcap = problem.scale = cap;
@@ -140,7 +140,7 @@ static void sweep_tanh(double cap, uint32_t first, uint32_t last) {
 static void test_kernels_tanh(void **state) {
   (void)state;
   static const double caps[] = {1.0, 0.7, 0.6931, 1.3};
-  for (int i = 0; i < IF_QUICK(1, 4); i++) sweep_tanh(caps[i], bits_of(0x1p-16f), bits_of(11.0f));
+  for (int i = 0; i < USUAL_OR_LONG(1, 4); i++) sweep_tanh(caps[i], bits_of(0x1p-16f), bits_of(11.0f));
   sweep_tanh(1e30, 0, bits_of(0x1p-13f)); /* scaled up, so that the least numbers show */
   sweep_tanh(30.0, bits_of(8.0f), 0x7fffffffu);
 }
@@ -187,8 +187,8 @@ static void test_tanh_bits(void **state) {
   for (int isa = 0; isas[isa] != NULL; isa++) {
     const fovea_kernels *kernels;
     assert_int_equal(fovea_dispatch_wanted(isas[isa], FOVEA_F32, &kernels, NULL), FOVEA_OK);
-    sweep_tanh_bits(kernels, 0, bits_of(INFINITY), IF_QUICK(200003, 1999));
-    sweep_tanh_bits(kernels, bits_of(0x1p-7f), bits_of(10.5f), IF_QUICK(4001, 41));
+    sweep_tanh_bits(kernels, 0, bits_of(INFINITY), USUAL_OR_LONG(200003, 1999));
+    sweep_tanh_bits(kernels, bits_of(0x1p-7f), bits_of(10.5f), USUAL_OR_LONG(4001, 41));
     for (int i = 0; i < 8; i++) sweep_tanh_bits(kernels, special[i], special[i] + 10, 1);
     for (int n = 1; n < 29; n++) { /* where the nearest integer changes */
       const uint32_t border = bits_of(((float)n - 0.5f) * 0x1.62e43p-2f);

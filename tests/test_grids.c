@@ -11,10 +11,10 @@
 
 /* Budgets in products: of one grid on one kernel, of the largest problem that portable C runs, and of the contract.
  */
-static const int64_t grid_budget = IF_QUICK(INT64_C(40000000), INT64_C(16000000000));
-static const int64_t scalar_limit = IF_QUICK(2000000, 8000000);
+#define GRID_BUDGET     USUAL_OR_LONG(INT64_C(40000000), INT64_C(16000000000))
+#define SCALAR_LIMIT    USUAL_OR_LONG(2000000, 8000000)
+#define CONTRACT_BUDGET USUAL_OR_LONG(200000, 1000000)
 static const int64_t memory_limit = INT64_C(1) << 25; /* numbers of K and V */
-static const int64_t contract_budget = IF_QUICK(200000, 1000000);
 
 /* The walk through one grid: each problem once, in a fixed shuffled order, until the budget is spent. */
 struct walk {
@@ -47,16 +47,16 @@ static int64_t work_of(const fovea_problem *problem) {
 static void check_problem(struct walk *walk, const fovea_problem *problem) {
   const int64_t work = work_of(problem);
   const int64_t numbers = problem->batch * problem->kv_heads * problem->kv_len * (problem->qk_dim + problem->v_dim);
-  if (met_before(walk, problem) || walk->spent + work > grid_budget || numbers > memory_limit) return;
+  if (met_before(walk, problem) || walk->spent + work > GRID_BUDGET || numbers > memory_limit) return;
   walk->spent += work;
   walk->run++;
   const char *const *isas = whole_isas_for(problem);
   struct trial first = trial_create(problem, (uint64_t)walk->run),
                other = trial_create(problem, (uint64_t)walk->run);
   trial_run(&first, isas[0], NULL);
-  assert_contract(&first, contract_budget);
+  assert_contract(&first, CONTRACT_BUDGET);
   for (int i = 1; isas[i] != NULL; i++) {
-    if (strcmp(isas[i], "scalar") == 0 && work > scalar_limit) continue;
+    if (strcmp(isas[i], "scalar") == 0 && work > SCALAR_LIMIT) continue;
     trial_run(&other, isas[i], NULL);
     assert_same_outputs(&other, &first);
   }

@@ -34,7 +34,7 @@ static void check_guards(const fovea_problem *problem, uint64_t seed) {
 
 static void test_small_shapes(void **state) {
   (void)state;
-  for (int64_t dim = 1; dim <= IF_QUICK(20, 40); dim++)
+  for (int64_t dim = 1; dim <= USUAL_OR_LONG(20, 40); dim++)
     for (int64_t rows = 1; rows <= 9; rows += 4)
       for (int64_t keys = 1; keys <= 36; keys += 5) {
         fovea_problem problem;
@@ -47,7 +47,7 @@ static void test_small_shapes(void **state) {
 static void test_half_types(void **state) {
   (void)state;
   for (int type = FOVEA_F16; type <= FOVEA_BF16; type++)
-    for (int64_t dim = 1; dim <= IF_QUICK(20, 70); dim++) {
+    for (int64_t dim = 1; dim <= USUAL_OR_LONG(20, 70); dim++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, dim % 5 + 1, 1 + dim * 7 % 40, dim, 71 - dim);
       problem.q_type = problem.k_type = problem.v_type = problem.o_type = (fovea_type)type;
@@ -59,7 +59,7 @@ static void test_half_types(void **state) {
 static void test_masks(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
-    for (int64_t keys = 1; keys <= IF_QUICK(40, 150); keys++)
+    for (int64_t keys = 1; keys <= USUAL_OR_LONG(40, 150); keys++)
       for (int64_t missing = 0; missing <= keys % 3; missing++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, 1 + keys % 9, keys, 6, 5);
@@ -76,7 +76,7 @@ static void test_masks(void **state) {
 static void test_random_shapes(void **state) {
   (void)state;
   struct generator generator = {404};
-  for (int i = 0; i < IF_QUICK(80, 700); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(80, 700); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 600000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);

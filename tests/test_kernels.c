@@ -6,7 +6,7 @@
 #include "support/problems.h"
 #include "support/trial.h"
 
-enum { CONTRACT_BUDGET = IF_QUICK(30000, 400000) };
+#define CONTRACT_BUDGET USUAL_OR_LONG(30000, 400000)
 
 /* Compares the first kernel's outputs with the contract, for as many rows as the budget allows. Compares the others
  * with the contract, and every row with the first kernel's. */
@@ -26,7 +26,7 @@ static void check_problem(const fovea_problem *problem, uint64_t seed) {
 
 static void test_every_dim(void **state) {
   (void)state;
-  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 140 ? 1 : 13) {
+  for (int64_t dim = 1; dim <= USUAL_OR_LONG(70, 300); dim += dim < 140 ? 1 : 13) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 5, 37, dim, 3);
     check_problem(&problem, 1);
@@ -37,7 +37,7 @@ static void test_every_dim(void **state) {
 
 static void test_every_q_len(void **state) {
   (void)state;
-  for (int64_t q_len = 0; q_len <= IF_QUICK(70, 270); q_len += q_len < 140 ? 1 : 11)
+  for (int64_t q_len = 0; q_len <= USUAL_OR_LONG(70, 270); q_len += q_len < 140 ? 1 : 11)
     for (int64_t group = 1; group <= 4; group += 3) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, group, 1, q_len, 33, 16, 16);
@@ -48,7 +48,7 @@ static void test_every_q_len(void **state) {
 
 static void test_every_kv_len(void **state) {
   (void)state;
-  for (int64_t kv_len = 0; kv_len <= IF_QUICK(300, 5000); kv_len += kv_len < 300 ? 1 : 271) {
+  for (int64_t kv_len = 0; kv_len <= USUAL_OR_LONG(300, 5000); kv_len += kv_len < 300 ? 1 : 271) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 1 + kv_len % 7, kv_len, 8, 8);
     check_problem(&problem, 4);
@@ -63,7 +63,7 @@ static void test_span_borders(void **state) {
   (void)state;
   static const int64_t lengths[] = {2047, 2048, 2049, 4095, 4096, 4097, 6145, 8193, 12300, 16385, 70001};
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
-  for (int i = 0; i < IF_QUICK(5, count); i++)
+  for (int i = 0; i < USUAL_OR_LONG(5, count); i++)
     for (int64_t q_len = 1; q_len <= 40; q_len += 39) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, q_len, lengths[i], 16, 8);
@@ -79,7 +79,7 @@ static void test_every_rule(void **state) {
   static const int64_t lengths[][2] = {{1, 1}, {1, 300}, {40, 40}, {150, 150}, {70, 400}, {200, 60}, {600, 700}};
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
   for (int rule = 0; rule < rule_count; rule++)
-    for (int i = 0; i < IF_QUICK(5, count); i++) {
+    for (int i = 0; i < USUAL_OR_LONG(5, count); i++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 24, 17);
       problem_apply(&problem, &rule_list[rule]);
@@ -92,7 +92,7 @@ static void test_copied_blocks(void **state) {
   (void)state;
   for (int causal = 0; causal <= 1; causal++) {
     fovea_problem problem;
-    fovea_problem_init(&problem, 1, 8, 8, IF_QUICK(270, 520), 300, 32, 32);
+    fovea_problem_init(&problem, 1, 8, 8, USUAL_OR_LONG(270, 520), 300, 32, 32);
     problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(problem.q_len, 8, 32);
     problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(problem.kv_len, 8, 32);
     problem.causal = causal;
@@ -103,7 +103,7 @@ static void test_copied_blocks(void **state) {
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {2026};
-  for (int i = 0; i < IF_QUICK(150, 1500); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(150, 1500); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 3000000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);

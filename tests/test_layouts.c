@@ -9,7 +9,7 @@ static void test_random_layouts(void **state) {
   (void)state;
   struct generator generator = {77};
   const char *const *isas = usable_isas();
-  for (int i = 0; i < IF_QUICK(60, 400); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 400); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1000000);
     if (i % 2 == 1) problem_random_features(&listed.problem, &generator);
@@ -34,7 +34,7 @@ static void test_repeated_inputs(void **state) {
   (void)state;
   const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
-    for (int axes = 1; axes < 512; axes += IF_QUICK(9, 2)) {
+    for (int axes = 1; axes < 512; axes += USUAL_OR_LONG(9, 2)) {
       fovea_problem written;
       fovea_problem_init(&written, 2, 4, 2, 20, 140, 16, 12);
       written.causal = axes % 3 == 0;
@@ -74,14 +74,14 @@ static int create_sparse(struct tensor *tensor, int64_t batch, int64_t heads, in
 
 static void test_strides_beyond_32_bits(void **state) {
   (void)state;
-  enum { BATCH = IF_QUICK(1, 2), HEADS = IF_QUICK(1, 2) };
+  const int64_t batch = USUAL_OR_LONG(1, 2), heads = batch;
   fovea_problem problem;
-  fovea_problem_init(&problem, BATCH, HEADS, 1, 3, 5, 20, 20);
+  fovea_problem_init(&problem, batch, heads, 1, 3, 5, 20, 20);
   struct trial expected = trial_create(&problem, 12);
   struct trial sparse = {.problem = problem};
-  const int there = create_sparse(&sparse.q, BATCH, HEADS, 3, 20) && create_sparse(&sparse.k, BATCH, 1, 5, 20) &&
-                    create_sparse(&sparse.v, BATCH, 1, 5, 20) && create_sparse(&sparse.o, BATCH, HEADS, 3, 20) &&
-                    create_sparse(&sparse.lse, BATCH, HEADS, 3, 1);
+  const int there = create_sparse(&sparse.q, batch, heads, 3, 20) && create_sparse(&sparse.k, batch, 1, 5, 20) &&
+                    create_sparse(&sparse.v, batch, 1, 5, 20) && create_sparse(&sparse.o, batch, heads, 3, 20) &&
+                    create_sparse(&sparse.lse, batch, heads, 3, 1);
   if (there) {
     sparse.problem.q_strides = sparse.problem.k_strides = sparse.problem.v_strides = sparse.q.strides;
     sparse.problem.o_strides = sparse.problem.lse_strides = sparse.q.strides;

@@ -40,23 +40,23 @@ static void sink(int64_t keys, int64_t sink_at, float tail_score, float tail_val
 
 static void test_sink_first(void **state) {
   (void)state;
-  sink(IF_QUICK(100003, 1000003), 0, -17.1f, 1.0f);
+  sink(USUAL_OR_LONG(100003, 1000003), 0, -17.1f, 1.0f);
 }
 
 static void test_sink_last(void **state) {
   (void)state;
-  sink(IF_QUICK(70001, 700001), IF_QUICK(70000, 700000), -16.7f, 3.0f);
+  sink(USUAL_OR_LONG(70001, 700001), USUAL_OR_LONG(70000, 700000), -16.7f, 3.0f);
 }
 
 static void test_sink_in_the_middle(void **state) {
   (void)state;
-  sink(IF_QUICK(33333, 1234567), 12345, -17.9f, -1.0f);
+  sink(USUAL_OR_LONG(33333, 1234567), 12345, -17.9f, -1.0f);
 }
 
 /* A million keys with random scores and values. */
 static void test_random_million(void **state) {
   (void)state;
-  const fovea_problem problem = one_row(IF_QUICK(100000, 1000001), 4);
+  const fovea_problem problem = one_row(USUAL_OR_LONG(100000, 1000001), 4);
   struct trial trial = trial_create(&problem, 7);
   const char *const *isas = whole_isas_for(&problem);
   for (int i = 0; isas[i] != NULL; i++) run_and_check(&trial, BOUND_RANDOM, isas[i]);
@@ -67,7 +67,7 @@ static void test_random_million(void **state) {
 /* Equal scores: a running sum in f32 would stop at 2^24. */
 static void test_twenty_million_equal_keys(void **state) {
   (void)state;
-  fovea_problem problem = one_row(IF_QUICK(300000, 20000000), 1);
+  fovea_problem problem = one_row(USUAL_OR_LONG(300000, 20000000), 1);
   problem.k_strides.row = 0;
   problem.v_strides.row = 0;
   struct trial trial = trial_create(&problem, 0);

@@ -10,7 +10,8 @@
 
 #include <math.h>
 
-enum { CONTRACT_BUDGET = IF_QUICK(2500, 40000), TYPES = FOVEA_MASK_BF16 };
+#define CONTRACT_BUDGET USUAL_OR_LONG(2500, 40000)
+enum { TYPES = FOVEA_MASK_BF16 };
 
 static void add_mask(fovea_problem *problem, int type) {
   problem->mask_type = (fovea_mask_type)type;
@@ -47,7 +48,7 @@ static struct trial trial_with_whole_mask(const struct trial *trial) {
  * time for both, problems of many keys only behind it, where a byte before the first element would be read. */
 static void check_problem(const fovea_problem *problem, uint64_t seed) {
   const char *const *isas = whole_isas_for(problem);
-  const int first = IF_QUICK(problem->kv_len > 10000, 0) ? GUARD_AT_START : GUARD_AT_END;
+  const int first = USUAL_OR_LONG(problem->kv_len > 10000, 0) ? GUARD_AT_START : GUARD_AT_END;
   for (int edge = first; edge <= GUARD_AT_START; edge++) {
     struct trial trial = trial_create_at(problem, seed, (enum guarded_edge)edge);
     struct trial whole = trial_with_whole_mask(&trial);
@@ -76,7 +77,7 @@ static void test_places(void **state) {
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
     for (int place = 0; place < PLACES; place++)
       for (int i = 0; i < 4; i++, number++) {
-        if (IF_QUICK(number % 3 != 0, 0)) continue;
+        if (USUAL_OR_LONG(number % 3 != 0, 0)) continue;
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, rows[i], KEYS, 8, 6);
         problem_apply(&problem, &rule_list[number % rule_count]);
@@ -95,7 +96,7 @@ static void test_places(void **state) {
 static void test_key_stride_0(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int place = 0; place < PLACES; place += IF_QUICK(3, 1))
+    for (int place = 0; place < PLACES; place += USUAL_OR_LONG(3, 1))
       for (int few = 0; few <= 1; few++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 2, 2, 2, few ? 2 : 50, KEYS, 8, 6);
@@ -179,7 +180,7 @@ static void test_parts(void **state) {
   (void)state;
   static const int64_t begins[] = {2048, 2049, 4095, 5000, 128 * 17 + 3, 12345, 12800};
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int i = type % 2; i < 7; i += IF_QUICK(6, 2)) {
+    for (int i = type % 2; i < 7; i += USUAL_OR_LONG(6, 2)) {
       fovea_problem problem;
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, 64);
@@ -296,7 +297,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
 static void test_rings(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= TYPES; type++)
-    for (int64_t chunk = 1; chunk <= 37; chunk += IF_QUICK(18, 9)) {
+    for (int64_t chunk = 1; chunk <= 37; chunk += USUAL_OR_LONG(18, 9)) {
       check_ring(type, chunk, FOVEA_KEYS_IN_ROWS);
       check_ring(type, chunk, FOVEA_KEYS_IN_PANELS);
     }

@@ -11,7 +11,7 @@
 
 static const struct part start = {0, 0, 0};
 
-enum { CONTRACT_BUDGET = IF_QUICK(20000, 150000) };
+#define CONTRACT_BUDGET USUAL_OR_LONG(20000, 150000)
 
 /* Adds a mask of that type for the whole problem, with its own strides. */
 static void add_mask(fovea_problem *problem, int type) {
@@ -97,7 +97,7 @@ static void test_rules_as_masks(void **state) {
 static void test_lengths_as_masks(void **state) {
   (void)state;
   struct generator generator = {505};
-  for (int i = 0; i < IF_QUICK(25, 150); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(25, 150); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 300000);
     problem_random_modes(&listed.problem, &generator, 4);
@@ -152,7 +152,7 @@ static void test_patterns(void **state) {
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
   for (int pattern = 0; pattern < MASK_PATTERNS; pattern++)
     for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
-      for (int i = 0; i < IF_QUICK(4, count); i++) {
+      for (int i = 0; i < USUAL_OR_LONG(4, count); i++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 12, 10);
         problem.causal = pattern % 2;
@@ -171,17 +171,18 @@ static void test_patterns(void **state) {
  * other spans. */
 static void test_spans_left_out(void **state) {
   (void)state;
-  enum { SPAN = 2048, SPANS = IF_QUICK(5, 10), CHOICES = IF_QUICK(15, 60) };
+  enum { SPAN = 2048 };
+  const int spans = USUAL_OR_LONG(5, 10), choices = USUAL_OR_LONG(15, 60);
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type += 2) {
     fovea_problem problem;
-    fovea_problem_init(&problem, CHOICES, 1, 1, 3, SPANS * SPAN + 4, 2, 2);
+    fovea_problem_init(&problem, choices, 1, 1, 3, spans * SPAN + 4, 2, 2);
     problem.k_strides.batch = problem.v_strides.batch = 0;
     add_mask(&problem, type);
     struct trial trial = trial_create(&problem, 6);
     struct generator generator = {(uint64_t)type};
     mask_fill_random(&trial.mask, 0, MASK_NONE);
-    for (int64_t b = 0; b < CHOICES; b++) {
-      const int64_t choice = b < 8 ? b : generator_below(&generator, 2 << SPANS);
+    for (int64_t b = 0; b < choices; b++) {
+      const int64_t choice = b < 8 ? b : generator_below(&generator, 2 << spans);
       for (int64_t key = 3; key < problem.kv_len; key += 700)
         for (int64_t i = 0; i < 3; i++)
           if (choice >> key / SPAN & 1 && generator_below(&generator, 4) > 0)
@@ -299,7 +300,7 @@ static void test_added_values(void **state) {
                 mask_set(&trial.mask, 0, h, i, j, biases[generator_below(&generator, kinds)]);
         for (int isa = 0; isas[isa] != NULL; isa++) {
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, IF_QUICK(30000, 300000));
+          assert_contract(&trial, USUAL_OR_LONG(30000, 300000));
         }
         trial_destroy(&trial);
       }
@@ -343,7 +344,7 @@ static void check_poison(int type, enum mask_pattern pattern, float poison, cons
   struct trial clean = trial_create(&problem, 5);
   mask_fill_random(&clean.mask, 5, pattern);
   trial_run(&clean, isa, NULL);
-  for (int64_t key = 3; key < KEYS; key += IF_QUICK(91, 21)) {
+  for (int64_t key = 3; key < KEYS; key += USUAL_OR_LONG(91, 21)) {
     struct trial poisoned = trial_of_part(&problem, &clean, start, start);
     const int in_k = key % 2 == 0;
     for (int64_t d = 0; d < DIM; d++) tensor_row(in_k ? &poisoned.k : &poisoned.v, 0, 0, key)[d] = poison;
@@ -353,7 +354,7 @@ static void check_poison(int type, enum mask_pattern pattern, float poison, cons
         const struct part row = {0, h, i};
         if (!trial_sees(&poisoned, 0, h, i, key)) assert_same_part(&poisoned, row, &clean, row, 1, 1, 1);
       }
-    assert_contract(&poisoned, IF_QUICK(10000, 300000));
+    assert_contract(&poisoned, USUAL_OR_LONG(10000, 300000));
     trial_destroy(&poisoned);
   }
   trial_destroy(&clean);
@@ -396,7 +397,7 @@ static void check_least(int type, float least) {
           assert_int_equal(o_bits(&trial, i, 3) == 0x7fc00000, !hidden && !no_state);
           assert_int_not_equal(o_bits(&trial, i, 4), 0x7fc00000);
         }
-        assert_contract(&trial, IF_QUICK(100000, 1000000));
+        assert_contract(&trial, USUAL_OR_LONG(100000, 1000000));
       }
       trial_destroy(&trial);
     }

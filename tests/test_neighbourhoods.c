@@ -120,7 +120,7 @@ static void check(const fovea_rule *rule) {
 /* Every window, dilation and length of a line that is possible. */
 static void test_lines(void **state) {
   (void)state;
-  for (int64_t length = 1; length <= IF_QUICK(9, 23); length++)
+  for (int64_t length = 1; length <= USUAL_OR_LONG(9, 23); length++)
     for (int64_t window = 1; window <= length; window++)
       for (int64_t dilation = 1; window * dilation <= length; dilation++)
         for (int causal = 0; causal < 2; causal++) {
@@ -144,9 +144,9 @@ static fovea_rule random_grid(struct generator *generator, int64_t axes, int64_t
 static void test_grids(void **state) {
   (void)state;
   struct generator generator = {3};
-  for (int i = 0; i < IF_QUICK(6, 60); i++) {
-    const fovea_rule image = random_grid(&generator, 2, IF_QUICK(9, 20)),
-                     volume = random_grid(&generator, 3, IF_QUICK(5, 8));
+  for (int i = 0; i < USUAL_OR_LONG(6, 60); i++) {
+    const fovea_rule image = random_grid(&generator, 2, USUAL_OR_LONG(9, 20)),
+                     volume = random_grid(&generator, 3, USUAL_OR_LONG(5, 8));
     check(&image);
     check(&volume);
   }

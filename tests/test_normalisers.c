@@ -19,7 +19,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial trial = trial_create(problem, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(3000, 250000));
+    assert_contract(&trial, USUAL_OR_LONG(3000, 250000));
     assert_true(trial_gaps_untouched(&trial));
   }
   trial_destroy(&trial);
@@ -32,7 +32,7 @@ static void test_lengths_and_rules(void **state) {
                                        {40, 0}, {40, 129}, {0, 5},    {130, 130}};
   int number = 0;
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int rule = (int)i % IF_QUICK(4, 1); rule < rule_count; rule += IF_QUICK(4, 1), number++) {
+    for (int rule = (int)i % USUAL_OR_LONG(4, 1); rule < rule_count; rule += USUAL_OR_LONG(4, 1), number++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 2, 4, rule % 2 ? 2 : 4, lengths[i][0], lengths[i][1], 20, 12);
       problem_apply(&problem, &rule_list[rule]);
@@ -65,7 +65,7 @@ static void test_masks(void **state) {
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {77};
-  for (int i = 0; i < IF_QUICK(20, 100); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(20, 100); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1500000);
     problem_random_features(&listed.problem, &generator);
@@ -84,7 +84,7 @@ static void test_random_problems(void **state) {
 /* So few rows and so many keys that the keys are split into parts, whose sums and numbers of keys are added up. */
 static void test_parts(void **state) {
   (void)state;
-  for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(7, 1))
+  for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1))
     for (int rows = 1; rows <= 20; rows += 19) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, rows, rows > 1 ? 9000 : 30000, 40, 24);
@@ -107,7 +107,7 @@ static void test_parts(void **state) {
 /* Any number of threads, and any order of tasks. */
 static void test_threads(void **state) {
   (void)state;
-  for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(7, 1)) {
+  for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, number % 2 ? 3 : 100, number % 2 ? 9000 : 500, 24, 40);
     problem_set_normaliser(&problem, number);
@@ -133,7 +133,7 @@ static void test_threads(void **state) {
 /* A row alone has the bits that it has among others. */
 static void test_prefill_and_decode(void **state) {
   (void)state;
-  for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(7, 1)) {
+  for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, 60, 2500, 33, 17);
     problem.causal = 1;
@@ -159,7 +159,7 @@ static void test_prefill_and_decode(void **state) {
 static void test_caches(void **state) {
   (void)state;
   struct generator generator = {5};
-  for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(7, 1)) {
+  for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, 1 + 5 * number, 700, 40, 24);
     problem.causal = 1;
@@ -168,7 +168,7 @@ static void test_caches(void **state) {
     problem.k_type = problem.v_type = (fovea_type)(number % 3);
     struct trial expected = trial_create(&problem, 5), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, "scalar", NULL);
-    assert_contract(&expected, IF_QUICK(8000, 300000));
+    assert_contract(&expected, USUAL_OR_LONG(8000, 300000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&trial, (enum cache_kind)kind, 0, NULL, &generator);
       for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
@@ -188,8 +188,8 @@ static void test_special_values(void **state) {
   (void)state;
   static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f, -0.0f, 0x1p-140f};
   for (size_t v = 0; v < sizeof values / sizeof values[0]; v++)
-    for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(5, 1))
-      for (int64_t rows = 1; rows < 80; rows += IF_QUICK(78, 39)) {
+    for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(5, 1))
+      for (int64_t rows = 1; rows < 80; rows += USUAL_OR_LONG(78, 39)) {
         fovea_problem problem;
         fovea_problem_init(&problem, 2, 2, 2, rows, 300, 20, 12);
         problem.causal = 1;
@@ -205,7 +205,7 @@ static void test_special_values(void **state) {
         const char *const *isas = usable_isas_for(&problem);
         for (int isa = 0; isas[isa] != NULL; isa++) {
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
+          assert_contract(&trial, USUAL_OR_LONG(12000, INT64_MAX / 2));
         }
         trial_destroy(&trial);
       }
@@ -214,7 +214,7 @@ static void test_special_values(void **state) {
 /* All scores of a row are -Inf, by an additive mask of the least finite number: such keys are seen and count. */
 static void test_seen_without_weight(void **state) {
   (void)state;
-  for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(7, 1))
+  for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1))
     for (int64_t rows = 1; rows < 40; rows += 38) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, rows, 260, 3, 5);
@@ -228,7 +228,7 @@ static void test_seen_without_weight(void **state) {
       const char *const *isas = usable_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++) {
         trial_run(&trial, isas[isa], NULL);
-        assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
+        assert_contract(&trial, USUAL_OR_LONG(12000, INT64_MAX / 2));
         assert_true(isfinite(tensor_row(&trial.o, 0, 0, 0)[1]));
       }
       trial_destroy(&trial);
@@ -238,7 +238,7 @@ static void test_seen_without_weight(void **state) {
 /* Weights that are tiny: a reciprocal of their sum would be infinite. */
 static void test_small_sums(void **state) {
   (void)state;
-  for (int number = 0; number < NORMALISERS * DIVISORS; number += IF_QUICK(7, 1))
+  for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1))
     for (int64_t rows = 1; rows < 40; rows += 38) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, rows, 150, 8, 5);
@@ -265,7 +265,7 @@ static void test_sigmoid(void **state) {
   (void)state;
   double worst = 0.0;
   float before = 0.5f;
-  for (uint32_t bits = bits_of(0x1p-30f); bits < bits_of(120.0f); bits += IF_QUICK(65537, 1021))
+  for (uint32_t bits = bits_of(0x1p-30f); bits < bits_of(120.0f); bits += USUAL_OR_LONG(65537, 1021))
     for (uint32_t sign = 0; sign < 2; sign++) {
       const float x = from_bits(bits | sign << 31), y = contract_weight_sigmoid(x);
       const double exact = 1.0 / (1.0 + exp(-(double)x));
@@ -290,7 +290,7 @@ static void test_sigmoid_bits(void **state) {
   for (int i = 0; i < 16; i++) k[i] = v[i] = 1.0f;
   const char *const *isas = usable_isas_for(NULL);
   for (int isa = 0; isas[isa] != NULL; isa++)
-    for (uint32_t part = 0; part < IF_QUICK(2, 8); part++) {
+    for (uint32_t part = 0; part < USUAL_OR_LONG(2, 8); part++) {
       for (uint32_t i = 0; i < NUMBERS; i++) q[i] = from_bits((i * 20 + part) * 53687u);
       for (int64_t rows = 1; rows <= NUMBERS; rows += NUMBERS - 1) {
         fovea_problem problem;

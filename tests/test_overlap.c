@@ -121,7 +121,7 @@ static void test_to_the_byte(void **state) {
   static unsigned char marks[TENSORS][sizeof arena];
   struct generator generator = {2024};
   int accepted = 0, refused = 0;
-  for (int i = 0; i < IF_QUICK(300, 3000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(300, 3000); i++) {
     struct listed_problem listed;
     struct laid laid[TENSORS];
     fovea_tensors tensors;

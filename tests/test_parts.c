@@ -60,7 +60,7 @@ static int check_parts(int64_t keys, uint64_t seed) {
   struct trial trial = trial_create(&problem, seed);
   const char *const *isas = usable_isas_for(&problem);
   trial_run(&trial, isas[0], NULL);
-  assert_contract(&trial, IF_QUICK(300000, 20000000));
+  assert_contract(&trial, USUAL_OR_LONG(300000, 20000000));
   struct trial other = trial_sharing_inputs(&trial);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     struct executor executor = {.order = (enum task_order)(seed % TASK_ORDERS)};
@@ -87,8 +87,8 @@ static void test_parts(void **state) {
   (void)state;
   static const int64_t lengths[] = {1700, 2049, 4200, 9001, 17000, 33333};
   int in_two_phases = 0;
-  for (int i = 0; i < IF_QUICK(4, 6); i++) {
-    for (uint64_t seed = 0; seed < IF_QUICK(3, 4); seed++) {
+  for (int i = 0; i < USUAL_OR_LONG(4, 6); i++) {
+    for (uint64_t seed = 0; seed < USUAL_OR_LONG(3, 4); seed++) {
       in_two_phases += check_parts(lengths[i], 10 * seed + (uint64_t)i);
     }
   }

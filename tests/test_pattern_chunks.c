@@ -87,7 +87,7 @@ static void add_features(fovea_problem *problem, uint64_t seed) {
 static void test_chunks(void **state) {
   (void)state;
   static const int64_t rows[] = {1, 3, 17, 64, 150};
-  for (uint64_t seed = 0; seed < IF_QUICK(4, 30); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(4, 30); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     const fovea_rule *rule = rule_random_joined(&made, &generator, 2, 0, LENGTH, LENGTH);
@@ -144,7 +144,7 @@ static void check_hidden(const fovea_problem *problem, const struct trial *clean
 
 static void test_hidden_keys(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(12, 72); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(12, 72); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     const fovea_rule_kind kind = (fovea_rule_kind)(1 + seed % FOVEA_RULE_NEIGHBOURHOOD);

@@ -134,7 +134,7 @@ static void test_forms(void **state) {
   (void)state;
   static const int64_t lengths[][2] = {{90, 200}, {3, 150}, {1, 600}, {40, 33}};
   for (int i = 0; i < rule_count; i++)
-    for (int j = i % IF_QUICK(4, 1); j < 4; j += IF_QUICK(4, 1)) {
+    for (int j = i % USUAL_OR_LONG(4, 1); j < 4; j += USUAL_OR_LONG(4, 1)) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 4, 2, lengths[j][0], lengths[j][1], 20, 12);
       problem_apply(&problem, &rule_list[i]);
@@ -149,7 +149,7 @@ static void test_forms(void **state) {
 /* The same without the softmax, whose divisor counts the keys that a row sees. */
 static void test_forms_of_normalisers(void **state) {
   (void)state;
-  for (int i = 0; i < rule_count; i += IF_QUICK(5, 1)) {
+  for (int i = 0; i < rule_count; i += USUAL_OR_LONG(5, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, i % 2 ? 2 : 70, 150, 20, 12);
     problem_apply(&problem, &rule_list[i]);

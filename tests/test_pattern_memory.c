@@ -42,7 +42,7 @@ static void bank_release(void *context, void *pointer) {
  * back in any case may fail, as the pattern then keeps what it has. */
 static void test_no_memory(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(12, 60); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(12, 60); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_pattern_options options;

@@ -12,7 +12,7 @@
 
 static void scene_begin(struct scene *scene, struct generator *generator, uint64_t seed) {
   memset(scene, 0, sizeof *scene);
-  problem_random(&scene->listed, generator, IF_QUICK(INT64_C(100000), INT64_C(1000000)));
+  problem_random(&scene->listed, generator, USUAL_OR_LONG(INT64_C(100000), INT64_C(1000000)));
   fovea_problem *problem = &scene->listed.problem;
   problem_random_features(problem, generator);
   if (seed % 2) problem->mask_type = (fovea_mask_type)(seed / 2 % 6); /* every type */
@@ -62,7 +62,7 @@ static void check_threads(struct trial *patterned, const struct trial *masked) {
 static void test_any_place(void **state) {
   (void)state;
   static struct scene scene;
-  for (uint64_t seed = 0; seed < IF_QUICK(12, 120); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(12, 120); seed++) {
     struct generator generator = {seed};
     scene_begin(&scene, &generator, seed);
     struct trial patterned = trial_create(&scene.listed.problem, seed);
@@ -106,9 +106,9 @@ static void test_parts(void **state) {
   (void)state;
   static const int64_t lengths[] = {1700, 2049, 4200, 9001, 17000};
   static struct scene scene;
-  for (uint64_t seed = 0; seed < IF_QUICK(5, 40); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(5, 40); seed++) {
     struct generator generator = {seed};
-    few_rows(&scene, &generator, lengths[seed % IF_QUICK(3, 5)]);
+    few_rows(&scene, &generator, lengths[seed % USUAL_OR_LONG(3, 5)]);
     struct trial patterned = trial_create(&scene.listed.problem, seed);
     struct trial masked = masked_trial(&patterned, seed, &scene.rules);
     const char *const *isas = usable_isas_for(&scene.listed.problem);
@@ -171,7 +171,7 @@ static void test_states(void **state) {
   (void)state;
   static struct scene scene;
   enum { CUT = 2048 };
-  for (uint64_t seed = 0; seed < IF_QUICK(4, 24); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(4, 24); seed++) {
     struct generator generator = {seed};
     const int64_t keys = CUT + 1 + generator_below(&generator, 2500), at = generator_below(&generator, keys);
     few_rows(&scene, &generator, keys);

@@ -22,7 +22,7 @@ static void assert_sees(const fovea_pattern *pattern, const fovea_rule *rule, in
 
 static void test_parts_see(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(15, 60); seed++)
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(15, 60); seed++)
     for (int kind = FOVEA_RULE_CAUSAL; kind <= FOVEA_RULE_NEIGHBOURHOOD; kind++) {
       struct generator generator = {seed * 100 + (uint64_t)kind};
       struct made_rules made = {0};
@@ -60,7 +60,7 @@ static void assert_words(const fovea_pattern *pattern, const fovea_rule *rule) {
 
 static void test_words(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(60, 400); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(60, 400); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     const int64_t first = generator_below(&generator, 2) * generator_below(&generator, 90);
@@ -132,7 +132,7 @@ static fovea_problem random_problem(struct generator *generator) {
   fovea_problem problem;
   const int64_t group = 1 + generator_below(generator, 4), kv_heads = 1 + generator_below(generator, 2);
   const int64_t kinds[][2] = {{1, 700}, {4, 300}, {70, 130}, {130, 400}, {33, 700}, {2, 4500}};
-  const int64_t *lengths = kinds[generator_below(generator, IF_QUICK(4, 6))];
+  const int64_t *lengths = kinds[generator_below(generator, USUAL_OR_LONG(4, 6))];
   fovea_problem_init(&problem, 1 + generator_below(generator, 2), kv_heads * group, kv_heads,
                      1 + generator_below(generator, lengths[0]), 1 + generator_below(generator, lengths[1]),
                      1 + generator_below(generator, 20), 1 + generator_below(generator, 20));
@@ -152,7 +152,7 @@ static fovea_problem random_problem(struct generator *generator) {
 
 static void test_random(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(20, 90); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(20, 90); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);
@@ -173,7 +173,7 @@ static void test_random(void **state) {
 static void test_pairs_of_parts(void **state) {
   (void)state;
   enum { FIRST = FOVEA_RULE_CAUSAL, LAST = FOVEA_RULE_NEIGHBOURHOOD };
-  const int64_t rows = IF_QUICK(70, 100), keys = IF_QUICK(200, 300);
+  const int64_t rows = USUAL_OR_LONG(70, 100), keys = USUAL_OR_LONG(200, 300);
   for (int left = FIRST; left <= LAST; left++)
     for (int right = FIRST; right <= LAST; right++) {
       struct generator generator = {(uint64_t)(left * 16 + right)};
@@ -183,7 +183,7 @@ static void test_pairs_of_parts(void **state) {
       const fovea_rule *other = rule_keep(&made, fovea_rule_not(b));
       const fovea_rule *joined[] = {rule_keep(&made, fovea_rule_and(a, b)), rule_keep(&made, fovea_rule_or(a, b)),
                                     rule_keep(&made, fovea_rule_and(a, other))};
-      for (int i = (left + right) % IF_QUICK(3, 1); i < 3; i += IF_QUICK(3, 1)) {
+      for (int i = (left + right) % USUAL_OR_LONG(3, 1); i < 3; i += USUAL_OR_LONG(3, 1)) {
         fovea_problem problem;
         fovea_pattern *pattern = pattern_of(joined[i], 0, rows, keys, 0);
         const struct rule_table rules = same_rules(joined[i], 0);
@@ -201,13 +201,13 @@ static void test_pairs_of_parts(void **state) {
  * many spans of keys, alone and with another rule, for all heads or each. */
 static void test_lists(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(24, 150); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(24, 150); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);
     if (seed % 5) problem.mask_type = FOVEA_MASK_NONE;
     if (seed % 7) problem.score_output = FOVEA_SCORES_NONE;
-    if (seed % 4 == 0) problem.kv_len += generator_below(&generator, IF_QUICK(3000, 20000));
+    if (seed % 4 == 0) problem.kv_len += generator_below(&generator, USUAL_OR_LONG(3000, 20000));
     const int64_t rows = problem.q_len + problem.offset, keys = problem.kv_len;
     fovea_problem_init(&problem, 1, problem.heads, problem.kv_heads, problem.q_len, keys, 1 + (int64_t)(seed % 140),
                        1 + (int64_t)(seed * 7 % 70));
@@ -241,7 +241,7 @@ static void test_lists(void **state) {
 /* A rule for each query head, and for each kv head. */
 static void test_heads(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(6, 24); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(6, 24); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);

@@ -26,7 +26,7 @@ static void test_counts(void **state) {
   (void)state;
   struct generator generator = {55};
   const char *const *isas = usable_isas();
-  for (int i = 0; i < IF_QUICK(100, 600); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(100, 600); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 20000000);
     const int64_t seen = problem_pairs_seen(&listed.problem);

@@ -191,9 +191,9 @@ static void check(const fovea_problem *problem, const struct rule_table *rules, 
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {41};
-  for (int i = 0; i < IF_QUICK(6, 40); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(6, 40); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(INT64_C(100000), INT64_C(1000000)));
+    problem_random(&listed, &generator, USUAL_OR_LONG(INT64_C(100000), INT64_C(1000000)));
     if (i % 2) problem_random_features(&listed.problem, &generator);
     check(&listed.problem, NULL, (uint64_t)i);
   }
@@ -221,7 +221,7 @@ static fovea_problem random_problem(struct generator *generator) {
 /* Any pattern, of all heads, each, or each kv head. */
 static void test_random_patterns(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(10, 90); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(10, 90); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem = random_problem(&generator);

@@ -63,7 +63,7 @@ static void check_made(struct trial *made) {
   const char *const *isas = usable_isas_for(&made->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(made, isas[isa], NULL);
-    assert_contract(made, IF_QUICK(3000, 300000));
+    assert_contract(made, USUAL_OR_LONG(3000, 300000));
     assert_true(trial_gaps_untouched(made));
   }
 }
@@ -81,7 +81,7 @@ static void test_lengths_and_rules(void **state) {
                                        {40, 0}, {40, 129}, {0, 5},    {130, 130}, {49, 49}};
   static const int64_t heads[][2] = {{3, 3}, {4, 2}, {2, 2}, {7, 1}};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int rule = (int)i % IF_QUICK(7, 3); rule < rule_count; rule += IF_QUICK(7, 3))
+    for (int rule = (int)i % USUAL_OR_LONG(7, 3); rule < rule_count; rule += USUAL_OR_LONG(7, 3))
       for (int kind = (int)i + rule; kind < (int)i + rule + 2; kind++) {
         const int64_t *shape = heads[(rule + kind) % 4];
         fovea_problem problem = problem_of(shape[0], shape[1], lengths[i][0], lengths[i][1]);
@@ -122,7 +122,7 @@ static void check_as_mask(fovea_problem problem, uint64_t seed) {
 static void test_as_mask(void **state) {
   (void)state;
   for (int kind = 0; kind < TERM_KINDS; kind++)
-    for (int64_t rows = 1; rows <= IF_QUICK(60, 150); rows += IF_QUICK(59, 149 / 3)) {
+    for (int64_t rows = 1; rows <= USUAL_OR_LONG(60, 150); rows += USUAL_OR_LONG(59, 149 / 3)) {
       fovea_problem problem = problem_of(4, kind % 2 ? 4 : 2, rows, 310);
       const fovea_position_term term = term_of(kind, 4, 310);
       problem.causal = kind % 3 > 0;
@@ -136,7 +136,7 @@ static void test_as_mask(void **state) {
 /* Several terms, in their order, with all else that acts on scores. */
 static void test_together(void **state) {
   (void)state;
-  for (int i = 0; i < IF_QUICK(10, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(10, 60); i++) {
     fovea_problem problem = problem_of(4, i % 3 ? 2 : 4, i % 4 ? 30 + i : 1 + i % 3, 200 + 30 * i);
     fovea_position_term terms[FOVEA_POSITION_TERMS_LIMIT];
     for (int j = 0; j < 4; j++) terms[j] = term_of((i + 3 * j) % TERM_KINDS, 4, problem.kv_len);
@@ -160,7 +160,7 @@ static void test_special_values(void **state) {
   (void)state;
   static const float specials[] = {-INFINITY, NAN, INFINITY, -0.0f, 0x1p-140f, 3e38f, -3e38f};
   for (int kind = 0; kind < TERM_KINDS; kind++)
-    for (int special = IF_QUICK(kind % 2, 0); special < 7; special += IF_QUICK(2, 1))
+    for (int special = USUAL_OR_LONG(kind % 2, 0); special < 7; special += USUAL_OR_LONG(2, 1))
       for (int64_t rows = 1; rows <= 60; rows += 59) {
         fovea_problem problem = problem_of(2, kind % 2 ? 1 : 2, rows, 140);
         const fovea_position_term term = term_of(kind, 2, 140);
@@ -226,7 +226,7 @@ static void test_far(void **state) {
 static void test_entries(void **state) {
   (void)state;
   struct generator generator = {5};
-  for (int i = 0; i < IF_QUICK(14, 300); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(14, 300); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 600000);
     if (i % 2) problem_random_features(&listed.problem, &generator);

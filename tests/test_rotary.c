@@ -69,7 +69,7 @@ static void check_angle(fovea_fraction turn, int64_t position) {
 static void test_angles(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(2000, 100000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(2000, 100000); i++) {
     const fovea_fraction any = {generator_bits(&generator), generator_bits(&generator)};
     const fovea_fraction small = fovea_fraction_shift_right(any, (int)generator_below(&generator, 128));
     const fovea_fraction eighth = {(uint64_t)generator_below(&generator, 8) << 61, 0};
@@ -107,7 +107,7 @@ static void test_turns(void **state) {
       for (int64_t k = 0; k < pairs[j]; k++, turn = fovea_fraction_multiply(turn, ratio))
         assert_same_turn(turn, turns[k]);
     }
-  for (int i = 0; i < IF_QUICK(1000, 20000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(1000, 20000); i++) {
     const double sign = generator_below(&generator, 2) ? 1.0 : -1.0, size = 1.0 + (double)(i + 1) / 20001;
     const double frequency = sign * ldexp(size, (int)generator_below(&generator, 330) - 298);
     contract_turns(0.0, &frequency, 1, turns);
@@ -368,7 +368,7 @@ static void test_formula(void **state) {
   enum { DIM = 96, PAIRS = DIM / 2 };
   static const int64_t positions[] = {0, 1, 63, 4096, 131071, 1000000, -1000000};
   struct generator generator = {5};
-  for (int i = 0; i < IF_QUICK(70, 700); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(70, 700); i++) {
     const int64_t position = positions[i % 7];
     const double base = i % 2 ? 10000.0 : 500000.0;
     float row[DIM], rotated[DIM];

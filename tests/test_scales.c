@@ -21,7 +21,7 @@ static double *scales_of(const struct guarded *memory) {
 
 static void test_contract(void **state) {
   (void)state;
-  for (int i = 0; i < IF_QUICK(20, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(20, 60); i++) {
     fovea_problem problem = problem_of(i % 2 ? 1 + i % 12 : 20 + i, 50 + 25 * i, (fovea_scales)(1 + i % 3));
     problem_apply(&problem, &rule_list[i % rule_count]);
     problem.softcap = i % 5 ? 0.0 : 7.0;
@@ -31,7 +31,7 @@ static void test_contract(void **state) {
     const char *const *isas = usable_isas_for(&problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&made, isas[isa], NULL);
-      assert_contract(&made, IF_QUICK(10000, 500000));
+      assert_contract(&made, USUAL_OR_LONG(10000, 500000));
       assert_true(trial_gaps_untouched(&made));
     }
     if (i % 10 == 0) assert_accuracy(&made, 16.0, 1000000);

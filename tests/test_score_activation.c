@@ -13,7 +13,7 @@
 static void check_and_destroy(struct trial *made) {
   for (const char *const *isa = usable_isas_for(&made->problem); *isa != NULL; isa++) {
     trial_run(made, *isa, NULL);
-    assert_contract(made, IF_QUICK(8000, 300000));
+    assert_contract(made, USUAL_OR_LONG(8000, 300000));
     assert_true(trial_gaps_untouched(made));
   }
   trial_destroy(made);
@@ -110,7 +110,7 @@ static void test_words(void **state) {
 
 static void test_accuracy(void **state) {
   (void)state;
-  for (int i = 0; i < IF_QUICK(6, 20); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(6, 20); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, i % 2 ? 4 : 40, 200 + 150 * i, 2 + i * 9, 20);
     problem_set_leaky(&problem, 0.1 * (i % 10));
@@ -135,7 +135,7 @@ static int is_gathered(const fovea_problem *problem) {
 static void test_lists(void **state) {
   (void)state;
   int gathered = 0;
-  for (uint64_t seed = 0; seed < IF_QUICK(16, 80); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(16, 80); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem;

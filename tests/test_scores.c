@@ -24,7 +24,7 @@ static void check(const fovea_problem *problem, uint64_t seed) {
   struct trial without = trial_create(&plain, seed);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(&trial, isas[isa], NULL);
-    assert_contract(&trial, IF_QUICK(3000, 400000));
+    assert_contract(&trial, USUAL_OR_LONG(3000, 400000));
     assert_true(trial_gaps_untouched(&trial));
     trial_run(&without, isas[isa], NULL);
     assert_same_outputs(&trial, &without);
@@ -39,7 +39,7 @@ static void test_lengths_and_rules(void **state) {
   static const int64_t lengths[][2] = {{1, 1},  {9, 40},   {50, 300}, {3, 4500}, {1, 9000},
                                        {40, 0}, {40, 129}, {0, 5},    {130, 130}};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int rule = (int)i % IF_QUICK(7, 1); rule < rule_count; rule += IF_QUICK(7, 1)) {
+    for (int rule = (int)i % USUAL_OR_LONG(7, 1); rule < rule_count; rule += USUAL_OR_LONG(7, 1)) {
       fovea_problem problem = problem_with(4, rule % 2 ? 2 : 4, lengths[i][0], lengths[i][1]);
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
@@ -53,7 +53,7 @@ static void test_lengths_and_rules(void **state) {
 static void test_masks(void **state) {
   (void)state;
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++)
-    for (uint64_t seed = 0; seed < 6; seed += IF_QUICK(3, 1)) {
+    for (uint64_t seed = 0; seed < 6; seed += USUAL_OR_LONG(3, 1)) {
       fovea_problem problem = problem_with(3, 1, 37, 300);
       problem.mask_type = (fovea_mask_type)type;
       problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, 37, 300);
@@ -87,7 +87,7 @@ static void test_special_values(void **state) {
   (void)state;
   static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f};
   for (size_t v = 0; v < sizeof values / sizeof values[0]; v++)
-    for (int64_t rows = 1; rows < 80; rows += IF_QUICK(49, 39)) {
+    for (int64_t rows = 1; rows < 80; rows += USUAL_OR_LONG(49, 39)) {
       fovea_problem problem = problem_with(2, 2, rows, 300);
       problem.causal = 1;
       problem.offset = 140;
@@ -99,7 +99,7 @@ static void test_special_values(void **state) {
         for (int output = FOVEA_SCORES_WEIGHTS; output <= FOVEA_SCORES_BIASED; output++) {
           trial.problem.score_output = (fovea_score_output)output;
           trial_run(&trial, isas[isa], NULL);
-          assert_contract(&trial, IF_QUICK(12000, INT64_MAX / 2));
+          assert_contract(&trial, USUAL_OR_LONG(12000, INT64_MAX / 2));
         }
       trial_destroy(&trial);
     }
@@ -115,9 +115,9 @@ static fovea_range random_range(struct generator *generator, int64_t all) {
 static void test_ranges(void **state) {
   (void)state;
   struct generator generator = {55};
-  for (int i = 0; i < IF_QUICK(30, 150); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(30, 150); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(300000, 1500000));
+    problem_random(&listed, &generator, USUAL_OR_LONG(300000, 1500000));
     fovea_problem *problem = &listed.problem;
     problem_random_features(problem, &generator);
     if (i % 2) problem_random_layout(problem, &generator);
@@ -136,9 +136,9 @@ static void test_ranges(void **state) {
 /* Few rows and many keys, split into parts; the range ends within a block. */
 static void test_ranges_of_parts(void **state) {
   (void)state;
-  for (int64_t rows = 1; rows < IF_QUICK(28, 40); rows += IF_QUICK(26, 13)) {
+  for (int64_t rows = 1; rows < USUAL_OR_LONG(28, 40); rows += USUAL_OR_LONG(26, 13)) {
     fovea_problem problem;
-    fovea_problem_init(&problem, 1, 4, 1, rows, 9000, IF_QUICK(32, 128), IF_QUICK(24, 96));
+    fovea_problem_init(&problem, 1, 4, 1, rows, 9000, USUAL_OR_LONG(32, 128), USUAL_OR_LONG(24, 96));
     problem.score_heads = (fovea_range){1, 3};
     problem.score_rows = (fovea_range){rows / 2, FOVEA_UNLIMITED};
     problem.score_keys = (fovea_range){2000, 4100};

@@ -51,7 +51,7 @@ static void test_states_of_spans(void **state) {
       if (taken > enough)
         fail_msg("%lld spans from %lld take %d states", (long long)count, (long long)first, taken);
       if (taken > most) most = taken;
-      for (int holes = 0; holes < IF_QUICK(1, 3); holes++) {
+      for (int holes = 0; holes < USUAL_OR_LONG(1, 3); holes++) {
         const uint64_t some = (uint64_t)generator_below(&generator, INT64_C(1) << 62) & all;
         if (some != 0) assert_true(states_taken(first, some) <= enough);
       }
@@ -122,7 +122,7 @@ static void test_size_follows_the_rules(void **state) {
 static void test_size_covers_smaller_lengths(void **state) {
   (void)state;
   struct generator generator = {77};
-  for (int i = 0; i < IF_QUICK(500, 5000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(500, 5000); i++) {
     fovea_problem problem;
     int64_t begins[2], lengths[2];
     const int64_t keys = generator_below(&generator, INT64_C(1) << (1 + generator_below(&generator, 24)));
@@ -219,7 +219,7 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
       for (int64_t row = 0; row < rows; row++)
         memcpy(tensor_row(&trial.q, 0, head, row), tensor_row(&expected.q, 0, head, row), DIM * sizeof(float));
     trial_run(&expected, "scalar", NULL);
-    assert_contract(&expected, IF_QUICK(50000, 300000));
+    assert_contract(&expected, USUAL_OR_LONG(50000, 300000));
     const int64_t begin = FOVEA_SPAN_KEYS - (chunks ? 128 : 1);
     const char *const *isas = usable_isas_for(&problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {

@@ -30,7 +30,7 @@ static void check_made(struct trial *made) {
   const char *const *isas = usable_isas_for(&made->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(made, isas[isa], NULL);
-    assert_contract(made, IF_QUICK(3000, 120000));
+    assert_contract(made, USUAL_OR_LONG(3000, 120000));
     assert_true(trial_gaps_untouched(made));
   }
 }
@@ -50,7 +50,7 @@ static void test_lengths_and_rules(void **state) {
                                        {40, 0}, {40, 129}, {0, 5},    {130, 130}, {149, 49}};
   static const int64_t heads[][2] = {{3, 3}, {4, 2}, {2, 2}, {7, 1}};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int rule = (int)i % IF_QUICK(7, 3); rule < rule_count; rule += IF_QUICK(7, 3)) {
+    for (int rule = (int)i % USUAL_OR_LONG(7, 3); rule < rule_count; rule += USUAL_OR_LONG(7, 3)) {
       const int64_t *shape = heads[(rule + (int)i) % 4];
       fovea_problem problem = problem_of(shape[0], shape[1], lengths[i][0], lengths[i][1]);
       problem_apply(&problem, &rule_list[rule]);
@@ -64,7 +64,7 @@ static void test_lengths_and_rules(void **state) {
 static void test_distances(void **state) {
   (void)state;
   static const int64_t rows[] = {1, 2, 5, 15, 16, 17, 47, 48, 64, 65};
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += IF_QUICK(3, 1))
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i += USUAL_OR_LONG(3, 1))
     for (int kind = 0; kind < 3; kind++)
       for (size_t k = i % 2; k < sizeof distances / sizeof distances[0]; k += 2) {
         fovea_problem problem = problem_of(2, 1 + kind % 2, rows[i], 260 + (int64_t)i);
@@ -78,7 +78,7 @@ static void test_distances(void **state) {
 /* With all else that acts on scores, in every type. */
 static void test_together(void **state) {
   (void)state;
-  for (int i = 0; i < IF_QUICK(8, 45); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(8, 45); i++) {
     fovea_problem problem = problem_of(4, i % 3 ? 2 : 4, i % 4 ? 30 + i : 1 + i % 3, 200 + 30 * i);
     const fovea_position_term term = i % 2 ? fovea_term_alibi(0) : fovea_term_relative(20, 3);
     if (i % 5 > 1) fovea_problem_set_terms(&problem, &term, 1);
@@ -118,7 +118,7 @@ static void test_normalisers(void **state) {
 static void test_special_values(void **state) {
   (void)state;
   static const float specials[] = {-INFINITY, NAN, INFINITY, -0.0f, 0x1p-140f, 3e38f, -3e38f};
-  for (int i = 0; i < 7 * 3 * IF_QUICK(2, 6); i++) {
+  for (int i = 0; i < 7 * 3 * USUAL_OR_LONG(2, 6); i++) {
     static const int64_t lengths[] = {1, 60, 3, 17, 200, 1};
     const float special = specials[i % 7];
     fovea_problem problem = problem_of(2, 1 + i % 2, lengths[i / 21], 300);
@@ -173,7 +173,7 @@ static void test_weightless_keys(void **state) {
  * show where a key of the distance is seen. */
 static void test_patterns(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(10, 40); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(10, 40); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     const int64_t rows = 1 + generator_below(&generator, seed % 3 ? 90 : 4), keys = rows + 300;
@@ -192,7 +192,7 @@ static void test_patterns(void **state) {
         tensor_row(&to->shaw_values, 0, 0, x)[x % 12] = x % 2 ? NAN : INFINITY;
     }
     trial_run(&masked, "scalar", NULL);
-    assert_contract(&masked, IF_QUICK(6000, 200000));
+    assert_contract(&masked, USUAL_OR_LONG(6000, 200000));
     for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {
       trial_run(&patterned, *isa, NULL);
       assert_same_outputs(&patterned, &masked);
@@ -208,7 +208,7 @@ static void test_patterns(void **state) {
 static void test_entries(void **state) {
   (void)state;
   struct generator generator = {5};
-  for (int i = 0; i < IF_QUICK(8, 120); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(8, 120); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 600000);
     if (i % 2) problem_random_features(&listed.problem, &generator);
@@ -228,7 +228,7 @@ static void test_caches(void **state) {
       set_shaw(&problem, kind, distances[kind % 4], kind % 2);
       struct trial expected = trial_create(&problem, (uint64_t)kind), made = trial_sharing_inputs(&expected);
       trial_run(&expected, "scalar", NULL);
-      assert_contract(&expected, IF_QUICK(8000, 300000));
+      assert_contract(&expected, USUAL_OR_LONG(8000, 300000));
       for (int cached = kind % 2; cached < CACHE_KINDS; cached += 2) {
         struct cache cache = cache_create(&made, (enum cache_kind)cached, 0, NULL, &generator);
         for (const char *const *isa = usable_isas_for(&problem); *isa != NULL; isa++) {

@@ -15,9 +15,13 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 
-/* The sizes that docs/threads.md says are enough, without AMX and with it. Without optimisation, and with
- * sanitizers, functions need more. */
-enum { PLAIN_STACK = IF_QUICK(512, 128) * 1024, AMX_STACK = IF_QUICK(512, 144) * 1024 };
+/* The sizes that docs/threads.md says are enough, without AMX and with it. In debug builds, without optimisation or
+ * with sanitizers, functions need more. */
+#ifdef NDEBUG
+enum { PLAIN_STACK = 128 * 1024, AMX_STACK = 144 * 1024 };
+#else
+enum { PLAIN_STACK = 512 * 1024, AMX_STACK = 512 * 1024 };
+#endif
 
 static int modes; /* of all problems here; see modes.h */
 
@@ -173,7 +177,7 @@ static void test_handler_that_attends(void **state) {
   handle(SIGUSR1, attend_in_handler, SA_ONSTACK | SA_RESTART);
   struct sender sender = {.target = pthread_self()};
   assert_int_equal(pthread_create(&sender.thread, NULL, send_signals, &sender), 0);
-  run_while_interrupted(IF_QUICK(20, 100));
+  run_while_interrupted(USUAL_OR_LONG(20, 100));
   atomic_store(&sender.stop, 1);
   pthread_join(sender.thread, NULL);
   handle(SIGUSR1, SIG_IGN, 0);
@@ -187,7 +191,7 @@ static void test_storm(void **state) {
   handle(SIGALRM, attend_in_handler, 0);
   const struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
   assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-  run_while_interrupted(IF_QUICK(20, 100));
+  run_while_interrupted(USUAL_OR_LONG(20, 100));
   assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
   handle(SIGALRM, SIG_IGN, 0);
 }

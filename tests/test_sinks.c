@@ -20,7 +20,7 @@ static void check(struct trial *trial) {
   const char *const *isas = usable_isas_for(&trial->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(trial, isas[isa], NULL);
-    assert_contract(trial, IF_QUICK(10000, 1000000));
+    assert_contract(trial, USUAL_OR_LONG(10000, 1000000));
   }
 }
 

@@ -13,7 +13,7 @@ static void check_and_destroy(struct trial *trial) {
   const char *const *isas = whole_isas_for(&trial->problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
     trial_run(trial, isas[isa], NULL);
-    assert_contract(trial, IF_QUICK(20000, 1000000));
+    assert_contract(trial, USUAL_OR_LONG(20000, 1000000));
   }
   trial_destroy(trial);
 }
@@ -50,7 +50,7 @@ static void test_rules_and_masks(void **state) {
       const char *const *isas = whole_isas_for(&problem);
       for (int isa = 0; isas[isa] != NULL; isa++) {
         trial_run(&trial, isas[isa], NULL);
-        assert_contract(&trial, IF_QUICK(10000, 60000));
+        assert_contract(&trial, USUAL_OR_LONG(10000, 60000));
       }
       trial_destroy(&trial);
     }

@@ -54,7 +54,7 @@ static void run_changed(struct trial *changed, comparison check) {
   struct trial clean = plain_trial();
   for (int i = 0; isas[i] != NULL; i++) {
     trial_run(changed, isas[i], NULL);
-    assert_contract(changed, IF_QUICK(30000, INT64_C(1) << 30));
+    assert_contract(changed, USUAL_OR_LONG(30000, INT64_C(1) << 30));
     trial_run(&clean, isas[i], NULL);
     if (check != NULL) check(changed, &clean);
   }
@@ -303,7 +303,7 @@ static void make_added_special(struct trial *trial, struct generator *generator)
 static void test_random_specials(void **state) {
   (void)state;
   struct generator generator = {31};
-  for (int i = 0; i < IF_QUICK(60, 800); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 800); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 300000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
@@ -318,7 +318,7 @@ static void test_random_specials(void **state) {
     const char *const *isas = usable_isas_for(&listed.problem);
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&trial, isas[isa], NULL);
-      assert_contract(&trial, IF_QUICK(30000, INT64_C(1) << 30));
+      assert_contract(&trial, USUAL_OR_LONG(30000, INT64_C(1) << 30));
     }
     trial_destroy(&trial);
   }

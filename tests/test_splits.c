@@ -97,7 +97,7 @@ static void check_pieces(struct trial *whole, const char *isa) {
 
 static void test_features(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(10, 40); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(10, 40); seed++) {
     struct generator generator = {seed};
     fovea_problem problem;
     fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 20, 12);
@@ -135,7 +135,7 @@ static void test_heads(void **state) {
 /* A prefill in pieces: rows from `first` on, with the offset of their position. A piece of one row is what decoding
  * runs. */
 static void check_query_pieces(const char *isa, const struct rule *rule, int64_t piece) {
-  const int64_t rows = IF_QUICK(130, 260), keys = IF_QUICK(300, 2300);
+  const int64_t rows = USUAL_OR_LONG(130, 260), keys = USUAL_OR_LONG(300, 2300);
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, rows, keys, 16, 16);
   problem_apply(&problem, rule);

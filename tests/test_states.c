@@ -141,7 +141,7 @@ static struct made merge_ranges(const struct trial *trial, struct generator *gen
 static fovea_problem long_problem(struct generator *generator, int64_t keys, int64_t *kv_lens) {
   fovea_problem problem;
   const int64_t batch = 1 + generator_below(generator, 2), kv_heads = 1 + generator_below(generator, 2);
-  const int64_t rows = 1 + generator_below(generator, IF_QUICK(4, 30));
+  const int64_t rows = 1 + generator_below(generator, USUAL_OR_LONG(4, 30));
   fovea_problem_init(&problem, batch, 2 * kv_heads, kv_heads, rows, keys, 20, 1 + generator_below(generator, 40));
   problem_apply(&problem, &rule_list[generator_below(generator, rule_count)]);
   if (generator_below(generator, 3) == 0) {
@@ -208,7 +208,7 @@ static void test_nan(void **state) {
 static void test_cuts(void **state) {
   (void)state;
   for (int i = 0; i < length_count; i++) {
-    for (uint64_t seed = 0; seed < IF_QUICK(3, 12); seed++) check_cuts(lengths[i], 100 * (uint64_t)i + seed);
+    for (uint64_t seed = 0; seed < USUAL_OR_LONG(3, 12); seed++) check_cuts(lengths[i], 100 * (uint64_t)i + seed);
   }
 }
 
@@ -219,7 +219,7 @@ static void test_ranges(void **state) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, 1, SPANS * FOVEA_SPAN_KEYS - 5, 4, 3);
   struct trial trial = trial_create(&problem, 1);
-  for (int64_t first = 0; first < SPANS; first += IF_QUICK(3, 1)) {
+  for (int64_t first = 0; first < SPANS; first += USUAL_OR_LONG(3, 1)) {
     const int64_t begin = first * FOVEA_SPAN_KEYS;
     struct made sum = run_range(&trial, NULL, 1, begin, begin);
     for (int64_t span = first; span < SPANS; span++) {
@@ -248,7 +248,7 @@ static void test_ranges(void **state) {
 /* The range of keys as a rule: compared with the contract, and with a mask that hides the other keys. */
 static void test_keys_as_rule(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(40, 200); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(40, 200); seed++) {
     struct generator generator = {seed};
     struct listed_problem listed;
     problem_random(&listed, &generator, 3000000);
@@ -263,7 +263,7 @@ static void test_keys_as_rule(void **state) {
     const char *const *isas = whole_isas();
     for (int isa = 0; isas[isa] != NULL; isa++) {
       trial_run(&trial, isas[isa], NULL);
-      assert_contract(&trial, IF_QUICK(60000, 500000));
+      assert_contract(&trial, USUAL_OR_LONG(60000, 500000));
     }
     trial_destroy(&trial);
   }

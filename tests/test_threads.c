@@ -52,12 +52,13 @@ static void test_first_calls(void **state) {
 enum { CUT_ROWS, CUT_CAUSAL, CUT_SPANS, CUT_BLOCKS, CUT_PACKED, CUT_BANDED, CUT_MASKED, CUT_TINY, CUTS };
 
 static fovea_problem problem_cut(int cut) {
-  static const int32_t cumulative[] = {0, 7, 7, IF_QUICK(131, 331), IF_QUICK(200, 600)};
-  const int64_t some = IF_QUICK(200, 333), many = IF_QUICK(300, 700), spans = IF_QUICK(30001, 70001);
+  static const int32_t few[] = {0, 7, 7, 131, 200}, many_rows[] = {0, 7, 7, 331, 600};
+  const int32_t *cumulative = USUAL_OR_LONG(few, many_rows);
+  const int64_t some = USUAL_OR_LONG(200, 333), many = USUAL_OR_LONG(300, 700), spans = USUAL_OR_LONG(30001, 70001);
   fovea_problem problem;
   switch (cut) { /* each has too much work for the calling thread alone */
   case CUT_ROWS:
-    fovea_problem_init(&problem, 2, 2, 1, IF_QUICK(60, 150), 260, 40, 24);
+    fovea_problem_init(&problem, 2, 2, 1, USUAL_OR_LONG(60, 150), 260, 40, 24);
     break;
   case CUT_CAUSAL:
     fovea_problem_init(&problem, 1, 3, 1, some, some, 32, 32);
@@ -72,7 +73,7 @@ static fovea_problem problem_cut(int cut) {
     fovea_problem_init(&problem, 4, 2, 2, cumulative[4], cumulative[4], 64, 64);
     break;
   case CUT_MASKED:
-    fovea_problem_init(&problem, 2, 4, 2, IF_QUICK(70, 150), 700, 24, 20);
+    fovea_problem_init(&problem, 2, 4, 2, USUAL_OR_LONG(70, 150), 700, 24, 20);
     problem.q_type = problem.k_type = FOVEA_BF16;
     problem.v_type = FOVEA_F16;
     problem.o_type = FOVEA_BF16;
@@ -111,7 +112,7 @@ static struct pair pair_create(int cut, const char *isa) {
   const fovea_problem problem = problem_cut(cut);
   struct pair pair = {trial_create(&problem, (uint64_t)cut), trial_create(&problem, (uint64_t)cut)};
   run_alone(&pair.expected, isa);
-  assert_contract(&pair.expected, IF_QUICK(10000, 200000));
+  assert_contract(&pair.expected, USUAL_OR_LONG(10000, 200000));
   return pair;
 }
 
@@ -133,7 +134,7 @@ static void check_executions(fovea_parallel_for parallel_for, enum task_order or
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int cut = 0; cut < CUTS; cut++) {
       struct pair pair = pair_create(cut, isas[isa]);
-      for (int threads = 1; threads <= 9; threads += IF_QUICK(8, 1)) {
+      for (int threads = 1; threads <= 9; threads += USUAL_OR_LONG(8, 1)) {
         struct executor executor = {.order = order};
         fovea_execution execution;
         fovea_execution_init(&execution);
@@ -160,12 +161,14 @@ static void test_own_threads(void **state) {
 
 static void test_serial_callback(void **state) {
   (void)state;
-  for (enum task_order order = IF_QUICK(1, 0); order < TASK_ORDERS; order++) check_executions(serial_for, order);
+  for (enum task_order order = USUAL_OR_LONG(1, 0); order < TASK_ORDERS; order++)
+    check_executions(serial_for, order);
 }
 
 static void test_threads_callback(void **state) {
   (void)state;
-  for (enum task_order order = IF_QUICK(2, 0); order < TASK_ORDERS; order++) check_executions(threads_for, order);
+  for (enum task_order order = USUAL_OR_LONG(2, 0); order < TASK_ORDERS; order++)
+    check_executions(threads_for, order);
 }
 
 /* A plan with scratch of exactly its size, which ends at a guard page. */
@@ -216,13 +219,13 @@ static void test_single_tasks(void **state) {
   for (int isa = 0; isas[isa] != NULL; isa++)
     for (int cut = 0; cut < CUTS; cut++) {
       struct pair pair = pair_create(cut, isas[isa]);
-      for (int workers = 1; workers <= 8; workers += workers == 1 ? IF_QUICK(7, 2) : 5) {
+      for (int workers = 1; workers <= 8; workers += workers == 1 ? USUAL_OR_LONG(7, 2) : 5) {
         fovea_problem problem = problem_cut(cut);
         problem.isa = isas[isa];
         struct planned planned = planned_create(&problem, workers);
         assert_string_equal(fovea_plan_isa(planned.plan), set_of(isas[isa]));
         const fovea_tensors tensors = trial_tensors(&pair.actual);
-        for (enum task_order order = IF_QUICK(1, 0); order < TASK_ORDERS; order++) {
+        for (enum task_order order = USUAL_OR_LONG(1, 0); order < TASK_ORDERS; order++) {
           trial_clear(&pair.actual);
           run_tasks(&planned, &tensors, order);
           trial_load(&pair.actual);
@@ -271,7 +274,7 @@ static void *share_plan(void *context) {
   fovea_execution execution;
   fovea_execution_init(&execution);
   execution.threads = 1;
-  for (int i = 0; i < IF_QUICK(2, 5); i++)
+  for (int i = 0; i < USUAL_OR_LONG(2, 5); i++)
     sharer->failures += fovea_plan_run(sharer->plan, &sharer->tensors, &execution, NULL) != FOVEA_OK;
   return NULL;
 }

@@ -13,20 +13,12 @@
 
 #include <string.h>
 
-/* The tables of support/tiles/odd.c and, unless tests are to be quick, small.c and three.c, for each instruction
- * set that serves every problem. */
+/* The tables of support/tiles/, one for each instruction set that serves every problem. */
 #define DECLARE_VARIANTS(name, architecture, needs, prefers, type, lacks)                                          \
-  FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_small, fovea_kernels_##name##_three,      \
-                       fovea_kernels_##name##_odd;)
-#ifdef FOVEA_TEST_QUICK
-#define VARIANTS_OF(name) {#name, &fovea_kernels_##name##_odd},
-#else
-#define VARIANTS_OF(name)                                                                                          \
-  {#name, &fovea_kernels_##name##_odd}, {#name, &fovea_kernels_##name##_small},                                    \
-      {#name, &fovea_kernels_##name##_three},
-#endif
+  FOVEA_GENERAL_##type(extern const fovea_kernels fovea_kernels_##name##_other;)
+#define VARIANT_OF(name) {#name, &fovea_kernels_##name##_other},
 #define VARIANTS(name, architecture, needs, prefers, type, lacks)                                                  \
-  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(VARIANTS_OF(name)))
+  FOVEA_GENERAL_##type(FOVEA_FOR_##architecture(VARIANT_OF(name)))
 FOVEA_INSTRUCTION_SETS(DECLARE_VARIANTS)
 
 static const struct variant {
@@ -68,7 +60,7 @@ static void test_rules(void **state) {
   for (int rule = 0; rule < rule_count; rule++)
     for (int64_t group = 1; group <= 3; group++) {
       fovea_problem problem;
-      fovea_problem_init(&problem, 1, group, 1, IF_QUICK(70, 250), IF_QUICK(200, 600), 24, 20);
+      fovea_problem_init(&problem, 1, group, 1, USUAL_OR_LONG(70, 250), USUAL_OR_LONG(200, 600), 24, 20);
       problem_apply(&problem, &rule_list[rule]);
       check_problem(&problem, (uint64_t)rule);
     }
@@ -76,7 +68,7 @@ static void test_rules(void **state) {
 
 static void test_lengths(void **state) {
   (void)state;
-  for (int64_t length = 1; length <= IF_QUICK(60, 200); length += 1 + length / 50) {
+  for (int64_t length = 1; length <= USUAL_OR_LONG(60, 200); length += 1 + length / 50) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, length, 40, 9, 11);
     check_problem(&problem, 1);
@@ -93,7 +85,7 @@ static void test_lengths(void **state) {
 /* Position terms and scales, whose numbers are laid out by tiles. */
 static void test_terms(void **state) {
   (void)state;
-  for (int i = 0; i < IF_QUICK(12, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(12, 60); i++) {
     const int64_t heads = 1 + i % 7, rows = i % 4 ? 10 + 3 * i : 1 + i % 3;
     fovea_problem problem;
     fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
@@ -111,7 +103,7 @@ static void test_terms(void **state) {
 static void test_shaw(void **state) {
   (void)state;
   static const int64_t distances[] = {1, 7, 16, 60, 200};
-  for (int i = 0; i < IF_QUICK(12, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(12, 60); i++) {
     const int64_t heads = 1 + i % 7, rows = i % 4 ? 10 + 3 * i : 1 + i % 3;
     fovea_problem problem;
     fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
@@ -127,7 +119,7 @@ static void test_shaw(void **state) {
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {99};
-  for (int i = 0; i < IF_QUICK(80, 600); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(80, 600); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 1500000);
     if (i % 3 > 0) problem_random_features(&listed.problem, &generator);
@@ -153,10 +145,10 @@ static void test_random_problems(void **state) {
 static void test_combinations(void **state) {
   (void)state;
   static struct scene scene;
-  for (int i = 0; i < IF_QUICK(60, 800); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 800); i++) {
     struct generator generator = {(uint64_t)i + 5000};
     fovea_plan *plan;
-    scene_combine(&scene, &generator, IF_QUICK(50000, 800000));
+    scene_combine(&scene, &generator, USUAL_OR_LONG(50000, 800000));
     if (i % 4 < 2)
       cpus_use_one();
     else

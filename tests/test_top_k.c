@@ -20,7 +20,7 @@ static void check_trial(struct trial *trial) {
   for (int isa = 0; isas[isa] != NULL; isa++) {
     execution.threads = 1 + isa % 3;
     trial_run(trial, isas[isa], &execution);
-    assert_contract(trial, isa == 0 ? IF_QUICK(40000, 20000000) : IF_QUICK(20000, 300000));
+    assert_contract(trial, isa == 0 ? USUAL_OR_LONG(40000, 20000000) : USUAL_OR_LONG(20000, 300000));
     assert_true(trial_gaps_untouched(trial));
     trial_run(&without, isas[isa], NULL);
     without.top_keys.dim = 0;
@@ -40,9 +40,9 @@ static void test_random_problems(void **state) {
   (void)state;
   static const int64_t tops[] = {1, 2, 7, 16, 33, 64, 100, 129, 300};
   struct generator generator = {92};
-  for (int i = 0; i < IF_QUICK(30, 200); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(30, 200); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(200000, 1500000));
+    problem_random(&listed, &generator, USUAL_OR_LONG(200000, 1500000));
     problem_random_features(&listed.problem, &generator);
     if (i % 2) problem_random_layout(&listed.problem, &generator);
     listed.problem.top_k = tops[i % 9];
@@ -60,7 +60,7 @@ static void test_lengths(void **state) {
   (void)state;
   static const int64_t lengths[][2] = {{0, 5}, {7, 0}, {1, 1}, {40, 129}, {3, 1700}, {3, 9000}, {1, 17000}};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-    for (int64_t top = 1; top <= FOVEA_TOP_K_LIMIT; top *= IF_QUICK(256, 16)) {
+    for (int64_t top = 1; top <= FOVEA_TOP_K_LIMIT; top *= USUAL_OR_LONG(256, 16)) {
       fovea_problem problem;
       fovea_problem_init(&problem, lengths[i][1] > 1000 ? 1 : 3, 4, 2, lengths[i][0], lengths[i][1], 96, 64);
       if (lengths[i][1] > 1000) problem.heads = 2, problem.kv_heads = 1;
@@ -108,7 +108,7 @@ static void test_caches(void **state) {
     problem.causal = problem.max_logits = 1;
     struct trial expected = trial_create(&problem, 3), actual = trial_sharing_inputs(&expected);
     trial_run(&expected, NULL, NULL);
-    assert_contract(&expected, IF_QUICK(200000, 3000000));
+    assert_contract(&expected, USUAL_OR_LONG(200000, 3000000));
     for (int kind = 0; kind < CACHE_KINDS; kind++) {
       struct cache cache = cache_create(&expected, (enum cache_kind)kind, 0, NULL, &generator);
       for (const char *const *isa = whole_isas_for(&problem); *isa != NULL; isa++) {

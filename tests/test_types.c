@@ -26,7 +26,7 @@ static void check_numbers(struct trial *trial) {
     trial_run(trial, isas[isa], NULL);
     assert_same_outputs(trial, &plain);
     assert_true(trial_gaps_untouched(trial));
-    assert_contract(trial, IF_QUICK(10000, 50000));
+    assert_contract(trial, USUAL_OR_LONG(10000, 50000));
     trial_destroy(&plain);
   }
 }
@@ -60,8 +60,8 @@ static void test_every_mix(void **state) {
   static const int64_t sizes[][4] = {/* q_len, kv_len, qk_dim, v_dim */
                                      {1, 1, 1, 1},      {3, 140, 17, 33}, {40, 37, 64, 64},
                                      {70, 200, 20, 72}, {5, 300, 129, 5}, {130, 130, 32, 16}};
-  for (int size = 0; size < IF_QUICK(3, 6); size++)
-    for (int mix = 0; mix < 81; mix += IF_QUICK(2, 1)) {
+  for (int size = 0; size < USUAL_OR_LONG(3, 6); size++)
+    for (int mix = 0; mix < 81; mix += USUAL_OR_LONG(2, 1)) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, sizes[size][0], sizes[size][1], sizes[size][2], sizes[size][3]);
       set_types(&problem, mix % 3, mix / 3 % 3, mix / 9 % 3, mix / 27);
@@ -75,7 +75,7 @@ static void test_every_mix(void **state) {
 /* Any dimension, and so any alignment of pointers and any partial vector, with rows at any distance. */
 static void test_every_dim(void **state) {
   (void)state;
-  for (int64_t dim = 1; dim <= IF_QUICK(40, 140); dim++)
+  for (int64_t dim = 1; dim <= USUAL_OR_LONG(40, 140); dim++)
     for (int type = FOVEA_F16; type <= FOVEA_BF16; type++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, dim % 7 + 1, 21, dim, 141 - dim);
@@ -92,7 +92,7 @@ static void test_every_dim(void **state) {
 static void test_layouts(void **state) {
   (void)state;
   struct generator generator = {88};
-  for (int i = 0; i < IF_QUICK(40, 250); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 250); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 500000);
     fovea_problem *problem = &listed.problem;
@@ -186,7 +186,7 @@ static void test_tiny_products(void **state) {
     check_tiny_products(exponent, 100, 33, 0);
     check_tiny_products(100, exponent, 34, 1);
   }
-  for (int exponent = -40; exponent >= -75; exponent -= IF_QUICK(5, 1))
+  for (int exponent = -40; exponent >= -75; exponent -= USUAL_OR_LONG(5, 1))
     for (int only_one = 0; only_one <= 1; only_one++) {
       check_tiny_products(exponent, exponent, 2 + exponent % 2, only_one);
       check_tiny_products(exponent, -49, 34, only_one);
@@ -199,7 +199,7 @@ static void test_tiny_products(void **state) {
 static void test_wide_products(void **state) {
   (void)state;
   for (int type = FOVEA_F16; type <= FOVEA_BF16; type++)
-    for (int spread = 2; spread <= 28; spread += IF_QUICK(13, 2)) {
+    for (int spread = 2; spread <= 28; spread += USUAL_OR_LONG(13, 2)) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, 37, 150, 3 * spread + 40, 8);
       set_types(&problem, type, type, type, FOVEA_F32);
@@ -291,7 +291,7 @@ static void test_any_f32(void **state) {
   (void)state;
   static float values[PER_RUN];
   for (int type = FOVEA_F16; type <= FOVEA_BF16; type++)
-    for (uint32_t run = 0; run < IF_QUICK(1, 4); run++) {
+    for (uint32_t run = 0; run < USUAL_OR_LONG(1, 4); run++) {
       for (uint32_t i = 0; i < PER_RUN; i++) values[i] = from_bits(i << 16 ^ (i + run) * 0x9e3779b1u >> 7);
       check_passing(FOVEA_F32, (fovea_type)type, values, 0);
     }

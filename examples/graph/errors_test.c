@@ -113,8 +113,8 @@ static void check_changes(const char *name, size_t step) {
 
 static void test_changed_files(void **state) {
   (void)state;
-  check_changes("model.safetensors", IF_QUICK(67, 13));
-  check_changes("club.safetensors", IF_QUICK(41, 7));
+  check_changes("model.safetensors", USUAL_OR_LONG(67, 13));
+  check_changes("club.safetensors", USUAL_OR_LONG(41, 7));
 }
 
 /* Sets byte `place` of a tensor. */

@@ -193,7 +193,7 @@ static void test_changed_tensors(void **state) {
   const size_t size = make_file(original, two_tensors, 20);
   uint32_t random = 1;
   int accepted = 0;
-  for (int i = 0; i < IF_QUICK(2000, 10000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(2000, 10000); i++) {
     struct safetensors tensors;
     struct failure failure = {""};
     memcpy(changed, original, size);
@@ -260,7 +260,7 @@ static void test_changed_vocabularies(void **state) {
   (void)state;
   unsigned char changed[ROOM];
   uint32_t random = 2;
-  for (int i = 0; i < IF_QUICK(2000, 10000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(2000, 10000); i++) {
     struct vocabulary vocabulary;
     struct failure failure = {""};
     memcpy(changed, small_vocabulary, sizeof small_vocabulary - 1);

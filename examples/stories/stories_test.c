@@ -154,7 +154,7 @@ static void test_float64(void **state) {
   (void)state;
   compare_with_reference("Once upon a time", 0);
   compare_with_reference("One day, a cat named Tom", 48);
-  if (IF_QUICK(1, 0)) return;
+  if (USUAL_OR_LONG(1, 0)) return;
   compare_with_reference("", 0);
   compare_with_reference("The dragon and the princess", 0);
 }
@@ -173,11 +173,11 @@ static int list_isas(const char *names[FOVEA_ISA_LIMIT]) {
 static void compare_bits(fovea_type type, int64_t window, fovea_mode mode) {
   static const int64_t chunks[] = {1, 1000, 7, 64, 33}, pages[] = {16, 1, 5, 100};
   const char *isas[FOVEA_ISA_LIMIT];
-  const int isa_count = list_isas(isas), steps = IF_QUICK(8, 60);
+  const int isa_count = list_isas(isas), steps = USUAL_OR_LONG(8, 60);
   struct session_options options = plainly;
   int64_t count;
   int32_t *prompt = encode(known_text, &count); /* 201 tokens at once are enough to keep two threads busy */
-  count = IF_QUICK(90, count);
+  count = USUAL_OR_LONG(90, count);
   options.type = type;
   options.window = window;
   options.mode = mode;
@@ -224,7 +224,7 @@ static void test_bits(void **state) {
   (void)state;
   compare_bits(FOVEA_F32, 0, FOVEA_MODE_EXACT);
   compare_bits(FOVEA_BF16, 40, FOVEA_MODE_EXACT);
-  if (IF_QUICK(1, 0)) return;
+  if (USUAL_OR_LONG(1, 0)) return;
   compare_bits(FOVEA_F16, 40, FOVEA_MODE_BF16);
   compare_bits(FOVEA_F32, 0, FOVEA_MODE_INT8);
   compare_bits(FOVEA_F32, 40, FOVEA_MODE_EXACT);
@@ -250,10 +250,10 @@ static void test_narrow_bits(void **state) {
   };
   static const int64_t chunks[] = {1, 1000, 7}, pages[] = {16, 5, 64};
   const char *isas[FOVEA_ISA_LIMIT];
-  const int isa_count = list_isas(isas), steps = IF_QUICK(4, 10);
+  const int isa_count = list_isas(isas), steps = USUAL_OR_LONG(4, 10);
   int64_t count;
   int32_t *prompt = encode(known_text, &count);
-  count = IF_QUICK(40, 70);
+  count = USUAL_OR_LONG(40, 70);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct session_options options = plainly;
     options.narrow = cases[i].choice;
@@ -372,7 +372,7 @@ static void test_comparison(void **state) {
   };
   int64_t count;
   int32_t *tokens = encode(known_text, &count);
-  for (size_t i = 0; i < IF_QUICK(3, sizeof cases / sizeof cases[0]); i++) {
+  for (size_t i = 0; i < USUAL_OR_LONG(3, sizeof cases / sizeof cases[0]); i++) {
     struct session_options options = plainly;
     struct comparison found;
     struct session session;

@@ -156,7 +156,7 @@ static uint64_t digest_of(const char *isa, int threads, int lines) {
 static void test_one_answer(void **state) {
   (void)state;
   const uint64_t whole = digest_of(NULL, 1, HELD_OUT);
-  const int lines = IF_QUICK(8, 60);
+  const int lines = USUAL_OR_LONG(8, 60);
   if (whole != DIGEST) fail_msg("the digest is 0x%016llx", (unsigned long long)whole);
   const uint64_t some = digest_of(NULL, 1, lines);
   for (const char *const *isa = whole_isas(); *isa; isa++)
@@ -267,7 +267,7 @@ static void test_changed_models(void **state) {
   char *bytes = read_text(model_path, &size);
   uint32_t random = 1;
   int read = 0;
-  const int tries = IF_QUICK(50, 1000);
+  const int tries = USUAL_OR_LONG(50, 1000);
   for (int i = 0; i < tries; i++) {
     struct model model;
     struct translation translation;

@@ -102,14 +102,14 @@ static void test_changed_models(void **state) {
   const size_t end = header_end(&file);
   struct model model;
   struct failure failure = {""};
-  for (size_t i = 0; i < end; i += IF_QUICK(97, 11)) {
+  for (size_t i = 0; i < end; i += USUAL_OR_LONG(97, 11)) {
     const char byte = file.bytes[i];
     file.bytes[i] = (char)(byte ^ (1 << i % 7));
     write_file(&file, file.size);
     if (model_read(&model, path, &failure)) model_free(&model);
     file.bytes[i] = byte;
   }
-  for (size_t size = 0; size < file.size; size += IF_QUICK(9973, 997)) {
+  for (size_t size = 0; size < file.size; size += USUAL_OR_LONG(9973, 997)) {
     write_file(&file, size);
     assert_false(model_read(&model, path, &failure));
   }

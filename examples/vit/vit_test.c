@@ -114,7 +114,7 @@ static void assert_same(const float *wanted, int64_t count, int64_t at_once, int
 
 static void test_one_answer(void **state) {
   (void)state;
-  const int64_t count = IF_QUICK(40, digits.count);
+  const int64_t count = USUAL_OR_LONG(40, digits.count);
   float *wanted = logits_of(digits.count, digits.count, 0);
   const uint64_t digest = digest_of(wanted, digits.count * DIGITS);
   if (digest != DIGEST) fail_msg("digest 0x%016llx", (unsigned long long)digest);

@@ -353,7 +353,7 @@ static void test_descriptors(void **state) {
   (void)state;
   struct generator generator = {5};
   static const int64_t dims[] = {48, 96, 7, 64, 256, 1, 288};
-  for (int i = 0; i < IF_QUICK(60, 700); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 700); i++) {
     const int64_t qk_dim = dims[generator_below(&generator, 7)], v_dim = dims[generator_below(&generator, 7)];
     const fovea_format k = any_format(qk_dim, &generator), v = any_format(v_dim, &generator);
     struct store store;

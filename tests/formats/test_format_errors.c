@@ -481,7 +481,7 @@ static void test_random_descriptors(void **state) {
   enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
   struct generator generator = {1};
   int accepted = 0;
-  for (int i = 0; i < IF_QUICK(4000, 40000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(4000, 40000); i++) {
     fovea_format f = {.struct_size = sizeof f};
     const int64_t dim = 1 + generator_below(&generator, i % 2 ? 96 : 9);
     if (i % 4) { /* often within reach */
@@ -508,7 +508,7 @@ static void test_random_descriptors(void **state) {
       assert_true(error.status != FOVEA_OK && error.text[0] != '\0');
       continue;
     }
-    if (accepted++ % IF_QUICK(8, 4) != 0) continue;
+    if (accepted++ % USUAL_OR_LONG(8, 4) != 0) continue;
     struct narrow sides[2];
     float outputs[96], row[96] = {0};
     fovea_segment segment = {.rows = 1 + generator_below(&generator, 40)};
@@ -525,7 +525,7 @@ static void test_random_descriptors(void **state) {
     narrow_destroy(&sides[0]);
     narrow_destroy(&sides[1]);
   }
-  assert_true(accepted > IF_QUICK(50, 500));
+  assert_true(accepted > USUAL_OR_LONG(50, 500));
 }
 
 /* Segments of a program that knows layers but no formats, the last before a guard page. */

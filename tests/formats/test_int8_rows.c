@@ -245,20 +245,20 @@ static void check_many(int count, enum kind kind, int vectors) {
 
 static void test_rows(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), ANY_ROWS, 0);
+  check_many(USUAL_OR_LONG(30, 70), ANY_ROWS, 0);
 }
 
 /* Negative scales, infinite ones, NaN, and scales whose numbers have no room in f32. */
 static void test_special_scales(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), SPOILT_SCALES, 0);
+  check_many(USUAL_OR_LONG(30, 70), SPOILT_SCALES, 0);
 }
 
 /* Vectors of the caller. Rows that are stored less key_centre, to the bit, are used as they lie; all others get
  * codes less it. */
 static void test_vectors(void **state) {
   (void)state;
-  check_many(IF_QUICK(30, 70), ANY_ROWS, 1);
+  check_many(USUAL_OR_LONG(30, 70), ANY_ROWS, 1);
 }
 
 /* Rows are read where they lie, for one row of Q and for some. Decoding does so with keys in panels, too, also from
@@ -267,7 +267,7 @@ static void test_in_place(void **state) {
   (void)state;
   static const int64_t dims[] = {48, 64, 144, 33, 128, 16};
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(36, 72); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(36, 72); i++) {
     fovea_problem problem;
     const int64_t kv_len = 1 + generator_below(&generator, MOST_KEYS), q_len = i % 4 == 3 && kv_len > 30 ? 30 : 1;
     fovea_problem_init(&problem, 1, i % 2 ? 2 : 14, 2, q_len, kv_len, dims[i % 6],

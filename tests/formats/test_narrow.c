@@ -110,9 +110,9 @@ static void test_presets(void **state) {
 static void test_mixed(void **state) {
   (void)state;
   struct generator generator = {2};
-  for (int i = 0; i < IF_QUICK(10, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(10, 60); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(INT64_C(100000), INT64_C(1000000)));
+    problem_random(&listed, &generator, USUAL_OR_LONG(INT64_C(100000), INT64_C(1000000)));
     fovea_problem *problem = &listed.problem;
     const fovea_format k = narrow_format((fovea_format_name)generator_below(&generator, NARROW_FORMATS));
     const fovea_format v = narrow_format((fovea_format_name)generator_below(&generator, NARROW_FORMATS));
@@ -138,7 +138,7 @@ static void test_descriptors(void **state) {
   static const int64_t groups[] = {0, 1, 2, 8, 24, 48}, key_groups[] = {0, 1, 3, 16, 32};
   struct generator generator = {3};
   int tried = 0;
-  for (int i = 0; i < IF_QUICK(300, 2000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(300, 2000); i++) {
     fovea_format format = {.struct_size = sizeof format};
     const int64_t dim = i % 3 == 0 ? 48 : i % 3 == 1 ? 96 : 7;
     format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_BF16 + 1);
@@ -155,7 +155,7 @@ static void test_descriptors(void **state) {
     check_formats(&problem, &format, &format, 0, (uint64_t)i, &generator);
     tried++;
   }
-  assert_true(tried > IF_QUICK(20, 150));
+  assert_true(tried > USUAL_OR_LONG(20, 150));
 }
 
 /* Segments of one format in several orders, which meet in a block: decoding reads only the rows in registers. */
@@ -164,7 +164,7 @@ static void test_orders_meet(void **state) {
   static const fovea_format_name names[] = {FOVEA_FORMAT_E4M3, FOVEA_FORMAT_E5M2, FOVEA_FORMAT_I8_ROWS,
                                             FOVEA_FORMAT_ORT_S8};
   struct generator generator = {4};
-  for (int i = 0; i < IF_QUICK(16, 80); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(16, 80); i++) {
     const fovea_format format = narrow_format(names[i % 4]);
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, 1 + i % 3, 90 + 7 * (i % 9), 32, 64);

@@ -149,7 +149,7 @@ static void test_kinds(void **state) {
   struct generator generator = {1};
   int number = 0;
   for (int name = 0; name < NARROW_FORMATS; name++)
-    for (int layout = IF_QUICK(name % 2, 0); layout < PAGE_LAYOUTS; layout += IF_QUICK(2, 1), number++) {
+    for (int layout = USUAL_OR_LONG(name % 2, 0); layout < PAGE_LAYOUTS; layout += USUAL_OR_LONG(2, 1), number++) {
       const fovea_format k = narrow_format((fovea_format_name)name);
       const fovea_format v =
           number % 2 ? narrow_format((fovea_format_name)generator_below(&generator, NARROW_FORMATS)) : k;
@@ -187,7 +187,7 @@ static void test_descriptors(void **state) {
   static const int64_t groups[] = {0, 1, 8, 24}, key_groups[] = {0, 1, 3, 8, 16};
   struct generator generator = {3};
   int tried = 0;
-  for (int i = 0; i < IF_QUICK(200, 1500); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(200, 1500); i++) {
     fovea_format format = {.struct_size = sizeof format};
     const int64_t dim = i % 2 ? 48 : 24;
     format.code = (fovea_code)generator_below(&generator, FOVEA_CODE_BF16 + 1);
@@ -206,7 +206,7 @@ static void test_descriptors(void **state) {
     narrow_pages_destroy(&made);
     tried++;
   }
-  assert_true(tried > IF_QUICK(20, 150));
+  assert_true(tried > USUAL_OR_LONG(20, 150));
 }
 
 /* Pages that follow each other are one segment only if their scales do, too. */
@@ -281,7 +281,7 @@ static void check_own(struct narrow_pages *made, int extend, struct generator *g
 static void test_own(void **state) {
   (void)state;
   struct generator generator = {5};
-  for (int i = 0; i < PAGE_LAYOUTS * NARROW_FORMATS; i += IF_QUICK(3, 1)) {
+  for (int i = 0; i < PAGE_LAYOUTS * NARROW_FORMATS; i += USUAL_OR_LONG(3, 1)) {
     const fovea_format k = narrow_format((fovea_format_name)(i / PAGE_LAYOUTS));
     const fovea_format v =
         i / 3 % 3 ? k : narrow_format((fovea_format_name)generator_below(&generator, NARROW_FORMATS));

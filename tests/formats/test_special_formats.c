@@ -109,7 +109,7 @@ static void test_scales(void **state) {
   (void)state;
   struct generator generator = {1};
   for (int name = 0; name < NARROW_FORMATS; name++)
-    for (int special = IF_QUICK(name % 2, 0); special < SPECIAL; special += IF_QUICK(2, 1))
+    for (int special = USUAL_OR_LONG(name % 2, 0); special < SPECIAL; special += USUAL_OR_LONG(2, 1))
       try_scale((fovea_format_name)name, (fovea_type)((name + special) % 3), special,
                 special % 3 == 2 ? 3 : 2 - special % 3, special / 2 % 2 ? 1 : 40, &generator);
 }

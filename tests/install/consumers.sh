@@ -1,10 +1,11 @@
 #!/bin/bash
 # Uses Fovea as other projects do, in every way that README.md names: an installed build by find_package and by
 # pkg-config, a folder of the tree, the bare sources. Each time examples/embed must print what README.md says.
-#   consumers.sh <build directory> <folder for the results>
+#   consumers.sh <build directory> <folder for the results> [one]
+# With "one" only by find_package, for one program, and by pkg-config.
 set -e -u -o pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-build=$1 out=$2
+build=$1 out=$2 ways=${3:-all}
 
 rm -rf "$out"
 mkdir -p "$out"
@@ -58,13 +59,17 @@ versions() {
   "$prefix/bin/fovea" info | grep "$number" >/dev/null || fail "fovea info does not say $number"
 }
 
+one_program() {
+  build_project examples/embed embed
+  run_embed "$out/embed/embed"
+}
+
 by_find_package() {
+  one_program
   build_project tests/install/find_package find_package -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
   ctest --test-dir "$out/find_package" --output-on-failure
   cmake --install "$out/find_package"
   "$out/find_package/prefix/bin/c_fovea"
-  build_project examples/embed embed
-  run_embed "$out/embed/embed"
   build_project examples/own_threads own_threads
   "$out/own_threads/own_threads"
 }
@@ -142,10 +147,14 @@ export PKG_CONFIG_PATH
 libdir=$(pkg-config --variable=libdir fovea)
 versions
 licence
-by_find_package
+if [ "$ways" = one ]; then
+  one_program
+else
+  by_find_package
+  by_fast_math
+  by_add_subdirectory
+  by_sources
+  by_preset_library
+fi
 by_pkg_config
-by_fast_math
-by_add_subdirectory
-by_sources
-by_preset_library
 uninstalled

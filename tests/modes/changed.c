@@ -70,7 +70,7 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
   struct trial changed = trial_sharing_inputs(&first);
   const int count = mode_sets_for(&first.problem, sets);
   trial_run(&first, sets[0], NULL);
-  assert_contract(&first, IF_QUICK(30000, 100000));
+  assert_contract(&first, USUAL_OR_LONG(30000, 100000));
   for (int i = 0; i < count; i++) {
     trial_run(&changed, sets[i], NULL);
     assert_same_outputs(&changed, &first);
@@ -86,7 +86,7 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
 void run_changed_in(const int *modes, change *change_it, float number, comparison *check) {
   for (int i = 0; modes[i] != 0; i++) {
     run_changed_as(modes[i], FOVEA_F32, change_it, number, check);
-    if (i % IF_QUICK(2, 1) == 0) run_changed_as(modes[i], FOVEA_BF16, change_it, number, NULL);
+    if (i % USUAL_OR_LONG(2, 1) == 0) run_changed_as(modes[i], FOVEA_BF16, change_it, number, NULL);
   }
 }
 

@@ -75,7 +75,7 @@ static void test_choices(void **state) {
 /* The centre's product has pieces of 128 dims. */
 static void test_every_dim(void **state) {
   (void)state;
-  for (int64_t dim = 1; dim <= IF_QUICK(40, 300); dim += dim < 35 ? 1 : 31) {
+  for (int64_t dim = 1; dim <= USUAL_OR_LONG(40, 300); dim += dim < 35 ? 1 : 31) {
     fovea_problem problem = problem_of(INT8_BOTH, dim % 2 ? 3 : 20, 50, dim, dim);
     set_vectors(&problem, 13);
     check(&problem, (uint64_t)dim);
@@ -85,10 +85,10 @@ static void test_every_dim(void **state) {
 /* A span's state is finished once, whatever its keys are split into, and before it is a caller's state. */
 static void test_spans(void **state) {
   (void)state;
-  static const int64_t keys[] = {2000, 5000, IF_QUICK(2030, 20000)}; /* 2,000: parts are single blocks */
+  const int64_t keys[] = {2000, 5000, USUAL_OR_LONG(2030, 20000)}; /* 2,000: parts are single blocks */
   static const int choices[] = {13, 10, 9, 1, 4};
   cpus_use_all();
-  for (int i = 0; i < IF_QUICK(5, 10); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(5, 10); i++) {
     fovea_problem problem = problem_of(i % 4 == 3 ? INT8_SCORES : INT8_BOTH, 3 + i % 2, keys[i % 3], 96, 90);
     set_vectors(&problem, choices[i % 5]);
     problem.sink = (fovea_sink)(i / 2 % 3);

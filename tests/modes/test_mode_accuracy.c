@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { BUDGET = IF_QUICK(200000, 600000) };
+#define BUDGET USUAL_OR_LONG(200000, 600000)
 
 static const int64_t sizes[][4] = {/* q_len, kv_len, qk_dim, v_dim */
                                    {3, 7, 1, 1},     {20, 77, 16, 20},    {33, 500, 64, 64},  {50, 50, 96, 96},
@@ -17,7 +17,7 @@ static const int size_count = (int)(sizeof sizes / sizeof sizes[0]);
 static void check(struct trial *trial) {
   const char *sets[MODE_SETS];
   const int count = mode_sets(sets);
-  for (int i = 0; i < count; i += IF_QUICK(1, count - 1)) { /* all have the same bits: other tests */
+  for (int i = 0; i < count; i += USUAL_OR_LONG(1, count - 1)) { /* all have the same bits: other tests */
     trial_run(trial, sets[i], NULL);
     assert_accuracy(trial, BOUND_COHERENT, BUDGET);
   }
@@ -73,7 +73,7 @@ static void test_coherent(void **state) {
 static void test_random_problems(void **state) {
   (void)state;
   struct generator generator = {9};
-  for (int i = 0; i < IF_QUICK(30, 200); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(30, 200); i++) {
     struct listed_problem listed;
     problem_random(&listed, &generator, 500000);
     problem_random_features(&listed.problem, &generator);

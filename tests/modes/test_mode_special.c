@@ -102,7 +102,7 @@ static void change_scale(struct trial *trial, float number) {
 static void test_scales(void **state) {
   (void)state;
   static const float scales[] = {1e-40f, 0.0f, -1.0f, -0.0f, -1e37f, 100.0f, 1e30f};
-  for (int i = 0; i < 7; i += IF_QUICK(2, 1)) run_changed(change_scale, scales[i], NULL);
+  for (int i = 0; i < 7; i += USUAL_OR_LONG(2, 1)) run_changed(change_scale, scales[i], NULL);
 }
 
 /* Below 2^-56 bf16 knows only +0. Half of the last place under it is rounded first. */
@@ -118,7 +118,7 @@ static void test_small_numbers(void **state) {
   (void)state;
   static const uint32_t numbers[] = {0x237f8000, 0x23800000, 0x237fffff, 0x237f7fff, 0x23808001,
                                      0x23000000, 0x007fffff, 0x00800000, 0x80000000, 0x00000001};
-  for (int i = 0; i < 10; i += IF_QUICK(3, 1)) run_changed(change_small, from_bits(numbers[i]), NULL);
+  for (int i = 0; i < 10; i += USUAL_OR_LONG(3, 1)) run_changed(change_small, from_bits(numbers[i]), NULL);
 }
 
 /* Numbers that bf16 rounds, ties among them, on both sides of 2^110, where the way may change. */
@@ -131,7 +131,7 @@ static void test_large_numbers(void **state) {
   (void)state;
   static const float numbers[] = {0x1.01p109f,     0x1.03p109f, 0x1.fefffep109f, 0x1.01p110f,
                                   0x1.fefffep111f, 0x1.ffp112f, 0x1.010002p125f};
-  for (int i = 0; i < 7; i += IF_QUICK(3, 1)) run_changed(change_large, numbers[i], NULL);
+  for (int i = 0; i < 7; i += USUAL_OR_LONG(3, 1)) run_changed(change_large, numbers[i], NULL);
 }
 
 static void make_products_small(struct trial *trial, float number) {
@@ -229,7 +229,7 @@ static void test_seen_v(void **state) {
   (void)state;
   static const uint32_t numbers[] = {0x7fc00000, 0xff800001, 0xff800000, 0x7f800000,
                                      0x7f7f8000, 0x7f7fffff, 0x7f7f7fff, 0x80000000};
-  for (int i = 0; i < 8; i += IF_QUICK(2, 1)) {
+  for (int i = 0; i < 8; i += USUAL_OR_LONG(2, 1)) {
     run_changed(change_v, from_bits(numbers[i]), only_column_6_differs);
     run_changed(change_two_v, from_bits(numbers[i]), only_column_6_differs);
   }
@@ -304,7 +304,7 @@ static void rows_before_key_120_are_clean(const struct trial *changed, const str
 static void test_unseen(void **state) {
   (void)state;
   static const float numbers[] = {NAN, -INFINITY, FLT_MAX, INFINITY};
-  for (int i = 0; i < 4; i += IF_QUICK(3, 1)) {
+  for (int i = 0; i < 4; i += USUAL_OR_LONG(3, 1)) {
     run_changed(hide_end, numbers[i], nothing_differs);
     run_changed(hide_some_k, numbers[i], rows_before_key_120_are_clean);
   }
@@ -314,7 +314,7 @@ static void test_unseen(void **state) {
 static void test_partly_unseen_v(void **state) {
   (void)state;
   static const float numbers[] = {NAN, -INFINITY, FLT_MAX, INFINITY};
-  for (int i = 0; i < 4; i += IF_QUICK(3, 1)) {
+  for (int i = 0; i < 4; i += USUAL_OR_LONG(3, 1)) {
     run_changed(hide_some_v, numbers[i], rows_before_key_120_are_clean);
     run_changed(hide_some_v, numbers[i], only_column_6_differs);
   }

@@ -47,7 +47,7 @@ static void test_rows(void **state) {
   (void)state;
   static const int64_t lengths[][2] = {{90, 90}, {40, 400}, {24, 2060}, {20, 4100}};
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(6, 24); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(6, 24); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 1 + i % 2, lengths[i % 4][0], lengths[i % 4][1], 1 + 13 * (i % 11),
                        1 + 7 * (i % 9));
@@ -59,7 +59,7 @@ static void test_rows(void **state) {
     problem.k_type = problem.v_type = problem.q_type = (fovea_type)(i / 2 % 3);
     struct trial prefill = trial_create(&problem, (uint64_t)i), steps = trial_sharing_inputs(&prefill);
     trial_run(&prefill, any_set(&generator), NULL);
-    assert_contract(&prefill, IF_QUICK(20000, 50000));
+    assert_contract(&prefill, USUAL_OR_LONG(20000, 50000));
     for (int64_t most = 1; most <= 33; most += 16) {
       const char *isa = any_set(&generator);
       trial_clear(&steps);
@@ -82,9 +82,9 @@ static void test_rows(void **state) {
 static void test_caches(void **state) {
   (void)state;
   struct generator generator = {2};
-  for (int i = 0; i < IF_QUICK(10, 40); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(10, 40); i++) {
     struct listed_problem listed;
-    draw(&listed, &generator, IF_QUICK(100000, 500000));
+    draw(&listed, &generator, USUAL_OR_LONG(100000, 500000));
     listed.problem.cu_seqlens_kv = NULL;
     struct trial expected = trial_create(&listed.problem, (uint64_t)i), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, any_set(&generator), NULL);
@@ -150,7 +150,7 @@ static void test_masks(void **state) {
 /* Patterns of which rows see few keys, which exact mode computes from lists. */
 static void test_patterns(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < IF_QUICK(8, 40); seed++) {
+  for (uint64_t seed = 0; seed < USUAL_OR_LONG(8, 40); seed++) {
     struct generator generator = {seed};
     struct made_rules made = {0};
     fovea_problem problem;
@@ -166,7 +166,7 @@ static void test_patterns(void **state) {
     trial_run(&patterned, any_set(&generator), NULL);
     trial_run(&masked, any_set(&generator), NULL);
     assert_same_outputs(&patterned, &masked);
-    assert_contract(&masked, IF_QUICK(10000, 30000));
+    assert_contract(&masked, USUAL_OR_LONG(10000, 30000));
     trial_destroy(&masked);
     trial_destroy(&patterned);
     fovea_pattern_destroy(pattern);
@@ -180,9 +180,9 @@ static void test_threads(void **state) {
   (void)state;
   struct generator generator = {4};
   cpus_use_all();
-  for (int i = 0; i < IF_QUICK(10, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(10, 60); i++) {
     struct listed_problem listed;
-    draw(&listed, &generator, IF_QUICK(100000, 500000));
+    draw(&listed, &generator, USUAL_OR_LONG(100000, 500000));
     assert_same_by_threads(&listed.problem, (uint64_t)i);
     struct trial expected = trial_create(&listed.problem, (uint64_t)i), trial = trial_sharing_inputs(&expected);
     trial_run(&expected, any_set(&generator), NULL);
@@ -202,7 +202,7 @@ static void test_threads(void **state) {
 /* Few rows and many keys: spans, and blocks of them, are tasks. */
 static void test_split_keys(void **state) {
   (void)state;
-  static const int64_t keys[] = {900, 5000, IF_QUICK(6000, 30000)};
+  const int64_t keys[] = {900, 5000, USUAL_OR_LONG(6000, 30000)};
   for (int i = 0; i < 24; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, 1 + i % 4, keys[i % 3], 64, 48);
@@ -219,7 +219,7 @@ static void test_parts_of_batches(void **state) {
   (void)state;
   enum { BATCH = 2, HEADS = 4, ROWS = 50, PIECE = 17 };
   struct generator generator = {5};
-  for (int i = 0; i < IF_QUICK(4, 12); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(4, 12); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 40, 24);
     problem_random_features(&problem, &generator);
@@ -248,7 +248,7 @@ static void test_parts_of_batches(void **state) {
 static void test_types(void **state) {
   (void)state;
   struct generator generator = {6};
-  for (int types = 0; types < 81; types += IF_QUICK(7, 1)) {
+  for (int types = 0; types < 81; types += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem, wide;
     fovea_problem_init(&problem, 1, 2, 1, types % 4 ? 20 : 3, 140, 33, 40);
     problem_set_modes(&problem, 1 + types / 3 % (MODE_PAIRS - 1));

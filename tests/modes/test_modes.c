@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { BUDGET = IF_QUICK(10000, 40000) };
+#define BUDGET USUAL_OR_LONG(10000, 40000)
 
 /* On one set all rows that the budget allows; the others have its bits, and some rows of the contract's, too. */
 static void check(const fovea_problem *problem, uint64_t seed) {
@@ -43,16 +43,16 @@ static void check_dim(int scores, int values, int64_t dim) {
 /* bf16 has groups of 32 dims, the last filled up; int8 has groups of 2, 4 or 8, and takes 1,032 dims in scores. */
 static void test_every_dim(void **state) {
   (void)state;
-  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim += dim < 70 ? 1 : 9)
+  for (int64_t dim = 1; dim <= USUAL_OR_LONG(70, 300); dim += dim < 70 ? 1 : 9)
     check_dim(dim % 4 ? BF16_SCORES : BF16_BOTH, dim % 4 ? BF16_VALUES : BF16_BOTH, dim);
-  for (int64_t dim = 1; dim <= IF_QUICK(70, 300); dim++)
+  for (int64_t dim = 1; dim <= USUAL_OR_LONG(70, 300); dim++)
     check_dim(dim % 4 ? INT8_SCORES : INT8_BOTH, dim % 4 ? INT8_VALUES : INT8_BOTH, dim);
   for (int64_t dim = 1025; dim <= 1032; dim++) check_dim(INT8_BOTH, INT8_VALUES, dim);
 }
 
 static void test_every_q_len(void **state) {
   (void)state;
-  for (int64_t q_len = 0; q_len <= IF_QUICK(70, 270); q_len += q_len < 35 ? 1 : 11)
+  for (int64_t q_len = 0; q_len <= USUAL_OR_LONG(70, 270); q_len += q_len < 35 ? 1 : 11)
     for (int i = 0; i < 4; i++) {
       fovea_problem problem = problem_of(i % 2 ? BF16_BOTH : INT8_BOTH, i < 2 ? 1 : 4, q_len, 33, 16, 16);
       problem.causal = (int)(q_len % 2);
@@ -63,7 +63,9 @@ static void test_every_q_len(void **state) {
 /* Groups of 32 keys in blocks of 128. */
 static void test_every_kv_len(void **state) {
   (void)state;
-  for (int64_t kv_len = 0; kv_len <= IF_QUICK(300, 5000); kv_len += kv_len < 140 ? 1 : kv_len < 300 ? 7 : 271) {
+  for (int64_t kv_len = 0; kv_len <= USUAL_OR_LONG(300, 5000); kv_len += kv_len < 140   ? 1
+                                                                         : kv_len < 300 ? 7
+                                                                                        : 271) {
     fovea_problem problem =
         problem_of(1 + (int)((kv_len + kv_len / 8) % (MODE_PAIRS - 1)), 1, 1 + kv_len % 7, kv_len, 8, 8);
     check(&problem, 4);
@@ -77,7 +79,7 @@ static void test_span_borders(void **state) {
   (void)state;
   static const int64_t lengths[] = {2047, 2048, 2049, 4097, 8193, 12300};
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
-  for (int i = 0; i < IF_QUICK(3, count); i++)
+  for (int i = 0; i < USUAL_OR_LONG(3, count); i++)
     for (int64_t q_len = 1; q_len <= 40; q_len += 39) {
       fovea_problem problem = problem_of(i % 2 ? BF16_BOTH : INT8_BOTH, 1, q_len, lengths[i], 16, 8);
       check(&problem, 6);
@@ -92,7 +94,7 @@ static void test_every_rule(void **state) {
   static const int64_t lengths[][2] = {{1, 1}, {1, 300}, {40, 40}, {150, 150}, {70, 400}, {200, 60}};
   const int count = (int)(sizeof lengths / sizeof lengths[0]);
   for (int rule = 0; rule < rule_count; rule++)
-    for (int i = 0; i < IF_QUICK(3, count); i++) {
+    for (int i = 0; i < USUAL_OR_LONG(3, count); i++) {
       fovea_problem problem =
           problem_of(1 + (rule + i) % (MODE_PAIRS - 1), 2, lengths[i][0], lengths[i][1], 24, 17);
       problem_apply(&problem, &rule_list[rule]);
@@ -104,7 +106,7 @@ static void test_every_rule(void **state) {
 static void test_score_terms(void **state) {
   (void)state;
   const fovea_position_term terms[] = {fovea_term_alibi(0), fovea_term_t5(4, 32, 90, 1)};
-  for (int i = 0; i < IF_QUICK(24, 144); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(24, 144); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 2, i % 5 ? 40 : 1, 150 + i, 40, 24);
     problem_set_modes(&problem, 1 + i / 2 % (MODE_PAIRS - 1));

@@ -48,7 +48,7 @@ static void test_accuracy(void **state) {
                    {"GELU_TANH", FOVEA_NN_GELU_TANH, -0x1.69951cp+2f, 2.0},
                    {"SiLU", FOVEA_NN_SILU, -0x1.7c3d4cp+5f, 2.0},
                    {"ELU", FOVEA_NN_ELU, -0x1.2663d2p-2f, 1.3}};
-  const uint32_t step = IF_QUICK(4001, 331);
+  const uint32_t step = USUAL_OR_LONG(4001, 331);
   (void)state;
   if (sizeof(long double) == sizeof(double)) skip(); /* references need more digits than erfc in double has */
   for (int i = 0; i < 4; i++) {
@@ -65,7 +65,7 @@ static void test_accuracy(void **state) {
 
 /* Of exp, which is no activation. */
 static void test_exp(void **state) {
-  const uint32_t step = IF_QUICK(4001, 331);
+  const uint32_t step = USUAL_OR_LONG(4001, 331);
   double worst = 0;
   (void)state;
   if (sizeof(long double) == sizeof(double)) skip();
@@ -136,8 +136,8 @@ static void test_bits(void **state) {
     if (strncmp(*isa, "avx512_", 7) == 0 || strncmp(*isa, "neon_", 5) == 0) continue; /* for pairs only */
     for (int i = 0; i < ACTIVATIONS; i++) {
       const fovea_nn_activation activation = (fovea_nn_activation)i;
-      sweep(*isa, 0, bits_of(INFINITY), IF_QUICK(100003, 2003), activation);
-      sweep(*isa, bits_of(0x1p-12f), bits_of(120.0f), IF_QUICK(5003, 211), activation);
+      sweep(*isa, 0, bits_of(INFINITY), USUAL_OR_LONG(100003, 2003), activation);
+      sweep(*isa, bits_of(0x1p-12f), bits_of(120.0f), USUAL_OR_LONG(5003, 211), activation);
       sweep(*isa, 0x7f7ffff0u, 0x7f800010u, 1, activation); /* infinity and signalling NaNs */
       sweep(*isa, 0x7fc00000u, 0x7fc00010u, 1, activation);
       sweep(*isa, 0, 100, 1, activation);
@@ -153,7 +153,7 @@ static void test_bits(void **state) {
 static void test_rows(void **state) {
   (void)state;
   struct generator generator = {11};
-  for (int i = 0; i < IF_QUICK(100, 1000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(100, 1000); i++) {
     const int64_t rows = generator_below(&generator, 30), dim = 1 + generator_below(&generator, 70);
     const fovea_nn_activation activation = (fovea_nn_activation)generator_below(&generator, ACTIVATIONS);
     const fovea_type type = (fovea_type)generator_below(&generator, 3);

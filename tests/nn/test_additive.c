@@ -284,7 +284,7 @@ static struct shape random_trial(struct generator *g) {
 static void test_bits(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(40, 400); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 400); i++) {
     const struct shape t = random_trial(&generator);
     check(&t, &generator);
   }
@@ -357,7 +357,7 @@ static void test_tasks(void **state) {
 static void test_edges_are_a_mask(void **state) {
   (void)state;
   struct generator generator = {7};
-  for (int i = 0; i < IF_QUICK(6, 30); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(6, 30); i++) {
     struct shape t = {.batch = 1 + i % 2,
                       .q_len = 60,
                       .kv_len = i % 3 ? 90 : 4500,

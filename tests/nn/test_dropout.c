@@ -84,7 +84,7 @@ static void test_all(void **state) {
   (void)state;
   static const float chances[] = {0, 0.1f, 0.5f, 0.999f, 1, 0x1p-149f, 0x1p-32f, 0x1.fffffep-1f};
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(60, 400); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 400); i++) {
     struct drops drops;
     drops_create(&drops, generator_below(&generator, 6), 1 + generator_below(&generator, i % 20 ? 60 : 700),
                  chances[generator_below(&generator, 8)], (fovea_type)generator_below(&generator, 3),

@@ -118,7 +118,7 @@ static void check_case(const struct lookup_case *c, struct generator *generator)
 static void test_all(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(100, 1000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(100, 1000); i++) {
     struct lookup_case c = {.rows = generator_below(&generator, 9), .dim = 1 + generator_below(&generator, 90)};
     for (int t = 0; t < TABLES; t++) {
       c.with[t] = (int)generator_below(&generator, 2);

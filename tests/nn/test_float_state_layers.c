@@ -195,7 +195,7 @@ static void test_stacks(void **state) {
 }
 
 int main(void) {
-  many = IF_QUICK(400, MANY); /* stacks of layers have much work */
+  many = USUAL_OR_LONG(400, MANY); /* stacks of layers have much work */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_attention),
       cmocka_unit_test(test_stacks),

@@ -164,7 +164,7 @@ static void test_types(void **state) {
 static void test_epilogues(void **state) {
   (void)state;
   struct generator generator = {7};
-  for (int i = 0; i < IF_QUICK(40, 200); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 200); i++) {
     struct layer_case c = plain_case(1 + generator_below(&generator, 200), 1 + generator_below(&generator, 90),
                                      generator_below(&generator, 20));
     c.with_bias = (int)generator_below(&generator, 2);
@@ -186,7 +186,7 @@ static void test_epilogues(void **state) {
 static void test_bf16(void **state) {
   (void)state;
   struct generator generator = {17};
-  for (int i = 0; i < IF_QUICK(30, 120); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(30, 120); i++) {
     struct layer_case c = plain_case(1 + generator_below(&generator, 400), 1 + generator_below(&generator, 150),
                                      1 + generator_below(&generator, 30));
     c.weight_type = c.x_type = FOVEA_BF16;

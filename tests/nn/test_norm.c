@@ -114,7 +114,7 @@ static struct norm_case random_case(struct generator *generator) {
 static void test_random(void **state) {
   (void)state;
   struct generator generator = {31};
-  for (int i = 0; i < IF_QUICK(200, 3000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(200, 3000); i++) {
     const struct norm_case c = random_case(&generator);
     struct trial_norm t;
     norm_create(&t, &c, &generator);

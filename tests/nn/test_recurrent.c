@@ -28,7 +28,7 @@ static void test_sigmoid(void **state) {
   double worst = 0;
   float above = 0;
   if (sizeof(long double) == sizeof(double)) skip();
-  for (uint32_t bits = 0; bits < bits_of(INFINITY); bits += IF_QUICK(4001, 331)) {
+  for (uint32_t bits = 0; bits < bits_of(INFINITY); bits += USUAL_OR_LONG(4001, 331)) {
     worst = fmax(worst, sigmoid_error(from_bits(bits)));
     worst = fmax(worst, sigmoid_error(-from_bits(bits)));
     above = fmaxf(above, contract_sigmoid(from_bits(bits)));
@@ -154,7 +154,7 @@ static void assert_step(struct step *s, const fovea_execution *execution) {
 static void test_bits(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(40, 300); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 300); i++) {
     struct shape t = {.is_lstm = i % 2,
                       .projected = (int)generator_below(&generator, 3) == 0,
                       .rows = generator_below(&generator, 6),

@@ -128,7 +128,7 @@ static void test_all(void **state) {
   static const double bases[] = {1.0, 1.5, 10000.0, 500000.0, 1e30, 0x1.fffffffffffffp+1023};
   static const int64_t firsts[] = {0, 1, -3, 4999, -1000000, 1 << 24};
   struct generator generator = {2};
-  for (int i = 0; i < IF_QUICK(60, 400); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 400); i++) {
     struct waves_case c = plain_case(generator_below(&generator, 6), 1 + generator_below(&generator, 300));
     c.base = bases[generator_below(&generator, 6)];
     c.first = firsts[generator_below(&generator, 6)];

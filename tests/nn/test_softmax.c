@@ -49,7 +49,7 @@ static void assert_rows(struct rows *r, const fovea_execution *execution) {
 static void test_random(void **state) {
   (void)state;
   struct generator generator = {41};
-  for (int i = 0; i < IF_QUICK(200, 3000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(200, 3000); i++) {
     const int64_t count = generator_below(&generator, 9);
     const int64_t dim = 1 + generator_below(&generator, generator_below(&generator, 2) ? 40 : 500);
     const fovea_type from = (fovea_type)generator_below(&generator, 3),

@@ -208,7 +208,7 @@ static void test_windows(void **state) {
   for (const char *const *isa = usable_isas(); *isa; isa++) {
     if (is_partial(*isa)) continue;
     for (int w = 0; w < 6; w++) {
-      for (int length = 0; length < IF_QUICK(6, 7); length++) {
+      for (int length = 0; length < USUAL_OR_LONG(6, 7); length++) {
         for (int c = lengths[length] > 100 ? 2 : 0; c < 4; c++) {
           struct model m;
           make_model(&m, 1 + (w + length + c) % MOST_LAYERS, windows[w][0], windows[w][1], chunks[c],
@@ -223,7 +223,7 @@ static void test_windows(void **state) {
 static void test_random(void **state) {
   (void)state;
   struct generator generator = {43};
-  for (int i = 0; i < IF_QUICK(60, 1000); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 1000); i++) {
     struct model m;
     const int layers = 1 + (int)generator_below(&generator, MOST_LAYERS);
     const int64_t left = generator_below(&generator, 20), right = generator_below(&generator, 9);

@@ -72,7 +72,7 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
 
 static void test_adjust(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_adjust, IF_QUICK(40, 4000));
+  try_tables(whole_tables(), try_adjust, USUAL_OR_LONG(40, 4000));
 }
 
 /* What a mask says about keys first to last for the rows of a vector. */
@@ -124,7 +124,7 @@ static void try_scan_mask(const fovea_kernels *table, struct generator *generato
 
 static void test_scan_mask(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_scan_mask, IF_QUICK(100, 8000));
+  try_tables(whole_tables(), try_scan_mask, USUAL_OR_LONG(100, 8000));
 }
 
 int main(void) {

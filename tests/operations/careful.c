@@ -78,7 +78,7 @@ static void try_careful(const fovea_kernels *table, struct generator *generator)
 
 static void test_careful(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_careful, IF_QUICK(20, 1500));
+  try_tables(whole_tables(), try_careful, USUAL_OR_LONG(20, 1500));
 }
 
 int main(void) {

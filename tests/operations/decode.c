@@ -87,7 +87,7 @@ static void try_score(const fovea_kernels *table, struct generator *generator) {
 
 static void test_score(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_score, IF_QUICK(40, 1000));
+  try_tables(whole_tables(), try_score, USUAL_OR_LONG(40, 1000));
 }
 
 /* Numbers between the last dim and the next row may have any value. */
@@ -143,7 +143,7 @@ static void try_value(const fovea_kernels *table, struct generator *generator) {
 
 static void test_value(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_value, IF_QUICK(40, 1000));
+  try_tables(whole_tables(), try_value, USUAL_OR_LONG(40, 1000));
 }
 
 int main(void) {

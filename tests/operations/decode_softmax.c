@@ -76,7 +76,7 @@ static void try_adjust(const fovea_kernels *table, struct generator *generator) 
 
 static void test_adjust(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_adjust, IF_QUICK(50, 5000));
+  try_tables(whole_tables(), try_adjust, USUAL_OR_LONG(50, 5000));
 }
 
 /* The scores of one row: of any size, some hidden, or none above -0. */
@@ -179,12 +179,12 @@ static void try_normalise(const fovea_kernels *table, struct generator *generato
 
 static void test_normalise(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_normalise, IF_QUICK(50, 5000));
+  try_tables(whole_tables(), try_normalise, USUAL_OR_LONG(50, 5000));
 }
 
 static void test_softmax(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_softmax, IF_QUICK(50, 5000));
+  try_tables(whole_tables(), try_softmax, USUAL_OR_LONG(50, 5000));
 }
 
 int main(void) {

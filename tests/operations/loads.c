@@ -27,7 +27,7 @@ static void try_load_rows(const fovea_kernels *table, struct generator *generato
 
 static void test_load_rows(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_load_rows, IF_QUICK(60, 4000));
+  try_tables(whole_tables(), try_load_rows, USUAL_OR_LONG(60, 4000));
 }
 
 static void try_widen(const fovea_kernels *table, struct generator *generator) {
@@ -49,7 +49,7 @@ static void try_widen(const fovea_kernels *table, struct generator *generator) {
 
 static void test_widen(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_widen, IF_QUICK(60, 4000));
+  try_tables(whole_tables(), try_widen, USUAL_OR_LONG(60, 4000));
 }
 
 /* The place of a dim of a key in a panel, in elements. */
@@ -78,7 +78,7 @@ static void try_widen_panel(const fovea_kernels *table, struct generator *genera
 
 static void test_widen_panel(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_widen_panel, IF_QUICK(60, 4000));
+  try_tables(whole_tables(), try_widen_panel, USUAL_OR_LONG(60, 4000));
 }
 
 int main(void) {

@@ -41,7 +41,7 @@ static void try_rotate(const fovea_kernels *table, struct generator *generator) 
 
 static void test_rotate(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_rotate, IF_QUICK(80, 8000));
+  try_tables(whole_tables(), try_rotate, USUAL_OR_LONG(80, 8000));
 }
 
 static void try_convert(const fovea_kernels *table, struct generator *generator) {
@@ -81,8 +81,8 @@ static void try_roundings(const fovea_kernels *table, struct generator *generato
 
 static void test_convert(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_convert, IF_QUICK(100, 8000));
-  try_tables(whole_tables(), try_roundings, IF_QUICK(150, 8000));
+  try_tables(whole_tables(), try_convert, USUAL_OR_LONG(100, 8000));
+  try_tables(whole_tables(), try_roundings, USUAL_OR_LONG(150, 8000));
 }
 
 int main(void) {

@@ -70,7 +70,7 @@ static void try_score(const fovea_kernels *table, struct generator *generator) {
 
 static void test_score(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_score, IF_QUICK(25, 1500));
+  try_tables(whole_tables(), try_score, USUAL_OR_LONG(25, 1500));
 }
 
 /* Elements for which every instruction is right: zeros, and numbers far from subnormal. Now and then there are
@@ -130,7 +130,7 @@ static void try_pairs(const fovea_kernels *table, struct generator *generator) {
 static void test_pairs(void **state) {
   (void)state;
   if (*pair_tables() == NULL) skip();
-  try_tables(pair_tables(), try_pairs, IF_QUICK(15, 500));
+  try_tables(pair_tables(), try_pairs, USUAL_OR_LONG(15, 500));
 }
 
 /* Each element of one key in turn is too small for VDPBF16PS. Some table must report that. */
@@ -154,7 +154,7 @@ static void try_unsafe(const fovea_kernels *table, struct generator *generator) 
 static void test_unsafe_pairs(void **state) {
   (void)state;
   if (*pair_tables() == NULL) skip();
-  try_tables(pair_tables(), try_unsafe, IF_QUICK(100, 1000));
+  try_tables(pair_tables(), try_unsafe, USUAL_OR_LONG(100, 1000));
 }
 
 int main(void) {

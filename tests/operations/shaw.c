@@ -58,7 +58,7 @@ static void try_sums(const fovea_kernels *table, struct generator *generator) {
 
 static void test_sums(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_sums, IF_QUICK(40, 4000));
+  try_tables(whole_tables(), try_sums, USUAL_OR_LONG(40, 4000));
 }
 
 int main(void) {

@@ -119,12 +119,12 @@ static void try_normalise(const fovea_kernels *table, struct generator *generato
 
 static void test_softmax(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_softmax, IF_QUICK(30, 2500));
+  try_tables(whole_tables(), try_softmax, USUAL_OR_LONG(30, 2500));
 }
 
 static void test_normalise(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_normalise, IF_QUICK(30, 2500));
+  try_tables(whole_tables(), try_normalise, USUAL_OR_LONG(30, 2500));
 }
 
 int main(void) {

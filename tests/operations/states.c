@@ -39,7 +39,7 @@ static void try_merge(const fovea_kernels *table, struct generator *generator) {
 
 static void test_merge(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_merge, IF_QUICK(40, 3000));
+  try_tables(whole_tables(), try_merge, USUAL_OR_LONG(40, 3000));
 }
 
 /* Rounds a number and writes it as results are written. */
@@ -151,12 +151,12 @@ static void try_store_rows(const fovea_kernels *table, struct generator *generat
 
 static void test_store_rows(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_store_rows, IF_QUICK(60, 6000));
+  try_tables(whole_tables(), try_store_rows, USUAL_OR_LONG(60, 6000));
 }
 
 static void test_store(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_store, IF_QUICK(60, 6000));
+  try_tables(whole_tables(), try_store, USUAL_OR_LONG(60, 6000));
 }
 
 /* Outputs only: maxima and sums cannot be read, and NaN and -0 are as in results. */
@@ -174,7 +174,7 @@ static void try_store_unnormalised(const fovea_kernels *table, struct generator 
 
 static void test_store_unnormalised(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_store_unnormalised, IF_QUICK(40, 3000));
+  try_tables(whole_tables(), try_store_unnormalised, USUAL_OR_LONG(40, 3000));
 }
 
 int main(void) {

@@ -72,7 +72,7 @@ static void try_value(const fovea_kernels *table, struct generator *generator) {
 
 static void test_value(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_value, IF_QUICK(25, 1500));
+  try_tables(whole_tables(), try_value, USUAL_OR_LONG(25, 1500));
 }
 
 static void try_pack_values(const fovea_kernels *table, struct generator *generator) {
@@ -92,7 +92,7 @@ static void try_pack_values(const fovea_kernels *table, struct generator *genera
 
 static void test_pack_values(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_pack_values, IF_QUICK(40, 2000));
+  try_tables(whole_tables(), try_pack_values, USUAL_OR_LONG(40, 2000));
 }
 
 /* Finite numbers, with NaN or Inf at one place: within the rows, or between them. */
@@ -114,7 +114,7 @@ static void try_all_finite(const fovea_kernels *table, struct generator *generat
 
 static void test_all_finite(void **state) {
   (void)state;
-  try_tables(whole_tables(), try_all_finite, IF_QUICK(100, 10000));
+  try_tables(whole_tables(), try_all_finite, USUAL_OR_LONG(100, 10000));
 }
 
 int main(void) {

@@ -6,14 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
-/* How much a test does: everything, or what there is time for under emulators, sanitizers and a second compiler. */
-#ifdef FOVEA_TEST_QUICK
-#define IF_QUICK(quick, whole) (1 ? (quick) : (whole))
-#else
-#define IF_QUICK(quick, whole) (0 ? (quick) : (whole))
-#endif
+/* Sizes and counts of a test: usual ones, or long ones if FOVEA_TEST_LONG is in the environment. */
+#define USUAL_OR_LONG(usual, long) (getenv("FOVEA_TEST_LONG") == NULL ? (usual) : (long))
 
 #endif

@@ -18,7 +18,7 @@ void assert_output(const fovea_problem *wanted, const fovea_problem *plain, uint
     execution.parallel_for = isa % 2 ? threads_for : NULL;
     execution.parallel_context = isa % 2 ? &executor : NULL;
     trial_run(&trial, isas[isa], &execution);
-    assert_contract(&trial, isa == 0 ? IF_QUICK(60000, INT64_MAX / 2) : 20000);
+    assert_contract(&trial, isa == 0 ? USUAL_OR_LONG(60000, INT64_MAX / 2) : 20000);
     assert_true(trial_gaps_untouched(&trial));
     trial_run(&without, isas[isa], NULL);
     assert_same_outputs(&trial, &without);
@@ -41,9 +41,9 @@ static void check_with(output_setter set, const fovea_problem *problem, uint64_t
 
 void check_random_outputs(output_setter set, void (*vary)(fovea_problem *, struct generator *, int)) {
   struct generator generator = {91};
-  for (int i = 0; i < IF_QUICK(25, 150); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(25, 150); i++) {
     struct listed_problem listed;
-    problem_random(&listed, &generator, IF_QUICK(200000, 1000000));
+    problem_random(&listed, &generator, USUAL_OR_LONG(200000, 1000000));
     problem_random_features(&listed.problem, &generator);
     if (i % 2) problem_random_layout(&listed.problem, &generator);
     if (vary != NULL) vary(&listed.problem, &generator, i);

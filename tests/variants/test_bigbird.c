@@ -186,7 +186,7 @@ static void test_attention(void **state) {
   check_attention(45, 16, 1, 1);  /* three blocks: all of them */
   check_attention(37, 3, 3, 3);
   check_attention(1, 64, 1, 1);
-  if (IF_QUICK(0, 1)) check_attention(640, 64, 1, 1);
+  if (USUAL_OR_LONG(0, 1)) check_attention(640, 64, 1, 1);
 }
 
 /* ---- Refusals ----------------------------------------------------------------------------------------------- */

@@ -114,7 +114,7 @@ static void drop_outputs(fovea_problem *p) {
 static void test_random_problems(void **state) {
   struct generator g = {61};
   (void)state;
-  for (int i = 0; i < IF_QUICK(20, 800); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(20, 800); i++) {
     struct listed_problem listed;
     problem_random(&listed, &g, 20000);
     problem_random_features(&listed.problem, &g);
@@ -189,7 +189,7 @@ static void test_threads(void **state) {
   fovea_nn_differential d;
   fovea_execution execution;
   (void)state;
-  fovea_problem_init(&problem, 2, 3, 1, 200, IF_QUICK(300, 2600), 16, 32);
+  fovea_problem_init(&problem, 2, 3, 1, 200, USUAL_OR_LONG(300, 2600), 16, 32);
   problem.causal = 1;
   struct trial first = trial_create(&problem, 4), second = trial_create(&problem, 5);
   struct trial left = trial_create(&problem, 4), right = trial_create(&problem, 5);

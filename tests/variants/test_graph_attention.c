@@ -268,7 +268,7 @@ static struct shape random_shape(struct generator *g) {
 static void test_bits(void **state) {
   (void)state;
   struct generator generator = {1};
-  for (int i = 0; i < IF_QUICK(60, 500); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(60, 500); i++) {
     const struct shape s = random_shape(&generator);
     check(&s, &generator);
   }

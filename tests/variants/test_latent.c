@@ -307,7 +307,7 @@ static void test_prompts(void **state) {
       struct model m;
       make(&m, &shapes[i], 10 + (uint64_t)i);
       choose(&m, (fovea_nn_latent_form)form);
-      const int64_t rows = IF_QUICK(9, ROWS), batch = 2;
+      const int64_t rows = USUAL_OR_LONG(9, ROWS), batch = 2;
       const double scale = problem_of(&m, 1, 1, 1).scale;
       for (const char *const *isa = whole_isas_for(NULL); *isa; isa++) {
         float *y = run_prompt(&m, batch, rows, *isa, NULL);
@@ -381,7 +381,7 @@ static void test_chunks(void **state) {
             expect(&m, m.x + ROWS * m.shape.in, ROWS, (fovea_type)type, problem_of(&m, 1, 1, 1).scale);
         float *y = malloc((size_t)(ROWS * m.shape.in) * sizeof *y);
         assert_non_null(y);
-        for (int n = 0; n < IF_QUICK(2, 3); n++) {
+        for (int n = 0; n < USUAL_OR_LONG(2, 3); n++) {
           struct cache c;
           make_cache(&c, &m.shape, (fovea_type)type, n == 1);
           for (int j = 0; cuts[n][j] < ROWS; j++) run_chunk(&m, &c, 1, cuts[n][j], cuts[n][j + 1], y);
@@ -541,7 +541,7 @@ static void test_forms(void **state) {
       y[form] = run_prompt(&m, 1, ROWS, NULL, NULL);
     }
     for (int64_t p = 0; p < ROWS; p++) contract_latent(&m, m.x + p * s->in, p, FOVEA_F32, latents + p * width);
-    for (int64_t p = 0; p < ROWS; p += IF_QUICK(13, 3)) {
+    for (int64_t p = 0; p < ROWS; p += USUAL_OR_LONG(13, 3)) {
       contract_queries(&m, m.x + p * s->in, p, q);
       for (int64_t h = 0; h < s->heads; h++)
         bound_head(&m, h, q + h * dim, latents, p, scale, bounds + h * s->v, bounds + outs + h * s->v);

@@ -238,7 +238,7 @@ static struct shape any_shape(struct generator *generator) {
 static void test_random(void **state) {
   (void)state;
   struct generator generator = {91};
-  for (int i = 0; i < IF_QUICK(40, 400); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(40, 400); i++) {
     const struct shape s = any_shape(&generator);
     struct problem p = problem_create(&s, &generator);
     assert_everywhere(&p);
@@ -329,7 +329,7 @@ static void assert_chunks(struct problem *p, int64_t most, struct generator *gen
 static void test_chunks(void **state) {
   (void)state;
   struct generator generator = {93};
-  for (int i = 0; i < IF_QUICK(8, 40); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(8, 40); i++) {
     struct shape s = any_shape(&generator);
     for (int j = 0; j < 6; j++) s.types[j] = FOVEA_F32;
     s.with_past = 1;
@@ -416,7 +416,7 @@ static void test_repeated_inputs(void **state) {
 static void test_scratch(void **state) {
   (void)state;
   struct generator generator = {97};
-  for (int i = 0; i < IF_QUICK(5, 30); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(5, 30); i++) {
     const struct shape s = any_shape(&generator);
     struct problem p = problem_create(&s, &generator);
     fovea_execution execution;

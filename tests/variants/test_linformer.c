@@ -202,7 +202,7 @@ static void test_sizes(void **state) {
 static void test_random_sizes(void **state) {
   struct generator g = {51};
   (void)state;
-  for (int i = 0; i < IF_QUICK(8, 60); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(8, 60); i++) {
     struct shape s = {.batch = 1 + generator_below(&g, 3), .kv_heads = 1 + generator_below(&g, 3)};
     s.heads = s.kv_heads * (1 + generator_below(&g, 2));
     s.q_len = generator_below(&g, 9);
@@ -239,7 +239,7 @@ static void test_threads(void **state) {
                           4,
                           2,
                           40,
-                          IF_QUICK(2500, 9000),
+                          USUAL_OR_LONG(2500, 9000),
                           32,
                           32,
                           24,
@@ -284,7 +284,8 @@ static void test_threads(void **state) {
  * all |E K|; what that does to a score, and a score to the weights, is written out below, with section 8 for the
  * rest. */
 static void test_accuracy(void **state) {
-  const struct shape s = {1, 1, 1, 3, IF_QUICK(9000, 65536), 8, 8, 5, 65536, HEADWISE, IN_ORDER, {FOVEA_F32}, 0};
+  const struct shape s = {1,        1,        1,           3, USUAL_OR_LONG(9000, 65536), 8, 8, 5, 65536,
+                          HEADWISE, IN_ORDER, {FOVEA_F32}, 0};
   struct trial_of_sums t = make(&s, 5);
   enum { DIM = 8, K = 5 };
   double keys[K][DIM] = {{0}}, values[K][DIM] = {{0}}, key_size[K][DIM] = {{0}}, value_size[K][DIM] = {{0}};

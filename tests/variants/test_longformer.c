@@ -173,7 +173,7 @@ static void check(const struct shape *s, struct generator *g) {
 static void test_bits(void **state) {
   (void)state;
   struct generator g = {1};
-  for (int i = 0; i < IF_QUICK(20, 140); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(20, 140); i++) {
     const struct shape s = {.batch = 1 + generator_below(&g, 4),
                             .heads = 1 + generator_below(&g, 3),
                             .length = generator_below(&g, generator_below(&g, 4) ? 40 : 150),
@@ -200,7 +200,8 @@ static void test_long(void **state) {
   for (int tokens = LOCAL; tokens < TOKENS; tokens++) {
     const struct shape s = {.batch = 3,
                             .heads = 1,
-                            .length = IF_QUICK(260, 480), /* ALIKE: the longest entry has one more global token */
+                            .length =
+                                USUAL_OR_LONG(260, 480), /* ALIKE: the longest entry has one more global token */
                             .qk_dim = 4,
                             .v_dim = 3,
                             .in = 5,

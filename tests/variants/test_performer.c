@@ -235,7 +235,7 @@ static struct shape random_shape(struct generator *g, int most) {
 static void test_random(void **state) {
   struct generator generator = {71};
   (void)state;
-  for (int i = 0; i < IF_QUICK(20, 150); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(20, 150); i++) {
     const struct shape s = random_shape(&generator, i % 10 == 0 ? 200 : 30);
     check_shape(&s, 1000 + (uint64_t)i);
   }
@@ -245,7 +245,7 @@ static void test_random(void **state) {
 static void test_spans(void **state) {
   static const int64_t lengths[] = {2047, 2048, 2049, 4096, 6000, 8193, 10240, 12289, 14336};
   (void)state;
-  for (int i = 0; i < IF_QUICK(3, 9); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(3, 9); i++) {
     struct shape s = small();
     s.kv_len = lengths[i];
     s.features = 3;
@@ -273,8 +273,8 @@ static void test_threads(void **state) {
                       .q_len = 200,
                       .kv_len = causal ? 200 : 2200,
                       .dim = 5,
-                      .features = IF_QUICK(9, 70),
-                      .v_dim = IF_QUICK(70, 150),
+                      .features = USUAL_OR_LONG(9, 70),
+                      .v_dim = USUAL_OR_LONG(70, 150),
                       .causal = causal,
                       .stabilised = !causal,
                       .gain = 1};
@@ -332,7 +332,7 @@ static void test_steps(void **state) {
   float *memory = room(2 * numbers * 4), *fork = memory + numbers;
   int sets = 0;
   while (usable_isas()[sets]) sets++;
-  for (int pass = 0; pass < IF_QUICK(4, 20); pass++) {
+  for (int pass = 0; pass < USUAL_OR_LONG(4, 20); pass++) {
     const int64_t most = pass == 0 ? 1 : 1 + generator_below(&generator, 40);
     memset(memory, 0, (size_t)numbers * 4);
     tensor_fill_untouched(&scene.o);
@@ -403,7 +403,7 @@ static void test_special_rows(void **state) {
 /* Sums over many keys keep their accuracy: keys alike, whose features add up to more than 2^24 of them would in a
  * running sum, and values whose mean is known. */
 static void test_long_rows(void **state) {
-  const int64_t keys = IF_QUICK(40000, 1 << 20);
+  const int64_t keys = USUAL_OR_LONG(40000, 1 << 20);
   float projection[2] = {0.5f, -0.25f}, q[1] = {0.3f}, o[1];
   float *k = room(keys * 4), *v = room(keys * 4);
   double sum = 0;

@@ -199,7 +199,7 @@ static void check_features(struct generator *generator, int number) {
 static void test_features(void **state) {
   struct generator generator = {81};
   (void)state;
-  for (int i = 0; i < IF_QUICK(15, 80); i++) check_features(&generator, i);
+  for (int i = 0; i < USUAL_OR_LONG(15, 80); i++) check_features(&generator, i);
 }
 
 /* Two rows, and how the kernel of their features compares with e^(q.k / sqrt(dim)) over draws. */
@@ -244,7 +244,7 @@ static void measure(int64_t features, int draws, int orthogonal, double *mean, d
  * less (theorem 2 of the paper), by a few percent here, which takes more draws to see. */
 static void test_unbiased(void **state) {
   enum { FEATURES = 16 };
-  const int draws = IF_QUICK(2000, 20000);
+  const int draws = USUAL_OR_LONG(2000, 20000);
   double mean[2], deviation[2];
   (void)state;
   for (int orthogonal = 0; orthogonal < 2; orthogonal++) {

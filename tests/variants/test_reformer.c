@@ -211,7 +211,7 @@ static struct shape random_shape(struct generator *g) {
 static void test_bits(void **state) {
   (void)state;
   struct generator g = {1};
-  for (int i = 0; i < IF_QUICK(25, 100); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(25, 100); i++) {
     const struct shape s = random_shape(&g);
     check(&s, &g);
   }
@@ -221,7 +221,8 @@ static void test_bits(void **state) {
 static void test_sizes(void **state) {
   (void)state;
   struct generator g = {2};
-  struct shape s = {.batch = 1, .heads = 1, .length = IF_QUICK(300, 1100), .dim = 16, .v_dim = 16, .rounds = 2};
+  struct shape s = {
+      .batch = 1, .heads = 1, .length = USUAL_OR_LONG(300, 1100), .dim = 16, .v_dim = 16, .rounds = 2};
   s.bucket_size = 4;
   s.buckets = 64;
   check(&s, &g);
@@ -272,7 +273,7 @@ static void test_tasks(void **state) {
   struct generator g = {3};
   const struct shape s = {.batch = 2,
                           .heads = 3,
-                          .length = IF_QUICK(150, 500),
+                          .length = USUAL_OR_LONG(150, 500),
                           .dim = 16,
                           .v_dim = 24,
                           .rounds = 3,

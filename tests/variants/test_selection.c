@@ -164,7 +164,7 @@ static void test_sizes(void **state) {
 static void test_random_sizes(void **state) {
   struct generator g = {71};
   (void)state;
-  for (int i = 0; i < IF_QUICK(8, 150); i++) {
+  for (int i = 0; i < USUAL_OR_LONG(8, 150); i++) {
     struct shape s = {.batch = 1 + generator_below(&g, 3), .heads = 1 + generator_below(&g, 9)};
     s.q_len = generator_below(&g, 40);
     s.kv_len = generator_below(&g, 200);
@@ -229,7 +229,7 @@ static void test_chunks(void **state) {
 }
 
 static void test_threads(void **state) {
-  const struct shape s = {2, 8, 90, IF_QUICK(200, 700), 32, 33, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0};
+  const struct shape s = {2, 8, 90, USUAL_OR_LONG(200, 700), 32, 33, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0};
   struct trial_of_lists t = make(&s, 16);
   int64_t *expected = expect(&t);
   fovea_execution execution;
@@ -263,10 +263,10 @@ static void test_threads(void **state) {
 
 /* Few rows and many keys, in parts for some threads: the lists of one. */
 static void test_parts(void **state) {
-  static const struct shape shapes[] = {
-      {1, 3, 1, IF_QUICK(4100, 9000), 16, 700, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0},
-      {2, 64, 3, IF_QUICK(4100, 6000), 2, 50, IN_ORDER, FOVEA_F32, FOVEA_BF16, 1, 1, 0, 1},
-      {1, 64, 1, IF_QUICK(4100, 6000), 2, 2000, IN_ORDER, FOVEA_F32, FOVEA_F32, 0, 1, 0, 1},
+  const struct shape shapes[] = {
+      {1, 3, 1, USUAL_OR_LONG(4100, 9000), 16, 700, IN_ORDER, FOVEA_F32, FOVEA_F32, 1, 0, 0, 0},
+      {2, 64, 3, USUAL_OR_LONG(4100, 6000), 2, 50, IN_ORDER, FOVEA_F32, FOVEA_BF16, 1, 1, 0, 1},
+      {1, 64, 1, USUAL_OR_LONG(4100, 6000), 2, 2000, IN_ORDER, FOVEA_F32, FOVEA_F32, 0, 1, 0, 1},
   };
   (void)state;
   for (int i = 0; i < 3; i++) {

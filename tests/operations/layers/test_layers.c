@@ -178,7 +178,7 @@ static void try_lanewise(const char *isa, const struct layer *layer, struct gene
 
 static void test_lanewise(void **state) {
   (void)state;
-  try_layers(try_lanewise, IF_QUICK(300, 10000));
+  try_layers(try_lanewise, USUAL_OR_LONG(300, 10000));
 }
 
 /* Sums a little beside the middle between two floats, by less than double can tell: c, a multiple of twice 2^k, and
@@ -204,7 +204,7 @@ static void try_middles(const char *isa, const struct layer *layer, struct gener
 
 static void test_middles(void **state) {
   (void)state;
-  try_layers(try_middles, IF_QUICK(300, 3000));
+  try_layers(try_middles, USUAL_OR_LONG(300, 3000));
 }
 
 /* ---- Loads and stores ------------------------------------------------------------------------------------------
@@ -393,17 +393,17 @@ static void try_look_ups(const char *isa, const struct layer *layer, struct gene
 
 static void test_codes(void **state) {
   (void)state;
-  try_layers(try_bytes, IF_QUICK(300, 10000));
-  try_layers(try_fp8_halves, IF_QUICK(300, 10000));
-  try_layers(try_words, IF_QUICK(300, 10000));
-  try_layers(try_look_ups, IF_QUICK(300, 10000));
+  try_layers(try_bytes, USUAL_OR_LONG(300, 10000));
+  try_layers(try_fp8_halves, USUAL_OR_LONG(300, 10000));
+  try_layers(try_words, USUAL_OR_LONG(300, 10000));
+  try_layers(try_look_ups, USUAL_OR_LONG(300, 10000));
 }
 
 static void test_memory(void **state) {
   (void)state;
-  try_layers(try_some, IF_QUICK(200, 5000));
-  try_layers(try_halves, IF_QUICK(300, 10000));
-  try_layers(try_masks, IF_QUICK(300, 10000));
+  try_layers(try_some, USUAL_OR_LONG(200, 5000));
+  try_layers(try_halves, USUAL_OR_LONG(300, 10000));
+  try_layers(try_masks, USUAL_OR_LONG(300, 10000));
 }
 
 /* ---- The rest --------------------------------------------------------------------------------------------------
@@ -521,12 +521,12 @@ static void try_transpose_halves(const char *isa, const struct layer *layer, str
 
 static void test_rest(void **state) {
   (void)state;
-  try_layers(try_lane, IF_QUICK(200, 5000));
-  try_layers(try_split_power, IF_QUICK(300, 10000));
-  try_layers(try_pick, IF_QUICK(300, 10000));
-  try_layers(try_transpose, IF_QUICK(20, 300));
-  try_layers(try_scaling, IF_QUICK(300, 10000));
-  try_layers(try_transpose_halves, IF_QUICK(50, 1000));
+  try_layers(try_lane, USUAL_OR_LONG(200, 5000));
+  try_layers(try_split_power, USUAL_OR_LONG(300, 10000));
+  try_layers(try_pick, USUAL_OR_LONG(300, 10000));
+  try_layers(try_transpose, USUAL_OR_LONG(20, 300));
+  try_layers(try_scaling, USUAL_OR_LONG(300, 10000));
+  try_layers(try_transpose_halves, USUAL_OR_LONG(50, 1000));
 }
 
 int main(void) {

@@ -7,8 +7,8 @@
 #define FOVEA_DECODE_KEY_VECTORS_1 5
 #define FOVEA_DECODE_VECTORS_1     5
 #define FOVEA_DECODE_CODES         2
-/* Sanitizers take minutes for register tiles. If tests are few, rows are computed one by one. */
-#ifdef FOVEA_TEST_QUICK
+/* Sanitizers take minutes for register tiles. In debug builds rows are computed one by one. */
+#ifndef NDEBUG
 #define FOVEA_DECODE_VECTORS_8 0
 #define FOVEA_DECODE_VECTORS_4 0
 #define FOVEA_DECODE_VECTORS_2 0

@@ -1,5 +1,5 @@
 /* A table with tiles of odd sizes, larger than registers hold, for the instruction set whose layers are
- * VECTOR_LAYER and INT8_LAYER. CMake compiles this file once for each, with FOVEA_ISA set to <isa>_odd. */
+ * VECTOR_LAYER and INT8_LAYER. CMake defines FOVEA_ISA as <isa>_other. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 4

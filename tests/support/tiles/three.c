@@ -1,5 +1,5 @@
 /* A table with tiles of three vectors, for the instruction set whose layers are VECTOR_LAYER and INT8_LAYER. CMake
- * compiles this file once for each, with FOVEA_ISA set to <isa>_three. */
+ * defines FOVEA_ISA as <isa>_other. */
 #include VECTOR_LAYER
 
 #define FOVEA_TILE_VECTORS 3
