@@ -5,8 +5,9 @@
 set -e -u -o pipefail
 folder=$1 target=$2 count=$3
 
-python3 tests/fuzz/vary.py "tests/fuzz/corpus/$target" "$folder/inputs/$target" "$count"
+python3 -B tests/fuzz/vary.py "$target" "$folder/inputs/$target" "$count"
+tests/fuzz/corpus.py extract "$target" "$folder/inputs/$target"
 # Busy machines let a process wait for minutes.
 "$folder/tests/fuzz/fuzz_$target" -runs=0 -rss_limit_mb=1024 -timeout=300 -max_len=256 -print_final_stats=1 \
-  -artifact_prefix="$folder/found_${target}_" "$folder/inputs/$target" "tests/fuzz/corpus/$target" 2>&1 |
+  -artifact_prefix="$folder/found_${target}_" "$folder/inputs/$target" 2>&1 |
   sed -e "s/^/$target: /"

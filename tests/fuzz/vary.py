@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes varied copies of a corpus, the same ones on every machine: vary.py <corpus> <folder> <count>
+"""Writes varied copies of a target's kept inputs, the same ones on every machine: vary.py <target> <folder> <count>
 
 libFuzzer chooses its inputs by what they reach, so other CPUs see others. These depend on the corpus alone.
 """
@@ -7,6 +7,8 @@ libFuzzer chooses its inputs by what they reach, so other CPUs see others. These
 import pathlib
 import random
 import sys
+
+import corpus
 
 LONGEST = 256
 EDGES = (0x00, 0x01, 0x7F, 0x80, 0xFF)
@@ -42,8 +44,8 @@ def insert(dice, data, other):
     data[at:at] = other[start : start + dice.randint(1, 32)]
 
 
-def vary(dice, corpus):
-    data, other = bytearray(dice.choice(corpus)), dice.choice(corpus)
+def vary(dice, inputs):
+    data, other = bytearray(dice.choice(inputs)), dice.choice(inputs)
     for _ in range(dice.randint(1, 5)):
         if data:
             dice.choice((overwrite, overwrite, count_on, repeat, remove, splice, insert))(dice, data, other)
@@ -51,9 +53,8 @@ def vary(dice, corpus):
 
 
 def main():
-    corpus, folder, count = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
-    inputs = [path.read_bytes() for path in sorted(corpus.iterdir())]
-    inputs = [data for data in inputs if data]
+    target, folder, count = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    inputs = [data for data in corpus.read(target) if data]
     dice = random.Random(1)
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
