@@ -1,37 +1,22 @@
 # fovea_add_test(NAME SOURCES <file>...
 #                [ISA all | <isa>...]   run the test once more for each of these instruction sets
-#                [LABELS <label>...] [LIBRARIES <library>...] [ARGUMENTS <word>...] [TIMEOUT <seconds>])
+#                [EVERYWHERE] [LABELS <label>...] [LIBRARIES <library>...] [DEFINITIONS <definition>...]
+#                [ARGUMENTS <word>...] [TIMEOUT <seconds>])
 #
 # Adds a cmocka program with the static library, which may use internal headers and functions. It is registered as NAME
 # and, for each of these instruction sets that is one of several in ${fovea_isas} (FoveaRegistry.cmake), as NAME.<isa>
-# with the label `peel`, FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran.
+# with FOVEA_ISA=<isa> and FOVEA_EXPECT_ISA=<isa>. The test then checks that this instruction set ran.
 # If the CPU does not have it, the test exits with 77, which ctest reports as skipped.
 #
 # If tests of another architecture run through an emulator, FOVEA_TEST_EMULATED is set.
 #
-# Labels: `tsan` is what runs under ThreadSanitizer. The others say why a test need not run everywhere. Presets name
-# those that they leave out in FOVEA_TEST_WITHOUT: such tests are neither built nor registered.
+# A test runs on this machine. Tests that say EVERYWHERE run on other targets, too: they compare kernels with contracts,
+# or ask the compiler, the system or the size of words. What src/ makes of kernels is the same everywhere, and is tested
+# once. Presets of other targets set FOVEA_TEST_EVERYWHERE: other tests are neither built nor registered.
 #
-#   any_cpu     an emulated CPU shows no more than this machine's: bounds of errors and answers of whole models, which
-#               follow from bits that other tests compare; threads, whose order of memory is that of this machine
-#   any_machine tests what src/ makes of kernels, which is the same for every kernel, system and word. The kernels
-#               themselves are compared elsewhere: by masks, tiles, tests of operations and the digests
-#   any_kernel  also tests kernels with vectors. Left out where all kernels are portable C
-#   any_word    tests kernels, and src/ where it may depend on the size of words. Of the systems where all kernels are
-#               portable C, the one with 32 bits runs it
-#   any_build   bounds of errors: a sanitizer sees nothing there that it does not see in the tests of the same bits
+# Labels: `long` is what has long sizes (USUAL_OR_LONG in a source), `tsan` what runs under ThreadSanitizer.
 
 find_package(Threads REQUIRED)
-
-# Whether tests with these labels are left out.
-function(fovea_leaves_out RESULT)
-  set(${RESULT} OFF PARENT_SCOPE)
-  foreach(label IN LISTS ARGN)
-    if(label IN_LIST FOVEA_TEST_WITHOUT)
-      set(${RESULT} ON PARENT_SCOPE)
-    endif()
-  endforeach()
-endfunction()
 
 # fovea_hasten_contracts(<file>...): in debug builds, compiles contracts, plain C that tests compare the library with, for
 # speed and without sanitizers. Sanitizers are there to watch the library, and tests would spend most of their time in
@@ -50,9 +35,8 @@ endfunction()
 
 # Registers one run of a command as a test.
 function(fovea_register_test NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
-  fovea_leaves_out(left_out ${arg_LABELS})
-  if(left_out)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EVERYWHERE" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
+  if(FOVEA_TEST_EVERYWHERE AND NOT arg_EVERYWHERE)
     return()
   endif()
   add_test(NAME ${NAME} COMMAND ${arg_COMMAND} COMMAND_EXPAND_LISTS)
@@ -70,10 +54,22 @@ function(fovea_register_test NAME)
   )
 endfunction()
 
+# Whether a source has long sizes.
+function(fovea_has_long_sizes RESULT)
+  set(${RESULT} OFF PARENT_SCOPE)
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "\\.c$")
+      file(STRINGS ${source} lines REGEX "USUAL_OR_LONG")
+      if(lines)
+        set(${RESULT} ON PARENT_SCOPE)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 function(fovea_add_test NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;ISA;LABELS;LIBRARIES;ARGUMENTS")
-  fovea_leaves_out(left_out ${arg_LABELS})
-  if(left_out)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "EVERYWHERE" "TIMEOUT" "SOURCES;ISA;LABELS;LIBRARIES;DEFINITIONS;ARGUMENTS")
+  if(FOVEA_TEST_EVERYWHERE AND NOT arg_EVERYWHERE)
     return()
   endif()
   set(target test_${NAME})
@@ -81,18 +77,21 @@ function(fovea_add_test NAME)
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests ${CMOCKA_INCLUDE_DIR}
   )
+  target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
   target_compile_options(${target} PRIVATE ${fovea_numeric_flags})
   target_link_libraries(${target} PRIVATE
     fovea_warnings fovea_static ${arg_LIBRARIES} ${CMOCKA_LIBRARY} Threads::Threads ${fovea_libm}
   )
-  set(common COMMAND ${target} ${arg_ARGUMENTS} TIMEOUT "${arg_TIMEOUT}")
-  fovea_register_test(${NAME} ${common} LABELS ${arg_LABELS})
+  fovea_has_long_sizes(long ${arg_SOURCES})
+  if(long)
+    list(APPEND arg_LABELS long)
+  endif()
+  set(common EVERYWHERE COMMAND ${target} ${arg_ARGUMENTS} TIMEOUT "${arg_TIMEOUT}" LABELS ${arg_LABELS})
+  fovea_register_test(${NAME} ${common})
   list(LENGTH fovea_isas isa_count) # of one, it has just been registered
   foreach(isa ${fovea_isas})
     if(isa_count GREATER 1 AND (isa IN_LIST arg_ISA OR "all" IN_LIST arg_ISA))
-      fovea_register_test(${NAME}.${isa} ${common} LABELS ${arg_LABELS} peel
-        ENVIRONMENT FOVEA_ISA=${isa} FOVEA_EXPECT_ISA=${isa}
-      )
+      fovea_register_test(${NAME}.${isa} ${common} ENVIRONMENT FOVEA_ISA=${isa} FOVEA_EXPECT_ISA=${isa})
     endif()
   endforeach()
 endfunction()

@@ -1,6 +1,7 @@
 """The program `fovea`, run by tests."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -12,18 +13,25 @@ def on_windows():
     return COMMAND[-1].endswith(".exe")
 
 
-def run(*arguments, environment=None, **options):
+def run(*arguments, environment=None, timeout=120, **options):
     done = subprocess.run(
         COMMAND + [str(argument) for argument in arguments],
         env={**os.environ, **(environment or {})},
         capture_output=True,
-        timeout=120,
+        timeout=timeout,
         check=False,
         **options,
     )
     if on_windows():
         done.stdout, done.stderr = done.stdout.replace(b"\r\n", b"\n"), done.stderr.replace(b"\r\n", b"\n")
     return done
+
+
+def usable_isas(once=False):
+    """Names of sets and of their tables. Once: without the tables that their sets' names mean here."""
+    lines = run("info").stdout.decode().splitlines()
+    return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)
+            and not (once and "what its set means" in line)]
 
 
 class InDirectory(unittest.TestCase):

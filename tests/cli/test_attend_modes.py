@@ -4,7 +4,6 @@ and every mistake.
     test_attend_modes.py COMMAND...    the words that start the program, an emulator among them
 """
 
-import re
 import sys
 import unittest
 
@@ -12,7 +11,7 @@ import numpy as np
 
 import command
 import reference
-from command import COMMAND, run
+from command import COMMAND, run, usable_isas
 
 BF16 = ("--arithmetic", "bf16")
 INT8 = ("--arithmetic", "int8")
@@ -43,11 +42,6 @@ def times_coded(p, v):
         step = scaled.max(axis=-1, keepdims=True) / 255
         o = o + step * (np.rint(scaled / step) @ codes[..., keys, :])
     return o
-
-
-def usable_isas():
-    lines = run("info").stdout.decode().splitlines()
-    return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)]
 
 
 class Modes(command.InDirectory):

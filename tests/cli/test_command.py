@@ -15,14 +15,7 @@ import numpy as np
 
 import command
 import reference
-from command import COMMAND, on_windows, run
-
-def usable_isas(once=False):
-    """Names of sets and of their tables. Once: without the tables that their sets' names mean here."""
-    lines = run("info").stdout.decode().splitlines()
-    return [line.split()[0] for line in lines if re.match(r"\S+ +yes +(yes|no) ", line)
-            and not (once and "what its set means" in line)]
-
+from command import COMMAND, on_windows, run, usable_isas
 
 def tensors(q_shape, k_shape, v_dim=None, seed=1):
     random = np.random.default_rng(seed)
@@ -846,21 +839,6 @@ class OtherCommands(unittest.TestCase):
         self.assertRegex(text, r"(?m)^bf16 mode +scalar by FMA; not AMX: .+$")
         self.assertRegex(text, r"(?m)^int8 mode +scalar by \w+$")
         self.assertRegex(self.output("info", environment={"FOVEA_ISA": "z80"}), r"(?m)^environment +.*ignored")
-
-    def test_selftest(self):
-        if os.environ.get("FOVEA_TEST_EMULATED"):
-            self.skipTest("the test `selftest` runs it, and here it takes minutes")
-        lines = self.output("selftest").splitlines()
-        isas = []
-        # AMX computes the problems with a mode once more, or the last line says why it does not.
-        agree, absent = r"\Aamx: (\d+) of \1 problems with a mode agree\Z", r"\Aamx: not tried: .+\Z"
-        has_amx = re.search("^bf16 mode +AMX", self.output("info"), re.MULTILINE)
-        self.assertRegex(lines.pop(), agree if has_amx else absent)
-        for line in lines:
-            isa, agreed, of = re.fullmatch(r"([\w/]+): (\d+) of (\d+) problems agree", line).groups()
-            self.assertEqual(agreed, of)
-            isas.append(isa)
-        self.assertEqual(isas, usable_isas(once=True))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ static const char introduction[] =
     "repository. The runner in `tests/conformance` finds it by `FOVEA_CONFORMANCE_DIR`; without it, the test\n"
     "is skipped. The runner prints this page:\n"
     "\n"
-    "    FOVEA_CONFORMANCE_DIR=<data> build/release/tests/conformance/test_conformance --markdown\n"
+    "    FOVEA_CONFORMANCE_DIR=<data> build/test/tests/conformance/test_conformance --markdown\n"
     "\n"
     "A case passes if every element is within 2e-6 of the expected element, absolute plus relative (1e-3 if\n"
     "the output is f16), on every instruction set of the CPU, and all of them give the same bits. ONNX's\n"

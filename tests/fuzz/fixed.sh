@@ -1,13 +1,16 @@
 #!/bin/bash
-# Runs a target on varied copies of its corpus, the same ones on every machine:
-#   fixed.sh <folder of the build> <target> <count>
-# An input that breaks something is written to <folder>/found_<target>_*, and shown as base64.
-set -e -u -o pipefail
-folder=$1 target=$2 count=$3
+# Runs a target on its kept inputs and on varied copies of them, the same ones on every machine:
+#   fixed.sh <folder of the build> <target> <count of copies>
+# An input that breaks something is shown as hex.
+set -u -o pipefail
+folder=$1 target=$2 count=$3 inputs=$1/varied/$2.hex log=$1/varied/$2.log
 
-python3 -B tests/fuzz/vary.py "$target" "$folder/inputs/$target" "$count"
-tests/fuzz/corpus.py extract "$target" "$folder/inputs/$target"
-# Busy machines let a process wait for minutes.
-"$folder/tests/fuzz/fuzz_$target" -runs=0 -rss_limit_mb=1024 -timeout=300 -max_len=256 -print_final_stats=1 \
-  -artifact_prefix="$folder/found_${target}_" "$folder/inputs/$target" 2>&1 |
-  sed -e "s/^/$target: /"
+mkdir -p "$folder/varied"
+python3 -B tests/fuzz/vary.py "$target" "$count" | cat "tests/fuzz/corpus/$target.hex" - >"$inputs"
+if ! timeout 1200 "$folder/tests/fuzz/fuzz_$target" "$inputs" >"$log" 2>&1; then
+  last=$(grep -o "^$inputs: [0-9]*" "$log" | tail -n 1)
+  grep -v "^$inputs: " "$log" | tail -n 40 | sed "s/^/$target: /"
+  echo "$target: input $(sed -n "${last##* }p" "$inputs")"
+  exit 1
+fi
+sed -n "s/^\([0-9]* inputs\)$/$target: \1/p" "$log"

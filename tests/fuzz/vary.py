@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Writes varied copies of a target's kept inputs, the same ones on every machine: vary.py <target> <folder> <count>
+"""Prints varied copies of a target's kept inputs as lines of hex, the same ones on every machine: vary.py <target> <count>
 
 libFuzzer chooses its inputs by what they reach, so other CPUs see others. These depend on the corpus alone.
 """
 
-import pathlib
 import random
 import sys
 
@@ -53,14 +52,11 @@ def vary(dice, inputs):
 
 
 def main():
-    target, folder, count = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    target, count = sys.argv[1], int(sys.argv[2])
     inputs = [data for data in corpus.read(target) if data]
     dice = random.Random(1)
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        old.unlink()
-    for number in range(count):
-        (folder / f"{number:06}").write_bytes(vary(dice, inputs))
+    for _ in range(count):
+        print(vary(dice, inputs).hex())
 
 
 if __name__ == "__main__":

@@ -7,13 +7,6 @@
 #define FOVEA_DECODE_KEY_VECTORS_1 5
 #define FOVEA_DECODE_VECTORS_1     5
 #define FOVEA_DECODE_CODES         2
-/* Sanitizers take minutes for register tiles. In debug builds rows are computed one by one. */
-#ifndef NDEBUG
-#define FOVEA_DECODE_VECTORS_8 0
-#define FOVEA_DECODE_VECTORS_4 0
-#define FOVEA_DECODE_VECTORS_2 0
-#else
-#define FOVEA_DECODE_VECTORS_8 1
-#define FOVEA_DECODE_VECTORS_4 1
-#define FOVEA_DECODE_VECTORS_2 3
-#endif
+#define FOVEA_DECODE_VECTORS_8     1
+#define FOVEA_DECODE_VECTORS_4     1
+#define FOVEA_DECODE_VECTORS_2     3
