@@ -1,5 +1,5 @@
 /* Linear layers: beside OpenBLAS and the register tile, and one row beside the rate of memory. */
-#include "../nn/dispatch.h"
+#include "../nn/choose_table.h"
 #include "layers.h"
 #include "machine.h"
 #include "runner.h"

@@ -8,8 +8,8 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "../src/system/schedule.h"
+#include "layer_scratch.h"
 #include "row_job.h"
-#include "scratch.h"
 
 #include <math.h>
 

@@ -6,8 +6,8 @@
 #include "../src/base/nodes.h"
 #include "../src/base/types.h"
 #include "../src/system/schedule.h"
+#include "layer_scratch.h"
 #include "row_job.h"
-#include "scratch.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* A layer of attention: projections into scratch, rotary embedding, caches, attention, and the output's layer. */
 #include "attention.h"
 #include "average.h"
-#include "caller.h"
+#include "defaults.h"
+#include "layer_scratch.h"
 #include "linear.h"
-#include "scratch.h"
 
 #include "../src/base/caller.h"
 #include "../src/base/memory.h"

@@ -1,7 +1,7 @@
 #include "average.h"
-#include "dispatch.h"
+#include "choose_table.h"
+#include "layer_scratch.h"
 #include "row_job.h"
-#include "scratch.h"
 
 #include "../src/base/shapes.h"
 

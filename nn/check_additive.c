@@ -6,8 +6,8 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "additive.h"
-#include "caller.h"
-#include "dispatch.h"
+#include "choose_table.h"
+#include "defaults.h"
 #include "linear.h"
 #include "matrix.h"
 

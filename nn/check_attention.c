@@ -4,12 +4,12 @@
 #include "../src/base/validate.h"
 #include "attention.h"
 #include "average.h"
-#include "caller.h"
+#include "defaults.h"
+#include "layer_parts.h"
+#include "layer_scratch.h"
 #include "linear.h"
-#include "parts.h"
 #include "positions.h"
 #include "scores.h"
-#include "scratch.h"
 
 static int64_t contiguous_or(int64_t stride, int64_t dim) {
   return stride == 0 ? dim : stride;

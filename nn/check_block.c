@@ -2,12 +2,12 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
-#include "block.h"
-#include "caller.h"
+#include "defaults.h"
+#include "layer_parts.h"
 #include "linear.h"
 #include "norm.h"
-#include "parts.h"
 #include "scores.h"
+#include "transformer_block.h"
 
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;

@@ -2,10 +2,10 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
-#include "caller.h"
+#include "defaults.h"
 #include "encoder_call.h"
+#include "layer_parts.h"
 #include "norm.h"
-#include "parts.h"
 #include "scores.h"
 
 #include <string.h>

@@ -3,11 +3,11 @@
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
 #include "attention.h"
-#include "block.h"
-#include "caller.h"
+#include "defaults.h"
 #include "linear.h"
 #include "matrix.h"
 #include "stream.h"
+#include "transformer_block.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What the layers of a stream read, and that nothing is written over it: a push goes through its layers one after
  * the other, so a check by each layer would come after those before it have run. */
-#include "parts.h"
+#include "layer_parts.h"
 #include "stream.h"
 
 fovea_nn_matrix fovea_nn_stream_sinks(const fovea_nn_stream *stream) {

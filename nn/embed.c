@@ -6,8 +6,8 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "../src/system/schedule.h"
-#include "caller.h"
-#include "dispatch.h"
+#include "choose_table.h"
+#include "defaults.h"
 #include "ids.h"
 
 #include <string.h>

@@ -2,10 +2,10 @@
 #ifndef FOVEA_NN_ENCODER_CALL_H
 #define FOVEA_NN_ENCODER_CALL_H
 
-#include "block.h"
 #include "encoder.h"
+#include "layer_scratch.h"
 #include "positions.h"
-#include "scratch.h"
+#include "transformer_block.h"
 
 /* A call that was read. */
 typedef struct fovea_nn_encoder_call {

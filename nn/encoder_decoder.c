@@ -3,10 +3,10 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
-#include "caller.h"
+#include "defaults.h"
 #include "encoder.h"
+#include "layer_scratch.h"
 #include "linear.h"
-#include "scratch.h"
 
 #include <string.h>
 

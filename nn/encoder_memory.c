@@ -3,11 +3,11 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "attention.h"
-#include "caller.h"
+#include "defaults.h"
 #include "encoder.h"
+#include "layer_scratch.h"
 #include "linear.h"
 #include "positions.h"
-#include "scratch.h"
 
 /* A call that was read. */
 typedef struct memory_call {

@@ -5,8 +5,8 @@
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "../src/system/schedule.h"
-#include "caller.h"
-#include "dispatch.h"
+#include "choose_table.h"
+#include "defaults.h"
 #include "matrix.h"
 
 int64_t fovea_nn_panel_stride(int64_t in, fovea_type type) {

@@ -3,8 +3,8 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
-#include "caller.h"
-#include "dispatch.h"
+#include "choose_table.h"
+#include "defaults.h"
 #include "matrix.h"
 #include "row_job.h"
 

@@ -2,7 +2,7 @@
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/system/schedule.h"
-#include "caller.h"
+#include "defaults.h"
 #include "linear.h"
 #include "matrix.h"
 

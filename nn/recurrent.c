@@ -3,11 +3,11 @@
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
-#include "caller.h"
-#include "dispatch.h"
+#include "choose_table.h"
+#include "defaults.h"
+#include "layer_scratch.h"
 #include "linear.h"
 #include "row_job.h"
-#include "scratch.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #ifndef FOVEA_NN_STREAM_H
 #define FOVEA_NN_STREAM_H
 
+#include "layer_scratch.h"
 #include "matrix.h"
-#include "scratch.h"
 
 #include <fovea/nn.h>
 

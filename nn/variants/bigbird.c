@@ -4,7 +4,7 @@
 #include "../../src/base/error.h"
 #include "../../src/base/memory.h"
 #include "../../src/base/validate.h"
-#include "../caller.h"
+#include "../defaults.h"
 
 #include <string.h>
 

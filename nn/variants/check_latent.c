@@ -3,7 +3,7 @@
 #include "../../src/base/error.h"
 #include "../../src/base/validate.h"
 #include "../attention.h"
-#include "../caller.h"
+#include "../defaults.h"
 #include "../linear.h"
 #include "../norm.h"
 #include "../positions.h"

@@ -4,8 +4,8 @@
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
-#include "../caller.h"
-#include "../dispatch.h"
+#include "../choose_table.h"
+#include "../defaults.h"
 #include "linear_attention.h"
 #include "tensor.h"
 

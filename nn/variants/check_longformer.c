@@ -2,9 +2,9 @@
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
 #include "../../src/base/validate.h"
-#include "../caller.h"
+#include "../defaults.h"
+#include "../layer_parts.h"
 #include "../linear.h"
-#include "../parts.h"
 #include "longformer.h"
 
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "../../src/base/shapes.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
-#include "../caller.h"
-#include "../dispatch.h"
+#include "../choose_table.h"
+#include "../defaults.h"
 #include "reformer.h"
 
 #include <float.h>

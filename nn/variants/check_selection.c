@@ -3,8 +3,8 @@
 #include "../../src/base/error.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
-#include "../caller.h"
-#include "../dispatch.h"
+#include "../choose_table.h"
+#include "../defaults.h"
 #include "selection.h"
 #include "tensor.h"
 

@@ -5,8 +5,8 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
+#include "../layer_scratch.h"
 #include "../row_job.h"
-#include "../scratch.h"
 
 /* Where the parts of scratch begin. */
 typedef struct layout {

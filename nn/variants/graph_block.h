@@ -2,7 +2,7 @@
 #ifndef FOVEA_NN_VARIANTS_GRAPH_BLOCK_H
 #define FOVEA_NN_VARIANTS_GRAPH_BLOCK_H
 
-#include "../scratch.h"
+#include "../layer_scratch.h"
 #include "graph.h"
 
 /* Numbers behind a list that kernels may read. */

@@ -4,8 +4,8 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
+#include "../layer_scratch.h"
 #include "../linear.h"
-#include "../scratch.h"
 
 #include <string.h>
 

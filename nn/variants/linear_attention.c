@@ -5,8 +5,8 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/system/schedule.h"
+#include "../layer_scratch.h"
 #include "../row_job.h"
-#include "../scratch.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../../src/system/schedule.h"
-#include "../scratch.h"
+#include "../layer_scratch.h"
 
 /* Heads that take a block of E while it is in the second-level cache. */
 enum { GROUP_HEADS = 4 };

@@ -3,7 +3,7 @@
 
 #include "../../src/base/error.h"
 #include "../../src/base/memory.h"
-#include "../scratch.h"
+#include "../layer_scratch.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A layer of Longformer: projections, local rows, global rows in the place of theirs, the output's layer. */
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
-#include "../scratch.h"
+#include "../layer_scratch.h"
 #include "longformer.h"
 
 #include <string.h>

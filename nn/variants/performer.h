@@ -3,7 +3,7 @@
 #define FOVEA_NN_VARIANTS_PERFORMER_H
 
 #include "../../arch/nn_kernels.h"
-#include "../scratch.h"
+#include "../layer_scratch.h"
 
 #include <fovea/performer.h>
 

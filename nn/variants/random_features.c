@@ -10,7 +10,7 @@
 #include "../../src/base/validate.h"
 #include "../../src/rotary/angle.h"
 #include "../../src/system/schedule.h"
-#include "../caller.h"
+#include "../defaults.h"
 #include "../matrix.h"
 #include "performer.h"
 

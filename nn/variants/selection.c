@@ -7,7 +7,7 @@
 #include "../../src/base/memory.h"
 #include "../../src/base/types.h"
 #include "../../src/system/schedule.h"
-#include "../scratch.h"
+#include "../layer_scratch.h"
 
 #include <math.h>
 #include <string.h>

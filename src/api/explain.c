@@ -4,7 +4,7 @@
 #include "../../arch/float_state.h"
 #include "../base/error.h"
 #include "../plan/traffic.h"
-#include "../run/explain.h"
+#include "../run/explain_tiles.h"
 #include "../system/dispatch.h"
 #include "../system/schedule.h"
 

@@ -1,7 +1,7 @@
 /* Makes patterns and destroys them. */
 #include "check.h"
 #include "compile.h"
-#include "copy.h"
+#include "copy_nodes.h"
 
 #include "../base/error.h"
 #include "../base/memory.h"

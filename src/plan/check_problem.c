@@ -6,11 +6,11 @@
 #include "../base/unused.h"
 #include "../base/validate.h"
 #include "check.h"
+#include "int8_vectors.h"
 #include "normaliser.h"
 #include "position_terms.h"
 #include "shaw.h"
 #include "terms.h"
-#include "vectors.h"
 
 #include <limits.h>
 

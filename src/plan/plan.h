@@ -7,10 +7,10 @@
 #include "../base/shapes.h"
 #include "../pattern/pattern.h"
 #include "entry.h"
+#include "int8_vectors.h"
 #include "position_terms.h"
 #include "scratch_layout.h"
 #include "shaw.h"
-#include "vectors.h"
 
 #include <fovea/fovea.h>
 

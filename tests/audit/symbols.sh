@@ -17,7 +17,7 @@ allowed_in() { # object
     */src/base/memory.c.o*) echo "malloc free" ;;
     */src/system/schedule.c.o*) echo "omp_* GOMP_* __kmpc_*" ;;
     */src/system/process.c.o*) echo "getenv" ;;
-    */src/system/cgroup.c.o* | */nn/dispatch.c.o*) echo "strlen strcspn strncmp" ;;
+    */src/system/cgroup.c.o* | */nn/choose_table.c.o*) echo "strlen strcspn strncmp" ;;
     */src/system/platform_linux.c.o) echo "getpid getauxval sched_getaffinity __sched_cpucount sysconf open read close syscall __errno_location" ;;
     */src/system/platform_windows.c.obj) echo "__imp_GetCurrentProcess __imp_GetProcessAffinityMask __imp_GetActiveProcessorCount" ;;
   esac

@@ -1,5 +1,5 @@
-/* All operations of nn and their table, in one translation unit. arch/<isa>/nn/<isa>.c includes it after the vector
- * layer and its tile sizes. */
+/* All operations of nn and their table, in one translation unit. arch/<isa>/nn/<isa>_nn.c includes it after the
+ * vector layer and its tile sizes. */
 
 #include "../types.h"
 

@@ -1,4 +1,4 @@
-#include "copy.h"
+#include "copy_nodes.h"
 
 #include "check.h"
 #include "sort.h"

@@ -1,6 +1,6 @@
 /* The vectors of int8 mode that a caller fixes beforehand: checked, and how many numbers they have. */
-#ifndef FOVEA_SRC_PLAN_VECTORS_H
-#define FOVEA_SRC_PLAN_VECTORS_H
+#ifndef FOVEA_SRC_PLAN_INT8_VECTORS_H
+#define FOVEA_SRC_PLAN_INT8_VECTORS_H
 
 #include <fovea/fovea.h>
 

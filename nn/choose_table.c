@@ -1,4 +1,4 @@
-#include "dispatch.h"
+#include "choose_table.h"
 
 #include "../src/base/error.h"
 

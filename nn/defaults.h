@@ -1,6 +1,6 @@
 /* Reads the caller's structs into structs of this library's size. */
-#ifndef FOVEA_NN_CALLER_H
-#define FOVEA_NN_CALLER_H
+#ifndef FOVEA_NN_DEFAULTS_H
+#define FOVEA_NN_DEFAULTS_H
 
 #include <fovea/nn.h>
 

@@ -1,6 +1,6 @@
 /* What a plan's tiles meet: how many blocks are empty, full, limited, bits, masked, and the pairs in them. */
-#ifndef FOVEA_SRC_RUN_EXPLAIN_H
-#define FOVEA_SRC_RUN_EXPLAIN_H
+#ifndef FOVEA_SRC_RUN_EXPLAIN_TILES_H
+#define FOVEA_SRC_RUN_EXPLAIN_TILES_H
 
 #include "../plan/plan.h"
 

@@ -1,6 +1,6 @@
 /* Copies rules with their lists. */
-#ifndef FOVEA_SRC_PATTERN_COPY_H
-#define FOVEA_SRC_PATTERN_COPY_H
+#ifndef FOVEA_SRC_PATTERN_COPY_NODES_H
+#define FOVEA_SRC_PATTERN_COPY_NODES_H
 
 #include "node.h"
 

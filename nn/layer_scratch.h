@@ -1,6 +1,6 @@
 /* Parts of one piece of scratch, the caller's or allocated. */
-#ifndef FOVEA_NN_SCRATCH_H
-#define FOVEA_NN_SCRATCH_H
+#ifndef FOVEA_NN_LAYER_SCRATCH_H
+#define FOVEA_NN_LAYER_SCRATCH_H
 
 #include <fovea/fovea.h>
 

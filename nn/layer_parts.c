@@ -1,7 +1,7 @@
-#include "parts.h"
+#include "layer_parts.h"
 
 #include "../src/base/caller.h"
-#include "caller.h"
+#include "defaults.h"
 #include "linear.h"
 
 int fovea_nn_add_linear(const fovea_nn_linear *given, fovea_nn_matrix *parts, int count) {

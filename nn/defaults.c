@@ -1,4 +1,4 @@
-#include "caller.h"
+#include "defaults.h"
 
 #include "../src/base/error.h"
 

@@ -1,4 +1,4 @@
-#include "explain.h"
+#include "explain_tiles.h"
 
 #include "../plan/visibility.h"
 #include "count.h"

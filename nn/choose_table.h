@@ -1,6 +1,6 @@
 /* Which kernel table a call runs on. */
-#ifndef FOVEA_NN_DISPATCH_H
-#define FOVEA_NN_DISPATCH_H
+#ifndef FOVEA_NN_CHOOSE_TABLE_H
+#define FOVEA_NN_CHOOSE_TABLE_H
 
 #include "../arch/nn_kernels.h"
 

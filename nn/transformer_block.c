@@ -1,13 +1,13 @@
 /* Encoder and decoder layers, composed of single calls over three buffers in scratch. */
-#include "block.h"
+#include "transformer_block.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
 #include "../src/base/validate.h"
 #include "attention.h"
-#include "caller.h"
+#include "defaults.h"
+#include "layer_scratch.h"
 #include "scores.h"
-#include "scratch.h"
 
 /* A call that was checked, with its buffers. */
 typedef struct block_call {

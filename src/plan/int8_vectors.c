@@ -1,4 +1,4 @@
-#include "vectors.h"
+#include "int8_vectors.h"
 
 #include "../base/error.h"
 

@@ -1,6 +1,6 @@
 /* What layers read beside their rows: weights, biases, norms, rotary tables. Nothing may be written over it. */
-#ifndef FOVEA_NN_PARTS_H
-#define FOVEA_NN_PARTS_H
+#ifndef FOVEA_NN_LAYER_PARTS_H
+#define FOVEA_NN_LAYER_PARTS_H
 
 #include "matrix.h"
 

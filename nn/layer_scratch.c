@@ -1,4 +1,4 @@
-#include "scratch.h"
+#include "layer_scratch.h"
 
 #include "../src/base/error.h"
 #include "../src/base/memory.h"

@@ -1,6 +1,6 @@
 /* Layers of a transformer, as stacks of them see them. */
-#ifndef FOVEA_NN_BLOCK_H
-#define FOVEA_NN_BLOCK_H
+#ifndef FOVEA_NN_TRANSFORMER_BLOCK_H
+#define FOVEA_NN_TRANSFORMER_BLOCK_H
 
 #include "attention.h"
 
