@@ -229,6 +229,19 @@ class Mistakes(InDirectory):
         with open(self.path("y.bin"), "wb") as file:
             file.write(bytes(3 * 4 * 68))
 
+    def test_outputs_over_inputs(self):
+        self.refuse("x.npy: cannot write: the command reads this file, too", "--to", "q8_0", self.path("x.npy"),
+                    self.path("./x.npy"))
+        self.refuse("x.npy: cannot write: the command reads this file, too", "--to", "i8_rows", *self.files_to,
+                    "--scales", self.path("./x.npy"))
+        self.refuse("x.npy: cannot write: the command reads this file, too", "--to", "kivi_k4", *self.files_to,
+                    "--scales", self.path("s.npy"), "--zeros", self.path("./x.npy"))
+        self.refuse("y.bin: cannot write: the command reads this file, too", "--from", "q8_0", "--shape", "3,4,64",
+                    self.path("y.bin"), self.path("./y.bin"))
+        np.save(self.path("s.npy"), np.ones((1, 3, 4, 1), np.float32))
+        self.refuse("s.npy: cannot write: the command reads this file, too", "--from", "i8_rows", "--shape", "3,4,68",
+                    "--scales", self.path("s.npy"), self.path("y.bin"), self.path("./s.npy"))
+
     def test_formats(self):
         for option in (["--to"], ["--shape", "3,4,64", "--from"]):
             self.refuse("no format is called 'q9'; there are i8_rows, q8_kv, q8_0, ", *option, "q9", *self.files_to)

@@ -538,15 +538,6 @@ class Files(InDirectory):
                 file.write("old")
         self.compare(self.attend(), *self.tensors)
 
-    def test_output_over_an_input(self):
-        done = run("attend", *self.inputs(), "--out", self.path("q.npy"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(np.load(self.path("q.npy")).tobytes(), self.attend_again().tobytes())
-
-    def attend_again(self):
-        self.save(*self.tensors)
-        return self.attend()[0]
-
     def test_links_stay_links(self):
         if on_windows():
             self.skipTest("a link is replaced there")
@@ -777,6 +768,54 @@ class Mistakes(InDirectory):
             self.refuse("cannot write", outputs=("o.npy", "/dev/full"))
             self.refuse("cannot write", "--weights", "/dev/full")
 
+    def test_outputs_over_inputs(self):
+        """Every option that writes, over a file of every option that reads, by its name and by links."""
+        terms = np.zeros((4, 9), np.float32)
+        files = {"mask": np.ones((5, 9), bool), "sinks": terms[:, 0], "alibi": terms[:, 0], "relative": terms,
+                 "shaw-keys": np.zeros((9, 8), np.float32), "shaw-values": np.zeros((9, 8), np.float32)}
+        for name, array in files.items():
+            np.save(self.path(name + ".npy"), array)
+        np.save(self.path("documents.npy"), np.zeros(9, np.int64))
+        words = [word for name in files for word in ("--" + name, self.path(name + ".npy"))]
+        words += ["--pattern", "documents " + self.path("documents.npy")]
+        self.attend(*words)
+        os.remove(self.path("o.npy"))
+        os.remove(self.path("lse.npy"))
+        for name in ("q", "k", "v", *files, "documents"):
+            self.refuse(name + ".npy: cannot write: the command reads this file, too", *words, outputs=(name + ".npy",))
+        for option in ("--lse", "--weights", "--scores", "--column-sums", "--topk 3 --top-keys"):
+            self.refuse("mask.npy: cannot write: the command reads this file, too", *words, *option.split(),
+                        self.path("mask.npy"), outputs=("o.npy",))
+        self.refuse("cannot write: the command reads this file, too", outputs=("./q.npy",))
+        if not on_windows():
+            os.symlink(self.path("q.npy"), self.path("soft.npy"))
+            os.link(self.path("q.npy"), self.path("hard.npy"))
+            for name in ("soft.npy", "hard.npy"):
+                self.refuse("cannot write: the command reads this file, too", outputs=(name,))
+        else:
+            self.refuse("cannot write: the command reads this file, too", outputs=("Q.NPY",))
+
+    def test_advice_for_masks(self):
+        """Whoever does what the refusal of a mask says gets the mask that was meant."""
+        seen = np.random.default_rng(2).random((5, 9)) < 0.7
+        seen[:, 0] = True
+        np.save(self.path("mask.npy"), seen)
+        wanted = self.bits("--mask", self.path("mask.npy"))
+        os.remove(self.path("o.npy"))
+        os.remove(self.path("lse.npy"))
+        for kind in ("<i8", "<i4", "|i1", "|u1", "<u2", ">i8"):
+            np.save(self.path("mask.npy"), seen.astype(kind))
+            before = self.files()
+            done = run("attend", *self.inputs(), "--out", self.path("o.npy"), "--mask", self.path("mask.npy"))
+            self.assert_refused(done, "float32 ('<f4'), float16 ('<f2') or bool ('|b1') is needed")
+            self.assertEqual(self.files(), before)
+            advice = re.search("in NumPy: (.*), if 0 stands for keys that are not seen$", done.stderr.decode().strip())[1]
+            self.assertEqual(advice, "a.astype(bool)")
+            np.save(self.path("mask.npy"), seen.astype(kind).astype(bool))
+            self.assertEqual(self.bits("--mask", self.path("mask.npy")), wanted)
+            os.remove(self.path("o.npy"))
+            os.remove(self.path("lse.npy"))
+
     def test_old_outputs_stay(self):
         with open(self.path("o.npy"), "w", encoding="ascii") as file:
             file.write("old")
@@ -845,5 +884,5 @@ if __name__ == "__main__":
     COMMAND[:] = sys.argv[1:]
     # Programs start slowly under wine: there only what has to do with files and the screen.
     about_files = ["Files", "OtherCommands", "Shapes.test_ranks", "Types.test_f16_files", "Types.test_out_type",
-                   "Mistakes.test_outputs_that_cannot_be_written", "Mistakes.test_old_outputs_stay"]
+                   "Mistakes.test_outputs_that_cannot_be_written", "Mistakes.test_outputs_over_inputs", "Mistakes.test_old_outputs_stay"]
     unittest.main(argv=sys.argv[:1] + (about_files if on_windows() else []))

@@ -265,6 +265,12 @@ class Mistakes(Explained):
         self.refuse("--entry is 1; the problem has 1 batch entries", "--rows", "1", "--entry", "1", *out)
         self.refuse("cannot", "--rows", "1", "--out", self.path("no/p.png"))
 
+    def test_pictures_over_inputs(self):
+        np.save(self.path("m.npy"), np.ones((1, 1), bool))
+        done = run("explain", "--rows", "1", "--mask", self.path("m.npy"), "--out", self.path("m.npy"))
+        self.assert_refused(done, "m.npy: cannot write: the command reads this file, too")
+        self.assertEqual((done.stdout, self.files()), (b"", ["m.npy"]))
+
 
 if __name__ == "__main__":
     COMMAND[:] = sys.argv[1:]

@@ -387,6 +387,9 @@ class Mistakes(Drawn):
     def test_outputs(self):
         self.refuse("cannot write", out="nowhere/w.svg")
         self.refuse("directory", out=".")
+        self.refuse("w.npy: cannot write: the command reads this file, too", out="w.npy")
+        four = self.tokens("a\nb\nc\nd\n", "four.txt")
+        self.refuse("four.txt: cannot write: the command reads this file, too", "--row-tokens", four, out="four.txt")
         if os.path.exists("/dev/full") and not on_windows():
             self.refuse("cannot write", out="/dev/full")
         with open(self.path("w.svg"), "w", encoding="ascii") as file:

@@ -158,6 +158,52 @@ static void test_every_type(void **state) {
   }
 }
 
+/* The advice keeps the meaning of the numbers. */
+static void test_advice(void **state) {
+  (void)state;
+  enum {
+    MASK = NPY_SET(NPY_BOOL) | NPY_SET(NPY_F32) | NPY_SET(NPY_F16),
+    LIST = NPY_SET(NPY_I32) | NPY_SET(NPY_I64)
+  };
+  static const struct {
+    const char *descr;
+    unsigned types;
+    const char *advice; /* NULL: none */
+  } cases[] = {
+      {"<i8", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
+      {"<i4", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
+      {"|u1", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
+      {"<u2", MASK, "a.astype(bool), if 0 stands for keys that are not seen"},
+      {"<f8", MASK, "a.astype('<f4')"},
+      {"<i8", NPY_SET(NPY_F32) | NPY_SET(NPY_F16), "a.astype('<f4')"},
+      {"|b1", NPY_SET(NPY_F32), "a.astype('<f4')"},
+      {"<f8", NPY_SET(NPY_F16), "a.astype('<f2')"},
+      {">u2", NPY_SET(NPY_F32), "(a.astype('<u4') << 16).view('<f4') for the bits of bfloat16"},
+      {"<f8", NPY_SET(NPY_U16), "(a.astype('<f4').view('<u4') >> 16).astype('<u2') for the bits of bfloat16"},
+      {"<i4", NPY_SET(NPY_U16), NULL},
+      {"<u4", LIST, "a.astype('<i8')"},
+      {"<f4", LIST, "a.astype('<i8')"},
+      {"|b1", LIST, "numpy.flatnonzero(a), if it marks the numbers of a list"},
+      {"<c8", MASK, NULL},
+      {"|O", MASK, NULL},
+      {"<M8[s]", LIST, NULL},
+      {"", LIST, NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char header[128], error[256];
+    npy_array array;
+    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (0,), }", cases[i].descr);
+    const struct bytes file = make_file(1, header, 0);
+    write_file(file.data, file.size);
+    assert_false(npy_load_any(path, cases[i].types, &array, error, sizeof error));
+    const char *advice = strstr(error, "in NumPy: ");
+    if (cases[i].advice)
+      assert_string_equal(advice ? advice + strlen("in NumPy: ") : error, cases[i].advice);
+    else
+      assert_null(advice);
+  }
+}
+
 static void test_round_trip_in_pieces(void **state) {
   (void)state;
   assert_round_trip(2, (int64_t[]){5, 1000003}); /* 20 MB, more than is allocated at once */
@@ -213,6 +259,9 @@ static void test_refused_headers(void **state) {
       {"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", "'<f8'; float32 ('<f4') is needed"},
       {"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", "astype"},
       {"{'descr': '>f4', 'fortran_order': False, 'shape': (3, 2), }", "'>f4'"},
+      {"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 2), }",
+       "float32 ('<f4') is needed, in NumPy: (a.astype('<u4') << 16).view('<f4') for the bits of bfloat16"},
+      {"{'descr': '<c8', 'fortran_order': False, 'shape': (3, 2), }", "'<c8'; float32 ('<f4') is needed"},
       {"{'descr': '<f2', 'fortran_order': False, 'shape': (3, 2), }", "'<f2'"},
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (3, 2), }", "'<i4'"},
       {"{'descr': '|O', 'fortran_order': False, 'shape': (3, 2), }", "'|O'"},
@@ -345,12 +394,19 @@ static void test_full_device(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),           cmocka_unit_test(test_every_type),
-      cmocka_unit_test(test_round_trip_in_pieces), cmocka_unit_test(test_headers_that_numpy_may_write),
-      cmocka_unit_test(test_empty_axes),           cmocka_unit_test(test_refused_headers),
-      cmocka_unit_test(test_refused_starts),       cmocka_unit_test(test_every_truncation),
-      cmocka_unit_test(test_every_changed_byte),   cmocka_unit_test(test_files_that_cannot_be_read),
-      cmocka_unit_test(test_short_error_buffers),  cmocka_unit_test(test_full_device),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_every_type),
+      cmocka_unit_test(test_advice),
+      cmocka_unit_test(test_round_trip_in_pieces),
+      cmocka_unit_test(test_headers_that_numpy_may_write),
+      cmocka_unit_test(test_empty_axes),
+      cmocka_unit_test(test_refused_headers),
+      cmocka_unit_test(test_refused_starts),
+      cmocka_unit_test(test_every_truncation),
+      cmocka_unit_test(test_every_changed_byte),
+      cmocka_unit_test(test_files_that_cannot_be_read),
+      cmocka_unit_test(test_short_error_buffers),
+      cmocka_unit_test(test_full_device),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

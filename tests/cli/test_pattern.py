@@ -231,8 +231,10 @@ class Mistakes(InDirectory):
     def test_files(self):
         self.refuse_pattern("at character 8: nothing.npy: cannot open", "global nothing.npy")
         self.refuse_pattern("at character 11: ", "documents " + self.array("f.npy", [1.5], np.float32))
-        self.refuse("int32 ('<i4') or int64 ('<i8') is needed, in NumPy: a.astype('<i4')", "--pattern",
+        self.refuse("int32 ('<i4') or int64 ('<i8') is needed, in NumPy: a.astype('<i8')", "--pattern",
                     "documents " + self.array("f.npy", [1.5], np.float32))
+        marks = self.array("marks.npy", [True, False, True], bool)
+        self.refuse("in NumPy: numpy.flatnonzero(a), if it marks the numbers of a list", "--pattern", "global " + marks)
         self.refuse_pattern("a file with one axis of integers is needed at character 11",
                             "documents " + self.array("two.npy", [[1]]))
         self.refuse_pattern("as many documents of rows as of keys are needed",

@@ -5,6 +5,7 @@
 #include "attend_vectors.h"
 #include "commands.h"
 #include "convert.h"
+#include "inputs.h"
 #include "npy.h"
 #include "outputs.h"
 #include <fovea/fovea.h>
@@ -107,7 +108,8 @@ static const char help_of_scores[] =
     "  --threads N            default 0: as many as this process may use\n"
     "  --isa NAME             an instruction set that `fovea info` lists as usable\n"
     "\n"
-    "On failure no output file is written, and files that existed before stay as they were.\n";
+    "No output may go to a file that is read. On failure no output file is written, and files that existed before\n"
+    "stay as they were.\n";
 
 enum { BATCH, HEADS, ROWS, DIM, AXES };
 enum { OUTPUT_O, OUTPUT_LSE, OUTPUT_WEIGHTS, OUTPUT_COLUMN_SUMS, OUTPUT_TOP_KEYS, OUTPUTS };
@@ -148,7 +150,7 @@ static bool cast_input(input_file *input, fovea_type type, failure *why) {
 
 static bool load_input(input_file *input, const char *path, const type_name *cast, failure *why) {
   const unsigned types = NPY_SET(NPY_F32) | NPY_SET(NPY_F16);
-  if (!npy_load_any(path, types, &input->array, why->text, sizeof why->text)) return false;
+  if (!input_load(path, types, &input->array, why)) return false;
   input->type = input->array.type == NPY_F16 ? FOVEA_F16 : FOVEA_F32;
   int rank = input->array.rank;
   if (rank < 2 || rank > AXES)

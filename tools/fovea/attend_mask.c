@@ -1,4 +1,5 @@
 #include "attend_mask.h"
+#include "inputs.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ bool load_mask(const char *path, npy_array *mask, fovea_problem *problem, failur
   if (begin < 0 || begin > keys)
     return fail(why, "--mask-begin: the mask begins at key %lld; 0 to %lld is needed", (long long)begin,
                 (long long)keys);
-  if (!npy_load_any(path, types, mask, why->text, sizeof why->text)) return false;
+  if (!input_load(path, types, mask, why)) return false;
   if (mask->rank > AXES)
     return fail(why, "%s: the mask has %d axes; at most (batch, heads, rows, keys) are needed", path, mask->rank);
   for (int axis = 0; axis < AXES; axis++) {
@@ -46,7 +47,7 @@ bool load_sinks(const char *path, npy_array *sinks, fovea_problem *problem, fail
     problem->sink = FOVEA_SINK_ZERO;
     return true;
   }
-  if (!npy_load(path, sinks, why->text, sizeof why->text)) return false;
+  if (!input_load(path, NPY_SET(NPY_F32), sinks, why)) return false;
   if (sinks->rank != 1)
     return fail(why, "%s: has %d axes; one number for each query head is needed", path, sinks->rank);
   if (sinks->count != problem->heads)

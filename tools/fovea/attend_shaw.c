@@ -1,8 +1,9 @@
 #include "attend_shaw.h"
+#include "inputs.h"
 
 static bool load_table(const char *path, npy_array *table, int64_t dim, fovea_shaw which, fovea_problem *problem,
                        failure *why) {
-  if (!npy_load(path, table, why->text, sizeof why->text)) return false;
+  if (!input_load(path, NPY_SET(NPY_F32), table, why)) return false;
   if (table->rank < 2 || table->rank > 3)
     return fail(why, "%s: has %d axes; (distances, dim) or (heads, distances, dim) is needed", path, table->rank);
   const int64_t heads = table->rank == 3 ? table->shape[0] : 1, distances = table->shape[table->rank - 2];

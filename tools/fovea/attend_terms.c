@@ -1,4 +1,5 @@
 #include "attend_terms.h"
+#include "inputs.h"
 
 static void add_term(attend_terms *terms, fovea_position_term term, fovea_problem *problem) {
   terms->numbers[terms->count] = terms->arrays[terms->count].data;
@@ -9,7 +10,7 @@ static void add_term(attend_terms *terms, fovea_position_term term, fovea_proble
 bool load_alibi(const char *path, attend_terms *terms, fovea_problem *problem, failure *why) {
   npy_array *slopes = &terms->arrays[terms->count];
   fovea_position_term term = fovea_term_alibi(0);
-  if (!npy_load(path, slopes, why->text, sizeof why->text)) return false;
+  if (!input_load(path, NPY_SET(NPY_F32), slopes, why)) return false;
   if (slopes->rank < 1 || slopes->rank > 2)
     return fail(why, "%s: has %d axes; (heads) or (batch, heads) is needed", path, slopes->rank);
   const long long heads = slopes->shape[slopes->rank - 1];
@@ -26,7 +27,7 @@ bool load_alibi(const char *path, attend_terms *terms, fovea_problem *problem, f
 
 bool load_relative(const char *path, attend_terms *terms, fovea_problem *problem, failure *why) {
   npy_array *table = &terms->arrays[terms->count];
-  if (!npy_load(path, table, why->text, sizeof why->text)) return false;
+  if (!input_load(path, NPY_SET(NPY_F32), table, why)) return false;
   if (table->rank < 1 || table->rank > 2)
     return fail(why, "%s: has %d axes; (distances) or (heads, distances) is needed", path, table->rank);
   const int64_t distances = table->shape[table->rank - 1];

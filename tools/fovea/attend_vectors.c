@@ -1,9 +1,10 @@
 #include "attend_vectors.h"
+#include "inputs.h"
 
 static bool load(const char *path, npy_array *vectors, int64_t dim, int64_t kv_heads, fovea_vectors *set,
                  failure *why) {
   if (!path) return true;
-  if (!npy_load(path, vectors, why->text, sizeof why->text)) return false;
+  if (!input_load(path, NPY_SET(NPY_F32), vectors, why)) return false;
   if (vectors->rank < 1 || vectors->rank > 2)
     return fail(why, "%s: has %d axes; (dim) or (heads, dim) is needed", path, vectors->rank);
   if (vectors->shape[vectors->rank - 1] != dim)

@@ -4,6 +4,7 @@
 #include "cache_list.h"
 #include "commands.h"
 #include "convert.h"
+#include "inputs.h"
 #include "options.h"
 
 #include <inttypes.h>
@@ -39,7 +40,9 @@ static const char help[] =
     "  --scale X              in place of --scales, if all keys share scales: each is X\n"
     "\n"
     "The error is that of elements, as a part of the root mean square of their row: its root mean square, and the\n"
-    "largest. On failure no output file is written, and files that existed before stay as they were.\n";
+    "largest. No output may go to a file that is read. On failure no output file is written, and files that "
+    "existed\n"
+    "before stay as they were.\n";
 
 typedef struct cache_options {
   const char *to, *from, *in, *out, *scales, *zeros;
@@ -164,10 +167,13 @@ static void report(const cache_job *job) {
 static bool write_codes(cache_job *job, failure *why) {
   const coded_tensor *tensor = &job->tensor;
   const cache_options *options = &job->options;
-  return raw_write(&job->outputs[CODES_FILE], options->out, tensor->codes, tensor->size, why) &&
-         (!options->scales ||
-          scales_write(&job->outputs[SCALES_FILE], options->scales, tensor, tensor->scales, why)) &&
-         (!options->zeros || scales_write(&job->outputs[ZEROS_FILE], options->zeros, tensor, tensor->zeros, why)) &&
+  output_file *codes = &job->outputs[CODES_FILE], *scales = &job->outputs[SCALES_FILE];
+  output_file *zeros = &job->outputs[ZEROS_FILE];
+  return output_open(codes, options->out, why) && (!options->scales || output_open(scales, options->scales, why)) &&
+         (!options->zeros || output_open(zeros, options->zeros, why)) &&
+         raw_write(codes, tensor->codes, tensor->size, why) &&
+         (!options->scales || scales_write(scales, tensor, tensor->scales, why)) &&
+         (!options->zeros || scales_write(zeros, tensor, tensor->zeros, why)) &&
          outputs_commit(job->outputs, FILES, why);
 }
 
@@ -176,7 +182,7 @@ static bool narrow(cache_job *job, failure *why) {
   coded_tensor *tensor = &job->tensor;
   const unsigned types = NPY_SET(NPY_F32) | NPY_SET(NPY_F16) | NPY_SET(NPY_U16);
   if (!coded_format(&tensor->format, "--to", options->to, why) || !check_scales(options, &tensor->format, why) ||
-      !npy_load_any(options->in, types, &job->numbers, why->text, sizeof why->text) ||
+      !input_load(options->in, types, &job->numbers, why) ||
       !set_shape(&tensor->shape, options->in, job->numbers.rank, job->numbers.shape, why) ||
       !coded_measure(tensor, options->in, why) || !coded_allocate(tensor, why) ||
       !allocate_wide(&job->wide, job->numbers.count, why) || !allocate_wide(&job->read, job->numbers.count, why))

@@ -1,14 +1,15 @@
 #include "cache_files.h"
 
 #include "convert.h"
+#include "inputs.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 bool raw_read(const char *path, char *bytes, int64_t size, failure *why) {
-  FILE *stream = fopen(path, "rb");
-  if (!stream) return fail(why, "%s: cannot open: %s", path, strerror(errno));
+  FILE *stream = input_open(path, why);
+  if (!stream) return false;
   errno = 0;
   const size_t got = fread(bytes, 1, (size_t)size, stream);
   bool done = true;
@@ -41,8 +42,7 @@ static npy_type npy_of(fovea_type type) {
 
 bool scales_read(const char *path, const coded_tensor *tensor, char *scales, failure *why) {
   npy_array array;
-  if (!npy_load_any(path, NPY_SET(npy_of(tensor->format.scale_type)), &array, why->text, sizeof why->text))
-    return false;
+  if (!input_load(path, NPY_SET(npy_of(tensor->format.scale_type)), &array, why)) return false;
   int64_t axes[4];
   const int rank = scales_shape(tensor, axes);
   bool same = array.rank == rank || (array.count == 1 && tensor->scale_count == 1);
@@ -60,16 +60,13 @@ bool scales_read(const char *path, const coded_tensor *tensor, char *scales, fai
   return same;
 }
 
-bool raw_write(output_file *output, const char *path, const char *bytes, int64_t size, failure *why) {
-  if (!output_open(output, path, why)) return false;
+bool raw_write(output_file *output, const char *bytes, int64_t size, failure *why) {
   errno = 0;
   return output_close(output, fwrite(bytes, 1, (size_t)size, output->stream) == (size_t)size, why);
 }
 
-bool scales_write(output_file *output, const char *path, const coded_tensor *tensor, const char *scales,
-                  failure *why) {
+bool scales_write(output_file *output, const coded_tensor *tensor, const char *scales, failure *why) {
   int64_t axes[4];
   const int rank = scales_shape(tensor, axes);
-  return output_open(output, path, why) &&
-         output_write(output, npy_of(tensor->format.scale_type), rank, axes, scales, why);
+  return output_write(output, npy_of(tensor->format.scale_type), rank, axes, scales, why);
 }

@@ -12,9 +12,8 @@ bool raw_read(const char *path, char *bytes, int64_t size, failure *why);
 /* Reads the scales, or zeros, of a measured tensor. */
 bool scales_read(const char *path, const coded_tensor *tensor, char *scales, failure *why);
 
-/* Write into temporary files, which the caller commits. */
-bool raw_write(output_file *output, const char *path, const char *bytes, int64_t size, failure *why);
-bool scales_write(output_file *output, const char *path, const coded_tensor *tensor, const char *scales,
-                  failure *why);
+/* Write into open outputs, which the caller commits. */
+bool raw_write(output_file *output, const char *bytes, int64_t size, failure *why);
+bool scales_write(output_file *output, const coded_tensor *tensor, const char *scales, failure *why);
 
 #endif

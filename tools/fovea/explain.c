@@ -45,7 +45,9 @@ static const char help[] =
     "What a mask hides is counted by runs only: the table says how many blocks it may change. The picture shows\n"
     "what it hides.\n"
     "\n"
-    "On failure no output file is written, and a file that existed before stays as it was.\n";
+    "No output may go to a file that is read. On failure no output file is written, and a file that existed "
+    "before\n"
+    "stays as it was.\n";
 
 typedef struct explain_options {
   attend_options rules; /* first, for options of several commands. `out` and `out_type` are used, too */

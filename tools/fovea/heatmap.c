@@ -2,6 +2,7 @@
 #include "commands.h"
 #include "heatmap_draw.h"
 #include "heatmap_tokens.h"
+#include "inputs.h"
 #include "outputs.h"
 
 #include <math.h>
@@ -27,7 +28,9 @@ static const char help[] =
     "  --mark ROW             frames a row, counted from 0\n"
     "  --max X                the weight that is drawn darkest; default: the largest drawn\n"
     "\n"
-    "On failure no output file is written, and a file that existed before stays as it was.\n";
+    "No output may go to a file that is read. On failure no output file is written, and a file that existed "
+    "before\n"
+    "stays as it was.\n";
 
 typedef struct heatmap_options {
   const char *weights, *out;                            /* paths, never NULL after parsing */
@@ -85,7 +88,7 @@ static bool load(heatmap_job *job, failure *why) {
   const char *row_path = options->tokens ? options->tokens : options->row_tokens;
   const char *key_path = options->tokens ? options->tokens : options->key_tokens;
   panel_set *panels = &job->panels;
-  if (!npy_load_any(options->weights, types, &job->weights, why->text, sizeof why->text) ||
+  if (!input_load(options->weights, types, &job->weights, why) ||
       !panels_fill(panels, &job->weights, options->weights, &options->heads, &options->batch, why))
     return false;
   if (options->tokens && panels->rows != panels->keys)

@@ -1,5 +1,7 @@
 #include "heatmap_tokens.h"
 
+#include "inputs.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +43,8 @@ static bool split(token_list *list, size_t length, const char *path, failure *wh
 
 bool tokens_load(token_list *list, const char *path, failure *why) {
   size_t length = 0;
-  FILE *stream = fopen(path, "rb");
-  if (!stream) return fail(why, "%s: cannot open: %s", path, strerror(errno));
+  FILE *stream = input_open(path, why);
+  if (!stream) return false;
   bool done = read_all(stream, path, &list->bytes, &length, why);
   fclose(stream);
   return done && split(list, length, path, why);

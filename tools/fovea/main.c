@@ -1,6 +1,7 @@
 /* The program `fovea`: attention on .npy files, narrow caches, pictures of weights, a report about this machine,
  * and a self test. It uses only the library's public header. Exit status 0, or 2 with one line on stderr. */
 #include "commands.h"
+#include "inputs.h"
 #include <fovea/fovea.h>
 
 #include <errno.h>
@@ -60,6 +61,7 @@ int main(int argument_count, char **arguments) {
   failure why = {""};
   const char *name = "";
   bool done = run(argument_count - 1, arguments + 1, &name, &why);
+  inputs_forget();
   errno = 0;
   if (done && (fflush(stdout) != 0 || ferror(stdout))) done = fail(&why, "cannot print: %s", strerror(errno));
   if (!done) print_failure(name, &why);

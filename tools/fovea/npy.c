@@ -64,19 +64,40 @@ static bool read_bytes(const struct source *source, void *bytes, size_t size, co
   return refuse(source, "ends after %zu of %zu bytes of its %s", got, size, part);
 }
 
+/* How NumPy makes an array of a type of the set from one of type `descr` without another meaning; NULL: not at all.
+ * The numbers of a type such as '<i8' are not always what is meant by them. */
+static const char *conversion(unsigned types, const char *descr) {
+  const char kind = *descr ? descr[1] : '\0';
+  const bool is_integer = kind == 'i' || kind == 'u', is_float = kind == 'f', is_bool = kind == 'b';
+  const bool takes_floats = types & (NPY_SET(NPY_F32) | NPY_SET(NPY_F16));
+  if (!is_integer && !is_float && !is_bool) return NULL;
+  /* A mask of 0 and 1 says which keys are seen. As floats these would be added to scores. */
+  if (types & NPY_SET(NPY_BOOL) && is_integer) return "a.astype(bool), if 0 stands for keys that are not seen";
+  if (types & NPY_SET(NPY_BOOL) && !takes_floats) return "a.astype(bool)";
+  if (takes_floats && !(types & NPY_SET(NPY_U16)) && strcmp(descr + 1, "u2") == 0)
+    return "(a.astype('<u4') << 16).view('<f4') for the bits of bfloat16";
+  if (types & NPY_SET(NPY_F32)) return "a.astype('<f4')";
+  if (types & NPY_SET(NPY_F16)) return "a.astype('<f2')";
+  if (types & NPY_SET(NPY_U16))
+    return is_float ? "(a.astype('<f4').view('<u4') >> 16).astype('<u2') for the bits of bfloat16" : NULL;
+  /* Lists of integers. Marks are no numbers, and '<i4' would not hold all of '<u4'. */
+  if (is_bool) return "numpy.flatnonzero(a), if it marks the numbers of a list";
+  return types & NPY_SET(NPY_I64) ? "a.astype('<i8')" : "a.astype('<i4')";
+}
+
 /* Refuses an element type: "float32 ('<f4') or float16 ('<f2') is needed". */
-static bool refuse_type(const struct source *source, const char *what) {
+static bool refuse_type(const struct source *source, const char *what, const char *descr) {
   char needed[128] = "";
-  const char *convert = NULL; /* to the first of the types */
+  const char *convert = conversion(source->types, descr);
   for (int i = 0; i < TYPE_COUNT; i++) {
     if (!(source->types & NPY_SET(i))) continue;
     const bool last = source->types < 2 * NPY_SET(i);
-    if (!convert) convert = known_types[i].descr;
     const char *join = *needed == '\0' ? "" : last ? " or " : ", ";
     size_t used = strlen(needed);
     snprintf(needed + used, sizeof needed - used, "%s%s", join, known_types[i].name);
   }
-  return refuse(source, "%s; %s is needed, in NumPy: a.astype('%s')", what, needed, convert);
+  return refuse(source, "%s; %s is needed%s%s", what, needed, convert ? ", in NumPy: " : "",
+                convert ? convert : "");
 }
 
 /* ---- The header ---------------------------------------------------------------------------------------------- */
@@ -167,7 +188,7 @@ static bool take_entry(const struct source *source, struct cursor *cursor, struc
   unsigned entry;
   if (strcmp(key, "descr") == 0) {
     entry = 1;
-    if (take(cursor, '[')) return refuse_type(source, "has a structured element type");
+    if (take(cursor, '[')) return refuse_type(source, "has a structured element type", "");
     if (!take_string(cursor, header->descr, sizeof header->descr)) return garbled(source);
   } else if (strcmp(key, "fortran_order") == 0) {
     entry = 2;
@@ -249,7 +270,7 @@ static bool find_type(const struct source *source, const char *descr, npy_type *
   }
   char what[DESCR_LIMIT + 32];
   snprintf(what, sizeof what, "holds elements of type '%s'", descr);
-  return refuse_type(source, what);
+  return refuse_type(source, what, descr);
 }
 
 /* Reads in growing pieces, since the file may be a pipe of unknown length and the header may be wrong. */

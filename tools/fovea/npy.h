@@ -28,8 +28,8 @@ typedef struct npy_array {
 } npy_array;
 
 /* Reads a whole file of float32. On failure returns false, leaves nothing to free, and writes one line to `error`
- * that begins with the path and says how to convert. If a header promises more than the file holds, never allocates
- * much more than the file's size. */
+ * that begins with the path and, where the meaning stays the same, says how to convert. If a header promises more
+ * than the file holds, never allocates much more than the file's size. */
 bool npy_load(const char *path, npy_array *array, char *error, size_t error_size);
 
 /* The same for a file of any type of the set. */

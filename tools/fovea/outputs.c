@@ -1,5 +1,6 @@
 #include "outputs.h"
 
+#include "inputs.h"
 #include "system.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@ bool output_open(output_file *output, const char *path, failure *why) {
   if (!output->target) return fail(why, "out of memory");
   system_file kind = system_file_kind(output->target);
   if (kind == SYSTEM_FILE_DIRECTORY) return fail(why, "%s: cannot write: it is a directory", path);
+  if (input_has(output->target)) return fail(why, "%s: cannot write: the command reads this file, too", path);
   if (kind == SYSTEM_FILE_OTHER) {
     output->stream = fopen(output->target, "wb");
   } else {

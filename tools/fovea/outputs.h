@@ -13,7 +13,8 @@ typedef struct output_file {
   bool committed;
 } output_file;
 
-/* Creates the temporary file. `output` must be all zero bytes before. */
+/* Creates the temporary file. Refuses a target that is a file that the command has read, so call it after the
+ * inputs were read. `output` must be all zero bytes before. */
 bool output_open(output_file *output, const char *path, failure *why);
 
 /* Closes the file after the caller wrote to the stream; `written`: with success, else errno says why not. */

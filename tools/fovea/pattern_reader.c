@@ -1,5 +1,6 @@
 #include "pattern_reader.h"
 
+#include "inputs.h"
 #include "npy.h"
 
 #include <ctype.h>
@@ -123,7 +124,7 @@ static bool load_array(reader *from, int_array *array) {
   npy_array file;
   failure why;
   const unsigned types = NPY_SET(NPY_I32) | NPY_SET(NPY_I64);
-  if (!npy_load_any(from->word, types, &file, why.text, sizeof why.text))
+  if (!input_load(from->word, types, &file, &why))
     return fail(from->why, "%s: at character %d: %.900s", from->name, (int)(from->word_at - from->text) + 1,
                 why.text);
   const int rank = file.rank;

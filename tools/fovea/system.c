@@ -32,6 +32,11 @@ char *system_resolve(const char *path) {
   return _strdup(path);
 }
 
+char *system_identity(const char *path) {
+  char *full = _fullpath(NULL, path, 0);
+  return full ? _strlwr(full) : NULL;
+}
+
 char *system_temporary_name(const char *path) {
   return name_with_process(path, (long)GetCurrentProcessId());
 }
@@ -70,6 +75,14 @@ system_file system_file_kind(const char *path) {
 char *system_resolve(const char *path) {
   char *resolved = realpath(path, NULL);
   return resolved ? resolved : strdup(path);
+}
+
+char *system_identity(const char *path) {
+  struct stat status;
+  const size_t size = 64;
+  char *text = stat(path, &status) == 0 ? malloc(size) : NULL;
+  if (text) snprintf(text, size, "%llu %llu", (unsigned long long)status.st_dev, (unsigned long long)status.st_ino);
+  return text;
 }
 
 char *system_temporary_name(const char *path) {

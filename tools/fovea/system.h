@@ -16,6 +16,10 @@ system_file system_file_kind(const char *path);
 /* The file that a name stands for, with links followed if the system can; free() it. NULL: out of memory. */
 char *system_resolve(const char *path);
 
+/* A text that differs for different files, and is the same for all names of one and links to it; free() it. On
+ * Windows hard links count as different files. NULL: there is no such file, or out of memory. */
+char *system_identity(const char *path);
+
 /* A name beside `path` that no other process uses; free() it. NULL: out of memory. */
 char *system_temporary_name(const char *path);
 
