@@ -13,6 +13,8 @@
 #ifndef FOVEA_ARCH_FLOAT_STATE_H
 #define FOVEA_ARCH_FLOAT_STATE_H
 
+#include "strict_math.h"
+
 #include <stdint.h>
 
 #if defined(__SSE__) && defined(__GNUC__)

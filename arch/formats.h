@@ -20,6 +20,7 @@
 #define FOVEA_ARCH_FORMATS_H
 
 #include "../include/fovea/fovea.h"
+#include "strict_math.h"
 
 /* clang-format off */
 #define FOVEA_FORMATS(ROW, with)                                                                                   \

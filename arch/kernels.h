@@ -15,6 +15,7 @@
 #include "codes.h"
 #include "narrow.h"
 #include "registry.h"
+#include "strict_math.h"
 
 #include <stdint.h>
 

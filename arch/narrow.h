@@ -4,6 +4,7 @@
 #define FOVEA_ARCH_NARROW_H
 
 #include "codes.h"
+#include "strict_math.h"
 
 /* How a group of numbers gets its scale, and its zero or minimum. */
 typedef enum fovea_scale_rule {

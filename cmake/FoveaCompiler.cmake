@@ -10,8 +10,12 @@ if(MINGW) # C99's printf(), with any C library
   target_compile_definitions(fovea_warnings INTERFACE __USE_MINGW_ANSI_STDIO=1)
 endif()
 
-# Results depend on these. They come after a parent project's own flags, and undo flags that would change results.
+# Results depend on these. They come after a parent project's own flags, and undo flags that would change results. A
+# compiler gets the options of libraries that a target is linked with behind the target's own, so that a parent's
+# link_libraries() could undo these again: the libraries are linked with fovea_numeric, behind it.
 set(fovea_numeric_flags -fno-fast-math -ffp-contract=off -fno-math-errno)
+add_library(fovea_numeric INTERFACE)
+target_compile_options(fovea_numeric INTERFACE ${fovea_numeric_flags})
 
 set(fovea_libm "")
 if(UNIX AND NOT APPLE)

@@ -16,13 +16,13 @@ function(fovea_add_objects NAME)
   target_compile_definitions(${NAME} PRIVATE FOVEA_BUILDING)
   # Without -O3 gcc keeps the accumulators of kernels in memory. Link-time optimisation could move code of one
   # instruction set into functions that run before the CPU is known.
-  target_compile_options(${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> ${fovea_numeric_flags} -fno-lto)
+  target_compile_options(${NAME} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-lto)
   # gcc copies and clears structs of some hundred bytes by string instructions. To start one takes longer than the
   # whole copy takes in the C library.
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64|i.86)$")
     target_compile_options(${NAME} PRIVATE -mstringop-strategy=libcall)
   endif()
-  target_link_libraries(${NAME} PRIVATE fovea_warnings)
+  target_link_libraries(${NAME} PRIVATE fovea_warnings fovea_numeric)
   set_target_properties(${NAME} PROPERTIES
     C_VISIBILITY_PRESET hidden
     POSITION_INDEPENDENT_CODE ON

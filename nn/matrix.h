@@ -2,6 +2,7 @@
 #ifndef FOVEA_NN_MATRIX_H
 #define FOVEA_NN_MATRIX_H
 
+#include "../arch/strict_math.h"
 #include "../src/base/claim.h"
 
 #include <fovea/nn.h>

@@ -31,6 +31,7 @@ __asm__(".ifndef fovea_unaligned_moves\n"
         ".endif");
 #endif
 
+#include "../strict_math.h"
 #include <math.h>
 
 #define FOVEA_JOIN_(op, isa) fovea_##op##_##isa

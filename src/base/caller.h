@@ -3,6 +3,7 @@
 #ifndef FOVEA_SRC_BASE_CALLER_H
 #define FOVEA_SRC_BASE_CALLER_H
 
+#include "../../arch/strict_math.h"
 #include <fovea/fovea.h>
 
 /* 1 / sqrt(qk_dim), rounded to nearest in any environment. */

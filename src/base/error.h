@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_BASE_ERROR_H
 #define FOVEA_SRC_BASE_ERROR_H
 
+#include "../../arch/strict_math.h"
 #include <fovea/fovea.h>
 
 /* Writes the text and returns the status. The format knows %d (int64_t), %u (uint64_t, for sizes), %g (double) and

@@ -3,6 +3,8 @@
 #ifndef FOVEA_SRC_ROTARY_FRACTION_H
 #define FOVEA_SRC_ROTARY_FRACTION_H
 
+#include "../../arch/strict_math.h"
+
 #include <stdint.h>
 
 typedef struct fovea_fraction {

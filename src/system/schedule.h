@@ -2,6 +2,7 @@
 #ifndef FOVEA_SRC_SYSTEM_SCHEDULE_H
 #define FOVEA_SRC_SYSTEM_SCHEDULE_H
 
+#include "../../arch/strict_math.h"
 #include <fovea/fovea.h>
 
 /* The most phases of a job. */
