@@ -58,7 +58,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
 "attention kernels for CPUs - development files
 ${description}
-This package has the header, the static library, and the files that CMake
+This package has the headers, the static library, and the files that CMake
 and pkg-config find the library by.")
 set(CPACK_DEBIAN_NN_PACKAGE_NAME ${nn_package})
 set(CPACK_DEBIAN_NN_PACKAGE_SECTION libs)
@@ -72,8 +72,8 @@ set(CPACK_DEBIAN_NN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_NN_DEVELOPMENT_DESCRIPTION
 "layers around attention for CPUs - development files
 ${description}
-This package has the header and the static library of the layers, and the
-files that CMake finds them by.")
+This package has the headers and the static library of the layers, and the
+files that CMake and pkg-config find them by.")
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME ${command_package})
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION

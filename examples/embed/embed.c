@@ -5,8 +5,8 @@ enum { HEADS = 8, KV_HEADS = 2, ROWS = 100, KEYS = 300, DIM = 64 };
 static float q[HEADS * ROWS * DIM], k[KV_HEADS * KEYS * DIM], v[KV_HEADS * KEYS * DIM], o[HEADS * ROWS * DIM];
 
 int main(void) {
-  for (int i = 0; i < HEADS * ROWS * DIM; i++) q[i] = (float)(i * 37 % 101 - 50) / 25;
-  for (int i = 0; i < KV_HEADS * KEYS * DIM; i++) k[i] = (float)(i * 53 % 89 - 44) / 25, v[i] = (float)(i % 10);
+  for (int i = 0; i < HEADS * ROWS * DIM; i++) q[i] = (float)(i * 37 % 101 - 50) / 32;
+  for (int i = 0; i < KV_HEADS * KEYS * DIM; i++) k[i] = (float)(i * 53 % 89 - 44) / 32, v[i] = (float)(i % 10);
 
   fovea_problem problem; /* sizes, strides and rules; the initialiser fills in every default */
   fovea_tensors tensors;

@@ -79,10 +79,10 @@ static void fork_prompt(void) {
 int main(void) {
   static float o[LAYERS][ANSWERS][HEADS][DIM], expected[LAYERS][ANSWERS][HEADS][DIM];
   fovea_error error;
-  for (size_t i = 0; i < sizeof q / sizeof(float); i++) ((float *)q)[i] = (float)(i * 37 % 101) / 25 - 2;
+  for (size_t i = 0; i < sizeof q / sizeof(float); i++) ((float *)q)[i] = (float)(i * 37 % 101) / 32 - 2;
   for (size_t i = 0; i < sizeof k / sizeof(float); i++) {
-    ((float *)k)[i] = (float)(i * 53 % 89) / 25 - 2;
-    ((float *)v)[i] = (float)(i * 29 % 97) / 25 - 2;
+    ((float *)k)[i] = (float)(i * 53 % 89) / 32 - 2;
+    ((float *)v)[i] = (float)(i * 29 % 97) / 32 - 2;
   }
   for (int layer = 0; layer < LAYERS; layer++) /* both begin with the same prompt */
     for (int head = 0; head < KV_HEADS; head++) {

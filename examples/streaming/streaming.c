@@ -52,9 +52,9 @@ static void push(const fovea_pages *ring, int64_t first, int64_t rows) {
 int main(void) {
   fovea_error error;
   for (int i = 0; i < FRAMES * HEADS * DIM; i++) {
-    (&q[0][0][0])[i] = (float)(i * 37 % 101 - 50) / 25;
-    (&k[0][0][0])[i] = (float)(i * 53 % 89 - 44) / 25;
-    (&v[0][0][0])[i] = (float)(i * 29 % 97 - 48) / 25;
+    (&q[0][0][0])[i] = (float)(i * 37 % 101 - 50) / 32;
+    (&k[0][0][0])[i] = (float)(i * 53 % 89 - 44) / 32;
+    (&v[0][0][0])[i] = (float)(i * 29 % 97 - 48) / 32;
   }
   static float k_ring[HEADS * CAPACITY * DIM], v_ring[HEADS * CAPACITY * DIM];
   fovea_pages ring;

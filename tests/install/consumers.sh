@@ -103,6 +103,9 @@ by_fast_math() {
   # shellcheck disable=SC2046
   cc -O2 -ffast-math -o "$out/fast_math" "$root/tests/install/fast_math.c" $(pkg-config --cflags --libs fovea)
   LD_LIBRARY_PATH=$libdir "$out/fast_math"
+  # shellcheck disable=SC2046
+  cc -O2 -ffast-math -o "$out/fast_embed" "$root/examples/embed/embed.c" $(pkg-config --cflags --libs fovea)
+  run_embed env LD_LIBRARY_PATH="$libdir" "$out/fast_embed"
 }
 
 # Compiles only the folders that a project copies, with threads; tests/install/bare.sh checks the digests without
