@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Plants bugs, one at a time, and tells which test finds each: a measure of what tests are worth.
 
-    tests/mutants.py [--count 40] [--seed 1] [--only src/cache] [--long] [--out mutants.json]
+    tests/mutants.py [--count 40] [--seed 1] [--only src/cache] [--preset aarch64] [--long] [--out mutants.json]
 
 A mutant is one changed operator, number, call or lost statement in src, arch or nn, drawn by the seed; another seed draws
-others. It is planted in a copy of HEAD in build/mutants, built by the preset `test`, and tested until the first test
-fails. Mutants that do not compile are drawn again. A mutant that no test finds may be a change without effect on any
+others. It is planted in a copy of HEAD in build/mutants, built by a preset, and tested until the first test fails. Mutants that do not compile are drawn again. A mutant that no test finds may be a change without effect on any
 result, as of a size that only matters for speed: look at each. --long gives tests their long sizes.
 """
 
@@ -34,10 +33,11 @@ LOST = re.compile(r"^(\s+)([a-z_][\w.>\[\]-]*( [-+|&*]?= |\().*;)$")  # a statem
 
 
 def sources(only):
-    """The files that mutants are planted in, without those of instruction sets that this CPU may not have."""
+    """The files that mutants are planted in; without a choice, none of other systems and instruction sets."""
     names = subprocess.run(["git", "ls-files", "src", "arch", "nn"], cwd=ROOT, capture_output=True, text=True, check=True)
     for name in names.stdout.splitlines():
-        if name.endswith((".c", ".h")) and name.startswith(only) and not re.search("windows|macos|apple|neon|amx", name):
+        foreign = not only and re.search("windows|macos|apple|neon|amx", name)
+        if name.endswith((".c", ".h")) and name.startswith(only) and not foreign:
             yield name
 
 
@@ -73,7 +73,7 @@ def failed_test(log):
     return f"{match[1]} ({match[2].lower()})" if match else "?"
 
 
-def try_mutant(mutant, environment):
+def try_mutant(mutant, preset, environment):
     """Sets what finds it: the compiler's warnings, or a test. None: it does not compile."""
     path = COPY / mutant["file"]
     whole = path.read_text()
@@ -81,10 +81,10 @@ def try_mutant(mutant, environment):
     lines[mutant["line"] - 1] = mutant["text"]
     path.write_text("\n".join(lines) + "\n")
     try:
-        built = run("cmake", "--build", "--preset", "test")
+        built = run("cmake", "--build", "--preset", preset)
         if built.returncode != 0:
             return "compiler" if re.search(r"\[-Werror=", built.stdout) else None
-        tested = run("ctest", "--preset", "test", "--stop-on-failure", "--timeout", "120", env=environment)
+        tested = run("ctest", "--preset", preset, "--stop-on-failure", "--timeout", "120", env=environment)
         return "" if tested.returncode == 0 else failed_test(tested.stdout)
     finally:
         path.write_text(whole)
@@ -95,6 +95,7 @@ def main():
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="the beginning of the names of files")
+    parser.add_argument("--preset", default="test")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--out", help="a file for the results, as JSON")
     options = parser.parse_args()
@@ -105,13 +106,18 @@ def main():
     environment = {**os.environ, "CTEST_PARALLEL_LEVEL": str(os.cpu_count()), "OMP_WAIT_POLICY": "passive"}
     if options.long:
         environment["FOVEA_TEST_LONG"] = "1"
-    if run("cmake", "--preset", "test").returncode or run("cmake", "--build", "--preset", "test").returncode:
+    (COPY / "build").mkdir(exist_ok=True)
+    for sysroot in (ROOT / "build").glob("*-sysroot"):  # of other systems, where `./run test` made them
+        if not (COPY / "build" / sysroot.name).exists():
+            (COPY / "build" / sysroot.name).symlink_to(sysroot)
+    preset = options.preset
+    if run("cmake", "--preset", preset).returncode or run("cmake", "--build", "--preset", preset).returncode:
         sys.exit("mutants.py: HEAD does not build")
 
     dice, files, mutants = random.Random(options.seed), list(sources(options.only)), []
     while len(mutants) < options.count:
         mutant = draw(dice, files)
-        found = mutant and try_mutant(mutant, environment)
+        found = try_mutant(mutant, preset, environment) if mutant else None
         if found is None:
             continue
         mutant["found"] = found
