@@ -19,37 +19,18 @@ install(TARGETS fovea_shared fovea_static EXPORT fovea-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library
 )
-install(DIRECTORY include/fovea DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
-  FILES_MATCHING REGEX "/(fovea|pattern)[.]h$"
-)
+install(FILES ${fovea_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT development)
 install(EXPORT fovea-targets NAMESPACE fovea:: FILE fovea-config.cmake
   DESTINATION ${package_dir} COMPONENT development
 )
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fovea-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fovea-config-version.cmake DESTINATION ${package_dir} COMPONENT development)
 
-# The pkg-config file finds its prefix from its own place. Absolute directories stay as they are.
-if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
-  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
-else()
-  file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  set(pc_prefix "\${pcfiledir}/${pc_prefix}")
-endif()
-foreach(kind LIBDIR INCLUDEDIR)
-  if(IS_ABSOLUTE "${CMAKE_INSTALL_${kind}}")
-    set(pc_${kind} "${CMAKE_INSTALL_${kind}}")
-  else()
-    set(pc_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}}")
-  endif()
-endforeach()
 set(pc_private_libraries ${fovea_libm})
 if(fovea_openmp)
   list(APPEND pc_private_libraries ${OpenMP_C_LIB_NAMES})
 endif()
-list(TRANSFORM pc_private_libraries PREPEND "-l")
-list(JOIN pc_private_libraries " " pc_private_libraries)
-configure_file(cmake/fovea.pc.in fovea.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/fovea.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+fovea_install_pkg_config(fovea development "${PROJECT_DESCRIPTION}" "" ${pc_private_libraries})
 
 if(fovea_top_level)
   add_custom_target(uninstall

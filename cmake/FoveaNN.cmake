@@ -49,7 +49,7 @@ if(fovea_openmp)
   target_link_libraries(fovea_nn_shared PRIVATE ${OpenMP_C_LIBRARIES})
 endif()
 
-# Components of their own, and a package of their own, fovea_nn, which finds fovea. Header and libraries are where
+# Components of their own, and packages of their own, fovea_nn, which find fovea. Headers and libraries are where
 # Fovea's are.
 if(FOVEA_INSTALL)
   set(nn_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fovea_nn)
@@ -58,9 +58,7 @@ if(FOVEA_INSTALL)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nn NAMELINK_COMPONENT nn_development
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT nn
   )
-  install(FILES include/fovea/nn.h include/fovea/linear_attention.h include/fovea/performer.h
-    include/fovea/sparse_attention.h include/fovea/latent_attention.h include/fovea/graph_attention.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT nn_development)
+  install(FILES ${fovea_nn_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea COMPONENT nn_development)
   install(EXPORT fovea-nn-targets NAMESPACE fovea:: FILE fovea_nn-targets.cmake
     DESTINATION ${nn_package_dir} COMPONENT nn_development
   )
@@ -72,4 +70,5 @@ if(FOVEA_INSTALL)
   install(FILES ${PROJECT_BINARY_DIR}/fovea_nn-config.cmake ${PROJECT_BINARY_DIR}/fovea_nn-config-version.cmake
     DESTINATION ${nn_package_dir} COMPONENT nn_development
   )
+  fovea_install_pkg_config(fovea_nn nn_development "Layers around attention for CPUs, with one answer" fovea)
 endif()

@@ -3,7 +3,7 @@
 # output goes to build/log/<stage>.log. The first stage that fails ends the run.
 
 passed=0
-header_compilers=("gcc -std=c99" "clang -std=c99" "g++ -std=c++11 -x c++" "clang++ -std=c++11 -x c++")
+header_compilers=("gcc -std=c99 -x c" "clang -std=c99 -x c" "g++ -std=c++11 -x c++" "clang++ -std=c++11 -x c++")
 
 stage_format() {
   local version
@@ -16,9 +16,12 @@ stage_format() {
 }
 
 stage_header() {
-  local compiler
+  local compiler header options=(-Wall -Wextra -Werror -pedantic-errors -fsyntax-only -Iinclude)
   for compiler in "${header_compilers[@]}"; do
-    $compiler -Wall -Wextra -Werror -pedantic-errors -fsyntax-only -Iinclude tests/header.c
+    $compiler "${options[@]}" tests/header.c
+    for header in include/fovea/*.h; do # each by itself
+      $compiler "${options[@]}" - <<<"#include <fovea/${header##*/}>"
+    done
   done
 }
 
@@ -203,7 +206,7 @@ install   | installed, and used by another program
 other_stages='
 format    | format of the sources
 lint      | cppcheck, gcc'"'"'s analyzer, shellcheck
-header    | header as C99 and C++, gcc and clang
+header    | every header as C99 and C++, gcc and clang
 long      | tests with long sizes
 clang     | clang, every test, and the benchmarks
 asan      | AddressSanitizer, UndefinedBehaviorSanitizer

@@ -11,6 +11,7 @@ HEADER = ROOT / "include/fovea/fovea.h"
 sys.path.insert(0, str(ROOT / "docs/site"))
 
 import api  # pylint: disable=wrong-import-position
+import build  # pylint: disable=wrong-import-position
 import header  # pylint: disable=wrong-import-position
 
 EXAMPLE = """\
@@ -180,9 +181,14 @@ class Header(unittest.TestCase):
 
     def test_everything_has_a_comment(self):
         self.assertEqual(header.undocumented(self.sections), [])
-        for name in ("pattern.h", "explain.h", "format.h", "nn.h", "linear_attention.h", "performer.h",
-                     "sparse_attention.h", "latent_attention.h", "graph_attention.h"):
-            self.assertEqual(header.undocumented(header.read(HEADER.parent / name)[1]), [])
+        for path in HEADER.parent.glob("*.h"):
+            self.assertEqual(header.undocumented(header.read(path)[1]), [], path.name)
+
+    def test_every_header_has_a_page(self):
+        self.assertEqual(set(build.HEADERS), {f"include/fovea/{path.name}" for path in HEADER.parent.glob("*.h")})
+        contents = (ROOT / "docs/site/mkdocs.yml").read_text(encoding="utf-8")
+        for page in build.HEADERS.values():
+            self.assertIn(f": {page}\n", contents)
 
     def test_nothing_is_lost(self):
         """Counted by other means than those of header.py."""

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Uses Fovea as other projects do, in every way that README.md names: an installed build by find_package and by
-# pkg-config, a folder of the tree, the bare sources. Each time examples/embed must print what README.md says.
+# pkg-config, a folder of the tree, the bare sources. Each time examples/embed must print what README.md says. Every
+# public header is used alone, in C and C++, with the installed libraries.
 #   consumers.sh <build directory> <folder for the results> [one]
 # With "one" only by find_package, for one program, and by pkg-config.
 set -e -u -o pipefail
@@ -50,8 +51,9 @@ readme_programs() {
 versions() {
   local number version
   number=$(sed -n 's/^#define FOVEA_VERSION_[A-Z]* \([0-9]*\)$/\1/p' "$root/include/fovea/fovea.h" | paste -s -d .)
-  version=$(pkg-config --modversion fovea)
-  same "version of the pkg-config file" "$number" "$version"
+  for version in $(pkg-config --modversion fovea fovea_nn); do
+    same "version of the pkg-config file" "$number" "$version"
+  done
   same "name of the shared library" "libfovea.so.$number" "$(basename "$(readlink -f "$libdir/libfovea.so")")"
   same "SONAME" "libfovea.so.${number%%.*}" "$(objdump -p "$libdir/libfovea.so" | awk '$1 == "SONAME" { print $2 }')"
   grep -rqxF "set(PACKAGE_VERSION \"$number\")" --include=fovea-config-version.cmake "$prefix" ||
@@ -66,12 +68,28 @@ one_program() {
 
 by_find_package() {
   one_program
-  build_project tests/install/find_package find_package -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
+  build_project tests/install/find_package find_package -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON \
+    -DHEADER_PROGRAMS="$out/headers"
   ctest --test-dir "$out/find_package" --output-on-failure
   cmake --install "$out/find_package"
   "$out/find_package/prefix/bin/c_fovea"
   build_project examples/own_threads own_threads
   "$out/own_threads/own_threads"
+}
+
+# Every public header is installed, and what it declares is in the library of its package.
+headers_by_pkg_config() {
+  local source package compiler
+  same "installed headers" "$(cd "$root/include/fovea" && ls)" "$(cd "$prefix/include/fovea" && ls)"
+  for source in "$out"/headers/*/*.c*; do
+    package=$(basename "$(dirname "$source")")
+    compiler="cc -std=c99"
+    if [[ $source == *.cc ]]; then compiler="c++ -std=c++11"; fi
+    # shellcheck disable=SC2046
+    $compiler -Wall -Wextra -pedantic-errors -Werror -o "$source.program" "$source" \
+      $(pkg-config --cflags --libs "$package") -Wl,-rpath,"$libdir"
+    "$source.program" || fail "$source does not find all functions"
+  done
 }
 
 by_pkg_config() {
@@ -86,6 +104,13 @@ by_pkg_config() {
   cc -o "$out/static" "$root/examples/embed/embed.c" $(pkg-config --cflags fovea) "$libdir/libfovea.a" \
     $(pkg-config --libs-only-l --static fovea | sed 's/-lfovea//')
   run_embed "$out/static"
+  # shellcheck disable=SC2046
+  cc -o "$out/nn" "$root/tests/install/consumer_nn.c" $(pkg-config --cflags --libs fovea_nn) -Wl,-rpath,"$libdir"
+  "$out/nn"
+  # shellcheck disable=SC2046
+  cc -o "$out/nn_static" "$root/tests/install/consumer_nn.c" $(pkg-config --cflags fovea_nn) "$libdir/libfovea_nn.a" \
+    "$libdir/libfovea.a" $(pkg-config --libs-only-l --static fovea_nn | sed 's/-lfovea_nn//; s/-lfovea//')
+  "$out/nn_static"
 }
 
 by_add_subdirectory() {
@@ -96,6 +121,8 @@ by_add_subdirectory() {
   cmake --install "$out/add_subdirectory"
   installed=$(cd "$out/add_subdirectory/prefix" && find . -type f)
   same "what the subproject installed" ./bin/sub_fovea_static "$installed"
+  build_project tests/install/add_subdirectory add_subdirectory -DFOVEA_NN=ON # what is built stays
+  ctest --test-dir "$out/add_subdirectory" --output-on-failure
 }
 
 # With this flag gcc links a file that flushes subnormals to zero in the whole program.
@@ -150,6 +177,8 @@ export PKG_CONFIG_PATH
 libdir=$(pkg-config --variable=libdir fovea)
 versions
 licence
+"$root/tests/install/headers.sh" "$root" "$out/headers"
+headers_by_pkg_config
 if [ "$ways" = one ]; then
   one_program
 else

@@ -57,10 +57,12 @@ contents() {
   depends fovea "libfovea0 \(= $version\)"
   depends fovea "libfovea-nn0 \(= $version\)"
   holds libfovea0 'lib/[^/]*/libfovea\.so\.[0-9.]+'
-  holds libfovea-dev 'include/fovea/(fovea|format|pattern|explain)\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
+  holds libfovea-dev 'include/fovea/[a-z_]*\.h|lib/[^/]*/(libfovea\.(a|so)|cmake/fovea/.*|pkgconfig/fovea\.pc)|share/man/man3/.*\.gz'
   holds libfovea-nn0 'lib/[^/]*/libfovea_nn\.so\.[0-9.]+'
-  holds libfovea-nn-dev 'include/fovea/(nn|[a-z]+_attention|performer)\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*)'
+  holds libfovea-nn-dev 'include/fovea/[a-z_]*\.h|lib/[^/]*/(libfovea_nn\.(a|so)|cmake/fovea_nn/.*|pkgconfig/fovea_nn\.pc)'
   holds fovea 'bin/fovea|share/man/man1/.*\.gz'
+  [ "$(sed -n 's|^/usr/include/fovea/||p' "$work/all" | sort)" = "$(cd "$root/include/fovea" && ls)" ] ||
+    fail "the packages do not hold each public header once"
   if command -v lintian >/dev/null; then # whoever publishes packages sets the address; CPack causes the rest
     lintian --allow-root --fail-on error,warning --suppress-tags \
       bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs,maintscript-calls-ldconfig \
@@ -80,6 +82,19 @@ use() {
   [ "$("$work/cmake/embed")" = "$answer" ] || fail "the example, by find_package"
 }
 
+# Every public header with the package that it belongs to, in C and C++; the development packages are installed one by
+# one, so that no header needs a later package.
+use_headers() { # folder of headers.sh
+  local source compiler
+  for source in "$work/headers/$1"/*.c*; do
+    compiler=cc
+    if [[ $source == *.cc ]]; then compiler=c++; fi
+    # shellcheck disable=SC2046
+    $compiler -o "$work/header" "$source" $(pkg-config --cflags --libs "$1")
+    "$work/header" || fail "$source does not find all functions"
+  done
+}
+
 nothing_left() {
   local name
   while read -r name; do
@@ -95,7 +110,12 @@ elif dpkg-query -W "${packages[@]}" 2>/dev/null | grep . >/dev/null; then
 else
   names=$(cat "$work/all")
   installed=yes
-  for package in "${packages[@]}"; do dpkg --install "$(file_of "$package")"; done
+  "$root/tests/install/headers.sh" "$root" "$work/headers"
+  for package in "${packages[@]}"; do
+    dpkg --install "$(file_of "$package")"
+    [ "$package" != libfovea-dev ] || use_headers fovea
+    [ "$package" != libfovea-nn-dev ] || use_headers fovea_nn
+  done
   use
   clean_up
   nothing_left <<<"$names"
