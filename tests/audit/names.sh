@@ -9,13 +9,12 @@ status=0
 
 sources=$(find src nn arch -name '*.c')
 [ -n "$sources" ] || { echo "no source was found" && exit 1; }
-doubled=$(sed 's|.*/||' <<<"$sources" | tr '[:upper:]' '[:lower:]' | sort | uniq -d)
-for name in $doubled; do
+while read -r name; do
   echo "two sources have one name: $(grep -i "/$name\$" <<<"$sources" | tr '\n' ' ')"
   status=1
-done
+done < <(find src nn arch -name '*.c' -printf '%f\n' | tr '[:upper:]' '[:lower:]' | sort | uniq -d)
 
-for named in $(grep -ohE '\b(src|nn|arch)/[a-z0-9_/]+\.c\b' cmake/*.cmake | sort -u); do
+while read -r named; do
   [ -e "$named" ] || { echo "cmake names $named, which does not exist" && status=1; }
-done
+done < <(grep -ohE '\b(src|nn|arch)/[a-z0-9_/]+\.c\b' cmake/*.cmake | sort -u)
 exit $status
