@@ -1,99 +1,110 @@
-"""The C in docs/patterns.md, docs/formats.md and docs/modes.md compiles, and the pictures are what the rules say.
+"""Every C block of README and docs compiles and runs, under sanitizers, and the pictures are what the rules say.
 
-    test_snippets.py CC...    the C compiler
+    test_snippets.py CC LIBRARY...    the C compiler, and what programs are linked with
+
+A block with main() is a program. Other blocks are parts of one: snippets/<page>.c is the program around those of a page,
+and has `/* snippet N */` where the Nth block of the page stands.
 """
 
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/patterns.md").read_text(encoding="utf-8")
-COMPILER = []
-
-# What snippets that are no whole file take from the program around them.
-AROUND = """\
-#include <fovea/format.h>
-#include <fovea/pattern.h>
-fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fovea_pattern *pattern,
-                        fovea_pattern *other, fovea_rule rule, int64_t longest, int64_t nodes, int64_t rows,
-                        int64_t keys, int64_t heads, int64_t dim, const int64_t *indptr, const int64_t *indices);
-fovea_status snippet_%d(fovea_problem problem, fovea_pattern_options options, fovea_pattern *pattern,
-                        fovea_pattern *other, fovea_rule rule, int64_t longest, int64_t nodes, int64_t rows,
-                        int64_t keys, int64_t heads, int64_t dim, const int64_t *indptr, const int64_t *indices) {
-  fovea_status status = FOVEA_OK;
-  fovea_error error;
-  (void)problem, (void)options, (void)pattern, (void)other, (void)rule, (void)longest, (void)nodes, (void)rows;
-  (void)keys, (void)indptr, (void)indices, (void)error, (void)heads, (void)dim;
-%s
-  return problem.pattern || problem.patterns ? FOVEA_OK : status;
-}
-"""
+AROUND = pathlib.Path(__file__).resolve().parent / "snippets"
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("*/README.md")),
+         *sorted(ROOT.glob("*/*/README.md"))]
+COMPILER, LIBRARIES = [], []
+# Without AMX it has a status; the page says so.
+MAY_FAIL = {"fovea_allow_amx"}
 
 
-# The snippets of docs/formats.md follow each other in one function.
-FORMATS = """\
-#include <fovea/format.h>
-fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary rotary, int64_t capacity, int64_t kv_heads,
-                     int64_t heads, int64_t q_rows, int64_t dim, int64_t length, int64_t old, int64_t count,
-                     const int32_t *table, int64_t table_length, fovea_segment *segments, int64_t segment_limit, void *k,
-                     void *v, void *new_k, void *new_v, void *sinks_k, void *sinks_v, void *q, void *o);
-fovea_status formats(fovea_problem problem, fovea_tensors tensors, fovea_rotary rotary, int64_t capacity, int64_t kv_heads,
-                     int64_t heads, int64_t q_rows, int64_t dim, int64_t length, int64_t old, int64_t count,
-                     const int32_t *table, int64_t table_length, fovea_segment *segments, int64_t segment_limit, void *k,
-                     void *v, void *new_k, void *new_v, void *sinks_k, void *sinks_v, void *q, void *o) {
-  fovea_status status = FOVEA_OK;
-  fovea_error error;
-%s
-  (void)whole;
-  return status;
-}
-"""
+def snippets(page):
+    """(line in the page, text) of each block of C"""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, each.start(1)) + 1, each[1])
+            for each in re.finditer(r"^```c\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)]
 
 
-# The snippets of docs/modes.md; README has the first without a test of the status.
-MODES = """\
-#include <fovea/fovea.h>
-#include <stdio.h>
-void modes(fovea_problem problem, fovea_tensors tensors, const float *centre, const float *scale);
-void modes(fovea_problem problem, fovea_tensors tensors, const float *centre, const float *scale) {
-  fovea_error error;
-%s
-  (void)problem, (void)tensors;
-}
-"""
+def with_status():
+    """The functions that return a status."""
+    headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "include/fovea").glob("*.h"))
+    return set(re.findall(r"_API fovea_status (fovea_\w+)\(", headers)) - MAY_FAIL
 
 
-def snippets(page=PAGE):
-    return re.findall(r"^```c\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+def checked(text, functions):
+    """The text, with a check behind each statement that is a call which returns a status."""
+    def check(match):
+        if match[3] not in functions:
+            return match[0]
+        return f"{match[1]}worked({match[2] or ''}{match[4]}, error.text, __LINE__);"
+
+    if re.search(r"(?m)^\w.*\) \{$", text): # a function, which returns its status
+        return text
+    return re.sub(r"(?m)^(\s*)(status = )?(?=(fovea_\w+)\()(fovea_\w+\([^;]*\));", check, text)
+
+
+def program(page):
+    """The program around the page's blocks, and how many it uses."""
+    parts = snippets(page)
+    around = AROUND / (page.stem + ".c")
+    used = []
+    functions = with_status()
+
+    def part(match):
+        number = int(match[1])
+        used.append(number)
+        line, text = parts[number - 1]
+        back = around_text.count("\n", 0, match.end()) + 1
+        return f'#line {line} "{page}"\n{checked(text, functions)}#line {back} "{around}"\n'
+
+    around_text = around.read_text(encoding="utf-8")
+    whole = re.sub(r"(?m)^ */\* snippet (\d+) \*/$", part, around_text)
+    return f'#line 1 "{around}"\n' + whole, used
 
 
 class Snippets(unittest.TestCase):
-    def test_they_compile(self):
-        self.assertGreater(len(snippets()), 4)
-        for number, snippet in enumerate(snippets()):
-            self.compile(snippet if "#include" in snippet else AROUND % (number, number, snippet))
+    def run_program(self, source, name):
+        """Sanitizers watch the program, and pages that cannot be touched what the library does to its memory."""
+        with tempfile.TemporaryDirectory() as folder:
+            built = pathlib.Path(folder) / name
+            command = [*COMPILER, "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+                       "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{ROOT / 'include'}", f"-I{AROUND}",
+                       "-xc", "-", "-xnone", *LIBRARIES, "-lm", "-o", str(built)]
+            done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
+            done = subprocess.run([str(built)], capture_output=True, text=True, check=False, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_those_of_formats_compile(self):
-        parts = snippets((ROOT / "docs/formats.md").read_text(encoding="utf-8"))
-        self.assertEqual(len(parts), 4)
-        self.compile(FORMATS % "\n".join(parts))
+    def test_every_block_runs(self):
+        count = 0
+        for page in PAGES:
+            parts = snippets(page)
+            wholes = [number for number, (_, text) in enumerate(parts, 1) if "int main(" in text]
+            count += len(parts)
+            for number in wholes:
+                with self.subTest(page=page.name, block=number):
+                    self.run_program(parts[number - 1][1], "program")
+            if len(parts) == len(wholes):
+                continue
+            with self.subTest(page=page.name):
+                self.assertTrue((AROUND / (page.stem + ".c")).exists(), "tests/documents/snippets has no program for it")
+                source, used = program(page)
+                self.assertEqual(sorted(used), [number for number in range(1, len(parts) + 1) if number not in wholes])
+                self.run_program(source, page.stem)
+        self.assertGreater(count, 30)
 
-    def test_those_of_modes_compile(self):
-        parts = snippets((ROOT / "docs/modes.md").read_text(encoding="utf-8"))
-        parts += [part for part in snippets((ROOT / "README.md").read_text(encoding="utf-8")) if "MODE_BF16" in part]
-        self.assertEqual(len(parts), 4)
-        self.compile(MODES % "\n".join(parts))
-
-    def compile(self, source):
-        done = subprocess.run([*COMPILER, "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                               f"-I{ROOT / 'include'}", "-xc", "-"], input=source, capture_output=True, text=True,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+    def test_every_program_has_a_page(self):
+        for around in AROUND.glob("*.c"):
+            self.assertTrue(any(page.stem == around.stem and snippets(page) for page in PAGES), around.name)
 
 
+PATTERNS = (ROOT / "docs/patterns.md").read_text(encoding="utf-8")
 PARENTS = (-1, 0, 0, 1, -1)
 DOCUMENTS = (0, 0, 0, 1, 1, 1, 2, 2)
 
@@ -123,7 +134,7 @@ RULES = (
 
 class Pictures(unittest.TestCase):
     def test_they_are_what_the_rules_say(self):
-        lines = re.findall(r"^ ((?:[#.]{8} *){5})$", PAGE, re.MULTILINE)
+        lines = re.findall(r"^ ((?:[#.]{8} *){5})$", PATTERNS, re.MULTILINE)
         self.assertEqual(len(lines), 16)
         for number, rule in enumerate(RULES):
             picture = [line.split()[number % 5] for line in lines[number // 5 * 8:][:8]]
@@ -132,5 +143,6 @@ class Pictures(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    COMPILER[:] = sys.argv[1:]
+    COMPILER[:] = sys.argv[1:2]
+    LIBRARIES[:] = sys.argv[2:]
     unittest.main(argv=sys.argv[:1])
