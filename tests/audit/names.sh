@@ -12,7 +12,7 @@ sources=$(find src nn arch -name '*.c')
 while read -r name; do
   echo "two sources have one name: $(grep -i "/$name\$" <<<"$sources" | tr '\n' ' ')"
   status=1
-done < <(find src nn arch -name '*.c' -printf '%f\n' | tr '[:upper:]' '[:lower:]' | sort | uniq -d)
+done < <(find src nn arch -name '*.c' | sed 's|.*/||' | tr '[:upper:]' '[:lower:]' | sort | uniq -d)
 
 while read -r named; do
   [ -e "$named" ] || { echo "cmake names $named, which does not exist" && status=1; }
