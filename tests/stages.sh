@@ -145,6 +145,12 @@ stage_fuzz() {
   printf '%s\n' "${counts[@]/=/ }" | without_address_randomisation xargs -P "$jobs" -L 1 tests/fuzz/fixed.sh build/asan
 }
 
+# The commands of the pages, in a copy of the tree; the C blocks of the pages are the test documents_snippets.
+stage_snippets() {
+  stage_build
+  python_with numpy -B tests/documents/test_shell.py build/test
+}
+
 stage_consumers() {
   stage_build
   tests/install/consumers.sh build/test build/consumers
@@ -219,6 +225,7 @@ bare      | digests of a bare cc -O2, four systems, two compilers
 processes | older CPUs, two runtimes of OpenMP
 fuzz      | fixed inputs for each fuzz target, under sanitizers
 mca       | NEON inner loops, llvm-mca for ARM'"'"'s cores
+snippets  | shell commands of README and docs
 docs      | the site and every link in it
 consumers | used by other projects, in every way
 debian    | Debian packages, installed, used and removed

@@ -1,0 +1,178 @@
+"""Every shell command of README, CONTRIBUTING and docs runs, in a copy of the tree that is thrown away.
+
+    test_shell.py BUILD    a build with the command and both libraries
+
+A command is a line of an indented block that begins with one of STARTS; other lines are what it prints. Commands that do
+not run are in NOT_RUN, with the reason. The compilers of this test take -O0 for -O3: that takes a third of the time, and
+the stage `bare` tests what optimisation makes of the sources.
+"""
+
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+COMPILERS = ("cc", "gcc", "clang", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc",
+             "x86_64-w64-mingw32-gcc")
+STARTS = re.compile(r"(\$ |\./|build/|\. /|[A-Z_]+=\S* |(?:sudo|cmake|fovea|adb|pacman|brew|pip|python3|qemu-\w+|"
+                    + "|".join(COMPILERS) + r") )")
+
+# Why a command is not run here.
+NOT_RUN = (
+    (r"\./run demo$", "it builds the preset release, as the stage build does; the test `sentence` runs the program"),
+    (r"\./run packages", "it installs packages"),
+    (r"(sudo|brew|pacman) ", "it installs packages"),
+    (r"cmake --preset library", "consumers.sh does it (by_preset_library)"),
+    (r"cmake --preset (release|test) ", "the stages build and units do it"),
+    (r"cmake --preset (debian|riscv64|armv7|mingw)", "the stages of these names do it"),
+    (r"qemu-riscv64 .* build/riscv64/fovea selftest", "the stage riscv64 does it"),
+    (r"fovea selftest", "the test `selftest` does it"),
+    (r"build/release/fovea_minilm", "it needs the model's files"),
+    (r"FOVEA_CONFORMANCE_DIR=<data>", "it needs the data that the page names"),
+    (r"\. /opt/poky", "it needs a Yocto SDK, and so do the lines behind it; the page says that none was at hand"),
+    (r"cmake -B build -G Ninja", "it is part of a recipe for Yocto, Android, Windows or macOS"),
+    (r"cmake --build build( |$)", "it is part of a recipe for Yocto, Android, Windows or macOS"),
+    (r"cmake -B build -DCMAKE_SYSTEM_NAME", "it is part of the recipe for Yocto, and its end is left out"),
+    (r"DESTDIR=\$PWD/image", "it is part of the recipe for Yocto"),
+    (r"adb ", "it needs a telephone"),
+)
+# `./run NAME` beside a description is no command line.
+DESCRIBED = re.compile(r"\./run (\S+)(?: NAME| all| \S+ \S+)?  +\S")
+BUILD = []
+
+
+def blocks(page):
+    """(line, command, the lines behind it) for each command; lines that end in a backslash are joined."""
+    text = re.sub(r"(?ms)^```.*?^```$", lambda match: "\n" * match[0].count("\n"), page.read_text(encoding="utf-8"))
+    lines = text.split("\n")
+    at, found = 0, []
+    while at < len(lines):
+        line, number = lines[at], at + 1
+        at += 1
+        if not line.startswith("    ") or not STARTS.match(line[4:]):
+            continue
+        while line.endswith("\\"):
+            line = line[:-1] + lines[at].strip()
+            at += 1
+        behind = []
+        while at + len(behind) < len(lines) and lines[at + len(behind)].startswith("    "):
+            behind.append(lines[at + len(behind)][4:])
+        if line.startswith("    $ "): # what it prints may begin as a command does
+            at += len(behind)
+        found.append((number, line.strip(), behind))
+    return found
+
+
+def reason(command):
+    return next((why for pattern, why in NOT_RUN if re.match(pattern, command)), None)
+
+
+class Shell(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="fovea_shell_")
+        cls.addClassCleanup(folder.cleanup)
+        cls.scratch = pathlib.Path(folder.name)
+        cls.tree = cls.scratch / "tree"
+        shutil.copytree(ROOT, cls.tree, ignore=shutil.ignore_patterns("build", ".git", "corpus", "__pycache__"))
+        prefix, programs = cls.scratch / "prefix", cls.scratch / "bin"
+        subprocess.run(["cmake", "--install", BUILD[0], "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        programs.mkdir()
+        (programs / "fovea").symlink_to(prefix / "bin/fovea")
+        for compiler in COMPILERS:
+            found = shutil.which(compiler)
+            if found:
+                (programs / compiler).write_text(f'#!/bin/bash\nexec {found} "${{@/#-O3/-O0}}"\n', encoding="utf-8")
+                (programs / compiler).chmod(0o755)
+        pkg_config = next(prefix.rglob("fovea.pc")).parent
+        cls.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(pkg_config)}
+        cls.done = set()
+
+    def make_files(self, page):
+        """What the pages' commands read."""
+        random = np.random.default_rng(1)
+        for name in "qkv":
+            np.save(self.tree / f"{name}.npy", random.standard_normal((2, 8, 300, 64), dtype=np.float32))
+        np.save(self.tree / "mask.npy", random.random((300, 300)) < 0.9)
+        np.save(self.tree / "sinks.npy", np.zeros(8, np.float32))
+        (self.tree / "tokens.txt").write_text("".join(f"token{i}\n" for i in range(300)), encoding="utf-8")
+        app = "tests/install/consumer_nn.c" if page.stem == "layers" else "examples/embed/embed.c"
+        shutil.copy(ROOT / app, self.tree / "app.c")
+
+    def shell(self, command, folder=None):
+        return subprocess.run(["bash", "-c", command], cwd=folder or self.tree, env=self.environment, text=True,
+                              capture_output=True, check=False)
+
+    def run_command(self, command, behind):
+        if command.startswith("$ "): # with what it prints
+            done = self.shell(command[2:])
+            self.assertEqual((done.stdout + done.stderr).splitlines(), behind)
+            return
+        if " -c src/" in command: # objects, which make a program
+            self.run_cross(command)
+            return
+        folder = self.tree
+        if "<fovea>" in command: # in a tree of the reader's own
+            folder, command = self.tree / "tests/install/add_subdirectory", command.replace("<fovea>", str(self.tree))
+        done = self.shell(command, folder)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        if command.startswith("cc ") and "app.c" in command:
+            done = self.shell("./a.out")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def run_cross(self, command):
+        for old in self.tree.glob("*.o"):
+            old.unlink()
+        done = self.shell(command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        compiler = command.split(" -c ")[0]
+        done = self.shell(f"{compiler} app.c *.o -lm -static -o app")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        machine = re.search("aarch64|arm|riscv64", command)
+        emulator = f"qemu-{machine[0]}" if machine and machine[0] != platform.machine() else ""
+        if shutil.which(emulator or "true"):
+            wanted = re.search(r"^It prints `(0x.*)` on every", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+            self.assertEqual(self.shell(f"{emulator} ./app").stdout.strip(), wanted[1])
+
+    def test_every_command(self):
+        count = 0
+        for page in PAGES:
+            self.make_files(page)
+            for line, command, behind in blocks(page):
+                plain = re.sub(r"  +#.*", "", command)
+                with self.subTest(page=page.name, line=line, command=plain):
+                    described = DESCRIBED.match(command)
+                    if described:
+                        self.assertRegex((ROOT / "run").read_text(encoding="utf-8"), rf"(?m)^  {described[1]}\) ")
+                        continue
+                    compiler = plain.split()[0]
+                    if reason(plain) or (page.stem == "layers", plain) in self.done:
+                        continue
+                    if compiler in COMPILERS and not shutil.which(compiler):
+                        print(f"note: {compiler} is not here: {page.name}, line {line}, was not run", file=sys.stderr)
+                        continue
+                    if "--isa avx2" in plain and " avx2 " not in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+                        continue
+                    self.done.add((page.stem == "layers", plain))
+                    self.run_command(plain, behind)
+                    count += 1
+        self.assertGreater(count, 15)
+
+    def test_reasons_are_needed(self):
+        commands = [command for page in PAGES for _, command, _ in blocks(page)]
+        for pattern, _ in NOT_RUN:
+            self.assertTrue(any(re.match(pattern, command) for command in commands), f"nothing matches {pattern}")
+
+
+if __name__ == "__main__":
+    BUILD[:] = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])
