@@ -441,13 +441,13 @@ static void test_pairs_by_hand(void **state) {
   assert_true(fabsf(result[0] - 2.0f) < 1e-6f && fabsf(sum[0] - logf(8.0f)) < 1e-6f);
 }
 
-/* Rows that saw nothing, whatever the other library wrote for them. */
-static void test_empty_pairs(void **state) {
-  (void)state;
+/* A row that saw nothing, whatever the other library wrote for it: with every LSE that means so, the state has the
+ * bytes of an empty one. */
+static void check_empty_pair(float empty_o, float empty_lse) {
   fovea_problem problem;
   fovea_tensors tensors;
   fovea_state made;
-  float o[2] = {NAN, 7.0f}, lse[2] = {-INFINITY, 1.0f}, numbers[2 * 2 * 3], result[2], sum[2];
+  float o[2] = {empty_o, 7.0f}, lse[2] = {empty_lse, 1.0f}, numbers[2 * 2 * 3], result[2], sum[2];
   fovea_problem_init(&problem, 1, 1, 1, 2, 3 * FOVEA_SPAN_KEYS, 8, 1);
   assert_int_equal(fovea_state_numbers(1, 0, 3 * FOVEA_SPAN_KEYS), 6); /* two nodes */
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) numbers[i] = NAN;
@@ -455,10 +455,57 @@ static void test_empty_pairs(void **state) {
   fovea_tensors_init(&tensors, NULL, NULL, NULL, o, lse);
   tensors.state = &made;
   assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
+  const float empty[6] = {0, -INFINITY, 0, 0, -INFINITY, 0};
+  assert_memory_equal(numbers, empty, sizeof empty);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, result, sum);
   tensors.state = &made;
   assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
   assert_true(result[0] == 0.0f && sum[0] == -INFINITY && result[1] == 7.0f && fabsf(sum[1] - 1.0f) < 1e-6f);
+}
+
+/* FlashAttention-2 writes zeros and +Inf, others -Inf, and anything as O. */
+static void test_empty_pairs(void **state) {
+  (void)state;
+  static const float any[] = {0.0f, 3.0f, NAN, INFINITY, -INFINITY};
+  for (int i = 0; i < 5; i++) {
+    check_empty_pair(any[i], -INFINITY);
+    check_empty_pair(any[i], INFINITY);
+  }
+}
+
+/* An empty row of FlashAttention-2 leaves the other state as it is, on either side; a NaN does not. */
+static void test_empty_pairs_merge(void **state) {
+  (void)state;
+  static const float lses[3] = {INFINITY, -INFINITY, NAN};
+  for (int i = 0; i < 6; i++) {
+    const int side = i / 3, cut = FOVEA_SPAN_KEYS;
+    float o[2] = {0}, lse[2], numbers[3][2 * 3], result, sum;
+    fovea_problem problem;
+    fovea_tensors tensors;
+    fovea_state states[3];
+    o[!side] = 7.0f;
+    lse[!side] = 1.0f;
+    lse[side] = lses[i % 3];
+    fovea_problem_init(&problem, 1, 1, 1, 1, 2 * cut, 8, 1);
+    for (int range = 0; range < 2; range++) {
+      problem.keys_begin = range * cut;
+      problem.keys_end = (range + 1) * cut;
+      fovea_state_init(&states[range], 1, 1, 1, 1, range * cut, (range + 1) * cut, numbers[range]);
+      fovea_tensors_init(&tensors, NULL, NULL, NULL, &o[range], &lse[range]);
+      tensors.state = &states[range];
+      assert_int_equal(fovea_state_from_output(&problem, &tensors, NULL, NULL), FOVEA_OK);
+    }
+    fovea_state_init(&states[2], 1, 1, 1, 1, 0, 2 * cut, numbers[2]);
+    assert_int_equal(fovea_state_merge(&states[0], &states[1], &states[2], NULL, NULL), FOVEA_OK);
+    problem.keys_begin = 0;
+    fovea_tensors_init(&tensors, NULL, NULL, NULL, &result, &sum);
+    tensors.state = &states[2];
+    assert_int_equal(fovea_state_finish(&problem, &tensors, NULL, NULL), FOVEA_OK);
+    if (i % 3 == 2)
+      assert_true(isnan(result) && isnan(sum));
+    else
+      assert_true(result == 7.0f && fabsf(sum - 1.0f) < 1e-6f);
+  }
 }
 
 /* A state of no keys has no numbers. None are written, whatever O and LSE are. */
@@ -541,12 +588,19 @@ static void test_packed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nan),           cmocka_unit_test(test_cuts),
-      cmocka_unit_test(test_ranges),        cmocka_unit_test(test_keys_as_rule),
-      cmocka_unit_test(test_keys_alone),    cmocka_unit_test(test_cuts_anywhere),
-      cmocka_unit_test(test_pairs),         cmocka_unit_test(test_pairs_of_others),
-      cmocka_unit_test(test_pairs_by_hand), cmocka_unit_test(test_empty_pairs),
-      cmocka_unit_test(test_no_keys),       cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_nan),
+      cmocka_unit_test(test_cuts),
+      cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_keys_as_rule),
+      cmocka_unit_test(test_keys_alone),
+      cmocka_unit_test(test_cuts_anywhere),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_pairs_of_others),
+      cmocka_unit_test(test_pairs_by_hand),
+      cmocka_unit_test(test_empty_pairs),
+      cmocka_unit_test(test_empty_pairs_merge),
+      cmocka_unit_test(test_no_keys),
+      cmocka_unit_test(test_strides),
       cmocka_unit_test(test_packed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

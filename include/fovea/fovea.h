@@ -778,8 +778,9 @@ FOVEA_API fovea_status fovea_state_finish(const fovea_problem *problem, const fo
 
 /* The reverse: writes tensors->state from O and LSE (natural logarithms) over its range of keys, which may come
  * from any library, with the problem's types and strides. A row whose LSE is -Inf has seen no key, whatever its O
- * is. The state is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Only for the softmax,
- * since other normalisers have no LSE. Runs as row-wise calls do (fovea_execution). */
+ * is, and so has one whose LSE is +Inf, which FlashAttention-2 writes for such rows (Fovea never does). The state
+ * is as exact as these numbers: an LSE of 10 in f32 gives weights to 1e-6. Only for the softmax, since other
+ * normalisers have no LSE. Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_state_from_output(const fovea_problem *problem, const fovea_tensors *tensors,
                                                const fovea_execution *execution, fovea_error *error);
 

@@ -87,7 +87,7 @@ static void from_output_row(const output_job *job, int64_t row) {
   float *first = to->numbers + fovea_row_offset(to->strides, to->heads, to->rows, row);
   float lse = job->tensors->lse[fovea_row_offset(problem->lse_strides, to->heads, to->rows, row)];
   int64_t count = fovea_node_count(fovea_state_spans(to));
-  int seen = lse != -__builtin_inff();
+  int seen = lse != -__builtin_inff() && lse != __builtin_inff();
   if (seen) {
     int64_t offset = fovea_row_offset(problem->o_strides, to->heads, to->rows, row);
     fovea_convert_args args = {fovea_element(job->tensors->o, problem->o_type, offset), first, problem->o_type,
