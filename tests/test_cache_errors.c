@@ -204,6 +204,29 @@ static void test_append_memory(void **state) {
                  segments[1][0].v_head = ROWS * V_DIM, FOVEA_ERROR_OVERLAP, "frequencies");
 }
 
+/* Rows of other heads or dims than a segment has would land in memory of others. Where a segment does not know
+ * them, its rows must at least have room for the dims, also if only one is written. */
+static void test_append_sizes(void **state) {
+  (void)state;
+  APPEND_ACCEPTED(segments[0][0].kv_heads = HEADS; segments[1][1].qk_dim = QK_DIM; segments[0][1].v_dim = V_DIM);
+  APPEND_REFUSED(segments[0][0].kv_heads = 1, FOVEA_ERROR_SEGMENTS,
+                 "kv_heads is 2; sequences[0].segments[0].kv_heads is 1");
+  APPEND_REFUSED(segments[1][1].qk_dim = QK_DIM + 1, FOVEA_ERROR_SEGMENTS,
+                 "qk_dim is 6; sequences[1].segments[1].qk_dim is 7");
+  APPEND_REFUSED(segments[1][0].v_dim = 4, FOVEA_ERROR_SEGMENTS, "v_dim is 5; sequences[1].segments[0].v_dim is 4");
+  APPEND_REFUSED(counts[0] = 1;
+                 segments[0][0].k_row = QK_DIM - 1, FOVEA_ERROR_STRIDE,
+                 "sequences[0].segments[0].k_row is 5; rows share memory unless its size is at least 6");
+  APPEND_REFUSED(counts[0] = 1;
+                 segments[0][0].v_row = 1 - V_DIM, FOVEA_ERROR_STRIDE,
+                 "sequences[0].segments[0].v_row is -4; rows share memory unless its size is at least 5");
+  APPEND_REFUSED(counts[1] = 1; firsts[1] = 47; segments[1][1].rows = 17;
+                 segments[1][1].k_row = 16 * QK_DIM - 1, FOVEA_ERROR_STRIDE,
+                 "sequences[1].segments[1].k_row is 95;", "at least 96");
+  /* A segment that nothing is written to may repeat a row. */
+  APPEND_ACCEPTED(firsts[0] = 32; segments[0][0].k_row = segments[0][0].v_row = 0);
+}
+
 static fovea_pages good_pages(fovea_key_layout layout) {
   fovea_pages pages;
   fovea_pages_init(&pages, 8, 16, HEADS, QK_DIM, V_DIM, FOVEA_F32, layout);
@@ -249,6 +272,46 @@ static void assert_not_made(int kind, const fovea_pages *pages, const int32_t *t
   } while (0)
 #define PAGED 0
 #define RING  1
+
+/* Segments of pages know their heads and dims: no call with others reads them or writes to them. */
+static void test_made_sizes(void **state) {
+  (void)state;
+  static const int64_t others[][3] = {
+      {4, QK_DIM, V_DIM}, {1, QK_DIM, V_DIM}, {HEADS, 8, V_DIM}, {HEADS, QK_DIM, 1}};
+  static const char *const words[] = {"kv_heads is 4; sequences[0].segments[0].kv_heads is 2",
+                                      "kv_heads is 1; sequences[0].segments[0].kv_heads is 2",
+                                      "qk_dim is 8; sequences[0].segments[0].qk_dim is 6",
+                                      "v_dim is 1; sequences[0].segments[0].v_dim is 5"};
+  static float numbers[4 * 8], o[4 * 8];
+  const int32_t table[] = {3};
+  for (int i = 0; i < 12; i++) {
+    const fovea_pages pages = good_pages(i < 4 ? FOVEA_KEYS_IN_PANELS : FOVEA_KEYS_IN_ROWS);
+    struct made to, from;
+    const int64_t *sizes = others[i % 4];
+    fovea_error error;
+    fovea_new_rows rows;
+    fovea_problem problem;
+    fovea_tensors tensors;
+    assert_int_equal(make(i / 4, &pages, table, i < 4 ? 1 : 3, 0, 8, 8, &to, NULL), FOVEA_OK);
+    if (i >= 8) to.sequence = fovea_sequence_of(to.segments, 1);
+    assert_int_equal(make(PAGED, &pages, (const int32_t[]){5}, 1, 0, 8, 8, &from, NULL), FOVEA_OK);
+    memset(cache, 0x3a, sizeof cache);
+    fovea_new_rows_init(&rows, 1, sizes[0], 1, sizes[1], sizes[2], numbers, numbers, &to.sequence);
+    assert_int_equal(fovea_append(&rows, NULL, NULL, &error), FOVEA_ERROR_SEGMENTS);
+    assert_string_equal(error.text, words[i % 4]);
+    assert_int_equal(
+        fovea_sequence_copy(&from.sequence, &to.sequence, 1, sizes[0], sizes[1], sizes[2], 0, 8, NULL, &error),
+        FOVEA_ERROR_SEGMENTS);
+    assert_string_equal(error.text, words[i % 4]);
+    fovea_problem_init(&problem, 1, sizes[0], sizes[0], 1, 1, sizes[1], sizes[2]);
+    problem.segmented = 1;
+    fovea_tensors_init(&tensors, numbers, NULL, NULL, o, NULL);
+    tensors.sequences = &to.sequence;
+    assert_int_equal(fovea_attend(&problem, &tensors, NULL, &error), FOVEA_ERROR_SEGMENTS);
+    assert_string_equal(error.text, words[i % 4]);
+    assert_true(is_untouched(cache, sizeof cache));
+  }
+}
 
 static void test_tables(void **state) {
   (void)state;
@@ -396,6 +459,8 @@ int main(void) {
       cmocka_unit_test(test_sized_initialisers),
       cmocka_unit_test(test_append_positions),
       cmocka_unit_test(test_append_memory),
+      cmocka_unit_test(test_append_sizes),
+      cmocka_unit_test(test_made_sizes),
       cmocka_unit_test(test_tables),
       cmocka_unit_test(test_rings),
       cmocka_unit_test(test_page_pool),

@@ -104,6 +104,22 @@ static void test_sequences(void **state) {
   NOT_ATTENDED(segments[0][0].k = lse, FOVEA_ERROR_OVERLAP, "shares memory with k");
 }
 
+/* Segments that know their heads and dims are for problems with these. 0: not known. */
+static void test_sizes(void **state) {
+  (void)state;
+  struct segmented_call good = good_attention();
+  segments[0][0].kv_heads = segments[1][1].kv_heads = HEADS;
+  segments[0][0].qk_dim = segments[1][1].v_dim = DIM;
+  assert_int_equal(fovea_attend(&good.problem, &good.tensors, NULL, NULL), FOVEA_OK);
+  NOT_ATTENDED(segments[1][0].kv_heads = HEADS + 1, FOVEA_ERROR_SEGMENTS,
+               "kv_heads is 2; sequences[1].segments[0].kv_heads is 3");
+  NOT_ATTENDED(segments[0][1].qk_dim = DIM - 1, FOVEA_ERROR_SEGMENTS,
+               "qk_dim is 6; sequences[0].segments[1].qk_dim is 5");
+  NOT_ATTENDED(segments[0][0].v_dim = 2 * DIM, FOVEA_ERROR_SEGMENTS,
+               "v_dim is 6; sequences[0].segments[0].v_dim is 12");
+  NOT_ATTENDED(segments[0][0].v_dim = -1, FOVEA_ERROR_SEGMENTS, "v_dim is 6; sequences[0].segments[0].v_dim is -1");
+}
+
 /* Only keys that rows see may not be shared: of 20 keys, with a window of 4, the last three rows see 7. */
 static void test_keys_that_are_not_seen(void **state) {
   (void)state;
@@ -166,6 +182,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_problems),
       cmocka_unit_test(test_sequences),
+      cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_keys_that_are_not_seen),
       cmocka_unit_test(test_any_stride_of_one_row),
       cmocka_unit_test(test_segments_that_are_not_wanted),

@@ -576,6 +576,11 @@ typedef struct fovea_segment {
    * between groups; if codes lie along keys, between rows of words. */
   const fovea_format *k_format, *v_format;
   fovea_code_scales k_scales, v_scales; /* for formats with scales apart, or a centre; else all 0 */
+
+  /* How many kv heads the segment has, and the dims of its keys and values; segments of pages have those of the
+   * pages. A call for other numbers is refused. 0 (default): not known, and not checked: the memory must then have
+   * what each call names. */
+  int64_t kv_heads, qk_dim, v_dim;
 } fovea_segment;
 
 /* The segments of one batch entry, in ascending order of positions, without gaps or overlaps. They hold every

@@ -121,8 +121,21 @@ static fovea_segment segment_at(const fovea_sequence *sequence, int64_t i) {
   return segment;
 }
 
-static fovea_status check_segment(const fovea_segment *s, int64_t entry, int64_t i, fovea_error *error) {
+/* A segment that knows its sizes has one head of `width` dims. */
+static fovea_status check_sizes(const fovea_segment *s, int64_t width, int64_t entry, int64_t i,
+                                fovea_error *error) {
+  const int heads = s->kv_heads != 0 && s->kv_heads != 1;
+  if (!heads && (s->qk_dim == 0 || s->qk_dim == width)) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "sequences[%d].segments[%d].%s is %d; a latent cache has %d",
+                    entry, i, heads ? "kv_heads" : "qk_dim", heads ? s->kv_heads : s->qk_dim,
+                    heads ? (int64_t)1 : width);
+}
+
+static fovea_status check_segment(const fovea_segment *s, int64_t width, int64_t entry, int64_t i,
+                                  fovea_error *error) {
   const fovea_bounded type = fovea_bounded_type("k_type", s->k_type);
+  const fovea_status status = check_sizes(s, width, entry, i, error);
+  if (status) return status;
   if (s->k_layout != FOVEA_KEYS_IN_ROWS) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
                       "sequences[%d] segment %d has keys in panels; those of latent attention lie in rows", entry,
@@ -145,8 +158,9 @@ fovea_status fovea_nn_latent_segments_of(const fovea_nn_latent_call *call, fovea
     segments->read_sequences[b] = fovea_sequence_of(segments->read + at, sequence->count);
     for (int64_t i = 0; i < sequence->count; i++, at++) {
       fovea_segment segment = segment_at(sequence, i);
-      const fovea_status status = check_segment(&segment, b, i, error);
+      const fovea_status status = check_segment(&segment, call->width, b, i, error);
       if (status) return status;
+      segment.kv_heads = segment.qk_dim = segment.v_dim = 0; /* those of its two views differ */
       segment.v = segment.k;
       segment.v_type = segment.k_type;
       segment.v_head = segment.k_head;

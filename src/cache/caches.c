@@ -56,6 +56,9 @@ static fovea_segment make_segment(const fovea_known_pages *known, int64_t page, 
       .v_layer = pages->v_layer,
       .k_format = pages->k_format,
       .v_format = pages->v_format,
+      .kv_heads = pages->kv_heads,
+      .qk_dim = pages->qk_dim,
+      .v_dim = pages->v_dim,
   };
   if (pages->k_format) segment.k_scales = scales_at(known, 0, page, row);
   if (pages->v_format) segment.v_scales = scales_at(known, 1, page, row);

@@ -166,6 +166,7 @@ fovea_status fovea_sequence_copy(const fovea_sequence *from, const fovea_sequenc
   if (!status) status = check_sizes(&claims.shape, &copy, error);
   if (!status) status = fovea_check_sequence(from, &claims.shape, 0, begin, end, error);
   if (!status) status = fovea_check_sequence(to, &claims.shape, 1, begin, end, error);
+  if (!status) status = fovea_check_written_sequence(to, &claims.shape, 1, begin, end, error);
   for (int i = 0; i < 2 && !status; i++)
     status = fovea_check_coded_rows(copy.sequences[i], &claims.shape, i, i, begin, end, error);
   if (!status) status = fovea_check_claims(&claims, error);

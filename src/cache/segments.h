@@ -39,6 +39,9 @@ static inline const fovea_format *fovea_segment_format(const fovea_sequence *seq
   return values ? segment->v_format : segment->k_format;
 }
 
+/* Bytes of segments that know their heads and dims. */
+#define FOVEA_SEGMENT_WITH_SIZES (offsetof(fovea_segment, v_dim) + sizeof(int64_t))
+
 /* Elements (bytes, if the side has a format) from a segment's pointer to where one layer's keys or values of a kv
  * head begin. */
 static inline int64_t fovea_segment_head(const fovea_segment *segment, int values, int64_t layer, int64_t head) {

@@ -119,6 +119,25 @@ static fovea_status check_side(const fovea_sequence *sequence, const fovea_segme
   return FOVEA_OK;
 }
 
+/* The heads and dims of a segment that knows them are those of the call. */
+static fovea_status check_sizes(const fovea_sequence *sequence, const fovea_segment *segment,
+                                const fovea_segment_shape *shape, int64_t entry, int64_t number,
+                                fovea_error *error) {
+  if (sequence->segment_size < FOVEA_SEGMENT_WITH_SIZES) return FOVEA_OK;
+  const struct {
+    const char *name;
+    int64_t wanted, known;
+  } sizes[] = {{"kv_heads", shape->kv_heads, segment->kv_heads},
+               {"qk_dim", shape->qk_dim, segment->qk_dim},
+               {"v_dim", shape->v_dim, segment->v_dim}};
+  for (int i = 0; i < 3; i++) {
+    if (sizes[i].known == 0 || sizes[i].known == sizes[i].wanted) continue;
+    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "%s is %d; sequences[%d].segments[%d].%s is %d", sizes[i].name,
+                      sizes[i].wanted, entry, number, sizes[i].name, sizes[i].known);
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_segment(const fovea_sequence *sequence, const fovea_segment *segment,
                                   const fovea_segment_shape *shape, int64_t entry, int64_t number,
                                   fovea_error *error) {
@@ -149,7 +168,8 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; sequences[%d].segments[%d].layers is %d",
                       shape->layer, entry, number, layers);
   }
-  fovea_status status = check_side(sequence, segment, shape, 0, entry, number, error);
+  fovea_status status = check_sizes(sequence, segment, shape, entry, number, error);
+  if (!status) status = check_side(sequence, segment, shape, 0, entry, number, error);
   return status ? status : check_side(sequence, segment, shape, 1, entry, number, error);
 }
 
@@ -184,4 +204,36 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
                       sequence->segments[0].first, position - 1, begin, end - 1);
   }
   return FOVEA_OK;
+}
+
+/* Keys or values of a segment that is written to: each row has memory of its own, also rows that the call leaves
+ * alone. */
+static fovea_status check_rows_apart(const fovea_sequence *sequence, const fovea_segment *segment,
+                                     const fovea_segment_shape *shape, int values, int64_t entry, int64_t number,
+                                     fovea_error *error) {
+  const fovea_format *format = fovea_segment_format(sequence, segment, values);
+  const int panels = !values && segment->k_layout == FOVEA_KEYS_IN_PANELS;
+  const int64_t dim = values ? shape->v_dim : shape->qk_dim, step = values ? segment->v_row : segment->k_row;
+  int64_t keys = panels ? FOVEA_PANEL_ROWS : 1, size = panels ? fovea_panel_elements(dim, segment->k_type) : dim;
+  if (format) {
+    const fovea_coded_part codes = fovea_find_part(segment, format, dim, values, FOVEA_PART_CODES);
+    keys = codes.row_keys;
+    size = codes.bytes;
+  }
+  if (segment->rows <= keys || step >= size || step <= -size) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_STRIDE,
+                    "sequences[%d].segments[%d].%s_row is %d; rows share memory unless its size is at least %d",
+                    entry, number, values ? "v" : "k", step, size);
+}
+
+fovea_status fovea_check_written_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                          int64_t entry, int64_t begin, int64_t end, fovea_error *error) {
+  fovea_status status = FOVEA_OK;
+  for (int64_t i = 0; begin < end && i < sequence->count && !status; i++) {
+    const fovea_segment *segment = fovea_segment_at(sequence, i);
+    if (segment->first >= end || segment->first + segment->rows <= begin) continue;
+    status = check_rows_apart(sequence, segment, shape, 0, entry, i, error);
+    if (!status) status = check_rows_apart(sequence, segment, shape, 1, entry, i, error);
+  }
+  return status;
 }

@@ -31,5 +31,9 @@ fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int
  * entry's number in error texts. */
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
                                   int64_t begin, int64_t end, fovea_error *error);
+/* Refuses checked segments that hold some of these positions and whose rows share memory with each other. For the
+ * sequences that are written to. */
+fovea_status fovea_check_written_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape,
+                                          int64_t entry, int64_t begin, int64_t end, fovea_error *error);
 
 #endif

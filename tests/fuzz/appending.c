@@ -58,7 +58,9 @@ static int entry_is_sound(const struct new_rows *call, int64_t entry) {
   if (count == 0) return 1;
   if (first < 0 || first > INT64_MAX - count || (call->rotated && !is_rotated_at(&call->rotary, first + count - 1)))
     return 0;
-  return sequence_holds(&call->rows.sequences[entry], first, first + count);
+  const struct row_shape shape = {call->rows.kv_heads, call->rows.qk_dim, call->rows.v_dim};
+  return sequence_holds(&call->rows.sequences[entry], first, first + count) &&
+         sequence_fits(&call->rows.sequences[entry], &shape, first, first + count);
 }
 
 static void mark_tensor(struct arena *arena, const fovea_new_rows *rows, int64_t entry) {

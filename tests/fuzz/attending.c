@@ -101,6 +101,8 @@ static enum verdict judge(struct scene *scene, const struct attention *attention
     if (begin < 0 || begin > end || end > problem->kv_len) return VERDICT_REFUSED;
     if (!sequence_holds(&attention->sequences[b], first_key(attention, b), end_key(attention, b)))
       return VERDICT_REFUSED;
+    if (!sequence_fits(&attention->sequences[b], &scene->shape, first_key(attention, b), end_key(attention, b)))
+      return VERDICT_REFUSED;
   }
   if (problem->kv_len > KEYS) return VERDICT_ELSEWHERE;
   for (int64_t b = 0; b < problem->batch; b++)

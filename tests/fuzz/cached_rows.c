@@ -88,6 +88,17 @@ int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end) {
   return end <= next;
 }
 
+int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape, int64_t begin, int64_t end) {
+  if (begin >= end || sequence->segment_size < sizeof(fovea_segment)) return 1;
+  for (int64_t i = 0; i < sequence->count; i++) {
+    const fovea_segment *segment = segment_at(sequence, i);
+    if (segment->kv_heads != 0 && segment->kv_heads != shape->kv_heads) return 0;
+    if (segment->qk_dim != 0 && segment->qk_dim != shape->qk_dim) return 0;
+    if (segment->v_dim != 0 && segment->v_dim != shape->v_dim) return 0;
+  }
+  return 1;
+}
+
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position) {
   int64_t i = 0;
   while (position >= segment_at(sequence, i)->first + segment_at(sequence, i)->rows) i++;

@@ -30,6 +30,8 @@ int is_segment_size(size_t size);
 
 /* Whether segments follow each other and hold these positions, with pointers that can be those of such elements. */
 int sequence_holds(const fovea_sequence *sequence, int64_t begin, int64_t end);
+/* Whether segments that know their heads and dims have those of a call that wants these positions. */
+int sequence_fits(const fovea_sequence *sequence, const struct row_shape *shape, int64_t begin, int64_t end);
 /* The one that holds a position. */
 const fovea_segment *segment_at(const fovea_sequence *sequence, int64_t i);
 const fovea_segment *segment_of(const fovea_sequence *sequence, int64_t position);

@@ -18,6 +18,7 @@ enum verdict judge_copy(struct arena *arena, const struct row_shape *shape, cons
   arena_forget(arena);
   if (begin < 0 || begin > end || !sequence_holds(from, begin, end) || !sequence_holds(to, begin, end))
     return VERDICT_REFUSED;
+  if (!sequence_fits(from, shape, begin, end) || !sequence_fits(to, shape, begin, end)) return VERDICT_REFUSED;
   if (end - begin > ROWS_JUDGED) return VERDICT_ELSEWHERE;
   mark_sequence(arena, to, shape, begin, end, ARENA_WRITTEN);
   for (int64_t p = begin; p < end; p++)

@@ -24,7 +24,8 @@ static const struct field segment_fields[] = {
     FIELD(LONG, fovea_segment, k_head),      FIELD(LONG, fovea_segment, k_row),
     FIELD(LONG, fovea_segment, v_head),      FIELD(LONG, fovea_segment, v_row),
     FIELD(INTEGER, fovea_segment, k_type),   FIELD(INTEGER, fovea_segment, v_type),
-    FIELD(INTEGER, fovea_segment, k_layout),
+    FIELD(INTEGER, fovea_segment, k_layout), FIELD(LONG, fovea_segment, kv_heads),
+    FIELD(LONG, fovea_segment, qk_dim),      FIELD(LONG, fovea_segment, v_dim),
 };
 
 static const struct field row_fields[] = {
@@ -151,6 +152,11 @@ static int cut_segment(struct scene *scene, fovea_segment *segment, int64_t firs
   segment->v_head = v_stride[1], segment->v_row = v_stride[2];
   segment->k = spoiled(scene, segment->k);
   segment->v = spoiled(scene, segment->v);
+  if (segment->rows % 2 == 0) { /* it knows its sizes */
+    segment->kv_heads = scene->shape.kv_heads;
+    segment->qk_dim = scene->shape.qk_dim;
+    segment->v_dim = scene->shape.v_dim;
+  }
   return 1;
 }
 

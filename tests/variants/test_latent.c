@@ -626,6 +626,14 @@ static void test_refusals(void **state) {
   }
   free(before);
   m.latent.form = FOVEA_NN_LATENT_EXPANDED, m.latent.absorbed = NULL;
+  c.segments[0].kv_heads = 2;
+  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_SEGMENTS,
+          "sequences[0].segments[0].kv_heads is 2; a latent cache has 1");
+  c.segments[0].kv_heads = 0; /* not known */
+  c.segments[0].qk_dim++;
+  REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_SEGMENTS,
+          "sequences[0].segments[0].qk_dim is ");
+  c.segments[0].qk_dim--;
   c.segments[0].v = y;
   REFUSES((p.segmented = 1, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "v of sequences[0] segment 0");
   assert_int_equal(fovea_nn_latent_absorb(&m.latent, NULL, NULL), FOVEA_ERROR_NULL);
