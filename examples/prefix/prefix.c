@@ -26,6 +26,7 @@ static float k[LAYERS][ANSWERS][KV_HEADS][LENGTH][DIM], v[LAYERS][ANSWERS][KV_HE
 static fovea_pages pages;
 static fovea_page_pool pool;
 static int32_t users[PAGES], tables[ANSWERS][PAGES];
+static int64_t page_counts[ANSWERS];
 _Alignas(FOVEA_SCRATCH_ALIGNMENT) static unsigned char plan_memory[4096];
 
 static void check(fovea_status status, const fovea_error *error) {
@@ -42,9 +43,8 @@ static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][AN
   fovea_sequence sequences[ANSWERS];
   fovea_problem problem;
   fovea_plan *plan;
-  int64_t ends[ANSWERS] = {end, end};
-  for (int64_t b = 0; b < answers; b++)
-    check(fovea_page_extend(&pages, 1, &pool, tables[b], PAGES, first, end - first, &error), &error);
+  const int64_t lengths[ANSWERS] = {first, first}, ends[ANSWERS] = {end, end};
+  check(fovea_page_extend(&pages, 1, &pool, answers, tables[0], PAGES, page_counts, lengths, ends, &error), &error);
   check(fovea_cache_paged_batch(&pages, answers, tables[0], PAGES, NULL, ends, segments, ANSWERS * PAGES, sequences,
                                 &error),
         &error);
@@ -72,7 +72,8 @@ static void step(int64_t answers, int64_t first, int64_t end, float o[LAYERS][AN
 static void fork_prompt(void) {
   fovea_error error;
   memcpy(tables[1], tables[0], sizeof tables[1]);
-  for (int page = 0; page * PAGE_ROWS < PROMPT; page++)
+  page_counts[1] = page_counts[0];
+  for (int64_t page = 0; page < page_counts[1]; page++)
     check(fovea_page_share(&pool, tables[1][page], &error), &error);
 }
 

@@ -1189,13 +1189,29 @@ FOVEA_API int fovea_page_is_shared(const fovea_page_pool *pool, int32_t page);
 FOVEA_API fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
                                       int32_t *page, int64_t rows, fovea_error *error);
 
-/* Makes room for new_rows rows after the `rows` rows that a sequence has. It owns the page in which the new rows
- * begin, as fovea_page_own() does, then takes free pages for the rest and writes their numbers into the table. All
- * structs of `pages` have the same page_rows. On failure (FOVEA_ERROR_MEMORY if there are too few free pages)
- * neither table nor pool has changed. */
+/* Makes room for new rows of a batch: entry b has lengths[b] rows and is to have ends[b]. The table of entry b is
+ * row b of `tables`, table_length numbers, of which the first page_counts[b] are pages of the entry; all others may
+ * be anything. Set page_counts to 0 for a new sequence; this function and fovea_page_truncate() keep it. Each page
+ * that new rows lie in becomes the entry's own, as fovea_page_own() does, and free pages are added to the table up
+ * to ends[b]. Pages that an earlier call has added stay, so a step that was given up after this call may be tried
+ * again, or another one, and no page is lost. All structs of `pages` have the same page_rows, and at least as many
+ * pages as the pool. If the call fails (FOVEA_ERROR_MEMORY: there are too few free pages for the batch), no table,
+ * count or page of any entry has changed. Other errors: FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE, FOVEA_ERROR_LENGTHS
+ * (lengths and ends do not ascend), FOVEA_ERROR_SEGMENTS (a table is too short, or names a page that is not in
+ * use). */
 FOVEA_API fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool,
-                                         int32_t *table, int64_t table_length, int64_t rows, int64_t new_rows,
-                                         fovea_error *error);
+                                         int64_t batch, int32_t *tables, int64_t table_length, int64_t *page_counts,
+                                         const int64_t *lengths, const int64_t *ends, fovea_error *error);
+
+/* The reverse: entry b keeps the pages of its first lengths[b] rows, and releases the others from page_counts[b]
+ * downwards, for instance those of drafts that were rejected. A length of 0 releases the whole table of a sequence
+ * that has ended. Numbers of a table below 0 are passed over: pages of a window that were given back before.
+ * page_rows is that of the pages; tables and counts are those of fovea_page_extend(), also of one entry alone. On
+ * failure (FOVEA_ERROR_SEGMENTS: a page is not in use; FOVEA_ERROR_NULL, FOVEA_ERROR_SIZE, FOVEA_ERROR_LENGTHS)
+ * nothing has changed. */
+FOVEA_API fovea_status fovea_page_truncate(fovea_page_pool *pool, int64_t page_rows, int64_t batch,
+                                           const int32_t *tables, int64_t table_length, int64_t *page_counts,
+                                           const int64_t *lengths, fovea_error *error);
 
 /* ---- What this machine gets --------------------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* Page pools: which pages of a cache are in use. A free page has, as its references, -1 minus the number of the
  * next free page. */
+#include "page_pool.h"
 #include "../base/error.h"
 #include "../base/validate.h"
 #include "page_copy.h"
@@ -95,8 +96,8 @@ static fovea_status check_array(const fovea_pages *pages, int64_t pages_count, f
   return fovea_validate_bounds(NULL, &count, 1, FOVEA_ERROR_SIZE, error);
 }
 
-/* Checks that all pages can be copied, so that nothing fails half-way. Page 0 stands for all. */
-static fovea_status check_pages(const fovea_pages *pages, int64_t pages_count, fovea_error *error) {
+fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_count, const fovea_page_pool *pool,
+                                    fovea_error *error) {
   fovea_status status = check_array(pages, pages_count, error);
   for (int64_t i = 0; i < pages_count && !status; i++) {
     const fovea_pages *at = pages_at(pages, i);
@@ -109,6 +110,10 @@ static fovea_status check_pages(const fovea_pages *pages, int64_t pages_count, f
                         at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
                         at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
     }
+    if (at->count < pool->count) {
+      return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%d].count is %d; the pool has %d pages", i, at->count,
+                        (int64_t)pool->count);
+    }
   }
   return status;
 }
@@ -120,7 +125,7 @@ fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea
   fovea_status status = check_array(pages, pages_count, error);
   if (!status) status = check_used(pool, *page, error);
   if (status || !fovea_page_is_shared(pool, *page)) return status;
-  status = check_pages(pages, pages_count, error);
+  status = fovea_check_page_array(pages, pages_count, pool, error);
   if (!status) status = fovea_page_take(pool, &own, error);
   if (status) return status;
   for (int64_t i = 0; i < pages_count && !status; i++)
@@ -132,30 +137,4 @@ fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea
   fovea_page_release(pool, *page, NULL);
   *page = own;
   return FOVEA_OK;
-}
-
-fovea_status fovea_page_extend(const fovea_pages *pages, int64_t pages_count, fovea_page_pool *pool, int32_t *table,
-                               int64_t table_length, int64_t rows, int64_t new_rows, fovea_error *error) {
-  const fovea_bounded sizes[] = {{"rows", rows, 0, FOVEA_LENGTH_LIMIT},
-                                 {"new_rows", new_rows, 0, FOVEA_LENGTH_LIMIT}};
-  fovea_status status = check_pages(pages, pages_count, error);
-  if (!status) status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (status || new_rows == 0) return status;
-  if (!pool || !table) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", pool ? "table" : "pool");
-  const int64_t page_rows = pages->page_rows, begun = rows / page_rows, filled = rows % page_rows;
-  const int64_t first = begun + (filled > 0), end = (rows + new_rows - 1) / page_rows + 1;
-  if (end > table_length) {
-    return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "table_length is %d; %d rows need %d pages", table_length,
-                      rows + new_rows, end);
-  }
-  if (filled > 0) status = check_used(pool, table[begun], error);
-  if (status) return status;
-  const int64_t needed = end - first + (filled > 0 && fovea_page_is_shared(pool, table[begun]));
-  if (needed > pool->free_count) {
-    return fovea_fail(error, FOVEA_ERROR_MEMORY, "%d pages are needed; %d of the pool's %d are free", needed,
-                      (int64_t)pool->free_count, (int64_t)pool->count);
-  }
-  if (filled > 0) status = fovea_page_own(pages, pages_count, pool, &table[begun], filled, error);
-  for (int64_t i = first; i < end && !status; i++) status = fovea_page_take(pool, &table[i], error);
-  return status;
 }

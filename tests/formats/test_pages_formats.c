@@ -254,7 +254,8 @@ static float *read_all(const struct narrow_pages *made, int64_t *count) {
 static void check_own(struct narrow_pages *made, int extend, struct generator *generator) {
   const int64_t page_rows = made->pages.page_rows, rows = 1 + generator_below(generator, page_rows - 1);
   int32_t references[PAGES], table[2], old = 0;
-  int64_t count;
+  int64_t count, page_count = 1;
+  const int64_t end = rows + 1;
   fovea_page_pool pool;
   fovea_error error;
   float *before = read_all(made, &count);
@@ -264,8 +265,9 @@ static void check_own(struct narrow_pages *made, int extend, struct generator *g
     assert_int_equal(fovea_page_take(&pool, &old, NULL), FOVEA_OK);
   assert_int_equal(fovea_page_share(&pool, old, NULL), FOVEA_OK);
   table[0] = old;
-  const fovea_status status = extend ? fovea_page_extend(&made->pages, 1, &pool, table, 2, rows, 1, &error)
-                                     : fovea_page_own(&made->pages, 1, &pool, &table[0], rows, &error);
+  const fovea_status status =
+      extend ? fovea_page_extend(&made->pages, 1, &pool, 1, table, 2, &page_count, &rows, &end, &error)
+             : fovea_page_own(&made->pages, 1, &pool, &table[0], rows, &error);
   if (status != FOVEA_OK) fail_msg("%s", error.text);
   assert_int_not_equal(table[0], old);
   float *after = read_all(made, &count);
