@@ -100,6 +100,18 @@ static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
+/* The rows of the longest entry. */
+static int64_t most_rows(const fovea_problem *p) {
+  int64_t most = 0;
+  for (int64_t b = 0; b < p->batch; b++) {
+    const int64_t rows = p->q_lens         ? p->q_lens[b]
+                         : p->cu_seqlens_q ? p->cu_seqlens_q[b + 1] - (int64_t)p->cu_seqlens_q[b]
+                                           : p->q_len;
+    if (rows > most) most = rows;
+  }
+  return most;
+}
+
 /* The key of the bias is seen by all: it lies before the keys that a mask has, and no rule may hide it. */
 static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem *p, fovea_error *error) {
   const char *other = NULL;
@@ -118,8 +130,10 @@ static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem 
   if (p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len))
     other = "keys_begin or keys_end";
   if (a->rotary) other = "rotary";
-  const int64_t offset = p->offset == FOVEA_OFFSET_BOTTOM_RIGHT ? p->kv_len - p->q_len : p->offset;
-  if (p->causal && offset < -1) other = "causal, and rows whose own key lies before all keys";
+  const int set = p->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
+  if (p->causal && set && p->offset < -1) other = "causal, and rows whose own key lies before all keys";
+  if (p->causal && !set && most_rows(p) > p->kv_len)
+    other = "causal and more rows than keys; set q_lens if rows are padding, or offset";
   return other ? fovea_fail(error, FOVEA_ERROR_UNUSED, "bias_key is given together with %s", other) : FOVEA_OK;
 }
 

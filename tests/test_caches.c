@@ -55,6 +55,7 @@ static void test_random_problems(void **state) {
       fovea_problem_init(problem, problem->batch, problem->heads, problem->kv_heads, 1 + i % 5, problem->kv_len,
                          problem->qk_dim, problem->v_dim);
       problem->causal = 1;
+      problem_say_offset(problem);
     }
     problem_random_features(problem, &generator);
     problem_random_normaliser(problem, &generator);

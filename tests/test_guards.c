@@ -64,6 +64,7 @@ static void test_masks(void **state) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, 1 + keys % 9, keys, 6, 5);
         problem.causal = (int)(keys % 2);
+        problem_say_offset(&problem);
         problem.mask_type = (fovea_mask_type)type;
         problem.mask_keys = keys - missing;
         problem.mask_strides = fovea_mask_layout(problem.mask_type, 1, 2, problem.q_len, problem.mask_keys);

@@ -42,6 +42,7 @@ static void test_every_q_len(void **state) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, group, 1, q_len, 33, 16, 16);
       problem.causal = (int)(q_len % 2);
+      problem_say_offset(&problem);
       check_problem(&problem, 3);
     }
 }
@@ -54,6 +55,7 @@ static void test_every_kv_len(void **state) {
     check_problem(&problem, 4);
     problem.causal = 1;
     problem.q_len = 20;
+    problem_say_offset(&problem);
     check_problem(&problem, 5);
   }
 }

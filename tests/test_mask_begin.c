@@ -313,6 +313,7 @@ static void check_shifted(int64_t rows, int64_t keys, int64_t stored_rows, int c
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, rows, keys, 8, 6);
   problem.causal = causal;
+  problem_say_offset(&problem);
   add_mask(&problem, FOVEA_MASK_F32);
   struct trial expected = trial_create(&problem, 0), actual = trial_sharing_inputs(&expected);
   const size_t count = (size_t)(2 * stored_rows * distances);

@@ -102,7 +102,7 @@ static void test_lengths_as_masks(void **state) {
     problem_random(&listed, &generator, 300000);
     problem_random_modes(&listed.problem, &generator, 4);
     fovea_problem plain = listed.problem;
-    plain.q_lens = plain.kv_lens = NULL;
+    plain.q_lens = plain.kv_lens = plain.kv_begins = NULL;
     if (i % 2 == 0) {
       take_rules_away(&plain);
     } else if (plain.offsets == NULL && plain.offset == FOVEA_OFFSET_BOTTOM_RIGHT) {
@@ -156,6 +156,7 @@ static void test_patterns(void **state) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 12, 10);
         problem.causal = pattern % 2;
+        problem_say_offset(&problem);
         add_mask(&problem, type);
         if (i % 2 == 0) problem.mask_strides.head = 0;
         if (i % 3 == 0)

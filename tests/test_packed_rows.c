@@ -3,6 +3,7 @@
 #include "support/check.h"
 #include "support/generator.h"
 #include "support/guarded.h"
+#include "support/problems.h"
 #include "support/trial.h"
 
 #include <fovea/fovea.h>
@@ -171,6 +172,7 @@ static void test_plans_in_memory(void **state) {
     fovea_error error;
     fovea_problem_init(&problem, batch, 4, 2, 5, length, 16, 12);
     problem.causal = 1;
+    problem_say_offset(&problem);
     struct trial trial = trial_create(&problem, (uint64_t)length),
                  expected = trial_create(&problem, (uint64_t)length);
     trial_run(&expected, NULL, NULL);

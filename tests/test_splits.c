@@ -189,15 +189,19 @@ static void check_packed(const char *isa, const struct rule *rule, int pack_q, i
   }
   fovea_problem problem;
   fovea_problem_init(&problem, ENTRIES, 4, 2, longest_q, longest_kv, 24, 16);
+  int64_t offsets[ENTRIES], packed_offsets[ENTRIES];
   problem_apply(&problem, rule);
+  problem.offset = rule->offset;
   problem.q_lens = ragged_q;
   problem.kv_lens = ragged_kv;
+  problem_say_offsets(&problem, offsets);
   struct trial padded = trial_create(&problem, 4);
   trial_run(&padded, isa, NULL);
 
   fovea_problem_init(&problem, ENTRIES, 4, 2, pack_q ? cu_q[ENTRIES] + 3 : longest_q,
                      pack_kv ? cu_kv[ENTRIES] + 3 : longest_kv, 24, 16);
   problem_apply(&problem, rule);
+  problem.offset = rule->offset;
   if (pack_q)
     problem.cu_seqlens_q = cu_q;
   else
@@ -206,6 +210,7 @@ static void check_packed(const char *isa, const struct rule *rule, int pack_q, i
     problem.cu_seqlens_kv = cu_kv;
   else
     problem.kv_lens = ragged_kv;
+  problem_say_offsets(&problem, packed_offsets);
   struct trial packed = trial_create(&problem, 4);
   for (int64_t b = 0; b < ENTRIES; b++) {
     if (pack_q) pack_entry(&packed.q, cu_q[b], &padded.q, b, ragged_q[b]);

@@ -78,7 +78,10 @@ int main(void) {
                           .k_head = KEYS * DIM,
                           .v_head = KEYS * DIM,
                           .k_row = DIM,
-                          .v_row = DIM};
+                          .v_row = DIM,
+                          .kv_heads = KV_HEADS,
+                          .qk_dim = DIM,
+                          .v_dim = DIM};
     fovea_state state = attend_to_part(&problem, q, &part);
     printf("machine %d: keys %lld to %lld, %lld bytes to send\n", machine, (long long)state.keys_begin,
            (long long)state.keys_end - 1,

@@ -121,7 +121,10 @@ static fovea_segment coded(const struct narrow_cache *cache, int64_t layer, int6
                          .k_format = &cache->k.format,
                          .v_format = &cache->v.format,
                          .k_scales = scales_of(&cache->k, head),
-                         .v_scales = scales_of(&cache->v, head)};
+                         .v_scales = scales_of(&cache->v, head),
+                         .kv_heads = cache->kv_heads,
+                         .qk_dim = cache->dim,
+                         .v_dim = cache->dim};
 }
 
 static fovea_segment newest(const struct narrow_cache *cache, int64_t layer) {
@@ -133,7 +136,10 @@ static fovea_segment newest(const struct narrow_cache *cache, int64_t layer) {
                          .k_head = head,
                          .k_row = cache->dim,
                          .v_head = head,
-                         .v_row = cache->dim};
+                         .v_row = cache->dim,
+                         .kv_heads = cache->kv_heads,
+                         .qk_dim = cache->dim,
+                         .v_dim = cache->dim};
 }
 
 int64_t narrow_segments(const struct narrow_cache *cache, int64_t layer, int64_t end, fovea_segment *segments) {

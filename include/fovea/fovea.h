@@ -59,7 +59,7 @@ typedef enum fovea_status {
   FOVEA_ERROR_HEADS = 13,       /* kv_heads does not divide heads */
   FOVEA_ERROR_STRIDE = 14,      /* a stride overflows, or makes elements of an output share memory */
   FOVEA_ERROR_SCALE = 15,       /* the scale is not finite */
-  FOVEA_ERROR_RULE = 16,        /* a window, chunk or offset is out of range */
+  FOVEA_ERROR_RULE = 16,        /* a window, chunk or offset is out of range, or an offset is missing */
   FOVEA_ERROR_LENGTHS = 17,     /* lengths of batch entries go beyond the tensors or decrease */
   FOVEA_ERROR_OVERLAP = 18,     /* an output shares memory with an input or with the other output */
   FOVEA_ERROR_ALIGNMENT = 19,   /* a tensor is not aligned to its element */
@@ -307,7 +307,8 @@ typedef struct fovea_allocator {
 /* The largest top_k. */
 #define FOVEA_TOP_K_LIMIT 4096
 
-/* As `offset`: each batch entry's kv length minus its q length, so that its last row's own key is its last key. */
+/* As `offset`: not set. It is then each batch entry's kv length minus its q length, so that its last row's own key
+ * is its last key. */
 #define FOVEA_OFFSET_BOTTOM_RIGHT INT64_MIN
 /* As one side of a window or chunk rule: no limit on that side. */
 #define FOVEA_UNLIMITED ((int64_t)-1)
@@ -329,6 +330,10 @@ typedef struct fovea_pattern fovea_pattern;
  *   chunks         keys lie in chunks of chunk_size (chunk number floor(position / chunk_size)). The row sees the
  *                  chunk of its own key, chunk_left keys before this chunk and chunk_right keys after it (truncated
  *                  attention for streaming).
+ * If an offset is not set and an entry has more rows than keys, its first rows would have no own key. Where one of
+ * these rules but the lengths, a position term, `shaw` or a pattern over positions depends on that, the problem is
+ * refused (FOVEA_ERROR_RULE): set q_lens if the entry's last rows are padding, or else offset or offsets. No offset
+ * that is set is refused for being negative.
  * If a row sees no key, its output is zeros and its LSE is -Inf (with a sink: the sink). Keys and values that a row
  * does not see never change its output, whatever bytes they hold. */
 typedef struct fovea_problem {
@@ -347,12 +352,13 @@ typedef struct fovea_problem {
   int64_t window_left, window_right; /* 0 or more; FOVEA_UNLIMITED (default) */
   int64_t chunk_size;                /* 0 (default): no chunks */
   int64_t chunk_left, chunk_right;   /* 0 (default) or more, or FOVEA_UNLIMITED; only with a chunk_size */
-  int64_t offset;                    /* default FOVEA_OFFSET_BOTTOM_RIGHT; 0 is top-left; may be negative */
+  int64_t offset; /* default FOVEA_OFFSET_BOTTOM_RIGHT: not set; 0 is top-left; may be negative */
 
   /* One number per batch entry; NULL (default): not used. Making a plan copies these arrays. */
   const int64_t *offsets; /* `batch` int64 in place of `offset`, which must keep its default */
   const int64_t *q_lens;  /* `batch` int64, each from 0 to q_len; rows beyond it see no key */
-  const int64_t *kv_lens; /* `batch` int64, each from 0 to kv_len; keys beyond it are not seen */
+  const int64_t *kv_lens; /* `batch` int64, each from 0 to kv_len; keys beyond it are not seen. In a batch of padded
+                             rows q_lens goes with it */
 
   /* Packed batches of different lengths: entry b owns rows cu_seqlens_q[b] to cu_seqlens_q[b + 1] - 1 of Q, O and
    * LSE, and keys cu_seqlens_kv[b] to cu_seqlens_kv[b + 1] - 1. Each array has `batch` + 1 int32 that never
@@ -385,8 +391,9 @@ typedef struct fovea_problem {
   /* 1: K and V are in segments of caches, fovea_tensors.sequences. k_type, v_type, k_strides, v_strides and
    * cu_seqlens_kv are then not used, and kv_len is the length of the longest entry, in positions. Default 0. */
   int segmented;
-  /* Only with `segmented`: `batch` int64, each from 0 to the entry's kv length. Positions before it are not seen,
-   * and segments need not hold them. NULL (default): 0 for all entries. */
+  /* `batch` int64, each from 0 to the entry's kv length; making a plan copies them. Positions before it are not
+   * seen: old ones of a cache, or padding in front of a sequence (left padding). Segments need not hold them, and
+   * tensors may hold anything there. NULL (default): 0 for all entries. */
   const int64_t *kv_begins;
 
   /* One more rule: only keys at positions keys_begin to keys_end - 1 are seen. No other key is read, and segments
@@ -755,7 +762,8 @@ static inline void fovea_execution_init(fovea_execution *execution) {
 FOVEA_API int fovea_default_threads(void);
 
 /* Plans and runs a problem of contiguous f32 tensors in the order of the shapes above, with v_dim = qk_dim = dim
- * and the default scale. `causal` is 0 or 1, aligned bottom-right. Runs with default threads. Allocates its scratch
+ * and the default scale. `causal` is 0 or 1, aligned bottom-right; then q_len is at most kv_len (FOVEA_ERROR_RULE),
+ * and fovea_attend() takes other offsets. Runs with default threads. Allocates its scratch
  * once, and a plan if there are more than 32 batch entries. */
 FOVEA_API fovea_status fovea_attention(const float *q, const float *k, const float *v, float *o, int64_t batch,
                                        int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t dim,

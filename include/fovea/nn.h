@@ -298,9 +298,9 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
 
 /* Computes a layer of attention. Of the problem it uses sizes, rules, mask, scale, softcap, sink, lists of lengths,
  * `segmented`, score_output and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those
- * of the problem must have their defaults. A padding mask is a boolean mask with stride 0 along heads and rows;
- * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32
- * between.
+ * of the problem must have their defaults. A padding mask is q_lens and kv_lens (padding behind the rows),
+ * kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows; PyTorch's add_zero_attn is
+ * FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
  * allocator. A call that fails has not written y. If the mask, the sinks or the segments are refused, or one of

@@ -310,7 +310,8 @@ typedef struct fovea_nn_selection {
    * two is not used, and is 0. */
   fovea_strides q_strides, k_strides, weight_strides;
   /* Which keys a row sees, as in fovea_problem: those before the entry's length and, if causal, none behind its own
-   * key, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. */
+   * key, row + offset. Default: causal 1, FOVEA_OFFSET_BOTTOM_RIGHT; NULL. An offset that is not set may not come
+   * out negative (FOVEA_ERROR_RULE). */
   int causal;
   int64_t offset;            /* from -2^48 to 2^48; used with causal, else as by default */
   const int64_t *offsets;    /* `batch` numbers in place of offset, which must keep its default; with causal */

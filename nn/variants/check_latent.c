@@ -123,7 +123,7 @@ static fovea_status check_problem(const fovea_nn_latent_call *call, fovea_error 
                                 : "scales",
                       why);
   }
-  if (!call->absorbed && p->kv_begins) {
+  if (!call->absorbed && p->segmented && p->kv_begins) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "kv_begins is set and would not be used: the expanded form reads a cache from position 0 on");
   }

@@ -61,6 +61,18 @@ static fovea_status check_sizes(const fovea_nn_selection *s, fovea_error *error)
   return FOVEA_OK;
 }
 
+/* Rows that would lie before all keys by an offset that nobody set. Without keys no row sees any. */
+static fovea_status check_own_key(const fovea_nn_selection *s, int64_t b, fovea_error *error) {
+  const int64_t keys = s->kv_lens ? s->kv_lens[b] : s->kv_len;
+  if (!s->causal || s->offsets || s->offset != FOVEA_OFFSET_BOTTOM_RIGHT || keys >= s->q_len || keys == 0)
+    return FOVEA_OK;
+  return fovea_fail(
+      error, FOVEA_ERROR_RULE,
+      "batch entry %d of the selection has q length %d and kv length %d: the default offset is %d, and causal "
+      "depends on it; set offset or offsets: 0 if rows behind the keys are padding",
+      b, s->q_len, keys, keys - s->q_len);
+}
+
 static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error) {
   const int has_offset = s->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
   const fovea_bounded offset = {"offset", has_offset ? s->offset : 0, -FOVEA_LENGTH_LIMIT, FOVEA_LENGTH_LIMIT};
@@ -78,6 +90,7 @@ static fovea_status check_rules(const fovea_nn_selection *s, fovea_error *error)
     status = fovea_validate_bounds("selection", &own, 1, FOVEA_ERROR_RULE, error);
     if (!status) status = fovea_validate_bounds("selection", &length, 1, FOVEA_ERROR_LENGTHS, error);
   }
+  for (int64_t b = 0; b < s->batch && !status; b++) status = check_own_key(s, b, error);
   return status;
 }
 

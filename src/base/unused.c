@@ -62,7 +62,6 @@ fovea_status fovea_refuse_unused_rules(const fovea_problem *problem, fovea_error
   if (!status)
     status = refuse_number(p->offsets != NULL, "offset", p->offset, FOVEA_OFFSET_BOTTOM_RIGHT,
                            "offsets is not NULL", error);
-  if (!status) status = refuse_pointer(!p->segmented, "kv_begins", p->kv_begins, "segmented is 0", error);
   if (!status)
     status = refuse_pointer(!p->mask_type, "mask_begins", p->mask_begins, "mask_type is FOVEA_MASK_NONE", error);
   if (!status)

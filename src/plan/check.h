@@ -6,8 +6,10 @@
 
 /* Lengths of entries: padded, packed. */
 fovea_status fovea_check_lengths(const fovea_problem *problem, fovea_error *error);
-/* Settings that need segments, or exclude them. */
+/* kv_begins, and settings that need segments, or exclude them. */
 fovea_status fovea_check_segmented(const fovea_problem *problem, fovea_error *error);
+/* Rows that would lie before all keys by an offset that nobody set. The lengths are checked. */
+fovea_status fovea_check_own_keys(const fovea_problem *problem, fovea_error *error);
 /* keys_begin, keys_end and to_state. */
 fovea_status fovea_check_keys(const fovea_problem *problem, fovea_error *error);
 /* The mask's keys and strides. */

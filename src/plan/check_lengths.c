@@ -2,6 +2,8 @@
 
 #include "../base/error.h"
 #include "../base/validate.h"
+#include "../pattern/pattern.h"
+#include "entries.h"
 
 static fovea_status check_list(const char *name, const int64_t *list, int64_t count, int64_t least, int64_t most,
                                fovea_status status, fovea_error *error) {
@@ -46,12 +48,40 @@ fovea_status fovea_check_segmented(const fovea_problem *p, fovea_error *error) {
     return fovea_fail(error, FOVEA_ERROR_LENGTHS,
                       "cu_seqlens_kv is given together with segments, whose lengths are kv_lens; it must be NULL");
   }
-  for (int64_t b = 0; p->segmented && p->kv_begins && b < p->batch; b++) {
-    int64_t most = p->kv_lens ? p->kv_lens[b] : p->kv_len;
+  for (int64_t b = 0; p->kv_begins && b < p->batch; b++) {
+    const int64_t most = fovea_entry_lengths(p, b).kv_len;
     if (p->kv_begins[b] < 0 || p->kv_begins[b] > most) {
       return fovea_fail(error, FOVEA_ERROR_LENGTHS, "kv_begins[%d] is %d; it must be from 0 to %d", b,
                         p->kv_begins[b], most);
     }
+  }
+  return FOVEA_OK;
+}
+
+/* What makes a row of the entry depend on which key is its own; NULL: nothing. */
+static const char *needs_own_key(const fovea_problem *p, const fovea_pattern *pattern) {
+  if (p->causal) return "causal";
+  if (p->window_left != FOVEA_UNLIMITED || p->window_right != FOVEA_UNLIMITED) return "the window";
+  if (p->chunk_size > 0) return "chunk_size";
+  if (p->term_count > 0) return "a position term";
+  if (p->shaw) return "shaw";
+  return pattern && !pattern->by_row ? "the pattern" : NULL;
+}
+
+fovea_status fovea_check_own_keys(const fovea_problem *p, fovea_error *error) {
+  if (p->offsets || p->offset != FOVEA_OFFSET_BOTTOM_RIGHT) return FOVEA_OK;
+  if (p->patterns == NULL && !needs_own_key(p, p->pattern)) return FOVEA_OK;
+  for (int64_t b = 0; b < p->batch; b++) {
+    const fovea_entry entry = fovea_entry_lengths(p, b);
+    const char *const rule = needs_own_key(p, entry.pattern);
+    if (entry.offset >= 0 || entry.kv_len == 0 || !rule) continue; /* without keys no row sees any */
+    return fovea_fail(
+        error, FOVEA_ERROR_RULE,
+        "batch entry %d has q length %d and kv length %d: the default offset is %d, and %s depends on it; %s", b,
+        entry.q_seen, entry.kv_len, entry.offset, rule,
+        p->cu_seqlens_q ? "set offset or offsets"
+                        : "set q_lens if its last rows are padding (if its first are: kv_begins, no "
+                          "kv_lens), else offset or offsets");
   }
   return FOVEA_OK;
 }

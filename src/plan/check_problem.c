@@ -175,6 +175,7 @@ fovea_status fovea_validate_problem(const fovea_problem *problem, fovea_reach *r
   if (!status) status = fovea_check_normaliser(problem, error);
   if (!status) status = fovea_check_lengths(problem, error);
   if (!status) status = fovea_check_segmented(problem, error);
+  if (!status) status = fovea_check_own_keys(problem, error);
   if (!status) status = fovea_check_keys(problem, error);
   if (!status) status = fovea_check_mask(problem, error);
   if (!status) status = fovea_check_patterns(problem, error);

@@ -4,7 +4,7 @@
 #include "../pattern/pattern.h"
 #include "visibility.h"
 
-fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
+fovea_entry fovea_entry_lengths(const fovea_problem *p, int64_t b) {
   fovea_entry entry = {.batch = b, .q_len = p->q_len, .kv_len = p->kv_len};
   if (p->cu_seqlens_q) {
     entry.q_first = p->cu_seqlens_q[b];
@@ -15,11 +15,17 @@ fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
     entry.kv_len = p->cu_seqlens_kv[b + 1] - entry.kv_first;
   }
   if (p->kv_lens) entry.kv_len = p->kv_lens[b];
-  if (p->segmented && p->kv_begins) entry.kv_begin = p->kv_begins[b];
+  if (p->kv_begins) entry.kv_begin = p->kv_begins[b];
   entry.q_seen = p->q_lens ? p->q_lens[b] : entry.q_len;
   entry.offset = p->offsets                               ? p->offsets[b]
                  : p->offset != FOVEA_OFFSET_BOTTOM_RIGHT ? p->offset
                                                           : entry.kv_len - entry.q_seen;
+  entry.pattern = p->patterns ? p->patterns[b] : p->pattern;
+  return entry;
+}
+
+fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
+  fovea_entry entry = fovea_entry_lengths(p, b);
   if (p->mask_type != FOVEA_MASK_NONE) {
     entry.mask_begin = p->mask_begins ? p->mask_begins[b] : p->mask_begin;
     int limited = p->mask_keys != FOVEA_UNLIMITED && p->mask_keys < entry.kv_len - entry.mask_begin;
@@ -32,7 +38,6 @@ fovea_entry fovea_resolve_entry(const fovea_problem *p, int64_t b) {
   fovea_interval seen = fovea_entry_keys(p, &entry);
   entry.seen_begin = seen.begin;
   entry.seen_end = seen.end;
-  entry.pattern = p->patterns ? p->patterns[b] : p->pattern;
   return entry;
 }
 

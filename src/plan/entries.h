@@ -4,6 +4,9 @@
 
 #include "entry.h"
 
+/* The lengths, the begin, the offset and the pattern of an entry, as the problem's lists say. */
+fovea_entry fovea_entry_lengths(const fovea_problem *problem, int64_t batch);
+
 /* One entry of a problem whose lengths, rules and mask are checked. */
 fovea_entry fovea_resolve_entry(const fovea_problem *problem, int64_t batch);
 

@@ -34,10 +34,11 @@ enum { TASKS_PER_CPU = 8, FEW_TILES = 4, TASKS_OF_FEW_TILES = 4 };
  * kv_len must be enough for any kv_lens. */
 static int64_t most_keys(const fovea_problem *p) {
   int64_t most = 0, end = fovea_keys_end(p);
-  if (!p->segmented || !p->kv_begins) return end - p->keys_begin;
+  if (!p->kv_begins) return end - p->keys_begin;
   for (int64_t b = 0; b < p->batch; b++) {
-    int64_t begin = p->kv_begins[b] > p->keys_begin ? p->kv_begins[b] : p->keys_begin;
-    int64_t keys = fovea_least(p->kv_lens ? p->kv_lens[b] : p->kv_len, end) - begin;
+    const fovea_entry entry = fovea_entry_lengths(p, b);
+    int64_t begin = entry.kv_begin > p->keys_begin ? entry.kv_begin : p->keys_begin;
+    int64_t keys = fovea_least(entry.kv_len, end) - begin;
     if (keys > most) most = keys;
   }
   return most;

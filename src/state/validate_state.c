@@ -127,6 +127,9 @@ static fovea_problem outputs_alone(const fovea_problem *problem) {
   if (problem->cu_seqlens_q) outputs.batch = 1;
   outputs.cu_seqlens_q = outputs.cu_seqlens_kv = NULL;
   outputs.offsets = outputs.q_lens = outputs.kv_lens = outputs.kv_begins = outputs.mask_begins = NULL;
+  outputs.offset = 0;
+  outputs.pattern = NULL;
+  outputs.patterns = NULL;
   outputs.terms = NULL;
   outputs.term_count = 0;
   outputs.to_state = 0;

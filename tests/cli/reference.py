@@ -48,7 +48,8 @@ class Answer:
         self.lse_bound = np.zeros((batch, heads, rows))
 
 
-def attend(q, k, v, offset=None, q_lens=None, kv_lens=None, scale=None, mask=None, softcap=None, sinks=None, **rules):
+def attend(q, k, v, offset=None, q_lens=None, kv_lens=None, kv_begins=None, scale=None, mask=None, softcap=None,
+           sinks=None, **rules):
     """q, k and v with four axes; offset None, a number, or one per batch entry; sinks one per head."""
     batch, heads, rows, dim = q.shape
     group = heads // k.shape[1]
@@ -64,6 +65,8 @@ def attend(q, k, v, offset=None, q_lens=None, kv_lens=None, scale=None, mask=Non
             sink = None if sinks is None else float(sinks[h])
             for row in range(q_len):
                 first, end = interval(row, kv_len, shift, **rules)
+                if kv_begins is not None:
+                    first = min(max(first, kv_begins[b]), end)
                 keys = first + np.flatnonzero(seen[b, h, row, first:end])
                 if len(keys) > 0 or sink is not None:
                     attend_row(answer, (b, h, row), q[b, h, row], k[b, h // group, keys], v[b, h // group, keys],

@@ -135,6 +135,13 @@ class Options(InDirectory):
         self.check(*self.tensors, "--q-lens", "9,50", "--kv-lens", "60,70", "--causal", q_lens=(9, 50),
                    kv_lens=(60, 70), causal=True)
 
+    def test_padding(self):
+        self.save(*self.tensors)
+        self.check(*self.tensors, "--kv-begins", "3,90", kv_begins=(3, 90))
+        self.check(*self.tensors, "--kv-begins", "40,7", "--causal", kv_begins=(40, 7), causal=True)
+        self.check(*self.tensors, "--kv-begins", "30,5", "--kv-lens", "60,70", "--window", "8,2", kv_begins=(30, 5),
+                   kv_lens=(60, 70), window=(8, 2))
+
     def test_scale(self):
         for scale in (1.0, 0.0, -0.25, 1e-3):
             self.check(*self.tensors, "--scale", scale, scale=scale)
@@ -209,7 +216,8 @@ class MasksAndSinks(InDirectory):
     def test_with_rules(self):
         mask = self.mask("?", (4, 50, 90))
         self.check_mask(mask, "--causal", causal=True)
-        self.check_mask(mask, "--window", "30,2", "--kv-lens", "90,41", window=(30, 2), kv_lens=(90, 41))
+        self.check_mask(mask, "--window", "30,2", "--kv-lens", "90,41", "--offset", "40,-9", window=(30, 2),
+                            kv_lens=(90, 41), offset=(40, -9))
         self.check_mask(self.mask("<f4", (2, 1, 50, 80)), "--chunk", "8,20,3", "--q-lens", "50,7", chunk=(8, 20, 3),
                         q_lens=(50, 7))
 
@@ -617,7 +625,8 @@ class Mistakes(InDirectory):
         self.refuse("--out is missing", outputs=())
 
     def test_numbers(self):
-        for option in ("--window", "--chunk", "--offset", "--q-lens", "--kv-lens", "--threads", "--scale", "--softcap"):
+        for option in ("--window", "--chunk", "--offset", "--q-lens", "--kv-lens", "--kv-begins", "--threads", "--scale",
+                       "--softcap"):
             for text in ("x", "1,x", "1,,2", ",1", "1,", "1 2", " 1", "0x10", "1.5,2", "99999999999999999999", "--", "-"):
                 if option in ("--scale", "--softcap") and text in ("0x10", "99999999999999999999"):
                     continue
@@ -646,6 +655,10 @@ class Mistakes(InDirectory):
         self.refuse("-1", "--q-lens", "-1,5")
         self.refuse("10", "--kv-lens", "10,9")
         self.refuse("-1", "--kv-lens", "9,-1")
+        self.refuse("--kv-begins has 1 numbers", "--kv-begins", "0")
+        self.refuse("10", "--kv-begins", "0,10")
+        self.refuse("kv_begins[1] is 8; it must be from 0 to 7", "--kv-lens", "9,7", "--kv-begins", "0,8")
+        self.refuse("q_lens", "--kv-lens", "4,9", "--causal")
 
     def test_scale_threads_isa(self):
         for scale in ("nan", "inf", "-inf", "1e999"):
@@ -844,7 +857,7 @@ class OtherCommands(unittest.TestCase):
             for word in ("--help", "-h"):
                 self.assertTrue(self.output(name, word).startswith(f"Usage: fovea {name}"))
         options = ("--q", "--k", "--v", "--out", "--lse", "--causal", "--window", "--chunk", "--offset", "--q-lens",
-                   "--kv-lens", "--mask", "--scale", "--softcap", "--sinks", "--cast", "--out-type", "--threads", "--isa",
+                   "--kv-lens", "--kv-begins", "--mask", "--scale", "--softcap", "--sinks", "--cast", "--out-type", "--threads", "--isa",
                    "--weights", "--weights-type")
         for option in options:
             self.assertIn(option, self.output("attend", "--help"))

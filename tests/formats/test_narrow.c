@@ -120,6 +120,7 @@ static void test_mixed(void **state) {
                        i % 2 ? problem->q_len : 1 + i % 5, problem->kv_len % 700, FORMAT_DIM * (1 + i % 5),
                        FORMAT_DIM * (1 + generator_below(&generator, 4)));
     problem->causal = 1;
+    problem_say_offset(problem);
     problem_random_features(problem, &generator);
     problem->q_type = problem->k_type = problem->v_type = FOVEA_F32;
     problem_random_normaliser(problem, &generator);

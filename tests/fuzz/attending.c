@@ -92,6 +92,14 @@ static int64_t end_key(const struct attention *attention, int64_t entry) {
   return wanted != FOVEA_UNLIMITED && wanted < end ? wanted : end;
 }
 
+/* Whether rows would lie before all keys of an entry by an offset that nobody set, and that matters. */
+static int has_lost_rows(const fovea_problem *problem, int64_t keys) {
+  const int window = problem->window_left != FOVEA_UNLIMITED || problem->window_right != FOVEA_UNLIMITED;
+  if (problem->offset != FOVEA_OFFSET_BOTTOM_RIGHT || (!problem->causal && !window && problem->chunk_size == 0))
+    return 0;
+  return keys > 0 && keys < problem->q_len;
+}
+
 static enum verdict judge(struct scene *scene, const struct attention *attention) {
   arena_forget(&scene->arena);
   const fovea_problem *problem = &attention->problem;
@@ -99,6 +107,7 @@ static enum verdict judge(struct scene *scene, const struct attention *attention
   for (int64_t b = 0; b < problem->batch; b++) {
     const int64_t begin = attention->begins[b], end = attention->ends[b];
     if (begin < 0 || begin > end || end > problem->kv_len) return VERDICT_REFUSED;
+    if (has_lost_rows(problem, end)) return VERDICT_REFUSED;
     if (!sequence_holds(&attention->sequences[b], first_key(attention, b), end_key(attention, b)))
       return VERDICT_REFUSED;
     if (!sequence_fits(&attention->sequences[b], &scene->shape, first_key(attention, b), end_key(attention, b)))

@@ -244,6 +244,15 @@ static void take_mask_begin(struct description *description, struct bytes *bytes
   problem->mask_begins = begins;
 }
 
+/* Keys before which others are padding. */
+static void take_begins(struct description *description, struct bytes *bytes, enum description_kind kind) {
+  fovea_problem *problem = &description->problem;
+  if (bytes_below(bytes, 8) != 1 || problem->batch < 1 || problem->batch > ENTRIES) return;
+  int64_t *begins = description->lists[6] = allocate((size_t)problem->batch * sizeof *begins);
+  for (int64_t b = 0; b < problem->batch; b++) begins[b] = length_up_to(bytes, entry_keys(problem, b), kind);
+  problem->kv_begins = begins;
+}
+
 void description_create(struct description *description, struct bytes *bytes, enum description_kind kind,
                         int64_t budget) {
   *description = (struct description){.isa = NULL};
@@ -260,6 +269,7 @@ void description_create(struct description *description, struct bytes *bytes, en
   take_isa(description, bytes, kind);
   take_keys(problem, bytes);
   take_mask_begin(description, bytes, kind);
+  take_begins(description, bytes, kind);
 }
 
 void description_destroy(struct description *description) {

@@ -93,6 +93,11 @@ static int has_meaning(const struct nn_scene *s) {
     if (c->kv_lens && (c->kv_lens[b] < 0 || c->kv_lens[b] > c->kv_len)) return 0;
     if (c->offsets && (c->offsets[b] > INT64_C(1) << 48 || c->offsets[b] < -(INT64_C(1) << 48))) return 0;
   }
+  /* Rows would lie before all keys, and nobody asked for that. */
+  for (int64_t b = 0; b < c->batch && c->causal && !has_offset && !c->offsets; b++) {
+    const int64_t keys = c->kv_lens ? c->kv_lens[b] : c->kv_len;
+    if (keys > 0 && keys < c->q_len) return 0;
+  }
   return 1;
 }
 

@@ -192,7 +192,10 @@ void trial_run_cached(struct trial *trial, const char *isa, const fovea_sequence
   fovea_tensors tensors = trial_tensors(trial);
   problem.isa = isa;
   problem.segmented = 1;
-  problem.kv_begins = begins;
+  int64_t both[LISTED_ENTRIES];
+  for (int64_t b = 0; begins != NULL && problem.kv_begins != NULL && b < problem.batch; b++)
+    both[b] = begins[b] > problem.kv_begins[b] ? begins[b] : problem.kv_begins[b];
+  if (begins != NULL) problem.kv_begins = problem.kv_begins != NULL ? both : begins;
   tensors.k = tensors.v = NULL;
   tensors.sequences = sequences;
   trial_clear(trial);

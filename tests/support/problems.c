@@ -41,6 +41,22 @@ void problem_apply(fovea_problem *problem, const struct rule *rule) {
   problem->chunk_left = rule->chunk_left;
   problem->chunk_right = rule->chunk_right;
   problem->offset = rule->offset;
+  problem_say_offset(problem);
+}
+
+void problem_say_offset(fovea_problem *problem) {
+  if (problem->offset == CORNER && problem->q_len > problem->kv_len)
+    problem->offset = problem->kv_len - problem->q_len;
+}
+
+void problem_say_offsets(fovea_problem *problem, int64_t *offsets) {
+  int negative = 0;
+  if (problem->offsets != NULL || problem->offset != FOVEA_OFFSET_BOTTOM_RIGHT) return;
+  for (int64_t b = 0; b < problem->batch; b++) {
+    offsets[b] = problem_entry(problem, b).offset;
+    negative |= offsets[b] < 0;
+  }
+  if (negative) problem->offsets = offsets;
 }
 
 static int one_in(struct generator *generator, int64_t n) {
@@ -100,6 +116,12 @@ static void random_entries(struct listed_problem *listed, struct generator *gene
     problem->offsets = listed->offsets;
     problem->offset = FOVEA_OFFSET_BOTTOM_RIGHT;
   }
+  if (one_in(generator, 5)) {
+    for (int64_t b = 0; b < entries; b++)
+      listed->kv_begins[b] = generator_below(generator, problem_entry(problem, b).kv_len + 1);
+    problem->kv_begins = listed->kv_begins;
+  }
+  problem_say_offsets(problem, listed->offsets);
 }
 
 void problem_random(struct listed_problem *listed, struct generator *generator, int64_t budget) {

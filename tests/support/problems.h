@@ -18,6 +18,7 @@ struct rule {
 extern const struct rule rule_list[];
 extern const int rule_count;
 
+/* Sets the rule. Of more rows than keys it says the default offset, which may then be negative. */
 void problem_apply(fovea_problem *problem, const struct rule *rule);
 
 enum { LISTED_ENTRIES = 4 };
@@ -25,12 +26,18 @@ enum { LISTED_ENTRIES = 4 };
 /* A problem with its arrays. Must not be copied. */
 struct listed_problem {
   fovea_problem problem;
-  int64_t offsets[LISTED_ENTRIES], q_lens[LISTED_ENTRIES], kv_lens[LISTED_ENTRIES];
+  int64_t offsets[LISTED_ENTRIES], q_lens[LISTED_ENTRIES], kv_lens[LISTED_ENTRIES], kv_begins[LISTED_ENTRIES];
   int32_t cu_seqlens_q[LISTED_ENTRIES + 1], cu_seqlens_kv[LISTED_ENTRIES + 1];
 };
 
 /* Any sizes, rules, lengths and packing, of at most about `budget` products. */
 void problem_random(struct listed_problem *listed, struct generator *generator, int64_t budget);
+
+/* Sets the default offset of a problem without lists of lengths, if it is negative and must be said. */
+void problem_say_offset(fovea_problem *problem);
+/* Sets the offsets that the entries have by default, if one of them is negative and must be said. `offsets` has
+ * room for the batch. */
+void problem_say_offsets(fovea_problem *problem, int64_t *offsets);
 
 /* Sometimes adds mixed types, a mask (of any kind, repeated along any axes, sometimes shorter than the keys),
  * softcap, an activation and sinks. */

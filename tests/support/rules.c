@@ -66,6 +66,7 @@ struct entry problem_entry(const fovea_problem *problem, int64_t batch) {
     entry.kv_first = problem->cu_seqlens_kv[batch];
     entry.kv_len = problem->cu_seqlens_kv[batch + 1] - entry.kv_first;
   }
+  if (problem->kv_begins != NULL) entry.kv_begin = problem->kv_begins[batch];
   entry.offset = problem->offsets != NULL ? problem->offsets[batch] : problem->offset;
   if (problem->offsets == NULL && problem->offset == FOVEA_OFFSET_BOTTOM_RIGHT)
     entry.offset = entry.kv_len - entry.q_len;
@@ -77,7 +78,7 @@ static int64_t floor_division(int64_t a, int64_t b) {
 }
 
 int row_sees(const fovea_problem *problem, const struct entry *entry, int64_t row, int64_t key) {
-  if (row >= entry->q_len || key >= entry->kv_len) return 0;
+  if (row >= entry->q_len || key >= entry->kv_len || key < entry->kv_begin) return 0;
   if (key < problem->keys_begin || (problem->keys_end != FOVEA_UNLIMITED && key >= problem->keys_end)) return 0;
   const int64_t own_key = row + entry->offset;
   if (problem->causal && key > own_key) return 0;

@@ -524,6 +524,48 @@ static void bound_head(const struct model *m, int64_t h, const float *q, const f
 }
 
 /* The forms differ by no more than clause L20 says, and by the roundings of o_proj. */
+/* Padding in front of a prompt: kv_begins has the bits of a mask that hides it, in both forms, whatever it holds.
+ */
+static void test_padding(void **state) {
+  (void)state;
+  enum { PADDING = 5 };
+  static const int64_t begins[2] = {0, PADDING};
+  unsigned char mask[2][ROWS];
+  for (int b = 0; b < 2; b++)
+    for (int64_t i = 0; i < ROWS; i++) mask[b][i] = i >= begins[b];
+  for (int i = 0; i < 2 * SHAPES; i++) {
+    struct model m;
+    make(&m, &shapes[i / 2], 70 + (uint64_t)i);
+    choose(&m, (fovea_nn_latent_form)(i % 2));
+    const int64_t in = m.shape.in;
+    float *y[2];
+    for (int way = 0; way < 2; way++) {
+      fovea_problem p = problem_of(&m, 2, ROWS, ROWS);
+      fovea_nn_latent_tensors t;
+      fovea_error error = {0};
+      y[way] = malloc((size_t)(2 * ROWS * in) * sizeof **y);
+      assert_non_null(y[way]);
+      fovea_nn_latent_tensors_init(&t, m.x, y[way]);
+      if (way == 0) {
+        p.kv_begins = begins;
+        for (int64_t d = 0; d < PADDING * in; d++) m.x[ROWS * in + d] = NAN;
+      } else {
+        p.mask_type = FOVEA_MASK_BOOL;
+        p.mask_strides = (fovea_mask_strides){ROWS, 0, 0, 1};
+        t.mask = mask;
+        for (int64_t d = 0; d < PADDING * in; d++) m.x[ROWS * in + d] = 0;
+      }
+      if (fovea_nn_latent_run(&m.latent, &p, &t, NULL, &error)) fail_msg("%s", error.text);
+    }
+    assert_memory_equal(y[0], y[1], (size_t)(ROWS * in) * sizeof **y);
+    assert_memory_equal(y[0] + (ROWS + PADDING) * in, y[1] + (ROWS + PADDING) * in,
+                        (size_t)((ROWS - PADDING) * in) * sizeof **y);
+    free(y[0]);
+    free(y[1]);
+    destroy(&m);
+  }
+}
+
 static void test_forms(void **state) {
   (void)state;
   for (int i = 0; i < SHAPES; i++) {
@@ -644,8 +686,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_prompts), cmocka_unit_test(test_chunks), cmocka_unit_test(test_batches),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_forms),  cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_prompts),  cmocka_unit_test(test_chunks), cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_threads),  cmocka_unit_test(test_forms),  cmocka_unit_test(test_padding),
+      cmocka_unit_test(test_refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

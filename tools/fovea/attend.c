@@ -49,6 +49,7 @@ static const char help[] =
     "                         own key is the last key; with 0 the first row's own key is the first key\n"
     "  --q-lens a,b,..        rows in use of each batch entry; the others get zeros, and -Inf as LSE\n"
     "  --kv-lens a,b,..       keys in use of each batch entry\n"
+    "  --kv-begins a,b,..     the first key in use of each batch entry: what lies before is padding\n"
     "  --mask PATH            bool: keys with False are not seen; float32 or float16: added to the scores, keys\n"
     "                         with -Inf are not seen. Broadcast against (batch, heads, rows, keys) as NumPy does;\n"
     "                         if it has fewer keys than K, but more than one, the keys beyond are not seen\n"

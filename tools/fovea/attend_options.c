@@ -41,6 +41,7 @@ const option problem_options[] = {
     {"--offset", OPTION_LIST, offsetof(attend_options, offset), 0, "a number, or one per batch entry"},
     {"--q-lens", OPTION_LIST, offsetof(attend_options, q_lens), 0, "a number per batch entry"},
     {"--kv-lens", OPTION_LIST, offsetof(attend_options, kv_lens), 0, "a number per batch entry"},
+    {"--kv-begins", OPTION_LIST, offsetof(attend_options, kv_begins), 0, "a number per batch entry"},
     {"--scale", OPTION_NUMBER, offsetof(attend_options, scale), 0, "a number"},
     {"--leaky-relu", OPTION_NUMBER, offsetof(attend_options, leaky_relu), 0, "a slope"},
     {"--softcap", OPTION_NUMBER, offsetof(attend_options, softcap), 0, "a number"},

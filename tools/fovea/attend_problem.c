@@ -54,6 +54,7 @@ bool problem_set(fovea_problem *problem, const attend_options *options, problem_
          set_modes(problem, options, why) && set_offset(problem, &options->offset, why) &&
          set_list(&problem->q_lens, &options->q_lens, "--q-lens", problem->batch, why) &&
          set_list(&problem->kv_lens, &options->kv_lens, "--kv-lens", problem->batch, why) &&
+         set_list(&problem->kv_begins, &options->kv_begins, "--kv-begins", problem->batch, why) &&
          (!options->mask || load_mask(options->mask, &inputs->mask, problem, why)) &&
          (!options->alibi || load_alibi(options->alibi, &inputs->terms, problem, why)) &&
          (!options->relative || load_relative(options->relative, &inputs->terms, problem, why)) &&
