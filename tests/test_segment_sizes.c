@@ -100,18 +100,18 @@ static fovea_sequence make_paged(struct store *store, size_t segment_size, fovea
 static void test_new_rows(void **state) {
   (void)state;
   enum { ROWS = 3 * PAGE };
-  static struct store stores[2];
+  const size_t sizes[3] = {EARLIER, offsetof(fovea_segment, kv_heads), NOW};
+  static struct store stores[3];
   static float k[HEADS * ROWS * DIM], v[HEADS * ROWS * DIM];
   for (int i = 0; i < HEADS * ROWS * DIM; i++) {
     k[i] = 0.5f + (float)i;
     v[i] = 0.25f + (float)i;
   }
   for (int layout = 0; layout < 2; layout++) {
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 3; side++) {
       struct guarded memory;
       store_fill(&stores[side], 1e6f);
-      const fovea_sequence sequence =
-          make_paged(&stores[side], side ? NOW : EARLIER, (fovea_key_layout)layout, &memory);
+      const fovea_sequence sequence = make_paged(&stores[side], sizes[side], (fovea_key_layout)layout, &memory);
       fovea_new_rows rows;
       fovea_error error;
       fovea_new_rows_init(&rows, 1, HEADS, ROWS, DIM, DIM, k, v, &sequence);
@@ -120,6 +120,7 @@ static void test_new_rows(void **state) {
       guarded_destroy(&memory);
     }
     assert_memory_equal(&stores[0], &stores[1], sizeof stores[0]);
+    assert_memory_equal(&stores[0], &stores[2], sizeof stores[0]);
   }
 }
 

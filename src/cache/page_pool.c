@@ -110,7 +110,7 @@ fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_coun
                         at->struct_size != pages->struct_size ? (int64_t)at->struct_size : at->page_rows,
                         at->struct_size != pages->struct_size ? (int64_t)pages->struct_size : pages->page_rows);
     }
-    if (at->count < pool->count) {
+    if (pool && at->count < pool->count) {
       return fovea_fail(error, FOVEA_ERROR_SIZE, "pages[%d].count is %d; the pool has %d pages", i, at->count,
                         (int64_t)pool->count);
     }
@@ -125,7 +125,7 @@ fovea_status fovea_page_own(const fovea_pages *pages, int64_t pages_count, fovea
   fovea_status status = check_array(pages, pages_count, error);
   if (!status) status = check_used(pool, *page, error);
   if (status || !fovea_page_is_shared(pool, *page)) return status;
-  status = fovea_check_page_array(pages, pages_count, pool, error);
+  status = fovea_check_page_array(pages, pages_count, NULL, error);
   if (!status) status = fovea_page_take(pool, &own, error);
   if (status) return status;
   for (int64_t i = 0; i < pages_count && !status; i++)

@@ -4,8 +4,8 @@
 
 #include <fovea/fovea.h>
 
-/* Checks that any page of the pool can be copied in all pages of the array, so that nothing fails half-way. Page 0
- * stands for all. */
+/* Checks that pages of the array can be copied, so that nothing fails half-way: page 0 stands for all. With a pool:
+ * that the array has all of its pages. */
 fovea_status fovea_check_page_array(const fovea_pages *pages, int64_t pages_count, const fovea_page_pool *pool,
                                     fovea_error *error);
 

@@ -80,8 +80,8 @@ fovea_status fovea_check_own_keys(const fovea_problem *p, fovea_error *error) {
         "batch entry %d has q length %d and kv length %d: the default offset is %d, and %s depends on it; %s", b,
         entry.q_seen, entry.kv_len, entry.offset, rule,
         p->cu_seqlens_q ? "set offset or offsets"
-                        : "set q_lens if its last rows are padding (if its first are: kv_begins, no "
-                          "kv_lens), else offset or offsets");
+                        : "set q_lens if padding follows the rows, kv_begins for kv_lens if "
+                          "it precedes them, or else offset or offsets");
   }
   return FOVEA_OK;
 }

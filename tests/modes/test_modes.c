@@ -56,6 +56,7 @@ static void test_every_q_len(void **state) {
     for (int i = 0; i < 4; i++) {
       fovea_problem problem = problem_of(i % 2 ? BF16_BOTH : INT8_BOTH, i < 2 ? 1 : 4, q_len, 33, 16, 16);
       problem.causal = (int)(q_len % 2);
+      problem_say_offset(&problem);
       check(&problem, 3);
     }
 }
@@ -71,6 +72,7 @@ static void test_every_kv_len(void **state) {
     check(&problem, 4);
     problem.causal = 1;
     problem.q_len = 20;
+    problem_say_offset(&problem);
     check(&problem, 5);
   }
 }
