@@ -253,6 +253,13 @@ static void take_begins(struct description *description, struct bytes *bytes, en
   problem->kv_begins = begins;
 }
 
+/* Offsets that would be negative are said: they would be refused. */
+static void say_offsets(struct description *description) {
+  fovea_problem *problem = &description->problem;
+  description->lists[7] = allocate((size_t)problem->batch * sizeof(int64_t));
+  problem_say_offsets(problem, description->lists[7]);
+}
+
 void description_create(struct description *description, struct bytes *bytes, enum description_kind kind,
                         int64_t budget) {
   *description = (struct description){.isa = NULL};
@@ -270,6 +277,7 @@ void description_create(struct description *description, struct bytes *bytes, en
   take_keys(problem, bytes);
   take_mask_begin(description, bytes, kind);
   take_begins(description, bytes, kind);
+  if (kind == DESCRIBE_SOUND) say_offsets(description);
 }
 
 void description_destroy(struct description *description) {

@@ -67,6 +67,7 @@ static void make(struct nn_scene *s) {
   const double pairs = fabs((double)p->heads) * (fabs((double)p->q_len) + 1) * (fabs((double)p->kv_len) + 1);
   s->work = s->cannot_be ? fabs((double)p->batch) : 2 * fabs((double)p->batch) * pairs * dims;
   if (p->batch < 0) s->work = 0;
+  if (nn_loses_rows(p)) s->cannot_be = 1;
 }
 
 static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
@@ -88,6 +89,7 @@ static int has_meaning(const struct nn_scene *s) {
   if (!wild_is_finite(d->lambda) || !wild_is_finite(d->lambda_init) || !(d->eps >= 0 && d->eps < 3.41e38)) return 0;
   if (p->batch < 1 || p->heads < 1 || p->kv_heads < 1 || p->heads % p->kv_heads != 0) return 0;
   if (p->q_len < 0 || p->kv_len < 0 || p->qk_dim < 1 || p->v_dim < 1 || second.o) return 0;
+  if (nn_loses_rows(p)) return 0;
   return !(shares && first.o && p->q_len > 0);
 }
 

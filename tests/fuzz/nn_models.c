@@ -74,6 +74,13 @@ static void make_attending(struct nn_scene *s, struct nn_attention *a, int64_t w
   add_work(s, a, width);
 }
 
+/* A problem that loses rows is refused. With the key of a bias, also if there is no other key. */
+static void may_lose_rows(struct nn_scene *s, const struct nn_attention *a) {
+  const fovea_problem *p = &a->problem;
+  const int no_keys = a->attention.bias_key && p->causal && p->kv_len == 0 && p->q_len > 0;
+  if (nn_loses_rows(p) || no_keys) s->cannot_be = 1;
+}
+
 static void make_attention(struct nn_scene *s) {
   static const struct field fields[] = {
       NN_FIELD(fovea_nn_attention_tensors, x_type, INTEGER),
@@ -105,6 +112,7 @@ static void make_attention(struct nn_scene *s) {
   t->y = nn_tensor(s, rows, out, t->y_stride == 0 ? out : t->y_stride, t->y_type);
   if (bytes_one_in(s->bytes, 3))
     t->residual = nn_tensor(s, rows, out, t->residual_stride == 0 ? out : t->residual_stride, t->residual_type);
+  may_lose_rows(s, a);
 }
 
 static fovea_status run_attention(struct nn_scene *s, const char *isa, const fovea_execution *e,
@@ -126,6 +134,7 @@ static int attending_has_meaning(const struct nn_attention *a) {
   if (l->query->out != p->heads * p->qk_dim || l->key->out != p->kv_heads * p->qk_dim) return 0;
   if (l->value->out != p->kv_heads * p->v_dim || l->output->in != p->heads * p->v_dim) return 0;
   if (!a->tensors.memory && (p->q_len != p->kv_len || l->key->in != l->query->in)) return 0;
+  if (nn_loses_rows(p)) return 0;
   return !l->bias_key == !l->bias_value && !(l->bias_key && (l->rotary || p->kv_lens));
 }
 
@@ -166,6 +175,8 @@ static void make_block(struct nn_scene *s) {
   float *x = nn_tensor(s, rows, dim, dim, FOVEA_F32);
   s->x = x;
   s->y = bytes_one_in(s->bytes, 4) ? x : nn_tensor(s, rows, dim, dim, FOVEA_F32);
+  may_lose_rows(s, self);
+  if (b->cross) may_lose_rows(s, cross);
 }
 
 static fovea_status run_block(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {

@@ -51,6 +51,17 @@ void nn_choose_rules(struct nn_scene *s, fovea_problem *p) {
   p->mask_strides = fovea_mask_layout(p->mask_type, p->batch, p->heads, p->q_len, p->kv_len);
 }
 
+int nn_loses_rows(const fovea_problem *p) {
+  const int window = p->window_left != FOVEA_UNLIMITED || p->window_right != FOVEA_UNLIMITED;
+  if (p->offset != FOVEA_OFFSET_BOTTOM_RIGHT || p->offsets) return 0;
+  if (!p->causal && !window && p->chunk_size == 0) return 0;
+  if ((uintptr_t)p->kv_lens % sizeof *p->kv_lens != 0) return 0;
+  if (!p->kv_lens) return p->kv_len > 0 && p->kv_len < p->q_len;
+  for (int64_t b = 0; b < p->batch; b++)
+    if (p->kv_lens[b] > 0 && p->kv_lens[b] < p->q_len) return 1;
+  return 0;
+}
+
 fovea_strides nn_strides(struct nn_scene *s, int64_t heads, int64_t rows, int64_t dim) {
   const int64_t choice = nn_below(s, 12), row = dim + choice % 3, order = choice / 3;
   if (order == 1) return (fovea_strides){rows * heads * row, row, heads * row};

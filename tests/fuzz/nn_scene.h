@@ -102,6 +102,8 @@ int nn_is_type(fovea_type type);
 /* Rules, masks and nonsense for a problem. */
 void nn_choose_rules(struct nn_scene *scene, fovea_problem *problem);
 void nn_edit_problem(struct nn_scene *scene, fovea_problem *problem);
+/* Whether rows would lie before all keys by an offset that nobody set, and a rule depends on it: it is refused. */
+int nn_loses_rows(const fovea_problem *problem);
 /* A mask where the problem says that it lies, if that is memory that can be. */
 /* The bits of a number of it. */
 int nn_mask_bits(fovea_mask_type type);

@@ -37,6 +37,16 @@ static void edit(struct nn_scene *s) {
   if (bytes_one_in(s->bytes, 2)) NN_EDIT(s, &selection, fields);
 }
 
+/* Rows would lie before all keys, and nobody asked for that. */
+static int loses_rows(const fovea_nn_selection *c) {
+  if (!c->causal || c->offset != FOVEA_OFFSET_BOTTOM_RIGHT || c->offsets) return 0;
+  if ((uintptr_t)c->kv_lens % sizeof *c->kv_lens != 0) return 0; /* it is refused, and may hold anything */
+  if (!c->kv_lens) return c->kv_len > 0 && c->kv_len < c->q_len;
+  for (int64_t b = 0; b < c->batch; b++)
+    if (c->kv_lens[b] > 0 && c->kv_lens[b] < c->q_len) return 1;
+  return 0;
+}
+
 static void make(struct nn_scene *s) {
   fovea_nn_selection *c = &selection;
   const int64_t batch = nn_size(s, 3), heads = nn_size(s, 4), q_len = nn_below(s, 30), kv_len = nn_below(s, 250);
@@ -64,6 +74,7 @@ static void make(struct nn_scene *s) {
   if (!s->cannot_be)
     s->work = fabs((double)c->batch) * (fabs((double)c->q_len) + 1) * (fabs((double)c->kv_len) + 1) *
               fabs((double)c->heads * (double)c->dim);
+  if (loses_rows(c)) s->cannot_be = 1;
 }
 
 static fovea_status run(struct nn_scene *s, const char *isa, const fovea_execution *e, fovea_error *error) {
@@ -93,11 +104,7 @@ static int has_meaning(const struct nn_scene *s) {
     if (c->kv_lens && (c->kv_lens[b] < 0 || c->kv_lens[b] > c->kv_len)) return 0;
     if (c->offsets && (c->offsets[b] > INT64_C(1) << 48 || c->offsets[b] < -(INT64_C(1) << 48))) return 0;
   }
-  /* Rows would lie before all keys, and nobody asked for that. */
-  for (int64_t b = 0; b < c->batch && c->causal && !has_offset && !c->offsets; b++) {
-    const int64_t keys = c->kv_lens ? c->kv_lens[b] : c->kv_len;
-    if (keys > 0 && keys < c->q_len) return 0;
-  }
+  if (loses_rows(c)) return 0;
   return 1;
 }
 
