@@ -100,13 +100,18 @@ static bool take_mask(const struct array *mask, struct call *call) {
 }
 
 /* Row i's own key is i, behind the past if there is one. If the number of keys in use is given (nonpad_kv_seqlen),
- * the last row's own key is the last of these, which is the library's default. */
+ * the last row's own key is the last of these, also if there are more rows. */
 static void take_lengths(const struct test_case *test, const struct array *past, struct call *call) {
   const struct array *nonpad = case_input(test, "nonpad_kv_seqlen");
-  if (nonpad)
-    call->problem.kv_lens = nonpad->data;
-  else
-    call->problem.offset = past ? past->shape[2] : 0;
+  fovea_problem *problem = &call->problem;
+  if (!nonpad) {
+    problem->offset = past ? past->shape[2] : 0;
+    return;
+  }
+  int64_t *offsets = call_memory(call, problem->batch, sizeof *offsets);
+  problem->kv_lens = nonpad->data;
+  problem->offsets = offsets;
+  for (int64_t b = 0; b < problem->batch; b++) offsets[b] = problem->kv_lens[b] - problem->q_len;
 }
 
 /* ONNX's modes 0 to 3. */

@@ -49,7 +49,7 @@ static const char onnx_semantics[] =
     "\n"
     "- `is_causal` counts rows and keys from the first (`offset` 0), or, if there is a past, from its end\n"
     "  (`offset` is its length). With `nonpad_kv_seqlen` (`kv_lens`) the last row's own key is the last key in\n"
-    "  use, which is the default of `offset`.\n"
+    "  use: `offsets` are these lengths less the rows, which may be negative.\n"
     "- `left_window_size` and `right_window_size` are `window_left` and `window_right`.\n"
     "- `attn_mask` may have fewer keys (`mask_keys`); it is added after the softcap. Rows that see no key give\n"
     "  zeros.\n"
