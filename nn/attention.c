@@ -54,8 +54,9 @@ static fovea_status rotate(const fovea_nn_attention_call *call, const fovea_nn_h
   rotation.from_strides = rotation.to_strides = strides;
   rotation.cu_seqlens = cu_seqlens;
   if (at_rows) {
-    rotation.first_position = t->first_position;
-    rotation.first_positions = t->first_positions;
+    rotation.first_position = t->rotary_positions ? 0 : t->first_position;
+    rotation.first_positions = t->rotary_positions ? NULL : t->first_positions;
+    rotation.positions = t->rotary_positions;
   }
   return fovea_rotary_apply(call->attention.rotary, &rotation, execution, error);
 }
@@ -71,6 +72,7 @@ static fovea_status append(const fovea_nn_attention_call *call, const fovea_exec
   rows.v_strides = p->v_strides;
   rows.first_position = t->first_position;
   rows.first_positions = t->first_positions;
+  rows.rotary_positions = t->rotary_positions;
   rows.cu_seqlens = p->cu_seqlens_q;
   if (!p->cu_seqlens_q) rows.row_counts = p->q_lens;
   rows.layer = t->layer;

@@ -163,14 +163,12 @@ static fovea_status check_settings(const fovea_nn_attention *a, const fovea_prob
   if (t->memory_values && !t->memory) unused = "memory_values", why = "memory is NULL";
   if (t->sequences && !p->segmented) unused = "sequences", why = "segmented is 0";
   if (t->layer != 0 && !p->segmented) unused = "layer", why = "segmented is 0";
-  if (t->first_position != 0 && t->first_positions) unused = "first_position", why = "first_positions is not NULL";
-  if ((t->first_position != 0 || t->first_positions) && !a->rotary && !(p->segmented && a->key)) {
-    unused = t->first_positions ? "first_positions" : "first_position";
-    why = "there is no rotary and no cache to append to";
-  }
   if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
-  return fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
+  const fovea_status status =
+      fovea_nn_refuse_unused_positions(t->first_position, t->first_positions, t->rotary_positions,
+                                       a->rotary != NULL, p->segmented && a->key, error);
+  return status ? status : fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
 }
 
 /* Without a memory, keys and values are made of x: as many rows, as wide. */
@@ -273,7 +271,8 @@ static fovea_status check_rotary(const fovea_nn_attention_call *call, fovea_erro
                                    .length = p->q_len,
                                    .cu_seqlens = p->cu_seqlens_q,
                                    .first = t->first_position,
-                                   .firsts = t->first_positions};
+                                   .firsts = t->first_positions,
+                                   .rotary = t->rotary_positions};
   const fovea_nn_positions keys = {.batch = p->batch, .length = p->kv_len, .cu_seqlens = p->cu_seqlens_kv};
   if (!rotary) return FOVEA_OK;
   const fovea_status status = fovea_nn_check_rotary(rotary, p->qk_dim, &rows, error);

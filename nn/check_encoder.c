@@ -118,6 +118,19 @@ static fovea_status check_distances(const fovea_nn_encoder_call *call, fovea_err
   return status ? status : check_distance("cross_score_layer", crossing, r->cross_score_layer, count, error);
 }
 
+/* A list of rotary positions needs a layer that rotates by it; others, without a rotary embedding, pass it over. */
+static fovea_status check_rotary_positions(const fovea_nn_encoder_call *call, fovea_error *error) {
+  if (!call->self.rotary_positions) return FOVEA_OK;
+  for (int64_t i = 0; i < call->encoder.count; i++) {
+    fovea_nn_block block;
+    const fovea_status status = fovea_nn_block_at(&call->encoder, i, &block, error);
+    if (status) return status;
+    if (block.self && block.self->rotary) return FOVEA_OK;
+  }
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "rotary_positions is set and would not be used: no layer has a rotary embedding");
+}
+
 fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
                                         const fovea_execution *execution, fovea_nn_encoder_call *call,
                                         fovea_error *error) {
@@ -129,6 +142,7 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
   status = read_tensors("self", call->rows.self, &call->self, error);
   if (!status && cross) status = read_tensors("cross", cross, &call->cross, error);
   if (!status) status = check_distances(call, error);
+  if (!status) status = check_rotary_positions(call, error);
   if (!status) status = fovea_nn_count_rows(call->rows.self->problem, &call->problem, &call->row_count, error);
   if (!status && cross) status = fovea_read_problem(cross->problem, &call->cross_problem, error);
   return status ? status : check_parts(call, error);
@@ -136,7 +150,7 @@ fovea_status fovea_nn_read_encoder_call(const fovea_nn_encoder *encoder, const f
 
 /* Whether self-attention takes the positions of the rows, beside the embedding. */
 static int takes_positions(const fovea_nn_encoder_call *call, const fovea_nn_attention *self) {
-  return !self || self->rotary || (call->problem.segmented && self->key);
+  return !self || (self->rotary && !call->self.rotary_positions) || (call->problem.segmented && self->key);
 }
 
 /* Positions that only the embedding takes would be refused by a layer. Which of two is set, layers check. */
@@ -171,6 +185,7 @@ fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, f
   *t = call->self;
   if (call->problem.segmented) t->layer += i;
   if (t->scores) t->scores += i * call->rows.self_score_layer;
+  if (layer->block.self && !layer->block.self->rotary) t->rotary_positions = NULL; /* some layer has one */
   clear_positions(call, layer);
   layer->self = (fovea_nn_attending){call->rows.self->problem, t};
   layer->crossing = NULL;

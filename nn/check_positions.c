@@ -27,6 +27,35 @@ fovea_status fovea_nn_check_positions(const fovea_nn_positions *p, int64_t least
   return FOVEA_OK;
 }
 
+fovea_status fovea_nn_refuse_unused_positions(int64_t first, const int64_t *firsts, const int64_t *rotary,
+                                              int has_rotary, int appends, fovea_error *error) {
+  const char *unused = firsts ? "first_positions" : "first_position", *why = NULL;
+  if (first != 0 && firsts) unused = "first_position", why = "first_positions is not NULL";
+  if ((first != 0 || firsts) && !appends && rotary)
+    why = "rotary_positions is not NULL, and there is no cache to append to";
+  if ((first != 0 || firsts) && !appends && !has_rotary) why = "there is no rotary and no cache to append to";
+  if (rotary && !has_rotary) unused = "rotary_positions", why = "there is no rotary";
+  if (!why) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
+}
+
+/* Checks a list, which has a number for each row and axis. */
+static fovea_status check_list(const fovea_nn_positions *p, int64_t axes, int64_t least, int64_t most,
+                               fovea_error *error) {
+  const int64_t rows = p->cu_seqlens ? p->length : p->batch * p->length;
+  if ((uintptr_t)p->rotary % _Alignof(int64_t) != 0) {
+    return fovea_fail(error, FOVEA_ERROR_ALIGNMENT, "rotary_positions is not at a multiple of %d bytes",
+                      (int64_t) _Alignof(int64_t));
+  }
+  for (int64_t i = 0; i < axes * rows; i++) {
+    if (p->rotary[i] >= least && p->rotary[i] <= most) continue;
+    return fovea_fail(error, FOVEA_ERROR_POSITION,
+                      "rotary_positions[%d] is %d; the rotary embedding's positions are from %d to %d", i,
+                      p->rotary[i], least, most);
+  }
+  return FOVEA_OK;
+}
+
 fovea_status fovea_nn_check_rotary(const fovea_rotary *given, int64_t dim, const fovea_nn_positions *positions,
                                    fovea_error *error) {
   fovea_rotation rotation;
@@ -37,5 +66,6 @@ fovea_status fovea_nn_check_rotary(const fovea_rotary *given, int64_t dim, const
   if (status) return status;
   const int64_t least = rotary.cosines ? 0 : -MOST_ROTATED;
   const int64_t most = rotary.cosines ? rotary.table_rows - 1 : MOST_ROTATED;
+  if (positions->rotary) return check_list(positions, rotary.axes, least, most, error);
   return fovea_nn_check_positions(positions, least, most, "rotary embedding", error);
 }

@@ -110,14 +110,24 @@ static const unsigned char *source_row(const fovea_new_rows *rows, int values, i
          offset * (int64_t)type_size(values ? rows->v_type : rows->k_type);
 }
 
+/* The number that a pair of a row rotates by: that of its axis in the list, or the row's position in the cache. */
+static int64_t rotated_by(const fovea_new_rows *rows, const fovea_rotary *rotary, int64_t pair, int64_t entry,
+                          int64_t row, int64_t position) {
+  if (rows->rotary_positions == NULL) return position;
+  const int64_t axis = rotary->pair_axes ? rotary->pair_axes[pair] : 0;
+  return rows->rotary_positions[(axis * rows->batch + entry) * rows->rows + row];
+}
+
 /* Rotates the pairs of a row of numbers as contract_rotary.c does. */
-static void rotate(const fovea_rotary *rotary, int64_t position, float *numbers) {
+static void rotate(const fovea_new_rows *rows, const fovea_rotary *rotary, int64_t entry, int64_t row, int64_t place,
+                   float *numbers) {
   static struct fraction turns[DIM_LIMIT];
   const int64_t pairs = rotary->dims / 2;
   if (!rotary->cosines) contract_turns(rotary->base, rotary->frequencies, pairs, turns);
   for (int64_t i = 0; i < pairs; i++) {
     const int interleaved = rotary->layout == FOVEA_ROTARY_INTERLEAVED;
     float *x = numbers + (interleaved ? 2 * i : i), *y = interleaved ? x + 1 : x + pairs, cosine, sine;
+    const int64_t position = rotated_by(rows, rotary, i, entry, row, place);
     if (rotary->cosines) {
       cosine = rotary->cosines[position * rotary->table_stride + i];
       sine = rotary->sines[position * rotary->table_stride + i];
@@ -142,7 +152,7 @@ static void expect_row(const struct store *store, const fovea_new_rows *rows, co
     memcpy(numbers, source, (size_t)dim * sizeof(float));
   else
     numbers_load(from, (const uint16_t *)(const void *)source, numbers, dim);
-  if (rotated > 0) rotate(rotary, position, numbers);
+  if (rotated > 0) rotate(rows, rotary, entry, row, position, numbers);
   for (int64_t d = 0; d < dim; d++) {
     unsigned char *place =
         model_of(store, to_memory + segment_place(segment, values, head, position, d) * (int64_t)type_size(to));
@@ -225,6 +235,22 @@ static void random_rotary(fovea_rotary *rotary, int64_t qk_dim, struct generator
   }
 }
 
+/* Positions that are not those of the cache, for each axis: everywhere, or near, or in another order. */
+static void random_positions(fovea_new_rows *rows, fovea_rotary *rotary, struct generator *generator) {
+  static int64_t positions[FOVEA_ROTARY_AXES * ENTRIES * 60];
+  static unsigned char axes[DIM_LIMIT / 2];
+  rotary->axes = 1 + generator_below(generator, FOVEA_ROTARY_AXES);
+  for (int i = 0; i < DIM_LIMIT / 2; i++) axes[i] = (unsigned char)generator_below(generator, rotary->axes);
+  rotary->pair_axes = rotary->axes > 1 ? axes : NULL;
+  if (generator_below(generator, 4) == 0) return; /* every axis has the position in the cache */
+  const int64_t range = generator_below(generator, 2) ? INT64_C(1) << 40 : 50;
+  for (size_t i = 0; i < sizeof positions / sizeof positions[0]; i++) {
+    positions[i] = generator_below(generator, rotary->cosines ? rotary->table_rows : 2 * range + 1);
+    if (!rotary->cosines) positions[i] -= range;
+  }
+  rows->rotary_positions = positions;
+}
+
 static void test_random_rows(void **state) {
   (void)state;
   static const int64_t dims[] = {1, 2, 3, 6, 16, 17, 63, 64, 127, 128, 129, 200, 259};
@@ -257,7 +283,9 @@ static void test_random_rows(void **state) {
     rows.first_positions = firsts;
     rows.row_counts = counts;
     random_rotary(&rotary, rows.qk_dim, &generator);
-    check_append(&store, &rows, generator_below(&generator, 3) ? &rotary : NULL);
+    const int rotated = generator_below(&generator, 3) > 0;
+    if (rotated && generator_below(&generator, 2)) random_positions(&rows, &rotary, &generator);
+    check_append(&store, &rows, rotated ? &rotary : NULL);
     destroy_store(&store);
     tensor_destroy(&k);
     tensor_destroy(&v);

@@ -99,6 +99,38 @@ static void assert_append_accepted(const struct append_call *call) {
     assert_append_accepted(&call);                                                                                 \
   } while (0)
 
+static void test_rotary_positions(void **state) {
+  (void)state;
+  static int64_t listed[2 * BATCH * ROWS];
+  static unsigned char axes[QK_DIM / 2] = {0, 1, 1};
+  const int64_t furthest = INT64_C(1) << 40;
+  fovea_error error;
+  APPEND_ACCEPTED(rows->rotary_positions = listed);
+  APPEND_ACCEPTED(listed[ROWS - 1] = -furthest; rows->rotary_positions = listed);
+  APPEND_ACCEPTED(call.rotary.axes = 2; call.rotary.pair_axes = axes; rows->rotary_positions = listed);
+  listed[BATCH * ROWS + 1] = furthest + 1; /* of the second axis */
+  APPEND_ACCEPTED(rows->rotary_positions = listed);
+  APPEND_REFUSED(call.rotary.axes = 2; call.rotary.pair_axes = axes;
+                 rows->rotary_positions = listed, FOVEA_ERROR_POSITION, "row 1 of batch entry 0", "1099511627777");
+  APPEND_REFUSED(call.rotary.axes = 2; rows->rotary_positions = listed, FOVEA_ERROR_NULL, "pair_axes");
+  listed[ROWS + 3] = 64;
+  APPEND_REFUSED(call.rotary.cosines = call.rotary.sines = tables[0]; call.rotary.table_rows = 64;
+                 listed[ROWS - 1] = 0; rows->rotary_positions = listed, FOVEA_ERROR_POSITION,
+                                       "row 3 of batch entry 1", "position 64", "tables");
+  APPEND_ACCEPTED(call.rotary.cosines = call.rotary.sines = tables[0]; call.rotary.table_rows = 64;
+                  counts[1] = ROWS - 1; rows->rotary_positions = listed); /* that row is not new */
+  APPEND_REFUSED(rows->rotary_positions = (const int64_t *)(void *)(cache[1] + 1), FOVEA_ERROR_ALIGNMENT,
+                 "rotary_positions");
+  struct append_call call = good_append();
+  memset(cache, 0, sizeof cache); /* positions in what is written */
+  call.rows.rotary_positions = (const int64_t *)(void *)(cache[0] + FIRST * QK_DIM);
+  assert_int_equal(fovea_append(&call.rows, &call.rotary, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_non_null(strstr(error.text, "share memory with rotary_positions"));
+  call.rows.rotary_positions = listed;
+  assert_int_equal(fovea_append(&call.rows, NULL, NULL, &error), FOVEA_ERROR_UNUSED);
+  assert_non_null(strstr(error.text, "rotary_positions is not NULL and would not be used: rotary is NULL"));
+}
+
 static void test_good_appends(void **state) {
   (void)state;
   APPEND_ACCEPTED((void)0);
@@ -454,7 +486,7 @@ static void test_copies(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_good_appends),
+      cmocka_unit_test(test_rotary_positions), cmocka_unit_test(test_good_appends),
       cmocka_unit_test(test_append_arguments),
       cmocka_unit_test(test_sized_initialisers),
       cmocka_unit_test(test_append_positions),

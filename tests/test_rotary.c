@@ -139,21 +139,23 @@ struct rotary_run {
   struct tensor from, to;
 };
 
-static int64_t position_at(const fovea_rotation *rotation, int64_t batch, int64_t row) {
-  if (rotation->positions != NULL) return rotation->positions[batch * rotation->rows + row];
+static int64_t position_at(const fovea_rotation *rotation, int64_t axis, int64_t batch, int64_t row) {
+  if (rotation->positions != NULL)
+    return rotation->positions[(axis * rotation->batch + batch) * rotation->rows + row];
   return rotation->first_positions != NULL ? rotation->first_positions[batch] + row
                                            : rotation->first_position + row;
 }
 
 /* Rotates a row in place as the contract does, and rounds it to the type. */
-static void contract_rotate_row(const struct rotary_run *run, int64_t position, float *row) {
+static void contract_rotate_row(const struct rotary_run *run, int64_t batch, int64_t index, float *row) {
   const fovea_rotary *rotary = &run->rotary;
   const fovea_rotation *rotation = &run->rotation;
   const int64_t pairs = rotary->dims / 2;
   for (int64_t i = 0; i < pairs; i++) {
     float cosine, sine, *x = row + i, *y = row + pairs + i;
     if (rotary->layout == FOVEA_ROTARY_INTERLEAVED) x = row + 2 * i, y = x + 1;
-    contract_angle(turns[i], position, &cosine, &sine);
+    const int64_t axis = rotary->pair_axes ? rotary->pair_axes[i] : 0;
+    contract_angle(turns[i], position_at(rotation, axis, batch, index), &cosine, &sine);
     contract_rotate_pair(x, y, cosine, sine);
     *x = rounded_number(rotation->to_type, *x);
     *y = rounded_number(rotation->to_type, *y);
@@ -173,13 +175,13 @@ static void assert_rotated(const struct rotary_run *run, const struct tensor *fr
       for (int64_t i = 0; i < rotation->rows; i++) {
         const float *actual = tensor_row(&run->to, b, h, i);
         memcpy(row, tensor_row(from, b, h, i), (size_t)rotation->dim * sizeof *row);
-        contract_rotate_row(run, position_at(rotation, b, i), row);
+        contract_rotate_row(run, b, i, row);
         for (int64_t d = 0; d < rotation->dim; d++)
           if (bits_of(actual[d]) != bits_of(row[d]))
             fail_msg("%s: layout %d, dims %lld of %lld, %s to %s, position %lld, element %lld: %a, not %a", isa,
                      (int)run->rotary.layout, (long long)run->rotary.dims, (long long)rotation->dim,
                      type_name(rotation->from_type), type_name(rotation->to_type),
-                     (long long)position_at(rotation, b, i), (long long)d, (double)actual[d], (double)row[d]);
+                     (long long)position_at(rotation, 0, b, i), (long long)d, (double)actual[d], (double)row[d]);
       }
   free(row);
 }
@@ -330,6 +332,37 @@ static void test_tables(void **state) {
   }
 }
 
+/* Positions of several numbers; without a list, every axis has the same. Pieces of pairs, and tables, have axes, too. */
+static void test_axes(void **state) {
+  (void)state;
+  enum { PAIRS = 90, ROWS = 5, TABLE = 40 };
+  static unsigned char axes[PAIRS];
+  static int64_t positions[FOVEA_ROTARY_AXES * 2 * ROWS];
+  static float cosines[TABLE * PAIRS], sines[TABLE * PAIRS];
+  struct generator generator = {6};
+  contract_turns(10000.0, NULL, PAIRS, turns);
+  for (int p = 0; p < TABLE; p++)
+    for (int i = 0; i < PAIRS; i++)
+      contract_angle(turns[i], p, &cosines[p * PAIRS + i], &sines[p * PAIRS + i]);
+  for (int i = 0; i < 40; i++) {
+    struct rotary_run run = run_of(i % 2 ? FOVEA_ROTARY_HALVES : FOVEA_ROTARY_INTERLEAVED, 2 * PAIRS, ROWS, 200);
+    const int tables = i % 3 == 0;
+    const int64_t range = tables ? TABLE : INT64_C(1) << 40;
+    run.rotary.axes = 2 + i % (FOVEA_ROTARY_AXES - 1);
+    run.rotary.pair_axes = axes;
+    for (int j = 0; j < PAIRS; j++) axes[j] = (unsigned char)generator_below(&generator, run.rotary.axes);
+    for (int j = 0; j < FOVEA_ROTARY_AXES * 2 * ROWS; j++)
+      positions[j] = tables ? generator_below(&generator, range) : generator_below(&generator, 2 * range) - range;
+    if (tables) {
+      run.rotary.cosines = cosines;
+      run.rotary.sines = sines;
+      run.rotary.table_rows = TABLE;
+    }
+    if (i % 5) run.rotation.positions = positions;
+    check_run(&run, (uint64_t)i);
+  }
+}
+
 /* Every bit pattern of 16 bits, and special numbers of f32, next to each other and beyond the pairs. */
 static void test_special_values(void **state) {
   (void)state;
@@ -426,6 +459,7 @@ int main(void) {
       cmocka_unit_test(test_positions),
       cmocka_unit_test(test_bases_and_frequencies),
       cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_axes),
       cmocka_unit_test(test_special_values),
       cmocka_unit_test(test_formula),
       cmocka_unit_test(test_rotating_back),

@@ -168,6 +168,33 @@ static void test_embedding(void **state) {
   ROTATION_REFUSED(rotary->isa = "sse9", FOVEA_ERROR_ISA_UNKNOWN, "sse9");
 }
 
+static void test_axes(void **state) {
+  (void)state;
+  static unsigned char axes[DIMS / 2] = {0, 1, 2, 0};
+  int64_t listed[3 * BATCH * ROWS] = {0};
+  ROTATION_ACCEPTED(rotary->axes = 3; rotary->pair_axes = axes);
+  ROTATION_ACCEPTED(rotary->axes = 3; rotary->pair_axes = axes; rotation->positions = listed);
+  ROTATION_REFUSED(rotary->axes = 0, FOVEA_ERROR_ROTARY, "axes is 0", "1 to 4");
+  ROTATION_REFUSED(rotary->axes = 5; rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "axes is 5", "1 to 4");
+  ROTATION_REFUSED(rotary->axes = 3, FOVEA_ERROR_NULL, "pair_axes is NULL", "axes is 3");
+  ROTATION_REFUSED(rotary->pair_axes = axes, FOVEA_ERROR_UNUSED, "pair_axes", "axes is 1");
+  ROTATION_REFUSED(rotary->axes = 2; rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "pair_axes[2] is 2",
+                   "less than axes, which is 2");
+  TABLE_REFUSED(rotary->axes = 2; rotary->pair_axes = axes, FOVEA_ERROR_ROTARY, "pair_axes[2] is 2");
+  listed[2 * BATCH * ROWS + ROWS + 1] = furthest + 1;
+  ROTATION_REFUSED(rotary->axes = 3; rotary->pair_axes = axes; rotation->positions = listed, FOVEA_ERROR_POSITION,
+                   "row 1 of batch entry 1", "1099511627777");
+  ROTATION_ACCEPTED(rotary->axes = 2; axes[2] = 1; rotary->pair_axes = axes; rotation->positions = listed);
+
+  struct rotation_call call = good_rotation(); /* axes in what is written, which must be axes */
+  fovea_error error;
+  memset(to, 0, sizeof to);
+  call.rotary.axes = 2;
+  call.rotary.pair_axes = (const unsigned char *)(to + 2 * COUNT) - DIMS / 2;
+  assert_int_equal(fovea_rotary_apply(&call.rotary, &call.rotation, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_non_null(strstr(error.text, "to shares memory with pair_axes"));
+}
+
 static void test_types(void **state) {
   (void)state;
   ROTATION_REFUSED(rotation->from_type = (fovea_type)3, FOVEA_ERROR_TYPE, "from_type", "3");
@@ -239,6 +266,7 @@ int main(void) {
       cmocka_unit_test(test_good_calls), cmocka_unit_test(test_null),      cmocka_unit_test(test_struct_sizes),
       cmocka_unit_test(test_sizes),      cmocka_unit_test(test_embedding), cmocka_unit_test(test_types),
       cmocka_unit_test(test_positions),  cmocka_unit_test(test_strides),   cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_axes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -897,6 +897,9 @@ FOVEA_API const char *fovea_plan_isa(const fovea_plan *plan);
  * from -2^40 to 2^40; docs/numerics.md states the arithmetic. The bits are the same on every instruction set. Calls
  * may run at the same time if no two write the same rows. */
 
+/* The most axes that the positions of a rotary embedding have. */
+#define FOVEA_ROTARY_AXES 4
+
 /* Which elements make pair i. */
 typedef enum fovea_rotary_layout {
   FOVEA_ROTARY_INTERLEAVED = 0, /* 2 i and 2 i + 1: GPT-J, Llama's own checkpoints */
@@ -922,6 +925,14 @@ typedef struct fovea_rotary {
   int64_t table_rows, table_stride; /* default, and without tables: 0, and dims / 2 */
 
   const char *isa; /* as in fovea_problem */
+
+  /* Positions of several numbers: M-RoPE of Qwen2-VL has a time, a height and a width for each row. pair_axes[i], of
+   * dims / 2 numbers from 0 to axes - 1, says which number of its row's position pair i rotates by;
+   * fovea_rotary_sections() fills it (fovea/rotary_scaling.h). Lists of positions then have `axes` numbers for each
+   * row; a row whose position is one number, as that of text is, has it on every axis. At most FOVEA_ROTARY_AXES.
+   * Default 1 and NULL. */
+  int64_t axes;
+  const unsigned char *pair_axes;
 } fovea_rotary;
 
 /* Sets layout and dims, and the other fields to their defaults. Callers in C use fovea_rotary_init(). */
@@ -944,16 +955,16 @@ typedef struct fovea_rotation {
   fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
 
   /* Row i of entry b is at position first_position + i, or first_positions[b] + i (`batch` int64), or
-   * positions[b * rows + i] (`batch` * `rows` int64). Positions are from -2^40 to 2^40. Set at most one of the
-   * three; default 0 and NULL. */
+   * positions[b * rows + i] (`batch` * `rows` int64; if the embedding has several axes, so many for each axis, one
+   * axis after the other). Positions are from -2^40 to 2^40. Set at most one of the three; default 0 and NULL. */
   int64_t first_position;
   const int64_t *first_positions;
   const int64_t *positions;
 
   /* Packed batches: entry b is rows cu_seqlens[b] to cu_seqlens[b + 1] - 1 of one tensor (1, heads, rows, dim).
    * These are `batch` + 1 numbers from 0 to rows that never decrease. Batch strides are then not used, and
-   * `positions` has `rows` numbers, one for each row of the tensor. Rows that belong to no entry are not written.
-   * Default NULL. */
+   * `positions` has `rows` numbers for each axis, one for each row of the tensor. Rows that belong to no entry are
+   * not written. Default NULL. */
   const int32_t *cu_seqlens;
 } fovea_rotation;
 
@@ -1032,6 +1043,12 @@ typedef struct fovea_new_rows {
    * queries by the block of keys, and outputs are turned back by the block of values. llama.cpp: blocks of 64, and
    * of keys the largest power of 2 that divides the dim. Default 0: none. */
   int64_t k_hadamard, v_hadamard;
+
+  /* Where keys are rotated to, if that is not their place in the cache: drafts of a tree lie one after the other but
+   * are at the position of their depth, rows behind left padding or behind a gap count from elsewhere, rows of M-RoPE
+   * have several numbers. `batch` * `rows` int64 for each axis of the embedding, as `positions` of fovea_rotation;
+   * packed, `rows` int64. From -2^40 to 2^40; needs a rotary embedding. Default NULL: the place in the cache. */
+  const int64_t *rotary_positions;
 } fovea_new_rows;
 
 /* Sets these eight fields, and the others to their defaults. Callers in C use fovea_new_rows_init(). */
@@ -1047,8 +1064,8 @@ static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int6
 }
 
 /* Writes the new rows into the segments that hold their positions. Elements are copied bit for bit, or, if the
- * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, and still
- * rounded once. In a panel the other keys keep their bits. A side with a format is written by it (fovea/format.h):
+ * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, or for those in
+ * rotary_positions, and still rounded once. In a panel the other keys keep their bits. A side with a format is written by it (fovea/format.h):
  * keys are rotated in f32 and not rounded before they become codes; rows have at most 4096 dims, and of keys that
  * share scales or words whole groups are written, counted from the segment's first, or up to its last. The call
  * fails before it writes anything if no segment

@@ -195,6 +195,7 @@ typedef struct fovea_nn_latent_tensors {
   /* Positions of the rows, for rotary embedding and caches. Default 0 and NULL; at most one is set. */
   int64_t first_position;
   const int64_t *first_positions;
+  const int64_t *rotary_positions; /* as in fovea_nn_attention_tensors */
 } fovea_nn_latent_tensors;
 
 /* Sets x and y, and the others to their defaults. Callers in C use fovea_nn_latent_tensors_init(). */

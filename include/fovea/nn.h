@@ -280,6 +280,12 @@ typedef struct fovea_nn_attention_tensors {
   int64_t first_position;
   const int64_t *first_positions;
 
+  /* Where rows, and keys made of them, are rotated to, if these are not their positions: drafts of a tree, rows behind
+   * left padding, rows of M-RoPE. batch * q_len numbers for each axis of the rotary embedding, number b * q_len + i
+   * for row i of entry b, also with rows_first; packed, one for each row. Needs a rotary embedding; of a stack, in
+   * one of its layers. Default NULL: the positions of the rows. */
+  const int64_t *rotary_positions;
+
   /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem,
    * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the
    * head axis is missing, and score_strides as fovea_problem_init() sets them mean contiguous without it. With

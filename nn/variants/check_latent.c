@@ -140,15 +140,14 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
   const char *unused = NULL, *why = "segmented is 0";
   if (t->layer != 0 && !segmented) unused = "layer";
   if (t->sequences && !segmented) unused = "sequences";
-  if (t->first_position != 0 && t->first_positions) unused = "first_position", why = "first_positions is not NULL";
-  if ((t->first_position != 0 || t->first_positions) && !segmented && !call->latent.rotary) {
-    unused = t->first_positions ? "first_positions" : "first_position";
-    why = "there is no rotary and no cache to append to";
-  }
   if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != 0)) {
     unused = "residual_type or residual_stride", why = "residual is NULL";
   }
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
+  const fovea_status status =
+      fovea_nn_refuse_unused_positions(t->first_position, t->first_positions, t->rotary_positions,
+                                       call->latent.rotary != NULL, segmented, error);
+  if (status) return status;
   if (segmented && !t->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
   return FOVEA_OK;
 }
@@ -175,7 +174,8 @@ static fovea_status check_rotary(const fovea_nn_latent_call *call, fovea_error *
                                    .length = p->q_len,
                                    .cu_seqlens = p->cu_seqlens_q,
                                    .first = call->tensors.first_position,
-                                   .firsts = call->tensors.first_positions};
+                                   .firsts = call->tensors.first_positions,
+                                   .rotary = call->tensors.rotary_positions};
   if (!call->latent.rotary) return FOVEA_OK;
   if (call->latent.qk_rope_head_dim > 0) {
     return fovea_nn_check_rotary(call->latent.rotary, call->latent.qk_rope_head_dim, &rows, error);

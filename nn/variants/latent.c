@@ -110,8 +110,9 @@ static fovea_status rotate(const latent_run *r, int64_t heads, const float *from
   rotation.from_strides = (fovea_strides){p->q_len * heads * from_head, from_head, heads * from_head};
   rotation.to_strides = (fovea_strides){p->q_len * heads * to_head, to_head, heads * to_head};
   rotation.cu_seqlens = p->cu_seqlens_q;
-  rotation.first_position = t->first_position;
-  rotation.first_positions = t->first_positions;
+  rotation.first_position = t->rotary_positions ? 0 : t->first_position;
+  rotation.first_positions = t->rotary_positions ? NULL : t->first_positions;
+  rotation.positions = t->rotary_positions;
   const fovea_rotary *rotary = r->call->latent.rotary ? r->call->latent.rotary : &none;
   return fovea_rotary_apply(rotary, &rotation, &r->rows, error);
 }

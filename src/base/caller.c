@@ -102,7 +102,7 @@ void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) 
 
 void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
   const fovea_rotary defaults = {
-      .struct_size = struct_size, .layout = layout, .dims = dims, .base = 10000.0, .table_stride = dims / 2};
+      .struct_size = struct_size, .layout = layout, .dims = dims, .base = 10000.0, .table_stride = dims / 2, .axes = 1};
   memcpy(rotary, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 

@@ -211,6 +211,10 @@ fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error 
   return refuse_number(!tables, "table_rows", rotary->table_rows, 0, "cosines is NULL", error);
 }
 
+fovea_status fovea_refuse_unused_axes(const fovea_rotary *rotary, fovea_error *error) {
+  return refuse_pointer(rotary->axes == 1, "pair_axes", rotary->pair_axes, "axes is 1", error);
+}
+
 fovea_status fovea_refuse_unused_positions(const fovea_rotation *rotation, fovea_error *error) {
   const fovea_rotation *r = rotation;
   fovea_status status =
@@ -224,7 +228,10 @@ fovea_status fovea_refuse_unused_positions(const fovea_rotation *rotation, fovea
   return status;
 }
 
-fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, fovea_error *error) {
+fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, int with_rotary, fovea_error *error) {
+  const fovea_status status =
+      refuse_pointer(!with_rotary, "rotary_positions", rows->rotary_positions, "rotary is NULL", error);
+  if (status) return status;
   return refuse_number(rows->first_positions != NULL, "first_position", rows->first_position, 0,
                        "first_positions is not NULL", error);
 }

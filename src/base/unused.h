@@ -16,7 +16,8 @@ fovea_status fovea_refuse_unused_tensors(const fovea_problem *problem, const fov
 fovea_status fovea_refuse_unused_execution(const fovea_execution *execution, fovea_error *error);
 fovea_status fovea_refuse_unused_scratch(const fovea_execution *execution, fovea_error *error);
 fovea_status fovea_refuse_unused_angles(const fovea_rotary *rotary, fovea_error *error);
+fovea_status fovea_refuse_unused_axes(const fovea_rotary *rotary, fovea_error *error);
 fovea_status fovea_refuse_unused_positions(const fovea_rotation *rotation, fovea_error *error);
-fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, fovea_error *error);
+fovea_status fovea_refuse_unused_position(const fovea_new_rows *rows, int with_rotary, fovea_error *error);
 
 #endif

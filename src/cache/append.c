@@ -127,7 +127,10 @@ static void append_elements(entry_rows *rows, const fovea_segment *segment, int6
   const new_side *side = rows->job->side;
   const fovea_rotary_piece *piece = &rows->job->piece;
   fovea_rotary_angles angles;
-  if (piece->count > 0) fovea_rotary_at(piece, position, &angles);
+  if (piece->count > 0) {
+    const fovea_rotary_position rotated = fovea_rotated_position(rows->maker, position);
+    fovea_rotary_at(piece, &rotated, &angles);
+  }
   for (int64_t head = 0; head < rows->job->rows->kv_heads; head++) {
     const void *from = new_row(rows, head, position);
     const fovea_cached_row to =
@@ -146,6 +149,9 @@ static void append_rows(const append_job *job, int64_t entry, int64_t begin, int
   entry_rows rows = {.job = job, .entry = entry, .first = fovea_new_position(job->rows, entry), .maker = maker};
   const fovea_sequence *sequence = &job->rows->sequences[entry];
   fovea_coded_side to = {.segment = NULL};
+  maker->list = job->rows->rotary_positions;
+  maker->list_count = fovea_new_positions(job->rows);
+  maker->list_first = rows.first - fovea_new_positions_offset(job->rows, entry);
   for (int64_t position = rows.first + begin, last = rows.first + end; position < last;) {
     const fovea_segment *segment = to.segment;
     if (!fovea_segment_holds(segment, position)) {

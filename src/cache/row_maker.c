@@ -9,7 +9,24 @@ void fovea_begin_rows(fovea_row_maker *maker, const fovea_rotary_piece *piece, f
   maker->type = type;
   maker->dim = dim;
   maker->hadamard = hadamard;
-  for (int i = 0; i < FOVEA_KEPT_ANGLES; i++) maker->kept[i] = -1;
+  maker->list = NULL;
+  maker->list_count = maker->list_first = 0;
+  for (int i = 0; i < FOVEA_KEPT_ANGLES; i++) maker->known[i] = 0;
+}
+
+fovea_rotary_position fovea_rotated_position(const fovea_row_maker *maker, int64_t position) {
+  if (!maker->list) return fovea_plain_position(position);
+  return fovea_listed_position(maker->piece->rotary, maker->list, maker->list_count, position - maker->list_first);
+}
+
+/* Whether angles are kept at a place. From now on they are those of the position. */
+static int keep(fovea_row_maker *maker, int64_t place, const fovea_rotary_position *position) {
+  int known = maker->known[place];
+  for (int axis = 0; axis < FOVEA_ROTARY_AXES; axis++)
+    known = known && maker->kept[place].on[axis] == position->on[axis];
+  maker->known[place] = 1;
+  maker->kept[place] = *position;
+  return known;
 }
 
 static void rotate_piece(const fovea_row_maker *maker, const fovea_rotary_piece *piece,
@@ -31,21 +48,20 @@ static void rotate_piece(const fovea_row_maker *maker, const fovea_rotary_piece 
 /* The angles of one piece are kept for several positions, those of several pieces for one. */
 static void rotate(fovea_row_maker *maker, int64_t position, const void *from, float *to) {
   const fovea_rotary_piece *piece = maker->piece;
+  const fovea_rotary_position rotated = fovea_rotated_position(maker, position);
   if (piece->rotary->dims / 2 <= FOVEA_ROTATE_PAIRS) {
     const int64_t place = position % FOVEA_KEPT_ANGLES;
-    if (maker->kept[place] != position) fovea_rotary_at(piece, position, &maker->angles[place]);
-    maker->kept[place] = position;
+    if (!keep(maker, place, &rotated)) fovea_rotary_at(piece, &rotated, &maker->angles[place]);
     rotate_piece(maker, piece, &maker->angles[place], from, to);
     return;
   }
   fovea_rotary_piece at = *piece;
-  const int known = maker->kept[0] == position;
+  const int known = keep(maker, 0, &rotated);
   int place = 0;
   do {
-    if (!known) fovea_rotary_at(&at, position, &maker->angles[place]);
+    if (!known) fovea_rotary_at(&at, &rotated, &maker->angles[place]);
     rotate_piece(maker, &at, &maker->angles[place++], from, to);
   } while (fovea_rotary_next(&at));
-  maker->kept[0] = position;
 }
 
 int64_t fovea_kept_positions(const fovea_row_maker *maker) {

@@ -13,13 +13,21 @@ typedef struct fovea_row_maker {
   const fovea_rotary_piece *piece; /* the first; no pairs: rows are not rotated */
   fovea_type type;
   int64_t dim, hadamard;
-  int64_t kept[FOVEA_KEPT_ANGLES]; /* the position of each; -1: none */
+  /* What rows are rotated to: NULL for their own positions, or numbers of a list, of which `list_count` stand for each
+   * axis, and that of position p is element p - list_first. */
+  const int64_t *list;
+  int64_t list_count, list_first;
+  int known[FOVEA_KEPT_ANGLES]; /* whether there are angles, and of what position */
+  fovea_rotary_position kept[FOVEA_KEPT_ANGLES];
   fovea_rotary_angles angles[FOVEA_KEPT_ANGLES];
 } fovea_row_maker;
 
 /* The dim is at most 4096. */
 void fovea_begin_rows(fovea_row_maker *maker, const fovea_rotary_piece *piece, fovea_type type, int64_t dim,
                       int64_t hadamard);
+
+/* What the row at a position of the cache is rotated to. */
+fovea_rotary_position fovea_rotated_position(const fovea_row_maker *maker, int64_t position);
 
 /* The rows of `count` positions, `from_stride` elements apart: returns `room` or, if they are the rows already,
  * `from`; sets their distance. */

@@ -52,6 +52,10 @@ static fovea_status check_positions(const fovea_new_rows *rows, const fovea_rota
                       FOVEA_LENGTH_LIMIT);
   }
   if (!rotary) return FOVEA_OK;
+  if (rows->rotary_positions) {
+    return fovea_validate_positions(rotary, entry, count, rows->rotary_positions, fovea_new_positions(rows),
+                                    fovea_new_positions_offset(rows, entry), error);
+  }
   fovea_status status = fovea_validate_position(rotary, entry, 0, first, error);
   return status ? status : fovea_validate_position(rotary, entry, count - 1, first + count - 1, error);
 }
@@ -68,10 +72,24 @@ static fovea_status check_packing(const fovea_new_rows *rows, fovea_error *error
   return status ? status : fovea_validate_bounds(NULL, &layer, 1, FOVEA_ERROR_SEGMENTS, error);
 }
 
+/* The arrays of the rotary embedding, and the list of positions. */
+enum { READ_ARRAYS = FOVEA_ROTARY_ARRAYS + 1 };
+
 typedef struct append_call {
   const fovea_new_rows *rows;
-  fovea_read_array arrays[FOVEA_ROTARY_ARRAYS];
+  fovea_read_array arrays[READ_ARRAYS];
 } append_call;
+
+static fovea_status check_arrays(const fovea_rotary *rotary, append_call *call, fovea_error *error) {
+  const fovea_new_rows *rows = call->rows;
+  fovea_status status = fovea_validate_rotary(rotary, rows->qk_dim, error);
+  if (!status) status = fovea_validate_rotary_arrays(rotary, call->arrays, error);
+  if (!status && rows->rotary_positions) status = fovea_validate_row_count(rows->batch, rows->rows, error);
+  if (status) return status;
+  fovea_read_array *list = &call->arrays[FOVEA_ROTARY_ARRAYS];
+  *list = fovea_position_array(rotary, "rotary_positions", rows->rotary_positions, fovea_new_positions(rows));
+  return fovea_validate_pointer(&list->reach, list->pointer, error);
+}
 
 static fovea_claimed_rows claimed_rows(const void *call, int64_t entry) {
   const fovea_new_rows *rows = ((const append_call *)call)->rows;
@@ -79,7 +97,7 @@ static fovea_claimed_rows claimed_rows(const void *call, int64_t entry) {
   return (fovea_claimed_rows){&rows->sequences[entry], first, first + count, 1, entry, rows->layer};
 }
 
-/* Arrays 0 to 2 batch - 1 are K and V of each entry; then come the arrays of the rotary embedding. */
+/* Arrays 0 to 2 batch - 1 are K and V of each entry; then come those of the rotary embedding. */
 static fovea_claim claimed_array(const void *call, int64_t index) {
   const fovea_new_rows *rows = ((const append_call *)call)->rows;
   int64_t entry = index / 2;
@@ -105,9 +123,8 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
   append_call call = {.rows = rows};
   fovea_status status = check_sizes(rows, error);
   if (!status) status = check_packing(rows, error);
-  if (!status) status = fovea_refuse_unused_position(rows, error);
-  if (!status && rotary) status = fovea_validate_rotary(rotary, rows->qk_dim, error);
-  if (!status && rotary) status = fovea_validate_rotary_arrays(rotary, call.arrays, error);
+  if (!status) status = fovea_refuse_unused_position(rows, rotary != NULL, error);
+  if (!status && rotary) status = check_arrays(rotary, &call, error);
   if (!status) status = fovea_check_hadamard("k_hadamard", rows->k_hadamard, rows->qk_dim, error);
   if (!status) status = fovea_check_hadamard("v_hadamard", rows->v_hadamard, rows->v_dim, error);
   if (!status) status = check_tensors(rows, error);
@@ -127,7 +144,7 @@ fovea_status fovea_validate_new_rows(const fovea_new_rows *rows, const fovea_rot
   }
   const fovea_claims claims = {.shape = shape,
                                .sequence_count = rows->batch,
-                               .array_count = 2 * rows->batch + (rotary ? FOVEA_ROTARY_ARRAYS : 0),
+                               .array_count = 2 * rows->batch + (rotary ? READ_ARRAYS : 0),
                                .call = &call,
                                .sequence = claimed_rows,
                                .array = claimed_array};

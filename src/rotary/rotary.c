@@ -49,17 +49,43 @@ int fovea_rotary_next(fovea_rotary_piece *piece) {
   return 1;
 }
 
-void fovea_rotary_at(const fovea_rotary_piece *piece, int64_t position, fovea_rotary_angles *angles) {
+fovea_rotary_position fovea_plain_position(int64_t position) {
+  return (fovea_rotary_position){{position, position, position, position}};
+}
+
+fovea_rotary_position fovea_listed_position(const fovea_rotary *rotary, const int64_t *list, int64_t count,
+                                            int64_t index) {
+  fovea_rotary_position position = {{0}};
+  for (int64_t axis = 0; axis < rotary->axes; axis++) position.on[axis] = list[axis * count + index];
+  return position;
+}
+
+/* Sets the angles of some pairs, which rotate by the same number of a position. */
+static void find_angles(const fovea_rotary_piece *piece, int begin, int end, int64_t number,
+                        fovea_rotary_angles *angles) {
   const fovea_rotary *rotary = piece->rotary;
-  memset(angles, 0, sizeof *angles);
   if (rotary->cosines) {
-    const int64_t first = position * rotary->table_stride + piece->first;
-    memcpy(angles->cosines, rotary->cosines + first, (size_t)piece->count * sizeof(float));
-    memcpy(angles->sines, rotary->sines + first, (size_t)piece->count * sizeof(float));
+    const int64_t first = number * rotary->table_stride + piece->first + begin;
+    const size_t bytes = (size_t)(end - begin) * sizeof(float);
+    memcpy(angles->cosines + begin, rotary->cosines + first, bytes);
+    memcpy(angles->sines + begin, rotary->sines + first, bytes);
+    return;
+  }
+  for (int i = begin; i < end; i++) {
+    fovea_angle_at(piece->turns[i], number, &angles->cosines[i], &angles->sines[i]);
+  }
+}
+
+void fovea_rotary_at(const fovea_rotary_piece *piece, const fovea_rotary_position *position,
+                     fovea_rotary_angles *angles) {
+  const unsigned char *axes = piece->rotary->pair_axes;
+  memset(angles, 0, sizeof *angles);
+  if (!axes) {
+    find_angles(piece, 0, piece->count, position->on[0], angles);
     return;
   }
   for (int i = 0; i < piece->count; i++) {
-    fovea_angle_at(piece->turns[i], position, &angles->cosines[i], &angles->sines[i]);
+    find_angles(piece, i, i + 1, position->on[axes[piece->first + i]], angles);
   }
 }
 
@@ -97,11 +123,15 @@ void fovea_rotary_row(const fovea_rotary_piece *piece, const fovea_rotary_angles
 }
 
 /* The position of row `row` of the entry, whose first row is row `first` of a packed tensor. */
-static int64_t position_of(const fovea_rotation *rotation, int64_t batch, int64_t first, int64_t row) {
-  if (rotation->positions) {
-    return rotation->positions[rotation->cu_seqlens ? first + row : batch * rotation->rows + row];
+static fovea_rotary_position position_of(const fovea_rotary *rotary, const fovea_rotation *rotation, int64_t batch,
+                                         int64_t first, int64_t row) {
+  if (!rotation->positions) {
+    const int64_t from = rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position;
+    return fovea_plain_position(from + row);
   }
-  return (rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position) + row;
+  const int64_t count = rotation->cu_seqlens ? rotation->rows : rotation->batch * rotation->rows;
+  const int64_t index = rotation->cu_seqlens ? first + row : batch * rotation->rows + row;
+  return fovea_listed_position(rotary, rotation->positions, count, index);
 }
 
 /* Rotates the rows of all heads at one position. */
@@ -112,7 +142,8 @@ static void rotate_rows(const fovea_rotary_piece *piece, const fovea_rotation *r
   int64_t from_first = entry * from->batch + (first + row) * from->row;
   int64_t to_first = entry * to->batch + (first + row) * to->row;
   fovea_rotary_angles angles;
-  fovea_rotary_at(piece, position_of(rotation, batch, first, row), &angles);
+  const fovea_rotary_position position = position_of(piece->rotary, rotation, batch, first, row);
+  fovea_rotary_at(piece, &position, &angles);
   for (int64_t head = 0; head < rotation->heads; head++) {
     fovea_rotary_row(
         piece, &angles, fovea_element(rotation->from, rotation->from_type, from_first + head * from->head),

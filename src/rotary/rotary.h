@@ -27,6 +27,18 @@ typedef struct fovea_rotary_piece {
   fovea_fraction turns[FOVEA_ROTATE_PAIRS]; /* of one position to the next, for each pair of this piece */
 } fovea_rotary_piece;
 
+/* A position: a number for each axis of the embedding. */
+typedef struct fovea_rotary_position {
+  int64_t on[FOVEA_ROTARY_AXES];
+} fovea_rotary_position;
+
+/* The position of a row: that of element `index` of a list, which has `count` numbers for each axis. */
+fovea_rotary_position fovea_listed_position(const fovea_rotary *rotary, const int64_t *list, int64_t count,
+                                            int64_t index);
+
+/* The same number on every axis. */
+fovea_rotary_position fovea_plain_position(int64_t position);
+
 /* Cosines and sines at one position, for each pair of a piece. */
 typedef struct fovea_rotary_angles {
   float cosines[FOVEA_ROTATE_PAIRS], sines[FOVEA_ROTATE_PAIRS];
@@ -39,7 +51,8 @@ void fovea_rotary_begin(fovea_rotary_piece *piece, const fovea_rotary *rotary, c
 int fovea_rotary_next(fovea_rotary_piece *piece);
 
 /* Sets the angles at a position, which fovea_validate_position() must have checked. */
-void fovea_rotary_at(const fovea_rotary_piece *piece, int64_t position, fovea_rotary_angles *angles);
+void fovea_rotary_at(const fovea_rotary_piece *piece, const fovea_rotary_position *position,
+                     fovea_rotary_angles *angles);
 
 /* Rotates the piece's pairs of a row of `dim` elements; with the first piece, also passes on the elements that are
  * not rotated. `to` may be `from` if the types are the same. */

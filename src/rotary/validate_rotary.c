@@ -42,6 +42,23 @@ static fovea_status check_tables(const fovea_rotary *rotary, fovea_error *error)
   return FOVEA_OK;
 }
 
+static fovea_status check_axes(const fovea_rotary *rotary, fovea_error *error) {
+  const fovea_bounded axes = {"axes", rotary->axes, 1, FOVEA_ROTARY_AXES};
+  fovea_status status = fovea_validate_bounds(NULL, &axes, 1, FOVEA_ERROR_ROTARY, error);
+  if (!status) status = fovea_refuse_unused_axes(rotary, error);
+  if (status || rotary->axes == 1) return status;
+  if (!rotary->pair_axes) {
+    return fovea_fail(error, FOVEA_ERROR_NULL, "pair_axes is NULL while axes is %d: it says by which each pair rotates",
+                      rotary->axes);
+  }
+  for (int64_t i = 0; i < rotary->dims / 2; i++) {
+    if (rotary->pair_axes[i] < rotary->axes) continue;
+    return fovea_fail(error, FOVEA_ERROR_ROTARY, "pair_axes[%d] is %d; it must be less than axes, which is %d", i,
+                      (int64_t)rotary->pair_axes[i], rotary->axes);
+  }
+  return FOVEA_OK;
+}
+
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error) {
   const fovea_bounded layout = {"layout", (int)rotary->layout, 0, FOVEA_ROTARY_HALVES};
   fovea_status status = fovea_validate_bounds(NULL, &layout, 1, FOVEA_ERROR_TYPE, error);
@@ -50,6 +67,8 @@ fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fove
     return fovea_fail(error, FOVEA_ERROR_ROTARY, "dims is %d; it must be even and from 0 to %d", rotary->dims,
                       dim < DIMS_LIMIT ? dim : DIMS_LIMIT);
   }
+  status = check_axes(rotary, error);
+  if (status) return status;
   if (rotary->cosines || rotary->sines) {
     status = check_tables(rotary, error);
     return status ? status : fovea_refuse_unused_angles(rotary, error);
@@ -73,16 +92,28 @@ fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, 
                     least, most, rotary->cosines ? ", which the tables have" : "");
 }
 
+fovea_status fovea_validate_positions(const fovea_rotary *rotary, int64_t batch, int64_t rows, const int64_t *list,
+                                      int64_t count, int64_t first, fovea_error *error) {
+  for (int64_t row = 0; row < rows; row++) {
+    for (int64_t axis = 0; axis < rotary->axes; axis++) {
+      const int64_t position = list[axis * count + first + row];
+      const fovea_status status = fovea_validate_position(rotary, batch, row, position, error);
+      if (status) return status;
+    }
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                     fovea_error *error) {
   fovea_status status = FOVEA_OK;
   if (rotation->rows == 0) return FOVEA_OK;
+  const int64_t listed = rotation->cu_seqlens ? rotation->rows : rotation->batch * rotation->rows;
   for (int64_t batch = 0; batch < rotation->batch && !status; batch++) {
     const int64_t rows = fovea_rotation_rows(rotation, batch);
     const int64_t before = rotation->cu_seqlens ? rotation->cu_seqlens[batch] : batch * rows;
-    for (int64_t row = 0; row < rows && rotation->positions && !status; row++) {
-      status = fovea_validate_position(rotary, batch, row, rotation->positions[before + row], error);
-    }
+    if (rotation->positions)
+      status = fovea_validate_positions(rotary, batch, rows, rotation->positions, listed, before, error);
     if (rotation->positions || rows == 0) continue;
     int64_t first = rotation->first_positions ? rotation->first_positions[batch] : rotation->first_position;
     status = fovea_validate_position(rotary, batch, 0, first, error);
@@ -91,24 +122,30 @@ static fovea_status check_positions(const fovea_rotary *rotary, const fovea_rota
   return status;
 }
 
+fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error) {
+  int64_t all;
+  if (!__builtin_mul_overflow(batch, rows, &all) && all <= FOVEA_LENGTH_LIMIT) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times rows %d is more than %d", batch, rows,
+                    FOVEA_LENGTH_LIMIT);
+}
+
 static fovea_status check_sizes(const fovea_rotation *rotation, fovea_error *error) {
   const fovea_bounded sizes[] = {{"batch", rotation->batch, 1, FOVEA_LENGTH_LIMIT},
                                  {"heads", rotation->heads, 1, FOVEA_LENGTH_LIMIT},
                                  {"rows", rotation->rows, 0, FOVEA_LENGTH_LIMIT},
                                  {"dim", rotation->dim, 1, FOVEA_DIM_LIMIT}};
   fovea_status status = fovea_validate_bounds(NULL, sizes, sizeof sizes / sizeof sizes[0], FOVEA_ERROR_SIZE, error);
-  if (status) return status;
-  int64_t rows;
-  if (__builtin_mul_overflow(rotation->batch, rotation->rows, &rows) || rows > FOVEA_LENGTH_LIMIT) {
-    return fovea_fail(error, FOVEA_ERROR_SIZE, "batch %d times rows %d is more than %d", rotation->batch,
-                      rotation->rows, FOVEA_LENGTH_LIMIT);
-  }
-  return FOVEA_OK;
+  return status ? status : fovea_validate_row_count(rotation->batch, rotation->rows, error);
 }
 
 /* Integers of 64 bits may be aligned to 32 bits, as on i386. */
 static fovea_read_array array_of(const char *name, const void *pointer, int64_t count, int size, int alignment) {
   return (fovea_read_array){pointer, {name, 0, pointer ? count * size : 0, alignment}};
+}
+
+fovea_read_array fovea_position_array(const fovea_rotary *rotary, const char *name, const int64_t *list,
+                                      int64_t count) {
+  return array_of(name, list, rotary->axes * count, sizeof(int64_t), _Alignof(int64_t));
 }
 
 /* Elements from the first to the last of a table; -1 if they reach too far. */
@@ -128,6 +165,7 @@ fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read
   arrays[0] = array_of("cosines", rotary->cosines, table_count(rotary), sizeof(float), _Alignof(float));
   arrays[1] = array_of("sines", rotary->sines, table_count(rotary), sizeof(float), _Alignof(float));
   arrays[2] = array_of("frequencies", rotary->frequencies, rotary->dims / 2, sizeof(double), _Alignof(double));
+  arrays[3] = array_of("pair_axes", rotary->pair_axes, rotary->dims / 2, 1, 1);
   fovea_status status = FOVEA_OK;
   for (int i = 0; i < FOVEA_ROTARY_ARRAYS && !status; i++) {
     status = fovea_validate_pointer(&arrays[i].reach, arrays[i].pointer, error);
@@ -152,8 +190,7 @@ static fovea_status check_memory(const fovea_rotary *rotary, const fovea_rotatio
   if (status) return status;
   read[FOVEA_ROTARY_ARRAYS] =
       array_of("first_positions", r->first_positions, r->batch, sizeof(int64_t), _Alignof(int64_t));
-  read[FOVEA_ROTARY_ARRAYS + 1] =
-      array_of("positions", r->positions, batch * r->rows, sizeof(int64_t), _Alignof(int64_t));
+  read[FOVEA_ROTARY_ARRAYS + 1] = fovea_position_array(rotary, "positions", r->positions, batch * r->rows);
   read[FOVEA_ROTARY_ARRAYS + 2] =
       array_of("cu_seqlens", r->cu_seqlens, r->batch + 1, sizeof(int32_t), _Alignof(int32_t));
   for (size_t i = 0; i < sizeof read / sizeof read[0] && !status; i++) {

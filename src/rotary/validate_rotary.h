@@ -10,8 +10,12 @@ typedef struct fovea_read_array {
   fovea_reach reach;
 } fovea_read_array;
 
-/* Sets the arrays that an embedding reads, cosines, sines, frequencies, and checks their pointers. */
-enum { FOVEA_ROTARY_ARRAYS = 3 };
+/* A list of positions with `count` numbers for each axis. */
+fovea_read_array fovea_position_array(const fovea_rotary *rotary, const char *name, const int64_t *list,
+                                      int64_t count);
+
+/* Sets the arrays that an embedding reads, cosines, sines, frequencies, axes, and checks their pointers. */
+enum { FOVEA_ROTARY_ARRAYS = 4 };
 fovea_status fovea_validate_rotary_arrays(const fovea_rotary *rotary, fovea_read_array arrays[FOVEA_ROTARY_ARRAYS],
                                           fovea_error *error);
 
@@ -25,6 +29,11 @@ static inline int64_t fovea_rotation_rows(const fovea_rotation *rotation, int64_
 fovea_status fovea_validate_rotary(const fovea_rotary *rotary, int64_t dim, fovea_error *error);
 fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, int64_t row, int64_t position,
                                      fovea_error *error);
+/* Checks that the rows of all entries can be counted. */
+fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error);
+/* Checks `rows` positions of an entry, from element `first` of a list on, which has `count` numbers for each axis. */
+fovea_status fovea_validate_positions(const fovea_rotary *rotary, int64_t batch, int64_t rows, const int64_t *list,
+                                      int64_t count, int64_t first, fovea_error *error);
 fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rotation *rotation,
                                      fovea_error *error);
 

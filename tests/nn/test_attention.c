@@ -62,10 +62,14 @@ static void multiply(const fovea_nn_linear *linear, int64_t rows, const float *f
   assert_int_equal(fovea_nn_linear_run(linear, &call, NULL, NULL), FOVEA_OK);
 }
 
+/* What rows are rotated to, if not to their positions. */
+static const int64_t *positions;
+
 static void rotate(const fovea_rotary *rotary, float *heads, int64_t count) {
   fovea_rotation rotation;
   fovea_rotation_init(&rotation, BATCH, count, LENGTH, DIM, heads, heads);
   rotation.from_strides = rotation.to_strides = fovea_strides_rows_before_heads(LENGTH, count, DIM);
+  rotation.positions = positions;
   assert_int_equal(fovea_rotary_apply(rotary, &rotation, NULL, NULL), FOVEA_OK);
 }
 
@@ -167,6 +171,81 @@ static void test_token_by_token(void **state) {
   assert_memory_equal(y, expected, sizeof y);
 }
 
+/* Rows that are rotated to positions of several numbers, at once, rows first, and through a cache: in chunks, and of
+ * a packed batch. Their places are not rotated by. */
+static void test_rotary_positions(void **state) {
+  (void)state;
+  enum { AXES = 3, CHUNK = 5 };
+  static float y[ROWS * OUT], expected[ROWS * OUT], turned[ROWS * IN];
+  static float keys[BATCH * KV_HEADS * 32 * DIM], values[sizeof keys / 4];
+  static const unsigned char axes[DIM / 2] = {0, 1, 2, 1};
+  int64_t listed[AXES * ROWS], some[AXES * ROWS];
+  struct generator generator = {9};
+  struct model m = make_model();
+  fovea_problem problem = causal_problem();
+  fovea_nn_attention_tensors tensors;
+  fovea_rotary rotary;
+  fovea_pages pages;
+  fovea_segment segments[BATCH];
+  fovea_sequence sequences[BATCH];
+  make_rotary(&rotary);
+  rotary.axes = AXES;
+  rotary.pair_axes = axes;
+  m.attention.rotary = &rotary;
+  for (int i = 0; i < AXES * ROWS; i++) listed[i] = generator_below(&generator, 200) - 100;
+  positions = listed;
+  compute(&m, &rotary, expected);
+  positions = NULL;
+  fovea_nn_attention_tensors_init(&tensors, x, y);
+  tensors.rotary_positions = listed;
+  run(&m, &problem, &tensors);
+  assert_memory_equal(y, expected, sizeof y);
+
+  for (int b = 0; b < BATCH; b++)
+    for (int i = 0; i < LENGTH; i++)
+      memcpy(turned + (i * BATCH + b) * IN, x + (b * LENGTH + i) * IN, IN * sizeof(float));
+  tensors.x = turned;
+  tensors.rows_first = 1;
+  run(&m, &problem, &tensors);
+  for (int b = 0; b < BATCH; b++)
+    for (int i = 0; i < LENGTH; i++)
+      assert_memory_equal(y + (i * BATCH + b) * OUT, expected + (b * LENGTH + i) * OUT, OUT * sizeof(float));
+
+  fovea_pages_init(&pages, BATCH, 32, KV_HEADS, DIM, DIM, FOVEA_F32, FOVEA_KEYS_IN_PANELS);
+  pages.k = keys;
+  pages.v = values;
+  for (int b = 0; b < BATCH; b++) {
+    assert_int_equal(fovea_cache_contiguous(&pages, b, &segments[b], NULL), FOVEA_OK);
+    sequences[b] = fovea_sequence_of(&segments[b], 1);
+  }
+  for (int packed = 0; packed < 2; packed++) {
+    memset(y, 0, sizeof y);
+    for (int first = 0; first < LENGTH; first += CHUNK) {
+      const int count = LENGTH - first < CHUNK ? LENGTH - first : CHUNK, rows = BATCH * count;
+      const int32_t cumulative[] = {0, count, 2 * count};
+      const int64_t lengths[] = {first + count, first + count};
+      static float chunk_x[ROWS * IN], chunk_y[ROWS * OUT];
+      fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, packed ? rows : count, first + count, DIM, DIM);
+      problem.causal = problem.segmented = 1;
+      problem.cu_seqlens_q = packed ? cumulative : NULL;
+      problem.kv_lens = packed ? lengths : NULL;
+      for (int i = 0; i < rows; i++) {
+        const int from = i / count * LENGTH + first + i % count;
+        memcpy(chunk_x + i * IN, x + from * IN, IN * sizeof(float));
+        for (int axis = 0; axis < AXES; axis++) some[axis * rows + i] = listed[axis * ROWS + from];
+      }
+      fovea_nn_attention_tensors_init(&tensors, chunk_x, chunk_y);
+      tensors.sequences = sequences;
+      tensors.first_position = first;
+      tensors.rotary_positions = some;
+      run(&m, &problem, &tensors);
+      for (int i = 0; i < rows; i++)
+        memcpy(y + (i / count * LENGTH + first + i % count) * OUT, chunk_y + i * OUT, OUT * sizeof(float));
+    }
+    assert_memory_equal(y, expected, sizeof y);
+  }
+}
+
 static void test_scratch(void **state) {
   (void)state;
   static float y[ROWS * OUT], expected[ROWS * OUT];
@@ -243,6 +322,18 @@ static void test_refused(void **state) {
   REFUSED(fovea_problem_init(&problem, BATCH, HEADS, KV_HEADS, LENGTH, 9, DIM, DIM), FOVEA_ERROR_SIZE, "memory");
   REFUSED(tensors.memory_values = x, FOVEA_ERROR_UNUSED, "memory_values");
   REFUSED(tensors.first_position = 3, FOVEA_ERROR_UNUSED, "first_position");
+  static int64_t listed[ROWS];
+  fovea_rotary turning;
+  make_rotary(&turning);
+  REFUSED(tensors.rotary_positions = listed, FOVEA_ERROR_UNUSED, "rotary_positions is set");
+  REFUSED(m.attention.rotary = &turning; tensors.rotary_positions = listed;
+          tensors.first_position = 3, FOVEA_ERROR_UNUSED, "rotary_positions is not NULL");
+  listed[ROWS - 1] = (INT64_C(1) << 40) + 1;
+  REFUSED(m.attention.rotary = &turning; tensors.rotary_positions = listed, FOVEA_ERROR_POSITION,
+                                         "rotary_positions[25] is 1099511627777");
+  REFUSED(m.attention.rotary = &turning;
+          tensors.rotary_positions = (const int64_t *)(const void *)((const char *)listed + 2), FOVEA_ERROR_ALIGNMENT,
+          "rotary_positions");
   REFUSED(tensors.layer = 1, FOVEA_ERROR_UNUSED, "layer");
   REFUSED(m.attention.bias_key = x, FOVEA_ERROR_NULL, "bias_value");
   REFUSED(m.attention.bias_key = m.attention.bias_value = x; problem.window_left = 3, FOVEA_ERROR_UNUSED, "window");
@@ -374,7 +465,7 @@ static int set_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_single_steps),   cmocka_unit_test(test_rows_first),
-      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_scratch),
+      cmocka_unit_test(test_token_by_token), cmocka_unit_test(test_rotary_positions), cmocka_unit_test(test_scratch),
       cmocka_unit_test(test_caches_stay),    cmocka_unit_test(test_refused),
       cmocka_unit_test(test_torch),
   };
