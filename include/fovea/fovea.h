@@ -1084,6 +1084,49 @@ FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fov
                                            int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin,
                                            int64_t end, const fovea_execution *execution, fovea_error *error);
 
+/* The default of rotate_by: as far as the rows move. */
+#define FOVEA_ROTATE_AS_MOVED INT64_MIN
+
+/* Rows of one sequence that move to other positions: the keys and values at positions begin to end - 1 go to `to` and
+ * the positions after it, whether or not these are partly the same. Prepare it with fovea_move_init(). docs/caches.md
+ * has recipes: context shift, attention sinks, eviction. */
+typedef struct fovea_move {
+  size_t struct_size;             /* set by fovea_move_init() */
+  const fovea_sequence *sequence; /* holds all of these positions; only the segments' memory is written */
+  int64_t layers;                 /* layers 0 to layers - 1 move, which every segment must have; default 1 */
+  int64_t kv_heads, qk_dim, v_dim;
+  int64_t begin, end, to; /* from 0; begin at most end */
+
+  /* Rotates keys on, so that they have the angles of their new positions. An embedding with a base or with
+   * frequencies; tables have no differences of positions, so give what they were made of. NULL (default): keys keep
+   * their angles, which is right if queries have rotary positions that still count what was taken away. */
+  const fovea_rotary *rotary;
+  int64_t rotate_by;  /* from -2^40 to 2^40, on every axis. Default FOVEA_ROTATE_AS_MOVED: to - begin */
+  int64_t k_hadamard; /* as the keys were appended with; used with `rotary`. Default 0 */
+  const char *isa;    /* as in fovea_problem */
+} fovea_move;
+
+/* Sets these seven fields, and the others to their defaults. Callers in C use fovea_move_init(). */
+FOVEA_API void fovea_move_init_sized(fovea_move *move, size_t struct_size, const fovea_sequence *sequence,
+                                     int64_t kv_heads, int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end,
+                                     int64_t to);
+
+/* Passes the size of the struct that this program was compiled with. */
+static inline void fovea_move_init(fovea_move *move, const fovea_sequence *sequence, int64_t kv_heads,
+                                   int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end, int64_t to) {
+  fovea_move_init_sized(move, sizeof *move, sequence, kv_heads, qk_dim, v_dim, begin, end, to);
+}
+
+/* Moves the rows, in any format and layout, without memory of its own. Values, and keys without `rotary`, keep their
+ * bits where type or format of both places are the same. A rotated key becomes f32, is rotated, and is written as
+ * fovea_append() writes: elements are rounded once, codes are made anew with new scales. So each call with `rotary`
+ * costs narrow keys a rounding; docs/caches.md says how much. Rotated keys, and sides with a format, have at most
+ * 4096 dims. Keys that share scales or words are written in whole groups, as by fovea_append(); if such a group has
+ * more than 4096 numbers of a head, rows move by at least a group. Positions that were left keep what they held. The
+ * call runs and fails as fovea_append() does; it uses a thread for the keys and one for the values of each layer. */
+FOVEA_API fovea_status fovea_sequence_move(const fovea_move *move, const fovea_execution *execution,
+                                           fovea_error *error);
+
 /* ---- Caches: kinds ------------------------------------------------------------------------------------------- */
 
 /* Memory for keys and values in pages of equal size: pages of a block table, or one page for each contiguous cache

@@ -16,6 +16,7 @@
 #define FIRST_ROTATION  sizeof(fovea_rotation)
 #define FIRST_NEW_ROWS  sizeof(fovea_new_rows)
 #define FIRST_HADAMARD  sizeof(fovea_hadamard)
+#define FIRST_MOVE      sizeof(fovea_move)
 #define FIRST_PAGES     offsetof(fovea_pages, k_format)
 #define FIRST_STATE     sizeof(fovea_state)
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
@@ -158,6 +159,23 @@ void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+void fovea_move_init_sized(fovea_move *move, size_t struct_size, const fovea_sequence *sequence, int64_t kv_heads,
+                           int64_t qk_dim, int64_t v_dim, int64_t begin, int64_t end, int64_t to) {
+  const fovea_move defaults = {
+      .struct_size = struct_size,
+      .sequence = sequence,
+      .layers = 1,
+      .kv_heads = kv_heads,
+      .qk_dim = qk_dim,
+      .v_dim = v_dim,
+      .begin = begin,
+      .end = end,
+      .to = to,
+      .rotate_by = FOVEA_ROTATE_AS_MOVED,
+  };
+  memcpy(move, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
 void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segment_size, int64_t count,
                             int64_t page_rows, int64_t kv_heads, int64_t qk_dim, int64_t v_dim, fovea_type type,
                             fovea_key_layout k_layout) {
@@ -288,6 +306,13 @@ fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *ro
   fovea_new_rows_init_sized(rows, sizeof *rows, 0, 0, 0, 0, 0, NULL, NULL, NULL);
   memcpy(rows, given, given->struct_size);
   return FOVEA_OK;
+}
+
+fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_error *error) {
+  if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "move is NULL");
+  fovea_status status = check_size("move", given->struct_size, FIRST_MOVE, sizeof *move, error);
+  if (!status) *move = *given;
+  return status;
 }
 
 static int knows_segments(size_t size) {

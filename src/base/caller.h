@@ -16,6 +16,7 @@ fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, 
 fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error);
 
 fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *hadamard, fovea_error *error);
+fovea_status fovea_read_move(const fovea_move *given, fovea_move *move, fovea_error *error);
 fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *rows, fovea_error *error);
 fovea_status fovea_read_pages(const fovea_pages *given, fovea_pages *pages, fovea_error *error);
 

@@ -226,15 +226,16 @@ static void move_codes(const fovea_coded_side *side, const fovea_coded_side *to_
 }
 
 int fovea_move_coded(const fovea_coded_side *from, const fovea_coded_side *to, int64_t layer, int64_t head,
-                     int64_t begin, int64_t end) {
+                     int64_t begin, int64_t end, int64_t shift) {
+  const int64_t first = begin - shift - from->segment->first;
   if (!from->format || !to->format || !same_format(from, to)) return 0;
   const int shared = from->layout.key_group > 1 && from->format->key_group != 0;
-  if (begin < from->segment->first || end > from->segment->first + from->segment->rows) return 0;
-  if (shared && (begin - from->segment->first) % from->layout.key_group != 0) return 0;
-  fovea_coded_rows a = find_row(from, layer, head, begin), b = find_row(to, layer, head, begin);
+  if (first < 0 || first + (end - begin) > from->segment->rows) return 0;
+  if (shared && first % from->layout.key_group != 0) return 0;
+  fovea_coded_rows a = find_row(from, layer, head, begin - shift), b = find_row(to, layer, head, begin);
   if (!same_numbers(from, to, &a, &b)) return 0;
   for (int64_t at = begin; at < end; at++) {
-    a = find_row(from, layer, head, at);
+    a = find_row(from, layer, head, at - shift);
     b = find_row(to, layer, head, at);
     move_codes(from, to, &a, &b);
     if (from->format->key_group != 0 && (!shared || at == begin))

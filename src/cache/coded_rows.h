@@ -42,10 +42,10 @@ void fovea_write_coded(const fovea_kernels *kernels, const fovea_coded_side *sid
 void fovea_read_coded(const fovea_kernels *kernels, const fovea_coded_side *side, int64_t layer, int64_t head,
                       int64_t position, float *room);
 
-/* Moves the codes and scales of positions begin to end - 1, which are one group if keys are written in groups.
- * Returns 0, and writes nothing, if the numbers would not be the same. */
+/* Moves the codes and scales of positions begin - shift to end - shift - 1 to positions begin to end - 1, which are
+ * one group if keys are written in groups. Returns 0, and writes nothing, if the numbers would not be the same. */
 int fovea_move_coded(const fovea_coded_side *from, const fovea_coded_side *to, int64_t layer, int64_t head,
-                     int64_t begin, int64_t end);
+                     int64_t begin, int64_t end, int64_t shift);
 
 /* Refuses what cannot be written to positions begin to end - 1, or, if not `written`, not be read in rows. */
 fovea_status fovea_check_coded_rows(const fovea_sequence *sequence, const fovea_segment_shape *shape, int written,
