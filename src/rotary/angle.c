@@ -41,8 +41,7 @@ static fovea_fraction inverse_tanh(fovea_fraction s) {
   return fovea_fraction_add(s, fovea_fraction_multiply(s, fovea_fraction_multiply(square, sum)));
 }
 
-/* log2(x) of a finite x of at least 1. Returns the integer part. */
-static uint64_t log2_of(double x, fovea_fraction *part) {
+uint64_t fovea_angle_log2(double x, fovea_fraction *part) {
   const uint64_t one = UINT64_C(1) << SIGNIFICAND_BITS, root_of_2 = 0x16a09e667f3bcc;
   uint64_t significand = (bits_of(x) & (one - 1)) | one;
   uint64_t whole = (bits_of(x) >> SIGNIFICAND_BITS) - EXPONENT_BIAS;
@@ -72,7 +71,7 @@ static fovea_fraction one_less_power(fovea_fraction x) {
 
 fovea_fraction fovea_angle_ratio(double base, int64_t pairs) {
   fovea_fraction part;
-  uint64_t whole = log2_of(base, &part), count = (uint64_t)pairs;
+  uint64_t whole = fovea_angle_log2(base, &part), count = (uint64_t)pairs;
   part = fovea_fraction_divide(whole % count, part, count);
   whole /= count;
   if (whole > 127) return (fovea_fraction){0, 0};

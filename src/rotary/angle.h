@@ -9,6 +9,9 @@
 /* The largest frequency. An angle's error stays below 2^-85 turns up to the last position. */
 #define FOVEA_FREQUENCY_LIMIT 4294967296.0
 
+/* log2(x) of a finite x of at least 1. Returns the integer part, and sets the rest. */
+uint64_t fovea_angle_log2(double x, fovea_fraction *part);
+
 /* base^(-1 / pairs), for a finite base of at least 1 and fewer than 2^32 pairs. */
 fovea_fraction fovea_angle_ratio(double base, int64_t pairs);
 

@@ -48,8 +48,8 @@ static fovea_status check_axes(const fovea_rotary *rotary, fovea_error *error) {
   if (!status) status = fovea_refuse_unused_axes(rotary, error);
   if (status || rotary->axes == 1) return status;
   if (!rotary->pair_axes) {
-    return fovea_fail(error, FOVEA_ERROR_NULL, "pair_axes is NULL while axes is %d: it says by which each pair rotates",
-                      rotary->axes);
+    return fovea_fail(error, FOVEA_ERROR_NULL,
+                      "pair_axes is NULL while axes is %d: it says by which each pair rotates", rotary->axes);
   }
   for (int64_t i = 0; i < rotary->dims / 2; i++) {
     if (rotary->pair_axes[i] < rotary->axes) continue;

@@ -31,7 +31,8 @@ fovea_status fovea_validate_position(const fovea_rotary *rotary, int64_t batch, 
                                      fovea_error *error);
 /* Checks that the rows of all entries can be counted. */
 fovea_status fovea_validate_row_count(int64_t batch, int64_t rows, fovea_error *error);
-/* Checks `rows` positions of an entry, from element `first` of a list on, which has `count` numbers for each axis. */
+/* Checks `rows` positions of an entry, from element `first` of a list on, which has `count` numbers for each axis.
+ */
 fovea_status fovea_validate_positions(const fovea_rotary *rotary, int64_t batch, int64_t rows, const int64_t *list,
                                       int64_t count, int64_t first, fovea_error *error);
 fovea_status fovea_validate_rotation(const fovea_rotary *rotary, const fovea_rotation *rotation,
