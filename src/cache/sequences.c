@@ -192,9 +192,11 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
     status = check_segment(sequence, segment, shape, entry, i, error);
     if (status) return status;
     if (segment->first != position) {
-      return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
-                        "sequences[%d].segments[%d] begins at position %d; the one before ends before %d", entry, i,
-                        segment->first, position);
+      return fovea_fail(
+          error, FOVEA_ERROR_SEGMENTS,
+          "sequences[%d].segments[%d] begins at position %d; the one before ends before %d: number the "
+          "rows on, or fill the gap (docs/caches.md, \"Forgetting\")",
+          entry, i, segment->first, position);
     }
     position += segment->rows;
   }
