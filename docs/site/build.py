@@ -23,6 +23,7 @@ HEADERS = {
     "include/fovea/pattern.h": "docs/api-patterns.md",
     "include/fovea/explain.h": "docs/api-explain.md",
     "include/fovea/format.h": "docs/api-formats.md",
+    "include/fovea/rotary_scaling.h": "docs/api-rotary-scaling.md",
     "include/fovea/nn.h": "docs/api-layers.md",
     "include/fovea/linear_attention.h": "docs/api-linear-attention.md",
     "include/fovea/performer.h": "docs/api-performer.md",

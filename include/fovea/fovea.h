@@ -742,10 +742,11 @@ typedef struct fovea_execution {
   size_t scratch_size; /* bytes at scratch; see fovea_plan_scratch_size(). 0 without scratch */
 } fovea_execution;
 
-/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_rotary_apply() and those that merge, finish and make
- * states) take threads and parallel_for from it, allocate nothing, and refuse scratch. Rows are shared out only if
- * there is work for more than one thread. A caller with threads of its own may instead make one call for each part
- * of the heads, rows or batch entries, at the same time. `execution` and `error` may be NULL. */
+/* Row-wise calls (fovea_append(), fovea_sequence_copy(), fovea_sequence_move(), fovea_rotary_apply() and those that
+ * merge, finish and make states) take threads and parallel_for from it, allocate nothing, and refuse scratch. Rows
+ * are shared out only if there is work for more than one thread. A caller with threads of its own may instead make
+ * one call for each part of the heads, rows or batch entries, at the same time. `execution` and `error` may be
+ * NULL. */
 
 /* Sets all defaults. Callers in C use fovea_execution_init(). */
 FOVEA_API void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size);
@@ -926,8 +927,8 @@ typedef struct fovea_rotary {
 
   const char *isa; /* as in fovea_problem */
 
-  /* Positions of several numbers: M-RoPE of Qwen2-VL has a time, a height and a width for each row. pair_axes[i], of
-   * dims / 2 numbers from 0 to axes - 1, says which number of its row's position pair i rotates by;
+  /* Positions of several numbers: M-RoPE of Qwen2-VL has a time, a height and a width for each row. pair_axes[i],
+   * of dims / 2 numbers from 0 to axes - 1, says which number of its row's position pair i rotates by;
    * fovea_rotary_sections() fills it (fovea/rotary_scaling.h). Lists of positions then have `axes` numbers for each
    * row; a row whose position is one number, as that of text is, has it on every axis. At most FOVEA_ROTARY_AXES.
    * Default 1 and NULL. */
@@ -1044,10 +1045,11 @@ typedef struct fovea_new_rows {
    * of keys the largest power of 2 that divides the dim. Default 0: none. */
   int64_t k_hadamard, v_hadamard;
 
-  /* Where keys are rotated to, if that is not their place in the cache: drafts of a tree lie one after the other but
-   * are at the position of their depth, rows behind left padding or behind a gap count from elsewhere, rows of M-RoPE
-   * have several numbers. `batch` * `rows` int64 for each axis of the embedding, as `positions` of fovea_rotation;
-   * packed, `rows` int64. From -2^40 to 2^40; needs a rotary embedding. Default NULL: the place in the cache. */
+  /* Where keys are rotated to, if that is not their place in the cache: drafts of a tree lie one after the other
+   * but are at the position of their depth, rows behind left padding or behind a gap count from elsewhere, rows of
+   * M-RoPE have several numbers. `batch` * `rows` int64 for each axis of the embedding, as `positions` of
+   * fovea_rotation; packed, `rows` int64. From -2^40 to 2^40; needs a rotary embedding. Default NULL: the place in
+   * the cache. */
   const int64_t *rotary_positions;
 } fovea_new_rows;
 
@@ -1065,13 +1067,12 @@ static inline void fovea_new_rows_init(fovea_new_rows *rows, int64_t batch, int6
 
 /* Writes the new rows into the segments that hold their positions. Elements are copied bit for bit, or, if the
  * types differ, rounded once. With `rotary` (NULL: none) keys are rotated for their positions, or for those in
- * rotary_positions, and still rounded once. In a panel the other keys keep their bits. A side with a format is written by it (fovea/format.h):
- * keys are rotated in f32 and not rounded before they become codes; rows have at most 4096 dims, and of keys that
- * share scales or words whole groups are written, counted from the segment's first, or up to its last. The call
- * fails before it writes anything if no segment
- * holds a position, or if rows to be written would share memory with each other, with the tensors or with tables of
- * the embedding. Calls may run at the same time if none writes a row that another reads or writes. Runs as row-wise
- * calls do (fovea_execution). */
+ * rotary_positions, and still rounded once. In a panel the other keys keep their bits. A side with a format is
+ * written by it (fovea/format.h): keys are rotated in f32 and not rounded before they become codes; rows have at
+ * most 4096 dims, and of keys that share scales or words whole groups are written, counted from the segment's
+ * first, or up to its last. The call fails before it writes anything if no segment holds a position, or if rows to
+ * be written would share memory with each other, with the tensors or with tables of the embedding. Calls may run at
+ * the same time if none writes a row that another reads or writes. Runs as row-wise calls do (fovea_execution). */
 FOVEA_API fovea_status fovea_append(const fovea_new_rows *rows, const fovea_rotary *rotary,
                                     const fovea_execution *execution, fovea_error *error);
 
@@ -1087,15 +1088,15 @@ FOVEA_API fovea_status fovea_sequence_copy(const fovea_sequence *from, const fov
 /* The default of rotate_by: as far as the rows move. */
 #define FOVEA_ROTATE_AS_MOVED INT64_MIN
 
-/* Rows of one sequence that move to other positions: the keys and values at positions begin to end - 1 go to `to` and
- * the positions after it, whether or not these are partly the same. Prepare it with fovea_move_init(). docs/caches.md
- * has recipes: context shift, attention sinks, eviction. */
+/* Rows of one sequence that move to other positions: the keys and values at positions begin to end - 1 go to `to`
+ * and the positions after it, whether or not these are partly the same. Prepare it with fovea_move_init().
+ * docs/caches.md has recipes: context shift, attention sinks, eviction. */
 typedef struct fovea_move {
-  size_t struct_size;             /* set by fovea_move_init() */
-  const fovea_sequence *sequence; /* holds all of these positions; only the segments' memory is written */
-  int64_t layers;                 /* layers 0 to layers - 1 move, which every segment must have; default 1 */
-  int64_t kv_heads, qk_dim, v_dim;
-  int64_t begin, end, to; /* from 0; begin at most end */
+  size_t struct_size;              /* set by fovea_move_init() */
+  const fovea_sequence *sequence;  /* holds all of these positions; only the segments' memory is written */
+  int64_t layers;                  /* layers 0 to layers - 1 move, which every segment must have; default 1 */
+  int64_t kv_heads, qk_dim, v_dim; /* at least 1 */
+  int64_t begin, end, to;          /* from 0; begin at most end */
 
   /* Rotates keys on, so that they have the angles of their new positions. An embedding with a base or with
    * frequencies; tables have no differences of positions, so give what they were made of. NULL (default): keys keep
@@ -1117,13 +1118,14 @@ static inline void fovea_move_init(fovea_move *move, const fovea_sequence *seque
   fovea_move_init_sized(move, sizeof *move, sequence, kv_heads, qk_dim, v_dim, begin, end, to);
 }
 
-/* Moves the rows, in any format and layout, without memory of its own. Values, and keys without `rotary`, keep their
- * bits where type or format of both places are the same. A rotated key becomes f32, is rotated, and is written as
- * fovea_append() writes: elements are rounded once, codes are made anew with new scales. So each call with `rotary`
- * costs narrow keys a rounding; docs/caches.md says how much. Rotated keys, and sides with a format, have at most
- * 4096 dims. Keys that share scales or words are written in whole groups, as by fovea_append(); if such a group has
- * more than 4096 numbers of a head, rows move by at least a group. Positions that were left keep what they held. The
- * call runs and fails as fovea_append() does; it uses a thread for the keys and one for the values of each layer. */
+/* Moves the rows, in any format and layout, without memory of its own. Values, and keys without `rotary`, keep
+ * their bits where type or format of both places are the same. A rotated key becomes f32, is rotated, and is
+ * written as fovea_append() writes: elements are rounded once, codes are made anew with new scales. So each call
+ * with `rotary` costs narrow keys a rounding; docs/caches.md says how much. Rotated keys, and sides with a format,
+ * have at most 4096 dims. Keys that share scales or words are written in whole groups, as by fovea_append(); if
+ * such a group has more than 4096 numbers of a head, rows move by at least a group. Positions that were left keep
+ * what they held. The call runs and fails as fovea_append() does; it uses a thread for the keys and one for the
+ * values of each layer. */
 FOVEA_API fovea_status fovea_sequence_move(const fovea_move *move, const fovea_execution *execution,
                                            fovea_error *error);
 

@@ -1,7 +1,7 @@
 /* Checks of a scaled rotary embedding. */
+#include "check_scaling.h"
 #include "../base/error.h"
 #include "../base/validate.h"
-#include "scaling.h"
 
 #define DIMS_LIMIT   (INT64_C(1) << 20)
 #define LENGTH_LIMIT (INT64_C(1) << 40)

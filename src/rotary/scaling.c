@@ -1,4 +1,4 @@
-#include "scaling.h"
+#include "check_scaling.h"
 
 #include "../../arch/float_state.h"
 #include "../base/error.h"

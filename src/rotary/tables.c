@@ -4,8 +4,9 @@
 #include "../base/error.h"
 #include "../base/validate.h"
 #include "rotary.h"
-#include "scaling.h"
 #include "validate_rotary.h"
+
+#include <fovea/rotary_scaling.h>
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* Numbers of scaled rotary embeddings: doubles that are the same on every machine. */
-#ifndef FOVEA_SRC_ROTARY_SCALING_H
-#define FOVEA_SRC_ROTARY_SCALING_H
+/* Checks of a scaled rotary embedding. */
+#ifndef FOVEA_SRC_ROTARY_CHECK_SCALING_H
+#define FOVEA_SRC_ROTARY_CHECK_SCALING_H
 
 #include <fovea/rotary_scaling.h>
 
