@@ -358,6 +358,14 @@ static void test_tables(void **state) {
            "fovea_pages_init");
   NOT_MADE(PAGED, pages.struct_size++, 4, 0, 40, 8, FOVEA_ERROR_STRUCT_SIZE, "newer");
   NOT_MADE(PAGED, pages.count = 0, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "pages.count");
+  /* Sizes that were changed after the initialiser, whose strides would let rows share memory. */
+  NOT_MADE(PAGED, pages.page_rows *= 2, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.k share memory",
+           "fovea_pages_init()");
+  NOT_MADE(PAGED, pages.kv_heads++, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.k share memory");
+  NOT_MADE(PAGED, pages.qk_dim++, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.k share memory");
+  NOT_MADE(PAGED, pages.v_dim++, 4, 0, 40, 8, FOVEA_ERROR_STRIDE, "rows of pages.v share memory");
+  NOT_MADE(RING, (pages.layers = 2, pages.v_layer--), 1, 0, 8, 8, FOVEA_ERROR_STRIDE,
+           "rows of pages.v share memory");
   NOT_MADE(PAGED, pages.page_rows = 0, 4, 0, 40, 8, FOVEA_ERROR_SIZE, "page_rows");
   NOT_MADE(PAGED, pages.k = NULL, 4, 0, 40, 8, FOVEA_ERROR_NULL, "pages.k");
   NOT_MADE(PAGED, pages.v = (char *)pages.v + 2, 4, 0, 40, 8, FOVEA_ERROR_ALIGNMENT, "pages.v");

@@ -6,6 +6,8 @@
 #include "../base/validate.h"
 #include "coded_parts.h"
 
+#include <stdlib.h>
+
 static fovea_status check_sizes(const fovea_pages *pages, fovea_error *error) {
   const fovea_bounded sizes[] = {
       {"count", pages->count, 1, FOVEA_LENGTH_LIMIT},       {"page_rows", pages->page_rows, 1, FOVEA_LENGTH_LIMIT},
@@ -118,6 +120,39 @@ static int has_scales(const fovea_code_scales *scales) {
   return scales->scales || scales->zeros || scales->centre;
 }
 
+/* Whether rows of all pages and layers share no memory, judged by nested axes; a stride of 0 repeats. If not, sets
+ * the stride that is too small, and the least that it may be. */
+static int rows_are_apart(const fovea_shape *shape, int64_t layers, int64_t layer, int64_t *stride,
+                          int64_t *needed) {
+  int64_t extents[] = {shape->extent[0], shape->extent[1], shape->extent[2], layers};
+  const int64_t strides[] = {shape->stride[0], shape->stride[1], shape->stride[2], layer};
+  *needed = shape->dim;
+  for (int done = 0; done < 4; done++) { /* the axis with the next smallest stride */
+    int next = -1;
+    for (int i = 0; i < 4; i++)
+      if (extents[i] > 1 && strides[i] != 0 && (next < 0 || llabs(strides[i]) < llabs(strides[next]))) next = i;
+    if (next < 0) return 1;
+    *stride = strides[next];
+    if (llabs(*stride) < *needed) return 0;
+    *needed += llabs(*stride) * (extents[next] - 1);
+    extents[next] = 1;
+  }
+  return 1;
+}
+
+/* Strides are made from sizes when pages are initialised, and kept. */
+static fovea_status check_apart(const fovea_pages *pages, const fovea_shape *shape, int values,
+                                fovea_error *error) {
+  const int64_t layer = values ? pages->v_layer : pages->k_layer;
+  int64_t stride, needed;
+  if (rows_are_apart(shape, pages->layers, layer, &stride, &needed)) return FOVEA_OK;
+  return fovea_fail(
+      error, FOVEA_ERROR_STRIDE,
+      "rows of %s share memory: a stride is %d, less than %d; after a size of pages was changed, call "
+      "fovea_pages_init() again, or set the strides and layers' distances",
+      shape->name, stride, needed);
+}
+
 static fovea_status check_side(fovea_known_pages *known, int values, fovea_reach *reach, fovea_error *error) {
   const fovea_pages *pages = &known->pages;
   if (fovea_page_format(pages, values)) {
@@ -148,6 +183,10 @@ fovea_status fovea_know_pages(const fovea_pages *given, fovea_known_pages *known
   if (!status)
     status = check_distance("v_layer", pages->layers, "layers", pages->v_layer,
                             pages->v_format ? "bytes" : "elements", error);
+  for (int values = 0; values < 2 && !status; values++) {
+    const fovea_shape shape = know_side(known, values);
+    status = check_apart(pages, &shape, values, error);
+  }
   if (!status) status = fovea_validate_pointer(&k_reach, pages->k, error);
   if (!status) status = fovea_validate_pointer(&v_reach, pages->v, error);
   return status;

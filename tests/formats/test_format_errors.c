@@ -418,6 +418,8 @@ static void test_rings(void **state) {
   fovea_error error;
   set_pages(&pages, &format, &v_format, KIVI);
   pages.page_rows = 64; /* two groups */
+  pages.k_strides.head *= 2, pages.k_strides.batch *= 2;
+  pages.v_strides.head *= 2, pages.v_strides.batch *= 2;
   assert_int_equal(fovea_cache_ring(&pages, 0, 32, 96, segments, &sequence, &error), FOVEA_OK);
   assert_int_equal(fovea_cache_ring(&pages, 0, 32, 65, segments, &sequence, &error), FOVEA_OK);
   assert_int_equal(sequence.count, 2);
@@ -425,6 +427,7 @@ static void test_rings(void **state) {
   assert_non_null(strstr(error.text, "positions 31 to 64"));
   assert_non_null(strstr(error.text, "3 groups of keys"));
   v_format = narrow_format(I8);
+  pages.v_strides = (fovea_strides){HEADS * 64 * DIM, 64 * DIM, DIM};
   pages.v_scales.zeros = NULL;
   assert_int_equal(fovea_cache_ring(&pages, 0, 31, 65, segments, &sequence, &error), FOVEA_ERROR_SEGMENTS);
   format.key_group = 0; /* words alone are written key by key */
