@@ -26,6 +26,7 @@ static int begin_linformer(variant_call *call) {
   fovea_nn_linformer_init(&own->linformer, call->length, projected, e);
   own->linformer.value_projection = f;
   fovea_problem_init(&own->problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
+  fovea_problem_resolve(&own->problem, NULL);
   const size_t size = fovea_nn_linformer_scratch_size(&own->linformer, &own->problem, call->threads);
   return size > 0 && variant_scratch(call, size);
 }
@@ -52,6 +53,7 @@ static int begin_differential(variant_call *call) {
   fovea_nn_differential_init(&own->differential, 0.5, 0.2);
   fovea_problem_init(&own->problem, 1, call->heads, call->heads, call->length, call->length, call->dim / 2,
                      call->dim);
+  fovea_problem_resolve(&own->problem, NULL);
   own->problem.causal = 1;
   own->problem.q_strides = own->problem.k_strides = own->problem.v_strides;
   const size_t size = fovea_nn_differential_scratch_size(&own->differential, &own->problem, call->threads);
@@ -105,6 +107,7 @@ static int begin_latent_form(variant_call *call, fovea_nn_latent_form form) {
     own->latent.absorbed = absorbed;
   }
   fovea_problem_init(&own->problem, 1, call->heads, call->heads, call->length, call->length, call->dim, call->dim);
+  fovea_problem_resolve(&own->problem, NULL);
   own->problem.causal = 1;
   const size_t size = fovea_nn_latent_scratch_size(&own->latent, &own->problem, NULL, call->threads);
   return size > 0 && variant_scratch(call, size);

@@ -61,6 +61,7 @@ static void describe(bench_workload *workload) {
   const int64_t q_len = shape->packed ? packed_rows : shape->q_len;
   const int64_t kv_len = shape->packed ? packed_rows : shape->kv_len;
   fovea_problem_init(problem, shape->batch, shape->heads, shape->kv_heads, q_len, kv_len, shape->dim, shape->dim);
+  fovea_problem_resolve(problem, NULL);
   problem->causal = shape->causal;
   if (shape->window_left) problem->window_left = shape->window_left;
   problem->chunk_size = shape->chunk_size;

@@ -10,7 +10,7 @@ fovea_add_objects(fovea_nn_objects ${fovea_nn_sources})
 # As in FoveaLibrary.cmake: nn/ gains nothing by -O3, and what only checks, or is only a fallback, is compiled for size.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   file(GLOB fovea_nn_driver nn/*.c nn/variants/*.c)
-  file(GLOB fovea_nn_small nn/check_*.c nn/variants/check_*.c nn/defaults.c nn/matrix.c nn/choose_table.c nn/encoder*.c
+  file(GLOB fovea_nn_small nn/check_*.c nn/fields.c nn/variants/check_*.c nn/defaults.c nn/matrix.c nn/choose_table.c nn/encoder*.c
     nn/transformer_block.c nn/layer_scratch.c)
   if(fovea_architectures)
     file(GLOB fovea_nn_portable arch/scalar/nn/*.c)

@@ -14,7 +14,7 @@
 
 /* Where the parts of scratch begin, behind the plan. */
 typedef struct scratch_layout {
-  size_t run, q, k, v, o, scores;
+  size_t bound, run, q, k, v, o, scores;
   fovea_nn_scratch all;
 } scratch_layout;
 
@@ -22,10 +22,11 @@ static uint64_t bytes_of(const fovea_nn_heads *heads) {
   return fovea_nn_bytes(heads->rows, heads->heads, heads->dim);
 }
 
-/* `run` is the scratch of attention itself. */
-static scratch_layout lay_out(const fovea_nn_attention_call *call, size_t run) {
+/* The run that a plan is bound to, the scratch of attention itself, and the rows. */
+static scratch_layout lay_out(const fovea_nn_attention_call *call, const fovea_plan *plan, int workers) {
   scratch_layout layout = {0};
-  layout.run = fovea_nn_reserve(&layout.all, run);
+  layout.bound = fovea_nn_reserve(&layout.all, fovea_run_size(plan));
+  layout.run = fovea_nn_reserve(&layout.all, fovea_plan_scratch_size(plan, workers));
   layout.q = fovea_nn_reserve(&layout.all, bytes_of(&call->q));
   layout.k = fovea_nn_reserve(&layout.all, bytes_of(&call->k));
   layout.v = fovea_nn_reserve(&layout.all, bytes_of(&call->v));
@@ -154,24 +155,44 @@ static fovea_nn_linear_rows output_rows(const fovea_nn_attention_call *call) {
   return rows;
 }
 
-/* Attention over them, and the output's layer. */
-static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan *plan, void *scratch, size_t size,
-                           const fovea_execution *rows_execution, fovea_error *error) {
+/* What attention reads and writes. */
+static fovea_tensors make_tensors(const fovea_nn_attention_call *call) {
+  const fovea_nn_attention *a = &call->attention;
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int segmented = call->problem.segmented;
-  const fovea_nn_linear_rows rows = output_rows(call);
-  fovea_execution execution = call->execution;
   fovea_tensors tensors;
   fovea_tensors_init(&tensors, call->q.numbers, segmented ? NULL : call->k.numbers,
-                     segmented ? NULL : call->v.numbers, call->o.numbers, NULL);
+                     segmented ? NULL : call->v.numbers, call->o.numbers, t->lse);
   tensors.mask = t->mask;
   tensors.sinks = t->sinks;
   tensors.sequences = t->sequences;
   tensors.layer = t->layer;
+  tensors.scores = a->average_scores ? call->score_numbers : t->scores;
+  tensors.terms = a->terms;
+  tensors.head_scales = a->head_scales;
+  tensors.row_scales = t->row_scales;
+  tensors.max_logits = t->max_logits;
+  tensors.top_keys = t->top_keys;
+  tensors.top_scores = t->top_scores;
+  tensors.entropy = t->entropy;
+  tensors.column_sums = t->column_sums;
+  tensors.shaw_keys = a->shaw_keys;
+  tensors.shaw_values = a->shaw_values;
+  tensors.key_centre = a->key_centre;
+  tensors.key_scale = a->key_scale;
+  tensors.value_scale = a->value_scale;
+  return tensors;
+}
+
+/* Attention, and the output's layer. */
+static fovea_status attend(const fovea_nn_attention_call *call, const fovea_plan *plan,
+                           const fovea_tensors *tensors, void *scratch, size_t size,
+                           const fovea_execution *rows_execution, fovea_error *error) {
+  const fovea_nn_linear_rows rows = output_rows(call);
+  fovea_execution execution = call->execution;
   execution.scratch = scratch;
   execution.scratch_size = size;
-  tensors.scores = call->attention.average_scores ? call->score_numbers : t->scores;
-  fovea_status status = fovea_plan_run(plan, &tensors, &execution, error);
+  fovea_status status = fovea_plan_run(plan, tensors, &execution, error);
   if (!status && call->attention.average_scores) status = fovea_nn_average_scores(call, rows_execution, error);
   return status ? status : fovea_nn_linear_run(call->attention.output, &rows, rows_execution, error);
 }
@@ -181,9 +202,11 @@ static void clear_gaps(const fovea_nn_attention_call *call) {
   if (call->problem.cu_seqlens_q) memset(call->o.numbers, 0, (size_t)bytes_of(&call->o));
 }
 
-/* Makes the projections and attends, in memory that is large enough. */
+/* Makes the projections and attends, in memory that is large enough. Binding checks all that attention checks:
+ * before caches change, or if nothing else is wanted. */
 static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, char *memory,
-                        const scratch_layout *layout, fovea_error *error) {
+                        const scratch_layout *layout, int only_checked, fovea_error *error) {
+  const int appends = call->problem.segmented && call->attention.key;
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
   call->q.numbers = (float *)(void *)(memory + layout->q);
   call->k.numbers = (float *)(void *)(memory + layout->k);
@@ -191,12 +214,19 @@ static fovea_status run(fovea_nn_attention_call *call, const fovea_plan *plan, c
   call->o.numbers = (float *)(void *)(memory + layout->o);
   call->score_numbers = (float *)(void *)(memory + layout->scores);
   const fovea_nn_linear_rows output = output_rows(call);
-  fovea_status status =
-      fovea_nn_check_linear_rows(call->attention.output, &output, error); /* before caches change */
-  if (!status) status = make_heads(call, &rows, error);
+  fovea_status status = fovea_nn_check_output(call->attention.output, &output, error); /* before caches change */
+  const fovea_tensors tensors = make_tensors(call);
+  if (!status && (appends || only_checked)) {
+    fovea_run *bound;
+    status =
+        fovea_run_bind(plan, &tensors, fovea_nn_workers(&call->execution), memory + layout->run,
+                       layout->q - layout->run, memory + layout->bound, layout->run - layout->bound, &bound, error);
+  }
+  if (status || only_checked) return status;
+  status = make_heads(call, &rows, error);
   if (status) return status;
   clear_gaps(call);
-  return attend(call, plan, memory + layout->run, layout->q - layout->run, &rows, error);
+  return attend(call, plan, &tensors, memory + layout->run, layout->q - layout->run, &rows, error);
 }
 
 static size_t plan_bytes(const fovea_problem *problem) {
@@ -206,40 +236,47 @@ static size_t plan_bytes(const fovea_problem *problem) {
 }
 
 /* In the caller's scratch: the plan, then the rest. */
-static fovea_status run_in_scratch(fovea_nn_attention_call *call, fovea_error *error) {
+static fovea_status run_in_scratch(fovea_nn_attention_call *call, int only_checked, fovea_error *error) {
   const fovea_execution *e = &call->execution;
   const size_t before = plan_bytes(&call->problem);
   fovea_plan *plan;
   fovea_status status = fovea_validate_scratch(e->scratch, e->scratch_size, before, error);
   if (!status) status = fovea_plan_create_in(&call->problem, e->scratch, before, &plan, error);
   if (status) return status;
-  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, fovea_nn_workers(e)));
+  const scratch_layout layout = lay_out(call, plan, fovea_nn_workers(e));
   const size_t size = layout.all.saturated ? SIZE_MAX : before + layout.all.size;
   status = fovea_validate_scratch(e->scratch, e->scratch_size, size, error);
-  return status ? status : run(call, plan, (char *)e->scratch + before, &layout, error);
+  return status ? status : run(call, plan, (char *)e->scratch + before, &layout, only_checked, error);
 }
 
-static fovea_status run_allocated(fovea_nn_attention_call *call, fovea_error *error) {
+static fovea_status run_allocated(fovea_nn_attention_call *call, int only_checked, fovea_error *error) {
   fovea_plan *plan;
   char *memory;
   void *allocated;
   fovea_status status = fovea_plan_create(&call->problem, &plan, error);
   if (status) return status;
-  const scratch_layout layout = lay_out(call, fovea_plan_scratch_size(plan, fovea_nn_workers(&call->execution)));
+  const scratch_layout layout = lay_out(call, plan, fovea_nn_workers(&call->execution));
   status = fovea_nn_obtain(&layout.all, &call->execution, &call->problem.allocator, &memory, &allocated, error);
-  if (!status) status = run(call, plan, memory, &layout, error);
+  if (!status) status = run(call, plan, memory, &layout, only_checked, error);
   fovea_release(&call->problem.allocator, allocated);
   fovea_plan_destroy(plan);
   return status;
 }
 
-fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
+fovea_status fovea_nn_run_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                     const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
-                                    fovea_error *error) {
+                                    int only_checked, fovea_error *error) {
   fovea_nn_attention_call call;
   const fovea_status status = fovea_nn_check_attention(attention, problem, tensors, execution, &call, error);
   if (status) return status;
-  return call.execution.scratch ? run_in_scratch(&call, error) : run_allocated(&call, error);
+  return call.execution.scratch ? run_in_scratch(&call, only_checked, error)
+                                : run_allocated(&call, only_checked, error);
+}
+
+fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                    const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
+                                    fovea_error *error) {
+  return fovea_nn_run_attention(attention, problem, tensors, execution, 0, error);
 }
 
 size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea_problem *given, int workers,
@@ -247,14 +284,13 @@ size_t fovea_nn_attention_bytes(const fovea_nn_attention *attention, const fovea
   fovea_nn_attention_call call;
   fovea_plan *plan;
   fovea_status status = fovea_nn_read_attention(attention, &call.attention, error);
-  if (!status) status = fovea_read_problem(given, &call.problem, error);
-  if (!status) status = fovea_nn_check_sizes(&call.problem, error);
+  if (!status) status = fovea_nn_read_attention_problem(given, &call, error);
   if (status) return 0;
   fovea_nn_place_heads(&call.problem, 0, &call);
   status = memory ? fovea_plan_create_in(&call.problem, memory, size, &plan, error)
                   : fovea_plan_create(&call.problem, &plan, error);
   if (status) return 0;
-  const scratch_layout layout = lay_out(&call, fovea_plan_scratch_size(plan, workers));
+  const scratch_layout layout = lay_out(&call, plan, workers);
   if (!memory) fovea_plan_destroy(plan);
   return layout.all.saturated ? SIZE_MAX : plan_bytes(&call.problem) + layout.all.size;
 }

@@ -12,21 +12,25 @@ typedef struct fovea_nn_heads {
   float *numbers;
 } fovea_nn_heads;
 
-/* Scores as an output: (batch, heads, rows, keys), with one head if they are averaged. */
-typedef struct fovea_nn_scores {
-  const float *data; /* NULL: there are none */
+/* An output beside y. All have elements of 32 bits. Scores have one head if they are averaged. */
+typedef struct fovea_nn_output {
+  const float *data; /* NULL: it is not wanted, or has no elements */
   fovea_shape shape;
   fovea_reach reach;
-} fovea_nn_scores;
+} fovea_nn_output;
+
+/* Scores are the first of these outputs. */
+enum { FOVEA_NN_OUTPUT_SCORES, FOVEA_NN_OUTPUT_COUNT = 7 };
 
 typedef struct fovea_nn_attention_call {
   fovea_nn_attention attention;
   fovea_nn_attention_tensors tensors;
-  fovea_problem problem; /* with the strides of the projections */
+  fovea_problem problem;       /* with the strides of the projections */
+  fovea_strides score_strides; /* as the caller gave them */
   fovea_execution execution;
   fovea_nn_heads q, k, v, o;
   int64_t memory_rows;
-  fovea_nn_scores scores; /* the caller's */
+  fovea_nn_output outputs[FOVEA_NN_OUTPUT_COUNT]; /* the caller's */
   /* If scores are averaged: those of all heads, in scratch; keys of a row; where the averages lie. */
   float *score_numbers;
   int64_t score_keys;
@@ -38,6 +42,16 @@ typedef struct fovea_nn_attention_call {
 fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
                                       const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
                                       fovea_nn_attention_call *call, fovea_error *error);
+
+/* Reads a problem: refuses what a layer of attention does not use, and resolves the defaults, all but those of
+ * score_strides. */
+fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_nn_attention_call *call,
+                                             fovea_error *error);
+
+/* As fovea_nn_attention_run(). `only_checked`: it ends before it writes anything but scratch. */
+fovea_status fovea_nn_run_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
+                                    const fovea_nn_attention_tensors *tensors, const fovea_execution *execution,
+                                    int only_checked, fovea_error *error);
 
 /* Checks the sizes of a complete problem, so that products of them do not overflow. */
 fovea_status fovea_nn_check_sizes(const fovea_problem *problem, fovea_error *error);

@@ -3,26 +3,17 @@
 #include "layer_scratch.h"
 #include "row_job.h"
 
+#include "../src/base/resolve.h"
 #include "../src/base/shapes.h"
 
-static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t keys) {
-  /* Products are unsigned, as those of fovea_problem_init(): the sizes are checked later. */
-  const uint64_t head = (uint64_t)rows * (uint64_t)keys;
-  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, keys};
-}
-
-static int is_same(fovea_strides a, fovea_strides b) {
-  return a.batch == b.batch && a.head == b.head && a.row == b.row;
-}
-
-void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys) {
+void fovea_nn_place_scores(fovea_nn_attention_call *call) {
   fovea_problem *p = &call->problem;
-  const int averaged = call->attention.average_scores;
   call->score_keys = fovea_score_keys(p);
-  const int unset = is_same(p->score_strides, contiguous(p->heads, p->q_len, keys));
-  call->average_strides = unset ? contiguous(1, p->q_len, p->kv_len) : p->score_strides;
-  if (unset) p->score_strides = contiguous(p->heads, p->q_len, p->kv_len);
-  if (averaged) p->score_strides = contiguous(p->heads, p->q_len, call->score_keys);
+  call->average_strides = p->score_strides = call->score_strides;
+  fovea_resolve_strides(&call->average_strides, fovea_contiguous_strides(1, p->q_len, p->kv_len));
+  fovea_resolve_strides(&p->score_strides, fovea_contiguous_strides(p->heads, p->q_len, p->kv_len));
+  if (call->attention.average_scores)
+    p->score_strides = fovea_contiguous_strides(p->heads, p->q_len, call->score_keys);
 }
 
 uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call) {

@@ -4,9 +4,8 @@
 
 #include "attention.h"
 
-/* Sets the strides with which the core writes scores: the caller's, or those of scratch if they are averaged.
- * `keys` is the problem's kv_len as the caller gave it. */
-void fovea_nn_place_scores(fovea_nn_attention_call *call, int64_t keys);
+/* Sets the strides with which the core writes scores: the caller's, or those of scratch if they are averaged. */
+void fovea_nn_place_scores(fovea_nn_attention_call *call);
 
 /* The bytes of scores in scratch: 0 if they are not averaged. */
 uint64_t fovea_nn_score_bytes(const fovea_nn_attention_call *call);

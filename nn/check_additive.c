@@ -3,6 +3,7 @@
 #include "../src/base/caller.h"
 #include "../src/base/claim.h"
 #include "../src/base/error.h"
+#include "../src/base/resolve.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
 #include "additive.h"
@@ -17,7 +18,7 @@
 #define FIRST_TENSORS  sizeof(fovea_nn_additive_tensors)
 
 static fovea_strides contiguous(int64_t rows, int64_t dim) {
-  return (fovea_strides){(int64_t)((uint64_t)rows * (uint64_t)dim), 0, dim}; /* sizes are checked later */
+  return (fovea_strides){fovea_wrapped_product(rows, dim), 0, dim};
 }
 
 void fovea_nn_additive_init_sized(fovea_nn_additive *additive, size_t struct_size, int64_t dim, const float *w) {
@@ -29,25 +30,40 @@ void fovea_nn_additive_tensors_init_sized(fovea_nn_additive_tensors *tensors, si
                                           const fovea_nn_additive *additive, int64_t batch, int64_t q_len,
                                           int64_t kv_len, int64_t v_dim, const void *queries, const void *keys,
                                           const void *values, void *o) {
-  const int64_t dim = additive ? additive->dim : 0;
-  const int64_t q_dim = additive && additive->query ? additive->query->in : dim;
-  const int64_t k_dim = additive && additive->key ? additive->key->in : dim;
-  const fovea_nn_additive_tensors defaults = {.struct_size = struct_size,
-                                              .batch = batch,
-                                              .q_len = q_len,
-                                              .kv_len = kv_len,
-                                              .v_dim = v_dim,
-                                              .queries = queries,
-                                              .keys = keys,
-                                              .values = values,
-                                              .o = o,
-                                              .query_strides = contiguous(q_len, q_dim),
-                                              .key_strides = contiguous(kv_len, k_dim),
-                                              .value_strides = contiguous(kv_len, v_dim),
-                                              .o_strides = contiguous(q_len, v_dim),
-                                              .weight_strides = contiguous(q_len, kv_len),
-                                              .mask_strides = {q_len * kv_len, 0, kv_len, 1}};
+  (void)additive; /* strides are those of what runs */
+  const fovea_nn_additive_tensors defaults = {
+      .struct_size = struct_size,
+      .batch = batch,
+      .q_len = q_len,
+      .kv_len = kv_len,
+      .v_dim = v_dim,
+      .queries = queries,
+      .keys = keys,
+      .values = values,
+      .o = o,
+      .query_strides = FOVEA_UNSET_STRIDES,
+      .key_strides = FOVEA_UNSET_STRIDES,
+      .value_strides = FOVEA_UNSET_STRIDES,
+      .o_strides = FOVEA_UNSET_STRIDES,
+      .weight_strides = FOVEA_UNSET_STRIDES,
+      .mask_strides = {FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS}};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+/* Strides of what a layer takes, or of what is projected already. */
+static void resolve(fovea_nn_additive_call *call) {
+  const fovea_nn_additive *a = &call->additive;
+  fovea_nn_additive_tensors *t = &call->tensors;
+  const fovea_strides pairs = contiguous(t->q_len, t->kv_len);
+  fovea_resolve_strides(&t->query_strides, contiguous(t->q_len, a->query ? call->query.in : a->dim));
+  fovea_resolve_strides(&t->key_strides, contiguous(t->kv_len, a->key ? call->key.in : a->dim));
+  fovea_resolve_strides(&t->value_strides, contiguous(t->kv_len, t->v_dim));
+  fovea_resolve_strides(&t->o_strides, contiguous(t->q_len, t->v_dim));
+  fovea_resolve_strides(&t->weight_strides, pairs);
+  fovea_resolve_stride(&t->mask_strides.batch, pairs.batch);
+  fovea_resolve_stride(&t->mask_strides.head, 0);
+  fovea_resolve_stride(&t->mask_strides.row, pairs.row);
+  fovea_resolve_stride(&t->mask_strides.key, 1);
 }
 
 /* A layer of the caller's, or none. */
@@ -78,7 +94,9 @@ static fovea_status read_arguments(const fovea_nn_additive *additive, const fove
   const fovea_bounded dim = {"dim", additive->dim, 1, FOVEA_DIM_LIMIT};
   status = fovea_validate_bounds(NULL, &dim, 1, FOVEA_ERROR_SIZE, error);
   if (!status) status = read_layer("query", &call->additive.query, additive->dim, &call->query, error);
-  return status ? status : read_layer("key", &call->additive.key, additive->dim, &call->key, error);
+  if (!status) status = read_layer("key", &call->additive.key, additive->dim, &call->key, error);
+  if (!status) resolve(call);
+  return status;
 }
 
 static fovea_status check_sizes(const fovea_nn_additive_tensors *t, fovea_error *error) {

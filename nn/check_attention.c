@@ -1,19 +1,17 @@
 /* Everything that a layer of attention may be refused for. */
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
+#include "../src/base/resolve.h"
 #include "../src/base/validate.h"
 #include "attention.h"
 #include "average.h"
 #include "defaults.h"
+#include "fields.h"
 #include "layer_parts.h"
 #include "layer_scratch.h"
 #include "linear.h"
 #include "positions.h"
 #include "scores.h"
-
-static int64_t contiguous_or(int64_t stride, int64_t dim) {
-  return stride == 0 ? dim : stride;
-}
 
 /* The most numbers of a projection. */
 #define MOST_NUMBERS (UINT64_C(1) << 57)
@@ -64,39 +62,21 @@ static fovea_status check_layers(const fovea_nn_attention *a, const fovea_proble
   return check_size("value", "out", a->value->out, p->kv_heads, p->v_dim, "kv_heads and v_dim", error);
 }
 
-static int same_strides(fovea_strides a, fovea_strides b) {
-  return a.batch == b.batch && a.head == b.head && a.row == b.row;
-}
-
-/* The projections have types and strides of their own. */
-static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
-  fovea_problem plain;
-  fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
-  const struct {
-    const char *name;
-    int set;
-  } settings[] = {{"q_strides", !same_strides(p->q_strides, plain.q_strides)},
-                  {"k_strides", !same_strides(p->k_strides, plain.k_strides)},
-                  {"v_strides", !same_strides(p->v_strides, plain.v_strides)},
-                  {"o_strides", !same_strides(p->o_strides, plain.o_strides)},
-                  {"q_type", p->q_type != FOVEA_F32},
-                  {"k_type", p->k_type != FOVEA_F32},
-                  {"v_type", p->v_type != FOVEA_F32},
-                  {"o_type", p->o_type != FOVEA_F32},
-                  {"to_state", p->to_state},
-                  {"max_logits", p->max_logits},
-                  {"entropy", p->entropy},
-                  {"column_sums", p->column_sums},
-                  {"top_k", p->top_k != 0},
-                  {"score_heads", !fovea_is_all(p->score_heads)},
-                  {"score_rows", !fovea_is_all(p->score_rows)},
-                  {"score_keys", !fovea_is_all(p->score_keys)}};
-  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-    if (!settings[i].set) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s of the problem is set and would not be used: a layer of attention has its own",
-                      settings[i].name);
-  }
+fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_nn_attention_call *call,
+                                             fovea_error *error) {
+  fovea_problem *p = &call->problem;
+  enum {
+    known = FOVEA_NN_SIZES | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW | FOVEA_NN_POSITIONS |
+            FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_TERMS |
+            FOVEA_NN_SHAW | FOVEA_NN_SINK | FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS | FOVEA_NN_LSE |
+            FOVEA_NN_SCORES | FOVEA_NN_OUTPUTS
+  };
+  fovea_status status = fovea_copy_problem(given, p, error);
+  if (!status) status = fovea_nn_check_sizes(p, error);
+  if (!status) status = fovea_nn_refuse_fields(p, known, "a layer of attention has its own", error);
+  if (status) return status;
+  call->score_strides = p->score_strides;
+  fovea_resolve_problem(p);
   return FOVEA_OK;
 }
 
@@ -129,6 +109,9 @@ static fovea_status check_bias(const fovea_nn_attention *a, const fovea_problem 
   if (p->mask_begin != 0 || p->mask_begins) other = "mask_begin";
   if (p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len))
     other = "keys_begin or keys_end";
+  if (p->pattern || p->patterns) other = "a pattern";
+  if (p->term_count != 0) other = "terms";
+  if (p->shaw) other = "shaw";
   if (a->rotary) other = "rotary";
   const int set = p->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
   if (p->causal && set && p->offset < -1) other = "causal, and rows whose own key lies before all keys";
@@ -149,7 +132,8 @@ static const char *unused_layout(const fovea_nn_attention_tensors *t) {
                   "memory_values_type or memory_values_stride"},
                  {t->residual, t->residual_type, t->residual_stride, "residual_type or residual_stride"}};
   for (int i = 0; i < 3; i++) {
-    if (!tensors[i].data && (tensors[i].type != FOVEA_F32 || tensors[i].stride != 0)) return tensors[i].name;
+    if (!tensors[i].data && (tensors[i].type != FOVEA_F32 || tensors[i].stride != FOVEA_CONTIGUOUS))
+      return tensors[i].name;
   }
   return NULL;
 }
@@ -210,7 +194,6 @@ static void make_room_for_bias(fovea_problem *p) {
 }
 
 void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_call *call) {
-  const int64_t keys = p->kv_len;
   if (call->attention.bias_key) make_room_for_bias(p);
   const int64_t new_rows = p->segmented ? p->q_len : p->kv_len; /* of keys and values, for each entry */
   const int64_t rows = p->cu_seqlens_q ? p->q_len : p->batch * p->q_len;
@@ -224,7 +207,7 @@ void fovea_nn_place_heads(fovea_problem *p, int rows_first, fovea_nn_attention_c
   p->o_strides = strides_of(&call->o, p->batch, p->q_len, rows_first);
   p->k_strides = strides_of(&call->k, p->batch, new_rows, rows_first);
   p->v_strides = strides_of(&call->v, p->batch, new_rows, rows_first);
-  fovea_nn_place_scores(call, keys);
+  fovea_nn_place_scores(call);
 }
 
 static void complete(fovea_nn_attention_tensors *t, const fovea_nn_attention *a) {
@@ -239,11 +222,11 @@ static void complete(fovea_nn_attention_tensors *t, const fovea_nn_attention *a)
     t->memory_values_type = t->memory_type;
     t->memory_values_stride = t->memory_stride;
   }
-  t->x_stride = contiguous_or(t->x_stride, a->query->in);
-  t->memory_stride = contiguous_or(t->memory_stride, key_in);
-  t->memory_values_stride = contiguous_or(t->memory_values_stride, value_in);
-  t->y_stride = contiguous_or(t->y_stride, a->output->out);
-  t->residual_stride = contiguous_or(t->residual_stride, a->output->out);
+  fovea_resolve_stride(&t->x_stride, a->query->in);
+  fovea_resolve_stride(&t->memory_stride, key_in);
+  fovea_resolve_stride(&t->memory_values_stride, value_in);
+  fovea_resolve_stride(&t->y_stride, a->output->out);
+  fovea_resolve_stride(&t->residual_stride, a->output->out);
 }
 
 static fovea_nn_matrix memory_of(const fovea_nn_attention_call *call, int values) {
@@ -280,9 +263,8 @@ static fovea_status check_rotary(const fovea_nn_attention_call *call, fovea_erro
   return fovea_nn_check_rotary(rotary, p->qk_dim, &keys, error);
 }
 
-/* What a caller's scores must lie apart from. What is not there, or is checked by the step that takes it, has no
- * data. */
-static fovea_status check_score_place(const fovea_nn_attention_call *call, fovea_error *error) {
+/* What outputs must lie apart from. What is not there, or is checked by the step that takes it, has no data. */
+static fovea_status check_output_places(const fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_nn_attention *a = &call->attention;
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int64_t rows = call->q.rows, out = a->output->out;
@@ -298,14 +280,15 @@ static fovea_status check_score_place(const fovea_nn_attention_call *call, fovea
       {"sinks", t->sinks, FOVEA_F32, 1, call->problem.heads, 0},
   };
   const fovea_nn_matrix scratch = fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size);
-  fovea_status status = fovea_nn_check_scores_apart(&call->scores, &scratch, 1, error);
+  fovea_status status = fovea_nn_check_outputs_apart(call->outputs, &scratch, 1, error);
   for (int i = 0; i < 6 && !status; i++) {
     if (!tensors[i].data) continue;
     status = fovea_nn_check_matrix(&tensors[i], 0, error);
-    if (!status) status = fovea_nn_check_scores_apart(&call->scores, &tensors[i], 1, error);
+    if (!status) status = fovea_nn_check_outputs_apart(call->outputs, &tensors[i], 1, error);
   }
-  if (!status) status = fovea_nn_check_scores_apart(&call->scores, parts, count, error);
-  return status ? status : fovea_nn_check_scores_and_mask(call, error);
+  if (!status) status = fovea_nn_check_outputs_apart(call->outputs, parts, count, error);
+  if (!status) status = fovea_nn_check_averages(call, error);
+  return status;
 }
 
 fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const fovea_problem *problem,
@@ -313,11 +296,9 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
                                       fovea_nn_attention_call *call, fovea_error *error) {
   fovea_nn_attention *a = &call->attention;
   fovea_status status = fovea_nn_read_attention(attention, a, error);
-  if (!status) status = fovea_read_problem(problem, &call->problem, error);
+  if (!status) status = fovea_nn_read_attention_problem(problem, call, error);
   if (!status) status = fovea_nn_read_attention_tensors(tensors, &call->tensors, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
-  if (!status) status = fovea_nn_check_sizes(&call->problem, error);
-  if (!status) status = check_unused(&call->problem, error);
   if (!status) status = check_layers(a, &call->problem, error);
   if (!status) status = check_bias(a, &call->problem, error);
   if (!status) status = check_settings(a, &call->problem, &call->tensors, error);
@@ -331,6 +312,6 @@ fovea_status fovea_nn_check_attention(const fovea_nn_attention *attention, const
   if (!status) status = check_rotary(call, error);
   if (status) return status;
   fovea_nn_place_heads(&call->problem, call->tensors.rows_first, call);
-  status = fovea_nn_check_scores(call, error);
-  return status || !call->scores.data ? status : check_score_place(call, error);
+  status = fovea_nn_check_outputs(call, error);
+  return status || !fovea_nn_has_outputs(call->outputs) ? status : check_output_places(call, error);
 }

@@ -9,6 +9,8 @@
 #include "scores.h"
 #include "transformer_block.h"
 
+#include <string.h>
+
 static fovea_status check_dim(const char *name, int64_t given, int64_t wanted, fovea_error *error) {
   if (given == wanted) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "%s is %d; the layer has %d", name, given, wanted);
@@ -42,7 +44,8 @@ static fovea_status check_attending(const char *name, const fovea_nn_attending *
   const fovea_status status = fovea_nn_read_attention_tensors(attending->tensors, &t, error);
   if (status) return status;
   if (!t.x && !t.y && !t.residual && t.x_type == FOVEA_F32 && t.y_type == FOVEA_F32 &&
-      t.residual_type == FOVEA_F32 && t.x_stride == 0 && t.y_stride == 0 && t.residual_stride == 0) {
+      t.residual_type == FOVEA_F32 && t.x_stride == FOVEA_CONTIGUOUS && t.y_stride == FOVEA_CONTIGUOUS &&
+      t.residual_stride == FOVEA_CONTIGUOUS) {
     return FOVEA_OK;
   }
   return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -88,27 +91,27 @@ fovea_status fovea_nn_check_block(const fovea_nn_block *b, const fovea_nn_attend
   return status ? status : check_attending("cross", cross, error);
 }
 
-static fovea_status check_scores(const fovea_nn_scores *scores, const fovea_nn_around *around,
-                                 const fovea_nn_matrix *parts, int count, fovea_error *error) {
+static fovea_status check_outputs(const fovea_nn_output *outputs, const fovea_nn_around *around,
+                                  const fovea_nn_matrix *parts, int count, fovea_error *error) {
   const fovea_nn_matrix others[] = {around->x, around->y, around->scratch};
-  const fovea_status status = fovea_nn_check_scores_apart(scores, others, 3, error);
-  return status ? status : fovea_nn_check_scores_apart(scores, parts, count, error);
+  const fovea_status status = fovea_nn_check_outputs_apart(outputs, others, 3, error);
+  return status ? status : fovea_nn_check_outputs_apart(outputs, parts, count, error);
 }
 
 fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_attending *self,
                                        const fovea_nn_attending *cross, const fovea_nn_around *around,
-                                       fovea_nn_scores scores[2], fovea_error *error) {
+                                       fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT], fovea_error *error) {
   fovea_nn_attention_call call;
   fovea_nn_matrix parts[FOVEA_NN_BLOCK_PARTS];
   const int count = fovea_nn_add_block(b, parts, 0);
   fovea_status status = fovea_nn_check_attention(b->self, self->problem, self->tensors, NULL, &call, error);
   if (status) return status;
-  scores[0] = call.scores;
-  scores[1] = (fovea_nn_scores){.data = NULL};
+  memcpy(outputs[0], call.outputs, sizeof call.outputs);
+  memset(outputs[1], 0, sizeof call.outputs);
   if (cross) {
     status = fovea_nn_check_attention(b->cross, cross->problem, cross->tensors, NULL, &call, error);
     if (status) return status;
-    scores[1] = call.scores;
+    memcpy(outputs[1], call.outputs, sizeof call.outputs);
     if (call.from_rows && !call.problem.segmented) {
       return fovea_fail(error, FOVEA_ERROR_NULL, "memory of cross is NULL");
     }
@@ -116,7 +119,6 @@ fovea_status fovea_nn_check_attentions(const fovea_nn_block *b, const fovea_nn_a
   for (int i = 0; i < count && !status && around->y.data; i++) {
     status = fovea_nn_check_apart(&around->y, &parts[i], error);
   }
-  for (int i = 0; i < 2 && !status; i++) status = check_scores(&scores[i], around, parts, count, error);
-  if (status || !fovea_nn_scores_overlap(&scores[0], &scores[1])) return status;
-  return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores of self shares memory with scores of cross");
+  for (int i = 0; i < 2 && !status; i++) status = check_outputs(outputs[i], around, parts, count, error);
+  return status ? status : fovea_nn_check_self_and_cross(outputs[0], outputs[1], error);
 }

@@ -109,12 +109,32 @@ static fovea_status check_distance(const char *name, const float *scores, int64_
                     name, layer, count);
 }
 
+/* Only scores have a distance from layer to layer. */
+static fovea_status check_further_outputs(const char *of, const fovea_nn_attention_tensors *t, int64_t count,
+                                          fovea_error *error) {
+  const struct {
+    const char *name;
+    const void *data;
+  } outputs[] = {{"lse", t->lse},           {"max_logits", t->max_logits},
+                 {"top_keys", t->top_keys}, {"top_scores", t->top_scores},
+                 {"entropy", t->entropy},   {"column_sums", t->column_sums}};
+  for (size_t i = 0; i < sizeof outputs / sizeof outputs[0] && count > 1; i++) {
+    if (!outputs[i].data) continue;
+    return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                      "%s of %s is set, and %d layers would write it one after the other: run the layers by "
+                      "fovea_nn_block_run(), each with its own",
+                      outputs[i].name, of, count);
+  }
+  return FOVEA_OK;
+}
+
 static fovea_status check_distances(const fovea_nn_encoder_call *call, fovea_error *error) {
   const fovea_nn_encoder_rows *r = &call->rows;
   const int64_t count = call->encoder.count;
   const float *crossing = r->cross ? call->cross.scores : NULL;
-  const fovea_status status =
-      check_distance("self_score_layer", call->self.scores, r->self_score_layer, count, error);
+  fovea_status status = check_distance("self_score_layer", call->self.scores, r->self_score_layer, count, error);
+  if (!status) status = check_further_outputs("self", &call->self, count, error);
+  if (!status && r->cross) status = check_further_outputs("cross", &call->cross, count, error);
   return status ? status : check_distance("cross_score_layer", crossing, r->cross_score_layer, count, error);
 }
 
@@ -196,14 +216,15 @@ fovea_status fovea_nn_make_layer(const fovea_nn_encoder_call *call, int64_t i, f
 
 /* Checks layer i: its sizes, and all that its run checks when earlier layers have changed their caches. */
 static fovea_status measure_layer(fovea_nn_encoder_call *call, int64_t i, int workers, void *memory, size_t size,
-                                  const fovea_nn_around *around, fovea_nn_scores scores[2], fovea_error *error) {
+                                  const fovea_nn_around *around, fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT],
+                                  fovea_error *error) {
   fovea_nn_layer_call layer;
   fovea_error why = {.status = FOVEA_OK};
   fovea_status status = fovea_nn_make_layer(call, i, &layer, &why);
   size_t bytes = 0;
   if (!status) bytes = fovea_nn_block_bytes(&layer.block, &layer.self, layer.crossing, workers, memory, size, &why);
   if (!status && bytes == 0) status = why.status;
-  if (!status) status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, scores, &why);
+  if (!status) status = fovea_nn_check_attentions(&layer.block, &layer.self, layer.crossing, around, outputs, &why);
   if (!status) status = check_dim("in of a query", layer.block.self->query->in, call->dim, &why);
   if (status && error) *error = why;
   if (bytes > call->block_size) call->block_size = bytes;
@@ -252,11 +273,11 @@ static fovea_status measure_layers(fovea_nn_encoder_call *call, int workers, voi
   for (int i = 0; i < count && !status; i++) status = fovea_nn_check_matrix(&parts[i], 0, error);
   call->block_size = 0;
   for (int64_t i = 0; i < call->encoder.count && !status; i++) {
-    fovea_nn_scores scores[2];
-    status = measure_layer(call, i, workers, memory, size, &around, scores, error);
+    fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT];
+    status = measure_layer(call, i, workers, memory, size, &around, outputs, error);
     for (int kind = 0; kind < 2 && !status; kind++) {
-      fovea_nn_add_scores(&all[kind], &scores[kind], i);
-      status = fovea_nn_check_scores_apart(&scores[kind], parts, count, error);
+      fovea_nn_add_scores(&all[kind], &outputs[kind][FOVEA_NN_OUTPUT_SCORES], i);
+      status = fovea_nn_check_outputs_apart(outputs[kind], parts, count, error);
     }
   }
   return status ? status : fovea_nn_check_layer_scores(all, call->encoder.count, error);

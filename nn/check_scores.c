@@ -1,4 +1,4 @@
-/* Everything that scores as an output may be refused for. */
+/* Everything that scores and other outputs may be refused for. */
 #include "../src/base/claim.h"
 #include "../src/base/error.h"
 #include "../src/base/validate.h"
@@ -16,36 +16,83 @@ static fovea_status check_wanted(const fovea_nn_attention_call *call, int wanted
                     averaged ? "average_scores" : "scores");
 }
 
-fovea_status fovea_nn_check_scores(fovea_nn_attention_call *call, fovea_error *error) {
+/* Averages are of all heads, rows and keys. */
+static fovea_status check_part(const fovea_nn_attention_call *call, fovea_error *error) {
   const fovea_problem *p = &call->problem;
-  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
-  const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
-  fovea_nn_scores *scores = &call->scores;
-  fovea_status status = check_wanted(call, wanted, error);
-  *scores = (fovea_nn_scores){.data = NULL};
-  if (status || !wanted) return status;
-  scores->shape = fovea_make_shape("scores", batch, averaged ? 1 : p->heads, p->q_len, call->score_keys,
-                                   averaged ? call->average_strides : p->score_strides, 32);
-  if (call->score_keys == 0) scores->shape.extent[0] = 0;
-  status = fovea_validate_strides(&scores->shape, 1, &scores->reach, error);
-  if (!status) status = fovea_validate_pointer(&scores->reach, call->tensors.scores, error);
-  if (!status && scores->reach.begin < scores->reach.end) scores->data = call->tensors.scores;
+  const char *part = NULL;
+  if (!fovea_is_all(p->score_heads)) part = "score_heads";
+  if (!fovea_is_all(p->score_rows)) part = "score_rows";
+  if (!fovea_is_all(p->score_keys)) part = "score_keys";
+  if (!part || !call->attention.average_scores) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_UNUSED,
+                    "%s of the problem is set and would not be used: average_scores is 1, and averages are of all "
+                    "heads, rows and keys",
+                    part);
+}
+
+/* An output that the problem wants, or that is there. The core refuses one that is there and not wanted. */
+typedef struct candidate {
+  int shape, wanted;
+  const void *data;
+} candidate;
+
+static fovea_status check_output(const fovea_shape *shape, const candidate *candidate, fovea_nn_output *output,
+                                 fovea_error *error) {
+  *output = (fovea_nn_output){.data = NULL, .shape = *shape};
+  if (!candidate->wanted) return FOVEA_OK;
+  fovea_status status = fovea_validate_strides(&output->shape, 1, &output->reach, error);
+  if (!status && (candidate->data || !fovea_is_optional(candidate->shape)))
+    status = fovea_validate_pointer(&output->reach, candidate->data, error);
+  if (!status && output->reach.begin < output->reach.end) output->data = candidate->data;
   return status;
 }
 
+fovea_status fovea_nn_check_outputs(fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_problem *p = &call->problem;
+  const fovea_nn_attention_tensors *t = &call->tensors;
+  const int averaged = call->attention.average_scores, wanted = p->score_output != FOVEA_SCORES_NONE;
+  const candidate candidates[FOVEA_NN_OUTPUT_COUNT] = {{FOVEA_SHAPE_SCORES, wanted, t->scores},
+                                                       {FOVEA_SHAPE_LSE, t->lse != NULL, t->lse},
+                                                       {FOVEA_SHAPE_MAX_LOGITS, p->max_logits, t->max_logits},
+                                                       {FOVEA_SHAPE_TOP_KEYS, p->top_k != 0, t->top_keys},
+                                                       {FOVEA_SHAPE_TOP_SCORES, p->top_k != 0, t->top_scores},
+                                                       {FOVEA_SHAPE_ENTROPY, p->entropy, t->entropy},
+                                                       {FOVEA_SHAPE_COLUMN_SUMS, p->column_sums, t->column_sums}};
+  fovea_shape shapes[FOVEA_SHAPES];
+  fovea_status status = check_wanted(call, wanted, error);
+  if (!status) status = check_part(call, error);
+  if (status) return status;
+  fovea_make_shapes(p, shapes);
+  if (averaged) {
+    const int64_t batch = p->cu_seqlens_q ? 1 : p->batch;
+    shapes[FOVEA_SHAPE_SCORES] =
+        fovea_make_shape("scores", batch, 1, p->q_len, call->score_keys, call->average_strides, 32);
+    if (call->score_keys == 0) shapes[FOVEA_SHAPE_SCORES].extent[0] = 0;
+  }
+  for (int i = 0; i < FOVEA_NN_OUTPUT_COUNT && !status; i++)
+    status = check_output(&shapes[candidates[i].shape], &candidates[i], &call->outputs[i], error);
+  return status;
+}
+
+int fovea_nn_has_outputs(const fovea_nn_output *outputs) {
+  for (int i = 0; i < FOVEA_NN_OUTPUT_COUNT; i++)
+    if (outputs[i].data) return 1;
+  return 0;
+}
+
 /* The scores of an entry, or of all packed entries. */
-static fovea_claim claim_of_entry(const fovea_nn_scores *scores, int64_t entry) {
+static fovea_claim claim_of_entry(const fovea_nn_output *scores, int64_t entry) {
   const fovea_shape *s = &scores->shape;
   return fovea_claim_rows(scores->data + entry * s->stride[0], s->bits, s->extent[1], s->stride[1], s->extent[2],
                           s->stride[2], s->dim);
 }
 
-static int in_range(const fovea_nn_scores *scores, uintptr_t begin, uintptr_t end) {
+static int in_range(const fovea_nn_output *scores, uintptr_t begin, uintptr_t end) {
   return begin < (uintptr_t)scores->data + (uintptr_t)scores->reach.end &&
          (uintptr_t)scores->data + (uintptr_t)scores->reach.begin < end;
 }
 
-static int overlaps(const fovea_nn_scores *scores, const fovea_claim *claim) {
+static int overlaps(const fovea_nn_output *scores, const fovea_claim *claim) {
   if (!in_range(scores, claim->begin, claim->end)) return 0;
   for (int64_t b = 0; b < scores->shape.extent[0]; b++) {
     const fovea_claim entry = claim_of_entry(scores, b);
@@ -54,28 +101,26 @@ static int overlaps(const fovea_nn_scores *scores, const fovea_claim *claim) {
   return 0;
 }
 
-fovea_status fovea_nn_check_scores_apart(const fovea_nn_scores *scores, const fovea_nn_matrix *others, int count,
-                                         fovea_error *error) {
-  for (int i = 0; i < count && scores->data; i++) {
+static fovea_status check_apart(const fovea_nn_output *output, const fovea_nn_matrix *others, int count,
+                                fovea_error *error) {
+  for (int i = 0; i < count && output->data; i++) {
     if (!others[i].data || others[i].rows == 0 || others[i].dim == 0) continue;
     const fovea_claim claim = fovea_nn_claim_of(&others[i]);
-    if (!overlaps(scores, &claim)) continue;
-    return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores shares memory with %s", others[i].name);
+    if (!overlaps(output, &claim)) continue;
+    return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s shares memory with %s", output->shape.name, others[i].name);
   }
   return FOVEA_OK;
 }
 
-fovea_status fovea_nn_check_scores_and_mask(const fovea_nn_attention_call *call, fovea_error *error) {
-  fovea_shape shapes[FOVEA_SHAPES];
-  fovea_reach reach;
-  if (!call->tensors.mask || !call->attention.average_scores) return FOVEA_OK;
-  fovea_make_shapes(&call->problem, shapes);
-  const fovea_status status = fovea_validate_strides(&shapes[FOVEA_SHAPE_MASK], 0, &reach, error);
-  if (status) return status;
-  return fovea_validate_apart(&call->scores.reach, call->scores.data, &reach, call->tensors.mask, error);
+fovea_status fovea_nn_check_outputs_apart(const fovea_nn_output *outputs, const fovea_nn_matrix *others, int count,
+                                          fovea_error *error) {
+  fovea_status status = FOVEA_OK;
+  for (int i = 0; i < FOVEA_NN_OUTPUT_COUNT && !status; i++)
+    status = check_apart(&outputs[i], others, count, error);
+  return status;
 }
 
-int fovea_nn_scores_overlap(const fovea_nn_scores *a, const fovea_nn_scores *b) {
+static int outputs_overlap(const fovea_nn_output *a, const fovea_nn_output *b) {
   if (!a->data || !b->data) return 0;
   const uintptr_t begin = (uintptr_t)b->data + (uintptr_t)b->reach.begin;
   if (!in_range(a, begin, begin + (uintptr_t)fovea_nn_score_span(b))) return 0;
@@ -86,9 +131,37 @@ int fovea_nn_scores_overlap(const fovea_nn_scores *a, const fovea_nn_scores *b) 
   return 0;
 }
 
+fovea_status fovea_nn_check_averages(const fovea_nn_attention_call *call, fovea_error *error) {
+  const fovea_nn_output *scores = &call->outputs[FOVEA_NN_OUTPUT_SCORES];
+  fovea_shape shapes[FOVEA_SHAPES];
+  fovea_reach reach;
+  if (!scores->data || !call->attention.average_scores) return FOVEA_OK;
+  for (int i = FOVEA_NN_OUTPUT_SCORES + 1; i < FOVEA_NN_OUTPUT_COUNT; i++) {
+    if (!outputs_overlap(scores, &call->outputs[i])) continue;
+    return fovea_fail(error, FOVEA_ERROR_OVERLAP, "scores shares memory with %s", call->outputs[i].shape.name);
+  }
+  if (!call->tensors.mask) return FOVEA_OK;
+  fovea_make_shapes(&call->problem, shapes);
+  const fovea_status status = fovea_validate_strides(&shapes[FOVEA_SHAPE_MASK], 0, &reach, error);
+  if (status) return status;
+  return fovea_validate_apart(&scores->reach, scores->data, &reach, call->tensors.mask, error);
+}
+
+fovea_status fovea_nn_check_self_and_cross(const fovea_nn_output *self, const fovea_nn_output *cross,
+                                           fovea_error *error) {
+  for (int i = 0; i < FOVEA_NN_OUTPUT_COUNT; i++) {
+    for (int j = 0; j < FOVEA_NN_OUTPUT_COUNT; j++) {
+      if (!outputs_overlap(&self[i], &cross[j])) continue;
+      return fovea_fail(error, FOVEA_ERROR_OVERLAP, "%s of self shares memory with %s of cross", self[i].shape.name,
+                        cross[j].shape.name);
+    }
+  }
+  return FOVEA_OK;
+}
+
 /* Whether the scores of `count` layers, `layer` elements apart, share no memory, judged by nested axes as strides
  * are. */
-static int layers_are_apart(const fovea_nn_scores *scores, int64_t count, int64_t layer) {
+static int layers_are_apart(const fovea_nn_output *scores, int64_t count, int64_t layer) {
   const fovea_shape *s = &scores->shape;
   int64_t extents[] = {s->extent[0], s->extent[1], s->extent[2], count}, least = s->dim;
   int64_t steps[] = {s->stride[0], s->stride[1], s->stride[2], layer};
@@ -105,7 +178,7 @@ static int layers_are_apart(const fovea_nn_scores *scores, int64_t count, int64_
   return 1;
 }
 
-void fovea_nn_add_scores(fovea_nn_layer_scores *all, const fovea_nn_scores *scores, int64_t i) {
+void fovea_nn_add_scores(fovea_nn_layer_scores *all, const fovea_nn_output *scores, int64_t i) {
   const fovea_shape *a = &all->first.shape, *b = &scores->shape;
   if (i == 0) all->first = *scores;
   if (!scores->data) return;
@@ -137,10 +210,10 @@ static int kinds_overlap(const fovea_nn_layer_scores *self, const fovea_nn_layer
   if (self->mixed || cross->mixed) return 1;
   for (int64_t i = 0; i < count; i++) {
     for (int64_t j = 0; j < count; j++) {
-      fovea_nn_scores a = self->first, b = cross->first;
+      fovea_nn_output a = self->first, b = cross->first;
       a.data += i * self->layer;
       b.data += j * cross->layer;
-      if (fovea_nn_scores_overlap(&a, &b)) return 1;
+      if (outputs_overlap(&a, &b)) return 1;
     }
   }
   return 0;

@@ -4,6 +4,7 @@
 #include "../src/base/validate.h"
 #include "attention.h"
 #include "defaults.h"
+#include "fields.h"
 #include "linear.h"
 #include "matrix.h"
 #include "stream.h"
@@ -22,64 +23,30 @@ void fovea_nn_streaming_init_sized(fovea_nn_streaming *streaming, size_t struct_
   memcpy(streaming, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
+enum {
+  FOVEA_NN_STREAM_KNOWS =
+      FOVEA_NN_SIZES | FOVEA_NN_WINDOW | FOVEA_NN_SCORE | FOVEA_NN_SINK | FOVEA_NN_NORMALISER | FOVEA_NN_MODES
+};
+
 fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys) {
   fovea_problem p;
   fovea_problem_init(&p, 1, problem->heads, problem->kv_heads, rows, keys, problem->qk_dim, problem->v_dim);
-  p.scale = problem->scale;
-  p.softcap = problem->softcap;
-  p.sink = problem->sink;
+  fovea_nn_copy_fields(problem, FOVEA_NN_STREAM_KNOWS & ~FOVEA_NN_SIZES, &p);
   p.isa = problem->isa;
   p.allocator = problem->allocator;
-  p.window_left = problem->window_left;
-  p.window_right = problem->window_right;
-  p.causal = problem->causal;
   return p;
 }
 
 /* ---- The problem ---- */
 
-static int is_default_layout(const fovea_problem *p) {
-  fovea_problem plain;
-  fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
-  const fovea_strides *given[] = {&p->q_strides, &p->k_strides,   &p->v_strides,
-                                  &p->o_strides, &p->lse_strides, &p->score_strides};
-  const fovea_strides *wanted[] = {&plain.q_strides, &plain.k_strides,   &plain.v_strides,
-                                   &plain.o_strides, &plain.lse_strides, &plain.score_strides};
-  for (int i = 0; i < 6; i++) {
-    if (given[i]->batch != wanted[i]->batch || given[i]->head != wanted[i]->head || given[i]->row != wanted[i]->row)
-      return 0;
-  }
-  const fovea_mask_strides *mask = &p->mask_strides, *plain_mask = &plain.mask_strides;
-  if (mask->batch != plain_mask->batch || mask->head != plain_mask->head || mask->row != plain_mask->row ||
-      mask->key != plain_mask->key)
-    return 0;
-  return p->q_type == FOVEA_F32 && p->k_type == FOVEA_F32 && p->v_type == FOVEA_F32 && p->o_type == FOVEA_F32;
-}
-
+/* What a stream knows is what fovea_nn_stream_problem() hands on. */
 static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
-  const struct {
-    const char *name;
-    int set;
-  } settings[] = {{"q_len or kv_len", p->q_len != 0 || p->kv_len != 0},
-                  {"q_lens or kv_lens", p->q_lens || p->kv_lens},
-                  {"cu_seqlens_q or cu_seqlens_kv", p->cu_seqlens_q || p->cu_seqlens_kv},
-                  {"offset or offsets", p->offset != FOVEA_OFFSET_BOTTOM_RIGHT || p->offsets},
-                  {"chunk_size, chunk_left or chunk_right", p->chunk_size || p->chunk_left || p->chunk_right},
-                  {"mask_type", p->mask_type != FOVEA_MASK_NONE},
-                  {"mask_begin, mask_begins or mask_keys",
-                   p->mask_begin != 0 || p->mask_begins || p->mask_keys != FOVEA_UNLIMITED},
-                  {"segmented or kv_begins", p->segmented || p->kv_begins},
-                  {"keys_begin or keys_end",
-                   p->keys_begin != 0 || (p->keys_end != FOVEA_UNLIMITED && p->keys_end != p->kv_len)},
-                  {"to_state or score_output", p->to_state || p->score_output != FOVEA_SCORES_NONE},
-                  {"a stride or a type", !is_default_layout(p)}};
-  for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-    if (!settings[i].set) continue;
-    return fovea_fail(error, FOVEA_ERROR_UNUSED,
-                      "%s of the problem is set and would not be used: a stream has one entry, of any length",
-                      settings[i].name);
+  static const char why[] = "a stream has one entry, of any length";
+  if (p->q_len != 0 || p->kv_len != 0) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s",
+                      p->q_len != 0 ? "q_len" : "kv_len", why);
   }
-  return FOVEA_OK;
+  return fovea_nn_refuse_fields(p, FOVEA_NN_STREAM_KNOWS, why, error);
 }
 
 /* The keys that a layer keeps. */
@@ -149,7 +116,7 @@ static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_str
   const fovea_bounded sizes[] = {{"layers", s->layers, 1, FOVEA_LENGTH_LIMIT},
                                  {"chunk", s->chunk, 1, FOVEA_LENGTH_LIMIT / 4}};
   status = fovea_validate_bounds(NULL, sizes, 2, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_read_problem(s->problem, &stream->problem, error);
+  if (!status) status = fovea_copy_problem(s->problem, &stream->problem, error);
   const fovea_bounded batch = {"batch", stream->problem.batch, 1, 1};
   if (!status) status = fovea_validate_bounds("problem", &batch, 1, FOVEA_ERROR_SIZE, error);
   if (!status) status = check_unused(&stream->problem, error);

@@ -1,6 +1,7 @@
 #include "defaults.h"
 
 #include "../src/base/error.h"
+#include "../src/base/resolve.h"
 
 #include <string.h>
 
@@ -17,21 +18,21 @@
 void fovea_nn_linear_init_sized(fovea_nn_linear *linear, size_t struct_size, int64_t in, int64_t out,
                                 const void *weights) {
   const fovea_nn_linear defaults = {
-      .struct_size = struct_size, .in = in, .out = out, .weights = weights, .weight_stride = in};
+      .struct_size = struct_size, .in = in, .out = out, .weights = weights, .weight_stride = FOVEA_CONTIGUOUS};
   memcpy(linear, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
 void fovea_nn_linear_rows_init_sized(fovea_nn_linear_rows *rows, size_t struct_size, const fovea_nn_linear *linear,
                                      int64_t row_count, const void *x, void *y) {
-  const int64_t in = linear ? linear->in : 0, out = linear ? linear->out : 0;
+  (void)linear; /* strides are those of the layer that runs */
   const fovea_nn_linear_rows defaults = {.struct_size = struct_size,
                                          .rows = row_count,
                                          .x = x,
                                          .y = y,
-                                         .x_stride = in,
-                                         .y_stride = out,
-                                         .gate_stride = out,
-                                         .residual_stride = out};
+                                         .x_stride = FOVEA_CONTIGUOUS,
+                                         .y_stride = FOVEA_CONTIGUOUS,
+                                         .gate_stride = FOVEA_CONTIGUOUS,
+                                         .residual_stride = FOVEA_CONTIGUOUS};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -45,7 +46,14 @@ void fovea_nn_attention_init_sized(fovea_nn_attention *attention, size_t struct_
 
 void fovea_nn_attention_tensors_init_sized(fovea_nn_attention_tensors *tensors, size_t struct_size, const void *x,
                                            void *y) {
-  const fovea_nn_attention_tensors defaults = {.struct_size = struct_size, .x = x, .y = y};
+  const fovea_nn_attention_tensors defaults = {.struct_size = struct_size,
+                                               .x = x,
+                                               .y = y,
+                                               .x_stride = FOVEA_CONTIGUOUS,
+                                               .memory_stride = FOVEA_CONTIGUOUS,
+                                               .memory_values_stride = FOVEA_CONTIGUOUS,
+                                               .y_stride = FOVEA_CONTIGUOUS,
+                                               .residual_stride = FOVEA_CONTIGUOUS};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -78,17 +86,28 @@ fovea_status fovea_nn_read_linear(const fovea_nn_linear *given, fovea_nn_linear 
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "linear is NULL");
   const fovea_status status =
       fovea_nn_check_size("linear", given->struct_size, FIRST_LINEAR, sizeof *linear, error);
-  if (!status) *linear = *given;
-  return status;
+  if (status) return status;
+  *linear = *given;
+  fovea_resolve_stride(&linear->weight_stride, linear->layout == FOVEA_NN_WEIGHTS_IN_PANELS ? 0 : linear->in);
+  return FOVEA_OK;
 }
 
-fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, fovea_nn_linear_rows *rows,
-                                       fovea_error *error) {
+static void resolve_linear_rows(const fovea_nn_linear *linear, fovea_nn_linear_rows *rows) {
+  fovea_resolve_stride(&rows->x_stride, linear->in);
+  fovea_resolve_stride(&rows->y_stride, linear->out);
+  fovea_resolve_stride(&rows->gate_stride, linear->out);
+  fovea_resolve_stride(&rows->residual_stride, linear->out);
+}
+
+fovea_status fovea_nn_read_linear_rows(const fovea_nn_linear_rows *given, const fovea_nn_linear *linear,
+                                       fovea_nn_linear_rows *rows, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status =
       fovea_nn_check_size("rows", given->struct_size, FIRST_LINEAR_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  if (status) return status;
+  *rows = *given;
+  resolve_linear_rows(linear, rows);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_nn_read_attention(const fovea_nn_attention *given, fovea_nn_attention *attention,
@@ -111,16 +130,24 @@ fovea_status fovea_nn_read_attention_tensors(const fovea_nn_attention_tensors *g
 
 void fovea_nn_map_init_sized(fovea_nn_map *map, size_t struct_size, int64_t rows, int64_t dim, const void *x,
                              void *y) {
-  const fovea_nn_map defaults = {
-      .struct_size = struct_size, .rows = rows, .dim = dim, .x = x, .y = y, .x_stride = dim, .y_stride = dim};
+  const fovea_nn_map defaults = {.struct_size = struct_size,
+                                 .rows = rows,
+                                 .dim = dim,
+                                 .x = x,
+                                 .y = y,
+                                 .x_stride = FOVEA_CONTIGUOUS,
+                                 .y_stride = FOVEA_CONTIGUOUS};
   memcpy(map, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
 fovea_status fovea_nn_read_map(const fovea_nn_map *given, fovea_nn_map *map, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "map is NULL");
   const fovea_status status = fovea_nn_check_size("map", given->struct_size, FIRST_MAP, sizeof *map, error);
-  if (!status) *map = *given;
-  return status;
+  if (status) return status;
+  *map = *given;
+  fovea_resolve_stride(&map->x_stride, map->dim);
+  fovea_resolve_stride(&map->y_stride, map->dim);
+  return FOVEA_OK;
 }
 
 void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_norm_kind kind, int64_t dim) {
@@ -130,15 +157,15 @@ void fovea_nn_norm_init_sized(fovea_nn_norm *norm, size_t struct_size, fovea_nn_
 
 void fovea_nn_norm_rows_init_sized(fovea_nn_norm_rows *rows, size_t struct_size, const fovea_nn_norm *norm,
                                    int64_t row_count, const void *x, void *y) {
-  const int64_t dim = norm ? norm->dim : 0;
+  (void)norm; /* strides are those of the norm that runs */
   const fovea_nn_norm_rows defaults = {.struct_size = struct_size,
                                        .rows = row_count,
                                        .x = x,
                                        .y = y,
-                                       .x_stride = dim,
-                                       .y_stride = dim,
-                                       .residual_stride = dim,
-                                       .sum_stride = dim};
+                                       .x_stride = FOVEA_CONTIGUOUS,
+                                       .y_stride = FOVEA_CONTIGUOUS,
+                                       .residual_stride = FOVEA_CONTIGUOUS,
+                                       .sum_stride = FOVEA_CONTIGUOUS};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -149,12 +176,17 @@ fovea_status fovea_nn_read_norm(const fovea_nn_norm *given, fovea_nn_norm *norm,
   return status;
 }
 
-fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, fovea_nn_norm_rows *rows,
+fovea_status fovea_nn_read_norm_rows(const fovea_nn_norm_rows *given, int64_t dim, fovea_nn_norm_rows *rows,
                                      fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status = fovea_nn_check_size("rows", given->struct_size, FIRST_NORM_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  if (status) return status;
+  *rows = *given;
+  fovea_resolve_stride(&rows->x_stride, dim);
+  fovea_resolve_stride(&rows->y_stride, dim);
+  fovea_resolve_stride(&rows->residual_stride, dim);
+  fovea_resolve_stride(&rows->sum_stride, dim);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_nn_read_block(const fovea_nn_block *given, fovea_nn_block *block, fovea_error *error) {

@@ -3,6 +3,7 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/philox.h"
+#include "../src/base/resolve.h"
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
@@ -28,8 +29,13 @@ typedef struct dropout_job {
 
 void fovea_nn_dropout_rows_init_sized(fovea_nn_dropout_rows *rows, size_t struct_size, int64_t row_count,
                                       int64_t dim, const void *x, void *y) {
-  const fovea_nn_dropout_rows defaults = {
-      .struct_size = struct_size, .rows = row_count, .dim = dim, .x = x, .y = y, .x_stride = dim, .y_stride = dim};
+  const fovea_nn_dropout_rows defaults = {.struct_size = struct_size,
+                                          .rows = row_count,
+                                          .dim = dim,
+                                          .x = x,
+                                          .y = y,
+                                          .x_stride = FOVEA_CONTIGUOUS,
+                                          .y_stride = FOVEA_CONTIGUOUS};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -110,8 +116,11 @@ static fovea_status read_rows(const fovea_nn_dropout_rows *given, fovea_nn_dropo
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status =
       fovea_nn_check_size("rows", given->struct_size, FIRST_DROPOUT_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  if (status) return status;
+  *rows = *given;
+  fovea_resolve_stride(&rows->x_stride, rows->dim);
+  fovea_resolve_stride(&rows->y_stride, rows->dim);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_nn_dropout(const fovea_nn_dropout_rows *given, const fovea_execution *given_execution,

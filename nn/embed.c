@@ -2,6 +2,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
+#include "../src/base/resolve.h"
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
@@ -25,9 +26,9 @@ void fovea_nn_embedding_init_sized(fovea_nn_embedding *embedding, size_t struct_
                                    const void *tokens) {
   const fovea_nn_embedding defaults = {.struct_size = struct_size,
                                        .dim = dim,
-                                       .tokens = {.data = tokens, .count = count, .stride = dim},
-                                       .token_types = {.stride = dim},
-                                       .positions = {.stride = dim},
+                                       .tokens = {.data = tokens, .count = count, .stride = FOVEA_CONTIGUOUS},
+                                       .token_types = {.stride = FOVEA_CONTIGUOUS},
+                                       .positions = {.stride = FOVEA_CONTIGUOUS},
                                        .scale = 1.0f};
   memcpy(embedding, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -35,11 +36,9 @@ void fovea_nn_embedding_init_sized(fovea_nn_embedding *embedding, size_t struct_
 void fovea_nn_embedding_rows_init_sized(fovea_nn_embedding_rows *rows, size_t struct_size,
                                         const fovea_nn_embedding *embedding, int64_t row_count, const void *ids,
                                         void *y) {
-  const fovea_nn_embedding_rows defaults = {.struct_size = struct_size,
-                                            .rows = row_count,
-                                            .y = y,
-                                            .y_stride = embedding ? embedding->dim : 0,
-                                            .ids = ids};
+  (void)embedding; /* strides are those of the embedding that runs */
+  const fovea_nn_embedding_rows defaults = {
+      .struct_size = struct_size, .rows = row_count, .y = y, .y_stride = FOVEA_CONTIGUOUS, .ids = ids};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -48,17 +47,23 @@ fovea_status fovea_nn_read_embedding(const fovea_nn_embedding *given, fovea_nn_e
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "embedding is NULL");
   const fovea_status status =
       fovea_nn_check_size("embedding", given->struct_size, FIRST_EMBEDDING, sizeof *embedding, error);
-  if (!status) *embedding = *given;
-  return status;
+  if (status) return status;
+  *embedding = *given;
+  fovea_resolve_stride(&embedding->tokens.stride, embedding->dim);
+  fovea_resolve_stride(&embedding->token_types.stride, embedding->dim);
+  fovea_resolve_stride(&embedding->positions.stride, embedding->dim);
+  return FOVEA_OK;
 }
 
-static fovea_status read_rows(const fovea_nn_embedding_rows *given, fovea_nn_embedding_rows *rows,
+static fovea_status read_rows(const fovea_nn_embedding_rows *given, int64_t dim, fovea_nn_embedding_rows *rows,
                               fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status =
       fovea_nn_check_size("rows", given->struct_size, FIRST_EMBEDDING_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  if (status) return status;
+  *rows = *given;
+  fovea_resolve_stride(&rows->y_stride, dim);
+  return FOVEA_OK;
 }
 
 /* Checks a table that may be absent, and that y is apart from it. */
@@ -177,7 +182,7 @@ fovea_status fovea_nn_embed(const fovea_nn_embedding *given, const fovea_nn_embe
   fovea_execution execution;
   const fovea_nn_kernels *kernels;
   fovea_status status = fovea_nn_read_embedding(given, &embedding, error);
-  if (!status) status = read_rows(given_rows, &rows, error);
+  if (!status) status = read_rows(given_rows, embedding.dim, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();

@@ -59,7 +59,23 @@ static fovea_status normalise(const fovea_nn_encoder_call *call, const fovea_nn_
   return fovea_nn_norm_run(norm, &rows, execution, error);
 }
 
-/* y is written by the last step. */
+/* All layers, of which the first takes `from`. */
+static fovea_status run_layers(const fovea_nn_encoder_call *call, const float *from, fovea_nn_block_part part,
+                               const fovea_execution *execution, fovea_error *error) {
+  const fovea_nn_encoder *e = &call->encoder;
+  fovea_status status = FOVEA_OK;
+  for (int64_t i = 0; i < e->count && !status; i++) {
+    fovea_nn_layer_call layer;
+    float *to = i == e->count - 1 && !e->final_norm ? call->rows.y : call->hidden;
+    status = fovea_nn_make_layer(call, i, &layer, error);
+    if (!status)
+      status = fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, part, execution, error);
+    from = to;
+  }
+  return status;
+}
+
+/* Checks all layers before the first changes a cache. y is written by the last step. */
 static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_error *error) {
   const fovea_nn_encoder *e = &call->encoder;
   const fovea_execution rows = fovea_nn_without_scratch(&call->execution);
@@ -69,6 +85,9 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_error *
   call->hidden = (float *)(void *)(memory + call->hidden_begin);
   execution.scratch = memory;
   execution.scratch_size = call->hidden_begin;
+  const int alone = e->count == 1 && !call->rows.cross; /* then the layer checks itself before it writes */
+  if (!alone) status = run_layers(call, from ? from : call->hidden, FOVEA_NN_BLOCK_CHECKS, &execution, error);
+  if (status) return status;
   if (!from) {
     from = call->hidden;
     status = embed(call, memory, &rows, error);
@@ -77,14 +96,7 @@ static fovea_status run(fovea_nn_encoder_call *call, char *memory, fovea_error *
     status = normalise(call, e->embedding_norm, from, call->hidden, &rows, error);
     from = call->hidden;
   }
-  for (int64_t i = 0; i < e->count && !status; i++) {
-    fovea_nn_layer_call layer;
-    float *to = i == e->count - 1 && !e->final_norm ? call->rows.y : call->hidden;
-    status = fovea_nn_make_layer(call, i, &layer, error);
-    if (!status)
-      status = fovea_nn_run_block(&layer.block, &layer.self, layer.crossing, from, to, 1, &execution, error);
-    from = to;
-  }
+  if (!status) status = run_layers(call, from, FOVEA_NN_BLOCK_COMPUTES, &execution, error);
   if (status || !e->final_norm) return status;
   return normalise(call, e->final_norm, call->hidden, call->rows.y, &rows, error);
 }

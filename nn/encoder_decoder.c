@@ -49,7 +49,7 @@ static fovea_status check_cross(const coding_call *call, fovea_error *error) {
   if (t->memory) unused = "memory";
   if (t->memory_values) unused = "memory_values";
   if (t->memory_type != FOVEA_F32) unused = "memory_type";
-  if (t->memory_stride != 0) unused = "memory_stride";
+  if (t->memory_stride != FOVEA_CONTIGUOUS) unused = "memory_stride";
   if (call->cross_problem.segmented) unused = "segmented";
   if (!unused) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of cross is set and would not be used: the source is the memory",
@@ -164,7 +164,7 @@ static fovea_status run(const coding_call *call, char *memory, fovea_error *erro
   if (call->model.output) {
     target.y = (float *)(void *)(memory + call->hidden_begin);
     rows = output_rows(call, target.y);
-    status = fovea_nn_check_linear_rows(call->model.output, &rows, error); /* before anything changes */
+    status = fovea_nn_check_output(call->model.output, &rows, error); /* before anything changes */
   }
   if (!status && call->with_source) {
     status = fovea_nn_encoder_run(call->model.encoder, &call->source, &execution, error);

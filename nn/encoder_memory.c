@@ -2,6 +2,7 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
+#include "../src/base/resolve.h"
 #include "attention.h"
 #include "defaults.h"
 #include "encoder.h"
@@ -114,12 +115,13 @@ static fovea_status read_call(const fovea_nn_encoder_decoder *model, const fovea
 static fovea_nn_matrix memory_of(const memory_call *call, const fovea_nn_linear *linear, int values) {
   const fovea_nn_attention_tensors *t = &call->tensors;
   const int64_t rows = call->heads.k.rows, in = linear->in;
+  fovea_nn_matrix memory = {"memory", t->memory, t->memory_type, rows, in, t->memory_stride};
   if (values && t->memory_values) {
-    const int64_t stride = t->memory_values_stride;
-    return (fovea_nn_matrix){"memory_values",     t->memory_values, t->memory_values_type, rows, in,
-                             stride ? stride : in};
+    memory = (fovea_nn_matrix){"memory_values",        t->memory_values, t->memory_values_type, rows, in,
+                               t->memory_values_stride};
   }
-  return (fovea_nn_matrix){"memory", t->memory, t->memory_type, rows, in, t->memory_stride ? t->memory_stride : in};
+  fovea_resolve_stride(&memory.stride, in);
+  return memory;
 }
 
 /* Checks what all layers read, before the first writes its caches. */

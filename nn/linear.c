@@ -103,6 +103,15 @@ fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fov
   return status ? status : fovea_nn_check_apart(&y, &bias, error);
 }
 
+fovea_status fovea_nn_check_output(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
+                                   fovea_error *error) {
+  fovea_nn_linear linear;
+  fovea_nn_linear_rows rows;
+  fovea_status status = fovea_nn_read_linear(given, &linear, error);
+  if (!status) status = fovea_nn_read_linear_rows(given_rows, &linear, &rows, error);
+  return status ? status : fovea_nn_check_linear_rows(&linear, &rows, error);
+}
+
 /* Multiplications and additions of a task, so that taking it costs little beside it. */
 #define WORK_OF_TASK INT64_C(1000000)
 /* Bytes of weights that a task goes through for its rows: they stay in a shared cache while other tasks take other
@@ -161,7 +170,7 @@ fovea_status fovea_nn_linear_run(const fovea_nn_linear *given, const fovea_nn_li
   const fovea_nn_kernels *kernels;
   const fovea_nn_pair_kernels *pairs;
   fovea_status status = fovea_nn_read_linear(given, &linear, error);
-  if (!status) status = fovea_nn_read_linear_rows(given_rows, &rows, error);
+  if (!status) status = fovea_nn_read_linear_rows(given_rows, &linear, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (!status) status = fovea_nn_check_linear(&linear, error);
   if (!status) status = fovea_nn_check_linear_rows(&linear, &rows, error);

@@ -36,6 +36,9 @@ fovea_status fovea_nn_check_layer(const char *name, const fovea_nn_linear *given
 /* Checks the rows of a layer that was checked. */
 fovea_status fovea_nn_check_linear_rows(const fovea_nn_linear *linear, const fovea_nn_linear_rows *rows,
                                         fovea_error *error);
+/* Reads and checks a caller's layer and rows that this library made, before anything changes. */
+fovea_status fovea_nn_check_output(const fovea_nn_linear *given, const fovea_nn_linear_rows *given_rows,
+                                   fovea_error *error);
 /* Checks where its weights are to be packed. */
 fovea_status fovea_nn_check_packing(const fovea_nn_linear *linear, const void *panels, fovea_error *error);
 

@@ -126,7 +126,7 @@ fovea_status fovea_nn_norm_run(const fovea_nn_norm *given, const fovea_nn_norm_r
   fovea_execution execution;
   norm_job data = {.norm = &norm, .rows = &rows};
   fovea_status status = fovea_nn_read_norm(given, &norm, error);
-  if (!status) status = fovea_nn_read_norm_rows(given_rows, &rows, error);
+  if (!status) status = fovea_nn_read_norm_rows(given_rows, norm.dim, &rows, error);
   if (!status) status = fovea_read_row_execution(given_execution, &execution, error);
   if (status) return status;
   fovea_float_state caller = fovea_float_begin();

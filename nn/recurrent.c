@@ -2,6 +2,7 @@
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
 #include "../src/base/memory.h"
+#include "../src/base/resolve.h"
 #include "../src/base/validate.h"
 #include "choose_table.h"
 #include "defaults.h"
@@ -34,18 +35,17 @@ void fovea_nn_cell_init_sized(fovea_nn_cell *cell, size_t struct_size, const fov
 
 void fovea_nn_cell_rows_init_sized(fovea_nn_cell_rows *rows, size_t struct_size, const fovea_nn_cell *cell,
                                    int64_t row_count, const void *x, const void *h, void *y) {
-  const fovea_nn_linear *hidden = cell ? cell->hidden : NULL, *input = cell ? cell->input : NULL;
-  const int64_t dim = hidden ? hidden->in : 0, products = hidden ? hidden->out : 0;
+  (void)cell; /* strides are those of the cell that runs */
   const fovea_nn_cell_rows defaults = {.struct_size = struct_size,
                                        .rows = row_count,
                                        .x = x,
                                        .h = h,
                                        .y = y,
-                                       .x_stride = input ? input->in : products,
-                                       .h_stride = dim,
-                                       .y_stride = dim,
-                                       .c_stride = dim,
-                                       .new_c_stride = dim};
+                                       .x_stride = FOVEA_CONTIGUOUS,
+                                       .h_stride = FOVEA_CONTIGUOUS,
+                                       .y_stride = FOVEA_CONTIGUOUS,
+                                       .c_stride = FOVEA_CONTIGUOUS,
+                                       .new_c_stride = FOVEA_CONTIGUOUS};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -73,6 +73,16 @@ static fovea_status read_cell(const fovea_nn_cell *given, int gates, cell_call *
   status = read_layer("hidden", &call->cell.hidden, &call->hidden, gates, 0, error);
   if (status || !given->input) return status;
   return read_layer("input", &call->cell.input, &call->input, gates, call->hidden.in, error);
+}
+
+static void resolve(cell_call *call) {
+  fovea_nn_cell_rows *r = &call->rows;
+  const int64_t dim = call->hidden.in;
+  fovea_resolve_stride(&r->x_stride, call->cell.input ? call->input.in : call->hidden.out);
+  fovea_resolve_stride(&r->h_stride, dim);
+  fovea_resolve_stride(&r->y_stride, dim);
+  fovea_resolve_stride(&r->c_stride, dim);
+  fovea_resolve_stride(&r->new_c_stride, dim);
 }
 
 static fovea_status check_cell_state(const cell_call *call, fovea_error *error) {
@@ -125,6 +135,7 @@ static fovea_status prepare(const fovea_nn_cell *cell, const fovea_nn_cell_rows 
   status = fovea_nn_check_size("rows", rows->struct_size, FIRST_ROWS, sizeof *rows, error);
   if (status) return status;
   call->rows = *rows;
+  resolve(call);
   status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_cell_state(call, error);
   if (!status) status = check_rows(call, error);

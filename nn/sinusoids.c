@@ -3,6 +3,7 @@
 #include "../arch/float_state.h"
 #include "../src/base/caller.h"
 #include "../src/base/error.h"
+#include "../src/base/resolve.h"
 #include "../src/base/row_tasks.h"
 #include "../src/base/types.h"
 #include "../src/base/validate.h"
@@ -39,9 +40,9 @@ void fovea_nn_sinusoid_rows_init_sized(fovea_nn_sinusoid_rows *rows, size_t stru
                                            .rows = row_count,
                                            .dim = dim,
                                            .y = y,
-                                           .y_stride = dim,
+                                           .y_stride = FOVEA_CONTIGUOUS,
                                            .base = 10000.0,
-                                           .x_stride = dim,
+                                           .x_stride = FOVEA_CONTIGUOUS,
                                            .scale = 1.0f};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -176,8 +177,11 @@ static fovea_status read_rows(const fovea_nn_sinusoid_rows *given, fovea_nn_sinu
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rows is NULL");
   const fovea_status status =
       fovea_nn_check_size("rows", given->struct_size, FIRST_SINUSOID_ROWS, sizeof *rows, error);
-  if (!status) *rows = *given;
-  return status;
+  if (status) return status;
+  *rows = *given;
+  fovea_resolve_stride(&rows->x_stride, rows->dim);
+  fovea_resolve_stride(&rows->y_stride, rows->dim);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_nn_sinusoids(const fovea_nn_sinusoid_rows *given, const fovea_execution *given_execution,

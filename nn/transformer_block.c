@@ -60,8 +60,8 @@ static fovea_status normalise(const block_call *call, const fovea_nn_norm *norm,
   return fovea_nn_norm_run(norm, &rows, &execution, error);
 }
 
-static fovea_status attend(const block_call *call, int crossing, const float *from, const float *residual,
-                           float *to, fovea_error *error) {
+static fovea_status attend_or_check(const block_call *call, int crossing, const float *from, const float *residual,
+                                    float *to, int only_checked, fovea_error *error) {
   const fovea_nn_attending *attending = crossing ? &call->cross : &call->self;
   fovea_nn_attention_tensors tensors;
   fovea_execution execution = call->execution;
@@ -72,8 +72,13 @@ static fovea_status attend(const block_call *call, int crossing, const float *fr
   tensors.residual = residual;
   execution.scratch = call->attention;
   execution.scratch_size = call->attention_size;
-  return fovea_nn_attention_run(crossing ? call->block.cross : call->block.self, attending->problem, &tensors,
-                                &execution, error);
+  return fovea_nn_run_attention(crossing ? call->block.cross : call->block.self, attending->problem, &tensors,
+                                &execution, only_checked, error);
+}
+
+static fovea_status attend(const block_call *call, int crossing, const float *from, const float *residual,
+                           float *to, fovea_error *error) {
+  return attend_or_check(call, crossing, from, residual, to, 0, error);
 }
 
 static fovea_status multiply(const block_call *call, const fovea_nn_linear *linear, const float *from,
@@ -140,12 +145,25 @@ static int lay_out(block_call *call, int workers, void *memory, size_t size, fov
   return 1;
 }
 
-static fovea_status run(block_call *call, char *memory, const float *x, float *y, fovea_error *error) {
+/* Checks masks, segments and numbers of both attentions, before the first of them changes a cache. */
+static fovea_status check_attentions(const block_call *call, const float *x, fovea_error *error) {
+  const fovea_status status = attend_or_check(call, 0, x, x, call->sums, 1, error);
+  if (status || !call->block.cross) return status;
+  return attend_or_check(call, 1, call->normed, call->normed, call->sums, 1, error);
+}
+
+static fovea_status run(block_call *call, char *memory, const float *x, float *y, fovea_nn_block_part part,
+                        fovea_error *error) {
   call->attention = memory;
   call->sums = (float *)(void *)(memory + call->sums_begin);
   call->normed = (float *)(void *)(memory + call->normed_begin);
   call->hidden = (float *)(void *)(memory + call->hidden_begin);
   call->gates = (float *)(void *)(memory + call->gates_begin);
+  /* Self-attention alone makes these checks before it writes. */
+  if (part == FOVEA_NN_BLOCK_CHECKS || (part == FOVEA_NN_BLOCK_WHOLE && call->block.cross)) {
+    const fovea_status status = check_attentions(call, x, error);
+    if (status || part == FOVEA_NN_BLOCK_CHECKS) return status;
+  }
   return call->block.norm_first ? run_pre_norm(call, x, y, error) : run_post_norm(call, x, y, error);
 }
 
@@ -156,16 +174,17 @@ static fovea_status check_steps(const block_call *call, const float *x, float *y
                                   .y = {"y", y, FOVEA_F32, rows, dim, dim},
                                   .scratch =
                                       fovea_nn_scratch_of(call->execution.scratch, call->execution.scratch_size)};
-  fovea_nn_scores scores[2];
+  fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT];
   fovea_status status = fovea_nn_check_matrix(&around.x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&around.y, 1, error);
   if (status) return status;
   return fovea_nn_check_attentions(&call->block, &call->self, call->block.cross ? &call->cross : NULL, &around,
-                                   scores, error);
+                                   outputs, error);
 }
 
 /* The caller's scratch must hold a plan before it can be asked how much there must be. */
-static fovea_status run_in_memory(block_call *call, const float *x, float *y, int checked, fovea_error *error) {
+static fovea_status run_in_memory(block_call *call, const float *x, float *y, fovea_nn_block_part part,
+                                  fovea_error *error) {
   const fovea_execution *e = &call->execution;
   const size_t plan = fovea_plan_size(call->problem.batch);
   fovea_error why = {.status = FOVEA_OK};
@@ -177,27 +196,27 @@ static fovea_status run_in_memory(block_call *call, const float *x, float *y, in
     if (error) *error = why;
     return why.status;
   }
-  if (!checked) status = check_steps(call, x, y, error);
+  if (part == FOVEA_NN_BLOCK_WHOLE) status = check_steps(call, x, y, error);
   if (status) return status;
   status = fovea_nn_obtain(&call->all, e, &call->problem.allocator, &memory, &allocated, error);
-  if (!status) status = run(call, memory, x, y, error);
+  if (!status) status = run(call, memory, x, y, part, error);
   fovea_release(&call->problem.allocator, allocated);
   return status;
 }
 
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
-                                const fovea_nn_attending *cross, const float *x, float *y, int checked,
+                                const fovea_nn_attending *cross, const float *x, float *y, fovea_nn_block_part part,
                                 const fovea_execution *execution, fovea_error *error) {
   block_call call = {.rows = 0};
   const fovea_status status = read_call(block, self, cross, execution, &call, error);
   if (status) return status;
-  return run_in_memory(&call, x, y, checked, error);
+  return run_in_memory(&call, x, y, part, error);
 }
 
 fovea_status fovea_nn_block_run(const fovea_nn_block *block, const fovea_nn_attending *self,
                                 const fovea_nn_attending *cross, const float *x, float *y,
                                 const fovea_execution *execution, fovea_error *error) {
-  return fovea_nn_run_block(block, self, cross, x, y, 0, execution, error);
+  return fovea_nn_run_block(block, self, cross, x, y, FOVEA_NN_BLOCK_WHOLE, execution, error);
 }
 
 size_t fovea_nn_block_bytes(const fovea_nn_block *block, const fovea_nn_attending *self,

@@ -17,15 +17,23 @@ typedef struct fovea_nn_around {
 fovea_status fovea_nn_check_block(const fovea_nn_block *block, const fovea_nn_attending *self,
                                   const fovea_nn_attending *cross, fovea_error *error);
 
-/* Checks what attention checks, of a layer that was checked; that y lies apart from the weights, and scores apart
- * from all else. Sets where the scores of self and of cross lie. */
+/* Checks what attention checks, of a layer that was checked; that y lies apart from the weights, and outputs apart
+ * from all else. Sets where the outputs of self and of cross lie. */
 fovea_status fovea_nn_check_attentions(const fovea_nn_block *block, const fovea_nn_attending *self,
                                        const fovea_nn_attending *cross, const fovea_nn_around *around,
-                                       fovea_nn_scores scores[2], fovea_error *error);
+                                       fovea_nn_output outputs[2][FOVEA_NN_OUTPUT_COUNT], fovea_error *error);
 
-/* As fovea_nn_block_run(). `checked`: fovea_nn_check_attentions() was called already, and x and y were checked. */
+/* What a call of a layer does. */
+typedef enum fovea_nn_block_part {
+  FOVEA_NN_BLOCK_WHOLE,   /* checks and computes */
+  FOVEA_NN_BLOCK_CHECKS,  /* makes the checks that need scratch, and writes nothing but scratch */
+  FOVEA_NN_BLOCK_COMPUTES /* computes: all was checked */
+} fovea_nn_block_part;
+
+/* As fovea_nn_block_run(). Unless it is the whole, fovea_nn_check_attentions() was called already, and x and y were
+ * checked. */
 fovea_status fovea_nn_run_block(const fovea_nn_block *block, const fovea_nn_attending *self,
-                                const fovea_nn_attending *cross, const float *x, float *y, int checked,
+                                const fovea_nn_attending *cross, const float *x, float *y, fovea_nn_block_part part,
                                 const fovea_execution *execution, fovea_error *error);
 
 /* Makes the checks of fovea_nn_block_run() by sizes, and returns its bytes of scratch; 0 if it would be refused.

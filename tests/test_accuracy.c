@@ -30,6 +30,7 @@ static fovea_problem problem_of_size(int index) {
   fovea_problem problem;
   const int64_t *size = sizes[index];
   fovea_problem_init(&problem, 1, 2, 1, size[0], size[1], size[2], size[3]);
+  fovea_problem_resolve(&problem, NULL);
   return problem;
 }
 
@@ -89,6 +90,7 @@ static void test_rules(void **state) {
   for (int rule = 0; rule < rule_count; rule++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 2, 2, 60, 300, 32, 32);
+    fovea_problem_resolve(&problem, NULL);
     problem_apply(&problem, &rule_list[rule]);
     struct trial trial = trial_create(&problem, (uint64_t)(200 + rule));
     check_accuracy(&trial, BOUND_RANDOM, rule_list[rule].name);
@@ -103,6 +105,7 @@ static void test_features(void **state) {
   for (int i = 0; i < 48; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 2, 1, 40, 300 + i, 64, 32);
+    fovea_problem_resolve(&problem, NULL);
     problem.scale *= i % 5 == 0 ? 8.0 : 1.0;
     problem.causal = i % 2;
     problem.softcap = softcaps[i % 4];

@@ -217,6 +217,7 @@ static void random_rotary(fovea_rotary *rotary, int64_t qk_dim, struct generator
   fovea_rotary_init(rotary, generator_below(generator, 2) ? FOVEA_ROTARY_HALVES : FOVEA_ROTARY_INTERLEAVED,
                     generator_below(generator, 2) ? qk_dim / 2 * 2
                                                   : 2 * generator_below(generator, qk_dim / 2 + 1));
+  rotary->table_stride = rotary->dims / 2;
   switch (generator_below(generator, 4)) {
   case 0:
     rotary->base = 500000.0;

@@ -54,6 +54,7 @@ static void test_random_problems(void **state) {
     if (i % 2 == 0 && problem->q_len > 16) {
       fovea_problem_init(problem, problem->batch, problem->heads, problem->kv_heads, 1 + i % 5, problem->kv_len,
                          problem->qk_dim, problem->v_dim);
+      fovea_problem_resolve(problem, NULL);
       problem->causal = 1;
       problem_say_offset(problem);
     }
@@ -75,6 +76,7 @@ static void test_few_rows(void **state) {
       const int64_t dim = dims[generator_below(&generator, 7)];
       fovea_problem_init(&problem, 1, rows % 3 == 0 ? 3 : 2, 1, rows, 300 + rows, dim,
                          dims[generator_below(&generator, 7)]);
+      fovea_problem_resolve(&problem, NULL);
       problem.causal = 1;
       problem.k_type = problem.v_type = (fovea_type)type;
       if (rows % 2 == 0) problem.window_left = 170;
@@ -93,6 +95,7 @@ static void test_begins(void **state) {
     int64_t begins[2], lengths[2];
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, rows, length, 40, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.window_left = window;
     problem.kv_lens = lengths;
@@ -120,6 +123,7 @@ static void test_begins_alone(void **state) {
     const int64_t begins[1] = {i == 0 ? length : generator_below(&generator, length)};
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, rows, length, 33, 20);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = i % 3 == 0;
     problem.k_type = (fovea_type)(i % 3);
     fovea_problem masked = problem;
@@ -244,6 +248,7 @@ static void test_chunks_in_rings(void **state) {
     const int64_t left = cases[i][0], chunk = cases[i][1], right = cases[i][2], push = cases[i][3];
     fovea_problem problem;
     fovea_problem_init(&problem, 1, STREAM_HEADS, 1, STREAM, STREAM, STREAM_DIM, STREAM_DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem.chunk_size = chunk;
     problem.chunk_left = left;
     problem.chunk_right = right;

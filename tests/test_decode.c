@@ -65,6 +65,7 @@ static void test_rows_alone(void **state) {
     const int64_t length = 1 + generator_below(&generator, USUAL_OR_LONG(100, 300));
     fovea_problem_init(&problem, 1 + generator_below(&generator, 2), kv_heads * group, kv_heads, length, length,
                        dims[generator_below(&generator, 10)], dims[generator_below(&generator, 10)]);
+    fovea_problem_resolve(&problem, NULL);
     if (i % 3 == 1) problem.window_left = generator_below(&generator, 200);
     if (i % 4 == 2) problem.softcap = 20.0;
     if (i % 5 == 3) problem.sink = FOVEA_SINK_PER_HEAD;
@@ -87,6 +88,7 @@ static void test_long_caches(void **state) {
     const int64_t length = 2040 * (1 + i) + generator_below(&generator, 30), rows = 24;
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, rows, length, i % 2 ? 64 : 33, 32);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.k_type = problem.v_type = (fovea_type)(i % 3);
     struct trial prefill = trial_create(&problem, (uint64_t)i);

@@ -26,6 +26,7 @@ static void test_double(void **state) {
   for (int kind = 0; kind < 6; kind++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, 8);
+    fovea_problem_resolve(&problem, NULL);
     problem.scale = kind % 3 == 0 ? 0.01 : kind % 3 == 1 ? 0.5 : 6.0;
     problem.sink = kind < 3 ? FOVEA_SINK_NONE : FOVEA_SINK_PER_HEAD;
     problem.entropy = 1;
@@ -70,6 +71,7 @@ static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 2, 2, 5, 7, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.entropy = 1;
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);

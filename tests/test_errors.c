@@ -117,10 +117,10 @@ static void test_heads(void **state) {
 static void test_strides(void **state) {
   (void)state;
   REFUSED(call.problem.q_strides.batch = INT64_MAX, FOVEA_ERROR_STRIDE, "q_strides", "9223372036854775807");
-  REFUSED(call.problem.k_strides.row = INT64_MIN, FOVEA_ERROR_STRIDE, "k_strides", "-9223372036854775808");
+  REFUSED(call.problem.k_strides.row = INT64_MIN + 1, FOVEA_ERROR_STRIDE, "k_strides", "-9223372036854775807");
   REFUSED(call.problem.v_strides.head = INT64_MAX / 2, FOVEA_ERROR_STRIDE, "v_strides");
   REFUSED(call.problem.v_strides.row = INT64_MIN / 19, FOVEA_ERROR_STRIDE, "v_strides");
-  REFUSED(call.problem.o_strides.head = INT64_MIN, FOVEA_ERROR_STRIDE, "o_strides");
+  REFUSED(call.problem.o_strides.head = INT64_MIN + 1, FOVEA_ERROR_STRIDE, "o_strides");
   REFUSED(call.problem.lse_strides.row = INT64_MAX, FOVEA_ERROR_STRIDE, "lse_strides");
 }
 

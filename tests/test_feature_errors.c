@@ -94,7 +94,8 @@ static void test_mask_begin(void **state) {
 static void test_mask_strides(void **state) {
   (void)state;
   REFUSED(call.problem.mask_strides.batch = INT64_MAX, FOVEA_ERROR_STRIDE, "mask_strides", "9223372036854775807");
-  REFUSED(call.problem.mask_strides.head = INT64_MIN, FOVEA_ERROR_STRIDE, "mask_strides", "-9223372036854775808");
+  REFUSED(call.problem.mask_strides.head = INT64_MIN + 1, FOVEA_ERROR_STRIDE, "mask_strides",
+          "-9223372036854775807");
   REFUSED(call.problem.mask_strides.row = INT64_MAX / 9, FOVEA_ERROR_STRIDE, "mask_strides");
 }
 

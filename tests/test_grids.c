@@ -107,6 +107,7 @@ static void walk_flash(const char *name, int has_swap, int has_kind, int has_loc
     if (has_kind) set_heads(grid_text(&grid, row, "mha"), 3, heads);
     fovea_problem problem;
     fovea_problem_init(&problem, 1, heads[0], heads[1], lengths[swap], lengths[!swap], dim, dim);
+    fovea_problem_resolve(&problem, NULL);
     if (has_local)
       apply_flash_rules(&problem, &grid, row, &generator);
     else
@@ -157,6 +158,7 @@ static void test_flash_varlen(void **state) {
     set_heads(grid_text(&grid, row, "mha"), 3, heads);
     fovea_problem problem;
     fovea_problem_init(&problem, 3, heads[0], heads[1], cumulative[0][3], cumulative[1][3], dim, dim);
+    fovea_problem_resolve(&problem, NULL);
     problem.cu_seqlens_q = cumulative[0];
     problem.cu_seqlens_kv = cumulative[1];
     apply_flash_rules(&problem, &grid, row, &generator);
@@ -182,6 +184,7 @@ static void test_flash_kvcache(void **state) {
     set_heads(grid_text(&grid, row, "mha"), 2, heads);
     fovea_problem problem;
     fovea_problem_init(&problem, 2, heads[0], heads[1], lengths[0], lengths[1], dim, dim);
+    fovea_problem_resolve(&problem, NULL);
     problem.kv_lens = kv_lens;
     apply_flash_rules(&problem, &grid, row, &generator);
     check_problem(&walk, &problem);
@@ -209,6 +212,7 @@ static void test_ggml(void **state) {
     fovea_problem_init(&problem, batch > 1 ? 2 : 1, kv_heads * group, kv_heads, grid_number(&grid, row, "q_rows"),
                        grid_number(&grid, row, "kv"), grid_number(&grid, row, "hsk"),
                        grid_number(&grid, row, "hsv"));
+    fovea_problem_resolve(&problem, NULL);
     if (strcmp(grid_text(&grid, row, "permute"), "0213") == 0) put_rows_before_heads(&problem);
     check_problem(&walk, &problem);
   }
@@ -226,6 +230,7 @@ static void test_mlx(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2 * heads / kv_heads, 2, grid_number(&grid, row, "q"),
                        grid_number(&grid, row, "k"), grid_number(&grid, row, "d"), grid_number(&grid, row, "d"));
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = strcmp(grid_text(&grid, row, "mask"), "causal") == 0;
     if (grid_number(&grid, row, "transpose") != 0) put_rows_before_heads(&problem);
     check_problem(&walk, &problem);
@@ -247,6 +252,7 @@ static void test_onednn(void **state) {
     const int64_t *shape = shapes[i], kv_heads = i == 1 || i == 8 ? 1 : 2;
     fovea_problem problem;
     fovea_problem_init(&problem, 1, shape[0] < 2 ? 2 : shape[0], kv_heads, shape[1], shape[2], shape[3], shape[4]);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&walk, &problem);
   }
   assert_true(walk.run > 0);

@@ -39,6 +39,7 @@ static void test_small_shapes(void **state) {
       for (int64_t keys = 1; keys <= 36; keys += 5) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 1, 1, rows, keys, dim, 41 - dim);
+        fovea_problem_resolve(&problem, NULL);
         check_guards(&problem, (uint64_t)dim);
       }
 }
@@ -50,6 +51,7 @@ static void test_half_types(void **state) {
     for (int64_t dim = 1; dim <= USUAL_OR_LONG(20, 70); dim++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, dim % 5 + 1, 1 + dim * 7 % 40, dim, 71 - dim);
+      fovea_problem_resolve(&problem, NULL);
       problem.q_type = problem.k_type = problem.v_type = problem.o_type = (fovea_type)type;
       check_guards(&problem, (uint64_t)dim);
     }
@@ -63,6 +65,7 @@ static void test_masks(void **state) {
       for (int64_t missing = 0; missing <= keys % 3; missing++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, 1 + keys % 9, keys, 6, 5);
+        fovea_problem_resolve(&problem, NULL);
         problem.causal = (int)(keys % 2);
         problem_say_offset(&problem);
         problem.mask_type = (fovea_mask_type)type;
@@ -98,6 +101,7 @@ static void check_unseen_keys(const char *isa, int64_t window) {
   static const int64_t kv_lens[] = {KEYS};
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.window_left = window;
   problem.offset = OWN_KEY;
   struct trial expected = trial_create(&problem, 5), trial = trial_create(&problem, 5);

@@ -29,8 +29,10 @@ static void test_every_dim(void **state) {
   for (int64_t dim = 1; dim <= USUAL_OR_LONG(70, 300); dim += dim < 140 ? 1 : 13) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 5, 37, dim, 3);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&problem, 1);
     fovea_problem_init(&problem, 1, 2, 1, 35, 19, 3, dim);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&problem, 2);
   }
 }
@@ -41,6 +43,7 @@ static void test_every_q_len(void **state) {
     for (int64_t group = 1; group <= 4; group += 3) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, group, 1, q_len, 33, 16, 16);
+      fovea_problem_resolve(&problem, NULL);
       problem.causal = (int)(q_len % 2);
       problem_say_offset(&problem);
       check_problem(&problem, 3);
@@ -52,6 +55,7 @@ static void test_every_kv_len(void **state) {
   for (int64_t kv_len = 0; kv_len <= USUAL_OR_LONG(300, 5000); kv_len += kv_len < 300 ? 1 : 271) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 1 + kv_len % 7, kv_len, 8, 8);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&problem, 4);
     problem.causal = 1;
     problem.q_len = 20;
@@ -69,6 +73,7 @@ static void test_span_borders(void **state) {
     for (int64_t q_len = 1; q_len <= 40; q_len += 39) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, q_len, lengths[i], 16, 8);
+      fovea_problem_resolve(&problem, NULL);
       check_problem(&problem, 6);
       problem.window_left = 2100; /* skips whole spans */
       problem.offset = lengths[i] / 2;
@@ -84,6 +89,7 @@ static void test_every_rule(void **state) {
     for (int i = 0; i < USUAL_OR_LONG(5, count); i++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 24, 17);
+      fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       check_problem(&problem, (uint64_t)rule);
     }
@@ -95,6 +101,7 @@ static void test_copied_blocks(void **state) {
   for (int causal = 0; causal <= 1; causal++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 8, 8, USUAL_OR_LONG(270, 520), 300, 32, 32);
+    fovea_problem_resolve(&problem, NULL);
     problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(problem.q_len, 8, 32);
     problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(problem.kv_len, 8, 32);
     problem.causal = causal;

@@ -37,6 +37,7 @@ static void test_repeated_inputs(void **state) {
     for (int axes = 1; axes < 512; axes += USUAL_OR_LONG(9, 2)) {
       fovea_problem written;
       fovea_problem_init(&written, 2, 4, 2, 20, 140, 16, 12);
+      fovea_problem_resolve(&written, NULL);
       written.causal = axes % 3 == 0;
       fovea_problem repeated = written;
       fovea_strides *strides[] = {&repeated.q_strides, &repeated.k_strides, &repeated.v_strides};
@@ -77,6 +78,7 @@ static void test_strides_beyond_32_bits(void **state) {
   const int64_t batch = USUAL_OR_LONG(1, 2), heads = batch;
   fovea_problem problem;
   fovea_problem_init(&problem, batch, heads, 1, 3, 5, 20, 20);
+  fovea_problem_resolve(&problem, NULL);
   struct trial expected = trial_create(&problem, 12);
   struct trial sparse = {.problem = problem};
   const int there = create_sparse(&sparse.q, batch, heads, 3, 20) && create_sparse(&sparse.k, batch, 1, 5, 20) &&
@@ -108,6 +110,7 @@ static void test_rows_before_heads(void **state) {
   assert_int_equal(strides.head, 16);
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 6, 6, 50, 50, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   struct trial heads_first = trial_create(&problem, 10);
   problem.q_strides = problem.k_strides = problem.v_strides = problem.o_strides = strides;
   struct trial rows_first = trial_create(&problem, 10);
@@ -126,6 +129,7 @@ static void test_axes_of_one(void **state) {
   for (fovea_type type = FOVEA_F32; type <= FOVEA_BF16; type++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, 1, 1, 24, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem.q_type = problem.k_type = problem.v_type = type;
     struct trial expected = trial_create(&problem, 12), actual = trial_create(&problem, 12);
     trial_run(&expected, NULL, NULL);
@@ -146,6 +150,7 @@ static void test_plain_call_and_no_lse(void **state) {
   for (int causal = 0; causal <= 1; causal++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, 40, 150, 24, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = causal;
     struct trial expected = trial_create(&problem, 11), actual = trial_create(&problem, 11);
     const int64_t numbers = 2 * 4 * 40 * 24;

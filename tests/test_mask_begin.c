@@ -80,6 +80,7 @@ static void test_places(void **state) {
         if (USUAL_OR_LONG(number % 3 != 0, 0)) continue;
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, rows[i], KEYS, 8, 6);
+        fovea_problem_resolve(&problem, NULL);
         problem_apply(&problem, &rule_list[number % rule_count]);
         problem.mask_begin = places[place];
         problem.sink = (fovea_sink)(number % 3);
@@ -100,6 +101,7 @@ static void test_key_stride_0(void **state) {
       for (int few = 0; few <= 1; few++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 2, 2, 2, few ? 2 : 50, KEYS, 8, 6);
+        fovea_problem_resolve(&problem, NULL);
         problem.causal = place % 2;
         problem.mask_begin = places[place];
         add_mask(&problem, type);
@@ -119,6 +121,7 @@ static void test_entries(void **state) {
       for (int i = 0; i < 4; i++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 4, 2, 1, packed ? 50 : 30, packed == 2 ? 540 : 300, 8, 6);
+        fovea_problem_resolve(&problem, NULL);
         if (packed) problem.cu_seqlens_q = cu_q;
         if (packed == 2) problem.cu_seqlens_kv = cu_kv;
         if (packed != 2) problem.kv_lens = kv_lens;
@@ -139,6 +142,7 @@ static void test_short_entries(void **state) {
     for (int64_t begin = 30; begin <= 300; begin += 45) {
       fovea_problem problem;
       fovea_problem_init(&problem, 3, 2, 1, 20, 300, 8, 6);
+      fovea_problem_resolve(&problem, NULL);
       problem.kv_lens = kv_lens;
       problem.mask_begin = begin;
       if (begin % 2 == 0) problem.mask_keys = (300 - begin) / 2;
@@ -156,6 +160,7 @@ static void test_padded_rows(void **state) {
     for (int64_t begin = 0; begin <= 130; begin += 65) {
       fovea_problem padded, few;
       fovea_problem_init(&padded, 1, 1, 1, 20, 200, 8, 6);
+      fovea_problem_resolve(&padded, NULL);
       padded.mask_begin = begin;
       padded.offset = 195;
       few = padded;
@@ -184,6 +189,7 @@ static void test_parts(void **state) {
       fovea_problem problem;
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 2, 1, 1 + 20 * (i % 2), 12800, 64, 64);
+      fovea_problem_resolve(&problem, NULL);
       problem.mask_begin = begins[i];
       add_mask(&problem, type);
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
@@ -205,6 +211,7 @@ static void test_states(void **state) {
     for (int i = 0; i < 5; i++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, ROWS, ALL, DIM, DIM);
+      fovea_problem_resolve(&problem, NULL);
       problem.mask_begin = begins[i];
       add_mask(&problem, type);
       struct trial expected = trial_create(&problem, 0), actual = trial_sharing_inputs(&expected);
@@ -248,6 +255,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
   enum { LENGTH = 500, WINDOW = 90, CAPACITY = 128, DIM = 16, HEADS = 2 };
   fovea_problem whole;
   fovea_problem_init(&whole, 1, HEADS, 1, LENGTH, LENGTH, DIM, DIM);
+  fovea_problem_resolve(&whole, NULL);
   whole.causal = 1;
   whole.window_left = WINDOW;
   add_mask(&whole, type);
@@ -271,6 +279,7 @@ static void check_ring(int type, int64_t chunk, fovea_key_layout layout) {
 
     fovea_problem problem;
     fovea_problem_init(&problem, 1, HEADS, 1, rows, end, DIM, DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.window_left = WINDOW;
     problem.segmented = 1;
@@ -312,6 +321,7 @@ static void check_shifted(int64_t rows, int64_t keys, int64_t stored_rows, int c
   const int64_t distances = rows + keys - 1, row = stored_rows == 1 ? -1 : distances - 1;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, rows, keys, 8, 6);
+  fovea_problem_resolve(&problem, NULL);
   problem.causal = causal;
   problem_say_offset(&problem);
   add_mask(&problem, FOVEA_MASK_F32);

@@ -82,6 +82,7 @@ static void test_rules_as_masks(void **state) {
     for (int i = rule % 2; i < 4; i += 2) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 8, 8);
+      fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       problem.sink = (fovea_sink)(rule % 3);
       if (rule % 5 == 0) problem.softcap = 2.0;
@@ -121,6 +122,7 @@ static void test_short_masks(void **state) {
     for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, 18, 150, 8, 8);
+      fovea_problem_resolve(&problem, NULL);
       problem.offset = 130;
       problem.causal = (int)(keys % 2);
       fovea_problem shorter = problem;
@@ -155,6 +157,7 @@ static void test_patterns(void **state) {
       for (int i = 0; i < USUAL_OR_LONG(4, count); i++) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 12, 10);
+        fovea_problem_resolve(&problem, NULL);
         problem.causal = pattern % 2;
         problem_say_offset(&problem);
         add_mask(&problem, type);
@@ -177,6 +180,7 @@ static void test_spans_left_out(void **state) {
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type += 2) {
     fovea_problem problem;
     fovea_problem_init(&problem, choices, 1, 1, 3, spans * SPAN + 4, 2, 2);
+    fovea_problem_resolve(&problem, NULL);
     problem.k_strides.batch = problem.v_strides.batch = 0;
     add_mask(&problem, type);
     struct trial trial = trial_create(&problem, 6);
@@ -207,6 +211,7 @@ static void test_repeated_masks(void **state) {
     for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++) {
       fovea_problem written;
       fovea_problem_init(&written, 3, 4, 2, 21, 150, 8, 8);
+      fovea_problem_resolve(&written, NULL);
       written.mask_keys = axes % 3 == 0 ? 77 : 150;
       add_mask(&written, type);
       fovea_problem repeated = written;
@@ -234,6 +239,7 @@ static void test_bytes(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 16, 256, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   add_mask(&problem, FOVEA_MASK_BOOL);
   struct trial trial = trial_create(&problem, 1);
   for (int i = 0; i < 16 * 256; i++) trial.mask.data[i] = (unsigned char)(i % 256 + i / 256);
@@ -251,6 +257,7 @@ static void test_one_plan_many_masks(void **state) {
   for (int type = FOVEA_MASK_BOOL; type <= FOVEA_MASK_BF16; type++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, 130, 200, 8, 8);
+    fovea_problem_resolve(&problem, NULL);
     fovea_counts without, with;
     fovea_plan *plan;
     assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
@@ -291,6 +298,7 @@ static void test_added_values(void **state) {
       for (int kinds = 4; kinds <= BIASES; kinds += 3) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 2, 1, 40, 300, 8, 6);
+        fovea_problem_resolve(&problem, NULL);
         if (kinds % 2 == 0) problem.softcap = 5.0;
         add_mask(&problem, type);
         struct trial trial = trial_create(&problem, 0);
@@ -315,6 +323,7 @@ static void test_adding_zero(void **state) {
     for (int negative = 0; negative <= 1; negative++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, 50, 150, 16, 16);
+      fovea_problem_resolve(&problem, NULL);
       struct trial expected = trial_create(&problem, 4);
       add_mask(&problem, type);
       struct trial actual = trial_create(&problem, 4);
@@ -340,6 +349,7 @@ enum { ROWS = 70, KEYS = 150, DIM = 12 };
 static void check_poison(int type, enum mask_pattern pattern, float poison, const char *isa) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.v_type = (fovea_type)(pattern % 3);
   add_mask(&problem, type);
   struct trial clean = trial_create(&problem, 5);
@@ -384,6 +394,7 @@ static void check_least(int type, float least) {
     for (int hidden = 0; hidden <= 1; hidden++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, ROWS, 2 * KEYS, DIM, DIM);
+      fovea_problem_resolve(&problem, NULL);
       add_mask(&problem, type);
       struct trial trial = trial_create(&problem, 0);
       mask_fill_random(&trial.mask, 0, MASK_ALL);
@@ -420,6 +431,7 @@ static void test_all_least(void **state) {
   for (int sink = FOVEA_SINK_NONE; sink <= FOVEA_SINK_ZERO; sink++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem.sink = (fovea_sink)sink;
     add_mask(&problem, FOVEA_MASK_F32);
     struct trial trial = trial_create(&problem, 1);

@@ -23,6 +23,7 @@ static void test_double(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 3, 1, 50, 300, 40, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.causal = 1;
   problem.max_logits = 1;
   problem.sink = FOVEA_SINK_ZERO;
@@ -62,6 +63,7 @@ static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 2, 2, 5, 7, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.max_logits = 1;
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);

@@ -57,6 +57,7 @@ static int set_up(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 40, 4, 2, 30, 130, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   problem.k_type = FOVEA_BF16;
   problem.o_type = FOVEA_F16;
   problem.mask_type = FOVEA_MASK_F16;
@@ -152,6 +153,7 @@ static void test_no_memory_for_runs(void **state) {
   fovea_plan *plan;
   fovea_error error;
   fovea_problem_init(&problem, 33, 1, 1, 40, 50, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   struct trial other = trial_create(&problem, 2);
   const fovea_tensors tensors = trial_tensors(&other);
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);

@@ -106,6 +106,7 @@ static void check(const fovea_rule *rule) {
   fovea_pattern *pattern = pattern_of(rule, 0, positions, positions, 0);
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, positions, positions, 16, 12);
+  fovea_problem_resolve(&problem, NULL);
   problem.pattern = pattern;
   struct trial trial = trial_create(&problem, (uint64_t)positions);
   const char *const *isas = usable_isas_for(&problem);

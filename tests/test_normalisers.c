@@ -35,6 +35,7 @@ static void test_lengths_and_rules(void **state) {
     for (int rule = (int)i % USUAL_OR_LONG(4, 1); rule < rule_count; rule += USUAL_OR_LONG(4, 1), number++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 2, 4, rule % 2 ? 2 : 4, lengths[i][0], lengths[i][1], 20, 12);
+      fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       problem_set_normaliser(&problem, number);
       problem.score_output = (fovea_score_output)(number / 12 % 5);
@@ -51,6 +52,7 @@ static void test_masks(void **state) {
       static const int64_t rows[] = {37, 1, 4};
       fovea_problem problem;
       fovea_problem_init(&problem, 2, 3, 1, rows[number % 3], 300, 20, 12);
+      fovea_problem_resolve(&problem, NULL);
       problem.mask_type = (fovea_mask_type)type;
       problem.mask_strides = fovea_mask_layout(problem.mask_type, 2, 3, problem.q_len, 300);
       problem.causal = number % 2;
@@ -88,6 +90,7 @@ static void test_parts(void **state) {
     for (int rows = 1; rows <= 20; rows += 19) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, rows, rows > 1 ? 9000 : 30000, 40, 24);
+      fovea_problem_resolve(&problem, NULL);
       problem_set_normaliser(&problem, number);
       problem.causal = 1;
       if (number % 2) {
@@ -110,6 +113,7 @@ static void test_threads(void **state) {
   for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, number % 2 ? 3 : 100, number % 2 ? 9000 : 500, 24, 40);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_normaliser(&problem, number);
     problem.score_output = FOVEA_SCORES_WEIGHTS;
     struct trial one = trial_create(&problem, 3), other = trial_sharing_inputs(&one);
@@ -136,6 +140,7 @@ static void test_prefill_and_decode(void **state) {
   for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 2, 60, 2500, 33, 17);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem_set_normaliser(&problem, number);
     struct trial whole = trial_create(&problem, 9);
@@ -143,6 +148,7 @@ static void test_prefill_and_decode(void **state) {
     for (int64_t row = 0; row < 60; row += 13) {
       fovea_problem step = problem;
       fovea_problem_init(&step, 1, 4, 2, 1, 2500, 33, 17);
+      fovea_problem_resolve(&step, NULL);
       step.causal = 1;
       step.offset = 2500 - 60 + row;
       problem_set_normaliser(&step, number);
@@ -162,6 +168,7 @@ static void test_caches(void **state) {
   for (int number = 0; number < NORMALISERS * DIVISORS; number += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, 1 + 5 * number, 700, 40, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem_set_normaliser(&problem, number);
     problem.score_output = FOVEA_SCORES_WEIGHTS;
@@ -192,6 +199,7 @@ static void test_special_values(void **state) {
       for (int64_t rows = 1; rows < 80; rows += USUAL_OR_LONG(78, 39)) {
         fovea_problem problem;
         fovea_problem_init(&problem, 2, 2, 2, rows, 300, 20, 12);
+        fovea_problem_resolve(&problem, NULL);
         problem.causal = 1;
         problem.offset = 140;
         problem_set_normaliser(&problem, number);
@@ -218,6 +226,7 @@ static void test_seen_without_weight(void **state) {
     for (int64_t rows = 1; rows < 40; rows += 38) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, rows, 260, 3, 5);
+      fovea_problem_resolve(&problem, NULL);
       problem_set_normaliser(&problem, number);
       problem.score_output = FOVEA_SCORES_WEIGHTS;
       problem.scale = 1.0;
@@ -242,6 +251,7 @@ static void test_small_sums(void **state) {
     for (int64_t rows = 1; rows < 40; rows += 38) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, rows, 150, 8, 5);
+      fovea_problem_resolve(&problem, NULL);
       problem_set_normaliser(&problem, number);
       problem.score_output = FOVEA_SCORES_WEIGHTS;
       problem.scale = 1e-21;
@@ -296,6 +306,7 @@ static void test_sigmoid_bits(void **state) {
         fovea_problem problem;
         fovea_tensors tensors;
         fovea_problem_init(&problem, 1, 1, 1, rows, 16, 1, 1);
+        fovea_problem_resolve(&problem, NULL);
         problem.normaliser = FOVEA_NORMALISER_SIGMOID;
         problem.score_output = FOVEA_SCORES_WEIGHTS;
         problem.isa = isas[isa];
@@ -359,6 +370,7 @@ static void test_in_double(void **state) {
   for (int number = 0; number < NORMALISERS * DIVISORS; number++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 2, 40, 600, 32, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.window_left = 333;
     problem_set_normaliser(&problem, number);
@@ -379,6 +391,7 @@ static void test_states(void **state) {
     fovea_state from[2] = {{0}}, to = {0}, all = {0};
     fovea_error error;
     fovea_problem_init(&problem, 1, 2, 1, 1, KEYS, 9, DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_normaliser(&problem, number);
     if (problem.divisor == FOVEA_DIVISOR_KEYS) continue;
     struct trial whole = trial_create(&problem, 6), finished = trial_sharing_inputs(&whole);
@@ -421,6 +434,7 @@ static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem, good;
   fovea_problem_init(&good, 1, 2, 2, 5, 7, 4, 4);
+  fovea_problem_resolve(&good, NULL);
   problem_set_normaliser(&good, 2);
   struct trial trial = trial_create(&good, 1);
   fovea_tensors tensors = trial_tensors(&trial), all = tensors;
@@ -458,6 +472,7 @@ static void test_states_refused(void **state) {
   fovea_state from;
   fovea_error error;
   fovea_problem_init(&problem, 1, 2, 2, 5, 7, 4, 4);
+  fovea_problem_resolve(&problem, NULL);
   problem_set_normaliser(&problem, 2);
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);

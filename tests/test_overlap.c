@@ -157,6 +157,7 @@ static void test_interleaved(void **state) {
   fovea_problem problem;
   fovea_error error;
   fovea_problem_init(&problem, BATCH, HEADS, HEADS, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   struct trial expected = trial_create(&problem, 3);
   trial_run(&expected, NULL, NULL);
   float *both = (void *)arena;
@@ -189,6 +190,7 @@ static void test_interleaved_segment(void **state) {
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, ROWS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.segmented = 1;
   problem.o_strides.row = 2 * DIM;
   const fovea_segment segment = {.rows = ROWS, .k = both, .v = v, .k_row = 2 * DIM, .v_row = DIM};
@@ -211,6 +213,7 @@ static void test_used_of_a_mask(void **state) {
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.q_lens = q_lens;
   problem.window_left = 50; /* keys from 246 on are seen; their block begins at 128 */
   problem.mask_type = FOVEA_MASK_F32;
@@ -239,6 +242,7 @@ static void test_negative_batch_stride(void **state) {
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, BATCH, 1, 1, ROWS, ROWS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.o_strides.batch = -2 * ENTRY;
   problem.v_strides.batch = 0;
   for (int64_t place = -10 * ENTRY; place <= 3 * ENTRY; place++) {
@@ -256,6 +260,7 @@ static void test_not_used(void **state) {
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 4, 300, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   float *o = (void *)arena;
   problem.causal = 1;
   problem.offset = -4; /* no row sees a key */
@@ -325,6 +330,7 @@ static void test_scratch_over_tensors(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 2, 1, 5, 40, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.mask_type = FOVEA_MASK_F32;
   problem.sink = FOVEA_SINK_PER_HEAD;
   struct trial trial_here = trial_create(&problem, 0);
@@ -348,6 +354,7 @@ static void test_scratch_over_segments(void **state) {
   static float q[80], o[80], k[640], v[640];
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.segmented = 1;
   struct run run;
   fovea_segment segment = {.rows = 40, .k = k, .v = v, .k_head = 320, .k_row = 8, .v_head = 320, .v_row = 8};
@@ -377,6 +384,7 @@ static void test_scratch_over_state(void **state) {
   static float q[80], k[640], v[640], numbers[100];
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.to_state = 1;
   struct run run;
   fovea_state of_run;
@@ -414,6 +422,7 @@ static void test_scratch_over_plan(void **state) {
   fovea_error error;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 2, 2, 5, 40, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.allocator = (fovea_allocator){&room, allocate_in_arena, release_nothing};
   fovea_tensors_init(&tensors, q, k, v, o, NULL);
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);

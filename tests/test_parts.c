@@ -14,6 +14,7 @@ static fovea_problem few_rows(struct generator *generator, int64_t keys) {
   fovea_problem problem;
   int64_t group = 1 + generator_below(generator, 5), rows = 1 + generator_below(generator, 4);
   fovea_problem_init(&problem, 1, group, 1, rows, keys, 128, 96);
+  fovea_problem_resolve(&problem, NULL);
   problem.causal = (int)generator_below(generator, 2);
   if (generator_below(generator, 4) == 0) problem.window_left = generator_below(generator, keys);
   problem_random_features(&problem, generator);
@@ -103,6 +104,7 @@ static void test_last_rows_see_nothing(void **state) {
   static const int64_t offsets[] = {KEYS - 1, KEYS - 2};
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 1, 1, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.k_strides.batch = problem.v_strides.batch = problem.k_strides.row = problem.v_strides.row = 0;
   problem.window_left = problem.causal = 1;
   problem.offsets = offsets;
@@ -121,6 +123,7 @@ static void test_one_block(void **state) {
   enum { ROWS = 4, KEYS = 100, DIM = 5000 };
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   struct trial trial = trial_create(&problem, 1);
   const char *const *isas = whole_isas_for(&problem);
   for (int isa = 0; isas[isa] != NULL; isa++) {
@@ -141,6 +144,7 @@ static void test_scratch(void **state) {
     for (int64_t keys = 70000; keys > 10; keys -= keys / 5) {
       fovea_plan *plan;
       fovea_problem_init(&problem, 1, 6, 2, rows, keys, 64, 64);
+      fovea_problem_resolve(&problem, NULL);
       assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
       size_t size = fovea_plan_scratch_size(plan, 2);
       assert_true(size <= before);

@@ -27,6 +27,7 @@ static void run_chunk(void *job, int64_t task, int worker) {
   fovea_execution execution;
   (void)worker;
   fovea_problem_init(&problem, 1, HEADS, KV_HEADS, rows, first + rows, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   fovea_execution_init(&execution);
   execution.threads = 1;
   problem.causal = 1;
@@ -94,6 +95,7 @@ static void test_chunks(void **state) {
     fovea_pattern *pattern = pattern_of(rule, 0, LENGTH, LENGTH, 0);
     fovea_problem problem;
     fovea_problem_init(&problem, 1, HEADS, KV_HEADS, LENGTH, LENGTH, DIM, DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.pattern = pattern;
     add_features(&problem, seed);
@@ -153,6 +155,7 @@ static void test_hidden_keys(void **state) {
     fovea_pattern *pattern = pattern_of(rule, 0, HIDDEN_ROWS, HIDDEN_KEYS, 1);
     fovea_problem problem;
     fovea_problem_init(&problem, 1, HEADS, KV_HEADS, HIDDEN_ROWS, HIDDEN_KEYS, DIM, DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem.pattern = pattern;
     struct trial clean = trial_create(&problem, seed);
     trial_run(&clean, NULL, NULL);

@@ -136,6 +136,7 @@ static fovea_problem random_problem(struct generator *generator) {
   fovea_problem_init(&problem, 1 + generator_below(generator, 2), kv_heads * group, kv_heads,
                      1 + generator_below(generator, lengths[0]), 1 + generator_below(generator, lengths[1]),
                      1 + generator_below(generator, 20), 1 + generator_below(generator, 20));
+  fovea_problem_resolve(&problem, NULL);
   problem.offset = generator_below(generator, problem.kv_len);
   if (generator_below(generator, 3) == 0) problem.causal = 1;
   if (generator_below(generator, 3) == 0) problem.window_left = generator_below(generator, 200);
@@ -188,6 +189,7 @@ static void test_pairs_of_parts(void **state) {
         fovea_pattern *pattern = pattern_of(joined[i], 0, rows, keys, 0);
         const struct rule_table rules = same_rules(joined[i], 0);
         fovea_problem_init(&problem, 1, 4, 2, rows, keys, 8, 8);
+        fovea_problem_resolve(&problem, NULL);
         problem.offset = 0;
         problem.pattern = pattern;
         check(&problem, 5, &rules);
@@ -211,6 +213,7 @@ static void test_lists(void **state) {
     const int64_t rows = problem.q_len + problem.offset, keys = problem.kv_len;
     fovea_problem_init(&problem, 1, problem.heads, problem.kv_heads, problem.q_len, keys, 1 + (int64_t)(seed % 140),
                        1 + (int64_t)(seed * 7 % 70));
+    fovea_problem_resolve(&problem, NULL);
     problem.offset = rows - problem.q_len;
     problem.causal = seed % 3 == 0;
     problem.v_type = (fovea_type)(seed % 3);

@@ -205,6 +205,7 @@ static fovea_problem random_problem(struct generator *generator) {
   fovea_problem_init(&problem, 1 + generator_below(generator, 2), kv_heads * group, kv_heads,
                      1 + generator_below(generator, generator_below(generator, 2) ? 5 : 150),
                      1 + generator_below(generator, 600), 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.offset = generator_below(generator, problem.kv_len);
   if (generator_below(generator, 3) == 0) problem.causal = 1;
   if (generator_below(generator, 3) == 0) problem.window_left = generator_below(generator, 200);
@@ -258,6 +259,7 @@ static void test_by_row(void **state) {
   const struct rule_table rules = same_rules(&rule, 1);
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, 3, 400, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   fovea_pattern *pattern = pattern_of(&rule, 0, 3, 400, 1);
   problem.pattern = pattern;
   check(&problem, &rules, 1);
@@ -270,6 +272,7 @@ static void test_late_mask(void **state) {
   fovea_problem problem;
   for (int64_t begin = 0; begin <= 1500; begin += begin < 600 ? 300 : 20) {
     fovea_problem_init(&problem, 1, 2, 1, 40, 1500, 8, 8);
+    fovea_problem_resolve(&problem, NULL);
     problem.keys_begin = 100;
     problem.mask_type = FOVEA_MASK_BOOL;
     problem.mask_begin = begin;
@@ -283,6 +286,7 @@ static void test_ways(void **state) {
   fovea_problem problem;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1000, 64, 64);
+  fovea_problem_resolve(&problem, NULL);
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
   if (is.rows_decoded) assert_non_null(strstr(is.rows_reason, "few"));
@@ -290,6 +294,7 @@ static void test_ways(void **state) {
   fovea_plan_destroy(plan);
 
   fovea_problem_init(&problem, 1, 4, 4, 1000, 1000, 64, 64);
+  fovea_problem_resolve(&problem, NULL);
   problem.isa = "scalar";
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
   is = explain(plan);
@@ -302,6 +307,7 @@ static void test_ways(void **state) {
   fovea_plan_destroy(plan);
 
   fovea_problem_init(&problem, 1, 1, 1, 1, 100000, 64, 64);
+  fovea_problem_resolve(&problem, NULL);
   problem.to_state = 1;
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
   is = explain(plan);
@@ -316,6 +322,7 @@ static int has_amx(fovea_mode scores, fovea_mode values, const char *isa) {
   fovea_plan *plan;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 1, 1, 1, 1);
+  fovea_problem_resolve(&problem, NULL);
   problem.scores = scores;
   problem.values = values;
   problem.isa = isa;
@@ -353,6 +360,7 @@ static void test_gathered(void **state) {
   fovea_problem problem;
   fovea_plan *plan;
   fovea_problem_init(&problem, 1, 2, 1, ROWS, ROWS, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   problem.pattern = pattern;
   assert_int_equal(fovea_plan_create(&problem, &plan, NULL), FOVEA_OK);
   fovea_explanation is = explain(plan);
@@ -375,6 +383,7 @@ static void test_bytes(void **state) {
   fovea_problem p;
   fovea_plan *plan;
   fovea_problem_init(&p, 2, 4, 2, 10, 30, 16, 24);
+  fovea_problem_resolve(&p, NULL);
   p.k_type = FOVEA_F16;
   p.o_type = FOVEA_BF16;
   p.mask_type = FOVEA_MASK_BOOL;
@@ -387,6 +396,7 @@ static void test_bytes(void **state) {
   fovea_plan_destroy(plan);
 
   fovea_problem_init(&p, 2, 4, 2, 10, 30, 16, 24);
+  fovea_problem_resolve(&p, NULL);
   p.window_left = 3; /* keys 17 to 29 */
   p.k_strides.batch = 0;
   assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
@@ -395,6 +405,7 @@ static void test_bytes(void **state) {
   fovea_plan_destroy(plan);
 
   fovea_problem_init(&p, 1, 4, 2, 10, 30, 16, 24);
+  fovea_problem_resolve(&p, NULL);
   p.segmented = 1;
   assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
   is = explain(plan);
@@ -408,6 +419,7 @@ static void test_bounds(void **state) {
   fovea_plan *plan;
   fovea_explanation is;
   fovea_problem_init(&p, 1, 1, 1, 100, 100, 32, 32);
+  fovea_problem_resolve(&p, NULL);
   assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
   is = explain(plan);
   assert_true(is.compute_seconds == 0 && is.memory_seconds == 0);
@@ -419,6 +431,7 @@ static void test_bounds(void **state) {
   fovea_plan_destroy(plan);
   /* Sizes whose counts overflow. */
   fovea_problem_init(&p, 1, 1 << 20, 1, 1, INT64_C(1) << 46, 1, 1);
+  fovea_problem_resolve(&p, NULL);
   memset(&p.k_strides, 0, sizeof p.k_strides);
   memset(&p.v_strides, 0, sizeof p.v_strides);
   assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
@@ -443,6 +456,7 @@ static void test_refusals(void **state) {
   fovea_error error;
   uint64_t words[2];
   fovea_problem_init(&p, 2, 3, 1, 4, 5, 8, 8);
+  fovea_problem_resolve(&p, NULL);
   assert_int_equal(fovea_plan_create(&p, &plan, NULL), FOVEA_OK);
   fovea_explanation_init(&good);
   refuse(NULL, good, FOVEA_ERROR_NULL, "plan is NULL");
@@ -489,6 +503,7 @@ static const char *products(fovea_mode scores, fovea_mode values, int of_values,
   fovea_plan *plan;
   fovea_error error;
   fovea_problem_init(&problem, 1, 1, 1, 100, 100, 32, 32);
+  fovea_problem_resolve(&problem, NULL);
   problem.scores = scores;
   problem.values = values;
   if (fovea_plan_create(&problem, &plan, &error) != FOVEA_OK) fail_msg("%s", error.text);

@@ -55,6 +55,7 @@ static fovea_position_term term_of(int kind, int64_t heads, int64_t cells) {
 static fovea_problem problem_of(int64_t heads, int64_t kv_heads, int64_t q_len, int64_t kv_len) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, heads, kv_heads, q_len, kv_len, 20, 12);
+  fovea_problem_resolve(&problem, NULL);
   return problem;
 }
 

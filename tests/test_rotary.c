@@ -230,6 +230,7 @@ static struct rotary_run run_of(fovea_rotary_layout layout, int64_t dims, int64_
   struct rotary_run run;
   fovea_rotary_init(&run.rotary, layout, dims);
   fovea_rotation_init(&run.rotation, 2, 3, rows, dim, NULL, NULL);
+  run.rotation.from_strides = run.rotation.to_strides = (fovea_strides){3 * rows * dim, rows * dim, dim};
   return run;
 }
 

@@ -11,6 +11,7 @@
 static fovea_problem problem_of(int64_t q_len, int64_t kv_len, fovea_scales scales) {
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 4, 2, q_len, kv_len, 40, 24);
+  fovea_problem_resolve(&problem, NULL);
   problem.scales = scales;
   return problem;
 }

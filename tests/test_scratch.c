@@ -84,6 +84,7 @@ enum limit { WINDOW, CAUSAL_WINDOW, CHUNKS, CAUSAL_CHUNKS, CACHED, KEYS_OF_RANGE
 static fovea_problem limited(enum limit limit, int64_t rows, int64_t keys, int64_t *begin) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, rows, keys, 64, 64);
+  fovea_problem_resolve(&problem, NULL);
   problem.k_strides.row = problem.v_strides.row = 0; /* so that the last keys are within the reach of tensors */
   if (limit == WINDOW || limit == CAUSAL_WINDOW) problem.window_left = 60;
   if (limit == WINDOW) problem.window_right = 40;
@@ -128,6 +129,7 @@ static void test_size_covers_smaller_lengths(void **state) {
     const int64_t keys = generator_below(&generator, INT64_C(1) << (1 + generator_below(&generator, 24)));
     fovea_problem_init(&problem, 2, 4, 2, 1 + generator_below(&generator, 200), keys, 64, 64);
     problem.offset = 0; /* the size does not depend on it */
+    fovea_problem_resolve(&problem, NULL);
     if (i % 2) problem.window_left = generator_below(&generator, 9000);
     if (i % 3) problem.causal = 1;
     if (i % 5 == 0) problem.chunk_size = 1 + generator_below(&generator, 5000);
@@ -198,6 +200,7 @@ static void check_places(int64_t rows, int64_t window, int chunks, int64_t dim, 
   for (int64_t at = 1; at <= 3; at++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, rows, KEYS, DIM, dim);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     problem.window_left = window;
     if (chunks) problem.chunk_size = 64, problem.chunk_left = window / 64 * 64, problem.window_left = -1;

@@ -27,6 +27,7 @@ static void test_caps_and_scales(void **state) {
       if (fabs(scales[j] / caps[i]) > (double)FLT_MAX) continue;
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, 35, 150, 12, 9);
+      fovea_problem_resolve(&problem, NULL);
       problem.softcap = caps[i];
       problem.scale = scales[j];
       problem.causal = (int)(i + j) % 2;
@@ -42,6 +43,7 @@ static void test_rules_and_masks(void **state) {
     for (int type = FOVEA_MASK_NONE; type <= FOVEA_MASK_BF16; type++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 2, 70, 200, 8, 8);
+      fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       problem.softcap = 1.5;
       problem.mask_type = (fovea_mask_type)type;
@@ -64,6 +66,7 @@ static void test_infinite_scores(void **state) {
     for (int zero = 0; zero <= 1; zero++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, 30, 140, 6, 5);
+      fovea_problem_resolve(&problem, NULL);
       problem.softcap = 10.0;
       if (zero) problem.scale = 0.0;
       struct trial trial = trial_create(&problem, 3);
@@ -81,6 +84,7 @@ static void test_odd(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, 50, 300, 16, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.softcap = 2.0;
   struct trial straight = trial_create(&problem, 4);
   problem.scale = -problem.scale;

@@ -20,6 +20,7 @@ static void check_batch(const char *isa) {
   for (int variant = 0; variant < 4; variant++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 4, 4, 2, 70, 200, 40, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem.causal = 1;
     if (variant & 1) problem.q_lens = q_lens;
     if (variant & 1) problem.kv_lens = kv_lens;
@@ -29,6 +30,7 @@ static void check_batch(const char *isa) {
     for (int64_t b = 0; b < 4; b++) {
       fovea_problem single;
       fovea_problem_init(&single, 1, 4, 2, 70, 200, 40, 24);
+      fovea_problem_resolve(&single, NULL);
       single.causal = 1;
       if (variant & 1) single.q_lens = q_lens + b;
       if (variant & 1) single.kv_lens = kv_lens + b;
@@ -55,12 +57,14 @@ static void check_many_entries(const char *isa) {
   for (int b = 0; b < ENTRIES_OF_MANY; b++) kv_lens[b] = b * 37 % 71;
   fovea_problem problem;
   fovea_problem_init(&problem, ENTRIES_OF_MANY, 2, 1, 3, 70, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.kv_lens = kv_lens;
   struct trial whole = trial_create(&problem, 8);
   trial_run(&whole, isa, NULL);
   for (int64_t b = 0; b < ENTRIES_OF_MANY; b++) {
     fovea_problem single;
     fovea_problem_init(&single, 1, 2, 1, 3, kv_lens[b], 8, 8);
+    fovea_problem_resolve(&single, NULL);
     const struct part entry = {b, 0, 0}, start = {0, 0, 0};
     struct trial alone = trial_of_part(&single, &whole, entry, entry);
     trial_run(&alone, isa, NULL);
@@ -101,6 +105,7 @@ static void test_features(void **state) {
     struct generator generator = {seed};
     fovea_problem problem;
     fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 20, 12);
+    fovea_problem_resolve(&problem, NULL);
     problem_random_features(&problem, &generator);
     problem_random_modes(&problem, &generator, 4);
     struct trial whole = trial_create(&problem, seed);
@@ -114,7 +119,9 @@ static void test_features(void **state) {
 static void check_heads(const char *isa) {
   fovea_problem problem, single;
   fovea_problem_init(&problem, 1, 6, 2, 45, 300, 32, 20);
+  fovea_problem_resolve(&problem, NULL);
   fovea_problem_init(&single, 1, 1, 1, 45, 300, 32, 20);
+  fovea_problem_resolve(&single, NULL);
   struct trial whole = trial_create(&problem, 2);
   trial_run(&whole, isa, NULL);
   for (int64_t h = 0; h < 6; h++) {
@@ -138,6 +145,7 @@ static void check_query_pieces(const char *isa, const struct rule *rule, int64_t
   const int64_t rows = USUAL_OR_LONG(130, 260), keys = USUAL_OR_LONG(300, 2300);
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, rows, keys, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   problem_apply(&problem, rule);
   struct trial whole = trial_create(&problem, 3);
   trial_run(&whole, isa, NULL);
@@ -147,6 +155,7 @@ static void check_query_pieces(const char *isa, const struct rule *rule, int64_t
     const int64_t count = first + piece < rows ? piece : rows - first;
     fovea_problem part;
     fovea_problem_init(&part, 1, 4, 2, count, keys, 16, 16);
+    fovea_problem_resolve(&part, NULL);
     problem_apply(&part, rule);
     part.offset = offset + first;
     const struct part q = {0, 0, first}, start = {0, 0, 0};
@@ -190,6 +199,7 @@ static void check_packed(const char *isa, const struct rule *rule, int pack_q, i
   fovea_problem problem;
   fovea_problem_init(&problem, ENTRIES, 4, 2, longest_q, longest_kv, 24, 16);
   int64_t offsets[ENTRIES], packed_offsets[ENTRIES];
+  fovea_problem_resolve(&problem, NULL);
   problem_apply(&problem, rule);
   problem.offset = rule->offset;
   problem.q_lens = ragged_q;
@@ -200,6 +210,7 @@ static void check_packed(const char *isa, const struct rule *rule, int pack_q, i
 
   fovea_problem_init(&problem, ENTRIES, 4, 2, pack_q ? cu_q[ENTRIES] + 3 : longest_q,
                      pack_kv ? cu_kv[ENTRIES] + 3 : longest_kv, 24, 16);
+  fovea_problem_resolve(&problem, NULL);
   problem_apply(&problem, rule);
   problem.offset = rule->offset;
   if (pack_q)
@@ -240,6 +251,7 @@ static void check_nobodys_rows(const char *isa) {
   static const int32_t cumulative[] = {3, 8, 8, 20};
   fovea_problem problem;
   fovea_problem_init(&problem, 3, 2, 1, 25, 25, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.cu_seqlens_q = problem.cu_seqlens_kv = cumulative;
   struct trial trial = trial_create(&problem, 5);
   trial_run(&trial, isa, NULL);

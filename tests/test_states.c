@@ -143,6 +143,7 @@ static fovea_problem long_problem(struct generator *generator, int64_t keys, int
   const int64_t batch = 1 + generator_below(generator, 2), kv_heads = 1 + generator_below(generator, 2);
   const int64_t rows = 1 + generator_below(generator, USUAL_OR_LONG(4, 30));
   fovea_problem_init(&problem, batch, 2 * kv_heads, kv_heads, rows, keys, 20, 1 + generator_below(generator, 40));
+  fovea_problem_resolve(&problem, NULL);
   problem_apply(&problem, &rule_list[generator_below(generator, rule_count)]);
   if (generator_below(generator, 3) == 0) {
     for (int64_t b = 0; b < batch; b++) kv_lens[b] = generator_below(generator, keys + 1);
@@ -189,6 +190,7 @@ static void test_nan(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 3, 3000, 8, 4);
+  fovea_problem_resolve(&problem, NULL);
   struct trial trial = trial_create(&problem, 6);
   tensor_row(&trial.q, 0, 0, 1)[2] = NAN;
   const char *const *isas = whole_isas();
@@ -218,6 +220,7 @@ static void test_ranges(void **state) {
   enum { SPANS = 17 };
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, 1, SPANS * FOVEA_SPAN_KEYS - 5, 4, 3);
+  fovea_problem_resolve(&problem, NULL);
   struct trial trial = trial_create(&problem, 1);
   for (int64_t first = 0; first < SPANS; first += USUAL_OR_LONG(3, 1)) {
     const int64_t begin = first * FOVEA_SPAN_KEYS;
@@ -279,6 +282,7 @@ static void test_keys_alone(void **state) {
       const int64_t begin = ranges[i][0], end = ranges[i][1];
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, rows, KEYS, DIM, DIM);
+      fovea_problem_resolve(&problem, NULL);
       problem.offset = 0;
       struct trial whole = trial_create(&problem, 2);
       whole.problem.keys_begin = begin;
@@ -320,6 +324,7 @@ static void test_cuts_anywhere(void **state) {
     fovea_problem problem;
     int64_t cuts[MOST_RANGES + 1];
     fovea_problem_init(&problem, 1, 2, 1, 3, lengths[i], 32, 16);
+    fovea_problem_resolve(&problem, NULL);
     struct trial trial = trial_create(&problem, (uint64_t)i);
     const int64_t step = 1 + generator_below(&generator, lengths[i] / 4);
     const int count = random_cuts(&generator, 0, lengths[i], step, cuts);
@@ -351,6 +356,7 @@ static void test_pairs(void **state) {
   static const int64_t cuts[] = {0, 5000, 7000, 9000};
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, 20, 9000, 32, 16);
+  fovea_problem_resolve(&problem, NULL);
   problem.causal = 1; /* the first rows see nothing of the last range */
   problem.offset = 6990;
   struct trial trial = trial_create(&problem, 3);
@@ -391,6 +397,7 @@ static void test_pairs_of_others(void **state) {
   enum { KEYS = 3000, RANGE = 700 };
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, 5, KEYS, 24, 16);
+  fovea_problem_resolve(&problem, NULL);
   struct trial trial = trial_create(&problem, 7);
   struct made sum = made_create(&problem, 0, 0);
   for (int64_t begin = 0; begin < KEYS; begin += RANGE) {
@@ -421,6 +428,7 @@ static void test_pairs_by_hand(void **state) {
   fovea_state left, right, merged;
   float numbers[3][3], o[2] = {2.0f, 10.0f}, lse[2] = {logf(3.0f), 0.0f}, result[1], sum[1], sink = logf(4.0f);
   fovea_problem_init(&problem, 1, 1, 1, 1, 200, 8, 1);
+  fovea_problem_resolve(&problem, NULL);
   fovea_tensors_init(&tensors, NULL, NULL, NULL, o, lse);
   fovea_state_init(&left, 1, 1, 1, 1, 0, 100, numbers[0]);
   fovea_state_init(&right, 1, 1, 1, 1, 100, 200, numbers[1]);
@@ -449,6 +457,7 @@ static void check_empty_pair(float empty_o, float empty_lse) {
   fovea_state made;
   float o[2] = {empty_o, 7.0f}, lse[2] = {empty_lse, 1.0f}, numbers[2 * 2 * 3], result[2], sum[2];
   fovea_problem_init(&problem, 1, 1, 1, 2, 3 * FOVEA_SPAN_KEYS, 8, 1);
+  fovea_problem_resolve(&problem, NULL);
   assert_int_equal(fovea_state_numbers(1, 0, 3 * FOVEA_SPAN_KEYS), 6); /* two nodes */
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) numbers[i] = NAN;
   fovea_state_init(&made, 1, 1, 2, 1, 0, 3 * FOVEA_SPAN_KEYS, numbers);
@@ -513,6 +522,7 @@ static void test_no_keys(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, 3, 100, 8, 4);
+  fovea_problem_resolve(&problem, NULL);
   struct trial trial = trial_create(&problem, 8);
   trial_run(&trial, NULL, NULL); /* LSE of rows that did see keys */
   fovea_tensors tensors = trial_tensors(&trial);
@@ -534,6 +544,7 @@ static void test_strides(void **state) {
   enum { BATCH = 3, HEADS = 4, KEYS = 2 * FOVEA_SPAN_KEYS + 100, SHARED = FOVEA_SPAN_KEYS };
   fovea_problem problem;
   fovea_problem_init(&problem, BATCH, HEADS, 2, 1, KEYS, 8, 5);
+  fovea_problem_resolve(&problem, NULL);
   problem.q_strides.batch = 0; /* the same query for all, so that the prefix gives one state */
   problem.k_strides.batch = problem.v_strides.batch = 0;
   struct trial whole = trial_create(&problem, 4);
@@ -568,6 +579,7 @@ static void test_packed(void **state) {
   fovea_problem problem;
   int64_t cuts[MOST_RANGES + 1];
   fovea_problem_init(&problem, 3, 2, 2, 12, 9000, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   problem.cu_seqlens_q = q_cumulative;
   problem.cu_seqlens_kv = kv_cumulative;
   problem.causal = 1;

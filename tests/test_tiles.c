@@ -61,6 +61,7 @@ static void test_rules(void **state) {
     for (int64_t group = 1; group <= 3; group++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, group, 1, USUAL_OR_LONG(70, 250), USUAL_OR_LONG(200, 600), 24, 20);
+      fovea_problem_resolve(&problem, NULL);
       problem_apply(&problem, &rule_list[rule]);
       check_problem(&problem, (uint64_t)rule);
     }
@@ -71,14 +72,18 @@ static void test_lengths(void **state) {
   for (int64_t length = 1; length <= USUAL_OR_LONG(60, 200); length += 1 + length / 50) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, length, 40, 9, 11);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&problem, 1);
     fovea_problem_init(&problem, 1, 1, 1, 37, length, 130, 5);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&problem, 2);
     fovea_problem_init(&problem, 1, 1, 1, 20, 140, length, length);
+    fovea_problem_resolve(&problem, NULL);
     check_problem(&problem, 3);
   }
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 50, 9001, 16, 16);
+  fovea_problem_resolve(&problem, NULL);
   check_problem(&problem, 4);
 }
 
@@ -89,6 +94,7 @@ static void test_terms(void **state) {
     const int64_t heads = 1 + i % 7, rows = i % 4 ? 10 + 3 * i : 1 + i % 3;
     fovea_problem problem;
     fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
+    fovea_problem_resolve(&problem, NULL);
     const fovea_position_term terms[] = {fovea_term_alibi(i % 2), fovea_term_t5(heads, 32, 90, 1),
                                          fovea_term_relative(20, 9),
                                          fovea_term_grid(heads, 1 + i % 2, 12 + i, 7 + i % 8)};
@@ -107,6 +113,7 @@ static void test_shaw(void **state) {
     const int64_t heads = 1 + i % 7, rows = i % 4 ? 10 + 3 * i : 1 + i % 3;
     fovea_problem problem;
     fovea_problem_init(&problem, 2, heads, 1, rows, rows + 40 + 5 * i, 20, 12);
+    fovea_problem_resolve(&problem, NULL);
     problem.shaw = (fovea_shaw)(1 + i % 3);
     problem.shaw_distance = distances[i % 5];
     problem.shaw_heads = i % 2 ? heads : 1;

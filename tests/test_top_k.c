@@ -63,9 +63,11 @@ static void test_lengths(void **state) {
     for (int64_t top = 1; top <= FOVEA_TOP_K_LIMIT; top *= USUAL_OR_LONG(256, 16)) {
       fovea_problem problem;
       fovea_problem_init(&problem, lengths[i][1] > 1000 ? 1 : 3, 4, 2, lengths[i][0], lengths[i][1], 96, 64);
+      fovea_problem_resolve(&problem, NULL);
       if (lengths[i][1] > 1000) problem.heads = 2, problem.kv_heads = 1;
       fovea_problem_init(&problem, problem.batch, problem.heads, problem.kv_heads, lengths[i][0], lengths[i][1], 96,
                          64);
+      fovea_problem_resolve(&problem, NULL);
       problem.causal = i % 2 == 1;
       if (i == 3) problem.offset = -60;
       problem.top_k = top;
@@ -82,6 +84,7 @@ static void test_order(void **state) {
       for (int64_t top = 1; top <= 200; top = top * 5 + 1) {
         fovea_problem problem;
         fovea_problem_init(&problem, 1, 1, 1, rows, 700, 1, 4);
+        fovea_problem_resolve(&problem, NULL);
         problem.top_k = top;
         problem.causal = kind == 4;
         struct trial trial = trial_create(&problem, 1);
@@ -104,6 +107,7 @@ static void test_caches(void **state) {
   for (int64_t rows = 1; rows <= 30; rows += 29) {
     fovea_problem problem;
     fovea_problem_init(&problem, 2, 4, 2, rows, 500, 32, 16);
+    fovea_problem_resolve(&problem, NULL);
     problem.top_k = 40;
     problem.causal = problem.max_logits = 1;
     struct trial expected = trial_create(&problem, 3), actual = trial_sharing_inputs(&expected);
@@ -136,6 +140,7 @@ static void test_double(void **state) {
   enum { TOP = 10, KEYS = 900, DIM = 24 };
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 60, KEYS, DIM, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.top_k = TOP;
   struct trial trial = trial_create(&problem, 8);
   trial_run(&trial, NULL, NULL);
@@ -162,6 +167,7 @@ static void test_refusals(void **state) {
   (void)state;
   fovea_problem problem;
   fovea_problem_init(&problem, 2, 2, 2, 5, 7, 8, 8);
+  fovea_problem_resolve(&problem, NULL);
   problem.top_k = 3;
   struct trial trial = trial_create(&problem, 1);
   fovea_tensors tensors = trial_tensors(&trial);
@@ -177,7 +183,7 @@ static void test_refusals(void **state) {
   assert_int_equal(fovea_attend(&problem, &tensors, NULL, NULL), FOVEA_OK);
   problem.top_k_strides = (fovea_strides){30, 15, 2};
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_STRIDE, "top_keys");
-  problem.top_k_strides = (fovea_strides){0, 0, 0};
+  problem.top_k_strides = (fovea_strides){FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS};
   problem.top_k = 4097;
   assert_attend_refused(&problem, &tensors, FOVEA_ERROR_SIZE, "top_k is 4097; it must be from 0 to 4096");
   problem.top_k = -1;

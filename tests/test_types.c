@@ -64,6 +64,7 @@ static void test_every_mix(void **state) {
     for (int mix = 0; mix < 81; mix += USUAL_OR_LONG(2, 1)) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, sizes[size][0], sizes[size][1], sizes[size][2], sizes[size][3]);
+      fovea_problem_resolve(&problem, NULL);
       set_types(&problem, mix % 3, mix / 3 % 3, mix / 9 % 3, mix / 27);
       problem.causal = mix % 2;
       struct trial trial = trial_create(&problem, (uint64_t)mix);
@@ -79,6 +80,7 @@ static void test_every_dim(void **state) {
     for (int type = FOVEA_F16; type <= FOVEA_BF16; type++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 1, 1, dim % 7 + 1, 21, dim, 141 - dim);
+      fovea_problem_resolve(&problem, NULL);
       set_types(&problem, type, type, type, type);
       if (dim % 2 == 0) problem.q_strides.row += dim % 5;
       if (dim % 3 == 0) problem.k_strides.row += 3, problem.v_strides.row += dim % 4;
@@ -130,6 +132,7 @@ static void sprinkle(struct tensor *tensor, struct generator *generator, int64_t
 static void check_special(fovea_type type, uint16_t mask, int which, int64_t rarity, double scale) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 2, 37, 150, 33, 20);
+  fovea_problem_resolve(&problem, NULL);
   problem.q_type = problem.k_type = problem.v_type = type;
   problem.o_type = which == 2 ? type : FOVEA_F32;
   problem.scale = scale;
@@ -165,6 +168,7 @@ static float random_of_exponent(struct generator *generator, int exponent) {
 static void check_tiny_products(int q_exponent, int k_exponent, int64_t dim, int only_one) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, 20, 40, dim, 8);
+  fovea_problem_resolve(&problem, NULL);
   set_types(&problem, FOVEA_BF16, FOVEA_BF16, FOVEA_BF16, FOVEA_F32);
   problem.scale = ldexp(1.0, -q_exponent - k_exponent < 126 ? -q_exponent - k_exponent : 126);
   struct trial trial = trial_create(&problem, 6);
@@ -202,6 +206,7 @@ static void test_wide_products(void **state) {
     for (int spread = 2; spread <= 28; spread += USUAL_OR_LONG(13, 2)) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 2, 1, 37, 150, 3 * spread + 40, 8);
+      fovea_problem_resolve(&problem, NULL);
       set_types(&problem, type, type, type, FOVEA_F32);
       problem.scale = ldexp(1.0, 4 - spread);
       struct trial trial = trial_create(&problem, 8);
@@ -231,6 +236,7 @@ static void check_passing(fovea_type from, fovea_type to, const float *values, i
     fovea_problem_init(&problem, PER_RUN / PER_ROW, 1, 1, 1, 1, 4, PER_ROW);
   else
     fovea_problem_init(&problem, 1, 1, 1, PER_RUN / PER_ROW, PER_RUN / PER_ROW, 4, PER_ROW);
+  fovea_problem_resolve(&problem, NULL);
   problem.window_left = problem.window_right = 0;
   set_types(&problem, FOVEA_F32, FOVEA_F32, (int)from, (int)to);
   struct trial trial = trial_create(&problem, 7);

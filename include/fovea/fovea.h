@@ -100,6 +100,16 @@ typedef struct fovea_strides {
   int64_t batch, head, row;
 } fovea_strides;
 
+/* As a stride: the distance that the axis has in a contiguous tensor of the shape that is stated, for the sizes
+ * that the struct has when it is used. Initialisers set it, so sizes may be changed after them, and an axis may
+ * keep it while another one is set. Every other number is a stride, 0 as well. */
+#define FOVEA_CONTIGUOUS INT64_MIN
+
+/* As a number: the default that is stated, for the sizes that the struct has when it is used. Initialisers set it.
+ * Do not compute with it: a multiple of it is refused. Set 1 / sqrt(qk_dim) times a factor instead, or call
+ * fovea_problem_resolve() first. */
+#define FOVEA_DEFAULT_NUMBER 1.7976931348623157e308
+
 /* How the elements of a tensor are stored. All arithmetic is f32. Elements of f16 (IEEE binary16) and bf16 are
  * widened exactly, and give the same bits as f32 elements of the same value. Results are rounded once, to nearest
  * even, and keep their subnormals. */
@@ -171,7 +181,8 @@ typedef enum fovea_position_kind {
 typedef struct fovea_position_term {
   fovea_position_kind kind; /* which of the fields below are used; the others are 0 */
   /* Distances in elements between numbers of neighbouring batch entries, query heads and places of a table, from
-   * the pointer in fovea_tensors.terms on; any sign. 0 repeats the numbers. ALIBI has no places. */
+   * the pointer in fovea_tensors.terms on; any sign. 0 repeats the numbers. ALIBI has no places. RELATIVE may have
+   * FOVEA_CONTIGUOUS as `head`: before + 1 + after. */
   int64_t batch, head, place;
   int64_t before, after;         /* RELATIVE: 0 to 2^48 */
   int64_t buckets, max_distance; /* T5: from 2 (bidirectional: 4) on; more than the distances with a bucket of their
@@ -192,8 +203,7 @@ static inline fovea_position_term fovea_term_alibi(int symmetric) {
 }
 /* A table (heads, before + 1 + after). */
 static inline fovea_position_term fovea_term_relative(int64_t before, int64_t after) {
-  fovea_position_term term = {FOVEA_POSITION_RELATIVE, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
-  term.head = before + 1 + after;
+  fovea_position_term term = {FOVEA_POSITION_RELATIVE, 0, FOVEA_CONTIGUOUS, 1, 0, 0, 0, 0, 0, 0, 0, 0};
   term.before = before;
   term.after = after;
   return term;
@@ -343,10 +353,10 @@ typedef struct fovea_problem {
   int64_t q_len, kv_len;          /* at least 0; of packed batches: all rows, all keys of the tensors */
   int64_t qk_dim, v_dim;          /* at least 1 */
 
-  fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: contiguous in the order of the shapes */
-  fovea_strides lse_strides;                                /* default: contiguous; LSE is f32 */
+  fovea_strides q_strides, k_strides, v_strides, o_strides; /* default: FOVEA_CONTIGUOUS along each axis */
+  fovea_strides lse_strides;                                /* default: FOVEA_CONTIGUOUS; LSE is f32 */
 
-  double scale; /* any finite number; default 1/sqrt(qk_dim) */
+  double scale; /* any finite number; default FOVEA_DEFAULT_NUMBER: 1/sqrt(qk_dim) */
 
   int causal;                        /* 0 (default) or 1 */
   int64_t window_left, window_right; /* 0 or more; FOVEA_UNLIMITED (default) */
@@ -377,7 +387,7 @@ typedef struct fovea_problem {
    * keys before mask_begin (see below; 0 by default) the other rules decide alone, and nothing is added to their
    * scores. Rows may share elements: batch, head and row strides may be any numbers. */
   fovea_mask_type mask_type;       /* default FOVEA_MASK_NONE */
-  fovea_mask_strides mask_strides; /* default: contiguous (batch, heads, q_len, kv_len); see fovea_mask_layout() */
+  fovea_mask_strides mask_strides; /* default: FOVEA_CONTIGUOUS; see fovea_mask_layout() */
   /* How many keys the mask has: 0 to kv_len - mask_begin (with mask_begins: 0 to kv_len). Keys after these are not
    * seen. FOVEA_UNLIMITED (default): the mask has all keys from its first on. */
   int64_t mask_keys;
@@ -453,7 +463,7 @@ typedef struct fovea_problem {
    * (default): not wanted. A run writes fovea_tensors.top_keys and, unless NULL, top_scores, of shape (batch,
    * heads, q_len, top_k), whose rows are those of O. Scores descend, equal ones in the order of positions, NaN
    * first (docs/numerics.md, step 10). Scores are in natural units. If a row sees fewer keys, or others have scores
-   * of -Inf, -1 and -Inf follow. top_k_strides are for both; default 0, 0, 0: contiguous. kv_len is at most 2^31
+   * of -Inf, -1 and -Inf follow. top_k_strides are for both; default FOVEA_CONTIGUOUS. kv_len is at most 2^31
    * - 1. Scratch grows by some 16 bytes for each of the top_k, for each row of a task's tiles. Not with to_state.
    */
   int64_t top_k;
@@ -502,7 +512,7 @@ typedef struct fovea_problem {
   fovea_vectors key_centre, key_scale, value_scale;
 } fovea_problem;
 
-/* Fills the first struct_size bytes: the sizes given, contiguous strides, the default scale, no rules. Callers in C
+/* Fills the first struct_size bytes: the sizes given, FOVEA_CONTIGUOUS as all strides, no rules. Callers in C
  * use fovea_problem_init(), which passes the size of the struct that the program was compiled with. A library with
  * more fields neither writes nor reads beyond this size, and uses the defaults for its other fields. This function
  * checks nothing and cannot fail. */
@@ -515,6 +525,11 @@ static inline void fovea_problem_init(fovea_problem *problem, int64_t batch, int
                                       int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_problem_init_sized(problem, sizeof *problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
 }
+
+/* Replaces FOVEA_CONTIGUOUS and FOVEA_DEFAULT_NUMBER by the strides and the scale of the sizes that the problem has
+ * now, for callers that read them. Sizes that are changed later do not change them. Errors: FOVEA_ERROR_NULL,
+ * FOVEA_ERROR_STRUCT_SIZE. `error` may be NULL. */
+FOVEA_API fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error);
 
 /* Sets the position terms of a problem, with the size of a term that this program was compiled with. */
 static inline void fovea_problem_set_terms(fovea_problem *problem, const fovea_position_term *terms,
@@ -632,7 +647,7 @@ typedef struct fovea_state {
   int64_t batch, heads, rows, dim; /* of the outputs; with cu_seqlens_q batch is 1 */
   int64_t keys_begin, keys_end;    /* positions: 0 <= keys_begin <= keys_end */
   float *numbers;                  /* the first float of the row with all indices 0 */
-  fovea_strides strides;           /* in floats; default: contiguous (batch, heads, rows) */
+  fovea_strides strides;           /* in floats; default: FOVEA_CONTIGUOUS, (batch, heads, rows) */
   const char *isa;                 /* for merging; as in fovea_problem */
 } fovea_state;
 
@@ -923,7 +938,7 @@ typedef struct fovea_rotary {
   /* In place of base and frequencies; set both, or neither (default NULL). Row p of a table holds the cosines
    * (sines) of position p, from 0 to table_rows - 1: dims / 2 numbers from element p * table_stride on. */
   const float *cosines, *sines;
-  int64_t table_rows, table_stride; /* default, and without tables: 0, and dims / 2 */
+  int64_t table_rows, table_stride; /* default, and without tables: 0, and FOVEA_CONTIGUOUS, dims / 2 */
 
   const char *isa; /* as in fovea_problem */
 
@@ -952,7 +967,7 @@ typedef struct fovea_rotation {
   int64_t batch, heads, rows, dim;
   const void *from; /* the element with all indices 0 */
   void *to;         /* either `from`, with its type and strides, or memory that the call does not read */
-  fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
+  fovea_strides from_strides, to_strides; /* default: FOVEA_CONTIGUOUS */
   fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
 
   /* Row i of entry b is at position first_position + i, or first_positions[b] + i (`batch` int64), or
@@ -994,7 +1009,7 @@ typedef struct fovea_hadamard {
   int64_t block;                          /* a power of 2 from 2 to 4096 that divides dim */
   const void *from;                       /* the element with all indices 0 */
   void *to;                               /* either `from`, with its type and strides, or memory that is not read */
-  fovea_strides from_strides, to_strides; /* default: contiguous in the order of the shape */
+  fovea_strides from_strides, to_strides; /* default: FOVEA_CONTIGUOUS */
   fovea_type from_type, to_type;          /* default FOVEA_F32; to 16 bits, f32 results are rounded once */
   const char *isa;                        /* as in fovea_problem */
 } fovea_hadamard;
@@ -1022,7 +1037,7 @@ typedef struct fovea_new_rows {
   size_t struct_size;                           /* set by fovea_new_rows_init() */
   int64_t batch, kv_heads, rows, qk_dim, v_dim; /* at least 1; rows at least 0 */
   const void *k, *v;                            /* the elements with all indices 0 */
-  fovea_strides k_strides, v_strides;           /* default: contiguous in the order of the shape */
+  fovea_strides k_strides, v_strides;           /* default: FOVEA_CONTIGUOUS */
   fovea_type k_type, v_type;                    /* default FOVEA_F32; segments have their own types */
   const fovea_sequence *sequences;              /* one per batch entry; only the segments' memory is written */
   int64_t first_position;                       /* 0 or more; default 0 */
@@ -1145,7 +1160,9 @@ typedef struct fovea_pages {
   fovea_key_layout k_layout; /* PANELS: page_rows is a multiple of FOVEA_PANEL_ROWS */
   /* `batch` is the distance between pages; `row` of k is, with panels, the distance between panels. Default:
    * contiguous (page, head, row, dim); k then has count * k_strides.batch elements, v count * v_strides.batch.
-   * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) are the strides of (page, row, head, dim). */
+   * fovea_strides_rows_before_heads(page_rows, kv_heads, dim) are the strides of (page, row, head, dim). The
+   * initialiser computes them, since callers allocate by them; a size that is changed later does not change them.
+   * If rows would then share memory (but for strides of 0, which repeat), calls return FOVEA_ERROR_STRIDE. */
   fovea_strides k_strides, v_strides;
   /* How many layers of a model share block tables, and so each page; they lie k_layer (v_layer) elements apart.
    * Default: 1 layer, and the elements of all pages, so that layers follow each other. If you change the strides of

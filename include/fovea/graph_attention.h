@@ -31,7 +31,7 @@ typedef struct fovea_nn_graph {
   fovea_nn_graph_kind kind; /* of scores and values */
   int64_t heads, dim; /* at least 1; heads at most 2^20. All of q, k, v and e have `dim` numbers in each head */
 
-  double scale;       /* TRANSFORMER; default 1 / sqrt(dim). Not finite as f32: FOVEA_ERROR_SCALE */
+  double scale; /* TRANSFORMER; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim). Not finite as f32: FOVEA_ERROR_SCALE */
   double leaky_slope; /* GAT, GATV2: from 0 to below 1; default 0.2. TRANSFORMER: 0 */
 
   /* (heads, dim) numbers each, NULL (default) where they are not used. GAT: a_to and a_from, PyTorch Geometric's

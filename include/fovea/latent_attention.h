@@ -184,7 +184,7 @@ typedef struct fovea_nn_latent_tensors {
   void *y;                                  /* (rows, o_proj->out). It may be x: that is read before y is written */
   const void *residual;                     /* (rows, o_proj->out), added to y; NULL (default): none. As y may be */
   fovea_type x_type, y_type, residual_type; /* default FOVEA_F32 */
-  int64_t x_stride, y_stride, residual_stride; /* elements from row to row. Default 0: contiguous rows */
+  int64_t x_stride, y_stride, residual_stride; /* elements from row to row. Default FOVEA_CONTIGUOUS */
   const void *mask;                            /* as in fovea_tensors */
   const float *sinks;                          /* as in fovea_tensors */
   /* With a segmented problem: caches that the rows [c | k_rope] are appended to, and that are then attended over. A
@@ -209,8 +209,8 @@ static inline void fovea_nn_latent_tensors_init(fovea_nn_latent_tensors *tensors
 
 /* Computes a layer. The problem is that of the heads: heads and as many kv_heads, qk_dim of qk_nope_head_dim +
  * qk_rope_head_dim, v_dim of v_head_dim; it has the rules, mask, scale, softcap, sink, lists of lengths,
- * `segmented` and `isa`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; multiply it by
- * YaRN's mscale^2 if the model has that. Without caches kv_len is q_len, and rows may not be packed. The expanded
+ * `segmented` and `isa`, and types and strides by default. Its scale is 1 / sqrt(qk_dim) by default; set that times
+ * YaRN's mscale^2 if the model has it. Without caches kv_len is q_len, and rows may not be packed. The expanded
  * form reads a cache from position 0 on, so it excludes kv_begins.
  *
  * In each form a row has the same bits in a prompt, in any chunks of it, and in steps of decoding from a cache of

@@ -38,11 +38,11 @@ typedef struct fovea_nn_linear_attention {
   fovea_nn_update_rule rule; /* what a token does to the state */
   int64_t heads;             /* of v, of the state, of decay and of beta; at least 1 */
   int64_t k_dim, v_dim;      /* of q and k; of v and o. At least 1 */
-  /* Heads of q and of k; default: `heads`. Fewer must divide `heads`: head h has head h / (heads / k_heads) of k.
-   * q_heads may also be a multiple of `heads`: query head h reads state h / (q_heads / heads), and o has q_heads
+  /* Heads of q and of k; 0 (default): `heads`. Fewer must divide `heads`: head h has head h / (heads / k_heads) of
+   * k. q_heads may also be a multiple of `heads`: query head h reads state h / (q_heads / heads), and o has q_heads
    * heads. */
   int64_t q_heads, k_heads;
-  double scale; /* of o; default: 1 / sqrt(k_dim). Finite as f32 */
+  double scale; /* of o; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(k_dim). Finite as f32 */
   int per_dim;  /* 1: each dim of k has a decay of its own (GLA, KDA); 0 (default): a token of a head has one */
   int unit;     /* 1: each row of q and of k is divided by sqrt(sum of its squares + unit_eps); 0 (default): no */
   double unit_eps;           /* with unit; default: 1e-6, as fla's l2norm. From 0 on */

@@ -2,7 +2,8 @@
  *
  * A second, optional library. It multiplies by weights, normalises rows and composes layers, with the structs,
  * statuses, error texts, threads and rules of fovea.h: sizes and strides count elements; nothing is allocated,
- * printed or read beyond the elements that a call names; what is set and would not be used is refused. The same
+ * printed or read beyond the elements that a call names; what is set and would not be used is refused. Strides are
+ * FOVEA_CONTIGUOUS by default, which the comments name by the size that it stands for. The same
  * inputs give the same bits on every instruction set, for any number of threads and any number of rows: a row alone
  * has the bits that it has in a batch. docs/numerics.md, part "Layers", states the arithmetic.
  *
@@ -55,8 +56,9 @@ typedef struct fovea_nn_linear {
   const void *weights;    /* (out, in), or the panels of that matrix */
   fovea_type weight_type; /* default FOVEA_F32 */
   fovea_nn_layout layout; /* default FOVEA_NN_WEIGHTS_IN_ROWS */
-  int64_t weight_stride; /* elements from row to row of W; default: in. With panels: 0, since they are contiguous */
-  const float *bias;     /* `out` numbers; NULL (default): none */
+  int64_t weight_stride;  /* elements from row to row of W; default: FOVEA_CONTIGUOUS, `in`. Of panels: the default,
+                             or 0 */
+  const float *bias;      /* `out` numbers; NULL (default): none */
   fovea_nn_activation activation; /* default FOVEA_NN_LINEAR */
   const char *isa;                /* as in fovea_problem */
 } fovea_nn_linear;
@@ -232,12 +234,21 @@ typedef struct fovea_nn_attention {
 
   /* One more key and value of each entry, which no mask hides: kv_heads * qk_dim and kv_heads * v_dim numbers,
    * PyTorch's bias_k and bias_v. NULL (default): none. The key is at position 0, before all others. Not with
-   * caches, packed keys, windows, chunks, rotary, kv_lens, offsets, mask_begin, or causal rows before all keys. */
+   * caches, packed keys, windows, chunks, patterns, rotary, position terms, Shaw's vectors, kv_lens, offsets,
+   * mask_begin, or causal rows before all keys. */
   const float *bias_key, *bias_value;
 
-  /* 1: the scores that the problem's score_output wants are averaged over heads, as PyTorch returns weights.
-   * Default 0: each head has its own. */
+  /* 1: the scores that the problem's score_output wants are averaged over heads, as PyTorch returns weights. Then
+   * score_heads, score_rows and score_keys have their defaults. Default 0: each head has its own. */
   int average_scores;
+
+  /* What features of the problem take, with the shapes of fovea_tensors. Each is needed if the problem has the
+   * feature, else NULL (default). They lie here, and not in the tensors, so that each layer of a stack has its own;
+   * layers may share them. */
+  const float *const *terms;                         /* numbers of position terms: ALiBi's slopes, T5's table */
+  const double *head_scales;                         /* scales per head */
+  const float *shaw_keys, *shaw_values;              /* relative position representations */
+  const float *key_centre, *key_scale, *value_scale; /* vectors of int8 mode, for the projected keys and values */
 } fovea_nn_attention;
 
 /* Sets the layers. Callers in C use fovea_nn_attention_init(). */
@@ -263,7 +274,7 @@ typedef struct fovea_nn_attention_tensors {
   void *y;                   /* (rows, output->out). It may be x: all inputs are read before it is written */
   const void *residual;      /* (rows, output->out), added to y; NULL (default): none. It may be x, or y itself */
   fovea_type x_type, memory_type, memory_values_type, y_type, residual_type; /* default FOVEA_F32 */
-  /* Elements from row to row. Default 0: contiguous rows. */
+  /* Elements from row to row. Default FOVEA_CONTIGUOUS. */
   int64_t x_stride, memory_stride, memory_values_stride, y_stride, residual_stride;
   int rows_first; /* 1: row i of entry b is row i * batch + b. Default 0: row b * q_len + i (kv_len) */
 
@@ -288,9 +299,16 @@ typedef struct fovea_nn_attention_tensors {
 
   /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem,
    * apart from all else: a row for each of batch, heads and q_len also with rows_first. With average_scores the
-   * head axis is missing, and score_strides as fovea_problem_init() sets them mean contiguous without it. With
-   * bias_key a row has one more number, the first. NULL (default) without score_output. */
+   * head axis is missing, and FOVEA_CONTIGUOUS is meant without it. With bias_key a row has one more number, the
+   * first, and key positions of all outputs count from the bias. NULL (default) without score_output. */
   float *scores;
+
+  const double *row_scales; /* as in fovea_tensors; (batch, q_len) also with rows_first */
+  /* Further outputs, as in fovea_tensors, each apart from all else; (batch, heads, q_len) also with rows_first.
+   * NULL (default) if the problem does not want them. */
+  float *lse, *max_logits;
+  int32_t *top_keys;
+  float *top_scores, *entropy, *column_sums;
 } fovea_nn_attention_tensors;
 
 /* Sets x and y, and the others to their defaults. Callers in C use fovea_nn_attention_tensors_init(). */
@@ -302,15 +320,13 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
   fovea_nn_attention_tensors_init_sized(tensors, sizeof *tensors, x, y);
 }
 
-/* Computes a layer of attention. Of the problem it uses sizes, rules, mask, scale, softcap, sink, lists of lengths,
- * `segmented`, score_output and `isa`; types and strides of Q, K, V and O are its own (f32, in scratch), and those
- * of the problem must have their defaults. A padding mask is q_lens and kv_lens (padding behind the rows),
- * kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows; PyTorch's add_zero_attn is
- * FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
+/* Computes a layer of attention. It uses all of the problem but types and strides of Q, K, V and O, which are its
+ * own (f32, in scratch), and to_state: these must have their defaults. A padding mask is q_lens and kv_lens (padding
+ * behind the rows), kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows; PyTorch's
+ * add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
- * allocator. A call that fails has not written y. If the mask, the sinks or the segments are refused, or one of
- * these shares memory with the scores, new keys and values may be in the caches already. */
+ * allocator. A call that fails has written neither y nor scores nor a cache. */
 FOVEA_NN_API fovea_status fovea_nn_attention_run(const fovea_nn_attention *attention, const fovea_problem *problem,
                                                  const fovea_nn_attention_tensors *tensors,
                                                  const fovea_execution *execution, fovea_error *error);
@@ -586,7 +602,8 @@ typedef struct fovea_nn_encoder_rows {
 
   /* Elements from the scores of a layer to those of the next, if the tensors of `self` (`cross`) have scores and
    * there is more than one layer; else 0 (default). The scores of all layers, of `self` and of `cross`, lie apart.
-   */
+   * Further outputs (lse, max_logits, top_keys, entropy, column_sums) need a stack of one layer: run the layers by
+   * fovea_nn_block_run() to have them of each. */
   int64_t self_score_layer, cross_score_layer;
 } fovea_nn_encoder_rows;
 
@@ -601,8 +618,7 @@ static inline void fovea_nn_encoder_rows_init(fovea_nn_encoder_rows *rows, const
 }
 
 /* Computes y: the bits are those of fovea_nn_embed(), fovea_nn_norm_run() and fovea_nn_block_run() one after the
- * other, with f32 between. A call that fails has not written y; if a mask, sinks or segments are refused, or
- * share memory with scores, new keys and values may be in the caches already.
+ * other, with f32 between. A call that fails has written neither y nor scores nor a cache.
  *
  * Needs scratch, from `execution` or else allocated once by the allocator of the problem of `self`. */
 FOVEA_NN_API fovea_status fovea_nn_encoder_run(const fovea_nn_encoder *encoder, const fovea_nn_encoder_rows *rows,
@@ -691,7 +707,8 @@ typedef struct fovea_nn_streaming {
 
   /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, isa, the allocator, and the
    * window: window_left and window_right, of which neither may be FOVEA_UNLIMITED (else FOVEA_ERROR_RULE), or
-   * causal, which is a window_right of 0. batch is 1, q_len and kv_len are 0, and all else has its defaults. */
+   * causal, which is a window_right of 0; also score_activation, normaliser and modes. batch is 1, q_len and kv_len
+   * are 0, and all else has its defaults. */
   const fovea_problem *problem;
   int64_t chunk; /* the most frames that are computed at once, at least 1: more are cut. It changes no bit */
 

@@ -94,7 +94,7 @@ typedef struct fovea_nn_performer {
   double eps;      /* 0 or more, rounded to f32; default 1e-4 with the softmax kernel, 1e-3 with ReLU, as in
                       performer-pytorch. It keeps denominators from 0, and pulls rows whose features are small towards
                       the mean of the values. With 0 the softmax kernel has no bias */
-  double scale;    /* above 0; default 1 / sqrt(dim), so that x' = x dim^(-1/4) */
+  double scale;    /* above 0; default FOVEA_DEFAULT_NUMBER: 1 / sqrt(dim), so that x' = x dim^(-1/4) */
   int causal;      /* 1: row i sees keys 0 to i, by a recurrence over positions; default 0 */
   const char *isa; /* as in fovea_problem */
   fovea_allocator allocator; /* of scratch; default: malloc(), free() */

@@ -39,7 +39,7 @@ typedef struct fovea_nn_longformer_options {
    * 0 and 1: attention_mask * (1 + global_attention_mask) - 1. NULL (default): all tokens are local. They are read
    * by fovea_nn_longformer_create() only. */
   const int8_t *states;
-  double scale;              /* of q.k, finite; default 1/sqrt(qk_dim) */
+  double scale;              /* of q.k, finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(qk_dim) */
   const char *isa;           /* of attention; as in fovea_problem */
   fovea_allocator allocator; /* of the object, which keeps it, and of scratch that a run allocates */
 } fovea_nn_longformer_options;
@@ -94,7 +94,7 @@ typedef struct fovea_nn_longformer_rows {
   const void *x;      /* (rows, in). Rows of padding at the end of an entry are not read */
   void *y;            /* (rows, output->out), or heads * v_dim. It may be x: all of x is read before y is written */
   fovea_type x_type, y_type;  /* default FOVEA_F32 */
-  int64_t x_stride, y_stride; /* elements from row to row. Default 0: contiguous rows */
+  int64_t x_stride, y_stride; /* elements from row to row. Default FOVEA_CONTIGUOUS */
 } fovea_nn_longformer_rows;
 
 /* Sets these fields, and the others to their defaults. Callers in C use fovea_nn_longformer_rows_init(). */
@@ -208,7 +208,7 @@ typedef struct fovea_nn_lsh {
                                 the chunk before, then the own. That is the paper's N(i, j), and lucidrains'
                                 allow_duplicate_attention=False. Default 0. Takes O(rounds) for each pair */
   fovea_nn_lsh_ring ring; /* default FOVEA_NN_LSH_ACROSS_ROUNDS, as in the codes of lucidrains and Hugging Face */
-  double scale;           /* finite; default 1/sqrt(dim) */
+  double scale;           /* finite; default FOVEA_DEFAULT_NUMBER: 1/sqrt(dim) */
   double eps;             /* added to the mean square of a key before its root, from 1e-30 (default) to 1 */
   const char *isa;        /* as in fovea_problem */
   fovea_allocator allocator; /* of scratch that a run allocates; default: malloc(), free() */
@@ -231,7 +231,7 @@ FOVEA_NN_API int64_t fovea_nn_lsh_columns(const fovea_nn_lsh *lsh);
 typedef struct fovea_nn_lsh_tensors {
   size_t struct_size;                /* set by fovea_nn_lsh_tensors_init() */
   int64_t batch, heads, length;      /* at least 1; length from 0 to 2^30 */
-  int64_t dim, v_dim;                /* at least 1 */
+  int64_t dim, v_dim;                /* at least 1; v_dim 0 (default): dim */
   const void *x;                     /* queries and keys, (batch, heads, length, dim) */
   const void *v;                     /* (batch, heads, length, v_dim) */
   void *y;                           /* likewise. It shares no byte with the range from the first to the last

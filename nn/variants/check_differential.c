@@ -7,6 +7,7 @@
 #include "../attention.h"
 #include "../choose_table.h"
 #include "../defaults.h"
+#include "../fields.h"
 #include "differential.h"
 #include "tensor.h"
 
@@ -108,10 +109,16 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
                                          const fovea_execution *execution, fovea_nn_differential_call *call,
                                          fovea_error *error) {
   static const char why[] = "differential attention writes O only";
+  enum {
+    known = FOVEA_NN_SIZES | FOVEA_NN_LAYOUT | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW |
+            FOVEA_NN_POSITIONS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE |
+            FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK | FOVEA_NN_NORMALISER |
+            FOVEA_NN_MODES | FOVEA_NN_VECTORS
+  };
   if (!differential) return fovea_fail(error, FOVEA_ERROR_NULL, "differential is NULL");
   fovea_status status = fovea_nn_check_size("differential", differential->struct_size, FIRST_DIFFERENTIAL,
                                             sizeof *differential, error);
-  if (!status) status = fovea_read_problem(problem, &call->problem, error);
+  if (!status) status = fovea_copy_problem(problem, &call->problem, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status && first) status = fovea_read_tensors(first, &call->first, error);
   if (!status && first) status = fovea_read_tensors(second, &call->second, error);
@@ -121,7 +128,8 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
   status = fovea_nn_check_sizes(p, error);
   const fovea_bounded type = fovea_bounded_type("o_type", p->o_type);
   if (!status) status = fovea_validate_bounds("problem", &type, 1, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_nn_check_plain(p, FOVEA_NN_REFUSES_OUTPUTS, why, error);
+  if (!status) status = fovea_nn_refuse_fields(p, known, why, error);
+  if (!status) fovea_resolve_problem(&call->problem);
   if (!status) status = check_numbers(call, error);
   if (!status) status = find_rows(call, error);
   if (!status && first) status = check_tensors(call, error);

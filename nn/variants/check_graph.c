@@ -3,6 +3,7 @@
 #include "../../src/base/caller.h"
 #include "../../src/base/claim.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../choose_table.h"
@@ -22,40 +23,49 @@ void fovea_nn_graph_init_sized(fovea_nn_graph *graph, size_t struct_size, fovea_
                                int64_t dim) {
   fovea_nn_graph defaults = {.struct_size = struct_size, .kind = kind, .heads = heads, .dim = dim};
   if (kind == FOVEA_NN_GRAPH_TRANSFORMER) {
-    defaults.scale = dim > 0 ? fovea_default_scale(dim) : 0;
+    defaults.scale = FOVEA_DEFAULT_NUMBER;
   } else {
     defaults.leaky_slope = 0.2;
   }
   memcpy(graph, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
-/* Products are unsigned: sizes are checked later. */
 static fovea_strides contiguous(int64_t heads, int64_t dim) {
-  return (fovea_strides){0, dim, (int64_t)((uint64_t)heads * (uint64_t)dim)};
+  return (fovea_strides){0, dim, fovea_wrapped_product(heads, dim)};
 }
 
 void fovea_nn_graph_tensors_init_sized(fovea_nn_graph_tensors *tensors, size_t struct_size,
                                        const fovea_nn_graph *graph, int64_t nodes, int64_t sources,
                                        const int64_t *edge_starts, const int64_t *edge_sources, const void *queries,
                                        const void *keys, void *y) {
-  const int64_t heads = graph ? graph->heads : 0, dim = graph ? graph->dim : 0;
-  const fovea_strides rows = contiguous(heads, dim);
-  const fovea_nn_graph_tensors defaults = {
-      .struct_size = struct_size,
-      .nodes = nodes,
-      .sources = sources,
-      .edge_starts = edge_starts,
-      .edge_sources = edge_sources,
-      .queries = queries,
-      .keys = keys,
-      .y = y,
-      .query_strides = rows,
-      .key_strides = rows,
-      .value_strides = rows,
-      .y_strides = graph && graph->average_heads ? (fovea_strides){0, 0, dim} : rows,
-      .feature_strides = graph && graph->edge ? (fovea_strides){0, 0, graph->edge->in} : rows,
-      .weight_stride = heads};
+  (void)graph; /* strides are those of what runs */
+  const fovea_nn_graph_tensors defaults = {.struct_size = struct_size,
+                                           .nodes = nodes,
+                                           .sources = sources,
+                                           .edge_starts = edge_starts,
+                                           .edge_sources = edge_sources,
+                                           .queries = queries,
+                                           .keys = keys,
+                                           .y = y,
+                                           .query_strides = FOVEA_UNSET_STRIDES,
+                                           .key_strides = FOVEA_UNSET_STRIDES,
+                                           .value_strides = FOVEA_UNSET_STRIDES,
+                                           .y_strides = FOVEA_UNSET_STRIDES,
+                                           .feature_strides = FOVEA_UNSET_STRIDES,
+                                           .weight_stride = FOVEA_CONTIGUOUS};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static void resolve(fovea_nn_graph *g, fovea_nn_graph_tensors *t) {
+  const fovea_strides rows = contiguous(g->heads, g->dim);
+  if (g->kind == FOVEA_NN_GRAPH_TRANSFORMER) fovea_resolve_scale(&g->scale, g->dim);
+  fovea_resolve_number(&g->scale, 0); /* the other kinds have none */
+  fovea_resolve_strides(&t->query_strides, rows);
+  fovea_resolve_strides(&t->key_strides, rows);
+  fovea_resolve_strides(&t->value_strides, rows);
+  fovea_resolve_strides(&t->y_strides, g->average_heads ? (fovea_strides){0, 0, g->dim} : rows);
+  if (!g->edge) fovea_resolve_strides(&t->feature_strides, rows); /* else when the layer has been read */
+  fovea_resolve_stride(&t->weight_stride, g->heads);
 }
 
 static fovea_status read_arguments(const fovea_nn_graph *graph, const fovea_nn_graph_tensors *tensors,
@@ -66,6 +76,7 @@ static fovea_status read_arguments(const fovea_nn_graph *graph, const fovea_nn_g
   if (status) return status;
   call->graph = *graph;
   call->tensors = *tensors;
+  resolve(&call->graph, &call->tensors);
   return fovea_nn_check_allocator(&graph->allocator, error);
 }
 
@@ -172,6 +183,7 @@ static fovea_status check_layer(fovea_nn_graph_call *call, fovea_error *error) {
   if (!status) status = fovea_nn_read_linear(call->graph.edge, &call->edge, error);
   if (status) return status;
   call->graph.edge = &call->edge;
+  fovea_resolve_strides(&call->tensors.feature_strides, (fovea_strides){0, 0, call->edge.in});
   if (call->edge.out == call->width) return FOVEA_OK;
   return fovea_fail(error, FOVEA_ERROR_SIZE, "out of edge is %d; heads times dim is %d", call->edge.out,
                     call->width);

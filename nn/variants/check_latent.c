@@ -1,9 +1,11 @@
 /* Everything that multi-head latent attention may be refused for. */
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/validate.h"
 #include "../attention.h"
 #include "../defaults.h"
+#include "../fields.h"
 #include "../linear.h"
 #include "../norm.h"
 #include "../positions.h"
@@ -28,7 +30,12 @@ void fovea_nn_latent_init_sized(fovea_nn_latent *latent, size_t struct_size, int
 
 void fovea_nn_latent_tensors_init_sized(fovea_nn_latent_tensors *tensors, size_t struct_size, const void *x,
                                         void *y) {
-  const fovea_nn_latent_tensors defaults = {.struct_size = struct_size, .x = x, .y = y};
+  const fovea_nn_latent_tensors defaults = {.struct_size = struct_size,
+                                            .x = x,
+                                            .y = y,
+                                            .x_stride = FOVEA_CONTIGUOUS,
+                                            .y_stride = FOVEA_CONTIGUOUS,
+                                            .residual_stride = FOVEA_CONTIGUOUS};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -102,11 +109,15 @@ static fovea_status check_form(const fovea_nn_latent *l, fovea_error *error) {
   return FOVEA_OK;
 }
 
-static fovea_status check_problem(const fovea_nn_latent_call *call, fovea_error *error) {
+static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error) {
   static const char why[] = "latent attention has its own";
+  enum {
+    known = FOVEA_NN_SIZES | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW | FOVEA_NN_POSITIONS |
+            FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE | FOVEA_NN_SINK |
+            FOVEA_NN_NORMALISER | FOVEA_NN_MODES
+  };
   const fovea_nn_latent *l = &call->latent;
   const fovea_problem *p = &call->problem;
-  const int refused = FOVEA_NN_REFUSES_OUTPUTS | FOVEA_NN_REFUSES_LAYOUT;
   const fovea_bounded sizes[] = {
       {"heads", p->heads, l->heads, l->heads},
       {"kv_heads", p->kv_heads, l->heads, l->heads},
@@ -114,15 +125,9 @@ static fovea_status check_problem(const fovea_nn_latent_call *call, fovea_error 
       {"v_dim", p->v_dim, l->v_head_dim, l->v_head_dim}};
   fovea_status status = fovea_nn_check_sizes(p, error);
   if (!status) status = fovea_validate_bounds("problem", sizes, 4, FOVEA_ERROR_SIZE, error);
-  if (!status) status = fovea_nn_check_plain(p, refused, why, error);
+  if (!status) status = fovea_nn_refuse_fields(p, known, why, error);
   if (status) return status;
-  if (p->terms || p->shaw || p->scales) {
-    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s",
-                      p->terms  ? "terms"
-                      : p->shaw ? "shaw"
-                                : "scales",
-                      why);
-  }
+  fovea_resolve_problem(&call->problem);
   if (!call->absorbed && p->segmented && p->kv_begins) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
                       "kv_begins is set and would not be used: the expanded form reads a cache from position 0 on");
@@ -140,7 +145,7 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
   const char *unused = NULL, *why = "segmented is 0";
   if (t->layer != 0 && !segmented) unused = "layer";
   if (t->sequences && !segmented) unused = "sequences";
-  if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != 0)) {
+  if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) {
     unused = "residual_type or residual_stride", why = "residual is NULL";
   }
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
@@ -201,6 +206,7 @@ static void make_inner(fovea_nn_latent_call *call) {
     if (p->segmented) { /* not used */
       fovea_problem plain;
       fovea_problem_init(&plain, p->batch, heads, 1, p->q_len, length, dim, out);
+      fovea_resolve_problem(&plain);
       inner->k_strides = plain.k_strides;
       inner->v_strides = plain.v_strides;
     }
@@ -235,9 +241,9 @@ static fovea_status check_latent(const fovea_nn_latent *latent, fovea_nn_latent_
 }
 
 static void complete(fovea_nn_latent_tensors *t, const fovea_nn_latent *l) {
-  if (t->x_stride == 0) t->x_stride = l->kv_a_proj->in;
-  if (t->y_stride == 0) t->y_stride = l->o_proj->out;
-  if (t->residual_stride == 0) t->residual_stride = l->o_proj->out;
+  fovea_resolve_stride(&t->x_stride, l->kv_a_proj->in);
+  fovea_resolve_stride(&t->y_stride, l->o_proj->out);
+  fovea_resolve_stride(&t->residual_stride, l->o_proj->out);
 }
 
 fovea_status fovea_nn_check_latent(const fovea_nn_latent *latent, const fovea_problem *problem,
@@ -248,7 +254,7 @@ fovea_status fovea_nn_check_latent(const fovea_nn_latent *latent, const fovea_pr
   if (status || (sizes_only && !problem)) return status;
   status = check_form(&call->latent, error);
   if (!status) status = check_layers(&call->latent, error);
-  if (!status) status = fovea_read_problem(problem, &call->problem, error);
+  if (!status) status = fovea_copy_problem(problem, &call->problem, error);
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status && !tensors && !sizes_only) status = fovea_fail(error, FOVEA_ERROR_NULL, "tensors is NULL");
   if (!status && tensors) {

@@ -2,6 +2,7 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../choose_table.h"
@@ -19,10 +20,6 @@ static int64_t product(int64_t a, int64_t b) {
   return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
-  return (fovea_strides){product(heads, product(rows, dim)), product(rows, dim), dim};
-}
-
 void fovea_nn_linear_attention_init_sized(fovea_nn_linear_attention *attention, size_t struct_size,
                                           fovea_nn_update_rule rule, int64_t heads, int64_t k_dim, int64_t v_dim) {
   const fovea_nn_linear_attention defaults = {.struct_size = struct_size,
@@ -30,9 +27,9 @@ void fovea_nn_linear_attention_init_sized(fovea_nn_linear_attention *attention, 
                                               .heads = heads,
                                               .k_dim = k_dim,
                                               .v_dim = v_dim,
-                                              .q_heads = heads,
-                                              .k_heads = heads,
-                                              .scale = fovea_default_scale(k_dim),
+                                              .q_heads = 0,
+                                              .k_heads = 0,
+                                              .scale = FOVEA_DEFAULT_NUMBER,
                                               .unit_eps = 1e-6};
   memcpy(attention, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -49,7 +46,7 @@ void fovea_nn_linear_attention_tensors_init_sized(fovea_nn_linear_attention_tens
                                                   const fovea_nn_linear_attention *attention, int64_t batch,
                                                   int64_t tokens, const void *q, const void *k, const void *v,
                                                   void *o) {
-  const fovea_nn_linear_attention none = {0}, *a = attention ? attention : &none;
+  (void)attention; /* strides are those of what runs */
   const fovea_nn_linear_attention_tensors defaults = {.struct_size = struct_size,
                                                       .batch = batch,
                                                       .tokens = tokens,
@@ -57,15 +54,29 @@ void fovea_nn_linear_attention_tensors_init_sized(fovea_nn_linear_attention_tens
                                                       .k = k,
                                                       .v = v,
                                                       .o = o,
-                                                      .q_strides = contiguous(a->q_heads, tokens, a->k_dim),
-                                                      .k_strides = contiguous(a->k_heads, tokens, a->k_dim),
-                                                      .v_strides = contiguous(a->heads, tokens, a->v_dim),
-                                                      .o_strides = contiguous(output_heads(a), tokens, a->v_dim),
-                                                      .decay_strides = contiguous(a->heads, tokens, decay_dim(a)),
-                                                      .beta_strides = contiguous(a->heads, tokens, 1),
-                                                      .past_strides = contiguous(a->heads, a->k_dim, a->v_dim),
-                                                      .present_strides = contiguous(a->heads, a->k_dim, a->v_dim)};
+                                                      .q_strides = FOVEA_UNSET_STRIDES,
+                                                      .k_strides = FOVEA_UNSET_STRIDES,
+                                                      .v_strides = FOVEA_UNSET_STRIDES,
+                                                      .o_strides = FOVEA_UNSET_STRIDES,
+                                                      .decay_strides = FOVEA_UNSET_STRIDES,
+                                                      .beta_strides = FOVEA_UNSET_STRIDES,
+                                                      .past_strides = FOVEA_UNSET_STRIDES,
+                                                      .present_strides = FOVEA_UNSET_STRIDES};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static void resolve(fovea_nn_linear_attention *a, fovea_nn_linear_attention_tensors *t) {
+  if (a->q_heads == 0) a->q_heads = a->heads;
+  if (a->k_heads == 0) a->k_heads = a->heads;
+  fovea_resolve_scale(&a->scale, a->k_dim);
+  fovea_resolve_strides(&t->q_strides, fovea_contiguous_strides(a->q_heads, t->tokens, a->k_dim));
+  fovea_resolve_strides(&t->k_strides, fovea_contiguous_strides(a->k_heads, t->tokens, a->k_dim));
+  fovea_resolve_strides(&t->v_strides, fovea_contiguous_strides(a->heads, t->tokens, a->v_dim));
+  fovea_resolve_strides(&t->o_strides, fovea_contiguous_strides(output_heads(a), t->tokens, a->v_dim));
+  fovea_resolve_strides(&t->decay_strides, fovea_contiguous_strides(a->heads, t->tokens, decay_dim(a)));
+  fovea_resolve_strides(&t->beta_strides, fovea_contiguous_strides(a->heads, t->tokens, 1));
+  fovea_resolve_strides(&t->past_strides, fovea_contiguous_strides(a->heads, a->k_dim, a->v_dim));
+  fovea_resolve_strides(&t->present_strides, fovea_contiguous_strides(a->heads, a->k_dim, a->v_dim));
 }
 
 static fovea_status read_arguments(const fovea_nn_linear_attention *attention,
@@ -80,6 +91,7 @@ static fovea_status read_arguments(const fovea_nn_linear_attention *attention,
   if (status) return status;
   call->attention = *attention;
   call->tensors = *tensors;
+  resolve(&call->attention, &call->tensors);
   return fovea_nn_check_allocator(&attention->allocator, error);
 }
 

@@ -1,11 +1,13 @@
 /* Everything that Linformer may be refused for. */
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../attention.h"
 #include "../choose_table.h"
 #include "../defaults.h"
+#include "../fields.h"
 #include "../linear.h"
 #include "linformer.h"
 #include "tensor.h"
@@ -20,7 +22,7 @@ void fovea_nn_linformer_init_sized(fovea_nn_linformer *linformer, size_t struct_
                                        .max_len = max_len,
                                        .k = k,
                                        .key_projection = key_projection,
-                                       .projection_row = k};
+                                       .projection_row = FOVEA_CONTIGUOUS};
   memcpy(linformer, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -29,9 +31,10 @@ static fovea_status read_arguments(const fovea_nn_linformer *linformer, const fo
   if (!linformer) return fovea_fail(error, FOVEA_ERROR_NULL, "linformer is NULL");
   fovea_status status =
       fovea_nn_check_size("linformer", linformer->struct_size, FIRST_LINFORMER, sizeof *linformer, error);
-  if (!status) status = fovea_read_problem(problem, &call->problem, error);
+  if (!status) status = fovea_copy_problem(problem, &call->problem, error);
   if (status) return status;
   call->linformer = *linformer;
+  fovea_resolve_stride(&call->linformer.projection_row, linformer->k);
   return FOVEA_OK;
 }
 
@@ -44,9 +47,14 @@ static fovea_status check_lengths(const fovea_problem *p, fovea_error *error) {
   return FOVEA_OK;
 }
 
-static fovea_status check_sizes(const fovea_nn_linformer_call *call, fovea_error *error) {
+static fovea_status check_sizes(fovea_nn_linformer_call *call, fovea_error *error) {
   static const char why[] = "projected keys have no positions";
   static const char outputs[] = "Linformer writes O and LSE only";
+  enum {
+    known = FOVEA_NN_SIZES | FOVEA_NN_LAYOUT | FOVEA_NN_LENGTHS | FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_SINK |
+            FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS | FOVEA_NN_LSE,
+    results = FOVEA_NN_STATE | FOVEA_NN_SCORES | FOVEA_NN_OUTPUTS
+  };
   const fovea_nn_linformer *l = &call->linformer;
   const fovea_problem *p = &call->problem;
   const fovea_bounded sizes[] = {{"max_len", l->max_len, 1, FOVEA_LENGTH_LIMIT}, {"k", l->k, 1, INT32_MAX}};
@@ -61,8 +69,9 @@ static fovea_status check_sizes(const fovea_nn_linformer_call *call, fovea_error
   const fovea_bounded types[] = {fovea_bounded_type("k_type", p->k_type), fovea_bounded_type("v_type", p->v_type)};
   status = fovea_validate_bounds("problem of Linformer", dims, 3, FOVEA_ERROR_SIZE, error);
   if (!status) status = fovea_validate_bounds("problem", types, 2, FOVEA_ERROR_TYPE, error);
-  if (!status) status = fovea_nn_check_plain(p, FOVEA_NN_REFUSES_KEY_RULES, why, error);
-  if (!status) status = fovea_nn_check_plain(p, FOVEA_NN_REFUSES_OUTPUTS, outputs, error);
+  if (!status) status = fovea_nn_refuse_fields(p, known | results, why, error);
+  if (!status) status = fovea_nn_refuse_fields(p, known, outputs, error);
+  if (!status) fovea_resolve_problem(&call->problem);
   return status ? status : check_lengths(p, error);
 }
 

@@ -1,6 +1,7 @@
 /* Everything that Longformer may be refused for, but for what plans check; initialisers. */
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/validate.h"
 #include "../defaults.h"
 #include "../layer_parts.h"
@@ -22,7 +23,7 @@ void fovea_nn_longformer_options_init_sized(fovea_nn_longformer_options *options
                                                 .qk_dim = dim,
                                                 .v_dim = dim,
                                                 .window = window,
-                                                .scale = dim > 0 ? fovea_default_scale(dim) : 1.0};
+                                                .scale = FOVEA_DEFAULT_NUMBER};
   memcpy(options, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -36,7 +37,8 @@ void fovea_nn_longformer_layer_init_sized(fovea_nn_longformer_layer *layer, size
 
 void fovea_nn_longformer_rows_init_sized(fovea_nn_longformer_rows *rows, size_t struct_size, const void *x,
                                          void *y) {
-  const fovea_nn_longformer_rows defaults = {.struct_size = struct_size, .x = x, .y = y};
+  const fovea_nn_longformer_rows defaults = {
+      .struct_size = struct_size, .x = x, .y = y, .x_stride = FOVEA_CONTIGUOUS, .y_stride = FOVEA_CONTIGUOUS};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -55,6 +57,7 @@ fovea_status fovea_nn_check_longformer_options(const fovea_nn_longformer_options
   fovea_status status = fovea_nn_check_size("options", given->struct_size, FIRST_OPTIONS, sizeof *options, error);
   if (status) return status;
   *options = *given;
+  fovea_resolve_scale(&options->scale, options->qk_dim);
   status = fovea_nn_check_allocator(&options->allocator, error);
   if (status) return status;
   /* Rows of a batch, and global tokens of it, are counted in 32 bits. */
@@ -152,7 +155,7 @@ fovea_status fovea_nn_check_longformer(const fovea_nn_longformer *longformer,
   if (status) return status;
   const fovea_nn_linear *output = call->layers[FOVEA_NN_LONGFORMER_OUTPUT];
   const int64_t width = longformer->options.heads * longformer->options.v_dim;
-  if (call->rows.x_stride == 0) call->rows.x_stride = call->in;
-  if (call->rows.y_stride == 0) call->rows.y_stride = output ? output->out : width;
+  fovea_resolve_stride(&call->rows.x_stride, call->in);
+  fovea_resolve_stride(&call->rows.y_stride, output ? output->out : width);
   return check_rows(call, error);
 }

@@ -2,6 +2,7 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../choose_table.h"
@@ -16,11 +17,6 @@
 #define FIRST_ROWS      sizeof(fovea_nn_performer_rows)
 #define FIRST_TENSORS   sizeof(fovea_nn_performer_tensors)
 
-static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
-  const uint64_t head = (uint64_t)rows * (uint64_t)dim; /* sizes are checked later */
-  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
-}
-
 void fovea_nn_performer_init_sized(fovea_nn_performer *performer, size_t struct_size,
                                    fovea_nn_performer_kernel kernel, int64_t dim, int64_t features,
                                    const float *projection) {
@@ -29,24 +25,24 @@ void fovea_nn_performer_init_sized(fovea_nn_performer *performer, size_t struct_
                                        .dim = dim,
                                        .features = features,
                                        .projection = projection,
-                                       .projection_stride = dim,
+                                       .projection_stride = FOVEA_CONTIGUOUS,
                                        .eps = kernel == FOVEA_NN_PERFORMER_RELU ? 1e-3 : 1e-4,
-                                       .scale = fovea_default_scale(dim)};
+                                       .scale = FOVEA_DEFAULT_NUMBER};
   memcpy(performer, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
 void fovea_nn_performer_rows_init_sized(fovea_nn_performer_rows *rows, size_t struct_size,
                                         const fovea_nn_performer *performer, int64_t batch, int64_t heads,
                                         int64_t row_count, const void *x, void *y) {
-  const int64_t dim = performer ? performer->dim : 0, features = performer ? performer->features : 0;
+  (void)performer; /* strides are those of what runs */
   const fovea_nn_performer_rows defaults = {.struct_size = struct_size,
                                             .batch = batch,
                                             .heads = heads,
                                             .rows = row_count,
                                             .x = x,
                                             .y = y,
-                                            .x_strides = contiguous(heads, row_count, dim),
-                                            .y_strides = contiguous(heads, row_count, features)};
+                                            .x_strides = FOVEA_UNSET_STRIDES,
+                                            .y_strides = FOVEA_UNSET_STRIDES};
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -54,7 +50,7 @@ void fovea_nn_performer_tensors_init_sized(fovea_nn_performer_tensors *tensors, 
                                            const fovea_nn_performer *performer, int64_t batch, int64_t heads,
                                            int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t v_dim,
                                            const void *q, const void *k, const void *v, void *o) {
-  const int64_t dim = performer ? performer->dim : 0;
+  (void)performer; /* strides are those of what runs */
   const fovea_nn_performer_tensors defaults = {.struct_size = struct_size,
                                                .batch = batch,
                                                .heads = heads,
@@ -66,10 +62,10 @@ void fovea_nn_performer_tensors_init_sized(fovea_nn_performer_tensors *tensors, 
                                                .k = k,
                                                .v = v,
                                                .o = o,
-                                               .q_strides = contiguous(heads, q_len, dim),
-                                               .k_strides = contiguous(kv_heads, kv_len, dim),
-                                               .v_strides = contiguous(kv_heads, kv_len, v_dim),
-                                               .o_strides = contiguous(heads, q_len, v_dim)};
+                                               .q_strides = FOVEA_UNSET_STRIDES,
+                                               .k_strides = FOVEA_UNSET_STRIDES,
+                                               .v_strides = FOVEA_UNSET_STRIDES,
+                                               .o_strides = FOVEA_UNSET_STRIDES};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -140,6 +136,8 @@ static fovea_status read_performer(const fovea_nn_performer *given, fovea_nn_per
   fovea_status status = fovea_nn_check_size("performer", given->struct_size, FIRST_PERFORMER, sizeof *p, error);
   if (status) return status;
   *p = *given;
+  fovea_resolve_stride(&p->projection_stride, p->dim);
+  fovea_resolve_scale(&p->scale, p->dim);
   *map = (fovea_nn_feature_map){.projection = p->projection, .stride = p->projection_stride, .dim = p->dim};
   status = check_kinds(p, error);
   if (!status) status = fovea_nn_check_allocator(&p->allocator, error);
@@ -229,6 +227,10 @@ fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
   status = fovea_nn_check_size("tensors", tensors->struct_size, FIRST_TENSORS, sizeof *t, error);
   if (status) return status;
   *t = *tensors;
+  fovea_resolve_strides(&t->q_strides, fovea_contiguous_strides(t->heads, t->q_len, p->dim));
+  fovea_resolve_strides(&t->k_strides, fovea_contiguous_strides(t->kv_heads, t->kv_len, p->dim));
+  fovea_resolve_strides(&t->v_strides, fovea_contiguous_strides(t->kv_heads, t->kv_len, t->v_dim));
+  fovea_resolve_strides(&t->o_strides, fovea_contiguous_strides(t->heads, t->q_len, t->v_dim));
   status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_sizes(p, t, error);
   if (status) return status;
@@ -242,7 +244,7 @@ fovea_status fovea_nn_check_performer(const fovea_nn_performer *performer,
       list_of("kv_lens", t->kv_lens, 2 * bits, t->batch),
       {"o", t->o, fovea_type_bits(t->o_type), t->batch, t->heads, t->q_len, t->v_dim, t->o_strides},
       {"state", t->state, bits, t->batch, t->kv_heads, t->state ? 1 : 0, numbers,
-       contiguous(t->kv_heads, 1, numbers)}};
+       fovea_contiguous_strides(t->kv_heads, 1, numbers)}};
   status = check_tensors(list, 7, 5, error);
   return status ? status : check_lens("kv_lens", t->kv_lens, t->batch, t->kv_len, error);
 }
@@ -272,6 +274,8 @@ fovea_status fovea_nn_check_performer_rows(const fovea_nn_performer *performer, 
   status = fovea_nn_check_size("rows", rows->struct_size, FIRST_ROWS, sizeof *r, error);
   if (status) return status;
   *r = *rows;
+  fovea_resolve_strides(&r->x_strides, fovea_contiguous_strides(r->heads, r->rows, p->dim));
+  fovea_resolve_strides(&r->y_strides, fovea_contiguous_strides(r->heads, r->rows, p->features));
   status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_row_sizes(p, r, error);
   if (status) return status;

@@ -2,6 +2,7 @@
 #include "../../arch/float_state.h"
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/shapes.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
@@ -23,11 +24,12 @@ enum { GROUP_BYTES = 393216, GROUP_CHUNKS = 64 };
 
 void fovea_nn_lsh_init_sized(fovea_nn_lsh *lsh, size_t struct_size, int64_t rounds, int64_t bucket_size,
                              int64_t buckets, int64_t dim) {
+  (void)dim; /* the scale follows from the dim of the tensors */
   const fovea_nn_lsh defaults = {.struct_size = struct_size,
                                  .rounds = rounds,
                                  .bucket_size = bucket_size,
                                  .buckets = buckets,
-                                 .scale = dim > 0 ? fovea_default_scale(dim) : 1.0,
+                                 .scale = FOVEA_DEFAULT_NUMBER,
                                  .eps = 1e-30};
   memcpy(lsh, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -38,32 +40,35 @@ int64_t fovea_nn_lsh_columns(const fovea_nn_lsh *lsh) {
   return lsh->bucket_factors[0] / 2 + lsh->bucket_factors[1] / 2;
 }
 
-/* Sizes are checked later. */
-static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
-  const uint64_t head = (uint64_t)rows * (uint64_t)dim;
-  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
-}
-
 void fovea_nn_lsh_tensors_init_sized(fovea_nn_lsh_tensors *tensors, size_t struct_size, const fovea_nn_lsh *lsh,
                                      int64_t batch, int64_t heads, int64_t length, int64_t dim, const void *x,
                                      const void *v, void *y, const float *rotations) {
-  const fovea_strides strides = contiguous(heads, length, dim);
-  const int64_t columns = lsh ? (int64_t)((uint64_t)lsh->rounds * (uint64_t)fovea_nn_lsh_columns(lsh)) : 0;
+  (void)lsh; /* strides are those of what runs */
   const fovea_nn_lsh_tensors defaults = {.struct_size = struct_size,
                                          .batch = batch,
                                          .heads = heads,
                                          .length = length,
                                          .dim = dim,
-                                         .v_dim = dim,
+                                         .v_dim = 0,
                                          .x = x,
                                          .v = v,
                                          .y = y,
-                                         .x_strides = strides,
-                                         .v_strides = strides,
-                                         .y_strides = strides,
+                                         .x_strides = FOVEA_UNSET_STRIDES,
+                                         .v_strides = FOVEA_UNSET_STRIDES,
+                                         .y_strides = FOVEA_UNSET_STRIDES,
                                          .rotations = rotations,
-                                         .rotation_strides = {0, 0, columns}};
+                                         .rotation_strides = FOVEA_UNSET_STRIDES};
   memcpy(tensors, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static void resolve(fovea_nn_lsh *l, fovea_nn_lsh_tensors *t) {
+  const int64_t columns = fovea_wrapped_product(l->rounds, fovea_nn_lsh_columns(l));
+  if (t->v_dim == 0) t->v_dim = t->dim;
+  fovea_resolve_scale(&l->scale, t->dim);
+  fovea_resolve_strides(&t->x_strides, fovea_contiguous_strides(t->heads, t->length, t->dim));
+  fovea_resolve_strides(&t->v_strides, fovea_contiguous_strides(t->heads, t->length, t->v_dim));
+  fovea_resolve_strides(&t->y_strides, fovea_contiguous_strides(t->heads, t->length, t->v_dim));
+  fovea_resolve_strides(&t->rotation_strides, (fovea_strides){0, 0, columns});
 }
 
 static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_tensors *tensors,
@@ -74,6 +79,7 @@ static fovea_status read_arguments(const fovea_nn_lsh *lsh, const fovea_nn_lsh_t
   if (status) return status;
   call->lsh = *lsh;
   call->tensors = *tensors;
+  resolve(&call->lsh, &call->tensors);
   return fovea_nn_check_allocator(&lsh->allocator, error);
 }
 
@@ -127,7 +133,7 @@ enum { X, V, ROTATIONS, LENGTHS, INPUTS, Y = INPUTS, BUCKETS, SHAPES };
 static fovea_status check_tensors(const fovea_nn_lsh_call *call, fovea_error *error) {
   const fovea_nn_lsh *l = &call->lsh;
   const fovea_nn_lsh_tensors *t = &call->tensors;
-  const fovea_strides none = {0, 0, 0}, numbers = contiguous(t->heads, l->rounds, t->length);
+  const fovea_strides none = {0, 0, 0}, numbers = fovea_contiguous_strides(t->heads, l->rounds, t->length);
   const int int32_bits = 32;
   const fovea_shape shapes[SHAPES] = {
       fovea_make_shape("x", t->batch, t->heads, t->length, t->dim, t->x_strides, fovea_type_bits(t->x_type)),

@@ -1,6 +1,7 @@
 /* Everything that a selection of keys may be refused for. */
 #include "../../src/base/caller.h"
 #include "../../src/base/error.h"
+#include "../../src/base/resolve.h"
 #include "../../src/base/types.h"
 #include "../../src/base/validate.h"
 #include "../choose_table.h"
@@ -11,11 +12,6 @@
 #include <string.h>
 
 #define FIRST_SELECTION sizeof(fovea_nn_selection)
-
-/* A product whose overflow matters to no one before sizes are checked. */
-static int64_t times(int64_t a, int64_t b) {
-  return (int64_t)((uint64_t)a * (uint64_t)b);
-}
 
 void fovea_nn_selection_init_sized(fovea_nn_selection *selection, size_t struct_size, int64_t batch, int64_t heads,
                                    int64_t q_len, int64_t kv_len, int64_t dim, int64_t top_k, const void *q,
@@ -31,12 +27,20 @@ void fovea_nn_selection_init_sized(fovea_nn_selection *selection, size_t struct_
                                        .k = k,
                                        .weights = weights,
                                        .keys = keys,
-                                       .q_strides = {times(times(heads, q_len), dim), times(q_len, dim), dim},
-                                       .k_strides = {times(kv_len, dim), 0, dim},
-                                       .weight_strides = {times(q_len, heads), 0, heads},
+                                       .q_strides = FOVEA_UNSET_STRIDES,
+                                       .k_strides = FOVEA_UNSET_STRIDES,
+                                       .weight_strides = FOVEA_UNSET_STRIDES,
                                        .causal = 1,
                                        .offset = FOVEA_OFFSET_BOTTOM_RIGHT};
   memcpy(selection, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+static void resolve(fovea_nn_selection *s) {
+  const fovea_strides keys = {fovea_wrapped_product(s->kv_len, s->dim), 0, s->dim};
+  const fovea_strides weights = {fovea_wrapped_product(s->q_len, s->heads), 0, s->heads};
+  fovea_resolve_strides(&s->q_strides, fovea_contiguous_strides(s->heads, s->q_len, s->dim));
+  fovea_resolve_strides(&s->k_strides, keys);
+  fovea_resolve_strides(&s->weight_strides, weights);
 }
 
 static fovea_status check_sizes(const fovea_nn_selection *s, fovea_error *error) {
@@ -126,6 +130,7 @@ fovea_status fovea_nn_check_selection(const fovea_nn_selection *selection, const
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (status) return status;
   call->selection = *selection;
+  resolve(&call->selection);
   status = check_sizes(&call->selection, error);
   if (!status) status = check_tensors(&call->selection, error);
   if (!status) status = check_rules(&call->selection, error); /* reads lists whose pointers were checked */

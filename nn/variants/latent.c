@@ -348,7 +348,7 @@ static fovea_status run(const fovea_nn_latent_call *call, const layout *l, char 
   latent_run r = {.call = call, .layout = l, .memory = memory, .rows = fovea_nn_without_scratch(&call->execution)};
   r.segments = (fovea_nn_latent_segments){segments, segments + call->segments, sequences, sequences + batch};
   const fovea_nn_linear_rows output = output_rows(&r);
-  fovea_status status = fovea_nn_check_linear_rows(call->latent.o_proj, &output, error); /* before caches change */
+  fovea_status status = fovea_nn_check_output(call->latent.o_proj, &output, error); /* before caches change */
   if (!status && call->problem.segmented) status = fovea_nn_latent_segments_of(call, &r.segments, error);
   if (!status) status = plan_attention(&r, error);
   if (!status) status = make_rows(&r, error);

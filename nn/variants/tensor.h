@@ -19,14 +19,4 @@ fovea_status fovea_nn_check_tensor(const fovea_nn_tensor *tensor, int is_output,
 fovea_status fovea_nn_check_tensors_apart(const fovea_nn_tensor *output, const fovea_nn_tensor *other,
                                           fovea_error *error);
 
-/* What of a problem is refused, for fovea_nn_check_plain(). */
-enum {
-  FOVEA_NN_REFUSES_KEY_RULES = 1, /* all rules over positions of keys, lists of them, packed batches and masks */
-  FOVEA_NN_REFUSES_OUTPUTS = 2,   /* all results but O and LSE */
-  FOVEA_NN_REFUSES_LAYOUT = 4     /* types and strides of Q, K, V and O */
-};
-
-/* Refuses what a problem has and a variant would not use: `why` ends the text. */
-fovea_status fovea_nn_check_plain(const fovea_problem *problem, int refused, const char *why, fovea_error *error);
-
 #endif

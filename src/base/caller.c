@@ -2,6 +2,7 @@
 
 #include "../../arch/float_state.h"
 #include "error.h"
+#include "resolve.h"
 #include "unused.h"
 
 #include <math.h>
@@ -21,16 +22,11 @@
 #define FIRST_STATE     sizeof(fovea_state)
 #define FIRST_SEGMENT   offsetof(fovea_segment, layers)
 
-static fovea_strides contiguous(int64_t heads, int64_t rows, int64_t dim) {
-  /* Products are unsigned: sizes that make no sense must not be undefined behaviour. They are checked later. */
-  uint64_t head = (uint64_t)rows * (uint64_t)dim;
-  return (fovea_strides){(int64_t)((uint64_t)heads * head), (int64_t)head, dim};
-}
-
 /* Volatile, so that the compiler cannot compute it elsewhere or in advance. */
 double fovea_default_scale(int64_t qk_dim) {
   volatile int64_t dim = qk_dim;
   volatile double scale;
+  if (qk_dim < 1) return 1;
   fovea_float_state caller = fovea_float_begin();
   scale = 1.0 / sqrt((double)dim);
   fovea_float_end(caller);
@@ -39,7 +35,6 @@ double fovea_default_scale(int64_t qk_dim) {
 
 void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_t batch, int64_t heads,
                               int64_t kv_heads, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
-  fovea_strides mask = contiguous(heads, q_len, kv_len);
   if (struct_size < sizeof *problem) { /* of an earlier version: the first of the fields */
     fovea_problem defaults;
     fovea_problem_init_sized(&defaults, sizeof defaults, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
@@ -56,25 +51,43 @@ void fovea_problem_init_sized(fovea_problem *problem, size_t struct_size, int64_
       .kv_len = kv_len,
       .qk_dim = qk_dim,
       .v_dim = v_dim,
-      .q_strides = contiguous(heads, q_len, qk_dim),
-      .k_strides = contiguous(kv_heads, kv_len, qk_dim),
-      .v_strides = contiguous(kv_heads, kv_len, v_dim),
-      .o_strides = contiguous(heads, q_len, v_dim),
-      .lse_strides = contiguous(heads, q_len, 1),
-      .scale = qk_dim > 0 ? fovea_default_scale(qk_dim) : 1.0,
+      .q_strides = FOVEA_UNSET_STRIDES,
+      .k_strides = FOVEA_UNSET_STRIDES,
+      .v_strides = FOVEA_UNSET_STRIDES,
+      .o_strides = FOVEA_UNSET_STRIDES,
+      .lse_strides = FOVEA_UNSET_STRIDES,
+      .scale = FOVEA_DEFAULT_NUMBER,
       .window_left = FOVEA_UNLIMITED,
       .window_right = FOVEA_UNLIMITED,
       .offset = FOVEA_OFFSET_BOTTOM_RIGHT,
-      .mask_strides = {mask.batch, mask.head, mask.row, 1},
+      .mask_strides = {FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS, FOVEA_CONTIGUOUS},
       .mask_keys = FOVEA_UNLIMITED,
       .keys_end = FOVEA_UNLIMITED,
-      .score_strides = contiguous(heads, q_len, kv_len),
+      .score_strides = FOVEA_UNSET_STRIDES,
+      .top_k_strides = FOVEA_UNSET_STRIDES,
       .score_heads = {0, FOVEA_UNLIMITED},
       .score_rows = {0, FOVEA_UNLIMITED},
       .score_keys = {0, FOVEA_UNLIMITED},
       .column_rows = {0, FOVEA_UNLIMITED},
       .shaw_heads = 1,
   };
+}
+
+void fovea_resolve_problem(fovea_problem *p) {
+  const fovea_strides pairs = fovea_contiguous_strides(p->heads, p->q_len, p->kv_len);
+  fovea_resolve_strides(&p->q_strides, fovea_contiguous_strides(p->heads, p->q_len, p->qk_dim));
+  fovea_resolve_strides(&p->k_strides, fovea_contiguous_strides(p->kv_heads, p->kv_len, p->qk_dim));
+  fovea_resolve_strides(&p->v_strides, fovea_contiguous_strides(p->kv_heads, p->kv_len, p->v_dim));
+  fovea_resolve_strides(&p->o_strides, fovea_contiguous_strides(p->heads, p->q_len, p->v_dim));
+  fovea_resolve_strides(&p->lse_strides, fovea_contiguous_strides(p->heads, p->q_len, 1));
+  fovea_resolve_strides(&p->score_strides, pairs);
+  if (p->top_k != 0)
+    fovea_resolve_strides(&p->top_k_strides, fovea_contiguous_strides(p->heads, p->q_len, p->top_k));
+  fovea_resolve_stride(&p->mask_strides.batch, pairs.batch);
+  fovea_resolve_stride(&p->mask_strides.head, pairs.head);
+  fovea_resolve_stride(&p->mask_strides.row, pairs.row);
+  fovea_resolve_stride(&p->mask_strides.key, 1);
+  fovea_resolve_scale(&p->scale, p->qk_dim);
 }
 
 fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64_t dim) {
@@ -85,7 +98,7 @@ fovea_strides fovea_strides_rows_before_heads(int64_t rows, int64_t heads, int64
 fovea_mask_strides fovea_mask_layout(fovea_mask_type type, int64_t batch, int64_t heads, int64_t rows,
                                      int64_t keys) {
   int64_t row = type == FOVEA_MASK_BITS && keys < INT64_MAX - 7 ? (keys + 7) / 8 * 8 : keys;
-  fovea_strides strides = contiguous(heads, rows, row);
+  fovea_strides strides = fovea_contiguous_strides(heads, rows, row);
   return (fovea_mask_strides){batch == 1 ? 0 : strides.batch, heads == 1 ? 0 : strides.head,
                               rows == 1 ? 0 : strides.row, keys != 1};
 }
@@ -102,8 +115,12 @@ void fovea_execution_init_sized(fovea_execution *execution, size_t struct_size) 
 }
 
 void fovea_rotary_init_sized(fovea_rotary *rotary, size_t struct_size, fovea_rotary_layout layout, int64_t dims) {
-  const fovea_rotary defaults = {
-      .struct_size = struct_size, .layout = layout, .dims = dims, .base = 10000.0, .table_stride = dims / 2, .axes = 1};
+  const fovea_rotary defaults = {.struct_size = struct_size,
+                                 .layout = layout,
+                                 .dims = dims,
+                                 .base = 10000.0,
+                                 .table_stride = FOVEA_CONTIGUOUS,
+                                 .axes = 1};
   memcpy(rotary, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
 
@@ -117,8 +134,8 @@ void fovea_rotation_init_sized(fovea_rotation *rotation, size_t struct_size, int
       .dim = dim,
       .from = from,
       .to = to,
-      .from_strides = contiguous(heads, rows, dim),
-      .to_strides = contiguous(heads, rows, dim),
+      .from_strides = FOVEA_UNSET_STRIDES,
+      .to_strides = FOVEA_UNSET_STRIDES,
   };
   memcpy(rotation, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -134,8 +151,8 @@ void fovea_hadamard_init_sized(fovea_hadamard *hadamard, size_t struct_size, int
       .block = block,
       .from = from,
       .to = to,
-      .from_strides = contiguous(heads, rows, dim),
-      .to_strides = contiguous(heads, rows, dim),
+      .from_strides = FOVEA_UNSET_STRIDES,
+      .to_strides = FOVEA_UNSET_STRIDES,
   };
   memcpy(hadamard, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -152,8 +169,8 @@ void fovea_new_rows_init_sized(fovea_new_rows *rows, size_t struct_size, int64_t
       .v_dim = v_dim,
       .k = k,
       .v = v,
-      .k_strides = contiguous(kv_heads, row_count, qk_dim),
-      .v_strides = contiguous(kv_heads, row_count, v_dim),
+      .k_strides = FOVEA_UNSET_STRIDES,
+      .v_strides = FOVEA_UNSET_STRIDES,
       .sequences = sequences,
   };
   memcpy(rows, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
@@ -189,13 +206,14 @@ void fovea_pages_init_sized(fovea_pages *pages, size_t struct_size, size_t segme
       .k_type = type,
       .v_type = type,
       .k_layout = k_layout,
-      .k_strides = contiguous(kv_heads, page_rows, qk_dim),
-      .v_strides = contiguous(kv_heads, page_rows, v_dim),
+      .k_strides = fovea_contiguous_strides(kv_heads, page_rows, qk_dim),
+      .v_strides = fovea_contiguous_strides(kv_heads, page_rows, v_dim),
       .layers = 1,
       .segment_size = segment_size,
   };
   if (k_layout == FOVEA_KEYS_IN_PANELS) {
-    defaults.k_strides = contiguous(kv_heads, page_rows / FOVEA_PANEL_ROWS, fovea_panel_elements(qk_dim, type));
+    defaults.k_strides =
+        fovea_contiguous_strides(kv_heads, page_rows / FOVEA_PANEL_ROWS, fovea_panel_elements(qk_dim, type));
   }
   defaults.k_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.k_strides.batch);
   defaults.v_layer = (int64_t)((uint64_t)count * (uint64_t)defaults.v_strides.batch);
@@ -213,7 +231,7 @@ void fovea_state_init_sized(fovea_state *state, size_t struct_size, int64_t batc
       .keys_begin = keys_begin,
       .keys_end = keys_end,
       .numbers = numbers,
-      .strides = contiguous(heads, rows, fovea_state_numbers(dim, keys_begin, keys_end)),
+      .strides = FOVEA_UNSET_STRIDES,
   };
   memcpy(state, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
 }
@@ -231,7 +249,7 @@ static fovea_status check_size(const char *name, size_t size, size_t first, size
   return FOVEA_OK;
 }
 
-fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
+fovea_status fovea_copy_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "problem is NULL");
   fovea_status status = check_size("problem", given->struct_size, FIRST_PROBLEM, sizeof *problem, error);
   if (status) return status;
@@ -241,6 +259,21 @@ fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *probl
   }
   memcpy(problem, given, given->struct_size);
   problem->struct_size = sizeof *problem;
+  return FOVEA_OK;
+}
+
+fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error) {
+  const fovea_status status = fovea_copy_problem(given, problem, error);
+  if (!status) fovea_resolve_problem(problem);
+  return status;
+}
+
+fovea_status fovea_problem_resolve(fovea_problem *problem, fovea_error *error) {
+  fovea_problem resolved;
+  const fovea_status status = fovea_read_problem(problem, &resolved, error);
+  if (status) return status;
+  resolved.struct_size = problem->struct_size;
+  memcpy(problem, &resolved, problem->struct_size);
   return FOVEA_OK;
 }
 
@@ -277,8 +310,10 @@ fovea_status fovea_read_row_execution(const fovea_execution *given, fovea_execut
 fovea_status fovea_read_rotary(const fovea_rotary *given, fovea_rotary *rotary, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "rotary is NULL");
   fovea_status status = check_size("rotary", given->struct_size, FIRST_ROTARY, sizeof *rotary, error);
-  if (!status) *rotary = *given;
-  return status;
+  if (status) return status;
+  *rotary = *given;
+  fovea_resolve_stride(&rotary->table_stride, rotary->dims / 2);
+  return FOVEA_OK;
 }
 
 fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *rotation, fovea_error *error) {
@@ -287,6 +322,9 @@ fovea_status fovea_read_rotation(const fovea_rotation *given, fovea_rotation *ro
   if (status) return status;
   fovea_rotation_init_sized(rotation, sizeof *rotation, 0, 0, 0, 0, NULL, NULL);
   memcpy(rotation, given, given->struct_size);
+  const fovea_strides contiguous = fovea_contiguous_strides(rotation->heads, rotation->rows, rotation->dim);
+  fovea_resolve_strides(&rotation->from_strides, contiguous);
+  fovea_resolve_strides(&rotation->to_strides, contiguous);
   return FOVEA_OK;
 }
 
@@ -296,6 +334,9 @@ fovea_status fovea_read_hadamard(const fovea_hadamard *given, fovea_hadamard *ha
   if (status) return status;
   fovea_hadamard_init_sized(hadamard, sizeof *hadamard, 0, 0, 0, 0, 0, NULL, NULL);
   memcpy(hadamard, given, given->struct_size);
+  const fovea_strides contiguous = fovea_contiguous_strides(hadamard->heads, hadamard->rows, hadamard->dim);
+  fovea_resolve_strides(&hadamard->from_strides, contiguous);
+  fovea_resolve_strides(&hadamard->to_strides, contiguous);
   return FOVEA_OK;
 }
 
@@ -305,6 +346,8 @@ fovea_status fovea_read_new_rows(const fovea_new_rows *given, fovea_new_rows *ro
   if (status) return status;
   fovea_new_rows_init_sized(rows, sizeof *rows, 0, 0, 0, 0, 0, NULL, NULL, NULL);
   memcpy(rows, given, given->struct_size);
+  fovea_resolve_strides(&rows->k_strides, fovea_contiguous_strides(rows->kv_heads, rows->rows, rows->qk_dim));
+  fovea_resolve_strides(&rows->v_strides, fovea_contiguous_strides(rows->kv_heads, rows->rows, rows->v_dim));
   return FOVEA_OK;
 }
 
@@ -345,6 +388,9 @@ fovea_status fovea_check_segment_size(const fovea_sequence *sequence, int64_t en
 fovea_status fovea_read_state(const char *name, const fovea_state *given, fovea_state *state, fovea_error *error) {
   if (!given) return fovea_fail(error, FOVEA_ERROR_NULL, "%s is NULL", name);
   fovea_status status = check_size("state", given->struct_size, FIRST_STATE, sizeof *state, error);
-  if (!status) *state = *given;
-  return status;
+  if (status) return status;
+  *state = *given;
+  const int64_t numbers = fovea_state_numbers(state->dim, state->keys_begin, state->keys_end);
+  fovea_resolve_strides(&state->strides, fovea_contiguous_strides(state->heads, state->rows, numbers));
+  return FOVEA_OK;
 }

@@ -6,9 +6,11 @@
 #include "../../arch/strict_math.h"
 #include <fovea/fovea.h>
 
-/* 1 / sqrt(qk_dim), rounded to nearest in any environment. */
-double fovea_default_scale(int64_t qk_dim);
-
+/* Copies a problem, and keeps its defaults as they are. */
+fovea_status fovea_copy_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error);
+/* Replaces the defaults of a copy by the strides and the scale of its sizes. */
+void fovea_resolve_problem(fovea_problem *problem);
+/* Both. */
 fovea_status fovea_read_problem(const fovea_problem *given, fovea_problem *problem, fovea_error *error);
 fovea_status fovea_read_tensors(const fovea_tensors *given, fovea_tensors *tensors, fovea_error *error);
 

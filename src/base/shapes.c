@@ -55,17 +55,9 @@ fovea_score_part fovea_score_part_of(const fovea_problem *p) {
   };
 }
 
-fovea_strides fovea_top_k_strides(const fovea_problem *p) {
-  const fovea_strides given = p->top_k_strides;
-  /* Sizes have been checked, but not their products. */
-  const uint64_t head = (uint64_t)p->q_len * (uint64_t)p->top_k;
-  if (given.batch != 0 || given.head != 0 || given.row != 0) return given;
-  return (fovea_strides){(int64_t)((uint64_t)p->heads * head), (int64_t)head, p->top_k};
-}
-
 static fovea_shape top_shape(const char *name, const fovea_problem *p, int64_t batch) {
   if (p->top_k == 0) return no_shape(name);
-  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top_k, fovea_top_k_strides(p), 32);
+  return fovea_make_shape(name, batch, p->heads, p->q_len, p->top_k, p->top_k_strides, 32);
 }
 
 static fovea_shape column_shape(const fovea_problem *p) {

@@ -83,9 +83,6 @@ typedef struct fovea_score_part {
 
 fovea_score_part fovea_score_part_of(const fovea_problem *problem);
 
-/* The strides of top_keys and top_scores. */
-fovea_strides fovea_top_k_strides(const fovea_problem *problem);
-
 static inline fovea_strides fovea_max_logit_strides(const fovea_problem *problem) {
   return (fovea_strides){problem->heads, 1, 1};
 }

@@ -1,6 +1,7 @@
 #include "position_terms.h"
 
 #include "../base/error.h"
+#include "../base/resolve.h"
 #include "../base/validate.h"
 #include "entries.h"
 
@@ -12,9 +13,15 @@
 
 static const char *const names[FOVEA_POSITION_TERMS_LIMIT] = {"terms[0]", "terms[1]", "terms[2]", "terms[3]"};
 
+/* The numbers of a table of distances. Products and sums that make no sense wrap: they are checked later. */
+static int64_t relative_places(const fovea_position_term *term) {
+  return (int64_t)((uint64_t)term->before + 1 + (uint64_t)term->after);
+}
+
 fovea_position_term fovea_position_term_at(const fovea_problem *problem, int64_t index) {
   fovea_position_term term = {.batch = 0};
   memcpy(&term, (const char *)problem->terms + (size_t)index * problem->term_size, problem->term_size);
+  if (term.kind == FOVEA_POSITION_RELATIVE) fovea_resolve_stride(&term.head, relative_places(&term));
   return term;
 }
 
@@ -22,7 +29,7 @@ fovea_position_term fovea_position_term_at(const fovea_problem *problem, int64_t
 static int64_t places_of(const fovea_position_term *term) {
   switch (term->kind) {
   case FOVEA_POSITION_RELATIVE:
-    return term->before + 1 + term->after;
+    return relative_places(term);
   case FOVEA_POSITION_T5:
     return term->buckets;
   case FOVEA_POSITION_GRID:

@@ -25,7 +25,7 @@ fovea_axes fovea_axes_of(const fovea_plan *plan, int shape) {
         (p->score_heads.end == FOVEA_UNLIMITED ? p->heads : p->score_heads.end) - p->score_heads.begin, 32};
   case FOVEA_SHAPE_TOP_KEYS:
   case FOVEA_SHAPE_TOP_SCORES:
-    return (fovea_axes){fovea_top_k_strides(p), p->heads, 32};
+    return (fovea_axes){p->top_k_strides, p->heads, 32};
   case FOVEA_SHAPE_COLUMN_SUMS:
     return (fovea_axes){{p->heads * plan->column_keys, plan->column_keys, 0}, p->heads, 32};
   case FOVEA_SHAPE_MAX_LOGITS:

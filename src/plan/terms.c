@@ -1,15 +1,21 @@
 #include "terms.h"
 
-#include "../base/caller.h"
 #include "../base/error.h"
+#include "../base/resolve.h"
 #include "../base/validate.h"
 #include "shaw.h"
 
 static const double largest = 0x1.fffffep+127;
 
+/* What ends a text of a scale that may be a multiple of FOVEA_DEFAULT_NUMBER. */
+static const char *advice_of(double scale) {
+  const int is_multiple = scale > 1e300 || scale < -1e300;
+  return is_multiple ? ". The default is no number to compute with: call fovea_problem_resolve() first" : "";
+}
+
 static fovea_status check_scale(const fovea_problem *p, fovea_error *error) {
   if (p->scale - p->scale != 0) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite", p->scale);
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; it must be finite%s", p->scale, advice_of(p->scale));
   }
   if ((p->scales & FOVEA_SCALES_PER_HEAD) && p->scale != fovea_default_scale(p->qk_dim)) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED,
@@ -17,7 +23,8 @@ static fovea_status check_scale(const fovea_problem *p, fovea_error *error) {
   }
   double c = p->scale * FOVEA_LOG2E;
   if (c > largest || c < -largest) {
-    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38", p->scale);
+    return fovea_fail(error, FOVEA_ERROR_SCALE, "scale is %g; scale * log2(e) must not be beyond 3.4e38%s",
+                      p->scale, advice_of(p->scale));
   }
   return FOVEA_OK;
 }

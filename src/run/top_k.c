@@ -78,7 +78,7 @@ void fovea_merge_part_top_k(const fovea_task_context *context, fovea_tile *t, co
 void fovea_write_top_k(const fovea_task_context *context, fovea_tile *t) {
   const fovea_tensors *tensors = context->tensors;
   if (!fovea_lists_keys(context)) return;
-  const fovea_strides strides = fovea_top_k_strides(&context->plan->problem);
+  const fovea_strides strides = context->plan->problem.top_k_strides;
   for (int i = 0; i < t->rows.count; i++) {
     const int64_t row = fovea_place_offset(context, strides, t->places[i]);
     const fovea_top_finish_args args = {

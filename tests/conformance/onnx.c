@@ -150,6 +150,7 @@ bool prepare_onnx_attention(const struct test_case *test, struct call *call) {
   fovea_problem *problem = &call->problem;
   fovea_problem_init(problem, q.batch, q.heads, k->heads, q.rows, k->rows + (past ? keys[0].rows : 0), q.dim,
                      v->dim);
+  fovea_problem_resolve(problem, NULL);
   fovea_tensors_init(&call->tensors, q.array->data, k->array->data, v->array->data, NULL, NULL);
   problem->q_strides = q.strides;
   problem->k_strides = k->strides;

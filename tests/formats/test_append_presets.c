@@ -188,6 +188,7 @@ static void check_preset(const struct preset *p, int kind, const char *isa, stru
   fovea_new_rows rows;
   fovea_error error;
   fovea_new_rows_init(&rows, 1, HEADS, KEYS, DIM, DIM, numbers[0], numbers[1], &sequence);
+  rows.k_strides = rows.v_strides = (fovea_strides){HEADS * KEYS * DIM, KEYS * DIM, DIM};
   rows.isa = isa;
   if (fovea_append(&rows, NULL, NULL, &error)) fail_msg("%s", error.text);
   for (int i = 0; i < 2 * HEADS; i++) assert_same(p, kind, &got[i], &expected[i]);

@@ -57,6 +57,7 @@ static void create(struct attention *attention, struct scene *scene) {
   if (longest <= INT64_MAX - beyond) longest += beyond;
   fovea_problem_init(problem, batch, heads, scene->shape.kv_heads, rows, longest, scene->shape.qk_dim,
                      scene->shape.v_dim);
+  fovea_problem_resolve(problem, NULL);
   problem->kv_lens = attention->ends;
   take_rules(problem, bytes);
   const size_t q_size = (size_t)(batch * heads * rows * problem->qk_dim) * type_size(problem->q_type);

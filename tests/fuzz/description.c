@@ -41,6 +41,7 @@ static void take_sizes(fovea_problem *problem, struct bytes *bytes, enum descrip
       q_len /= 2;
   }
   fovea_problem_init(problem, batch, heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+  fovea_problem_resolve(problem, NULL);
 }
 
 static void take_rules(fovea_problem *problem, struct bytes *bytes) {

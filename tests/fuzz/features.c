@@ -66,6 +66,7 @@ static fovea_position_term any_term(const fovea_problem *problem, struct bytes *
     return term;
   case 2:
     term = fovea_term_relative(bytes_below(bytes, 300), bytes_below(bytes, 100));
+    term.head = term.before + 1 + term.after;
     if (bytes_one_in(bytes, 2)) term.head = 0;
     return term;
   case 3:

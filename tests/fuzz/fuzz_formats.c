@@ -250,6 +250,7 @@ static void attend(struct scene *scene) {
   fovea_tensors tensors;
   fovea_error error;
   fovea_problem_init(&problem, 1, heads, scene->kv_heads, rows, keys, scene->dim[0], scene->dim[1]);
+  fovea_problem_resolve(&problem, NULL);
   problem_apply(&problem, &rule_list[bytes_below(bytes, rule_count)]);
   if (bytes_one_in(bytes, 4)) problem.softcap = 1.0 + (double)bytes_below(bytes, 40);
   float *q = allocate(heads * rows * scene->dim[0], sizeof *q), *o = allocate(numbers, sizeof *o);

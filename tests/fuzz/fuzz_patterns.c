@@ -175,6 +175,7 @@ static void expect_bits_of_mask(const fovea_pattern *pattern, const fovea_patter
   const int64_t kv_heads = 1 + bytes_below(bytes, 2), later = bytes_below(bytes, options->rows);
   fovea_problem_init(&problem, 1, kv_heads * (1 + bytes_below(bytes, 4)), kv_heads, options->rows - later,
                      options->keys, 1 + bytes_below(bytes, 20), 1 + bytes_below(bytes, 20));
+  fovea_problem_resolve(&problem, NULL);
   problem.offset = options->first_row + later;
   problem.causal = bytes_one_in(bytes, 3);
   problem.mask_type = (fovea_mask_type)(bytes_one_in(bytes, 3) ? bytes_below(bytes, 6) : 0);

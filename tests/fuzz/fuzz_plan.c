@@ -45,6 +45,7 @@ static fovea_problem completed(const fovea_problem *given) {
   if (given->struct_size < sizeof problem)
     fovea_problem_init(&problem, given->batch, given->heads, given->kv_heads, given->q_len, given->kv_len,
                        given->qk_dim, given->v_dim);
+  fovea_problem_resolve(&problem, NULL);
   memcpy(&problem, given, given->struct_size);
   return problem;
 }

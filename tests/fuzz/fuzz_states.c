@@ -94,6 +94,8 @@ static void expect_exact(const struct scene *scene, const struct slot *slot) {
   const fovea_problem *p = &scene->problem;
   fovea_state_init(&run.state, p->batch, p->heads, p->q_len, p->v_dim, slot->state.keys_begin, slot->state.keys_end,
                    NULL);
+  const int64_t numbers = state_numbers(&run.state);
+  run.state.strides = (fovea_strides){p->heads * p->q_len * numbers, p->q_len * numbers, numbers};
   slot_lay_out(&run);
   EXPECT(run_into(scene, &run, slot->state.keys_begin, slot->state.keys_end, NULL) == FOVEA_OK);
   expect_same_rows(&slot->memory, &run.memory);
@@ -332,6 +334,7 @@ static void create_scene(struct scene *scene, struct bytes *bytes) {
   const int64_t v_dim = 1 + (bytes_one_in(bytes, 16) ? 256 : 0) + bytes_below(bytes, DIMS);
   fovea_problem *p = &scene->problem;
   fovea_problem_init(p, batch, heads, 1, rows, keys, qk_dim, v_dim);
+  fovea_problem_resolve(p, NULL);
   p->k_strides.batch = p->v_strides.batch = 0;
   p->causal = (int)bytes_below(bytes, 2);
   if (bytes_one_in(bytes, 4)) p->window_left = bytes_below(bytes, 2 * FOVEA_SPAN_KEYS);

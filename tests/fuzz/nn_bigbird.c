@@ -99,6 +99,7 @@ static fovea_status run_pattern(struct nn_scene *s, const char *isa, const fovea
   EXPECT(!pattern == (status != FOVEA_OK));
   if (status) return status;
   fovea_problem_init(&problem, 1, heads, heads, bigbird.length, bigbird.length, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem.pattern = pattern;
   problem.isa = isa;
   fovea_tensors_init(&tensors, q, q, q, o, NULL);

@@ -27,6 +27,7 @@ static void describe(struct nn_scene *s) {
   const int64_t kv_heads = nn_size(s, 3), heads = kv_heads * nn_size(s, 2), q_len = nn_below(s, 20);
   const int64_t kv_len = nn_below(s, 40), dim = nn_size(s, 20);
   fovea_problem_init(p, nn_size(s, 3), heads, kv_heads, q_len, kv_len, dim, nn_size(s, 40));
+  fovea_problem_resolve(p, NULL);
   fovea_nn_differential_init(&differential, 0.25 * (double)nn_below(s, 5), 0.2);
   nn_choose_rules(s, p);
   const unsigned choice = bytes_one(s->bytes);

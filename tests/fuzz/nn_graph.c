@@ -123,7 +123,7 @@ static void make(struct nn_scene *s) {
   if (choice & 1) t->feature_type = nn_type(s);
   t->query_strides = strides_of(s, t->query_strides, heads, nodes, dim);
   t->key_strides = strides_of(s, t->key_strides, heads, sources, dim);
-  if ((choice & 8) && heads < 1000) t->weight_stride += nn_below(s, 3);
+  if ((choice & 8) && heads < 1000) t->weight_stride = heads + nn_below(s, 3);
   edit_tensors(s);
   make_edges(s);
   const int64_t edges = edges_of(), y_heads = graph.average_heads ? 1 : heads;
@@ -171,14 +171,16 @@ static int has_meaning(const struct nn_scene *s) {
   (void)s;
   if (g->struct_size != sizeof *g || t->struct_size != sizeof *t || (unsigned)g->kind > 2) return 0;
   if (g->heads < 1 || g->heads > 1 << 20 || g->dim < 1 || (unsigned)g->average_heads > 1) return 0;
-  if (transformer ? g->leaky_slope != 0 || !wild_is_finite(g->scale)
-                  : g->scale != 0 || !(g->leaky_slope >= 0 && g->leaky_slope < 1))
+  if (transformer
+          ? g->leaky_slope != 0 || !wild_is_finite(g->scale)
+          : (g->scale != 0 && g->scale != FOVEA_DEFAULT_NUMBER) || !(g->leaky_slope >= 0 && g->leaky_slope < 1))
     return 0;
   if (g->edge && (!nn_layer_has_meaning(g->edge) || g->edge->out != g->heads * g->dim || !t->features)) return 0;
-  if (t->nodes < 0 || t->sources < 0 || t->query_strides.batch != 0 || !edges_have_meaning()) return 0;
+  if (t->nodes < 0 || t->sources < 0 || nn_stride(t->query_strides.batch, 0) != 0 || !edges_have_meaning())
+    return 0;
   if (!nn_is_type(t->query_type) || !nn_is_type(t->key_type) || !nn_is_type(t->value_type)) return 0;
   if (!nn_is_type(t->y_type) || !nn_is_type(t->feature_type)) return 0;
-  if (!t->weights && t->weight_stride != g->heads) return 0;
+  if (!t->weights && nn_stride(t->weight_stride, g->heads) != g->heads) return 0;
   if (!t->features && t->feature_type != FOVEA_F32) return 0;
   return !(shares && t->y && t->nodes > 0 && t->sources > 0);
 }

@@ -146,13 +146,12 @@ static void make_tensors(struct nn_scene *s, int64_t in, int64_t out, unsigned c
   t->y_type = nn_type(s);
   if (bytes_one_in(s->bytes, 3)) t->x_stride = in + nn_below(s, 3);
   if (bytes_one_in(s->bytes, 2) && !problem.segmented) NN_EDIT(s, t, fields);
-  t->x = nn_tensor(s, rows, in, t->x_stride == 0 ? in : t->x_stride, t->x_type);
+  t->x = nn_tensor(s, rows, in, t->x_stride, t->x_type);
   if ((choice & 8) && in == out && t->x_type == t->y_type && t->x_stride == t->y_stride)
     t->y = (void *)(uintptr_t)t->x;
   else
-    t->y = nn_tensor(s, rows, out, t->y_stride == 0 ? out : t->y_stride, t->y_type);
-  if (choice & 32)
-    t->residual = nn_tensor(s, rows, out, t->residual_stride == 0 ? out : t->residual_stride, t->residual_type);
+    t->y = nn_tensor(s, rows, out, t->y_stride, t->y_type);
+  if (choice & 32) t->residual = nn_tensor(s, rows, out, t->residual_stride, t->residual_type);
 }
 
 static void make(struct nn_scene *s) {
@@ -167,6 +166,7 @@ static void make(struct nn_scene *s) {
   const int64_t q_len = nn_below(s, 9), cached = (choice & 64) ? nn_below(s, 9) : 0;
   const int64_t qk_dim = (int64_t)((uint64_t)l->qk_nope_head_dim + (uint64_t)l->qk_rope_head_dim);
   fovea_problem_init(p, nn_size(s, 3), l->heads, l->heads, q_len, q_len + cached, qk_dim, l->v_head_dim);
+  fovea_problem_resolve(p, NULL);
   nn_choose_rules(s, p);
   fovea_nn_latent_tensors_init(&tensors, NULL, NULL);
   /* Refusals of masks come after rows have been appended: see the header. */
@@ -205,7 +205,7 @@ static int has_meaning(const struct nn_scene *s) {
   if (p->qk_dim != l->qk_nope_head_dim + l->qk_rope_head_dim || p->v_dim != l->v_head_dim) return 0;
   if (l->o_proj->in != p->heads * p->v_dim || l->q_b_proj->out != p->heads * p->qk_dim) return 0;
   if (!p->segmented && (p->kv_len != p->q_len || t->layer != 0 || (t->first_position && !l->rotary))) return 0;
-  if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != 0)) return 0;
+  if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) return 0;
   return nn_is_type(t->x_type) && nn_is_type(t->y_type) && !p->q_type && !p->o_type;
 }
 

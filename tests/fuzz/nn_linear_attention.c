@@ -115,8 +115,8 @@ static void make(struct nn_scene *s) {
   if ((choice & 2) && bytes_one_in(s->bytes, 4)) t->beta_strides.head = 0;
   edit(s);
   const int64_t out = a->q_heads > a->heads ? a->q_heads : a->heads;
-  t->q = make_tensor(s, a->q_heads, t->tokens, a->k_dim, t->q_strides, t->q_type);
-  t->k = make_tensor(s, a->k_heads, t->tokens, a->k_dim, t->k_strides, t->k_type);
+  t->q = make_tensor(s, a->q_heads == 0 ? a->heads : a->q_heads, t->tokens, a->k_dim, t->q_strides, t->q_type);
+  t->k = make_tensor(s, a->k_heads == 0 ? a->heads : a->k_heads, t->tokens, a->k_dim, t->k_strides, t->k_type);
   t->v = make_tensor(s, a->heads, t->tokens, a->v_dim, t->v_strides, t->v_type);
   t->o = make_tensor(s, out, t->tokens, a->v_dim, t->o_strides, t->o_type);
   make_optional(s, choice);
@@ -136,9 +136,13 @@ static int has_meaning(const struct nn_scene *s) {
   const fovea_nn_linear_attention_tensors *t = &tensors;
   (void)s;
   if (a->struct_size != sizeof *a || t->struct_size != sizeof *t || (unsigned)a->rule > 3) return 0;
-  if (a->heads < 1 || a->k_heads < 1 || a->q_heads < 1 || a->k_dim < 1 || a->v_dim < 1) return 0;
-  if (a->heads % a->k_heads != 0 || (a->heads % a->q_heads != 0 && a->q_heads % a->heads != 0)) return 0;
-  if ((unsigned)a->per_dim > 1 || (unsigned)a->unit > 1 || !(fabs(a->scale) < 3.5e38)) return 0;
+  const int64_t k_heads = a->k_heads == 0 ? a->heads : a->k_heads,
+                q_heads = a->q_heads == 0 ? a->heads : a->q_heads;
+  if (a->heads < 1 || k_heads < 1 || q_heads < 1 || a->k_dim < 1 || a->v_dim < 1) return 0;
+  if (a->heads % k_heads != 0 || (a->heads % q_heads != 0 && q_heads % a->heads != 0)) return 0;
+  if ((unsigned)a->per_dim > 1 || (unsigned)a->unit > 1 ||
+      !(fabs(a->scale) < 3.5e38 || a->scale == FOVEA_DEFAULT_NUMBER))
+    return 0;
   if (!(a->unit_eps >= 0) || (!a->unit && a->unit_eps != 1e-6)) return 0;
   if (t->batch < 1 || t->tokens < 0 || (!is_gated() && (t->decay || t->decay_factors || a->per_dim))) return 0;
   return nn_is_type(t->q_type) && nn_is_type(t->k_type) && nn_is_type(t->v_type) && nn_is_type(t->o_type) &&

@@ -26,6 +26,7 @@ static void describe(struct nn_scene *s) {
   const int64_t kv_heads = nn_size(s, 3), heads = kv_heads * nn_size(s, 2), kv_len = nn_below(s, 80);
   const int64_t q_len = nn_below(s, 10), qk_dim = nn_size(s, 20), v_dim = nn_size(s, 20);
   fovea_problem_init(p, nn_size(s, 3), heads, kv_heads, q_len, kv_len, qk_dim, v_dim);
+  fovea_problem_resolve(p, NULL);
   fovea_nn_linformer_init(l, kv_len + nn_size(s, 5), nn_size(s, 20), NULL);
   const unsigned choice = bytes_one(s->bytes);
   if (choice & 1) p->softcap = 3;
@@ -34,7 +35,7 @@ static void describe(struct nn_scene *s) {
   if (choice & 8) p->k_strides = nn_strides(s, kv_heads, kv_len, qk_dim);
   if (choice & 16) p->v_strides = nn_strides(s, kv_heads, kv_len, v_dim);
   if (choice & 32) p->o_strides = nn_strides(s, heads, q_len, v_dim);
-  if (choice & 64) l->projection_row += nn_below(s, 3);
+  l->projection_row = l->k + (choice & 64 ? nn_below(s, 3) : 0);
   if (choice & 128) l->projection_head = l->max_len * l->projection_row;
   p->q_type = nn_type(s);
   p->k_type = nn_type(s);

@@ -86,12 +86,12 @@ static void make(struct nn_scene *s) {
   if (bytes_one_in(s->bytes, 3)) rows.x_stride = in + nn_below(s, 3);
   if (bytes_one_in(s->bytes, 3)) rows.y_stride = out + nn_below(s, 3);
   if (bytes_one_in(s->bytes, 3)) NN_EDIT(s, &rows, fields);
-  rows.x = nn_tensor(s, count, in, rows.x_stride == 0 ? in : rows.x_stride, rows.x_type);
+  rows.x = nn_tensor(s, count, in, rows.x_stride, rows.x_type);
   x_is_y = in == out && rows.x_stride == rows.y_stride && rows.x_type == rows.y_type && bytes_one_in(s->bytes, 2);
   if (x_is_y) {
     rows.y = (void *)(uintptr_t)rows.x;
   } else {
-    rows.y = nn_tensor(s, count, out, rows.y_stride == 0 ? out : rows.y_stride, rows.y_type);
+    rows.y = nn_tensor(s, count, out, rows.y_stride, rows.y_type);
   }
   if (s->wild && bytes_one_in(s->bytes, 16)) rows.y = (void *)(uintptr_t)layer.key->weights;
   const double n = fabs((double)options.batch) * (fabs((double)options.length) + 1);

@@ -57,6 +57,7 @@ static void make_attending(struct nn_scene *s, struct nn_attention *a, int64_t w
   const int64_t kv_len = over_memory ? nn_below(s, MOST_LENGTH) : q_len, dim = nn_size(s, 9);
   fovea_nn_attention_tensors *t = &a->tensors;
   fovea_problem_init(&a->problem, batch, heads, kv_heads, q_len, kv_len, dim, nn_size(s, 9));
+  fovea_problem_resolve(&a->problem, NULL);
   nn_choose_rules(s, &a->problem);
   make_layers(s, a, width, memory_width);
   if (bytes_one_in(s->bytes, 2)) nn_edit_problem(s, &a->problem);
@@ -79,6 +80,41 @@ static void may_lose_rows(struct nn_scene *s, const struct nn_attention *a) {
   const fovea_problem *p = &a->problem;
   const int no_keys = a->attention.bias_key && p->causal && p->kv_len == 0 && p->q_len > 0;
   if (nn_loses_rows(p) || no_keys) s->cannot_be = 1;
+}
+
+static float *floats(struct nn_scene *s, int64_t a, int64_t b, int64_t c) {
+  return nn_tensor(s, 1, rows_of(rows_of(a, b), c), 0, FOVEA_F32);
+}
+
+/* Features whose numbers the layer has, and outputs beside y. */
+static void choose_features(struct nn_scene *s, struct nn_attention *a) {
+  enum { TOP = 3, DISTANCE = 2 };
+  fovea_problem *p = &a->problem;
+  fovea_nn_attention_tensors *t = &a->tensors;
+  const unsigned choice = bytes_one(s->bytes);
+  const int shifted = a->attention.bias_key != NULL && !s->wild; /* positions count from the bias */
+  if ((choice & 1) && !shifted) {
+    a->term = fovea_term_alibi((int)(choice >> 7));
+    fovea_problem_set_terms(p, &a->term, 1);
+    a->terms[0] = floats(s, 1, 1, p->heads);
+    a->attention.terms = a->terms;
+  }
+  if ((choice & 2) && !shifted) {
+    p->shaw = FOVEA_SHAW_BOTH;
+    p->shaw_distance = DISTANCE;
+    a->attention.shaw_keys = floats(s, 1, 2 * DISTANCE + 1, p->qk_dim);
+    a->attention.shaw_values = floats(s, 1, 2 * DISTANCE + 1, p->v_dim);
+  }
+  if (choice & 4) t->lse = floats(s, p->batch, p->heads, p->q_len);
+  if (choice & 8) p->entropy = 1, t->entropy = floats(s, p->batch, p->heads, p->q_len);
+  if (choice & 16) p->max_logits = 1, t->max_logits = floats(s, 1, p->batch, p->heads);
+  if (choice & 32)
+    p->column_sums = 1, t->column_sums = floats(s, p->batch, p->heads, p->kv_len + !!a->attention.bias_key);
+  if (!(choice & 64)) return;
+  const int64_t rows = rows_of(p->batch, p->heads);
+  p->top_k = TOP;
+  t->top_keys = (int32_t *)(void *)floats(s, rows, p->q_len, TOP);
+  t->top_scores = floats(s, rows, p->q_len, TOP);
 }
 
 static void make_attention(struct nn_scene *s) {
@@ -108,10 +144,10 @@ static void make_attention(struct nn_scene *s) {
   if (a->attention.rotary) t->first_position = nn_below(s, 256);
   NN_EDIT(s, t, fields);
   if (t->memory && t->memory_type != memory_type) t->memory_type = (fovea_type)77; /* its memory is of that type */
-  t->x = nn_tensor(s, rows, in, t->x_stride == 0 ? in : t->x_stride, t->x_type);
-  t->y = nn_tensor(s, rows, out, t->y_stride == 0 ? out : t->y_stride, t->y_type);
-  if (bytes_one_in(s->bytes, 3))
-    t->residual = nn_tensor(s, rows, out, t->residual_stride == 0 ? out : t->residual_stride, t->residual_type);
+  t->x = nn_tensor(s, rows, in, t->x_stride, t->x_type);
+  t->y = nn_tensor(s, rows, out, t->y_stride, t->y_type);
+  if (bytes_one_in(s->bytes, 3)) t->residual = nn_tensor(s, rows, out, t->residual_stride, t->residual_type);
+  choose_features(s, a);
   may_lose_rows(s, a);
 }
 
@@ -135,6 +171,7 @@ static int attending_has_meaning(const struct nn_attention *a) {
   if (l->value->out != p->kv_heads * p->v_dim || l->output->in != p->heads * p->v_dim) return 0;
   if (!a->tensors.memory && (p->q_len != p->kv_len || l->key->in != l->query->in)) return 0;
   if (nn_loses_rows(p)) return 0;
+  if (l->bias_key && (p->term_count > 0 || p->shaw)) return 0;
   return !l->bias_key == !l->bias_value && !(l->bias_key && (l->rotary || p->kv_lens));
 }
 
@@ -143,7 +180,7 @@ static int attention_has_meaning(const struct nn_scene *s) {
   const fovea_nn_attention_tensors *t = &a->tensors;
   if (!attending_has_meaning(a) || t->struct_size != sizeof *t || t->layer != 0) return 0;
   if ((unsigned)t->rows_first > 1 || (t->first_position != 0 && !a->attention.rotary)) return 0;
-  if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != 0)) return 0;
+  if (!t->residual && (t->residual_type != FOVEA_F32 || t->residual_stride != FOVEA_CONTIGUOUS)) return 0;
   if (!t->memory && t->memory_type != FOVEA_F32) return 0;
   return nn_is_type(t->x_type) && nn_is_type(t->y_type) && nn_is_type(t->memory_type) &&
          nn_is_type(t->residual_type);
@@ -292,7 +329,7 @@ static int additive_has_meaning(const struct nn_scene *s) {
   const fovea_nn_additive_tensors *t = &s->additive_tensors;
   if (a->struct_size != sizeof *a || t->struct_size != sizeof *t || a->dim < 1 || t->batch < 1 || t->v_dim < 1)
     return 0;
-  if (t->q_len < 0 || t->kv_len < 0 || !a->w || t->o_strides.head != 0) return 0;
+  if (t->q_len < 0 || t->kv_len < 0 || !a->w || nn_stride(t->o_strides.head, 0) != 0) return 0;
   if (a->query ? !nn_layer_has_meaning(a->query) || a->query->out != a->dim : t->query_type != FOVEA_F32) return 0;
   if (a->key ? !nn_layer_has_meaning(a->key) || a->key->out != a->dim : t->key_type != FOVEA_F32) return 0;
   if (!t->mask != (t->mask_type == FOVEA_MASK_NONE) && t->q_len * t->kv_len > 0) return 0;

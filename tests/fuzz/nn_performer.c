@@ -30,7 +30,7 @@ static void describe(struct nn_scene *s) {
   if (p->kernel == FOVEA_NN_PERFORMER_SOFTMAX && !p->causal)
     p->stabiliser = (fovea_nn_performer_stabiliser)nn_below(s, 2);
   if (bytes_one_in(s->bytes, 4)) p->eps = 0;
-  p->projection_stride += nn_below(s, 3);
+  p->projection_stride = p->dim + nn_below(s, 3);
   if (bytes_one_in(s->bytes, 4)) NN_EDIT(s, p, fields);
   p->projection = nn_rows_of(s, 1, 1, p->features, p->dim, (fovea_strides){0, 0, p->projection_stride}, FOVEA_F32);
 }

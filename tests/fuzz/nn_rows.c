@@ -39,8 +39,8 @@ static void make_linear(struct nn_scene *s) {
   const int with_gate = bytes_one_in(s->bytes, 3), with_residual = bytes_one_in(s->bytes, 3);
   r->x_type = nn_type(s);
   r->y_type = nn_type(s);
-  r->x_stride += nn_below(s, 3);
-  r->y_stride += nn_below(s, 3);
+  r->x_stride = layer->in + nn_below(s, 3);
+  r->y_stride = layer->out + nn_below(s, 3);
   if (with_gate) r->gate_type = nn_type(s);
   if (with_residual) r->residual_type = nn_type(s);
   NN_EDIT(s, r, fields);
@@ -62,9 +62,9 @@ static int linear_has_meaning(const struct nn_scene *s) {
   const fovea_nn_linear_rows *r = &s->linear_rows;
   const fovea_nn_linear *l = &s->layers[0];
   if (!nn_layer_has_meaning(l) || r->struct_size != sizeof *r || r->rows < 0) return 0;
-  if (!r->gate && (r->gate_type != FOVEA_F32 || r->gate_stride != l->out)) return 0;
-  if (!r->residual && (r->residual_type != FOVEA_F32 || r->residual_stride != l->out)) return 0;
-  if (r->rows > 1 && llabs(r->y_stride) < l->out) return 0;
+  if (!r->gate && (r->gate_type != FOVEA_F32 || nn_stride(r->gate_stride, l->out) != l->out)) return 0;
+  if (!r->residual && (r->residual_type != FOVEA_F32 || nn_stride(r->residual_stride, l->out) != l->out)) return 0;
+  if (r->rows > 1 && llabs(nn_stride(r->y_stride, l->out)) < l->out) return 0;
   return nn_is_type(r->x_type) && nn_is_type(r->y_type) && nn_is_type(r->gate_type) && nn_is_type(r->residual_type);
 }
 
@@ -99,8 +99,8 @@ static void make_map(struct nn_scene *s) {
   s->activation = (fovea_nn_activation)(nn_below(s, 6) - (s->wild && bytes_one_in(s->bytes, 8) ? 2 : 0));
   map->x_type = nn_type(s);
   map->y_type = nn_type(s);
-  map->x_stride += nn_below(s, 3);
-  map->y_stride += nn_below(s, 3);
+  map->x_stride = dim + nn_below(s, 3);
+  map->y_stride = dim + nn_below(s, 3);
   NN_EDIT(s, map, fields);
   void *x = nn_tensor(s, map->rows, map->dim, map->x_stride, map->x_type);
   map->x = x;
@@ -118,7 +118,8 @@ static fovea_status run_map(struct nn_scene *s, const char *isa, const fovea_exe
 static int map_has_meaning(const struct nn_scene *s) {
   const fovea_nn_map *m = &s->map;
   return m->struct_size == sizeof *m && m->rows >= 0 && m->dim >= 1 && nn_is_type(m->x_type) &&
-         nn_is_type(m->y_type) && (int)s->activation >= 0 && (m->rows < 2 || llabs(m->y_stride) >= m->dim);
+         nn_is_type(m->y_type) && (int)s->activation >= 0 &&
+         (m->rows < 2 || llabs(nn_stride(m->y_stride, m->dim)) >= m->dim);
 }
 
 static void make_norm(struct nn_scene *s) {
@@ -142,8 +143,8 @@ static void make_norm(struct nn_scene *s) {
   const int with_sum = bytes_one_in(s->bytes, 2) && (with_residual || s->wild);
   r->x_type = nn_type(s);
   r->y_type = nn_type(s);
-  r->x_stride += nn_below(s, 3);
-  r->y_stride += nn_below(s, 3);
+  r->x_stride = norm->dim + nn_below(s, 3);
+  r->y_stride = norm->dim + nn_below(s, 3);
   if (with_residual) r->residual_type = nn_type(s);
   if (with_sum) r->sum_type = nn_type(s);
   NN_EDIT(s, r, fields);
@@ -166,9 +167,11 @@ static int norm_has_meaning(const struct nn_scene *s) {
   const fovea_nn_norm *n = &s->norms[0];
   if (!nn_norm_has_meaning(n) || r->struct_size != sizeof *r || r->rows < 0) return 0;
   if (r->sum && !r->residual) return 0;
-  if (!r->residual && (r->residual_type != FOVEA_F32 || r->residual_stride != n->dim)) return 0;
-  if (!r->sum && (r->sum_type != FOVEA_F32 || r->sum_stride != n->dim)) return 0;
-  if (r->rows > 1 && (llabs(r->y_stride) < n->dim || (r->sum && llabs(r->sum_stride) < n->dim))) return 0;
+  if (!r->residual && (r->residual_type != FOVEA_F32 || nn_stride(r->residual_stride, n->dim) != n->dim)) return 0;
+  if (!r->sum && (r->sum_type != FOVEA_F32 || nn_stride(r->sum_stride, n->dim) != n->dim)) return 0;
+  if (r->rows > 1 && (llabs(nn_stride(r->y_stride, n->dim)) < n->dim ||
+                      (r->sum && llabs(nn_stride(r->sum_stride, n->dim)) < n->dim)))
+    return 0;
   return nn_is_type(r->x_type) && nn_is_type(r->y_type) && nn_is_type(r->residual_type) && nn_is_type(r->sum_type);
 }
 
@@ -186,7 +189,7 @@ static void make_sinusoids(struct nn_scene *s) {
   fovea_nn_sinusoid_rows_init(r, rows, dim, NULL);
   const int listed = bytes_one_in(s->bytes, 2), with_x = bytes_one_in(s->bytes, 2);
   r->y_type = nn_type(s);
-  r->y_stride += nn_below(s, 3);
+  r->y_stride = dim + nn_below(s, 3);
   r->layout = (fovea_nn_wave_layout)nn_below(s, 2);
   r->exponent = (fovea_nn_wave_exponent)nn_below(s, 2);
   if (!listed) r->first_position = (nn_below(s, 256) - 128) * INT64_C(0x100000000);
@@ -209,8 +212,9 @@ static int sinusoids_have_meaning(const struct nn_scene *s) {
   const fovea_nn_sinusoid_rows *r = &s->sinusoids;
   if (r->struct_size != sizeof *r || r->rows < 0 || r->dim < 1 || !(r->base >= 1 && r->base <= DBL_MAX)) return 0;
   if ((unsigned)r->layout > 1 || (unsigned)r->exponent > 1 || (r->positions && r->first_position != 0)) return 0;
-  if (!r->x && (r->x_type != FOVEA_F32 || r->x_stride != r->dim)) return 0;
-  return nn_is_type(r->y_type) && nn_is_type(r->x_type) && (r->rows < 2 || llabs(r->y_stride) >= r->dim);
+  if (!r->x && (r->x_type != FOVEA_F32 || nn_stride(r->x_stride, r->dim) != r->dim)) return 0;
+  return nn_is_type(r->y_type) && nn_is_type(r->x_type) &&
+         (r->rows < 2 || llabs(nn_stride(r->y_stride, r->dim)) >= r->dim);
 }
 
 /* A table, with a count that may be nonsense. */
@@ -274,7 +278,7 @@ static int embedding_has_meaning(const struct nn_scene *s) {
   for (int i = 0; i < 3; i++)
     if (tables[i]->data && (tables[i]->count < 0 || !nn_is_type(tables[i]->type))) return 0;
   if (r->first_position != 0 && (!e->positions.data || r->position_ids)) return 0;
-  return r->rows < 2 || llabs(r->y_stride) >= e->dim;
+  return r->rows < 2 || llabs(nn_stride(r->y_stride, e->dim)) >= e->dim;
 }
 
 static void make_dropout(struct nn_scene *s) {
@@ -308,7 +312,7 @@ static int dropout_has_meaning(const struct nn_scene *s) {
   const fovea_nn_dropout_rows *r = &s->dropout;
   return r->struct_size == sizeof *r && r->rows >= 0 && r->dim >= 1 && r->p >= 0 && r->p <= 1 &&
          r->first_row >= 0 && nn_is_type(r->x_type) && nn_is_type(r->y_type) &&
-         (r->rows < 2 || llabs(r->y_stride) >= r->dim);
+         (r->rows < 2 || llabs(nn_stride(r->y_stride, r->dim)) >= r->dim);
 }
 
 static void make_buckets(struct nn_scene *s) {

@@ -45,7 +45,9 @@ static void fill(const struct region *region) {
 static _Alignas(64) unsigned char before_nothing[64];
 
 void *nn_tensor_of(struct nn_scene *scene, const int64_t extent[3], fovea_strides strides, int64_t dim, int bits) {
-  const int64_t stride[3] = {strides.batch, strides.head, strides.row};
+  const uint64_t head = (uint64_t)extent[2] * (uint64_t)dim, batch = (uint64_t)extent[1] * head;
+  const int64_t stride[3] = {nn_stride(strides.batch, (int64_t)batch), nn_stride(strides.head, (int64_t)head),
+                             nn_stride(strides.row, dim)};
   struct region *region = &scene->regions[scene->region_count];
   EXPECT(scene->region_count < NN_TENSORS);
   for (int i = 0; i < 3; i++)
@@ -103,7 +105,7 @@ fovea_nn_linear *nn_layer(struct nn_scene *scene, int64_t in, int64_t out) {
     layer->layout = FOVEA_NN_WEIGHTS_IN_PANELS;
     layer->weight_stride = 0;
   } else {
-    layer->weight_stride += nn_below(scene, 3);
+    layer->weight_stride = in + nn_below(scene, 3);
   }
   if (bytes_one_in(scene->bytes, 8)) NN_EDIT(scene, layer, fields);
   layer->weights = weights_of(scene, layer);
@@ -115,7 +117,7 @@ int nn_layer_has_meaning(const fovea_nn_linear *layer) {
   if (layer->struct_size != sizeof *layer || layer->in < 1 || layer->out < 1 || !layer->weights) return 0;
   if (!nn_is_type(layer->weight_type) || (unsigned)layer->activation > FOVEA_NN_ELU) return 0;
   return layer->layout == FOVEA_NN_WEIGHTS_IN_ROWS ||
-         (layer->layout == FOVEA_NN_WEIGHTS_IN_PANELS && layer->weight_stride == 0);
+         (layer->layout == FOVEA_NN_WEIGHTS_IN_PANELS && nn_stride(layer->weight_stride, 0) == 0);
 }
 
 fovea_nn_norm *nn_norm(struct nn_scene *scene, int index, int64_t dim) {

@@ -17,6 +17,8 @@ struct nn_attention {
   fovea_problem problem;
   fovea_nn_attention_tensors tensors;
   fovea_rotary rotary;
+  fovea_position_term term;
+  const float *terms[1]; /* its numbers */
 };
 
 struct nn_scene {
@@ -79,6 +81,11 @@ fovea_type nn_type(struct nn_scene *scene);
 
 /* Changes fields, if the scene is wild. */
 void nn_edit(struct nn_scene *scene, void *object, const struct field *fields, size_t count);
+
+/* A stride, or what its default stands for. */
+static inline int64_t nn_stride(int64_t given, int64_t contiguous) {
+  return given == FOVEA_CONTIGUOUS ? contiguous : given;
+}
 
 /* Rows of elements; NULL, or now and then in a wild scene something worse, if they cannot be. */
 void *nn_tensor(struct nn_scene *scene, int64_t rows, int64_t dim, int64_t stride, fovea_type type);

@@ -56,7 +56,7 @@ static void make(struct nn_scene *s) {
   c->q_type = nn_type(s);
   c->k_type = nn_type(s);
   if (choice & 1) c->q_strides = nn_strides(s, heads, q_len, dim);
-  if (choice & 2) c->k_strides.row += nn_below(s, 3), c->k_strides.batch = kv_len * c->k_strides.row;
+  if (choice & 2) c->k_strides.row = c->dim + nn_below(s, 3), c->k_strides.batch = kv_len * c->k_strides.row;
   if (choice & 4) c->weight_strides.row = -heads, c->weight_strides.batch = 0;
   c->causal = (choice & 8) == 0;
   if (c->causal && (choice & 16)) c->offset = nn_below(s, 256) - 40;
@@ -95,7 +95,7 @@ static int has_meaning(const struct nn_scene *s) {
   if (c->kv_len < 0 || c->kv_len > INT32_MAX || c->dim < 1 || c->top_k < 1 || c->top_k > FOVEA_TOP_K_LIMIT)
     return 0;
   if ((unsigned)c->causal > 1 || !nn_is_type(c->q_type) || !nn_is_type(c->k_type)) return 0;
-  if (c->k_strides.head != 0 || c->weight_strides.head != 0) return 0;
+  if (nn_stride(c->k_strides.head, 0) != 0 || nn_stride(c->weight_strides.head, 0) != 0) return 0;
   const int has_offset = c->offset != FOVEA_OFFSET_BOTTOM_RIGHT;
   if ((has_offset || c->offsets) && (!c->causal || (has_offset && c->offsets))) return 0;
   if (shares && c->keys && c->q_len > 0 && c->kv_len > 0) return 0;

@@ -58,7 +58,7 @@ static void *lay_out(struct scene *scene, const int64_t extent[3], int64_t dim, 
     const int axis = orders[choice % 6][i];
     int64_t step = elements;
     if (choice > 40) step += choice % 7 == 0 ? choice % 5 : 0;
-    if (choice > 124) step = bytes_below(scene->bytes, dim + 1);
+    if (choice > 124) step = bytes_below(scene->bytes, dim + 1), scene->wild = 1; /* pages may be refused */
     const int64_t reach = step * (extent[axis] > 1 ? extent[axis] - 1 : 0);
     stride[axis] = choice > 64 && (choice >> i & 4) ? -step : step;
     if (stride[axis] < 0) lowest += reach;
@@ -234,6 +234,7 @@ static void create_rotary(struct new_rows *call, struct scene *scene) {
   fovea_rotary_init(rotary, (fovea_rotary_layout)bytes_below(bytes, 2),
                     2 * bytes_below(bytes, scene->shape.qk_dim / 2 + 1));
   const int64_t pairs = rotary->dims / 2, kind = bytes_below(bytes, 4);
+  rotary->table_stride = pairs;
   const double base = bases[bytes_below(bytes, 4)];
   if (kind < 2) rotary->base = base;
   call->frequencies = allocate(DIM_LIMIT / 2, sizeof(double));
@@ -262,6 +263,9 @@ void new_rows_create(struct new_rows *call, struct scene *scene) {
   call->counts = allocate(batch, sizeof *call->counts);
   fovea_new_rows_init(rows, batch, scene->shape.kv_heads, most, scene->shape.qk_dim, scene->shape.v_dim, NULL, NULL,
                       call->sequences);
+  const int64_t kv_heads = scene->shape.kv_heads, qk_dim = scene->shape.qk_dim, v_dim = scene->shape.v_dim;
+  rows->k_strides = (fovea_strides){kv_heads * most * qk_dim, most * qk_dim, qk_dim};
+  rows->v_strides = (fovea_strides){kv_heads * most * v_dim, most * v_dim, v_dim};
   for (int64_t b = 0; b < batch; b++) {
     int64_t end;
     call->sequences[b] = scene->sequences[bytes_one_in(bytes, 4) ? bytes_below(bytes, SCENE_ENTRIES) : b];

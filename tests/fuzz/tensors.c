@@ -62,6 +62,8 @@ static int create_outputs(struct tensors *tensors, const fovea_problem *p, int64
   const int64_t rows = p->to_state ? 0 : p->q_len;
   fovea_state_init(&tensors->state, batch, p->heads, p->q_len, p->v_dim, p->keys_begin, keys_end(p), NULL);
   const int64_t numbers = fovea_state_numbers(p->v_dim, p->keys_begin, keys_end(p));
+  const int64_t head = (int64_t)((uint64_t)p->q_len * (uint64_t)numbers);
+  tensors->state.strides = (fovea_strides){(int64_t)((uint64_t)p->heads * (uint64_t)head), head, numbers};
   if (!create_strided(&regions[TENSOR_O], batch, p->heads, rows, p->v_dim, p->o_strides,
                       fovea_type_bits(p->o_type)) ||
       !create_strided(&regions[TENSOR_LSE], batch, p->heads, rows, 1, p->lse_strides, 32) ||
@@ -118,7 +120,7 @@ static int create_extras(struct tensors *tensors, const fovea_problem *p, int64_
   const struct score_part part = problem_score_part(p);
   const int64_t scores = p->score_output && part.keys > 0 ? part.batches : 0, keys = problem_score_keys(p);
   fovea_strides top = p->top_k_strides;
-  if (top.batch == 0 && top.head == 0 && top.row == 0)
+  if (top.row == FOVEA_CONTIGUOUS)
     top = (fovea_strides){p->heads * p->q_len * p->top_k, p->q_len * p->top_k, p->top_k};
   const int64_t top_batch = p->top_k > 0 ? batch : 0, columns = p->column_sums && keys > 0 ? p->batch : 0;
   return create_strided(&regions[TENSOR_SCORES], scores, part.heads, part.rows, part.keys, p->score_strides, 32) &&

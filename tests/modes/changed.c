@@ -62,6 +62,7 @@ static void run_changed_as(int modes, fovea_type type, change *change_it, float 
   const char *sets[MODE_SETS];
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   problem_set_modes(&problem, modes);
   problem.k_type = problem.v_type = type;
   struct trial first = trial_create(&problem, 1);

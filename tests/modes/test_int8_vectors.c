@@ -15,6 +15,7 @@
 static fovea_problem problem_of(int modes, int64_t q_len, int64_t kv_len, int64_t qk_dim, int64_t v_dim) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 4, 2, q_len, kv_len, qk_dim, v_dim);
+  fovea_problem_resolve(&problem, NULL);
   problem_set_modes(&problem, modes);
   return problem;
 }

@@ -26,6 +26,7 @@ static void check(struct trial *trial) {
 static fovea_problem problem_of(int size, int modes, fovea_type type) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, 2, 1, sizes[size][0], sizes[size][1], sizes[size][2], sizes[size][3]);
+  fovea_problem_resolve(&problem, NULL);
   problem_set_modes(&problem, modes);
   problem.q_type = problem.k_type = problem.v_type = type;
   return problem;

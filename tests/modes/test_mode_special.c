@@ -63,6 +63,7 @@ static void test_states_of_q(void **state) {
     const char *sets[MODE_SETS];
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 1, 1, ROWS, KEYS, DIM, DIM);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, modes);
     struct trial trial = trial_create(&problem, 1);
     const int count = mode_sets_for(&problem, sets);

@@ -51,6 +51,7 @@ static void test_rows(void **state) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 1 + i % 2, lengths[i % 4][0], lengths[i % 4][1], 1 + 13 * (i % 11),
                        1 + 7 * (i % 9));
+    fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, 1 + (i + i / 8) % (MODE_PAIRS - 1));
     problem.causal = 1;
     if (i % 3 == 0) problem.window_left = 200;
@@ -127,6 +128,7 @@ static void test_masks(void **state) {
       const int i = (rule + type) % 3;
       fovea_problem problem, plain;
       fovea_problem_init(&problem, 1, 2, 1, lengths[i][0], lengths[i][1], 24, 16);
+      fovea_problem_resolve(&problem, NULL);
       problem_set_modes(&problem, 1 + (rule + type / 2) % (MODE_PAIRS - 1));
       problem.sink = (fovea_sink)(rule % 3);
       if (rule % 5 == 0) problem.softcap = 2;
@@ -156,6 +158,7 @@ static void test_patterns(void **state) {
     fovea_problem problem;
     const int64_t rows = 1 + generator_below(&generator, 150), keys = 1 + generator_below(&generator, 1500);
     fovea_problem_init(&problem, 1, 4, 2, rows, keys, 33, 20);
+    fovea_problem_resolve(&problem, NULL);
     const fovea_rule *rule = rule_sparse(&made, &generator, rows, keys);
     fovea_pattern *pattern = pattern_of(rule, 0, rows, keys, 0);
     const struct rule_table rules = same_rules(rule, 0);
@@ -206,6 +209,7 @@ static void test_split_keys(void **state) {
   for (int i = 0; i < 24; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 4, 1, 1 + i % 4, keys[i % 3], 64, 48);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, 1 + i / 3);
     problem.k_type = problem.v_type = (fovea_type)(i % 2 ? FOVEA_BF16 : FOVEA_F32);
     assert_same_by_threads(&problem, (uint64_t)i);
@@ -222,6 +226,7 @@ static void test_parts_of_batches(void **state) {
   for (int i = 0; i < USUAL_OR_LONG(4, 12); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, BATCH, HEADS, 2, ROWS, 300, 40, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem_random_features(&problem, &generator);
     problem_random_modes(&problem, &generator, 1);
     struct trial whole = trial_create(&problem, (uint64_t)i);
@@ -251,6 +256,7 @@ static void test_types(void **state) {
   for (int types = 0; types < 81; types += USUAL_OR_LONG(7, 1)) {
     fovea_problem problem, wide;
     fovea_problem_init(&problem, 1, 2, 1, types % 4 ? 20 : 3, 140, 33, 40);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, 1 + types / 3 % (MODE_PAIRS - 1));
     wide = problem;
     problem.q_type = (fovea_type)(types % 3);
@@ -285,6 +291,7 @@ static void test_rounded_before(void **state) {
   for (int i = 0; i < 3; i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1, 2, 1, 70, 260, 64, 40);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, modes[i]);
     struct trial plain = trial_create(&problem, 1), rounded = trial_create(&problem, 1);
     if (problem.scores == FOVEA_MODE_BF16) round_all(&rounded.q), round_all(&rounded.k);

@@ -29,6 +29,7 @@ static fovea_problem problem_of(int modes, int64_t heads, int64_t rows, int64_t 
                                 int64_t v_dim) {
   fovea_problem problem;
   fovea_problem_init(&problem, 1, heads, 1, rows, keys, qk_dim, v_dim);
+  fovea_problem_resolve(&problem, NULL);
   problem_set_modes(&problem, modes);
   return problem;
 }
@@ -111,6 +112,7 @@ static void test_score_terms(void **state) {
   for (int i = 0; i < USUAL_OR_LONG(24, 144); i++) {
     fovea_problem problem;
     fovea_problem_init(&problem, 1 + i % 2, 4, 2, i % 5 ? 40 : 1, 150 + i, 40, 24);
+    fovea_problem_resolve(&problem, NULL);
     problem_set_modes(&problem, 1 + i / 2 % (MODE_PAIRS - 1));
     problem.softcap = i & 1 ? 20 : 0;
     problem.sink = (fovea_sink)(i / 2 % 3);
@@ -137,6 +139,7 @@ static void test_scales(void **state) {
     for (int i = 0; i < 12; i++) {
       fovea_problem problem;
       fovea_problem_init(&problem, 1, 4, 2, i % 2 ? 1 : 40, i < 6 ? 60 : 200, 33, 16);
+      fovea_problem_resolve(&problem, NULL);
       problem_set_modes(&problem, modes);
       problem.scales = (fovea_scales)(1 + i / 2 % 3);
       if (problem.scales & FOVEA_SCALES_PER_HEAD) problem.scale = 1.0 / sqrt(33.0);

@@ -7,6 +7,7 @@
 #include "contract_rotary.h"
 #include "support/types.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static float *numbers_create(int64_t count) {
@@ -100,7 +101,8 @@ static float *attend(const fovea_problem *p, const struct heads *h, int bias) {
                                      .qk_dim = p->qk_dim,
                                      .v_dim = p->v_dim,
                                      .positions = h->keys,
-                                     .scale = p->scale,
+                                     .scale =
+                                         p->scale == FOVEA_DEFAULT_NUMBER ? 1 / sqrt((double)p->qk_dim) : p->scale,
                                      .sees = sees,
                                      .rules = &rules};
     contract_row(&row, o + i * p->v_dim, &lse);

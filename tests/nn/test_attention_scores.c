@@ -221,7 +221,8 @@ static void test_refused(void **state) {
   struct model m;
   REFUSED(tensors.scores = NULL, FOVEA_ERROR_NULL, "scores");
   REFUSED(problem.score_output = FOVEA_SCORES_NONE, FOVEA_ERROR_UNUSED, "scores");
-  REFUSED(problem.score_heads.begin = 1, FOVEA_ERROR_UNUSED, "score_heads of the problem");
+  REFUSED(m.attention.average_scores = 1;
+          problem.score_heads.begin = 1, FOVEA_ERROR_UNUSED, "score_heads of the problem");
   REFUSED(problem.score_output = FOVEA_SCORES_NONE; tensors.scores = NULL;
           m.attention.average_scores = 1, FOVEA_ERROR_UNUSED, "average_scores");
   REFUSED(m.attention.average_scores = 2, FOVEA_ERROR_RULE, "average_scores");

@@ -89,9 +89,10 @@ static void expect_buckets(selftest_part_run *run) {
 }
 
 /* A number of a table, or of the row that comes in its place. */
-static float looked_up(const fovea_nn_table *table, int64_t row, int64_t d) {
-  float *numbers = expected_numbers(table->data, table->type, (row + 1) * table->stride);
-  const float number = numbers[row * table->stride + d];
+static float looked_up(const fovea_nn_table *table, int64_t row, int64_t d, int64_t dim) {
+  const int64_t stride = table->stride == FOVEA_CONTIGUOUS ? dim : table->stride;
+  float *numbers = expected_numbers(table->data, table->type, (row + 1) * stride);
+  const float number = numbers[row * stride + d];
   free(numbers);
   return number;
 }
@@ -103,9 +104,9 @@ static void expect_embedding(selftest_part_run *run) {
   float *y = numbers_create(rows->rows * e->dim);
   for (int64_t i = 0; i < rows->rows * e->dim; i++) {
     const int64_t row = i / e->dim, d = i % e->dim;
-    y[i] = looked_up(&e->tokens, ids[row], d) * e->scale;
-    if (types) y[i] = y[i] + looked_up(&e->token_types, types[row], d);
-    if (e->positions.data) y[i] = y[i] + looked_up(&e->positions, rows->first_position + row, d);
+    y[i] = looked_up(&e->tokens, ids[row], d, e->dim) * e->scale;
+    if (types) y[i] = y[i] + looked_up(&e->token_types, types[row], d, e->dim);
+    if (e->positions.data) y[i] = y[i] + looked_up(&e->positions, rows->first_position + row, d, e->dim);
   }
   keep(run, 0, y);
 }

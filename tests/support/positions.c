@@ -62,7 +62,8 @@ void positions_create(struct trial *trial, uint64_t seed, enum guarded_edge edge
   const fovea_problem *problem = &trial->problem;
   for (int64_t i = 0; i < problem->term_count; i++) {
     const fovea_position_term *term = &problem->terms[i];
-    const fovea_strides strides = {term->batch, term->head, term->place};
+    const int64_t table = term->before + 1 + term->after;
+    const fovea_strides strides = {term->batch, term->head == FOVEA_CONTIGUOUS ? table : term->head, term->place};
     tensor_create(&trial->terms[i], problem->batch, problem->heads, places_of(term), 1, strides, edge);
     tensor_fill_random(&trial->terms[i], seed + 70 + (uint64_t)i,
                        term->kind < FOVEA_POSITION_RELATIVE ? 0.1f : 3.0f);

@@ -137,6 +137,7 @@ void problem_random(struct listed_problem *listed, struct generator *generator, 
       q_len = (q_len + 1) / 2;
   }
   fovea_problem_init(&listed->problem, batch, kv_heads * group, kv_heads, q_len, kv_len, qk_dim, v_dim);
+  fovea_problem_resolve(&listed->problem, NULL);
   problem_apply(&listed->problem, &rule_list[generator_below(generator, rule_count)]);
   if (one_in(generator, 8)) listed->problem.scale = 4.0 * (double)generator_uniform(generator);
   random_entries(listed, generator);

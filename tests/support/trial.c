@@ -24,11 +24,7 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   const int wanted = problem->score_output != FOVEA_SCORES_NONE && part.keys > 0;
   tensor_create(&trial->scores, wanted ? part.batches : 0, part.heads, part.rows, part.keys, problem->score_strides,
                 edge);
-  fovea_strides top = problem->top_k_strides;
-  if (top.batch == 0 && top.head == 0 && top.row == 0) {
-    const int64_t head = problem->q_len * problem->top_k;
-    top = (fovea_strides){problem->heads * head, head, problem->top_k};
-  }
+  const fovea_strides top = problem->top_k_strides;
   tensor_create(&trial->entropy, problem->entropy ? batches : 0, problem->heads, problem->q_len, 1,
                 problem->lse_strides, edge);
   const int64_t columns = problem_score_keys(problem);
@@ -42,8 +38,10 @@ static void create_outputs(struct trial *trial, enum guarded_edge edge) {
   trial_clear(trial);
 }
 
-struct trial trial_create_at(const fovea_problem *problem, uint64_t seed, enum guarded_edge edge) {
-  struct trial trial = {.problem = *problem};
+struct trial trial_create_at(const fovea_problem *given, uint64_t seed, enum guarded_edge edge) {
+  struct trial trial = {.problem = *given};
+  const fovea_problem *problem = &trial.problem;
+  fovea_problem_resolve(&trial.problem, NULL);
   const int64_t q_batches = problem_q_batches(problem), kv_batches = problem_kv_batches(problem);
   const fovea_strides no_strides = {0, 0, 0};
   tensor_create_of(problem->q_type, &trial.q, q_batches, problem->heads, problem->q_len, problem->qk_dim,

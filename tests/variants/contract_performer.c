@@ -106,13 +106,15 @@ static float finite_or_0(float maximum) {
 }
 
 void contract_performer_features(const fovea_nn_performer *p, const float *x, int64_t rows, int keys, float *phi) {
-  const float scale = (float)sqrt(p->scale), eps = (float)p->eps, ratio = (float)(1 / sqrt((double)p->features));
+  const double given = p->scale == FOVEA_DEFAULT_NUMBER ? 1 / sqrt((double)p->dim) : p->scale;
+  const int64_t stride = p->projection_stride == FOVEA_CONTIGUOUS ? p->dim : p->projection_stride;
+  const float scale = (float)sqrt(given), eps = (float)p->eps, ratio = (float)(1 / sqrt((double)p->features));
   const int64_t m = p->features, dim = p->dim;
   const int stabilised = p->stabiliser == FOVEA_NN_STABILISER_MAX;
   float *scaled = numbers_of(rows * dim), all = -INFINITY;
   for (int64_t i = 0; i < rows * dim; i++) scaled[i] = x[i] * scale;
   for (int64_t i = 0; i < rows * m; i++) {
-    phi[i] = contract_nn_dot(scaled + i / m * dim, p->projection + i % m * p->projection_stride, dim);
+    phi[i] = contract_nn_dot(scaled + i / m * dim, p->projection + i % m * stride, dim);
     if (phi[i] > all) all = phi[i];
   }
   for (int64_t row = 0; row < rows; row++) {

@@ -100,6 +100,7 @@ static void assert_problem(const fovea_problem *problem, uint64_t seed, struct g
 static void drop_outputs(fovea_problem *p) {
   fovea_problem plain;
   fovea_problem_init(&plain, p->batch, p->heads, p->kv_heads, p->q_len, p->kv_len, p->qk_dim, p->v_dim);
+  fovea_problem_resolve(&plain, NULL);
   p->score_output = FOVEA_SCORES_NONE;
   p->score_strides = plain.score_strides;
   p->score_heads = plain.score_heads;
@@ -142,6 +143,7 @@ static void test_views(void **state) {
   (void)state;
   assert_non_null(o);
   fovea_problem_init(&p, BATCH, HEADS, KV_HEADS, LENGTH, LENGTH, DIM, V_DIM);
+  fovea_problem_resolve(&p, NULL);
   p.causal = 1;
   p.q_strides = (fovea_strides){LENGTH * 2 * HEADS * DIM, 2 * DIM, 2 * HEADS * DIM};
   p.k_strides = (fovea_strides){LENGTH * 2 * KV_HEADS * DIM, 2 * DIM, 2 * KV_HEADS * DIM};
@@ -190,6 +192,7 @@ static void test_threads(void **state) {
   fovea_execution execution;
   (void)state;
   fovea_problem_init(&problem, 2, 3, 1, 200, USUAL_OR_LONG(300, 2600), 16, 32);
+  fovea_problem_resolve(&problem, NULL);
   problem.causal = 1;
   struct trial first = trial_create(&problem, 4), second = trial_create(&problem, 5);
   struct trial left = trial_create(&problem, 4), right = trial_create(&problem, 5);
@@ -271,6 +274,7 @@ static void test_accuracy(void **state) {
   fovea_nn_differential d;
   (void)state;
   fovea_problem_init(&problem, 1, 1, 1, 3, KEYS, DIM, DIM);
+  fovea_problem_resolve(&problem, NULL);
   struct trial first = trial_create(&problem, 14), second = trial_create(&problem, 15);
   fovea_nn_differential_init(&d, 0.6, 0.35);
   assert_int_equal(run(&first, &second, &d, NULL, NULL, NULL), FOVEA_OK);
@@ -319,6 +323,7 @@ static void test_refusals(void **state) {
   float lse[20];
   (void)state;
   fovea_problem_init(&plain, 1, 2, 2, 5, 9, 8, 8);
+  fovea_problem_resolve(&plain, NULL);
   struct trial first = trial_create(&plain, 1), second = trial_create(&plain, 2);
   fovea_nn_differential_init(&d, 0.5, 0.8);
   tensor_fill_untouched(&first.o);

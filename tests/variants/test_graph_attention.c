@@ -134,7 +134,7 @@ static void make_expected(struct problem *p) {
                                         .heads = s->heads,
                                         .dim = s->dim,
                                         .nodes = s->nodes,
-                                        .scale = p->graph.scale,
+                                        .scale = 1 / sqrt((double)s->dim),
                                         .slope = (float)p->graph.leaky_slope,
                                         .a_to = p->a[0].numbers,
                                         .a_from = p->a[1].numbers,

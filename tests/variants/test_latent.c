@@ -271,6 +271,7 @@ static fovea_problem problem_of(const struct model *m, int64_t batch, int64_t ro
   const struct shape *s = &m->shape;
   fovea_problem p;
   fovea_problem_init(&p, batch, s->heads, s->heads, rows, keys, s->nope + s->rope, s->v);
+  fovea_problem_resolve(&p, NULL);
   p.causal = 1;
   p.scale *= 1.25;
   return p;
@@ -646,7 +647,7 @@ static void test_refusals(void **state) {
   REFUSES(p.heads = 6, FOVEA_ERROR_SIZE, "heads is 6");
   REFUSES(p = problem_of(&m, 1, 4, 5), FOVEA_ERROR_SIZE, "kv_len of the problem is 5; it must be 4");
   REFUSES(p.top_k = 2, FOVEA_ERROR_UNUSED, "top_k");
-  REFUSES(p.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "type of Q");
+  REFUSES(p.q_type = FOVEA_F16, FOVEA_ERROR_UNUSED, "q_type of the problem is set");
   REFUSES(p.segmented = 1, FOVEA_ERROR_NULL, "sequences is NULL");
   REFUSES((p.segmented = 1, p.kv_begins = begins, t.sequences = c.sequences), FOVEA_ERROR_UNUSED, "kv_begins");
   REFUSES(t.sequences = c.sequences, FOVEA_ERROR_UNUSED, "sequences is set");

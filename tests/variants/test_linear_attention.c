@@ -85,7 +85,8 @@ static void expect_head(struct problem *p, int64_t b, int64_t h) {
   struct contract_linear c = {n, reads, s->k_dim, s->v_dim, is_gated(s), 0,    s->per_dim, s->unit, 0,
                               0, q,     k,        v,        decay,       NULL, NULL,       NULL};
   c.is_delta = s->rule == FOVEA_NN_UPDATE_DELTA || s->rule == FOVEA_NN_UPDATE_GATED_DELTA;
-  c.scale = (float)p->attention.scale;
+  const double scale = p->attention.scale;
+  c.scale = (float)(scale == FOVEA_DEFAULT_NUMBER ? 1 / sqrt((double)s->k_dim) : scale);
   c.eps = (float)p->attention.unit_eps;
   for (int64_t r = 0; r < reads; r++) {
     const int64_t head = s->q_heads > s->heads ? h * reads + r : h * s->q_heads / s->heads;

@@ -61,7 +61,7 @@ static void test_description(void **state) {
   REFUSED(a.heads = 0, FOVEA_ERROR_SIZE, "heads is 0");
   REFUSED(a.k_dim = 0, FOVEA_ERROR_SIZE, "k_dim is 0");
   REFUSED(a.v_dim = -1, FOVEA_ERROR_SIZE, "v_dim is -1");
-  REFUSED(a.q_heads = 0, FOVEA_ERROR_SIZE, "q_heads is 0");
+  REFUSED(a.q_heads = -1, FOVEA_ERROR_SIZE, "q_heads is -1");
   REFUSED(a.k_heads = 4, FOVEA_ERROR_HEADS, "k_heads is 4; it must divide heads, which is 2");
   REFUSED(a.q_heads = 3, FOVEA_ERROR_HEADS, "q_heads is 3; it must divide heads, or be a multiple of it: 2");
   REFUSED(a.q_heads = INT64_C(1) << 40, FOVEA_ERROR_HEADS, "times heads");

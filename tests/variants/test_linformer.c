@@ -41,6 +41,7 @@ static struct trial_of_sums make(const struct shape *s, uint64_t seed) {
   fovea_strides projection;
   const int64_t heads = s->sharing == PER_HEAD ? s->kv_heads : 1;
   fovea_problem_init(p, s->batch, s->heads, s->kv_heads, s->q_len, s->kv_len, s->qk_dim, s->v_dim);
+  fovea_problem_resolve(p, NULL);
   t.q = place(s->place, s->types[0], s->batch, s->heads, s->q_len, s->qk_dim, seed, &p->q_strides);
   t.k = place(s->place, s->types[1], s->batch, s->kv_heads, s->kv_len, s->qk_dim, seed + 1, &p->k_strides);
   t.v = place(s->place, s->types[2], s->batch, s->kv_heads, s->kv_len, s->v_dim, seed + 2, &p->v_strides);
@@ -367,6 +368,7 @@ static void assert_oracle(const char *directory, const char *name) {
   fovea_nn_linformer_init(&linformer, e->shape[0], e->shape[1], e->data);
   if (f) linformer.value_projection = f->data;
   fovea_problem_init(&problem, batch, heads, kv_heads, length, length, dim, dim);
+  fovea_problem_resolve(&problem, NULL);
   problem.q_strides = problem.o_strides = fovea_strides_rows_before_heads(length, heads, dim);
   problem.k_strides = problem.v_strides = fovea_strides_rows_before_heads(length, kv_heads, dim);
   fovea_tensors_init(&tensors, q, k, v, o, NULL);

@@ -87,7 +87,7 @@ static void make_expected(struct problem *p) {
                                   .window = s->window,
                                   .states = p->states,
                                   .x = p->x.numbers,
-                                  .scale = p->options.scale};
+                                  .scale = s->qk_dim % 3 == 0 ? p->options.scale : 1 / sqrt((double)s->qk_dim)};
   for (int i = 0; i < LONGFORMER_LAYERS; i++) {
     const int from = i < 3 || i == 6 || s->with_global_layers ? i : i - 3;
     c.weights[i] = i == 6 && !s->with_output ? NULL : p->weights[from].numbers;

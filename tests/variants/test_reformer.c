@@ -102,7 +102,7 @@ static void set_lsh(struct problem *p) {
   p->lsh.causal = s->causal;
   p->lsh.once = s->once;
   p->lsh.ring = s->within_round ? FOVEA_NN_LSH_WITHIN_ROUND : FOVEA_NN_LSH_ACROSS_ROUNDS;
-  if (s->scale != 0) p->lsh.scale = s->scale;
+  p->lsh.scale = s->scale != 0 ? s->scale : 1 / sqrt((double)s->dim);
   if (s->eps != 0) p->lsh.eps = s->eps;
 }
 
@@ -119,6 +119,7 @@ static void set_tensors(struct problem *p) {
   t->v_type = s->types[1];
   t->y_type = s->types[2];
   if (s->own_rotations) {
+    t->rotation_strides.row = s->rounds * fovea_nn_lsh_columns(&p->lsh);
     t->rotation_strides.head = s->dim * t->rotation_strides.row;
     t->rotation_strides.batch = s->heads * t->rotation_strides.head;
   }

@@ -241,6 +241,7 @@ static void describe(const selftest_problem *from, fovea_problem *problem) {
   const selftest_shape *shape = &from->shape;
   fovea_problem_init(problem, shape->batch, shape->heads, shape->kv_heads, shape->q_len, shape->kv_len,
                      shape->qk_dim, shape->v_dim);
+  fovea_problem_resolve(problem, NULL);
   if (from->scale != 0.0) problem->scale = from->scale;
   problem->causal = from->causal;
   if (from->has_window) {
