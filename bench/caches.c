@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { page_rows = 16 };
+static int64_t page_rows(const bench_workload *workload) {
+  return workload->shape->page_rows > 0 ? workload->shape->page_rows : 16;
+}
 
 static size_t bytes_of(int64_t elements, fovea_type type) {
   return (size_t)fovea_bytes(type, elements);
@@ -37,9 +39,11 @@ static fovea_pages describe_pages(const bench_workload *workload) {
   const fovea_problem *problem = &workload->problem;
   const int paged = workload->shape->cache == BENCH_PAGES;
   fovea_pages pages;
-  fovea_pages_init(&pages, paged ? problem->kv_len / page_rows : 1, paged ? page_rows : problem->kv_len,
-                   problem->kv_heads, problem->qk_dim, problem->v_dim, problem->k_type,
-                   paged ? FOVEA_KEYS_IN_ROWS : FOVEA_KEYS_IN_PANELS);
+  fovea_pages_init(&pages, paged ? problem->kv_len / page_rows(workload) : 1,
+                   paged ? page_rows(workload) : problem->kv_len, problem->kv_heads, problem->qk_dim,
+                   problem->v_dim, problem->k_type, paged ? FOVEA_KEYS_IN_ROWS : FOVEA_KEYS_IN_PANELS);
+  pages.k_strides.batch += workload->shape->page_gap;
+  pages.v_strides.batch += workload->shape->page_gap;
   return pages;
 }
 
@@ -94,7 +98,7 @@ static void take_memory(bench_workload *workload, char *memory, size_t bytes) {
 static int create_coded(bench_workload *workload, fovea_error *error) {
   const int64_t keys = workload->problem.kv_len;
   const bench_coded_pages pages = workload->shape->cache == BENCH_PAGES
-                                      ? (bench_coded_pages){keys / page_rows, page_rows}
+                                      ? (bench_coded_pages){keys / page_rows(workload), page_rows(workload)}
                                       : (bench_coded_pages){1, keys};
   const size_t bytes = bench_coded_bytes(workload, &pages, error);
   if (!bytes) return 0;

@@ -41,6 +41,8 @@ void bench_speedup(bench_round *round, const void *argument);
 typedef struct bench_pair {
   bench_shape shape, plain;
   const char *ratio;
+  bench_shape beside; /* a third way in the same rounds, over the plain one; no name: none */
+  const char *beside_ratio;
   int of_speed;
 } bench_pair;
 
@@ -55,6 +57,7 @@ typedef struct bench_pair_case {
  *   peak_fraction   of the f32 FMA peak, whatever the types; it may be more than 1
  *   peak_gflops     that peak
  *   <ratio>         the time of the shape over the time of the plain shape
+ *   <beside_ratio>  the time of the third shape over the time of the plain shape, if there is one
  *   read_over_contiguous   for pages: the time to read them plainly over the time for contiguous memory */
 void bench_paired(bench_round *round, const void *argument);
 

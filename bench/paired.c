@@ -10,23 +10,30 @@
 /* State kept from round to round of one benchmark. */
 static struct {
   const bench_pair_case *of;
-  bench_runner wanted, plain;
+  bench_runner wanted, plain, beside;
 } current;
 
 static void prepare(const bench_pair_case *wanted) {
   if (current.of == wanted) return;
   bench_runner_destroy(&current.wanted);
   bench_runner_destroy(&current.plain);
+  bench_runner_destroy(&current.beside);
   current.of = wanted;
   const bench_case shape = {&wanted->pair->shape, wanted->isa, wanted->threads};
   const bench_case plain = {&wanted->pair->plain, bench_plain_isa(wanted), wanted->threads};
+  const bench_case beside = {&wanted->pair->beside, wanted->isa, wanted->threads};
+  const int three = beside.shape->name != NULL;
   bench_runner_create(&current.wanted, &shape);
   if (!current.wanted.refusal[0]) bench_runner_create(&current.plain, &plain);
   if (current.plain.refusal[0])
     memcpy(current.wanted.refusal, current.plain.refusal, sizeof current.wanted.refusal);
+  if (!current.wanted.refusal[0] && three) bench_runner_create(&current.beside, &beside);
+  if (three && current.beside.refusal[0])
+    memcpy(current.wanted.refusal, current.beside.refusal, sizeof current.wanted.refusal);
   if (current.wanted.refusal[0]) return;
   bench_time_fovea(&current.wanted, wanted->threads);
   bench_time_fovea(&current.plain, wanted->threads);
+  if (three) bench_time_fovea(&current.beside, wanted->threads);
 }
 
 /* Memory itself is slower if pages lie in no order. */
@@ -49,6 +56,8 @@ void bench_paired(bench_round *round, const void *argument) {
   const double peak_before = machine_fma_peak(isa, wanted->threads, BENCH_PEAK_SLICE);
   const double plain_before = bench_time_fovea(&current.plain, wanted->threads);
   const double seconds = bench_time_fovea(&current.wanted, wanted->threads);
+  const int three = wanted->pair->beside.name != NULL;
+  const double beside = three ? bench_time_fovea(&current.beside, wanted->threads) : 0.0;
   const double plain_after = bench_time_fovea(&current.plain, wanted->threads);
   const double peak_after = machine_fma_peak(isa, wanted->threads, BENCH_PEAK_SLICE);
   const double peak = 0.5 * (peak_before + peak_after);
@@ -57,5 +66,6 @@ void bench_paired(bench_round *round, const void *argument) {
   const double times = seconds / (0.5 * (plain_before + plain_after));
   const double work = bench_useful_flops(&current.wanted.workload) / bench_useful_flops(&current.plain.workload);
   bench_counter(round, wanted->pair->ratio, wanted->pair->of_speed ? work / times : times);
+  if (three) bench_counter(round, wanted->pair->beside_ratio, beside / (0.5 * (plain_before + plain_after)));
   compare_reading(round);
 }

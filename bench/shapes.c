@@ -141,6 +141,15 @@ static const bench_pair pairs[] = {
      .ratio = "time_over_plain"},
 };
 
+/* Pages of one row, pages of 16 and contiguous memory in the same rounds. */
+#define PAGES_OF_ONE(name_, gap_, ...)                                                                             \
+  {                                                                                                                \
+    .shape = {.name = "paired/" name_, __VA_ARGS__, .cache = BENCH_PAGES, .page_rows = 1, .page_gap = gap_},       \
+    .plain = {.name = "contiguous", __VA_ARGS__}, .ratio = "time_over_contiguous",                                 \
+    .beside = {.name = "pages16", __VA_ARGS__, .cache = BENCH_PAGES, .page_gap = gap_},                            \
+    .beside_ratio = "pages16_over_contiguous"                                                                      \
+  }
+
 static const bench_pair decode_pairs[] = {
     {.shape = {.name = "paired/h32_kv8_s32768_d128/decode_pages16",
                SIZES(1, 32, 8, 1, 32768, 128),
@@ -153,6 +162,11 @@ static const bench_pair decode_pairs[] = {
                .cache = BENCH_PAGES},
      .plain = {.name = "contiguous", SIZES(1, 32, 8, 1, 65536, 128), .type = FOVEA_F16},
      .ratio = "time_over_contiguous"},
+    PAGES_OF_ONE("h32_kv8_s32768_d128/decode_pages1", 0, SIZES(1, 32, 8, 1, 32768, 128)),
+    PAGES_OF_ONE("h32_kv8_s32768_d128/decode_pages1_gap", 16, SIZES(1, 32, 8, 1, 32768, 128)),
+    PAGES_OF_ONE("h32_kv8_s1024_d128/decode_pages1", 0, SIZES(1, 32, 8, 1, 1024, 128)),
+    PAGES_OF_ONE("h32_kv8_s1024_d128/decode_pages1_gap", 16, SIZES(1, 32, 8, 1, 1024, 128)),
+    PAGES_OF_ONE("h8_kv8_s1024_d64/decode_pages1_gap", 16, SIZES(1, 8, 8, 1, 1024, 64)),
 };
 
 #define NAME(name, architecture, needs, prefers, type, lacks)                                                      \

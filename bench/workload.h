@@ -19,7 +19,7 @@ typedef enum bench_mask {
 typedef enum bench_cache {
   BENCH_CONTIGUOUS, /* plain tensors; with a format one segment, keys in rows */
   BENCH_PANELS,     /* one segment, keys in panels */
-  BENCH_PAGES       /* pages of 16 rows, in no order */
+  BENCH_PAGES       /* pages of page_rows rows, in no order */
 } bench_cache;
 
 /* Patterns of one batch entry, made by pattern_rules.c; causal unless the name says otherwise. */
@@ -59,9 +59,10 @@ typedef struct bench_shape {
   fovea_type type;       /* of Q, K, V and O */
   bench_mask mask;       /* without causal, window and chunks */
   bench_cache cache;
-  const char *format;       /* the preset of a narrow cache of f32 problems, "q8_0"; NULL: none */
-  int64_t shaw;             /* the distance of Shaw's keys and values; 0: none */
-  fovea_position_kind term; /* 0: none; a grid is one line of seven cells after the other */
+  int64_t page_rows, page_gap; /* 0: 16; numbers between pages: multiples of 4 KB crowd few sets of caches */
+  const char *format;          /* the preset of a narrow cache of f32 problems, "q8_0"; NULL: none */
+  int64_t shaw;                /* the distance of Shaw's keys and values; 0: none */
+  fovea_position_kind term;    /* 0: none; a grid is one line of seven cells after the other */
   bench_pattern pattern;
   bench_output output;
   fovea_mode scores, values;

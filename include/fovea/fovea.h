@@ -890,7 +890,7 @@ typedef struct fovea_counts {
   int64_t pairs_computed;
 } fovea_counts;
 
-/* Counts the pairs of a run exactly: it reads the mask tensor, and counts segments in panels as they are computed.
+/* Counts the pairs of a run exactly: it reads the mask tensor, and counts panels and small pages as they are computed.
  * It uses the scratch of worker 0, so do not call it while worker 0 runs a task. It takes a pass over all blocks
  * and over the mask; if the mask hides keys or adds to scores, it looks at these elements once more. Keys that only
  * position terms hide count as seen. Errors:
@@ -898,7 +898,7 @@ typedef struct fovea_counts {
 FOVEA_API fovea_status fovea_run_counts(const fovea_run *run, fovea_counts *counts);
 
 /* Counts the pairs of a plan by its rules, as if keys were in rows and there were no mask and no pattern: a plan
- * knows no tensors. A run without a mask, a pattern and segments in panels has the same counts. It takes a pass
+ * knows no tensors. A run without a mask, a pattern, panels and small pages has the same counts. It takes a pass
  * over all rows. */
 FOVEA_API fovea_status fovea_plan_counts(const fovea_plan *plan, fovea_counts *counts);
 

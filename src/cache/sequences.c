@@ -21,22 +21,13 @@ fovea_code_place fovea_place_codes(const fovea_segment *segment, int values, int
   };
 }
 
-enum { SEGMENTS_AHEAD = 4 };
-
-/* Segments of small pages are many, far from the CPU, and read once for each head. */
-static void fetch_segment(const fovea_sequence *sequence, const fovea_segment *segment) {
-  const char *first = (const char *)segment;
-  for (size_t byte = 0; byte < sequence->segment_size; byte += 64) __builtin_prefetch(first + byte, 0, 3);
-}
-
 void fovea_find_head(const fovea_sequence *sequence, int64_t position, int values, int64_t dim, int64_t layer,
                      int64_t head, fovea_found_segment *found) {
   const fovea_segment *next = found->segment ? fovea_segment_after(sequence, found->segment) : NULL;
   int neighbour = next && next < fovea_segment_at(sequence, sequence->count) && fovea_segment_holds(next, position);
   if (!neighbour) next = fovea_find_segment(sequence, position);
-  const int64_t number = fovea_segment_number(sequence, next) + SEGMENTS_AHEAD;
-  if (number < sequence->count) fetch_segment(sequence, fovea_segment_at(sequence, number));
   const fovea_format *format = fovea_segment_format(sequence, next, values);
+  fovea_fetch_segment(sequence, next, format ? sequence->segment_size : FOVEA_SEGMENT_WITH_LAYERS);
   const fovea_format *known = found->segment ? found->format : NULL;
   found->segment = next;
   found->format = format;
@@ -138,10 +129,25 @@ static fovea_status check_sizes(const fovea_sequence *sequence, const fovea_segm
   return FOVEA_OK;
 }
 
+/* No type and no format needs addresses that are multiples of more. */
+enum { ALIGNMENT_LIMIT = 16 };
+/* The largest number of positions and rows. */
+#define POSITION_LIMIT (INT64_C(1) << 48)
+
+/* Whether a segment is right because another one is, which is like it: pages of one row have thousands of segments.
+ */
+static int is_right_as(const fovea_segment *segment, const fovea_segment *other) {
+  const uintptr_t k = (uintptr_t)segment->k, v = (uintptr_t)segment->v;
+  const uintptr_t apart = (k ^ (uintptr_t)other->k) | (v ^ (uintptr_t)other->v);
+  return segment->first >= 0 && segment->first <= POSITION_LIMIT && segment->rows >= 1 &&
+         segment->rows <= other->rows && k && v && apart % ALIGNMENT_LIMIT == 0 &&
+         segment->k_layout == FOVEA_KEYS_IN_ROWS;
+}
+
 static fovea_status check_segment(const fovea_sequence *sequence, const fovea_segment *segment,
                                   const fovea_segment_shape *shape, int64_t entry, int64_t number,
                                   fovea_error *error) {
-  const int64_t limit = INT64_C(1) << 48;
+  const int64_t limit = POSITION_LIMIT;
   if (segment->first < 0 || segment->rows < 1 || segment->first > limit || segment->rows > limit) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS,
                       "sequences[%d].segments[%d] has %d rows from position %d; neither may be negative or beyond "
@@ -173,8 +179,13 @@ static fovea_status check_segment(const fovea_sequence *sequence, const fovea_se
   return status ? status : check_side(sequence, segment, shape, 1, entry, number, error);
 }
 
+static int has_plain_rows(const fovea_sequence *sequence, const fovea_segment *segment) {
+  return segment->k_layout == FOVEA_KEYS_IN_ROWS && !fovea_segment_format(sequence, segment, 0) &&
+         !fovea_segment_format(sequence, segment, 1);
+}
+
 fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_segment_shape *shape, int64_t entry,
-                                  int64_t begin, int64_t end, fovea_error *error) {
+                                  int64_t begin, int64_t end, int *alike, fovea_error *error) {
   if (begin >= end) return FOVEA_OK; /* no position is wanted */
   if (!sequence->segments && sequence->count > 0) {
     return fovea_fail(error, FOVEA_ERROR_NULL, "sequences[%d].segments is NULL while count is %d", entry,
@@ -187,9 +198,16 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
   fovea_status status = fovea_check_segment_size(sequence, entry, error);
   if (status) return status;
   int64_t position = sequence->segments[0].first;
+  const fovea_segment *checked = NULL; /* the last one that was checked by itself */
+  int all_alike = 1;
   for (int64_t i = 0; i < sequence->count; i++) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
-    status = check_segment(sequence, segment, shape, entry, i, error);
+    const int known = checked && fovea_segments_are_alike(sequence, segment, checked);
+    if (!known && (checked || !has_plain_rows(sequence, segment))) all_alike = 0;
+    if (!known || !is_right_as(segment, checked)) {
+      status = check_segment(sequence, segment, shape, entry, i, error);
+      checked = segment;
+    }
     if (status) return status;
     if (segment->first != position) {
       return fovea_fail(
@@ -205,6 +223,7 @@ fovea_status fovea_check_sequence(const fovea_sequence *sequence, const fovea_se
                       "sequences[%d] holds positions %d to %d; positions %d to %d are wanted", entry,
                       sequence->segments[0].first, position - 1, begin, end - 1);
   }
+  if (alike && !all_alike) *alike = 0;
   return FOVEA_OK;
 }
 

@@ -39,7 +39,7 @@ static int64_t tile_pairs(const fovea_plan *plan, const fovea_entry *given, fove
   int64_t lanes = plan->kernels->lanes, pairs = 0;
   fovea_tile_view tile;
   fovea_view_tile(plan, entry, 0, rows, &tile);
-  if (fovea_is_decoded(plan, entry, 0)) { /* keys are computed in whole vectors */
+  if (fovea_is_decoded(plan, entry, FOVEA_KEYS_LIE_IN_ROWS)) { /* keys are computed in whole vectors */
     keys = fovea_intersect(keys, tile.any);
     return rows.count * (fovea_divide_up(keys.end, lanes) - keys.begin / lanes) * lanes;
   }

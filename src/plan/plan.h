@@ -101,13 +101,23 @@ static inline int64_t fovea_pattern_head(const fovea_plan *plan, const fovea_pat
   return pattern->heads == 1 ? 0 : pattern->heads == plan->problem.heads ? head : head / plan->group;
 }
 
-/* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. `panels`: the
- * keys lie in panels. */
-static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, int panels) {
+/* How the keys of an entry lie. */
+typedef enum fovea_key_places {
+  FOVEA_KEYS_LIE_IN_ROWS,  /* one after the other, at least those of most blocks */
+  FOVEA_KEYS_LIE_IN_PAGES, /* in rows of so small pages that blocks must be copied before rows can lie in the lanes
+                            */
+  FOVEA_KEYS_LIE_IN_PANELS
+} fovea_key_places;
+
+/* Whether the entry is decoded: it has so few rows that keys lie in the lanes of vectors, not rows. */
+static inline int fovea_is_decoded(const fovea_plan *plan, const fovea_entry *entry, fovea_key_places places) {
   if (plan->decoding) return entry->q_len * plan->group <= plan->decoding->rows;
   const fovea_kernels *kernels = plan->kernels;
   if (plan->scores || plan->values) return 0; /* modes have rows in the lanes */
-  return entry->q_len * plan->group <= (panels ? kernels->decode_panel_rows : kernels->decode_rows);
+  int most = kernels->decode_rows;
+  if (places == FOVEA_KEYS_LIE_IN_PAGES) most *= 2; /* copies cost as much as these rows */
+  if (places == FOVEA_KEYS_LIE_IN_PANELS || most > kernels->decode_panel_rows) most = kernels->decode_panel_rows;
+  return entry->q_len * plan->group <= most;
 }
 
 #endif

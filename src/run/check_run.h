@@ -12,8 +12,8 @@ fovea_status fovea_validate_state_of_run(const fovea_plan *plan, const fovea_ten
 fovea_status fovea_validate_tensors(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
 
 /* Checks that `size` bytes of scratch share no byte with anything that the run uses. All else must have been
- * checked. */
-fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, const void *scratch,
-                                          size_t size, fovea_error *error);
+ * checked; `alike` is what fovea_validate_sequences() gave. */
+fovea_status fovea_validate_scratch_apart(const fovea_plan *plan, const fovea_tensors *tensors, int alike,
+                                          const void *scratch, size_t size, fovea_error *error);
 
 #endif

@@ -114,7 +114,7 @@ static void count_entry(const fovea_plan *plan, const fovea_entry *entry, char *
   const int64_t tiles = fovea_plan_tiles(plan, entry), kv_heads = alike ? 1 : p->kv_heads;
   fovea_task task = {.entry = entry, .part = -1};
   fovea_task_context context = {.plan = plan, .kernels = plan->kernels, .task = &task, .memory = {.mask = words}};
-  fovea_tile tile = {.decoded = !entry->gathered && fovea_is_decoded(plan, entry, 0)};
+  fovea_tile tile = {.decoded = !entry->gathered && fovea_is_decoded(plan, entry, FOVEA_KEYS_LIE_IN_ROWS)};
   tile_count count = {.context = &context,
                       .tile = &tile,
                       .held = {entry->kv_begin, entry->kv_len},

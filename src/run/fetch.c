@@ -42,14 +42,20 @@ static fetch_place find_place(const fovea_task_context *context, fovea_find_run 
 
 /* Lists this tile's share of the next block, from four places in turn. The prefetcher of L2 runs ahead in each page
  * in which it has seen consecutive lines. In four pages at once it keeps more lines in flight than a core's fill
- * buffers do in one. */
+ * buffers do in one. Rows of the smallest pages lie nowhere one after the other, and are listed in their order, in
+ * which each page is found from the one before. */
 static void fetch_share(const fovea_task_context *context, fovea_find_run *find, int64_t dim,
                         fovea_fetch_list *list) {
   enum { PLACES = 4, QUARTER = FOVEA_BLOCK_KEYS / PLACES };
   fetch_place places[PLACES] = {{0}};
   const unsigned tile = (unsigned)context->walk.tile, tiles = (unsigned)context->walk.tiles;
   const unsigned first = tile * FOVEA_BLOCK_KEYS / tiles, end = (tile + 1) * FOVEA_BLOCK_KEYS / tiles;
+  const int64_t begin = context->walk.next_block + first;
   fovea_fetch_row *row = list->rows + list->count;
+  if (begin < context->walk.keys_end && find(context, begin).end - begin < PLACES) {
+    fetch_run(context, find, dim, begin, end - first, list);
+    return;
+  }
   for (unsigned n = first; n < end; n++) {
     fetch_place *place = &places[n % PLACES];
     if (place->left == 0) {

@@ -1,5 +1,7 @@
 #include "rows.h"
 
+#include <string.h>
+
 /* Rows are looked for in ascending order, so most lie in the segment that was found last, or in the next one. Keys
  * and values are looked for in turn, each with a segment of its own. */
 static const fovea_found_segment *find_segment(const fovea_task_context *context, int values, int64_t position) {
@@ -122,6 +124,44 @@ static void repeat(fovea_row_list *list, int key, int other) {
   if (list->coded) list->scales[key] = list->scales[other];
 }
 
+/* Lists rows of segments that are alike for keys `key` to `end` - 1: rows begin `head` bytes behind the pointer at
+ * `side` of a segment. Segments may have one row each: to find every one of them by itself would take longer than
+ * to multiply its row. */
+static inline const fovea_segment *list_alike(const fovea_sequence *sequence, const fovea_segment *segment,
+                                              size_t side, int64_t head, int64_t stride, int64_t row,
+                                              fovea_row_list *list, int key, int end) {
+  const void **next = list->rows + key, **last = list->rows + end;
+  for (;; segment = fovea_segment_after(sequence, segment), row = 0) {
+    const char *rows;
+    memcpy(&rows, (const char *)segment + side, sizeof rows);
+    fovea_fetch_segment(sequence, segment, offsetof(fovea_segment, k_head));
+    rows += head;
+    if (segment->rows == 1) {
+      *next++ = rows;
+    } else {
+      const int64_t step = fovea_bytes(list->type, stride), left = fovea_least(segment->rows - row, last - next);
+      for (int64_t i = 0; i < left; i++) *next++ = rows + (row + i) * step;
+    }
+    if (next == last) return segment;
+  }
+}
+
+/* The same for the keys or the values of a block. */
+static void list_pages(const fovea_task_context *context, int values, int begin, int end, fovea_row_list *list) {
+  const fovea_sequence *sequence = &context->source.sequence;
+  fovea_found_segment *found = &context->source.found[values];
+  find_segment(context, values, list->base + begin);
+  const fovea_segment *first = found->segment;
+  const size_t side = values ? offsetof(fovea_segment, v) : offsetof(fovea_segment, k);
+  const int64_t row = list->base + begin - first->first;
+  const int64_t head = found->rows - (const char *)(values ? first->v : first->k);
+  list->type = values ? first->v_type : first->k_type;
+  list->panels = list->coded = 0;
+  const int64_t stride = values ? first->v_row : first->k_row;
+  found->segment = list_alike(sequence, first, side, head, stride, row, list, begin, end);
+  found->rows = (const char *)(values ? found->segment->v : found->segment->k) + head;
+}
+
 void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, int64_t dim, int64_t base,
                      fovea_interval keys, int whole, fovea_row_list *list) {
   int begin = (int)(keys.begin - base), end = (int)(keys.end - base);
@@ -129,7 +169,9 @@ void fovea_list_rows(const fovea_task_context *context, fovea_find_run *find, in
   int last = whole ? FOVEA_BLOCK_KEYS : (end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   list->base = base;
   list->uniform = 1;
-  for (int key = begin; key < end;) {
+  const int alike = context->source.alike && begin < end;
+  if (alike) list_pages(context, find == fovea_value_run, begin, end, list);
+  for (int key = begin; key < end && !alike;) {
     fovea_row_run run = find(context, base + key);
     int run_end = run.end - base < end ? (int)(run.end - base) : end;
     if (key == begin ? !begin_list(&run, dim, list) : !continues(&run, list)) {

@@ -9,6 +9,7 @@ struct fovea_run {
   const fovea_plan *plan;
   fovea_tensors tensors; /* the caller's, completed with defaults */
   fovea_state state;     /* with to_state, tensors.state points here: a run must not be moved */
+  int alike;             /* there are sequences, and in each all segments are alike and have rows of one type */
   char *scratch;
   int workers;
   fovea_job job; /* its data is this run */

@@ -3,26 +3,47 @@
 #include "../base/error.h"
 #include "../cache/claims.h"
 
-/* Whether the range of a segment overlaps the range of an output. Of thousands of segments hardly any does. */
-static int is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
-                   const fovea_segment *segment, const fovea_segment_shape *shape, int values) {
-  fovea_reach reach;
-  fovea_segment_reach(sequence, segment, shape, values, &reach);
-  uintptr_t pointer = (uintptr_t)(values ? segment->v : segment->k);
-  uintptr_t begin = pointer + (uintptr_t)reach.begin, end = pointer + (uintptr_t)reach.end;
+/* The bytes that a segment without formats reaches from its pointers, and every segment like it. */
+typedef struct segment_reach {
+  int alike;               /* all segments are */
+  const fovea_segment *of; /* NULL: none yet */
+  fovea_reach keys, values;
+} segment_reach;
+
+/* Whether the range of a side of a segment overlaps the range of an output. Of thousands of segments hardly any
+ * does. */
+static int is_near(const fovea_written *written, int count, const void *side, const fovea_reach *reach) {
+  const uintptr_t begin = (uintptr_t)side + (uintptr_t)reach->begin, end = (uintptr_t)side + (uintptr_t)reach->end;
   for (int i = 0; i < count; i++) {
     if (begin < written[i].end && written[i].begin < end) return 1;
   }
   return 0;
 }
 
-/* The same for a part of a side that has a format. */
+/* Whether a segment may share memory with an output: it is near, or has a format, whose parts are looked at. */
+static int may_share(const fovea_written *written, int count, const fovea_sequence *sequence,
+                     const fovea_segment *segment, const fovea_segment_shape *shape, segment_reach *known) {
+  if (fovea_segment_format(sequence, segment, 0) || fovea_segment_format(sequence, segment, 1)) return 1;
+  if (!known->of || segment->rows != known->of->rows ||
+      (!known->alike && !fovea_segments_are_alike(sequence, segment, known->of))) {
+    fovea_segment_reach(sequence, segment, shape, 0, &known->keys);
+    fovea_segment_reach(sequence, segment, shape, 1, &known->values);
+    known->of = segment;
+  }
+  return is_near(written, count, segment->k, &known->keys) || is_near(written, count, segment->v, &known->values);
+}
+
+/* The same for a part of a side; a side without a format has one. */
 static int part_is_near(const fovea_written *written, int count, const fovea_sequence *sequence,
                         const fovea_segment *segment, const fovea_segment_shape *shape, int values, int part,
                         fovea_interval keys) {
   const fovea_format *format = fovea_segment_format(sequence, segment, values);
   uintptr_t begin, end;
-  if (!format) return 1;
+  if (!format) {
+    fovea_reach reach;
+    return fovea_segment_reach(sequence, segment, shape, values, &reach) &&
+           is_near(written, count, values ? segment->v : segment->k, &reach);
+  }
   const fovea_coded_part p = fovea_find_part(segment, format, values ? shape->v_dim : shape->qk_dim, values, part);
   if (!p.first) return 0;
   fovea_part_range(&p, segment, shape->kv_heads, shape->layer, keys.begin, keys.end, &begin, &end);
@@ -51,19 +72,15 @@ static fovea_status check_part(const fovea_plan *plan, const fovea_written *writ
 
 /* Checks the keys or values of a segment at positions begin to end - 1; of panels, the whole panels. */
 static fovea_status check_segment_side(const fovea_plan *plan, const fovea_written *written, int count,
-                                       const fovea_sequence *sequence, const fovea_segment *segment, int values,
-                                       int64_t layer, fovea_interval keys, fovea_error *error) {
-  const fovea_problem *problem = &plan->problem;
-  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, layer};
-  if (!fovea_segment_format(sequence, segment, values) &&
-      !is_near(written, count, sequence, segment, &shape, values))
-    return FOVEA_OK;
+                                       const fovea_sequence *sequence, const fovea_segment *segment,
+                                       const fovea_segment_shape *shape, int values, fovea_interval keys,
+                                       fovea_error *error) {
   if (!values && segment->k_layout == FOVEA_KEYS_IN_PANELS) {
     keys.begin = keys.begin / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
     keys.end = (keys.end + FOVEA_PANEL_ROWS - 1) / FOVEA_PANEL_ROWS * FOVEA_PANEL_ROWS;
   }
   for (int part = 0; part < FOVEA_PARTS; part++) {
-    fovea_status status = check_part(plan, written, count, sequence, segment, &shape, values, part, keys, error);
+    fovea_status status = check_part(plan, written, count, sequence, segment, shape, values, part, keys, error);
     if (status) return status;
   }
   return FOVEA_OK;
@@ -72,23 +89,24 @@ static fovea_status check_segment_side(const fovea_plan *plan, const fovea_writt
 /* Checks the segments of an entry that hold keys that some row sees. */
 static fovea_status check_entry_segments(const fovea_plan *plan, const fovea_entry *entry,
                                          const fovea_tensors *tensors, const fovea_written *written, int count,
-                                         fovea_error *error) {
+                                         int alike, fovea_error *error) {
   const fovea_sequence *sequence = &tensors->sequences[entry->batch];
+  const fovea_problem *problem = &plan->problem;
+  const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
   const fovea_interval seen = {entry->seen_begin, entry->seen_end};
+  segment_reach known = {.alike = alike};
   for (int64_t i = 0; i < sequence->count && seen.begin < seen.end; i++) {
     const fovea_segment *segment = fovea_segment_at(sequence, i);
     fovea_interval keys = fovea_intersect(seen, (fovea_interval){segment->first, segment->first + segment->rows});
-    if (keys.begin >= keys.end) continue;
-    fovea_status status =
-        check_segment_side(plan, written, count, sequence, segment, 0, tensors->layer, keys, error);
-    if (!status)
-      status = check_segment_side(plan, written, count, sequence, segment, 1, tensors->layer, keys, error);
+    if (keys.begin >= keys.end || !may_share(written, count, sequence, segment, &shape, &known)) continue;
+    fovea_status status = check_segment_side(plan, written, count, sequence, segment, &shape, 0, keys, error);
+    if (!status) status = check_segment_side(plan, written, count, sequence, segment, &shape, 1, keys, error);
     if (status) return status;
   }
   return FOVEA_OK;
 }
 
-fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
+fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors, int alike,
                                   const fovea_written *written, fovea_error *error) {
   for (int64_t b = 0; plan->problem.segmented && b < plan->problem.batch; b++) {
     const fovea_entry *entry = &plan->entries[b];
@@ -97,18 +115,20 @@ fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *t
     fovea_claim array =
         fovea_claim_rows(sequence->segments, 8 * (int)sequence->segment_size, 1, 0, 1, 0, sequence->count);
     fovea_status status = fovea_check_claim(plan, written, "the array of segments", &array, error);
-    if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, error);
+    if (!status) status = check_entry_segments(plan, entry, tensors, written, 1, alike, error);
     if (status) return status;
   }
   return FOVEA_OK;
 }
 
-fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error) {
+fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, int *alike,
+                                      fovea_error *error) {
   const fovea_problem *problem = &plan->problem;
   const fovea_segment_shape shape = {problem->kv_heads, problem->qk_dim, problem->v_dim, tensors->layer};
   if (tensors->layer < 0) {
     return fovea_fail(error, FOVEA_ERROR_SEGMENTS, "layer is %d; it must be 0 or more", tensors->layer);
   }
+  *alike = problem->segmented;
   if (!problem->segmented) return FOVEA_OK;
   if (!tensors->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
   fovea_written written[FOVEA_WRITTEN_LIMIT];
@@ -117,8 +137,8 @@ fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensor
     const fovea_entry *entry = &plan->entries[b];
     const fovea_sequence *sequence = &tensors->sequences[entry->batch];
     int64_t end = entry->q_seen > 0 ? entry->kv_len : 0;
-    fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, error);
-    if (!status) status = check_entry_segments(plan, entry, tensors, written, count, error);
+    fovea_status status = fovea_check_sequence(sequence, &shape, entry->batch, entry->kv_begin, end, alike, error);
+    if (!status) status = check_entry_segments(plan, entry, tensors, written, count, *alike, error);
     if (status) return status;
   }
   return FOVEA_OK;

@@ -4,12 +4,14 @@
 
 #include "overlap.h"
 
-/* Checks the sequences of a run: each by itself, and that what rows see of them shares no byte with an output. */
-fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, fovea_error *error);
+/* Checks the sequences of a run: each by itself, and that what rows see of them shares no byte with an output.
+ * *alike becomes 1 if there are sequences, and in each that is read all segments are alike and have plain rows. */
+fovea_status fovea_validate_sequences(const fovea_plan *plan, const fovea_tensors *tensors, int *alike,
+                                      fovea_error *error);
 
 /* Checks that an output or scratch shares no byte with the segments that a run reads, nor with the array of the
- * segments. The sequences must have been checked. */
-fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors,
+ * segments. The sequences must have been checked, which gave `alike`. */
+fovea_status fovea_check_segments(const fovea_plan *plan, const fovea_tensors *tensors, int alike,
                                   const fovea_written *written, fovea_error *error);
 
 #endif

@@ -80,6 +80,7 @@ typedef struct fovea_decode_state {
 typedef struct fovea_row_source {
   const void *keys, *values;  /* position 0 */
   fovea_sequence sequence;    /* of the entry, instead of tensors; segments is NULL: none */
+  int alike;                  /* fovea_run.alike, of a task that has a sequence */
   fovea_found_segment *found; /* two: the segments of keys and of values that were found last */
 } fovea_row_source;
 

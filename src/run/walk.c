@@ -18,15 +18,22 @@ fovea_task_context fovea_begin_task(const fovea_run *run, const fovea_task *task
       .tensors = &run->tensors,
       .shared = (float *)(void *)(run->scratch + (size_t)run->workers * plan->worker_scratch),
       .memory = fovea_scratch_block(plan, worker_scratch),
-      .source = {.found = found},
+      .source = {.found = found, .alike = run->alike},
   };
 }
 
-/* Reads the layout of the first segment only: if layouts are mixed, both ways give the same bits. If no key is
- * wanted, the segments have not been checked and may be missing. */
-static int lies_in_panels(const fovea_plan *plan, const fovea_entry *entry, const fovea_tensors *tensors) {
-  if (!plan->problem.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len) return 0;
-  return tensors->sequences[entry->batch].segments[0].k_layout == FOVEA_KEYS_IN_PANELS;
+/* How the keys of the task's entry lie. Of segments that are not alike, reads the first only: whatever is said
+ * here, the bits are the same. If no key is wanted, segments have not been checked and may be missing. */
+static fovea_key_places find_places(const fovea_task_context *context) {
+  const fovea_entry *entry = context->task->entry;
+  if (!context->plan->problem.segmented || entry->q_seen == 0 || entry->kv_begin >= entry->kv_len)
+    return FOVEA_KEYS_LIE_IN_ROWS;
+  const fovea_sequence *sequence = &context->tensors->sequences[entry->batch];
+  const fovea_segment *first = sequence->segments, *last = fovea_segment_at(sequence, sequence->count - 1);
+  if (first->k_layout == FOVEA_KEYS_IN_PANELS) return FOVEA_KEYS_LIE_IN_PANELS;
+  const int64_t rows = last->first + last->rows - first->first;
+  return context->source.alike && rows / FOVEA_BLOCK_KEYS < sequence->count - 1 ? FOVEA_KEYS_LIE_IN_PAGES
+                                                                                : FOVEA_KEYS_LIE_IN_ROWS;
 }
 
 /* Finds where the entry's keys and values begin. */
@@ -90,7 +97,7 @@ void fovea_begin_walk(fovea_task_context *context, fovea_tile *tiles, void *work
   const fovea_plan *plan = context->plan;
   const fovea_task *task = context->task;
   fovea_walk *walk = &context->walk;
-  int decoded = fovea_is_decoded(plan, task->entry, lies_in_panels(plan, task->entry, context->tensors));
+  int decoded = fovea_is_decoded(plan, task->entry, find_places(context));
   *walk = (fovea_walk){.keys_begin = INT64_MAX, .first = 1, .next_block = FOVEA_NO_BLOCK};
   for (int i = 0; i < task->tiles; i++) {
     fovea_tile *t = &tiles[i];
