@@ -94,6 +94,17 @@ typedef struct fovea_nn_linear_attention_tensors {
   const float *past;
   float *present;
   fovea_strides past_strides, present_strides; /* default: contiguous */
+
+  /* Padded batches: entry b has the tokens 0 to token_lens[b] - 1, and its state ends there. Tokens beyond are not
+   * read, whatever they hold, and their rows of o become 0. `batch` int64, each from 0 to `tokens`. NULL (default):
+   * each entry has `tokens` tokens. */
+  const int64_t *token_lens;
+
+  /* Packed batches: entry b is tokens cu_seqlens[b] to cu_seqlens[b + 1] - 1 of tensors (1, heads, tokens, dim),
+   * and has a state of its own: past and present are (batch, ...) as ever. `batch` + 1 int32 that never descend,
+   * from 0 or more to `tokens` at most. Tokens of no entry are not read, nor their rows of o written. NULL
+   * (default): padded. cu_seqlens excludes token_lens. */
+  const int32_t *cu_seqlens;
 } fovea_nn_linear_attention_tensors;
 
 /* Sets these fields, and the others to their defaults, with the strides of what `attention` takes. Callers in C use
@@ -119,6 +130,8 @@ static inline void fovea_nn_linear_attention_tensors_init(fovea_nn_linear_attent
  * COMPLEXITY: batch * heads * tokens * k_dim * v_dim times 2 multiplications and additions, with a decay one
  * multiplication more, with the delta rule one multiplication and addition more, and one for each further query of
  * a state. Memory beside the tensors does not grow with the number of tokens.
+ *
+ * Entries do not depend on each other: an entry of a padded or packed batch has the bits of a call of its own.
  *
  * Needs scratch (fovea_nn_linear_attention_scratch_size()), from `execution` or else allocated by
  * attention->allocator: for each worker one head's state and some tokens as f32. */

@@ -161,34 +161,53 @@ static fovea_status check_numbers(fovea_nn_linear_attention_call *call, fovea_er
   return FOVEA_OK;
 }
 
+static fovea_status check_lengths(fovea_nn_linear_attention_call *call, fovea_error *error) {
+  const fovea_nn_linear_attention_tensors *t = &call->tensors;
+  call->token_batch = t->cu_seqlens ? 1 : t->batch;
+  if (t->cu_seqlens && t->token_lens) {
+    return fovea_fail(
+        error, FOVEA_ERROR_LENGTHS,
+        "cu_seqlens is given together with token_lens, the lengths for padding; one of them must be NULL");
+  }
+  for (int64_t b = 0; t->token_lens && b < t->batch; b++) {
+    if (t->token_lens[b] >= 0 && t->token_lens[b] <= t->tokens) continue;
+    return fovea_fail(error, FOVEA_ERROR_LENGTHS, "token_lens[%d] is %d; it must be from 0 to %d", b,
+                      t->token_lens[b], t->tokens);
+  }
+  return fovea_validate_cumulative("cu_seqlens", t->cu_seqlens, t->batch, t->tokens, "tokens", error);
+}
+
 /* A tensor (batch, heads, rows, dim) as checks see it. */
 typedef struct tensor {
   const char *name;
   const void *data;
   fovea_type type;
-  int64_t heads, rows, dim;
+  int64_t batch, heads, rows, dim;
   fovea_strides strides;
   int absent; /* NULL is allowed, and then the type and strides are the default */
 } tensor;
 
-enum { Q, K, V, DECAY, FACTORS, BETA, SKIP, PAST, INPUTS, O = INPUTS, PRESENT, TENSORS };
+enum { Q, K, V, DECAY, FACTORS, BETA, SKIP, PAST, LENS, CUMULATIVE, INPUTS, O = INPUTS, PRESENT, TENSORS };
 
 static void list_tensors(const fovea_nn_linear_attention_call *call, tensor list[TENSORS]) {
   const fovea_nn_linear_attention *a = &call->attention;
   const fovea_nn_linear_attention_tensors *t = &call->tensors;
   const fovea_strides none = {0, 0, 0};
   const int64_t n = t->tokens, h = a->heads;
+  const int64_t b = call->token_batch;
   const tensor all[TENSORS] = {
-      {"q", t->q, t->q_type, a->q_heads, n, a->k_dim, t->q_strides, 0},
-      {"k", t->k, t->k_type, a->k_heads, n, a->k_dim, t->k_strides, 0},
-      {"v", t->v, t->v_type, h, n, a->v_dim, t->v_strides, 0},
-      {"decay", t->decay, t->decay_type, h, n, decay_dim(a), t->decay_strides, !t->decay},
-      {"decay_factors", t->decay_factors, FOVEA_F32, 1, 1, h, none, !t->decay_factors},
-      {"beta", t->beta, t->beta_type, h, n, 1, t->beta_strides, !t->beta},
-      {"skip", t->skip, FOVEA_F32, 1, 1, h, none, !t->skip},
-      {"past", t->past, FOVEA_F32, h, a->k_dim, a->v_dim, t->past_strides, !t->past},
-      {"o", t->o, t->o_type, output_heads(a), n, a->v_dim, t->o_strides, 0},
-      {"present", t->present, FOVEA_F32, h, a->k_dim, a->v_dim, t->present_strides, !t->present}};
+      {"q", t->q, t->q_type, b, a->q_heads, n, a->k_dim, t->q_strides, 0},
+      {"k", t->k, t->k_type, b, a->k_heads, n, a->k_dim, t->k_strides, 0},
+      {"v", t->v, t->v_type, b, h, n, a->v_dim, t->v_strides, 0},
+      {"decay", t->decay, t->decay_type, b, h, n, decay_dim(a), t->decay_strides, !t->decay},
+      {"decay_factors", t->decay_factors, FOVEA_F32, 1, 1, 1, h, none, !t->decay_factors},
+      {"beta", t->beta, t->beta_type, b, h, n, 1, t->beta_strides, !t->beta},
+      {"skip", t->skip, FOVEA_F32, 1, 1, 1, h, none, !t->skip},
+      {"past", t->past, FOVEA_F32, t->batch, h, a->k_dim, a->v_dim, t->past_strides, !t->past},
+      {"token_lens", t->token_lens, FOVEA_F32, 1, 1, 1, 2 * t->batch, none, !t->token_lens}, /* two words each */
+      {"cu_seqlens", t->cu_seqlens, FOVEA_F32, 1, 1, 1, t->batch + 1, none, !t->cu_seqlens},
+      {"o", t->o, t->o_type, b, output_heads(a), n, a->v_dim, t->o_strides, 0},
+      {"present", t->present, FOVEA_F32, t->batch, h, a->k_dim, a->v_dim, t->present_strides, !t->present}};
   memcpy(list, all, sizeof all);
 }
 
@@ -226,8 +245,8 @@ static fovea_status check_rule(const fovea_nn_linear_attention_call *call, fovea
   return FOVEA_OK;
 }
 
-static fovea_shape shape_of(const tensor *t, int64_t batch) {
-  return fovea_make_shape(t->name, batch, t->heads, t->rows, t->dim, t->strides, fovea_type_bits(t->type));
+static fovea_shape shape_of(const tensor *t) {
+  return fovea_make_shape(t->name, t->batch, t->heads, t->rows, t->dim, t->strides, fovea_type_bits(t->type));
 }
 
 /* The state may be written where it was read. */
@@ -236,13 +255,13 @@ static int may_share(const fovea_nn_linear_attention_tensors *t, int output, int
          same_strides(t->past_strides, t->present_strides);
 }
 
-static fovea_status check_apart(const tensor *output, const tensor *other, int64_t batch, fovea_error *error) {
-  const fovea_nn_tensor a = {output->name, output->data,   fovea_type_bits(output->type),
-                             batch,        output->heads,  output->rows,
-                             output->dim,  output->strides};
-  const fovea_nn_tensor b = {other->name, other->data,   fovea_type_bits(other->type),
-                             batch,       other->heads,  other->rows,
-                             other->dim,  other->strides};
+static fovea_status check_apart(const tensor *output, const tensor *other, fovea_error *error) {
+  const fovea_nn_tensor a = {output->name,  output->data,   fovea_type_bits(output->type),
+                             output->batch, output->heads,  output->rows,
+                             output->dim,   output->strides};
+  const fovea_nn_tensor b = {other->name,  other->data,   fovea_type_bits(other->type),
+                             other->batch, other->heads,  other->rows,
+                             other->dim,   other->strides};
   return fovea_nn_check_tensors_apart(&a, &b, error);
 }
 
@@ -252,7 +271,7 @@ static fovea_status check_tensors(const fovea_nn_linear_attention_call *call, fo
   fovea_status status = FOVEA_OK;
   list_tensors(call, list);
   for (int i = 0; i < TENSORS && !status; i++) {
-    const fovea_shape shape = shape_of(&list[i], call->tensors.batch);
+    const fovea_shape shape = shape_of(&list[i]);
     if (list[i].absent) {
       status = check_absent(&list[i], error);
     } else if (list[i].rows > 0) {
@@ -264,7 +283,7 @@ static fovea_status check_tensors(const fovea_nn_linear_attention_call *call, fo
     if (list[i].absent || list[i].rows == 0) continue;
     for (int j = 0; j < i && !status; j++) {
       if (list[j].absent || list[j].rows == 0 || may_share(&call->tensors, i, j)) continue;
-      status = check_apart(&list[i], &list[j], call->tensors.batch, error);
+      status = check_apart(&list[i], &list[j], error);
     }
   }
   return status;
@@ -278,13 +297,16 @@ static void drop_stride(fovea_strides *strides, int64_t batch, int64_t heads, in
   if (rows <= 1) strides->row = 0;
 }
 
-static void drop_strides(const fovea_nn_linear_attention *a, fovea_nn_linear_attention_tensors *t) {
-  drop_stride(&t->q_strides, t->batch, a->q_heads, t->tokens);
-  drop_stride(&t->k_strides, t->batch, a->k_heads, t->tokens);
-  drop_stride(&t->v_strides, t->batch, a->heads, t->tokens);
-  drop_stride(&t->o_strides, t->batch, output_heads(a), t->tokens);
-  drop_stride(&t->decay_strides, t->batch, a->heads, t->tokens);
-  drop_stride(&t->beta_strides, t->batch, a->heads, t->tokens);
+static void drop_strides(fovea_nn_linear_attention_call *call) {
+  const fovea_nn_linear_attention *a = &call->attention;
+  fovea_nn_linear_attention_tensors *t = &call->tensors;
+  const int64_t batch = call->token_batch;
+  drop_stride(&t->q_strides, batch, a->q_heads, t->tokens);
+  drop_stride(&t->k_strides, batch, a->k_heads, t->tokens);
+  drop_stride(&t->v_strides, batch, a->heads, t->tokens);
+  drop_stride(&t->o_strides, batch, output_heads(a), t->tokens);
+  drop_stride(&t->decay_strides, batch, a->heads, t->tokens);
+  drop_stride(&t->beta_strides, batch, a->heads, t->tokens);
   drop_stride(&t->past_strides, t->batch, a->heads, a->k_dim);
   drop_stride(&t->present_strides, t->batch, a->heads, a->k_dim);
 }
@@ -297,6 +319,7 @@ fovea_status fovea_nn_check_linear_attention(const fovea_nn_linear_attention *at
   if (!status) status = fovea_read_execution(execution, &call->execution, error);
   if (!status) status = check_sizes(call, error);
   if (!status) status = check_heads(&call->attention, error);
+  if (!status) status = check_lengths(call, error);
   if (!status) status = check_numbers(call, error);
   if (status) return status;
   const fovea_nn_update_rule rule = call->attention.rule;
@@ -304,6 +327,6 @@ fovea_status fovea_nn_check_linear_attention(const fovea_nn_linear_attention *at
   call->is_delta = rule == FOVEA_NN_UPDATE_DELTA || rule == FOVEA_NN_UPDATE_GATED_DELTA;
   status = check_rule(call, error);
   if (!status) status = check_tensors(call, error);
-  if (!status) drop_strides(&call->attention, &call->tensors);
+  if (!status) drop_strides(call);
   return status ? status : fovea_nn_dispatch(call->attention.isa, &call->kernels, error);
 }

@@ -38,7 +38,9 @@ typedef struct head_part {
   const fovea_nn_linear_attention_call *call;
   const layout *layout;
   float *q, *k, *keep, *v, *beta, *o, *state;
-  int64_t entry, head;
+  int64_t entry, head;     /* of the state */
+  int64_t batch;           /* the entry's index in tensors of tokens */
+  int64_t begin, end;      /* its tokens */
   int64_t column, columns; /* of v */
 } head_part;
 
@@ -90,10 +92,10 @@ static void prepare_keys(const head_part *p, int64_t first, int64_t tokens) {
   const int64_t row = p->layout->row, reads = p->layout->reads;
   for (int64_t r = 0; r < reads; r++) {
     const int64_t head = a->q_heads > a->heads ? p->head * reads + r : p->head / (a->heads / a->q_heads);
-    widen(p, at(t->q, t->q_type, t->q_strides, p->entry, head, first), t->q_type, t->q_strides.row, tokens,
+    widen(p, at(t->q, t->q_type, t->q_strides, p->batch, head, first), t->q_type, t->q_strides.row, tokens,
           a->k_dim, p->q + r * row, reads * row);
   }
-  widen(p, at(t->k, t->k_type, t->k_strides, p->entry, p->head / (a->heads / a->k_heads), first), t->k_type,
+  widen(p, at(t->k, t->k_type, t->k_strides, p->batch, p->head / (a->heads / a->k_heads), first), t->k_type,
         t->k_strides.row, tokens, a->k_dim, p->k, row);
   if (!a->unit) return;
   const fovea_nn_unit_args q = {p->q, row, (int)(tokens * reads), a->k_dim, p->call->unit_eps};
@@ -105,7 +107,7 @@ static void prepare_keys(const head_part *p, int64_t first, int64_t tokens) {
 static void prepare_decay(const head_part *p, int64_t first, int64_t tokens) {
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
   const fovea_nn_decay_args args = {
-      .x = at(t->decay, t->decay_type, t->decay_strides, p->entry, p->head, first),
+      .x = at(t->decay, t->decay_type, t->decay_strides, p->batch, p->head, first),
       .type = t->decay_type,
       .stride = t->decay_strides.row,
       .tokens = (int)tokens,
@@ -121,10 +123,10 @@ static void prepare_decay(const head_part *p, int64_t first, int64_t tokens) {
 /* v, times beta if the rule has no delta; else beta, one after the other. */
 static void prepare_values(const head_part *p, int64_t first, int64_t tokens) {
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
-  const char *v = at(t->v, t->v_type, t->v_strides, p->entry, p->head, first);
+  const char *v = at(t->v, t->v_type, t->v_strides, p->batch, p->head, first);
   v += fovea_bytes(t->v_type, p->column);
   if (t->beta) {
-    widen(p, at(t->beta, t->beta_type, t->beta_strides, p->entry, p->head, first), t->beta_type,
+    widen(p, at(t->beta, t->beta_type, t->beta_strides, p->batch, p->head, first), t->beta_type,
           t->beta_strides.row, tokens, 1, p->beta, ROW_STEP);
     for (int64_t i = 1; i < tokens; i++) p->beta[i] = p->beta[i * ROW_STEP];
   }
@@ -142,13 +144,19 @@ static void prepare_values(const head_part *p, int64_t first, int64_t tokens) {
   }
 }
 
+/* The element of o for a query of the state. */
+static int64_t output_place(const head_part *p, int64_t read, int64_t token) {
+  const fovea_strides strides = p->call->tensors.o_strides;
+  return p->batch * strides.batch + (p->head * p->layout->reads + read) * strides.head + token * strides.row +
+         p->column;
+}
+
 static void write_outputs(const head_part *p, int64_t first, int64_t tokens) {
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
   const int64_t reads = p->layout->reads, values = p->layout->values;
-  const char *v = at(t->v, t->v_type, t->v_strides, p->entry, p->head, first);
+  const char *v = at(t->v, t->v_type, t->v_strides, p->batch, p->head, first);
   for (int64_t r = 0; r < reads; r++) {
-    const int64_t place = p->entry * t->o_strides.batch + (p->head * reads + r) * t->o_strides.head +
-                          first * t->o_strides.row + p->column;
+    const int64_t place = output_place(p, r, first);
     fovea_nn_read_args args = {.sums = p->o + r * values,
                                .sum_stride = reads * values,
                                .rows = (int)tokens,
@@ -195,19 +203,19 @@ static void list_rows(fetch_list *list, const void *from, fovea_type type, int64
 static void list_block(const head_part *p, int64_t first, int64_t tokens, fetch_list *list) {
   const fovea_nn_linear_attention *a = &p->call->attention;
   const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
-  list_rows(list, at(t->k, t->k_type, t->k_strides, p->entry, p->head / (a->heads / a->k_heads), first), t->k_type,
+  list_rows(list, at(t->k, t->k_type, t->k_strides, p->batch, p->head / (a->heads / a->k_heads), first), t->k_type,
             t->k_strides.row, tokens, a->k_dim);
-  const char *v = at(t->v, t->v_type, t->v_strides, p->entry, p->head, first);
+  const char *v = at(t->v, t->v_type, t->v_strides, p->batch, p->head, first);
   list_rows(list, v + fovea_bytes(t->v_type, p->column), t->v_type, t->v_strides.row, tokens, p->columns);
   if (p->layout->reads > 1) return;
-  list_rows(list, at(t->q, t->q_type, t->q_strides, p->entry, p->head / (a->heads / a->q_heads), first), t->q_type,
+  list_rows(list, at(t->q, t->q_type, t->q_strides, p->batch, p->head / (a->heads / a->q_heads), first), t->q_type,
             t->q_strides.row, tokens, a->k_dim);
-  const char *o = at(t->o, t->o_type, t->o_strides, p->entry, p->head, first);
+  const char *o = at(t->o, t->o_type, t->o_strides, p->batch, p->head, first);
   list_rows(list, o + fovea_bytes(t->o_type, p->column), t->o_type, t->o_strides.row, tokens, p->columns);
 }
 
 static void run_block(const head_part *p, int64_t first, int64_t tokens) {
-  const int64_t values = p->layout->values, rest = p->call->tensors.tokens - first - tokens;
+  const int64_t values = p->layout->values, rest = p->end - first - tokens;
   const int64_t tiles = round_up(p->columns, FOVEA_NN_STATE_COLUMNS) / FOVEA_NN_STATE_COLUMNS;
   fetch_list list = {.count = 0};
   if (rest > 0) list_block(p, first + tokens, rest < tokens ? rest : tokens, &list);
@@ -276,6 +284,24 @@ static void store_state(const head_part *p) {
   }
 }
 
+/* Zeros for the tokens behind the entry's, in every type. */
+static void clear_padding(const head_part *p) {
+  const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
+  const size_t bytes = (size_t)fovea_bytes(t->o_type, p->columns);
+  if (!t->token_lens) return;
+  for (int64_t r = 0; r < p->layout->reads; r++)
+    for (int64_t token = p->end; token < t->tokens; token++)
+      memset(fovea_output_element(t->o, t->o_type, output_place(p, r, token)), 0, bytes);
+}
+
+/* Sets the tokens of the part's entry. */
+static void find_tokens(head_part *p) {
+  const fovea_nn_linear_attention_tensors *t = &p->call->tensors;
+  p->batch = t->cu_seqlens ? 0 : p->entry;
+  p->begin = t->cu_seqlens ? t->cu_seqlens[p->entry] : 0;
+  p->end = t->cu_seqlens ? t->cu_seqlens[p->entry + 1] : t->token_lens ? t->token_lens[p->entry] : t->tokens;
+}
+
 static void run_part(const void *data, int64_t task, int worker) {
   const linear_job *job = data;
   const fovea_nn_linear_attention_call *call = job->call;
@@ -284,7 +310,7 @@ static void run_part(const void *data, int64_t task, int worker) {
   const int64_t rest = call->attention.v_dim - column;
   char *memory = job->memory + (size_t)worker * l->all.size;
   if (rest <= 0) return;
-  const head_part p = {
+  head_part p = {
       .call = call,
       .layout = l,
       .q = (float *)(void *)(memory + l->q),
@@ -299,23 +325,26 @@ static void run_part(const void *data, int64_t task, int worker) {
       .column = column,
       .columns = rest < job->part_columns ? rest : job->part_columns,
   };
+  find_tokens(&p);
   const fovea_float_state caller = fovea_float_begin();
   load_state(&p);
   if (p.columns % FOVEA_NN_STATE_STEP) memset(p.v, 0, (size_t)(l->tokens * l->values) * sizeof *p.v);
-  for (int64_t first = 0; first < call->tensors.tokens; first += l->tokens) {
-    const int64_t left = call->tensors.tokens - first;
+  for (int64_t first = p.begin; first < p.end; first += l->tokens) {
+    const int64_t left = p.end - first;
     run_block(&p, first, left < l->tokens ? left : l->tokens);
   }
   store_state(&p);
   fovea_float_end(caller);
+  clear_padding(&p);
 }
 
 /* Multiplications and additions. The caller's floating-point environment may trap what is inexact. */
 static double work_of(const fovea_nn_linear_attention_call *call) {
   const fovea_nn_linear_attention *a = &call->attention;
   const fovea_float_state caller = fovea_float_begin();
-  const double numbers = (double)(call->tensors.batch * a->heads) * (double)a->k_dim * (double)a->v_dim;
-  volatile double work = numbers * (3 * (double)call->tensors.tokens + 1);
+  const double states = (double)call->tensors.batch,
+               tokens = (double)call->token_batch * (double)call->tensors.tokens;
+  volatile double work = (double)a->heads * (double)a->k_dim * (double)a->v_dim * (3 * tokens + states);
   fovea_float_end(caller);
   return work;
 }

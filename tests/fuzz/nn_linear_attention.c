@@ -103,6 +103,33 @@ static void make_optional(struct nn_scene *s, unsigned choice) {
   }
 }
 
+/* Lengths for padding or of a packed batch, now and then nonsense, or both. */
+static void make_lengths(struct nn_scene *s) {
+  static int32_t cumulative[4];
+  fovea_nn_linear_attention_tensors *t = &tensors;
+  const unsigned choice = bytes_one(s->bytes);
+  if (t->batch < 1 || t->batch > 3) return;
+  if ((choice & 3) == 1 || choice == 2) t->token_lens = nn_list(s, t->batch, t->tokens + 1);
+  if ((choice & 3) != 2) return;
+  for (int64_t b = 0; b <= t->batch; b++) {
+    const int32_t before = b > 0 ? cumulative[b - 1] : 0;
+    cumulative[b] =
+        s->wild && bytes_one_in(s->bytes, 16) ? -1 : before + (int32_t)nn_below(s, t->tokens - before + 1);
+  }
+  t->cu_seqlens = cumulative;
+}
+
+/* Whether the lengths are right. */
+static int lengths_have_meaning(void) {
+  const fovea_nn_linear_attention_tensors *t = &tensors;
+  if (t->token_lens && t->cu_seqlens) return 0;
+  for (int64_t b = 0; t->token_lens && b < t->batch; b++)
+    if (t->token_lens[b] < 0 || t->token_lens[b] > t->tokens) return 0;
+  for (int64_t b = 0; t->cu_seqlens && b <= t->batch; b++)
+    if (t->cu_seqlens[b] < (b > 0 ? t->cu_seqlens[b - 1] : 0) || t->cu_seqlens[b] > t->tokens) return 0;
+  return 1;
+}
+
 static void make(struct nn_scene *s) {
   const fovea_nn_linear_attention *a = &attention;
   fovea_nn_linear_attention_tensors *t = &tensors;
@@ -121,6 +148,7 @@ static void make(struct nn_scene *s) {
   t->o = make_tensor(s, out, t->tokens, a->v_dim, t->o_strides, t->o_type);
   make_optional(s, choice);
   if (s->wild && bytes_one_in(s->bytes, 16)) t->o = t->present;
+  make_lengths(s);
   s->work = fabs((double)t->batch * (double)out * (fabs((double)t->tokens) + 1) * (double)a->k_dim *
                  (fabs((double)a->v_dim) + 64));
 }
@@ -145,6 +173,7 @@ static int has_meaning(const struct nn_scene *s) {
     return 0;
   if (!(a->unit_eps >= 0) || (!a->unit && a->unit_eps != 1e-6)) return 0;
   if (t->batch < 1 || t->tokens < 0 || (!is_gated() && (t->decay || t->decay_factors || a->per_dim))) return 0;
+  if (!lengths_have_meaning()) return 0;
   return nn_is_type(t->q_type) && nn_is_type(t->k_type) && nn_is_type(t->v_type) && nn_is_type(t->o_type) &&
          nn_is_type(t->decay_type) && nn_is_type(t->beta_type);
 }

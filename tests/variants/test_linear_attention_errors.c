@@ -128,6 +128,40 @@ static void test_scratch_size(void **state) {
 
 /* ---- Environments ------------------------------------------------------------------------------------------ */
 
+static void test_lengths(void **state) {
+  (void)state;
+  const int64_t long_lens[BATCH] = {TOKENS, TOKENS + 1}, short_lens[BATCH] = {-1, 0}, lens[BATCH] = {1, 2};
+  const int32_t falls[BATCH + 1] = {0, 4, 3}, before[BATCH + 1] = {-1, 0, 0},
+                              beyond[BATCH + 1] = {0, 1, TOKENS + 1};
+  const int32_t packed[BATCH + 1] = {0, 1, 3};
+  REFUSED(t.token_lens = long_lens, FOVEA_ERROR_LENGTHS, "token_lens[1] is 7; it must be from 0 to 6");
+  REFUSED(t.token_lens = short_lens, FOVEA_ERROR_LENGTHS, "token_lens[0] is -1");
+  REFUSED(t.cu_seqlens = falls, FOVEA_ERROR_LENGTHS, "cu_seqlens[2] is 3");
+  REFUSED(t.cu_seqlens = before, FOVEA_ERROR_LENGTHS, "cu_seqlens[0] is -1");
+  REFUSED(t.cu_seqlens = beyond, FOVEA_ERROR_LENGTHS, "cu_seqlens[2] is 7");
+  REFUSED((t.cu_seqlens = packed, t.token_lens = lens), FOVEA_ERROR_LENGTHS,
+          "cu_seqlens is given together with token_lens");
+  REFUSED(t.token_lens = (const int64_t *)(const void *)output, FOVEA_ERROR_LENGTHS, "token_lens[0]");
+}
+
+/* The lists are read while o is written. */
+static void test_lists_in_outputs(void **state) {
+  (void)state;
+  fovea_nn_linear_attention a;
+  fovea_nn_linear_attention_tensors t;
+  fovea_error error;
+  prepare(FOVEA_NN_UPDATE_DELTA, &a, &t);
+  memset(output, 0, sizeof output);
+  memset(present, 0, sizeof present);
+  t.token_lens = (const int64_t *)(const void *)output;
+  assert_int_equal(fovea_nn_linear_attention_run(&a, &t, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_non_null(strstr(error.text, "token_lens"));
+  t.token_lens = NULL;
+  t.cu_seqlens = (const int32_t *)(const void *)present;
+  assert_int_equal(fovea_nn_linear_attention_run(&a, &t, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_non_null(strstr(error.text, "cu_seqlens"));
+}
+
 static void run_all(void) {
   for (int rule = 0; rule <= FOVEA_NN_UPDATE_GATED_DELTA; rule++) {
     fovea_nn_linear_attention a;
@@ -152,8 +186,9 @@ static void test_environments(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_description),  cmocka_unit_test(test_tensors),      cmocka_unit_test(test_overlap),
-      cmocka_unit_test(test_scratch_size), cmocka_unit_test(test_environments),
+      cmocka_unit_test(test_description),      cmocka_unit_test(test_tensors),      cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_scratch_size),     cmocka_unit_test(test_environments), cmocka_unit_test(test_lengths),
+      cmocka_unit_test(test_lists_in_outputs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
