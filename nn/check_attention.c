@@ -67,9 +67,9 @@ fovea_status fovea_nn_read_attention_problem(const fovea_problem *given, fovea_n
   fovea_problem *p = &call->problem;
   enum {
     known = FOVEA_NN_SIZES | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW | FOVEA_NN_POSITIONS |
-            FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_TERMS |
-            FOVEA_NN_SHAW | FOVEA_NN_SINK | FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS | FOVEA_NN_LSE |
-            FOVEA_NN_SCORES | FOVEA_NN_OUTPUTS
+            FOVEA_NN_CHUNKS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE |
+            FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK | FOVEA_NN_NORMALISER |
+            FOVEA_NN_MODES | FOVEA_NN_VECTORS | FOVEA_NN_LSE | FOVEA_NN_SCORES | FOVEA_NN_OUTPUTS
   };
   fovea_status status = fovea_copy_problem(given, p, error);
   if (!status) status = fovea_nn_check_sizes(p, error);
@@ -149,9 +149,8 @@ static fovea_status check_settings(const fovea_nn_attention *a, const fovea_prob
   if (t->layer != 0 && !p->segmented) unused = "layer", why = "segmented is 0";
   if (t->rows_first && (p->cu_seqlens_q || p->cu_seqlens_kv)) unused = "rows_first", why = "the batch is packed";
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
-  const fovea_status status =
-      fovea_nn_refuse_unused_positions(t->first_position, t->first_positions, t->rotary_positions,
-                                       a->rotary != NULL, p->segmented && a->key, error);
+  const fovea_status status = fovea_nn_refuse_unused_positions(
+      t->first_position, t->first_positions, t->rotary_positions, a->rotary != NULL, p->segmented && a->key, error);
   return status ? status : fovea_validate_bounds(NULL, &flag, 1, FOVEA_ERROR_RULE, error);
 }
 

@@ -24,8 +24,8 @@ void fovea_nn_streaming_init_sized(fovea_nn_streaming *streaming, size_t struct_
 }
 
 enum {
-  FOVEA_NN_STREAM_KNOWS =
-      FOVEA_NN_SIZES | FOVEA_NN_WINDOW | FOVEA_NN_SCORE | FOVEA_NN_SINK | FOVEA_NN_NORMALISER | FOVEA_NN_MODES
+  FOVEA_NN_STREAM_KNOWS = FOVEA_NN_SIZES | FOVEA_NN_WINDOW | FOVEA_NN_CHUNKS | FOVEA_NN_SCORE | FOVEA_NN_SINK |
+                          FOVEA_NN_NORMALISER | FOVEA_NN_MODES
 };
 
 fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys) {
@@ -41,7 +41,8 @@ fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows
 
 /* What a stream knows is what fovea_nn_stream_problem() hands on. */
 static fovea_status check_unused(const fovea_problem *p, fovea_error *error) {
-  static const char why[] = "a stream has one entry, of any length";
+  static const char why[] =
+      "a stream has one utterance, of any length, and rows see by causal, window and chunk rules only";
   if (p->q_len != 0 || p->kv_len != 0) {
     return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is set and would not be used: %s",
                       p->q_len != 0 ? "q_len" : "kv_len", why);
@@ -54,21 +55,47 @@ static int64_t capacity_of(const fovea_nn_stream *stream) {
   return stream->left + stream->right + stream->streaming.chunk;
 }
 
-static fovea_status check_window(const fovea_problem *p, fovea_error *error) {
-  const fovea_bounded causal = {"causal", p->causal, 0, 1};
-  const fovea_bounded left = {"window_left", p->window_left, 0, FOVEA_LENGTH_LIMIT / 4};
-  const fovea_bounded right = {"window_right", p->window_right, 0, FOVEA_LENGTH_LIMIT / 4};
-  fovea_status status = fovea_validate_bounds(NULL, &causal, 1, FOVEA_ERROR_RULE, error);
+/* The most frames that a row sees on a side: by the window, and by its chunk, in which it may be first or last.
+ * FOVEA_UNLIMITED: any number. */
+static int64_t reach_of(int64_t window, int64_t chunk_size, int64_t chunk_side) {
+  if (chunk_size == 0 || chunk_side == FOVEA_UNLIMITED) return window;
+  const int64_t chunk = chunk_size - 1 + chunk_side;
+  return window != FOVEA_UNLIMITED && window < chunk ? window : chunk;
+}
+
+static fovea_status check_side(const char *name, int64_t number, fovea_error *error) {
+  const fovea_bounded side = {name, number, 0, FOVEA_LENGTH_LIMIT / 8};
+  if (number == FOVEA_UNLIMITED) return FOVEA_OK;
+  return fovea_validate_bounds(NULL, &side, 1, FOVEA_ERROR_RULE, error);
+}
+
+static fovea_status check_reach(const char *side, int64_t reach, fovea_error *error) {
+  if (reach != FOVEA_UNLIMITED) return FOVEA_OK;
+  return fovea_fail(error, FOVEA_ERROR_RULE,
+                    "window_%s of the problem is FOVEA_UNLIMITED, and no chunk ends it: the memory of a stream is "
+                    "bounded by its window or its chunks; set window_%s, or chunk_size and chunk_%s",
+                    side, side, side);
+}
+
+/* Checks the rules, and finds how far rows see. */
+static fovea_status check_rules(fovea_nn_stream *stream, fovea_error *error) {
+  const fovea_problem *p = &stream->problem;
+  const fovea_bounded rules[] = {{"causal", p->causal, 0, 1},
+                                 {"chunk_size", p->chunk_size, 0, FOVEA_LENGTH_LIMIT / 8}};
+  fovea_status status = fovea_validate_bounds(NULL, rules, 2, FOVEA_ERROR_RULE, error);
+  if (!status) status = check_side("window_left", p->window_left, error);
+  if (!status) status = check_side("window_right", p->window_right, error);
+  if (!status) status = check_side("chunk_left", p->chunk_left, error);
+  if (!status) status = check_side("chunk_right", p->chunk_right, error);
   if (status) return status;
-  const int endless_right = p->window_right == FOVEA_UNLIMITED && !p->causal;
-  if (p->window_left == FOVEA_UNLIMITED || endless_right) {
-    return fovea_fail(error, FOVEA_ERROR_RULE,
-                      "%s of the problem is FOVEA_UNLIMITED: the memory of a stream is bounded by its window",
-                      p->window_left == FOVEA_UNLIMITED ? "window_left" : "window_right");
+  if (p->chunk_size == 0 && (p->chunk_left != 0 || p->chunk_right != 0)) {
+    return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s of the problem is %d and would not be used: chunk_size is 0",
+                      p->chunk_left ? "chunk_left" : "chunk_right", p->chunk_left ? p->chunk_left : p->chunk_right);
   }
-  status = fovea_validate_bounds(NULL, &left, 1, FOVEA_ERROR_RULE, error);
-  if (status || p->window_right == FOVEA_UNLIMITED) return status;
-  return fovea_validate_bounds(NULL, &right, 1, FOVEA_ERROR_RULE, error);
+  stream->left = reach_of(p->window_left, p->chunk_size, p->chunk_left);
+  stream->right = p->causal ? 0 : reach_of(p->window_right, p->chunk_size, p->chunk_right);
+  status = check_reach("left", stream->left, error);
+  return status ? status : check_reach("right", stream->right, error);
 }
 
 /* Products of these sizes must not overflow. */
@@ -120,13 +147,11 @@ static fovea_status read_streaming(const fovea_nn_streaming *given, fovea_nn_str
   const fovea_bounded batch = {"batch", stream->problem.batch, 1, 1};
   if (!status) status = fovea_validate_bounds("problem", &batch, 1, FOVEA_ERROR_SIZE, error);
   if (!status) status = check_unused(&stream->problem, error);
-  if (!status) status = check_window(&stream->problem, error);
+  if (!status) status = check_rules(stream, error);
   if (!status) status = check_block(0, s->blocks[0], error);
   if (!status) status = fovea_nn_check_layer("query", s->blocks[0]->self->query, error);
   if (status) return status;
   stream->dim = s->blocks[0]->self->query->in;
-  stream->left = stream->problem.window_left;
-  stream->right = stream->problem.causal ? 0 : stream->problem.window_right;
   return check_sizes(stream, error);
 }
 

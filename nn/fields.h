@@ -12,7 +12,7 @@ enum {
   FOVEA_NN_LENGTHS = 1 << 2,     /* q_lens, kv_lens */
   FOVEA_NN_PACKED = 1 << 3,      /* cu_seqlens */
   FOVEA_NN_WINDOW = 1 << 4,      /* causal, window */
-  FOVEA_NN_POSITIONS = 1 << 5,   /* offset, chunks, keys_begin and keys_end */
+  FOVEA_NN_POSITIONS = 1 << 5,   /* offset, keys_begin and keys_end */
   FOVEA_NN_MASK = 1 << 6,        /* the mask */
   FOVEA_NN_PATTERN = 1 << 7,     /* patterns */
   FOVEA_NN_CACHES = 1 << 8,      /* segmented, kv_begins */
@@ -23,6 +23,7 @@ enum {
   FOVEA_NN_SINK = 1 << 13,       /* sinks */
   FOVEA_NN_NORMALISER = 1 << 14, /* what makes weights of scores */
   FOVEA_NN_MODES = 1 << 15,      /* arithmetic of both halves */
+  FOVEA_NN_CHUNKS = 1 << 21,     /* chunks */
   FOVEA_NN_VECTORS = 1 << 20,    /* vectors of int8 mode */
   FOVEA_NN_STATE = 1 << 16,      /* the result is a state */
   FOVEA_NN_LSE = 1 << 17,        /* strides of LSE */

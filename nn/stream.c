@@ -125,17 +125,33 @@ static fovea_status compute(const stream_call *call, int64_t index, int64_t coun
   return FOVEA_OK;
 }
 
-/* Passes `count` new frames of a layer on, as far as they come. */
-static fovea_status pass(stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+/* Computes `count` frames of a layer, and hands them to the next one, or out. */
+static fovea_status advance(stream_call *call, int64_t index, int64_t count, fovea_error *error) {
+  const fovea_status status = compute(call, index, count, error);
+  if (status) return status;
+  if (index + 1 < call->stream->streaming.layers) return take(call, index + 1, count, error);
+  call->written += count;
+  return FOVEA_OK;
+}
+
+/* How many frames of a layer wait for no other frame; no more than are computed at once. */
+static int64_t ready_of(const fovea_nn_stream *s, int64_t index) {
+  const fovea_nn_stream_layer *layer = &s->layers[index];
+  const int64_t ready = fovea_nn_stream_ready(s, layer->length) - (layer->length - layer->waiting);
+  return ready < s->streaming.chunk ? ready : s->streaming.chunk;
+}
+
+/* Passes the frames of a layer on, as far as they come. The end of a chunk frees more frames than are computed at
+ * once: each part goes through all further layers before the next one, so that no layer has more to keep. */
+static fovea_status pass(stream_call *call, int64_t first, fovea_error *error) {
   const fovea_nn_stream *s = call->stream;
   fovea_status status = FOVEA_OK;
-  for (; index < s->streaming.layers && count > 0 && !status; index++) {
-    status = take(call, index, count, error);
-    const int64_t waiting = s->layers[index].waiting;
-    count = waiting > s->right ? waiting - s->right : 0;
-    if (!status && count > 0) status = compute(call, index, count, error);
+  for (int64_t index = first; index >= first && index < s->streaming.layers && !status;) {
+    const int64_t count = ready_of(s, index);
+    if (count > 0) status = advance(call, index, count, error);
+    if (count == 0) index--;
+    if (count > 0 && index + 1 < s->streaming.layers) index++;
   }
-  if (!status) call->written += count;
   return status;
 }
 
@@ -146,8 +162,8 @@ static fovea_status flush(stream_call *call, int64_t index, fovea_error *error) 
   fovea_status status = FOVEA_OK;
   while (layer->waiting > 0 && !status) {
     const int64_t count = layer->waiting < s->streaming.chunk ? layer->waiting : s->streaming.chunk;
-    status = compute(call, index, count, error);
-    if (!status) status = pass(call, index + 1, count, error);
+    status = advance(call, index, count, error);
+    if (!status) status = pass(call, index + 1, error);
   }
   return status;
 }
@@ -168,7 +184,9 @@ static fovea_status check_tensors(const stream_call *call, int64_t rows, const f
   const fovea_nn_matrix scratch = bytes_of("scratch", call->execution.scratch, call->layout.all.size);
   fovea_status status = fovea_nn_check_matrix(&x, 0, error);
   if (!status) status = fovea_nn_check_matrix(&y, 1, error);
-  if (!status && call->y != from) status = fovea_nn_check_apart(&y, &x, error);
+  /* The end of a chunk lets more rows out than were read. */
+  const int in_place = call->y == from && s->problem.chunk_size == 0;
+  if (!status && !in_place) status = fovea_nn_check_apart(&y, &x, error);
   if (!status) status = fovea_nn_check_apart(&y, &memory, error);
   if (!status) status = fovea_nn_stream_check_apart(s, &y, error);
   if (!status) status = fovea_nn_stream_check_apart(s, &scratch, error);
@@ -194,8 +212,8 @@ static fovea_status check_call(stream_call *call, const fovea_execution *executi
 
 /* Rows that have come out of all layers after so many frames. */
 static int64_t rows_out(const fovea_nn_stream *s, int64_t frames) {
-  const int64_t delay = s->streaming.layers * s->right;
-  return frames > delay ? frames - delay : 0;
+  for (int64_t i = 0; i < s->streaming.layers && frames > 0; i++) frames = fovea_nn_stream_ready(s, frames);
+  return frames;
 }
 
 static fovea_status push_chunks(stream_call *call, int64_t rows, const float *x, fovea_error *error) {
@@ -205,7 +223,8 @@ static fovea_status push_chunks(stream_call *call, int64_t rows, const float *x,
   while (rows > 0 && !status) {
     const int64_t count = rows < chunk ? rows : chunk;
     memcpy(first->rows + first->waiting * dim, x, (size_t)(count * dim) * sizeof(float));
-    status = pass(call, 0, count, error);
+    status = take(call, 0, count, error);
+    if (!status) status = pass(call, 0, error);
     rows -= count;
     x += count * dim;
   }
@@ -271,6 +290,13 @@ int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream) {
   if (!stream) return 0;
   const int64_t length = stream->layers[0].length;
   return length - rows_out(stream, length);
+}
+
+int64_t fovea_nn_stream_rows(const fovea_nn_stream *stream, int64_t rows) {
+  if (!stream || rows < 0) return 0;
+  const int64_t length = stream->layers[0].length;
+  if (rows > stream->most - length) return 0;
+  return rows_out(stream, length + rows) - rows_out(stream, length);
 }
 
 size_t fovea_nn_stream_scratch_size(fovea_nn_stream *stream, int workers) {

@@ -23,15 +23,28 @@ struct fovea_nn_stream {
   fovea_problem problem; /* what is used of the caller's */
   fovea_pages rings;     /* a page for each layer: the latest left + right + chunk positions */
   fovea_nn_stream_layer *layers;
-  int64_t dim, left, right;
-  int64_t most; /* frames of an utterance */
-  int broken;   /* a call failed while it computed */
+  int64_t dim;
+  int64_t left, right; /* the most frames that a row sees before and after its own */
+  int64_t most;        /* frames of an utterance */
+  int broken;          /* a call failed while it computed */
   size_t size;
   void *plan; /* memory for a plan, to ask how much scratch it needs */
 };
 
 /* How the problem's fields that a stream uses go to `rows` rows and `keys` keys. */
 fovea_problem fovea_nn_stream_problem(const fovea_problem *problem, int64_t rows, int64_t keys);
+
+/* How many of the first rows of a layer see no frame after the first `length`: they wait for no other. */
+static inline int64_t fovea_nn_stream_ready(const fovea_nn_stream *stream, int64_t length) {
+  const fovea_problem *p = &stream->problem;
+  const int64_t window = p->causal ? 0 : p->window_right;
+  int64_t ready = window != FOVEA_UNLIMITED && length > window ? length - window : 0;
+  if (p->chunk_size > 0 && p->chunk_right != FOVEA_UNLIMITED && length > p->chunk_right) {
+    const int64_t chunks = (length - p->chunk_right) / p->chunk_size * p->chunk_size;
+    if (chunks > ready) ready = chunks;
+  }
+  return ready;
+}
 
 /* The sinks of all layers, as one matrix; it is empty if there are none. */
 fovea_nn_matrix fovea_nn_stream_sinks(const fovea_nn_stream *stream);

@@ -291,10 +291,10 @@ typedef struct fovea_nn_attention_tensors {
   int64_t first_position;
   const int64_t *first_positions;
 
-  /* Where rows, and keys made of them, are rotated to, if these are not their positions: drafts of a tree, rows behind
-   * left padding, rows of M-RoPE. batch * q_len numbers for each axis of the rotary embedding, number b * q_len + i
-   * for row i of entry b, also with rows_first; packed, one for each row. Needs a rotary embedding; of a stack, in
-   * one of its layers. Default NULL: the positions of the rows. */
+  /* Where rows, and keys made of them, are rotated to, if these are not their positions: drafts of a tree, rows
+   * behind left padding, rows of M-RoPE. batch * q_len numbers for each axis of the rotary embedding, number b *
+   * q_len + i for row i of entry b, also with rows_first; packed, one for each row. Needs a rotary embedding; of a
+   * stack, in one of its layers. Default NULL: the positions of the rows. */
   const int64_t *rotary_positions;
 
   /* What the problem's score_output wants, (batch, heads, q_len, kv_len) numbers at score_strides of the problem,
@@ -321,9 +321,10 @@ static inline void fovea_nn_attention_tensors_init(fovea_nn_attention_tensors *t
 }
 
 /* Computes a layer of attention. It uses all of the problem but types and strides of Q, K, V and O, which are its
- * own (f32, in scratch), and to_state: these must have their defaults. A padding mask is q_lens and kv_lens (padding
- * behind the rows), kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows; PyTorch's
- * add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32 between.
+ * own (f32, in scratch), and to_state: these must have their defaults. A padding mask is q_lens and kv_lens
+ * (padding behind the rows), kv_begins (in front of them), or a boolean mask with stride 0 along heads and rows;
+ * PyTorch's add_zero_attn is FOVEA_SINK_ZERO. The bits are those of the same steps by single calls, with f32
+ * between.
  *
  * Needs scratch (fovea_nn_attention_scratch_size()), from `execution` or else allocated once by the problem's
  * allocator. A call that fails has written neither y nor scores nor a cache. */
@@ -686,15 +687,18 @@ FOVEA_NN_API size_t fovea_nn_encoder_decoder_prepare_size(const fovea_nn_encoder
 
 /* ---- Streaming ---------------------------------------------------------------------------------------------- */
 
-/* Truncated self-attention over a stream: encoder layers whose rows see `left` frames before and `right` frames
- * after them, for frames that come a few at a time, as those of speech do. The rows have the bits that the same
- * layers (fovea_nn_block_run()) give over the whole utterance at once with the same window, however the frames are
- * cut. Each frame is projected once in each layer; its keys and values stay, at its position in the utterance,
- * while a later row may see them.
+/* Truncated self-attention over a stream: encoder layers whose rows see some frames before and after them, by a
+ * window, by chunks (WeNet, Zipformer, Emformer's look-ahead) or by both, for frames that come a few at a time, as
+ * those of speech do. The rows have the bits that the same layers (fovea_nn_block_run()) give over the whole
+ * utterance at once with the same rules, however the frames are cut. Each frame is projected once in each layer;
+ * its keys and values stay, at its position in the utterance, while a later row may see them. Chunks count from the
+ * first frame.
  *
- * Row i needs frame i + layers * right, so it comes out with that frame: the delay is layers * right frames. Memory
- * follows from window, chunk, layers and sizes, and not from the utterance: each layer keeps left + right + chunk
- * keys and values, and right + chunk frames.
+ * A row of a layer comes out with the last frame that it may see: with a window of `right` frames, row i of all
+ * layers comes out with frame i + layers * right. With chunks the rows of a chunk come out together, each layer
+ * chunk_right frames after the chunk's end. Memory follows from rules, chunk, layers and sizes, and not from the
+ * utterance: with `left` and `right`, the most frames that a row sees before and after its own, each layer keeps
+ * left + right + chunk keys and values, and right + chunk frames.
  *
  * Prepare it with fovea_nn_streaming_init(). */
 typedef struct fovea_nn_streaming {
@@ -706,11 +710,13 @@ typedef struct fovea_nn_streaming {
   const fovea_nn_block *const *blocks;
 
   /* Of all layers. Used are heads, kv_heads, qk_dim, v_dim, scale, softcap, sink, isa, the allocator, and the
-   * window: window_left and window_right, of which neither may be FOVEA_UNLIMITED (else FOVEA_ERROR_RULE), or
-   * causal, which is a window_right of 0; also score_activation, normaliser and modes. batch is 1, q_len and kv_len
+   * rules: window_left, window_right, causal, chunk_size, chunk_left and chunk_right; also score_activation,
+   * normaliser and modes. On each side something must end what a row sees: the window, the chunks, or causal (else
+   * FOVEA_ERROR_RULE). batch is 1, q_len and kv_len
    * are 0, and all else has its defaults. */
   const fovea_problem *problem;
-  int64_t chunk; /* the most frames that are computed at once, at least 1: more are cut. It changes no bit */
+  int64_t chunk; /* the most frames that are computed at once, at least 1: more are cut. It changes no bit, and has
+                  * nothing to do with the chunks of the rules */
 
   /* (layers, heads) numbers, as in fovea_tensors; needed with FOVEA_SINK_PER_HEAD, else NULL (default). */
   const float *sinks;
@@ -732,7 +738,7 @@ static inline void fovea_nn_streaming_init(fovea_nn_streaming *streaming, int64_
  * take the same stream may not run at the same time. */
 typedef struct fovea_nn_stream fovea_nn_stream;
 
-/* Returns the bytes of a stream; 0 if `streaming` would be refused for its sizes or its window. */
+/* Returns the bytes of a stream; 0 if `streaming` would be refused for its sizes or its rules. */
 FOVEA_NN_API size_t fovea_nn_stream_size(const fovea_nn_streaming *streaming);
 
 /* Makes a stream at the begin of an utterance, in memory of fovea_nn_stream_size() bytes or more at a multiple of
@@ -744,9 +750,10 @@ FOVEA_NN_API fovea_status fovea_nn_stream_create_in(const fovea_nn_streaming *st
                                                     fovea_nn_stream **stream, fovea_error *error);
 
 /* Takes the next `rows` frames (at least 0) of the utterance, x (rows, dim), and writes the rows whose frames are
- * all there to y, and their number to *written: of r frames in all, max(0, r - layers * right) have come out, so a
- * push never writes more than `rows` rows. x and y are contiguous f32; y may be x, or apart from it, from the
- * stream and from all that the layers read, and may be NULL if nothing is written.
+ * all there to y, and their number to *written: fovea_nn_stream_rows(), which with a window alone is never more
+ * than `rows`, and with chunks never more than `rows` + fovea_nn_stream_pending(). x and y are contiguous f32; y is
+ * apart from x (without chunks it may also be x), from the stream and from all that the layers read, and may be
+ * NULL if nothing is written.
  *
  * Needs scratch (fovea_nn_stream_scratch_size()), from `execution` or else allocated by the problem's allocator. If
  * a call fails, *written is 0, and the stream is as before, unless computing has begun, as when a layer was changed
@@ -763,6 +770,9 @@ FOVEA_NN_API fovea_status fovea_nn_stream_finish(fovea_nn_stream *stream, float 
 
 /* Drops the utterance: the next frame begins a new one. NULL is allowed. */
 FOVEA_NN_API void fovea_nn_stream_reset(fovea_nn_stream *stream);
+
+/* Returns how many rows the push of the next `rows` frames will write; 0 for NULL and for what is refused. */
+FOVEA_NN_API int64_t fovea_nn_stream_rows(const fovea_nn_stream *stream, int64_t rows);
 
 /* Returns how many frames were taken whose rows have not come out; at most layers * right. 0 for NULL. */
 FOVEA_NN_API int64_t fovea_nn_stream_pending(const fovea_nn_stream *stream);

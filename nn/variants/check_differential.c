@@ -111,9 +111,9 @@ fovea_status fovea_nn_check_differential(const fovea_nn_differential *differenti
   static const char why[] = "differential attention writes O only";
   enum {
     known = FOVEA_NN_SIZES | FOVEA_NN_LAYOUT | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW |
-            FOVEA_NN_POSITIONS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE |
-            FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK | FOVEA_NN_NORMALISER |
-            FOVEA_NN_MODES | FOVEA_NN_VECTORS
+            FOVEA_NN_POSITIONS | FOVEA_NN_CHUNKS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES |
+            FOVEA_NN_SCORE | FOVEA_NN_SCALES | FOVEA_NN_TERMS | FOVEA_NN_SHAW | FOVEA_NN_SINK |
+            FOVEA_NN_NORMALISER | FOVEA_NN_MODES | FOVEA_NN_VECTORS
   };
   if (!differential) return fovea_fail(error, FOVEA_ERROR_NULL, "differential is NULL");
   fovea_status status = fovea_nn_check_size("differential", differential->struct_size, FIRST_DIFFERENTIAL,

@@ -113,7 +113,7 @@ static fovea_status check_problem(fovea_nn_latent_call *call, fovea_error *error
   static const char why[] = "latent attention has its own";
   enum {
     known = FOVEA_NN_SIZES | FOVEA_NN_LENGTHS | FOVEA_NN_PACKED | FOVEA_NN_WINDOW | FOVEA_NN_POSITIONS |
-            FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE | FOVEA_NN_SINK |
+            FOVEA_NN_CHUNKS | FOVEA_NN_MASK | FOVEA_NN_PATTERN | FOVEA_NN_CACHES | FOVEA_NN_SCORE | FOVEA_NN_SINK |
             FOVEA_NN_NORMALISER | FOVEA_NN_MODES
   };
   const fovea_nn_latent *l = &call->latent;
@@ -149,9 +149,8 @@ static fovea_status check_settings(const fovea_nn_latent_call *call, fovea_error
     unused = "residual_type or residual_stride", why = "residual is NULL";
   }
   if (unused) return fovea_fail(error, FOVEA_ERROR_UNUSED, "%s is set and would not be used: %s", unused, why);
-  const fovea_status status =
-      fovea_nn_refuse_unused_positions(t->first_position, t->first_positions, t->rotary_positions,
-                                       call->latent.rotary != NULL, segmented, error);
+  const fovea_status status = fovea_nn_refuse_unused_positions(
+      t->first_position, t->first_positions, t->rotary_positions, call->latent.rotary != NULL, segmented, error);
   if (status) return status;
   if (segmented && !t->sequences) return fovea_fail(error, FOVEA_ERROR_NULL, "sequences is NULL");
   return FOVEA_OK;

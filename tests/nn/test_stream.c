@@ -92,6 +92,9 @@ static void compute_whole(const struct model *m, int64_t frames, const float *x,
   problem.window_left = m->problem.window_left;
   problem.window_right = m->problem.window_right;
   problem.causal = m->problem.causal;
+  problem.chunk_size = m->problem.chunk_size;
+  problem.chunk_left = m->problem.chunk_left;
+  problem.chunk_right = m->problem.chunk_right;
   problem.softcap = m->problem.softcap;
   problem.sink = m->problem.sink;
   problem.isa = m->problem.isa;
@@ -137,9 +140,28 @@ static int64_t next_rows(struct cut *cut, int64_t left) {
   return rows < left ? rows : left;
 }
 
+/* The last frame that a row of one layer may see. */
+static int64_t last_seen(const fovea_problem *p, int64_t row) {
+  int64_t last = INT64_MAX;
+  if (p->causal) last = row;
+  if (p->window_right != FOVEA_UNLIMITED && row + p->window_right < last) last = row + p->window_right;
+  if (p->chunk_size > 0 && p->chunk_right != FOVEA_UNLIMITED) {
+    int64_t end = row;
+    while ((end + 1) % p->chunk_size != 0) end++;
+    if (end + p->chunk_right < last) last = end + p->chunk_right;
+  }
+  return last;
+}
+
+/* The rows whose frames are all there, one by one from the frames that each layer's rows may see. */
 static int64_t rows_out(const struct model *m, int64_t frames) {
-  const int64_t delay = m->problem.causal ? 0 : m->streaming.layers * m->problem.window_right;
-  return frames > delay ? frames - delay : 0;
+  int64_t rows = 0;
+  for (; rows < frames; rows++) {
+    int64_t last = rows;
+    for (int64_t layer = 0; layer < m->streaming.layers; layer++) last = last_seen(&m->problem, last);
+    if (last >= frames) break;
+  }
+  return rows;
 }
 
 /* Streams an utterance; the numbers of rows are as promised. */
@@ -148,12 +170,13 @@ static void stream_all(const struct model *m, fovea_nn_stream *stream, struct cu
   fovea_error error;
   int64_t done = 0, out = 0, written;
   while (done < frames) {
-    const int64_t rows = next_rows(&cut, frames - done);
+    const int64_t rows = next_rows(&cut, frames - done), wanted = fovea_nn_stream_rows(stream, rows);
     if (fovea_nn_stream_push(stream, rows, x + done * DIM, y + out * DIM, &written, execution, &error) != FOVEA_OK)
       fail_msg("%s", error.text);
     done += rows;
     out += written;
-    assert_int_equal(out, rows_out(m, done));
+    assert_int_equal(written, wanted);
+    if (frames < 1000 || done % 97 == 0) assert_int_equal(out, rows_out(m, done));
     assert_int_equal(fovea_nn_stream_pending(stream), done - out);
   }
   if (fovea_nn_stream_finish(stream, y + out * DIM, &written, execution, &error) != FOVEA_OK)
@@ -186,8 +209,9 @@ static void assert_streams(const struct model *m, int64_t frames, int special, s
     const struct cut cut = {steps[i], {generator_bits(generator)}};
     stream_all(m, s.stream, cut, frames, x, (float *)(void *)y.data, execution);
     if (memcmp(y.data, expected, y.size) != 0)
-      fail_msg("other bits: %s, window %d %d, chunk %d, %d layers, %d frames, step %d",
+      fail_msg("other bits: %s, window %d %d, chunks %d %d %d, chunk %d, %d layers, %d frames, step %d",
                m->problem.isa ? m->problem.isa : "", (int)m->problem.window_left, (int)m->problem.window_right,
+               (int)m->problem.chunk_size, (int)m->problem.chunk_left, (int)m->problem.chunk_right,
                (int)m->streaming.chunk, (int)m->streaming.layers, (int)frames, (int)steps[i]);
     guarded_destroy(&y);
   }
@@ -231,6 +255,78 @@ static void test_random(void **state) {
                (int)generator_below(&generator, KINDS), NULL);
     assert_streams(&m, generator_below(&generator, 80), 0, &generator, NULL);
   }
+}
+
+/* Rules of models: window, chunk_size, chunk_left, chunk_right, causal. */
+struct rules {
+  int64_t left, right, size, chunk_left, chunk_right;
+  int causal;
+};
+
+static void set_rules(struct model *m, const struct rules *rules) {
+  m->problem.window_left = rules->left;
+  m->problem.window_right = rules->right;
+  m->problem.chunk_size = rules->size;
+  m->problem.chunk_left = rules->chunk_left;
+  m->problem.chunk_right = rules->chunk_right;
+  m->problem.causal = rules->causal;
+}
+
+/* Chunks larger and smaller than what is computed at once. */
+static void test_chunks(void **state) {
+  (void)state;
+  enum { NONE = FOVEA_UNLIMITED };
+  static const struct rules rules[] = {
+      {NONE, NONE, 4, 8, 0, 0},     /* WeNet: two chunks to the left */
+      {NONE, NONE, 16, 0, 0, 0},    /* chunks by themselves */
+      {NONE, NONE, 5, 7, 3, 0},     /* Emformer's look-ahead; left context that cuts a chunk */
+      {NONE, NONE, 1, 3, 2, 0},     /* chunks of one frame are a window */
+      {9, NONE, 6, NONE, 1, 0},     /* a window to the left, chunks to the right */
+      {NONE, 2, 6, 12, NONE, 0},    /* and the other way round */
+      {4, 3, 6, 2, 2, 0},           /* both */
+      {NONE, NONE, 7, 14, NONE, 1}, /* causal within chunks of the left */
+      {NONE, NONE, 50, 100, 60, 0}, /* longer than utterances */
+  };
+  static const int64_t lengths[] = {0, 1, 4, 5, 16, 41, 130}, chunks[] = {1, 3, 8, 200};
+  struct generator generator = {73};
+  for (const char *const *isa = usable_isas(); *isa; isa++) {
+    if (is_partial(*isa)) continue;
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+      for (int length = 0; length < USUAL_OR_LONG(6, 7); length++)
+        for (int c = 0; c < 4; c++) {
+          struct model m;
+          make_model(&m, 1 + ((int)r + length + c) % MOST_LAYERS, 0, 0, chunks[c],
+                     (int)generator_below(&generator, KINDS) & ~CAUSAL, *isa);
+          set_rules(&m, &rules[r]);
+          assert_streams(&m, lengths[length], generator_below(&generator, 3) ? 0 : 500, &generator, NULL);
+        }
+  }
+}
+
+/* The end of a chunk lets more rows out than are pushed, so they may not lie over the frames. */
+static void test_rows_of_chunks(void **state) {
+  (void)state;
+  static float x[20 * DIM], y[20 * DIM];
+  struct model m;
+  int64_t written;
+  fovea_error error;
+  memcpy(x, numbers, sizeof x);
+  make_model(&m, 2, 0, 0, 3, NORM_FIRST, NULL);
+  set_rules(&m, &(struct rules){FOVEA_UNLIMITED, FOVEA_UNLIMITED, 8, 8, 0, 0});
+  struct stream s = stream_create(&m, GUARD_AT_END);
+  assert_int_equal(fovea_nn_stream_rows(s.stream, 7), 0);
+  assert_int_equal(fovea_nn_stream_rows(s.stream, 17), 16);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 7, x, NULL, &written, NULL, NULL), FOVEA_OK);
+  assert_int_equal(written, 0);
+  assert_int_equal(fovea_nn_stream_rows(s.stream, 1), 8);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 1, x, x, &written, NULL, &error), FOVEA_ERROR_OVERLAP);
+  assert_int_equal(fovea_nn_stream_pending(s.stream), 7);
+  assert_int_equal(fovea_nn_stream_push(s.stream, 1, x + 7 * DIM, y, &written, NULL, &error), FOVEA_OK);
+  assert_int_equal(written, 8);
+  assert_int_equal(fovea_nn_stream_rows(s.stream, -1), 0);
+  assert_int_equal(fovea_nn_stream_rows(s.stream, INT64_MAX), 0);
+  assert_int_equal(fovea_nn_stream_rows(NULL, 1), 0);
+  stream_destroy(&s);
 }
 
 /* Exact scratch, from start to end of a long utterance: neither it nor the stream grows. */
@@ -402,7 +498,14 @@ static void test_refused(void **state) {
   REFUSED(m.problem.kv_len = 9, FOVEA_ERROR_UNUSED, "kv_len");
   REFUSED(m.problem.score_output = FOVEA_SCORES_WEIGHTS, FOVEA_ERROR_UNUSED, "score_output");
   REFUSED(m.problem.offset = 0, FOVEA_ERROR_UNUSED, "offset");
-  REFUSED(m.problem.chunk_size = 8, FOVEA_ERROR_UNUSED, "chunk_size");
+  REFUSED(m.problem.chunk_size = -1, FOVEA_ERROR_RULE, "chunk_size");
+  REFUSED(m.problem.chunk_left = 8, FOVEA_ERROR_UNUSED, "chunk_left of the problem is 8 and would not be used");
+  REFUSED(m.problem.chunk_right = -1, FOVEA_ERROR_UNUSED, "chunk_right of the problem is -1 and would not be used");
+  REFUSED((m.problem.chunk_size = 8, m.problem.chunk_left = -2), FOVEA_ERROR_RULE, "chunk_left");
+  REFUSED((m.problem.chunk_size = 8, m.problem.chunk_left = m.problem.window_left = FOVEA_UNLIMITED),
+          FOVEA_ERROR_RULE, "window_left, or chunk_size and chunk_left");
+  REFUSED((m.problem.chunk_size = 8, m.problem.chunk_right = m.problem.window_right = FOVEA_UNLIMITED),
+          FOVEA_ERROR_RULE, "window_right, or chunk_size and chunk_right");
   REFUSED(m.problem.mask_type = FOVEA_MASK_BOOL, FOVEA_ERROR_UNUSED, "mask_type");
   REFUSED(m.problem.mask_keys = 1, FOVEA_ERROR_UNUSED, "mask_keys");
   REFUSED(m.problem.segmented = 1, FOVEA_ERROR_UNUSED, "segmented");
@@ -580,6 +683,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_windows),
       cmocka_unit_test(test_random),
+      cmocka_unit_test(test_chunks),
+      cmocka_unit_test(test_rows_of_chunks),
       cmocka_unit_test(test_long),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_reset),
